@@ -1,0 +1,93 @@
+// Measures how fast commands start and how much confinement costs them, and compares it with the goals.
+//   npm run bench [-- --quick] [-- --dist DIR]
+// --quick: a few runs of everything, to see that the benchmark works; its numbers mean nothing.
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { cpus, loadavg, release, tmpdir, totalmem, userInfo } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { commandLineGoals, measureCommandLine, printCommandLine } from './cases/command-line.mjs';
+import { filesGoals, measureFiles, printFiles } from './cases/files.mjs';
+import { launchGoals, measureLaunch, printLaunch } from './cases/launch.mjs';
+import { leakGoals, measureLeaks, printLeaks } from './cases/leaks.mjs';
+import { measureOutput, printOutput } from './cases/output.mjs';
+import { measureThroughput, printThroughput, throughputGoals } from './cases/throughput.mjs';
+import { startStopwatch } from './stopwatch.mjs';
+import { printGoals } from './table.mjs';
+
+const FULL = {
+  launch: { rounds: 40, perTurn: 5 },
+  commandLine: { rounds: 100, perTurn: 2 },
+  throughput: { rounds: 5, total: 1000 },
+  output: { rounds: 7, megabytes: 100 },
+  files: { files: 5000, tree: '/usr', findRounds: 15, statusRounds: 100 },
+  leaks: { runs: 10_000 },
+};
+const QUICK = {
+  launch: { rounds: 2, perTurn: 2 },
+  commandLine: { rounds: 1, perTurn: 2 },
+  throughput: { rounds: 1, total: 64 },
+  output: { rounds: 1, megabytes: 10 },
+  files: { files: 100, tree: '/usr/include', findRounds: 2, statusRounds: 2 },
+  leaks: { runs: 100 },
+};
+
+const RESIDENT_MEGABYTES = 512;
+
+const { values: options } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, dist: { type: 'string' } },
+});
+const counts = options.quick ? QUICK : FULL;
+const dist = pathToFileURL(`${resolve(options.dist ?? join(import.meta.dirname, '../dist'))}/`).href;
+if (!existsSync(new URL('index.js', dist))) throw new Error('nothing is built: run npm run build first');
+const { createSandbox } = await import(new URL('index.js', dist));
+
+const directory = mkdtempSync(join(realpathSync(tmpdir()), 'sandbox-run-bench-'));
+const workspace = join(directory, 'workspace');
+mkdirSync(workspace);
+const notes = new Set();
+const stopwatch = startStopwatch(directory, workspace);
+const sandbox = await createSandbox({ workspace });
+try {
+  printMachine(sandbox);
+  const goals = [];
+  const context = { sandbox, createSandbox, dist, directory, workspace, stopwatch, notes };
+  const step = async (measure, show, goalsOf, settings) => {
+    const results = await measure({ ...context, ...settings });
+    show(results);
+    goals.push(...goalsOf(results));
+  };
+  const launch = (megabytes) =>
+    step(measureLaunch, printLaunch, launchGoals, { counts: counts.launch, megabytes });
+  await launch(0);
+  await step(measureThroughput, printThroughput, throughputGoals, { counts: counts.throughput });
+  await step(measureCommandLine, printCommandLine, commandLineGoals, { counts: counts.commandLine });
+  await step(measureFiles, printFiles, filesGoals, { counts: counts.files });
+  await step(measureLeaks, printLeaks, leakGoals, { counts: counts.leaks });
+  await step(measureOutput, printOutput, () => [], { counts: counts.output });
+  // Last, because memory is not always given back.
+  await launch(RESIDENT_MEGABYTES);
+  printGoals(goals);
+  for (const note of notes) console.log(`\nNote: ${note}`);
+} finally {
+  await sandbox.close();
+  stopwatch.stop();
+  rmSync(directory, { recursive: true, force: true });
+}
+
+function printMachine({ plan }) {
+  const [cpu] = cpus();
+  const namespaces =
+    plan.namespaces === undefined
+      ? 'no namespaces'
+      : plan.namespaces.user
+        ? 'with a user namespace'
+        : 'without a user namespace';
+  console.log(
+    `Machine: ${cpu?.model.trim() ?? process.arch}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB, load ${loadavg()[0].toFixed(1)}`,
+  );
+  console.log(`Kernel ${release()}, Landlock ABI ${plan.report.landlockAbi}, Node ${process.version}`);
+  console.log(
+    `User ${userInfo().username} (${userInfo().uid}), ${namespaces}${options.quick ? '; QUICK: these numbers mean nothing' : ''}`,
+  );
+}

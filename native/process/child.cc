@@ -1,0 +1,164 @@
+#include "process/child.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "sys/kernel_abi.h"
+#include "sys/raw_syscall.h"
+
+// This code runs in a process that shares memory with its parent, whose other threads run on: raw
+// system calls only, no allocation, no locks, no errno, no libc state (KERNEL.md section 1).
+
+namespace sandbox_run {
+namespace {
+
+// The kernel's own struct sigaction; libc's has another layout.
+struct KernelSigaction {
+  void (*handler)(int) = SIG_DFL;
+  unsigned long flags = 0;
+  void (*restorer)() = nullptr;
+  uint64_t mask = 0;
+};
+struct KernelLimit {
+  uint64_t soft = 0;
+  uint64_t hard = 0;
+};
+constexpr long kSigsetSize = 8;
+constexpr int kLastSignal = 64;
+constexpr int kExitNotStarted = 127;
+
+int Fail(ChildPlan* plan, const char* stage, long result) {
+  plan->failed_errno = static_cast<int>(-result);
+  plan->failed_stage = stage;
+  return kExitNotStarted;
+}
+
+long CloseOnExecFrom(int first) {
+  long result = RawSyscall(abi::kSysCloseRange, first, ~0u, abi::kCloseRangeCloexec);
+  if (result == 0) return 0;
+  // Before 5.11 (EINVAL: the flag; ENOSYS: the call), or refused by an outer filter: one by one, up
+  // to the highest descriptor that the process may have.
+  KernelLimit limit;
+  result = RawSyscall(SYS_prlimit64, 0, 7 /* RLIMIT_NOFILE */, 0, Arg(&limit));
+  if (result < 0) return result;
+  // A limit that was lowered after descriptors were opened does not close them, so look further.
+  uint64_t last = limit.hard < 65536 ? 65536 : limit.hard;
+  if (last > 1048576) last = 1048576;
+  for (uint64_t fd = static_cast<uint64_t>(first); fd < last; ++fd) {
+    RawSyscall(SYS_fcntl, static_cast<long>(fd), F_SETFD, FD_CLOEXEC);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void ResetSignalHandlers() {
+  const KernelSigaction defaults;
+  for (int number = 1; number <= kLastSignal; ++number) {
+    // SIGKILL and SIGSTOP refuse; nothing else can fail.
+    RawSyscall(SYS_rt_sigaction, number, Arg(&defaults), 0, kSigsetSize);
+  }
+}
+
+long DropCapabilities() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  long result = RawSyscall(SYS_capget, Arg(&header), Arg(data));
+  if (result < 0) return result;
+  const bool any = (data[0].permitted | data[1].permitted) != 0;
+  const bool may_set_securebits = (data[0].effective & (1u << CAP_SETPCAP)) != 0;
+  if (may_set_securebits) {
+    // uid 0 gets nothing back at execve. The bounding set is left alone: with these bits locked,
+    // no_new_privs set and no permitted capability there is nothing for it to bound
+    // (cap_bprm_creds_from_file in security/commoncap.c), and emptying it costs 41 calls.
+    result = RawSyscall(SYS_prctl, PR_SET_SECUREBITS,
+                        SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                            SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                            SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,
+                        0, 0, 0);
+    if (result < 0) return result;
+  }
+  RawSyscall(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  const bool inheritable = (data[0].inheritable | data[1].inheritable) != 0;
+  if (!any && !inheritable) return 0;
+  header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  data[0] = {};
+  data[1] = {};
+  return RawSyscall(SYS_capset, Arg(&header), Arg(data));
+}
+
+int RunChild(void* argument) {
+  auto* plan = static_cast<ChildPlan*>(argument);
+  long result = 0;
+
+  ResetSignalHandlers();
+
+  for (size_t i = 0; i < plan->namespace_count; ++i) {
+    result = RawSyscall(SYS_setns, plan->namespaces[i].fd, plan->namespaces[i].type);
+    if (result < 0) return Fail(plan, "namespace.enter", result);
+  }
+
+  result = RawSyscall(SYS_setsid);
+  if (result < 0) return Fail(plan, "session", result);
+
+  // After setns: a change of credentials clears the signal. It hangs on the creating thread, which
+  // waits for this process. A parent that died before this line would go unnoticed: ask.
+  result = RawSyscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (result < 0) return Fail(plan, "parent_death_signal", result);
+  if (RawSyscall(SYS_getppid) != plan->parent_pid) return Fail(plan, "parent_gone", 0);
+
+  for (int fd = 0; fd < 3; ++fd) {
+    // dup3 clears close-on-exec on the copy; Node marks its own 0 to 2 close-on-exec.
+    result = RawSyscall(SYS_dup3, plan->stdio[fd], fd, 0);
+    if (result < 0) return Fail(plan, "stdio", result);
+  }
+
+  // By path, never by a descriptor of the parent: that would lead out of the new mount namespace.
+  result = RawSyscall(SYS_chdir, Arg(plan->cwd));
+  if (result < 0) return Fail(plan, "cwd", result);
+
+  for (size_t i = 0; i < plan->limit_count; ++i) {
+    // A limit only ever goes down: what the host set lower stays.
+    const ResourceLimit& limit = plan->limits[i];
+    KernelLimit wanted = {limit.soft, limit.hard};
+    KernelLimit current;
+    result = RawSyscall(SYS_prlimit64, 0, limit.resource, 0, Arg(&current));
+    if (result < 0) return Fail(plan, "rlimit", result);
+    if (current.hard < wanted.hard) wanted.hard = current.hard;
+    if (wanted.hard < wanted.soft) wanted.soft = wanted.hard;
+    result = RawSyscall(SYS_prlimit64, 0, limit.resource, Arg(&wanted), 0);
+    if (result < 0) return Fail(plan, "rlimit", result);
+  }
+  if (plan->umask >= 0) RawSyscall(SYS_umask, plan->umask);
+
+  result = CloseOnExecFrom(3);
+  if (result < 0) return Fail(plan, "close_descriptors", result);
+
+  result = DropCapabilities();
+  if (result < 0) return Fail(plan, "capabilities", result);
+
+  result = RawSyscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (result < 0) return Fail(plan, "no_new_privs", result);
+
+  if (plan->ruleset_fd >= 0) {
+    result = RawSyscall(abi::kSysLandlockRestrictSelf, plan->ruleset_fd, 0);
+    if (result < 0) return Fail(plan, "landlock.restrict_self", result);
+  }
+
+  if (plan->filter != nullptr) {
+    result = RawSyscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, Arg(plan->filter));
+    if (result < 0) return Fail(plan, "seccomp", result);
+  }
+
+  const uint64_t empty_mask = 0;
+  RawSyscall(SYS_rt_sigprocmask, SIG_SETMASK, Arg(&empty_mask), 0, kSigsetSize);
+
+  result = RawSyscall(SYS_execve, Arg(plan->program), Arg(plan->argv), Arg(plan->envp));
+  return Fail(plan, "exec", result);
+}
+
+}  // namespace sandbox_run

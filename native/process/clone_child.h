@@ -1,0 +1,20 @@
+#ifndef SANDBOX_RUN_PROCESS_CLONE_CHILD_H_
+#define SANDBOX_RUN_PROCESS_CLONE_CHILD_H_
+
+#include <sys/types.h>
+
+namespace sandbox_run {
+
+// clone(CLONE_VM | CLONE_VFORK | SIGCHLD | flags): runs `body(argument)` in a child that shares
+// this process's memory, and returns once the child has executed a program or exited. All signals
+// have to be blocked on the calling thread, or a handler of this process could run inside the
+// child. Returns the pid, or -1 with errno. `pidfd` receives a pid descriptor if CLONE_PIDFD is in
+// flags.
+pid_t CloneChild(int (*body)(void*), void* argument, int flags, int* pidfd = nullptr);
+
+// Waits for a child that has exited or is about to, and forgets it.
+void Reap(pid_t pid);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_CLONE_CHILD_H_

@@ -1,0 +1,138 @@
+#ifndef SANDBOX_RUN_PROCESS_COMMAND_H_
+#define SANDBOX_RUN_PROCESS_COMMAND_H_
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "process/confinement.h"
+#include "process/tree_kill.h"
+
+namespace sandbox_run {
+
+// Where one of the command's standard descriptors leads.
+struct StdioSpec {
+  enum class Mode {
+    kNull,     // /dev/null
+    kFd,       // the given descriptor, handed over as it is
+    kCapture,  // output: kept up to the limit and counted, or streamed; input: `input` is written
+  };
+  Mode mode = Mode::kNull;
+  UniqueFd fd;  // kFd: a duplicate that the command owns
+};
+
+// A variable whose value is a directory of the slot ("slot:home"), for hosts without a view.
+struct SlotVariable {
+  std::string name;
+  std::string path;
+};
+
+struct CommandSpec {
+  std::string program;  // absolute
+  std::vector<std::string> argv;
+  std::vector<std::string> env;  // NAME=VALUE
+  std::vector<SlotVariable> slot_env;
+  std::string cwd;
+  StdioSpec stdio[3];
+  std::string input;
+  bool stream_output = false;            // report chunks instead of keeping them
+  size_t output_limit = 0;               // bytes kept of each stream
+  std::chrono::milliseconds timeout{0};  // 0: none
+  std::chrono::milliseconds kill_grace{0};
+};
+
+struct CapturedStream {
+  std::string kept;
+  uint64_t total = 0;  // bytes written by the command
+};
+
+// How a command ended.
+struct Outcome {
+  std::optional<Failure> failure;  // set: the command did not start
+  int exit_code = 0;               // if it exited
+  int signal = 0;                  // if a signal ended it
+  bool timed_out = false;
+  bool canceled = false;
+  bool tree_ended = false;  // every process that it started is provably gone
+  double duration_ms = 0;
+  CapturedStream output[2];  // stdout, stderr
+  rusage usage = {};
+  long launcher_max_rss_kib = 0;           // this process's own, at the launch
+  std::vector<std::string> changed_paths;  // of those that the confinement watches
+};
+
+// Receives events on the command's own thread.
+class CommandObserver {
+ public:
+  virtual ~CommandObserver() = default;
+  virtual void OnOutput(int stream, std::string chunk) = 0;  // stream: 1 or 2
+  virtual void OnEnd(Outcome outcome) = 0;
+  virtual void OnFinished() {}  // last call: the thread has given everything back
+};
+
+// One running command: a short-lived thread that starts it, feeds and drains its pipes, watches the
+// clock and ends its process tree. The public functions may be called from any thread.
+class Command : public std::enable_shared_from_this<Command> {
+ public:
+  ~Command();
+  // Starts the thread; everything else is reported to the observer.
+  static Result<std::shared_ptr<Command>> Start(std::shared_ptr<Confinement> confinement,
+                                                CommandSpec spec,
+                                                std::unique_ptr<CommandObserver> observer);
+
+  // Sends a signal to the command's process group, once it exists.
+  void Signal(int number);
+  // Ends the command: SIGTERM, then SIGKILL after the grace period. `now`: SIGKILL at once.
+  void Cancel(bool now);
+  // Says that `bytes` of streamed output were consumed.
+  void Acknowledge(size_t bytes);
+
+ private:
+  struct ChildMemory;
+
+  Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
+          std::unique_ptr<CommandObserver> observer);
+  static void* ThreadMain(void* self);
+  void Run();
+  Status Launch(Slot& slot);
+  std::optional<Failure> StartFailure() const;
+  Status OpenStdio(int child_stdio[3], UniqueFd owned[3]);
+  void Supervise(Outcome& outcome);
+  bool DrainInto(int index, Outcome& outcome);
+  void FeedInput();
+  void SignalGroup(int number);
+  void EndTree(Outcome& outcome);
+  void Wake();
+
+  const std::shared_ptr<Confinement> confinement_;
+  CommandSpec spec_;
+  const std::unique_ptr<CommandObserver> observer_;
+  UniqueFd wake_;  // eventfd: something below changed
+
+  // Used by the command's thread only.
+  SignalScope scope_;
+  std::unique_ptr<ChildMemory> child_;
+  pid_t pid_ = -1;
+  UniqueFd pidfd_;
+  UniqueFd output_[2];
+  UniqueFd input_;
+  size_t input_written_ = 0;
+
+  std::mutex mutex_;      // guards what follows
+  bool running_ = false;  // the process exists and has not been reaped
+  bool cancel_requested_ = false;
+  bool kill_requested_ = false;
+  std::vector<int> pending_signals_;
+  size_t unacknowledged_ = 0;
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_COMMAND_H_

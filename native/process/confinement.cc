@@ -1,0 +1,368 @@
+#include "process/confinement.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "process/clone_child.h"
+#include "sys/files.h"
+
+namespace sandbox_run {
+namespace {
+
+// Idle slots kept for reuse; each holds a few descriptors and two directories.
+constexpr size_t kMaxIdleSlots = 64;
+constexpr char kDirectoryPrefix[] = "sandbox-run-slot-";
+constexpr char kStagingDirectory[] = "slot:root";
+
+bool BelongsToSlot(const std::string& path) {
+  return path.starts_with(kSlotPrefix) || path.starts_with(kMemoryPrefix);
+}
+
+bool IsBeneathOrSame(const std::string& path, const std::string& ancestor) {
+  return path == ancestor || (path.starts_with(ancestor) && path[ancestor.size()] == '/');
+}
+
+// True for a plain file with just this content, readable by its owner alone, with one name.
+bool IsIntact(const std::string& path, const std::string& content) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat info;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
+      (info.st_mode & 07777) != 0600 || info.st_nlink != 1 ||
+      info.st_size != static_cast<off_t>(content.size())) {
+    return false;
+  }
+  std::string found(content.size(), '\0');
+  return read(fd.get(), found.data(), found.size()) == static_cast<ssize_t>(found.size()) &&
+         found == content;
+}
+
+}  // namespace
+
+Slot::~Slot() {
+  // They keep the mounts on the directories.
+  mount_namespace_.reset();
+  view_root_.reset();
+  if (!directory_.empty()) RemoveTree(directory_);
+  if (!memory_directory_.empty()) RemoveTree(memory_directory_);
+}
+
+std::string Slot::HostPath(const std::string& path) const {
+  if (path.starts_with(kSlotPrefix)) return directory_ + "/" + path.substr(strlen(kSlotPrefix));
+  if (path.starts_with(kMemoryPrefix))
+    return memory_directory_ + path.substr(strlen(kMemoryPrefix));
+  return path;
+}
+
+void Slot::Watch(const std::string& path, bool exists, const struct stat& info, bool essential) {
+  // Most paths have both a mount and a rule.
+  for (Identity& known : identities_) {
+    if (known.path != path) continue;
+    known.essential = known.essential || essential;
+    return;
+  }
+  identities_.push_back({path, info.st_dev, info.st_ino, exists, essential});
+}
+
+std::vector<std::string> Slot::ChangedPaths(Paths which) const {
+  // Sound because the ruleset and the mounts pin the inodes: a number cannot have been reused
+  // (KERNEL.md section 1).
+  std::vector<std::string> changed;
+  for (const Identity& known : identities_) {
+    if (which == Paths::kEssential && !known.essential) continue;
+    struct stat info;
+    const bool exists = lstat(known.path.c_str(), &info) == 0;
+    const bool same = exists == known.exists &&
+                      (!exists || (info.st_dev == known.device && info.st_ino == known.inode));
+    if (!same) changed.push_back(known.path);
+  }
+  return changed;
+}
+
+void Slot::RememberMountPoints() {
+  for (const std::string& path : mount_points_) {
+    struct stat info = {};
+    const bool exists = lstat(path.c_str(), &info) == 0;
+    // What lies inside another mount has no directory here.
+    if (exists) mount_point_identities_.push_back({path, info.st_dev, info.st_ino, true});
+  }
+}
+
+bool Slot::MountPointsMoved() const {
+  // The mount pins the directory, so that its number cannot have been reused.
+  for (const Identity& known : mount_point_identities_) {
+    struct stat info;
+    if (lstat(known.path.c_str(), &info) != 0 || info.st_dev != known.device ||
+        info.st_ino != known.inode) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Slot::IsCurrent() {
+  constexpr std::chrono::seconds kFullCheckInterval{1};
+  const auto now = std::chrono::steady_clock::now();
+  const bool full = now - checked_ >= kFullCheckInterval;
+  if (full) checked_ = now;
+  return ChangedPaths(full ? Paths::kAll : Paths::kEssential).empty();
+}
+
+Confinement::Confinement(ConfinementSpec spec) : spec_(std::move(spec)) {
+  filter_.len = static_cast<unsigned short>(spec_.filter.size());
+  // The kernel only reads it; the structure predates const.
+  filter_.filter = const_cast<sock_filter*>(spec_.filter.data());
+}
+
+Result<std::unique_ptr<Slot>> Confinement::Acquire() {
+  for (;;) {
+    std::unique_ptr<Slot> slot;
+    {
+      const std::lock_guard lock(mutex_);
+      if (idle_.empty()) break;
+      slot = std::move(idle_.back());
+      idle_.pop_back();
+    }
+    // One that is out of date or cannot be used is dropped; a new one may do.
+    if (slot->IsCurrent() && Seed(*slot).ok()) return slot;
+  }
+  Result<std::unique_ptr<Slot>> built = Build();
+  if (!built.ok()) return built;
+  if (Status seeded = Seed(*built.value()); !seeded.ok()) return seeded.failure();
+  return built;
+}
+
+void Confinement::Release(std::unique_ptr<Slot> slot, bool reusable) {
+  if (!reusable || slot->MountPointsMoved()) return;
+  Clean(*slot);
+  const std::lock_guard lock(mutex_);
+  if (!closed_ && idle_.size() < kMaxIdleSlots) idle_.push_back(std::move(slot));
+}
+
+void Confinement::Close() {
+  std::vector<std::unique_ptr<Slot>> dropped;
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  dropped.swap(idle_);
+}
+
+std::vector<NamespaceEntry> Confinement::NamespacesFor(const Slot& slot) const {
+  std::vector<NamespaceEntry> entries;
+  if (!spec_.namespaces) return entries;
+  // The user namespace first: it brings the capabilities that the others ask for.
+  if (user_.valid()) entries.push_back({user_.get(), CLONE_NEWUSER});
+  if (network_.valid()) entries.push_back({network_.get(), CLONE_NEWNET});
+  if (ipc_.valid()) entries.push_back({ipc_.get(), CLONE_NEWIPC});
+  entries.push_back({slot.mount_namespace_fd(), CLONE_NEWNS});
+  return entries;
+}
+
+Status Confinement::EnsureNamespaces() {
+  const std::lock_guard lock(mutex_);
+  if (namespaces_ready_) return Status();
+  const NamespaceSpec& wanted = *spec_.namespaces;
+  const std::string uid_map = std::to_string(geteuid()) + " " + std::to_string(geteuid()) + " 1";
+  const std::string gid_map = std::to_string(getegid()) + " " + std::to_string(getegid()) + " 1";
+  NamespaceSetupPlan plan;
+  plan.with_user = wanted.user;
+  plan.with_network = wanted.network;
+  plan.with_ipc = wanted.ipc;
+  plan.uid_map = uid_map.c_str();
+  plan.gid_map = gid_map.c_str();
+  const int flags = (wanted.user ? CLONE_NEWUSER : 0) | (wanted.network ? CLONE_NEWNET : 0) |
+                    (wanted.ipc ? CLONE_NEWIPC : 0);
+  if (flags != 0) {
+    const pid_t pid = CloneChild(RunNamespaceSetup, &plan, flags | CLONE_FILES);
+    if (pid < 0) return Failure{"namespace.create", errno, ""};
+    Reap(pid);
+  }
+  user_.reset(plan.user_fd);
+  network_.reset(plan.network_fd);
+  ipc_.reset(plan.ipc_fd);
+  if (plan.failed_stage != nullptr) return Failure{plan.failed_stage, plan.failed_errno, ""};
+  namespaces_ready_ = true;
+  return Status();
+}
+
+Result<std::unique_ptr<Slot>> Confinement::Build() {
+  static std::once_flag swept;
+  std::call_once(swept, [this] {
+    RemoveStaleDirectories(spec_.temporary_parent, kDirectoryPrefix);
+    if (!spec_.memory_parent.empty()) {
+      RemoveStaleDirectories(spec_.memory_parent, kDirectoryPrefix);
+    }
+  });
+  std::unique_ptr<Slot> slot(new Slot());
+  Result<std::string> directory = MakePrivateDirectory(spec_.temporary_parent, kDirectoryPrefix);
+  if (!directory.ok()) return directory.failure();
+  slot->directory_ = std::move(directory.value());
+  Result<UniqueFd> lock = LockDirectory(slot->directory_);
+  if (!lock.ok()) return lock.failure();
+  slot->directory_lock_ = std::move(lock.value());
+  if (!spec_.memory_parent.empty()) {
+    Result<std::string> memory = MakePrivateDirectory(spec_.memory_parent, kDirectoryPrefix);
+    if (!memory.ok()) return memory.failure();
+    slot->memory_directory_ = std::move(memory.value());
+    Result<UniqueFd> memory_lock = LockDirectory(slot->memory_directory_);
+    if (!memory_lock.ok()) return memory_lock.failure();
+    slot->memory_directory_lock_ = std::move(memory_lock.value());
+  }
+  for (const std::string& name : spec_.slot_directories) {
+    const std::string path = slot->HostPath(name);
+    if (mkdir(path.c_str(), 0700) != 0) return Failure{"private_directory", errno, path};
+  }
+
+  std::vector<std::pair<const PathRuleSpec*, UniqueFd>> view_objects;
+  if (spec_.namespaces) {
+    if (Status status = EnsureNamespaces(); !status.ok()) return status.failure();
+    if (Status status = BuildView(*slot, view_objects); !status.ok()) return status.failure();
+  }
+  if (!spec_.landlock.empty()) {
+    if (Status status = AddRules(*slot, view_objects); !status.ok()) return status.failure();
+  }
+  return slot;
+}
+
+Status Confinement::BuildView(Slot& slot,
+                              std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles) {
+  const NamespaceSpec& wanted = *spec_.namespaces;
+  const std::string staging = slot.HostPath(kStagingDirectory);
+  if (mkdir(staging.c_str(), 0700) != 0) return Failure{"private_directory", errno, staging};
+
+  // Strings first: the steps point into them.
+  std::vector<std::string> sources, targets;
+  std::vector<ViewStep> steps;
+  for (const ViewStepSpec& spec : wanted.view) {
+    ViewStep step;
+    step.kind = spec.kind;
+    step.read_only = spec.read_only;
+    step.allow_devices = spec.allow_devices;
+    std::string source = slot.HostPath(spec.source);
+    if (spec.kind == ViewStepKind::kBind) {
+      struct stat info = {};
+      const bool exists = lstat(source.c_str(), &info) == 0;
+      if (!BelongsToSlot(spec.source)) {
+        slot.Watch(source, exists, info, spec.required || spec.watched);
+      }
+      if (!exists) {
+        if (spec.required) return Failure{"view.open", errno, source};
+        continue;
+      }
+      step.is_directory = S_ISDIR(info.st_mode);
+    }
+    // What lies inside a directory of the slot has to survive the cleaning between two commands.
+    for (const ViewStepSpec& outer : wanted.view) {
+      if (outer.kind == ViewStepKind::kBind && BelongsToSlot(outer.source) &&
+          outer.target != spec.target && IsBeneathOrSame(spec.target, outer.target)) {
+        slot.mount_points_.push_back(slot.HostPath(outer.source) +
+                                     spec.target.substr(outer.target.size()));
+      }
+    }
+    sources.push_back(std::move(source));
+    targets.push_back(staging + spec.target);
+    steps.push_back(step);
+  }
+  for (size_t i = 0; i < steps.size(); ++i) {
+    steps[i].source = sources[i].c_str();
+    steps[i].target = targets[i].data();
+    steps[i].target_parent_from = staging.size();
+  }
+  std::vector<ViewHandle> objects = {{"/", -1}};
+  for (const PathRuleSpec& rule : spec_.rules) {
+    if (rule.in_view) objects.push_back({rule.path.c_str(), -1});
+  }
+
+  ViewSetupPlan plan;
+  plan.user_fd = user_.get();
+  plan.staging = staging.c_str();
+  plan.steps = steps.data();
+  plan.step_count = steps.size();
+  plan.handles = objects.data();
+  plan.handle_count = objects.size();
+  const pid_t pid = CloneChild(RunViewSetup, &plan, CLONE_FILES);
+  if (pid < 0) return Failure{"view.create", errno, ""};
+  Reap(pid);
+  slot.mount_namespace_.reset(plan.mount_fd);
+  slot.view_root_.reset(objects[0].fd);
+  size_t next = 1;
+  for (const PathRuleSpec& rule : spec_.rules) {
+    if (rule.in_view) handles.emplace_back(&rule, UniqueFd(objects[next++].fd));
+  }
+  if (plan.failed_stage != nullptr) {
+    std::string path = plan.failed_path == nullptr ? "" : plan.failed_path;
+    if (path.starts_with(staging)) path.erase(0, staging.size());
+    return Failure{plan.failed_stage, plan.failed_errno, path};
+  }
+  slot.RememberMountPoints();
+  return Status();
+}
+
+Status Confinement::AddRules(Slot& slot,
+                             std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles) {
+  Result<UniqueFd> ruleset = CreateRuleset(spec_.landlock);
+  if (!ruleset.ok()) return ruleset.failure();
+  for (const PathRuleSpec& rule : spec_.rules) {
+    if (rule.in_view) continue;
+    const std::string path = slot.HostPath(rule.path);
+    Result<UniqueFd> opened = OpenPath(path, "landlock.open");
+    if (!opened.ok()) {
+      const int error = opened.failure().error;
+      const bool missing = error == ENOENT || error == ENOTDIR;
+      if (rule.required || !missing) return opened.failure();
+      slot.Watch(path, false, {}, rule.required);
+      continue;
+    }
+    struct stat info;
+    if (fstat(opened.value().get(), &info) != 0) return Failure{"landlock.open", errno, path};
+    if (!BelongsToSlot(rule.path)) slot.Watch(path, true, info, rule.required);
+    const uint64_t access = S_ISDIR(info.st_mode) ? rule.directory_access : rule.file_access;
+    if (access == 0) continue;
+    if (Status status = AddPathRule(ruleset.value().get(), opened.value().get(), access, path);
+        !status.ok()) {
+      return status;
+    }
+  }
+  for (auto& [rule, fd] : handles) {
+    if (rule->directory_access == 0) continue;
+    if (Status status =
+            AddPathRule(ruleset.value().get(), fd.get(), rule->directory_access, rule->path);
+        !status.ok()) {
+      return status;
+    }
+  }
+  slot.ruleset_ = std::move(ruleset.value());
+  return Status();
+}
+
+Status Confinement::Seed(const Slot& slot) const {
+  for (const SeedFileSpec& seed : spec_.seed_files) {
+    const std::string path = slot.HostPath(seed.path);
+    if (IsIntact(path, seed.content)) continue;
+    const UniqueFd fd(
+        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!fd.valid()) return Failure{"private_file", errno, path};
+    if (write(fd.get(), seed.content.data(), seed.content.size()) !=
+        static_cast<ssize_t>(seed.content.size())) {
+      return Failure{"private_file", errno, path};
+    }
+  }
+  return Status();
+}
+
+void Confinement::Clean(Slot& slot) const {
+  std::vector<std::string> keep = slot.mount_points_;
+  for (const SeedFileSpec& seed : spec_.seed_files) {
+    // Making a file costs more than starting a command: one that is as it was stays.
+    const std::string path = slot.HostPath(seed.path);
+    if (IsIntact(path, seed.content)) keep.push_back(path);
+  }
+  for (const std::string& name : spec_.slot_directories) {
+    RemoveContents(slot.HostPath(name), keep);
+  }
+  if (!slot.memory_directory_.empty()) RemoveContents(slot.memory_directory_, keep);
+}
+
+}  // namespace sandbox_run

@@ -1,0 +1,168 @@
+#ifndef SANDBOX_RUN_PROCESS_CONFINEMENT_H_
+#define SANDBOX_RUN_PROCESS_CONFINEMENT_H_
+
+#include <linux/filter.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "landlock/ruleset.h"
+#include "process/child.h"
+#include "process/view_child.h"
+
+namespace sandbox_run {
+
+// A path in a spec is a canonical host path, or one of these followed by nothing or "/name": they
+// name the directories that belong to the slot.
+inline constexpr char kSlotPrefix[] = "slot:";   // the private directory of a command
+inline constexpr char kMemoryPrefix[] = "shm:";  // its private directory on shared memory
+
+struct PathRuleSpec {
+  std::string path;
+  uint64_t directory_access = 0;  // used if the object is a directory
+  uint64_t file_access = 0;       // used for everything else
+  bool required = false;          // a missing path is an error, otherwise it is left out
+  bool in_view = false;           // names an object of the view, not of the host
+};
+
+struct ViewStepSpec {
+  ViewStepKind kind = ViewStepKind::kBind;
+  std::string source;
+  std::string target;
+  bool read_only = false;
+  bool allow_devices = false;
+  bool required = false;
+  bool watched = false;  // looked at before and after each command, whether it is there or not
+};
+
+struct NamespaceSpec {
+  bool user = false;  // create a user namespace first (without it CAP_SYS_ADMIN is needed)
+  bool network = false;
+  bool ipc = false;
+  std::vector<ViewStepSpec> view;
+};
+
+struct SeedFileSpec {
+  std::string path;  // "slot:..."
+  std::string content;
+};
+
+// What every command of one sandbox has in common. Built once; the kernel objects that come of it
+// are made on first use and reused.
+struct ConfinementSpec {
+  RulesetMasks landlock;
+  std::vector<PathRuleSpec> rules;
+  std::vector<sock_filter> filter;
+  std::optional<NamespaceSpec> namespaces;
+  std::vector<ResourceLimit> limits;
+  int umask = -1;                             // -1: left as the launcher has it
+  std::string temporary_parent;               // where private directories are made
+  std::string memory_parent;                  // "" = no directory on shared memory
+  std::vector<std::string> slot_directories;  // "slot:tmp", ...
+  std::vector<SeedFileSpec> seed_files;       // written anew before each command
+};
+
+// The private half of a confinement, used by one command at a time: its directories, and the
+// ruleset and mount namespace that refer to them.
+class Slot {
+ public:
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+  ~Slot();
+
+  int ruleset_fd() const { return ruleset_.get(); }
+  int mount_namespace_fd() const { return mount_namespace_.get(); }
+  // The root directory of the view, O_PATH; -1 without a view.
+  int view_root_fd() const { return view_root_.get(); }
+  // The host path of a spec path.
+  std::string HostPath(const std::string& path) const;
+  enum class Paths {
+    kAll,
+    kEssential,  // what the caller requires or watches, not the system's own
+  };
+  // The host paths of the spec that have appeared, vanished or become another object since the slot
+  // was made.
+  std::vector<std::string> ChangedPaths(Paths which) const;
+  // The command renamed what lies above a mount point in the slot: the next one would find
+  // something else at that path.
+  bool MountPointsMoved() const;
+
+ private:
+  friend class Confinement;
+  struct Identity {
+    std::string path;
+    dev_t device = 0;
+    ino_t inode = 0;
+    bool exists = false;
+    bool essential = false;
+  };
+  Slot() = default;
+  void RememberMountPoints();
+  // Remembers which object a host path names (`info` is meaningless if there is none).
+  void Watch(const std::string& path, bool exists, const struct stat& info, bool essential);
+  // False once a path leads elsewhere. Essential paths are looked at each time, the system's own at
+  // most once a second: a rule and a mount stay with the old object, so being late gives nothing
+  // away.
+  bool IsCurrent();
+
+  std::string directory_;
+  std::string memory_directory_;
+  UniqueFd directory_lock_, memory_directory_lock_;
+  UniqueFd ruleset_;
+  UniqueFd mount_namespace_;
+  UniqueFd view_root_;
+  std::vector<Identity> identities_;
+  std::chrono::steady_clock::time_point checked_ = std::chrono::steady_clock::now();
+  std::vector<Identity> mount_point_identities_;
+  std::vector<std::string> mount_points_;  // host paths inside the slot that must be kept
+};
+
+// Thread-safe: commands on several threads take and return slots.
+class Confinement {
+ public:
+  explicit Confinement(ConfinementSpec spec);
+
+  // A clean slot: an idle one whose paths are still the same objects, or a new one.
+  Result<std::unique_ptr<Slot>> Acquire();
+
+  // Empties the slot and keeps it for the next command. Not `reusable`: something of the last
+  // command may still run in it, so it is dropped.
+  void Release(std::unique_ptr<Slot> slot, bool reusable);
+
+  // Drops idle slots; later releases drop theirs too.
+  void Close();
+
+  const ConfinementSpec& spec() const { return spec_; }
+  const sock_fprog* filter() const { return spec_.filter.empty() ? nullptr : &filter_; }
+  // The namespaces of a command that runs in `slot`, in the order in which to enter them.
+  std::vector<NamespaceEntry> NamespacesFor(const Slot& slot) const;
+
+ private:
+  Status EnsureNamespaces();
+  Result<std::unique_ptr<Slot>> Build();
+  // Makes the slot's mount namespace; `handles` receive the descriptors of rules inside it.
+  Status BuildView(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
+  Status AddRules(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
+  Status Seed(const Slot& slot) const;
+  void Clean(Slot& slot) const;
+
+  const ConfinementSpec spec_;
+  sock_fprog filter_ = {};
+  std::mutex mutex_;  // guards what follows
+  bool closed_ = false;
+  bool namespaces_ready_ = false;
+  UniqueFd user_, network_, ipc_;
+  std::vector<std::unique_ptr<Slot>> idle_;
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_CONFINEMENT_H_

@@ -1,0 +1,248 @@
+#include "process/view_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if.h>
+#include <linux/sockios.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "process/child.h"
+#include "sys/kernel_abi.h"
+#include "sys/raw_syscall.h"
+
+// Shares memory with the parent like child.cc, and keeps the same rules.
+
+namespace sandbox_run {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+
+int Fail(NamespaceSetupPlan* plan, const char* stage, long result) {
+  plan->failed_errno = static_cast<int>(-result);
+  plan->failed_stage = stage;
+  return kFailed;
+}
+
+int Fail(ViewSetupPlan* plan, const char* stage, long result, const char* path) {
+  plan->failed_errno = static_cast<int>(-result);
+  plan->failed_path = path;
+  plan->failed_stage = stage;
+  return kFailed;
+}
+
+size_t Length(const char* text) {
+  size_t length = 0;
+  while (text[length] != 0) ++length;
+  return length;
+}
+
+long WriteFile(const char* path, const char* text) {
+  const long fd = RawSyscall(SYS_openat, AT_FDCWD, Arg(path), O_WRONLY | O_CLOEXEC, 0);
+  if (fd < 0) return fd;
+  const long result = RawSyscall(SYS_write, fd, Arg(text), static_cast<long>(Length(text)));
+  RawSyscall(SYS_close, fd);
+  return result;
+}
+
+long OpenNamespace(const char* path) {
+  return RawSyscall(SYS_openat, AT_FDCWD, Arg(path), O_RDONLY | O_CLOEXEC, 0);
+}
+
+long LoopbackUp() {
+  const long fd = RawSyscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return fd;
+  ifreq request = {};
+  request.ifr_name[0] = 'l';
+  request.ifr_name[1] = 'o';
+  request.ifr_flags = IFF_UP;
+  const long result = RawSyscall(SYS_ioctl, fd, SIOCSIFFLAGS, Arg(&request));
+  RawSyscall(SYS_close, fd);
+  return result;
+}
+
+// Creates the directories above step.target that are missing.
+long MakeParents(const ViewStep& step) {
+  for (char* at = step.target + step.target_parent_from + 1; *at != 0; ++at) {
+    if (*at != '/') continue;
+    *at = 0;
+    const long result = RawSyscall(SYS_mkdirat, AT_FDCWD, Arg(step.target), 0755);
+    *at = '/';
+    if (result < 0 && result != -EEXIST) return result;
+  }
+  return 0;
+}
+
+long MakeFile(const char* path, unsigned mode) {
+  // Never open for writing: another thread's clone copies the descriptor, which then counts as a
+  // writer when the root is made read-only (EBUSY).
+  const long result = RawSyscall(SYS_mknodat, AT_FDCWD, Arg(path), S_IFREG | mode, 0);
+  return result == -EEXIST ? 0 : result;
+}
+
+long MakeMountPoint(const ViewStep& step) {
+  if (!step.is_directory) return MakeFile(step.target, 0644);
+  const long result = RawSyscall(SYS_mkdirat, AT_FDCWD, Arg(step.target), 0755);
+  return result == -EEXIST ? 0 : result;
+}
+
+long Bind(const ViewStep& step) {
+  const long tree = RawSyscall(abi::kSysOpenTree, step.source_fd, Arg(""),
+                               AT_EMPTY_PATH | abi::kAtRecursive | abi::kOpenTreeClone | O_CLOEXEC);
+  if (tree < 0) return tree;
+  abi::MountAttr attributes;
+  attributes.attr_set = abi::kMountAttrNosuid;
+  if (step.read_only) attributes.attr_set |= abi::kMountAttrRdonly;
+  if (!step.allow_devices) attributes.attr_set |= abi::kMountAttrNodev;
+  long result = RawSyscall(abi::kSysMountSetattr, tree, Arg(""), AT_EMPTY_PATH | abi::kAtRecursive,
+                           Arg(&attributes), sizeof(attributes));
+  if (result == 0) {
+    // The target may lie inside a tree that a command can write to: no link is followed there.
+    const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
+    const long target =
+        RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.target), Arg(&how), sizeof(how));
+    result = target < 0 ? target
+                        : RawSyscall(abi::kSysMoveMount, tree, Arg(""), target, Arg(""),
+                                     abi::kMoveMountFEmptyPath | abi::kMoveMountTEmptyPath);
+    if (target >= 0) RawSyscall(SYS_close, target);
+  }
+  RawSyscall(SYS_close, tree);
+  return result;
+}
+
+long Execute(const ViewStep& step) {
+  long result = MakeParents(step);
+  if (result < 0) return result;
+  switch (step.kind) {
+    case ViewStepKind::kBind:
+      result = MakeMountPoint(step);
+      return result < 0 ? result : Bind(step);
+    case ViewStepKind::kDevpts:
+      result = MakeMountPoint(step);
+      if (result < 0) return result;
+      return RawSyscall(SYS_mount, Arg("devpts"), Arg(step.target), Arg("devpts"),
+                        MS_NOSUID | MS_NOEXEC, Arg("newinstance,ptmxmode=0666,mode=0620"));
+    case ViewStepKind::kSymlink:
+      result = RawSyscall(SYS_symlinkat, Arg(step.source), AT_FDCWD, Arg(step.target));
+      return result == -EEXIST ? 0 : result;
+    case ViewStepKind::kDirectory:
+      return MakeMountPoint(step);
+    case ViewStepKind::kMaskedFile:
+      return MakeFile(step.target, 0);
+  }
+  return -EINVAL;
+}
+
+void CloseSources(ViewSetupPlan* plan) {
+  for (size_t i = 0; i < plan->step_count; ++i) {
+    if (plan->steps[i].source_fd >= 0) RawSyscall(SYS_close, plan->steps[i].source_fd);
+    plan->steps[i].source_fd = -1;
+  }
+}
+
+int BuildView(ViewSetupPlan* plan) {
+  long result = 0;
+  if (plan->user_fd >= 0) {
+    result = RawSyscall(SYS_setns, plan->user_fd, CLONE_NEWUSER);
+    if (result < 0) return Fail(plan, "namespace.user", result, nullptr);
+  }
+  result = RawSyscall(SYS_unshare, CLONE_NEWNS);
+  if (result < 0) return Fail(plan, "namespace.mount", result, nullptr);
+  // Slave: what the host unmounts later does not stay pinned here; nothing travels back.
+  result = RawSyscall(SYS_mount, 0, Arg("/"), 0, MS_REC | MS_SLAVE, 0);
+  if (result < 0) return Fail(plan, "view.propagation", result, "/");
+
+  // All sources before the staging mount can hide one of them.
+  for (size_t i = 0; i < plan->step_count; ++i) {
+    ViewStep& step = plan->steps[i];
+    if (step.kind != ViewStepKind::kBind) continue;
+    const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
+    result = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.source), Arg(&how), sizeof(how));
+    if (result < 0) return Fail(plan, "view.open", result, step.source);
+    step.source_fd = static_cast<int>(result);
+  }
+  result = RawSyscall(SYS_mount, Arg("sandbox-run"), Arg(plan->staging), Arg("tmpfs"),
+                      MS_NOSUID | MS_NODEV, Arg("mode=0755,size=4m"));
+  if (result < 0) return Fail(plan, "view.root", result, plan->staging);
+
+  for (size_t i = 0; i < plan->step_count; ++i) {
+    result = Execute(plan->steps[i]);
+    if (result < 0) return Fail(plan, "view.build", result, plan->steps[i].target);
+  }
+
+  result = OpenNamespace("/proc/self/ns/mnt");
+  if (result < 0) return Fail(plan, "namespace.open", result, "/proc/self/ns/mnt");
+  plan->mount_fd = static_cast<int>(result);
+
+  // pivot_root(".", ".") stacks the old root on the new one; detaching it uncovers the new root
+  // (pivot_root(2), NOTES).
+  result = RawSyscall(SYS_chdir, Arg(plan->staging));
+  if (result < 0) return Fail(plan, "view.pivot", result, plan->staging);
+  result = RawSyscall(SYS_pivot_root, Arg("."), Arg("."));
+  if (result < 0) return Fail(plan, "view.pivot", result, plan->staging);
+  result = RawSyscall(SYS_umount2, Arg("."), MNT_DETACH);
+  if (result < 0) return Fail(plan, "view.pivot", result, "/");
+  result = RawSyscall(SYS_chdir, Arg("/"));
+  if (result < 0) return Fail(plan, "view.pivot", result, "/");
+
+  abi::MountAttr read_only;
+  read_only.attr_set = abi::kMountAttrRdonly;
+  result =
+      RawSyscall(abi::kSysMountSetattr, AT_FDCWD, Arg("/"), 0, Arg(&read_only), sizeof(read_only));
+  if (result < 0) return Fail(plan, "view.root", result, "/");
+
+  for (size_t i = 0; i < plan->handle_count; ++i) {
+    ViewHandle& handle = plan->handles[i];
+    result = RawSyscall(SYS_openat, AT_FDCWD, Arg(handle.path), O_PATH | O_CLOEXEC, 0);
+    if (result < 0) return Fail(plan, "view.open", result, handle.path);
+    handle.fd = static_cast<int>(result);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int RunNamespaceSetup(void* argument) {
+  auto* plan = static_cast<NamespaceSetupPlan*>(argument);
+  ResetSignalHandlers();
+  long result = 0;
+  if (plan->with_user) {
+    result = WriteFile("/proc/self/uid_map", plan->uid_map);
+    if (result < 0) return Fail(plan, "namespace.uid_map", result);
+    // Without this an ordinary user may not write gid_map (user_namespaces(7)).
+    result = WriteFile("/proc/self/setgroups", "deny");
+    if (result < 0) return Fail(plan, "namespace.setgroups", result);
+    result = WriteFile("/proc/self/gid_map", plan->gid_map);
+    if (result < 0) return Fail(plan, "namespace.gid_map", result);
+    result = OpenNamespace("/proc/self/ns/user");
+    if (result < 0) return Fail(plan, "namespace.open", result);
+    plan->user_fd = static_cast<int>(result);
+  }
+  if (plan->with_network) {
+    result = LoopbackUp();
+    if (result < 0) return Fail(plan, "namespace.loopback", result);
+    result = OpenNamespace("/proc/self/ns/net");
+    if (result < 0) return Fail(plan, "namespace.open", result);
+    plan->network_fd = static_cast<int>(result);
+  }
+  if (plan->with_ipc) {
+    result = OpenNamespace("/proc/self/ns/ipc");
+    if (result < 0) return Fail(plan, "namespace.open", result);
+    plan->ipc_fd = static_cast<int>(result);
+  }
+  return kDone;
+}
+
+int RunViewSetup(void* argument) {
+  auto* plan = static_cast<ViewSetupPlan*>(argument);
+  ResetSignalHandlers();
+  const int result = BuildView(plan);
+  CloseSources(plan);
+  return result;
+}
+
+}  // namespace sandbox_run

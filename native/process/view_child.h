@@ -1,0 +1,68 @@
+#ifndef SANDBOX_RUN_PROCESS_VIEW_CHILD_H_
+#define SANDBOX_RUN_PROCESS_VIEW_CHILD_H_
+
+#include <cstddef>
+
+namespace sandbox_run {
+
+enum class ViewStepKind {
+  kBind,        // attaches a host path
+  kDevpts,      // a pseudo-terminal instance of its own
+  kSymlink,     // a symbolic link
+  kDirectory,   // an empty directory
+  kMaskedFile,  // an empty file without permissions: "permission denied" instead of "not found"
+};
+
+// One step that builds the view, as the set-up child executes it. Plain data.
+struct ViewStep {
+  ViewStepKind kind = ViewStepKind::kDirectory;
+  const char* source = nullptr;  // bind: canonical host path; symlink: its content
+  char* target = nullptr;  // beneath the staging directory; written to and restored while used
+  size_t target_parent_from = 0;  // where the path below the staging directory begins in `target`
+  bool is_directory = true;       // bind: what the mount point has to be
+  bool read_only = false;
+  bool allow_devices = false;
+  int source_fd = -1;  // used by the child
+};
+
+// An object inside the finished view whose O_PATH descriptor the parent asks for.
+struct ViewHandle {
+  const char* path = nullptr;
+  int fd = -1;  // result
+};
+
+// Data of RunNamespaceSetup() and RunViewSetup(); results and failure are left in it.
+struct NamespaceSetupPlan {
+  bool with_user = false;
+  bool with_network = false;
+  bool with_ipc = false;
+  const char* uid_map = nullptr;  // "UID UID 1"
+  const char* gid_map = nullptr;
+  int user_fd = -1, network_fd = -1, ipc_fd = -1;  // results
+
+  const char* volatile failed_stage = nullptr;
+  volatile int failed_errno = 0;
+};
+
+struct ViewSetupPlan {
+  int user_fd = -1;  // user namespace to enter first, -1: none
+  const char* staging = nullptr;
+  ViewStep* steps = nullptr;
+  size_t step_count = 0;
+  ViewHandle* handles = nullptr;
+  size_t handle_count = 0;
+  int mount_fd = -1;  // result: the mount namespace
+
+  const char* volatile failed_stage = nullptr;
+  volatile int failed_errno = 0;
+  const char* volatile failed_path = nullptr;
+};
+
+// Bodies for clone(CLONE_VM | CLONE_VFORK | CLONE_FILES): descriptors that they open appear in the
+// parent's table. RunNamespaceSetup() expects to be in the new namespaces already (clone flags).
+int RunNamespaceSetup(void* plan);
+int RunViewSetup(void* plan);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_VIEW_CHILD_H_

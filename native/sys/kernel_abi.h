@@ -1,0 +1,65 @@
+#ifndef SANDBOX_RUN_SYS_KERNEL_ABI_H_
+#define SANDBOX_RUN_SYS_KERNEL_ABI_H_
+
+// Kernel interfaces spelled out here because the headers of the build host may be older than the
+// kernel that the addon runs on. Numbers above 402 are the same on every architecture.
+
+#include <cstdint>
+
+namespace sandbox_run::abi {
+
+inline constexpr long kSysOpenTree = 428;
+inline constexpr long kSysMoveMount = 429;
+inline constexpr long kSysPidfdOpen = 434;
+inline constexpr long kSysCloseRange = 436;
+inline constexpr long kSysOpenat2 = 437;
+inline constexpr long kSysMountSetattr = 442;
+inline constexpr long kSysLandlockCreateRuleset = 444;
+inline constexpr long kSysLandlockAddRule = 445;
+inline constexpr long kSysLandlockRestrictSelf = 446;
+
+inline constexpr unsigned kCloseRangeCloexec = 1u << 2;
+
+// <linux/landlock.h>. The size passed to the kernel is the smallest that holds the fields in use,
+// so that an older kernel does not see fields that it does not know (KERNEL.md section 7).
+struct LandlockRulesetAttr {
+  uint64_t handled_access_fs = 0;
+  uint64_t handled_access_net = 0;
+  uint64_t scoped = 0;
+};
+struct __attribute__((packed)) LandlockPathBeneathAttr {
+  uint64_t allowed_access = 0;
+  int32_t parent_fd = -1;
+};
+inline constexpr unsigned kLandlockCreateRulesetVersion = 1u << 0;
+inline constexpr unsigned kLandlockCreateRulesetErrata = 1u << 1;
+inline constexpr int kLandlockRulePathBeneath = 1;
+inline constexpr uint64_t kLandlockAccessFsRefer = 1u << 13;
+inline constexpr uint64_t kLandlockScopeSignal = 1u << 1;
+
+// <linux/openat2.h>
+struct OpenHow {
+  uint64_t flags = 0;
+  uint64_t mode = 0;
+  uint64_t resolve = 0;
+};
+inline constexpr uint64_t kResolveNoSymlinks = 0x04;
+
+// <linux/mount.h>
+struct MountAttr {
+  uint64_t attr_set = 0;
+  uint64_t attr_clr = 0;
+  uint64_t propagation = 0;
+  uint64_t userns_fd = 0;
+};
+inline constexpr uint64_t kMountAttrRdonly = 0x1;
+inline constexpr uint64_t kMountAttrNosuid = 0x2;
+inline constexpr uint64_t kMountAttrNodev = 0x4;
+inline constexpr unsigned kOpenTreeClone = 1;
+inline constexpr unsigned kMoveMountFEmptyPath = 0x4;
+inline constexpr unsigned kMoveMountTEmptyPath = 0x40;
+inline constexpr unsigned kAtRecursive = 0x8000;
+
+}  // namespace sandbox_run::abi
+
+#endif  // SANDBOX_RUN_SYS_KERNEL_ABI_H_

@@ -1,0 +1,79 @@
+// Builds the package: the addon (cmake-js) and dist/ (esbuild, then the type declarations).
+//   node scripts/build.mjs [--only native|ts]
+// A missing compiler does not fail the installation: the launcher then says that the addon is not there.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, rmSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const only = process.argv[2] === '--only' ? process.argv[3] : undefined;
+const require = createRequire(import.meta.url);
+
+function binary(packageName, name = packageName) {
+  const manifest = require.resolve(`${packageName}/package.json`);
+  const { bin } = require(manifest);
+  return join(dirname(manifest), typeof bin === 'string' ? bin : bin[name]);
+}
+
+function run(script, args, options = {}) {
+  return spawnSync(process.execPath, [script, ...args], { cwd: root, encoding: 'utf8', ...options });
+}
+
+function buildNative() {
+  const built = run(binary('cmake-js'), ['build', '--log-level', 'error']);
+  if (built.status === 0 && existsSync(join(root, 'build/Release/sandbox_run.node'))) {
+    console.log('sandbox-run: addon built');
+    return true;
+  }
+  console.error(`${built.stdout ?? ''}${built.stderr ?? ''}`.trim().split('\n').slice(-15).join('\n'));
+  console.error(
+    'sandbox-run: the native addon could not be built (see above); it needs g++ 11 or newer and cmake 3.18 or newer. ' +
+      'Installation goes on; until `npm rebuild` succeeds, sandbox-run says that it has no addon.',
+  );
+  return false;
+}
+
+async function buildTypeScript() {
+  const { build } = await import('esbuild');
+  rmSync(join(root, 'dist'), { recursive: true, force: true });
+  await build({
+    absWorkingDir: root,
+    entryPoints: { index: 'src/index.ts', cli: 'src/cli/main.ts' },
+    outdir: 'dist',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    chunkNames: 'chunks/[name]-[hash]',
+    // CommonJS dependencies that are bundled call require().
+    banner: {
+      js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+    },
+    external: ['zod', 'smol-toml'],
+    logLevel: 'warning',
+  });
+  const types = run(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json'], { stdio: 'inherit' });
+  if (types.status !== 0) process.exit(1);
+  chmodSync(join(root, 'dist/cli.js'), 0o755);
+  linkOwnProgram();
+  console.log('sandbox-run: dist/ built');
+}
+
+// `npx sandbox-run` in the checkout: npm links the programs of dependencies only, and would install the checkout into
+// a cache of its own on each first call.
+function linkOwnProgram() {
+  const link = join(root, 'node_modules/.bin/sandbox-run');
+  if (!existsSync(dirname(link))) return;
+  rmSync(link, { force: true });
+  symlinkSync('../../dist/cli.js', link);
+}
+
+if (only !== 'ts') {
+  const built = buildNative();
+  // Asked for by name, a failure is a failure.
+  if (!built && only === 'native') process.exit(1);
+}
+if (only !== 'native') await buildTypeScript();

@@ -1,0 +1,64 @@
+// Runs the tests that depend on who runs them a second time, as an ordinary user.
+//   node scripts/test-as-user.mjs [FILE OR DIRECTORY ...]
+// Started as root, it takes the user `nobody` and a copy of the checkout that everybody can read. Started by
+// anybody else there is nothing left to do: the first run was such a run.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+// test/real-work changes to an ordinary user by itself.
+const DEFAULT_TESTS = ['test/enforcement', 'test/library'];
+const NOT_COPIED = new Set(['.git', 'build-tests', 'build-tests-san', 'coverage']);
+
+if (process.getuid?.() !== 0) {
+  console.log('test-as-user: this already is an ordinary user, the tests have run as one');
+  process.exit(0);
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const user = idsOf('nobody');
+const place = mkdtempSync(join(tmpdir(), 'sandbox-run-test-'));
+const stop = () => rmSync(place, { recursive: true, force: true });
+process.on('exit', stop);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(130));
+
+chmodSync(place, 0o755);
+const copy = join(place, 'checkout');
+const home = join(place, 'home');
+mkdirSync(copy);
+mkdirSync(home);
+chownSync(home, user.uid, user.gid);
+for (const name of readdirSync(root)) {
+  if (!NOT_COPIED.has(name))
+    cpSync(join(root, name), join(copy, name), { recursive: true, verbatimSymlinks: true });
+}
+// A umask of the caller or of npm may have left files that only root can read.
+spawnSync('chmod', ['-R', 'go+rX', copy]);
+// vitest keeps its caches there.
+for (const cache of ['node_modules/.vite', 'node_modules/.vite-temp']) {
+  mkdirSync(join(copy, cache), { recursive: true });
+  spawnSync('chown', ['-R', `${user.uid}:${user.gid}`, join(copy, cache)]);
+}
+
+const tests = process.argv.length > 2 ? process.argv.slice(2) : DEFAULT_TESTS;
+const result = spawnSync(process.execPath, [join(copy, 'node_modules/vitest/vitest.mjs'), 'run', ...tests], {
+  cwd: copy,
+  stdio: 'inherit',
+  uid: user.uid,
+  gid: user.gid,
+  env: {
+    ...process.env,
+    HOME: home,
+    USER: 'nobody',
+    LOGNAME: 'nobody',
+    npm_config_cache: join(home, '.npm'),
+  },
+});
+process.exitCode = result.status ?? 1;
+
+function idsOf(name) {
+  const id = (flag) => Number(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout);
+  return { uid: id('-u'), gid: id('-g') };
+}

@@ -1,0 +1,61 @@
+import { FILE_RIGHTS, maskOf, NETWORK_RIGHTS, SCOPES, validOnFiles } from '../../kernel/landlock/rights.ts';
+import { RLIMIT_NUMBERS } from '../../kernel/rlimits.ts';
+import { seccompProgram } from '../../kernel/seccomp/program.ts';
+import type { LaunchPlan, PlannedViewStep } from '../../model/launch-plan.ts';
+import type { NativeConfinementSpec, NativeViewStep } from '../../native/contract.ts';
+
+/** The plan in the addon's terms: names become masks and bytes here. */
+export async function confinementSpec(
+  plan: LaunchPlan,
+  architecture: 'x64' | 'arm64',
+): Promise<NativeConfinementSpec> {
+  const { landlock } = plan;
+  return {
+    landlock: {
+      handledFs: maskOf(FILE_RIGHTS, landlock.handledFile),
+      handledNet: maskOf(NETWORK_RIGHTS, landlock.handledNetwork),
+      scoped: maskOf(SCOPES, landlock.scoped),
+    },
+    rules: landlock.rules.map((rule) => ({
+      path: rule.path,
+      directoryAccess: maskOf(FILE_RIGHTS, rule.rights),
+      fileAccess: maskOf(FILE_RIGHTS, validOnFiles(rule.rights)),
+      required: rule.required,
+      inView: rule.inView,
+    })),
+    filter:
+      plan.seccompGroups.length === 0
+        ? new Uint8Array()
+        : (await seccompProgram(plan.seccompGroups, architecture)).bytes,
+    namespaces:
+      plan.namespaces === undefined
+        ? undefined
+        : { ...plan.namespaces, view: plan.namespaces.view.map(nativeStep) },
+    limits: plan.limits.map(({ name, value }) => ({ resource: RLIMIT_NUMBERS[name], value: BigInt(value) })),
+    umask: plan.umask ?? -1,
+    temporaryParent: plan.temporaryParent,
+    memoryParent: plan.memoryParent ?? '',
+    slotDirectories: plan.slotDirectories,
+    seedFiles: plan.seedFiles,
+  };
+}
+
+function nativeStep(step: PlannedViewStep): NativeViewStep {
+  const base = { source: '', readOnly: false, allowDevices: false, required: false, watched: false };
+  switch (step.kind) {
+    case 'bind':
+      return {
+        kind: 'bind',
+        source: step.source,
+        target: step.target,
+        readOnly: !step.writable,
+        allowDevices: step.device,
+        required: step.required,
+        watched: step.watched,
+      };
+    case 'symlink':
+      return { ...base, kind: 'symlink', source: step.content, target: step.target };
+    default:
+      return { ...base, kind: step.kind, target: step.target };
+  }
+}

@@ -1,0 +1,28 @@
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { printError } from './print.ts';
+
+/** A subcommand: takes its arguments, returns the exit status. */
+type CliCommand = (args: readonly string[]) => Promise<number>;
+
+/** THE registry of subcommands. Each is loaded only when it is called. */
+const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = {
+  doctor: async () => (await import('./doctor.ts')).doctor,
+};
+
+/**
+ * Runs a command line and returns the exit status. A first word that names a subcommand is one;
+ * `sandbox-run -- doctor` runs a program of that name.
+ */
+export async function dispatch(args: readonly string[]): Promise<number> {
+  try {
+    const [first = '', ...rest] = args;
+    const subcommand = Object.hasOwn(SUBCOMMANDS, first) ? SUBCOMMANDS[first] : undefined;
+    if (subcommand !== undefined) return await (await subcommand())(rest);
+    const { run } = await import('./run.ts');
+    return await run(args);
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    printError(error.message);
+    return error.exitStatus;
+  }
+}

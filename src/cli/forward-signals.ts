@@ -1,0 +1,54 @@
+import type { RunningCommand } from '../run/sandbox.ts';
+
+/** Signals that end a process unless it handles them. */
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+const OTHERS = ['SIGWINCH', 'SIGCONT'] as const;
+/** Time for a handler of SIGTSTP to run before the group is stopped for good. */
+const STOP_DELAY_MS = 30;
+
+/** What becomes of the signals that reach this process. */
+export interface SignalForwarding {
+  /** The first signal that wanted to end us before there was a command; it is then not to be started. */
+  readonly early: () => NodeJS.Signals | undefined;
+  /** From now on signals go to this command. */
+  to(command: RunningCommand): void;
+  /** Leaves signals to their default actions again. */
+  stop(): void;
+}
+
+/**
+ * Catches signals from now on, so that none of them ends this process between the making of private directories
+ * and their removal. They are handed on to the command's process group, which is in a session of its own and gets
+ * none from the terminal.
+ */
+export function forwardSignals(): SignalForwarding {
+  let command: RunningCommand | undefined;
+  let early: NodeJS.Signals | undefined;
+  const handlers = new Map<NodeJS.Signals, () => void>();
+  for (const signal of OTHERS) handlers.set(signal, () => command?.kill(signal));
+  for (const signal of ENDING) {
+    handlers.set(signal, () => {
+      if (command === undefined) early ??= signal;
+      else command.kill(signal);
+    });
+  }
+  handlers.set('SIGTSTP', () => {
+    command?.kill('SIGTSTP');
+    // The kernel ignores the default action of SIGTSTP in a group whose session has no job control: stop it
+    // ourselves, and then this process, so that the shell above sees a stopped job.
+    setTimeout(() => {
+      command?.kill('SIGSTOP');
+      process.kill(process.pid, 'SIGSTOP');
+    }, STOP_DELAY_MS);
+  });
+  for (const [signal, handler] of handlers) process.on(signal, handler);
+  return {
+    early: () => early,
+    to: (running) => {
+      command = running;
+    },
+    stop: () => {
+      for (const [signal, handler] of handlers) process.off(signal, handler);
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import { Command, CommanderError } from 'commander';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { printOut } from './print.ts';
+
+/** A commander program that reports through us: one line and exit status 125. */
+export function createProgram(name: string): Command {
+  return new Command(name)
+    .exitOverride()
+    .showSuggestionAfterError(true)
+    .configureOutput({ writeOut: printOut, writeErr: () => {} })
+    .helpOption('-h, --help', 'show this help');
+}
+
+/**
+ * Parses; `undefined` if help or the version was asked for and printed.
+ * @throws {SandboxError} `usage.invalid`.
+ */
+export function parseArguments(program: Command, args: readonly string[]): Command | undefined {
+  try {
+    return program.parse(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return undefined;
+    const reason = error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
+    throw new SandboxError('usage.invalid', `${reason} (see ${program.name()} --help)`);
+  }
+}

@@ -1,0 +1,30 @@
+import { writeSync } from 'node:fs';
+
+/** Writes to standard output, all of it, before anything else happens. */
+export function printOut(text: string): void {
+  writeAll(1, text);
+}
+
+/** One line on standard error, from the launcher and not from the command. */
+export function printError(message: string): void {
+  writeAll(2, `sandbox-run: ${message.replace(/\s*\n\s*/g, ' ')}\n`);
+}
+
+/** Text on standard error as it is. */
+export function printNote(text: string): void {
+  writeAll(2, text);
+}
+
+function writeAll(fd: number, text: string): void {
+  let rest = Buffer.from(text);
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(fd, rest));
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? error.code : undefined;
+      // A reader that went away has read enough; a full non-blocking pipe is tried again.
+      if (code === 'EAGAIN') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+      else return;
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import { InvalidArgumentError } from 'commander';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { Command as CommandToRun } from '../model/execution-request.ts';
+import { PROFILES } from '../policy/profiles/built-in.ts';
+import type { SandboxOptions } from '../run/sandbox-options.ts';
+import { packageVersion } from '../version.ts';
+import { createProgram, parseArguments } from './parse.ts';
+
+/** What the command line of `sandbox-run [options] COMMAND` asks for. */
+export interface RunArguments {
+  readonly command: CommandToRun;
+  readonly sandbox: SandboxOptions;
+  readonly json: boolean;
+  readonly dryRun: boolean;
+  readonly verbose: boolean;
+  readonly quiet: boolean;
+}
+
+const HELP_AFTER = `
+Profiles:
+${PROFILES.map((profile) => `  ${profile.name.padEnd(17)} ${profile.summary}`).join('\n')}
+
+Commands:
+  doctor            what this host can enforce, and how to get what is missing
+
+Examples:
+  sandbox-run -- git status
+  sandbox-run -c 'npm test 2>&1 | tail -20'
+  sandbox-run --ro ~/.npm --env NODE_ENV=test -- npm ci --offline
+  sandbox-run --profile networked --timeout 300 -- cargo fetch
+  sandbox-run --json -c 'make' | jq .status
+  sandbox-run --dry-run -- npm test
+
+Exit status: the command's; 128+n if signal n ended it; 124 time-out; 125 sandbox-run
+itself failed; 126 refused or not executable; 127 not found.`;
+
+/**
+ * Parses the command line; `undefined` if help or the version was printed.
+ * @throws {SandboxError} `usage.invalid`.
+ */
+export function parseRunArguments(args: readonly string[]): RunArguments | undefined {
+  const collect = (value: string, before: string[] = []) => [...before, value];
+  const program = createProgram('sandbox-run')
+    .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run [options] -c 'SHELL STRING'")
+    .description('Runs a command confined to a workspace: by Landlock, seccomp and namespaces.')
+    .argument('[command...]', 'the program and its arguments, as they are')
+    .passThroughOptions()
+    .option('-c, --shell <string>', 'run a shell string under bash')
+    .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
+    .option('--profile <name>', 'built-in profile (default: workspace-write)')
+    .option('--policy <file>', 'policy file (TOML)')
+    .option('--ro <path>', 'a further path to read and execute from; repeatable', collect)
+    .option('--rw <path>', 'a further path to write; repeatable', collect)
+    .option('--env <name[=value]>', 'pass a variable, or set it; repeatable', collect)
+    .option('--timeout <seconds>', 'end the command after this time; 0: never (default: 60)', parseSeconds)
+    .option('--max-output <bytes>', 'kept of each stream with --json (default: 1048576)', parseCount)
+    .option('--json', 'print one result object, with captured output, instead of passing it through')
+    .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
+    .option('-v, --verbose', 'say on standard error what is enforced')
+    .option('-q, --quiet', 'no remarks on standard error')
+    .version(packageVersion, '--version', 'show the version')
+    .addHelpText('after', HELP_AFTER);
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return undefined;
+  const options = parsed.opts<{
+    shell?: string;
+    workspace?: string;
+    profile?: string;
+    policy?: string;
+    ro?: string[];
+    rw?: string[];
+    env?: string[];
+    timeout?: number;
+    maxOutput?: number;
+    json?: boolean;
+    dryRun?: boolean;
+    verbose?: boolean;
+    quiet?: boolean;
+  }>();
+  const assignments = (options.env ?? []).filter((entry) => entry.includes('='));
+  return {
+    command: commandOf(options.shell, parsed.args),
+    sandbox: {
+      workspace: options.workspace ?? currentDirectory(),
+      ...(options.profile === undefined ? {} : { profile: options.profile }),
+      ...(options.policy === undefined ? {} : { policy: options.policy }),
+      readable: options.ro ?? [],
+      writable: options.rw ?? [],
+      passEnv: (options.env ?? []).filter((entry) => !entry.includes('=')),
+      env: Object.fromEntries(assignments.map(splitAssignment)),
+      ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
+      ...(options.maxOutput === undefined ? {} : { maxOutput: options.maxOutput }),
+    },
+    json: options.json ?? false,
+    dryRun: options.dryRun ?? false,
+    verbose: options.verbose ?? false,
+    quiet: options.quiet ?? false,
+  };
+}
+
+function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    throw new SandboxError('cwd.unusable', 'the current directory no longer exists; change to another one');
+  }
+}
+
+function commandOf(shell: string | undefined, operands: readonly string[]): CommandToRun {
+  const [program, ...args] = operands;
+  if (shell !== undefined) {
+    if (program === undefined) return shell;
+    throw new SandboxError(
+      'usage.invalid',
+      `-c takes one string; "${program}" is left over (quote the whole shell string)`,
+    );
+  }
+  if (program === undefined) {
+    throw new SandboxError('usage.invalid', 'no command given (see sandbox-run --help)');
+  }
+  return [program, ...args];
+}
+
+function splitAssignment(entry: string): readonly [string, string] {
+  const at = entry.indexOf('=');
+  if (at === 0) throw new SandboxError('usage.invalid', `--env ${entry}: a name must stand before the =`);
+  return [entry.slice(0, at), entry.slice(at + 1)];
+}
+
+function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (text.trim() === '' || !Number.isFinite(seconds) || seconds < 0) {
+    throw new InvalidArgumentError('it must be a number of seconds, 0 or more.');
+  }
+  return Math.round(seconds * 1000);
+}
+
+function parseCount(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('it must be a whole number of bytes.');
+  return Number(text);
+}

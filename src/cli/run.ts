@@ -1,0 +1,89 @@
+import { constants } from 'node:os';
+import { ERROR_CODES } from '../errors/codes.ts';
+import type { ExecutionResult } from '../model/execution-result.ts';
+import { createSandbox, type Sandbox } from '../run/sandbox.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import { assertNever } from '../util/assert-never.ts';
+import { forwardSignals, type SignalForwarding } from './forward-signals.ts';
+import { printError, printNote, printOut } from './print.ts';
+import { parseRunArguments, type RunArguments } from './run-options.ts';
+import { describeConfinement, describePlan, describeReport } from './show-plan.ts';
+
+const EXIT_TIMED_OUT = 124;
+/** SIGRTMIN as glibc counts. */
+const FIRST_REAL_TIME_SIGNAL = 34;
+
+/** `sandbox-run [options] COMMAND`: runs it and returns the exit status. */
+export async function run(args: readonly string[]): Promise<number> {
+  const wanted = parseRunArguments(args);
+  if (wanted === undefined) return 0;
+  const signals = forwardSignals();
+  try {
+    await using sandbox = await createSandbox(wanted.sandbox);
+    return await runIn(sandbox, wanted, signals);
+  } finally {
+    signals.stop();
+  }
+}
+
+async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForwarding): Promise<number> {
+  if (wanted.dryRun) {
+    printOut(wanted.json ? `${JSON.stringify(sandbox.plan, null, 2)}\n` : describePlan(sandbox.plan));
+    return 0;
+  }
+  if (wanted.verbose) printNote(describeReport(sandbox.plan.report));
+  // Signals are delivered between turns of the event loop.
+  await new Promise(setImmediate);
+  const early = signals.early();
+  if (early !== undefined) return 128 + constants.signals[early];
+  const current = process.cwd();
+  const command = sandbox.start(wanted.command, {
+    cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,
+    ...(wanted.json ? { stdin: 'inherit' as const } : { stdio: 'inherit' as const }),
+  });
+  signals.to(command);
+  const result = await command.result;
+  if (wanted.json) printOut(`${JSON.stringify(result)}\n`);
+  if (!wanted.quiet) remark(result, sandbox, wanted.json);
+  return exitStatus(result);
+}
+
+/** The exit status of the launcher for a result. */
+export function exitStatus(result: ExecutionResult): number {
+  switch (result.status) {
+    case 'exited':
+      return result.exitCode;
+    case 'signaled':
+      return 128 + signalNumber(result.signal);
+    case 'timed-out':
+      return EXIT_TIMED_OUT;
+    case 'canceled':
+      return result.signal === undefined ? (result.exitCode ?? 1) : 128 + signalNumber(result.signal);
+    case 'denied':
+    case 'setup-failed':
+      return ERROR_CODES[result.error.code].exitStatus;
+    default:
+      return assertNever(result);
+  }
+}
+
+function signalNumber(name: string): number {
+  const realTime = /^SIGRTMIN\+(\d+)$/.exec(name)?.[1];
+  if (realTime !== undefined) return FIRST_REAL_TIME_SIGNAL + Number(realTime);
+  return Object.entries(constants.signals).find(([known]) => known === name)?.[1] ?? 0;
+}
+
+function remark(result: ExecutionResult, sandbox: Sandbox, json: boolean): void {
+  for (const warning of result.warnings) printError(`warning: ${warning}`);
+  for (const path of result.createdProtectedPaths) {
+    if (result.warnings.some((warning) => warning.includes(path))) continue;
+    printError(`warning: the command created ${path}, which a trusted program may execute later; look at it`);
+  }
+  if (json) return;
+  if (result.error !== undefined) printError(result.error.message);
+  if (result.status === 'timed-out')
+    printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+  if (result.status === 'exited' && result.exitCode !== 0) {
+    printError(`exited ${result.exitCode} in the sandbox: ${describeConfinement(sandbox.plan)}`);
+  }
+}

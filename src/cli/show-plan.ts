@@ -1,0 +1,52 @@
+import type { EnforcementReport } from '../model/enforcement-report.ts';
+import type { LaunchPlan, PlannedPath } from '../model/launch-plan.ts';
+
+const MARKS = { enforced: 'yes', degraded: 'part', unsupported: 'NO', off: 'off' } as const;
+
+/** The report as a table, one line per control. */
+export function describeReport(report: EnforcementReport): string {
+  const lines = report.controls.map(
+    (control) => `  ${control.id.padEnd(19)} ${MARKS[control.state].padEnd(5)} ${control.reason}`,
+  );
+  return `sandbox-run: backend ${report.backend}, Landlock ABI ${report.landlockAbi}\n${lines.join('\n')}\n`;
+}
+
+/** One line that says what a command may and may not do, for somebody whose command just failed. */
+export function describeConfinement(plan: LaunchPlan): string {
+  const writable = plan.paths.filter((path) => path.access === 'write').map((path) => path.path);
+  const own = plan.slotDirectories.includes('slot:tmp') ? ['a private $TMPDIR'] : [];
+  const view = plan.namespaces !== undefined;
+  const network = plan.report.controls.find((control) => control.id === 'network');
+  const parts = [
+    `it can write ${[...writable, ...own].join(', ') || 'nothing'}`,
+    `other files than those of the system are ${view ? 'absent' : 'refused'} (allow with --ro, --rw)`,
+    network?.state === 'off'
+      ? 'the network is open'
+      : `the network is off${plan.namespaces?.network === true ? ', only its own loopback answers' : ''} (--profile networked)`,
+  ];
+  return parts.join('; ');
+}
+
+/** The whole plan for people. */
+export function describePlan(plan: LaunchPlan): string {
+  const of = (access: PlannedPath['access']) => plan.paths.filter((path) => path.access === access);
+  const list = (title: string, paths: readonly PlannedPath[]) =>
+    paths.length === 0
+      ? ''
+      : `${title}\n${paths.map((path) => `  ${path.path.padEnd(32)} ${path.reason}`).join('\n')}\n`;
+  return [
+    `Workspace ${plan.workspace}\nHOME ${plan.home}, TMPDIR ${plan.tmp}\n`,
+    list('Writable', of('write')),
+    list('Readable and executable', of('read')),
+    list('Readable', of('data')),
+    list('Devices', of('device')),
+    plan.protectedPaths.length === 0
+      ? ''
+      : `Protected inside the workspace\n  ${plan.protectedPaths.join('\n  ')}\n`,
+    plan.seccompGroups.length === 0 ? '' : `System calls refused\n  ${plan.seccompGroups.join(' ')}\n`,
+    plan.limits.length === 0
+      ? ''
+      : `Limits\n  ${plan.limits.map(({ name, value }) => `${name}=${value}`).join(' ')}\n`,
+    describeReport(plan.report),
+  ].join('');
+}

@@ -1,0 +1,48 @@
+/**
+ * THE table of error codes. A code is stable: programs may depend on it, messages may change.
+ * `exitStatus` is what the command line exits with: 125 the launcher failed, 126 refused or not executable,
+ * 127 not found.
+ */
+export const ERROR_CODES = {
+  'usage.invalid': { exitStatus: 125, meaning: 'An option or argument is unknown, missing or malformed.' },
+  'policy.unreadable': { exitStatus: 125, meaning: 'A policy file cannot be read.' },
+  'policy.invalid': { exitStatus: 125, meaning: 'A policy file is not valid TOML or breaks the schema.' },
+  'policy.unknown_profile': { exitStatus: 125, meaning: 'The named profile does not exist.' },
+  'policy.path_missing': { exitStatus: 125, meaning: 'A path that the policy requires does not exist.' },
+  'policy.read_only_inside_writable': {
+    exitStatus: 125,
+    meaning:
+      'A read-only path lies inside a writable one and this host has no mechanism that could enforce it.',
+  },
+  'workspace.missing': { exitStatus: 125, meaning: 'The workspace is not an existing directory.' },
+  'workspace.unsafe': {
+    exitStatus: 125,
+    meaning: 'The workspace would make a system directory or a whole home directory writable.',
+  },
+  'cwd.unusable': {
+    exitStatus: 125,
+    meaning: 'The working directory is missing or outside what the command may see.',
+  },
+  'enforcement.unavailable': {
+    exitStatus: 126,
+    meaning: 'This host cannot enforce a control that the policy requires.',
+  },
+  'addon.unavailable': {
+    exitStatus: 125,
+    meaning: 'The native addon is not built or cannot be loaded on this host.',
+  },
+  'confinement.failed': { exitStatus: 125, meaning: 'A kernel object of the confinement could not be made.' },
+  'launch.failed': {
+    exitStatus: 125,
+    meaning: 'The child could not apply its confinement, so nothing was run.',
+  },
+  'program.not_found': { exitStatus: 127, meaning: 'No such program in PATH, or the path does not exist.' },
+  'program.not_executable': {
+    exitStatus: 126,
+    meaning: 'The program exists but cannot be executed, or the sandbox may not execute it.',
+  },
+  'sandbox.closed': { exitStatus: 125, meaning: 'The sandbox was closed before the command started.' },
+} as const satisfies Record<string, { readonly exitStatus: number; readonly meaning: string }>;
+
+/** A stable error code: a key of {@link ERROR_CODES}. */
+export type ErrorCode = keyof typeof ERROR_CODES;

@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { arch, release } from 'node:os';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { errnoName } from '../kernel/errno.ts';
+import type { Facility, HostFeatures } from '../model/host-features.ts';
+import type { NativeAddon } from '../native/contract.ts';
+
+const AVAILABLE: Facility = { available: true };
+const CAP_SYS_ADMIN = 21n;
+
+let cached: HostFeatures | undefined;
+
+/**
+ * What the host offers, asked once per process. Namespaces are assumed here: whether they can be had is found
+ * out by making those of the first sandbox, and `withoutNamespaces()` takes them away.
+ */
+export function probeHost(addon: NativeAddon): HostFeatures {
+  cached ??= probeNow(addon);
+  return cached;
+}
+
+/** The same host after namespaces turned out not to be usable. */
+export function withoutNamespaces(features: HostFeatures, reason: string): HostFeatures {
+  return { ...features, namespaces: { available: false, reason } };
+}
+
+function probeNow(addon: NativeAddon): HostFeatures {
+  const architecture = arch();
+  if (architecture !== 'x64' && architecture !== 'arm64') {
+    throw new SandboxError(
+      'addon.unavailable',
+      `sandbox-run supports x64 and arm64, this is ${architecture}`,
+    );
+  }
+  const kernel = addon.probe();
+  return {
+    kernelRelease: release(),
+    architecture,
+    landlock:
+      kernel.landlockAbi > 0 ? AVAILABLE : { available: false, reason: landlockReason(-kernel.landlockAbi) },
+    landlockAbi: Math.max(0, kernel.landlockAbi),
+    landlockErrata: kernel.landlockErrata,
+    seccomp:
+      kernel.seccompErrno === 0
+        ? AVAILABLE
+        : {
+            available: false,
+            reason: `the kernel refuses seccomp filters (${errnoName(-kernel.seccompErrno)})`,
+          },
+    namespaces: AVAILABLE,
+    needsUserNamespace: !hasSysAdmin(),
+    signalScope: kernel.landlockAbi >= 6 && addon.signalScope(),
+  };
+}
+
+function landlockReason(errno: number): string {
+  switch (errnoName(errno)) {
+    case 'ENOSYS':
+      return 'the kernel is built without Landlock (needs 5.13 and CONFIG_SECURITY_LANDLOCK)';
+    case 'EOPNOTSUPP':
+      return 'Landlock is built in but disabled at boot (add landlock to the lsm= kernel parameter)';
+    default:
+      return `landlock_create_ruleset fails with ${errnoName(errno)} (an outer sandbox may refuse it)`;
+  }
+}
+
+function hasSysAdmin(): boolean {
+  try {
+    const match = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'));
+    return match?.[1] !== undefined && ((BigInt(`0x${match[1]}`) >> CAP_SYS_ADMIN) & 1n) === 1n;
+  } catch {
+    // Without /proc: try the way that needs no capability.
+    return false;
+  }
+}

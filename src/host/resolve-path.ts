@@ -1,0 +1,62 @@
+import { lstatSync, readlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { PathLookup, ResolvedPath, SymbolicLink } from '../model/path-lookup.ts';
+
+/** As many links as the kernel follows (path_resolution(7)). */
+const MAX_LINKS = 40;
+
+type Entry =
+  | { readonly kind: 'missing' | 'directory' | 'other' }
+  | { readonly kind: 'link'; readonly content: string };
+
+/** Looks paths up on this host, remembering what it saw: use one for one plan. */
+export function createPathLookup(): PathLookup {
+  const seen = new Map<string, Entry>();
+
+  function look(path: string): Entry {
+    let entry = seen.get(path);
+    if (entry === undefined) {
+      entry = lookNow(path);
+      seen.set(path, entry);
+    }
+    return entry;
+  }
+
+  return {
+    resolve(path: string): ResolvedPath {
+      const links: SymbolicLink[] = [];
+      let pending = resolve('/', path).split('/').filter(Boolean);
+      let at = '/';
+      let kind: 'directory' | 'other' = 'directory';
+      while (pending.length > 0) {
+        const [name = '', ...rest] = pending;
+        const next = join(at, name);
+        const entry = look(next);
+        if (entry.kind === 'missing') return { kind: 'missing', canonical: join(next, ...rest), links };
+        if (entry.kind === 'link') {
+          if (links.length >= MAX_LINKS) return { kind: 'missing', canonical: next, links };
+          links.push({ path: next, content: entry.content });
+          pending = [...resolve(at, entry.content).split('/').filter(Boolean), ...rest];
+          at = '/';
+          continue;
+        }
+        kind = entry.kind;
+        at = next;
+        pending = rest;
+      }
+      return { kind, canonical: at, links };
+    },
+  };
+}
+
+function lookNow(path: string): Entry {
+  try {
+    const info = lstatSync(path, { throwIfNoEntry: false });
+    if (info === undefined) return { kind: 'missing' };
+    if (info.isSymbolicLink()) return { kind: 'link', content: readlinkSync(path) };
+    return { kind: info.isDirectory() ? 'directory' : 'other' };
+  } catch {
+    // ENOTDIR or EACCES on the way: we cannot look at it, so it cannot be granted.
+    return { kind: 'missing' };
+  }
+}

@@ -1,0 +1,43 @@
+import { SYSCALL_NUMBERS } from './syscalls.gen.ts';
+
+/** A CPU architecture that filters can be made for, by Node's name for it (`process.arch`). */
+export type SeccompArchitecture = keyof typeof SYSCALL_NUMBERS;
+
+/** Every architecture that filters can be made for. */
+export const SECCOMP_ARCHITECTURES: readonly SeccompArchitecture[] = ['x64', 'arm64'];
+
+/**
+ * `seccomp_data.arch` of native calls (`AUDIT_ARCH_*` of linux/audit.h): the ELF machine number with the flags for
+ * 64 bits (0x8000_0000) and little endian (0x4000_0000). x32 calls carry the x64 value; see {@link X32_SYSCALL_BIT}.
+ */
+export const AUDIT_ARCHITECTURES: Readonly<Record<SeccompArchitecture, number>> = {
+  x64: 0xc000_003e,
+  arm64: 0xc000_00b7,
+};
+
+/**
+ * Bit that marks a call of the x32 interface on x64 (`__X32_SYSCALL_BIT`). Every such number is above every known
+ * native one, so the check for unknown numbers covers it.
+ */
+export const X32_SYSCALL_BIT = 0x4000_0000;
+
+/** The number of system call `name`, or undefined where the architecture does not have it. */
+export function syscallNumber(architecture: SeccompArchitecture, name: string): number | undefined {
+  const numbers = SYSCALL_NUMBERS[architecture];
+  return Object.hasOwn(numbers, name) ? numbers[name] : undefined;
+}
+
+/** Whether at least one architecture has a system call of this name; false means a typing error. */
+export function isSyscallName(name: string): boolean {
+  return SECCOMP_ARCHITECTURES.some((architecture) => syscallNumber(architecture, name) !== undefined);
+}
+
+/** The highest system call number that the generated table knows for the architecture. */
+export function highestSyscallNumber(architecture: SeccompArchitecture): number {
+  return Math.max(...Object.values(SYSCALL_NUMBERS[architecture]));
+}
+
+/** The name of system call `number`, or undefined for a number without a name in the table. */
+export function syscallName(architecture: SeccompArchitecture, number: number): string | undefined {
+  return Object.entries(SYSCALL_NUMBERS[architecture]).find((entry) => entry[1] === number)?.[0];
+}

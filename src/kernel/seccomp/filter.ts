@@ -1,0 +1,57 @@
+import { KILL_PROCESS, refuseWith } from './action.ts';
+import { SECCOMP_GROUP_NAMES, SECCOMP_GROUPS, type SeccompGroupName } from './groups.ts';
+import type { SeccompFilter } from './ir.ts';
+
+/**
+ * What a command may do with sockets.
+ *
+ * `network`: `refused` = no inet socket at all; `isolated` = TCP and UDP, because the process is alone in an empty network
+ * namespace; `open` = TCP and UDP as on the host.
+ */
+export interface SeccompNeeds {
+  readonly network: 'refused' | 'isolated' | 'open';
+  readonly unixSockets: 'allowed' | 'refused';
+  /** `shared`: with the user's other programs, so refused. */
+  readonly ipcObjects: 'own' | 'shared';
+}
+
+/** Groups that only some commands get; `@ipc-objects` and `@tcp-fast-open` are for policies that name them. */
+const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
+  '@network-off',
+  '@unix-sockets-off',
+  '@tcp-fast-open',
+  '@ipc-objects',
+]);
+
+/** The groups that a command gets by default, in the order of the table. */
+export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName[] {
+  const added = new Set<SeccompGroupName>();
+  if (needs.network === 'refused') added.add('@network-off');
+  if (needs.unixSockets === 'refused') added.add('@unix-sockets-off');
+  if (needs.ipcObjects === 'shared') added.add('@ipc-objects');
+  return SECCOMP_GROUP_NAMES.filter((name) => added.has(name) || !NOT_BY_DEFAULT.has(name));
+}
+
+/**
+ * A filter that refuses what any of the groups refuses and allows the rest. The order of the names and repeated names
+ * make no difference.
+ *
+ * Calls of a foreign architecture end the process: a 32-bit program could not do anything anyway, and under ENOSYS it
+ * could not even exit (musl's `_Exit` loops for ever, glibc's crashes); where the kernel lacks 32-bit support it crashes
+ * as well. x32 and too-new numbers get ENOSYS, as from a kernel without them, so that libraries use the older call.
+ *
+ * @throws RangeError on a name that is not in the table.
+ */
+export function buildFilter(groupNames: readonly SeccompGroupName[]): SeccompFilter {
+  for (const name of groupNames) {
+    if (!Object.hasOwn(SECCOMP_GROUPS, name)) throw new RangeError(`no seccomp group is called ${name}`);
+  }
+  return {
+    layers: SECCOMP_GROUP_NAMES.filter((name) => groupNames.includes(name)).map((name) => ({
+      name,
+      rules: SECCOMP_GROUPS[name].rules,
+    })),
+    foreignArchitecture: KILL_PROCESS,
+    unknownSyscall: refuseWith('ENOSYS'),
+  };
+}

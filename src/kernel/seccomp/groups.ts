@@ -1,0 +1,203 @@
+import { ALLOW, refuseWith, type SeccompErrno } from './action.ts';
+import {
+  type ArgumentCondition,
+  differs,
+  equals,
+  equals64,
+  hasAnyBit,
+  maskedEquals,
+  type SeccompRule,
+} from './ir.ts';
+import {
+  NETWORK_OFF_RULES,
+  SOCKET_FAMILY_RULES,
+  TCP_FAST_OPEN_RULES,
+  UNIX_SOCKETS_OFF_RULES,
+} from './socket-rules.ts';
+
+/** A set of system calls that are refused for one reason. */
+export interface SeccompGroup {
+  /** What the group keeps from happening, in one sentence for people. */
+  readonly help: string;
+  readonly rules: readonly SeccompRule[];
+}
+
+/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. NEWTIME lies in clone's signal byte: clone3 only. */
+const CLONE_NEW_MASK = 0x7e02_0000;
+
+/** Linux, Linux32, each with UNAME26; ADDR_NO_RANDOMIZE (setarch -R, debuggers); 0xffffffff asks for the current one. */
+const HARMLESS_PERSONALITIES = [0, 8, 0x2_0000, 0x2_0008, 0x4_0000, 0xffff_ffff];
+
+const TIOCSTI = 0x5412;
+const TIOCLINUX = 0x541c;
+const TIOCSETD = 0x5423;
+
+const S_IFMT = 0o170000;
+const S_IFCHR = 0o020000;
+const S_IFBLK = 0o060000;
+
+const GROUPS = {
+  '@io-uring': {
+    help: 'Stops file and network operations queued through io_uring, which run past this filter; ENOSYS makes libuv and others fall back.',
+    rules: refuse('ENOSYS', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'),
+  },
+  '@keyring': {
+    help: 'Stops reading secrets from, or planting them in, the kernel keyrings of the user.',
+    rules: refuse('EPERM', 'add_key', 'request_key', 'keyctl'),
+  },
+  '@ptrace': {
+    help: 'Stops taking over other processes or reading their memory and descriptors; debuggers and leak checkers do not run.',
+    rules: refuse(
+      'EPERM',
+      ...['ptrace', 'process_vm_readv', 'process_vm_writev', 'pidfd_getfd', 'kcmp', 'process_madvise'],
+    ),
+  },
+  '@other-processes': {
+    help: 'Stops changing resource limits and priorities of other processes of the user, which the kernel allows and which can end them.',
+    rules: [
+      { syscall: 'prlimit64', when: [equals(0, 0)], action: ALLOW },
+      { syscall: 'prlimit64', when: [equals64(2, 0n)], action: ALLOW },
+      ...refuse('EPERM', 'prlimit64'),
+      refuseIf('EPERM', 'setpriority', differs(0, 0)),
+      refuseIf('EPERM', 'setpriority', differs(1, 0)),
+      refuseIf('EPERM', 'ioprio_set', differs(0, 1)),
+      refuseIf('EPERM', 'ioprio_set', differs(1, 0)),
+    ],
+  },
+  '@mount': {
+    help: 'Stops changing what file names mean by mounting, moving or replacing file systems or the root.',
+    rules: refuse(
+      'EPERM',
+      ...['mount', 'umount2', 'pivot_root', 'chroot', 'open_tree', 'open_tree_attr', 'move_mount'],
+      ...['fsopen', 'fsconfig', 'fsmount', 'fspick', 'mount_setattr'],
+    ),
+  },
+  '@namespaces': {
+    help: 'Stops entering namespaces, in which an ordinary user gets at kernel code meant for root; clone3 hides its flags from filters, and ENOSYS makes libc use clone.',
+    rules: [
+      ...refuse('EPERM', 'unshare', 'setns'),
+      ...refuse('ENOSYS', 'clone3'),
+      // The kernel takes the low half of clone's flags only (lower_32_bits in kernel/fork.c).
+      refuseIf('EPERM', 'clone', hasAnyBit(0, CLONE_NEW_MASK)),
+    ],
+  },
+  '@bpf': {
+    help: 'Stops loading programs into the kernel, the source of many privilege escalations.',
+    rules: refuse('EPERM', 'bpf'),
+  },
+  '@perf': {
+    help: 'Stops performance events, which observe other processes and have a long record of kernel bugs.',
+    rules: refuse('EPERM', 'perf_event_open'),
+  },
+  '@userfaultfd': {
+    help: 'Stops halting the kernel in the middle of a memory access, the usual help for winning kernel races.',
+    rules: refuse('EPERM', 'userfaultfd'),
+  },
+  '@kexec': {
+    help: 'Stops replacing the running kernel.',
+    rules: refuse('EPERM', 'kexec_load', 'kexec_file_load'),
+  },
+  '@modules': {
+    help: 'Stops loading code into the kernel as modules and unloading them.',
+    rules: refuse('EPERM', 'init_module', 'finit_module', 'delete_module'),
+  },
+  '@reboot-swap': {
+    help: 'Stops restarting the machine and changing its swap areas.',
+    rules: refuse('EPERM', 'reboot', 'swapon', 'swapoff'),
+  },
+  '@clock': {
+    help: 'Stops setting the clock of the machine; adjtimex and clock_adjtime stay because programs read with them, and setting needs a capability.',
+    rules: refuse('EPERM', 'settimeofday', 'clock_settime'),
+  },
+  '@raw-io': {
+    help: 'Stops talking to hardware through I/O ports.',
+    rules: refuse('EPERM', 'iopl', 'ioperm'),
+  },
+  '@handles': {
+    help: 'Stops opening files by inode number, past all directories on the way.',
+    rules: refuse('EPERM', 'open_by_handle_at'),
+  },
+  '@fanotify': {
+    help: 'Stops watching, and vetoing, file accesses of the whole file system; inotify stays.',
+    rules: refuse('EPERM', 'fanotify_init', 'fanotify_mark'),
+  },
+  '@device-nodes': {
+    help: 'Stops making device files, through which disks and memory can be reached.',
+    rules: [
+      refuseIf('EPERM', 'mknod', maskedEquals(1, S_IFMT, S_IFCHR, S_IFBLK)),
+      refuseIf('EPERM', 'mknodat', maskedEquals(2, S_IFMT, S_IFCHR, S_IFBLK)),
+    ],
+  },
+  '@quota': {
+    help: 'Stops reading and changing the disk quotas of users.',
+    rules: refuse('EPERM', 'quotactl', 'quotactl_fd'),
+  },
+  '@hostname': {
+    help: 'Stops renaming the machine.',
+    rules: refuse('EPERM', 'sethostname', 'setdomainname'),
+  },
+  '@accounting': {
+    help: 'Stops writing process accounting, reading the kernel log, which tells kernel addresses, and hanging up the terminal.',
+    rules: refuse('EPERM', 'acct', 'syslog', 'lookup_dcookie', 'vhangup'),
+  },
+  '@obsolete': {
+    help: 'Stops rarely run kernel code that only programs of the past used.',
+    // Names without code behind them since before Landlock (nfsservctl, _sysctl, vserver, ...) need no row: the kernel
+    // itself answers ENOSYS, and every row costs time at each start.
+    rules: refuse('ENOSYS', 'modify_ldt', 'sysfs', 'uselib', 'ustat'),
+  },
+  '@personality': {
+    help: 'Stops execution modes that weaken memory protection, such as executable data or a mapped page zero.',
+    rules: [refuseIf('EPERM', 'personality', differs(0, ...HARMLESS_PERSONALITIES))],
+  },
+  '@terminal-injection': {
+    help: 'Stops typing into the terminal, from where the shell outside would run it as the user’s commands.',
+    rules: [refuseIf('EPERM', 'ioctl', equals(1, TIOCSTI, TIOCLINUX))],
+  },
+  '@line-discipline': {
+    help: 'Stops loading rarely used terminal drivers into the kernel, which have a record of memory bugs.',
+    rules: [refuseIf('EPERM', 'ioctl', equals(1, TIOCSETD))],
+  },
+  '@network-off': {
+    help: 'Stops all IPv4 and IPv6 sockets, loopback included.',
+    rules: NETWORK_OFF_RULES,
+  },
+  '@unix-sockets-off': {
+    help: 'Stops local sockets, and with them D-Bus, Docker and agents for keys, which act outside the sandbox; socketpair stays.',
+    rules: UNIX_SOCKETS_OFF_RULES,
+  },
+  '@tcp-fast-open': {
+    help: 'Stops connecting by sending, which Linux before 7.2 does not hold against the allowed ports.',
+    rules: TCP_FAST_OPEN_RULES,
+  },
+  '@socket-families': {
+    help: 'Stops raw, packet, vsock, crypto, Bluetooth and other sockets, and MPTCP and SCTP, which network rules do not cover; TCP, UDP, local and route sockets stay.',
+    rules: SOCKET_FAMILY_RULES,
+  },
+  '@ipc-objects': {
+    help: 'Stops System V shared memory, semaphores and queues and POSIX queues, which are shared with all programs of the user; PostgreSQL and fakeroot do not run.',
+    rules: refuse('EPERM', 'shmget', 'shmat', 'shmctl', 'semget', 'semop', 'semtimedop', 'semctl').concat(
+      refuse('EPERM', 'msgget', 'msgsnd', 'msgrcv', 'msgctl', 'mq_open', 'mq_unlink'),
+    ),
+  },
+} as const satisfies Record<string, SeccompGroup>;
+
+/** Name of a group, as policies and messages write it. */
+export type SeccompGroupName = keyof typeof GROUPS;
+
+/**
+ * Every group, in the order of the filter's layers: where two groups refuse the same call, the error of the one further
+ * up is seen. A row whose system call an architecture lacks does not apply there.
+ */
+export const SECCOMP_GROUPS: Readonly<Record<SeccompGroupName, SeccompGroup>> = GROUPS;
+
+/** The names in the order of {@link SECCOMP_GROUPS}. */
+export const SECCOMP_GROUP_NAMES: readonly SeccompGroupName[] = Object.keys(GROUPS) as SeccompGroupName[];
+
+function refuse(errno: SeccompErrno, ...syscalls: readonly string[]): readonly SeccompRule[] {
+  return syscalls.map((syscall) => ({ syscall, when: [], action: refuseWith(errno) }));
+}
+
+function refuseIf(errno: SeccompErrno, syscall: string, when: ArgumentCondition): SeccompRule {
+  return { syscall, when: [when], action: refuseWith(errno) };
+}

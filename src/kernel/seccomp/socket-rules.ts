@@ -1,0 +1,78 @@
+import { ALLOW, refuseWith, type SeccompAction } from './action.ts';
+import { type ArgumentCondition, differs, equals, maskedEquals, type SeccompRule } from './ir.ts';
+
+const AF_UNIX = 1;
+const AF_INET = 2;
+const AF_INET6 = 10;
+const AF_NETLINK = 16;
+const SOCK_STREAM = 1;
+const SOCK_DGRAM = 2;
+const SOCK_RAW = 3;
+const NETLINK_ROUTE = 0;
+const IPPROTO_TCP = 6;
+const IPPROTO_UDP = 17;
+
+/** The kernel reads the type from the low four bits; SOCK_NONBLOCK and SOCK_CLOEXEC are in the same argument. */
+const SOCK_TYPE_MASK = 0xf;
+/** Flag of sendto and its kin that connects and sends at once (include/linux/socket.h). */
+const MSG_FASTOPEN = 0x2000_0000;
+
+const [domain, type, protocol] = [0, 1, 2] as const;
+
+/**
+ * AF_UNIX of any type, plain TCP, plain UDP and route netlink; every other family does not exist, and every other type or
+ * protocol of those is refused. A protocol of 0 means the type's usual one.
+ */
+export const SOCKET_FAMILY_RULES: readonly SeccompRule[] = [
+  socketRule(ALLOW, equals(domain, AF_UNIX)),
+  inetRule(SOCK_STREAM, IPPROTO_TCP),
+  inetRule(SOCK_DGRAM, IPPROTO_UDP),
+  socketRule(ALLOW, equals(domain, AF_NETLINK), equals(protocol, NETLINK_ROUTE)),
+  // An inet socket of type SOCK_PACKET becomes a packet socket in __sock_create; it is refused here by its type.
+  socketRule(refuseWith('EACCES'), equals(domain, AF_INET, AF_INET6, AF_NETLINK)),
+  socketRule(refuseWith('EAFNOSUPPORT')),
+  { syscall: 'socketpair', when: [differs(domain, AF_UNIX)], action: refuseWith('EAFNOSUPPORT') },
+];
+
+/** No socket that could reach another host, nor the loopback interface. */
+export const NETWORK_OFF_RULES: readonly SeccompRule[] = [
+  socketRule(refuseWith('EACCES'), equals(domain, AF_INET, AF_INET6)),
+];
+
+/** No local socket with a name to connect to; socketpair stays, its two ends know only each other. */
+export const UNIX_SOCKETS_OFF_RULES: readonly SeccompRule[] = [
+  socketRule(refuseWith('EACCES'), equals(domain, AF_UNIX)),
+  // A datagram socket takes an address with every message and can be connected anew, so a pair is no bound for it;
+  // SOCK_RAW becomes SOCK_DGRAM in unix_create.
+  {
+    syscall: 'socketpair',
+    when: [maskedEquals(type, SOCK_TYPE_MASK, SOCK_DGRAM, SOCK_RAW)],
+    action: refuseWith('EACCES'),
+  },
+];
+
+/** Callers of TCP fast open take EOPNOTSUPP as "connect first". The flags are the last argument but for sendto. */
+export const TCP_FAST_OPEN_RULES: readonly SeccompRule[] = (
+  [
+    ['sendto', 3],
+    ['sendmsg', 2],
+    ['sendmmsg', 3],
+  ] as const
+).map(([syscall, flags]) => ({
+  syscall,
+  when: [maskedEquals(flags, MSG_FASTOPEN, MSG_FASTOPEN)],
+  action: refuseWith('EOPNOTSUPP'),
+}));
+
+function socketRule(action: SeccompAction, ...when: readonly ArgumentCondition[]): SeccompRule {
+  return { syscall: 'socket', when, action };
+}
+
+function inetRule(socketType: number, namedProtocol: number): SeccompRule {
+  return socketRule(
+    ALLOW,
+    equals(domain, AF_INET, AF_INET6),
+    maskedEquals(type, SOCK_TYPE_MASK, socketType),
+    equals(protocol, 0, namedProtocol),
+  );
+}

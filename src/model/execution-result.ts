@@ -1,0 +1,79 @@
+import type { ErrorCode } from '../errors/codes.ts';
+import type { EnforcementReport } from './enforcement-report.ts';
+
+/** Why a command was not run. */
+export interface ExecutionError {
+  readonly code: ErrorCode;
+  /** One line: what, where, what to do. */
+  readonly message: string;
+  /** The step that failed, if it was a step of the launch; stable. */
+  readonly stage: string | undefined;
+  /** The errno's name, for example `ENOENT`. */
+  readonly errno: string | undefined;
+  readonly path: string | undefined;
+}
+
+/** What every result has, whatever became of the command. */
+export interface ExecutionResultBase {
+  /** The argument vector that was run or would have been. */
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  /** Captured output, decoded as UTF-8 (invalid bytes become U+FFFD); empty if it was not captured. */
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Bytes that the command wrote and that were not kept. */
+  readonly truncated: { readonly stdout: number; readonly stderr: number };
+  /** Wall clock from the start of the launch to the end of the process tree. */
+  readonly durationMs: number;
+  /** CPU time of the command and the children that it waited for. */
+  readonly cpu: { readonly userMs: number; readonly systemMs: number };
+  /**
+   * Largest resident set of one process, in bytes. The kernel starts the count of the first process at the
+   * launcher's own size; if nothing was larger, the true value is unknown and this is undefined.
+   */
+  readonly peakMemoryBytes: number | undefined;
+  /** Every process that the command started is provably gone. */
+  readonly treeEnded: boolean;
+  /** Protected paths that the command created (they did not exist, so they could not be shut). */
+  readonly createdProtectedPaths: readonly string[];
+  /** Remarks on the launch, for example a secret passed by name. */
+  readonly warnings: readonly string[];
+  readonly report: EnforcementReport;
+}
+
+/**
+ * What became of a command. `exitCode`, `signal` and `error` are always there, so that one shape serves
+ * success and failure:
+ * - `exited`: it ran and ended by itself with `exitCode`.
+ * - `signaled`: `signal` ended it.
+ * - `timed-out`, `canceled`: we ended it.
+ * - `denied`: it was judged and not run; `error` says why.
+ * - `setup-failed`: it could not be started; `error` says why (`program.not_found`, `program.not_executable`, …).
+ */
+export type ExecutionResult = ExecutionResultBase &
+  (
+    | {
+        readonly status: 'exited';
+        readonly exitCode: number;
+        readonly signal: undefined;
+        readonly error: undefined;
+      }
+    | {
+        readonly status: 'signaled';
+        readonly exitCode: undefined;
+        readonly signal: string;
+        readonly error: undefined;
+      }
+    | {
+        readonly status: 'timed-out' | 'canceled';
+        readonly exitCode: number | undefined;
+        readonly signal: string | undefined;
+        readonly error: undefined;
+      }
+    | {
+        readonly status: 'denied' | 'setup-failed';
+        readonly exitCode: undefined;
+        readonly signal: undefined;
+        readonly error: ExecutionError;
+      }
+  );

@@ -1,0 +1,81 @@
+import type { FileRightName, NetworkRightName, ScopeName } from '../kernel/landlock/rights.ts';
+import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
+import type { EnforcementReport } from './enforcement-report.ts';
+import type { PathAccess } from './policy.ts';
+
+/** A canonical path with what the kernel will be told about it. */
+export interface PlannedPath {
+  readonly path: string;
+  readonly access: PathAccess;
+  readonly required: boolean;
+  readonly reason: string;
+}
+
+/** One Landlock rule by name. `path` may be `slot:…` or `shm:` (see the addon's contract). */
+export interface PlannedRule {
+  readonly path: string;
+  /** On a directory; on anything else, those of them that are valid there. */
+  readonly rights: readonly FileRightName[];
+  readonly required: boolean;
+  /** Names an object of the view, not of the host. */
+  readonly inView: boolean;
+}
+
+/** One object of the view. `bind` shows a host path at the same place. */
+export type PlannedViewStep =
+  | {
+      readonly kind: 'bind';
+      readonly source: string;
+      readonly target: string;
+      readonly writable: boolean;
+      readonly device: boolean;
+      readonly required: boolean;
+      /** Looked at before and after each command: what is protected, whether it exists or not. */
+      readonly watched: boolean;
+    }
+  | { readonly kind: 'symlink'; readonly content: string; readonly target: string }
+  | { readonly kind: 'devpts' | 'masked-file' | 'directory'; readonly target: string };
+
+/** Everything that the kernel has to enforce for the commands of one sandbox, by name. */
+export interface LaunchPlan {
+  readonly workspace: string;
+  readonly paths: readonly PlannedPath[];
+  /** Absolute paths inside the workspace that are shut for writing where they exist. */
+  readonly protectedPaths: readonly string[];
+  readonly landlock: {
+    /** 0: not used. */
+    readonly abi: number;
+    readonly handledFile: readonly FileRightName[];
+    readonly handledNetwork: readonly NetworkRightName[];
+    readonly scoped: readonly ScopeName[];
+    readonly rules: readonly PlannedRule[];
+  };
+  readonly namespaces:
+    | {
+        readonly user: boolean;
+        readonly network: boolean;
+        readonly ipc: boolean;
+        readonly view: readonly PlannedViewStep[];
+      }
+    | undefined;
+  /** Empty: no filter. */
+  readonly seccompGroups: readonly SeccompGroupName[];
+  readonly limits: readonly { readonly name: ResourceLimitName; readonly value: number }[];
+  /** Undefined: the launcher's. */
+  readonly umask: number | undefined;
+  /** Where the private directories of commands are made. */
+  readonly temporaryParent: string;
+  /** The same on shared memory; undefined: none. */
+  readonly memoryParent: string | undefined;
+  /** Private directories of a command, `slot:tmp` and `slot:home` unless the host's are shared. */
+  readonly slotDirectories: readonly string[];
+  /** Files put into the private home before each command. */
+  readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
+  /** What the command finds in HOME and TMPDIR. */
+  readonly home: string;
+  readonly tmp: string;
+  readonly report: EnforcementReport;
+}
+
+/** Resource limits by name; the number is known to `kernel/rlimits.ts`. */
+export type ResourceLimitName = 'core' | 'nproc' | 'nofile' | 'fsize' | 'as' | 'cpu';

@@ -1,0 +1,19 @@
+/** A symbolic link met on the way to a path. */
+export interface SymbolicLink {
+  readonly path: string;
+  readonly content: string;
+}
+
+/** Where a path leads. */
+export interface ResolvedPath {
+  readonly kind: 'directory' | 'other' | 'missing';
+  /** Without links; for a missing path as far as it exists, plus the rest. */
+  readonly canonical: string;
+  /** The links followed, in order; their own paths are canonical but for the last part. */
+  readonly links: readonly SymbolicLink[];
+}
+
+/** Port: asks the host where paths lead. */
+export interface PathLookup {
+  resolve(path: string): ResolvedPath;
+}

@@ -1,0 +1,128 @@
+/**
+ * What the addon takes and gives: masks, paths, bytes. It knows no policy. Mirrors native/binding/addon.cc.
+ * Paths may begin with `slot:` (the private directory of one command) or `shm:` (its directory on shared memory).
+ */
+
+/** Why a step failed: its stable name, the errno, the path it was about (may be empty). */
+export interface NativeFailure {
+  readonly stage: string;
+  readonly errno: number;
+  readonly path: string;
+}
+
+/** One Landlock rule. */
+export interface NativePathRule {
+  readonly path: string;
+  readonly directoryAccess: bigint;
+  readonly fileAccess: bigint;
+  readonly required: boolean;
+  /** The path names an object of the view, not of the host. */
+  readonly inView: boolean;
+}
+
+/** One step that builds the mount namespace, in order. */
+export interface NativeViewStep {
+  readonly kind: 'bind' | 'devpts' | 'symlink' | 'directory' | 'masked-file';
+  /** bind: host path; symlink: its content; else empty. */
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
+  readonly allowDevices: boolean;
+  readonly required: boolean;
+  /** Looked at before and after each command; see `changedPaths`. */
+  readonly watched: boolean;
+}
+
+/** What all commands of one sandbox have in common. */
+export interface NativeConfinementSpec {
+  readonly landlock: { readonly handledFs: bigint; readonly handledNet: bigint; readonly scoped: bigint };
+  readonly rules: readonly NativePathRule[];
+  /** struct sock_filter[]; empty: no filter. */
+  readonly filter: Uint8Array;
+  readonly namespaces:
+    | {
+        readonly user: boolean;
+        readonly network: boolean;
+        readonly ipc: boolean;
+        readonly view: readonly NativeViewStep[];
+      }
+    | undefined;
+  readonly limits: readonly { readonly resource: number; readonly value: bigint }[];
+  /** -1: the launcher's. */
+  readonly umask: number;
+  readonly temporaryParent: string;
+  readonly memoryParent: string;
+  readonly slotDirectories: readonly string[];
+  readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
+}
+
+/** Values for {@link NativeCommand.stdio} other than a descriptor number. */
+export const STDIO_NULL = -1;
+export const STDIO_CAPTURE = -2;
+
+/** One command. */
+export interface NativeCommand {
+  readonly program: string;
+  readonly argv: readonly string[];
+  readonly env: readonly string[];
+  readonly slotEnv: readonly { readonly name: string; readonly path: string }[];
+  readonly cwd: string;
+  readonly stdio: readonly [number, number, number];
+  readonly input?: Uint8Array | undefined;
+  readonly streamOutput: boolean;
+  readonly outputLimit: number;
+  readonly timeoutMs: number;
+  readonly killGraceMs: number;
+}
+
+/** How a command ended. */
+export interface NativeOutcome {
+  readonly failure?: NativeFailure;
+  readonly exitCode: number;
+  readonly signal: number;
+  readonly timedOut: boolean;
+  readonly canceled: boolean;
+  readonly treeEnded: boolean;
+  readonly durationMs: number;
+  readonly stdout: Buffer | undefined;
+  readonly stderr: Buffer | undefined;
+  readonly stdoutBytes: number;
+  readonly stderrBytes: number;
+  readonly userCpuMs: number;
+  readonly systemCpuMs: number;
+  readonly maxRssKib: number;
+  /** This process's own largest resident set when the command was launched. */
+  readonly launcherMaxRssKib: number;
+  /** Required or watched paths that appeared, vanished or became another object during the run. */
+  readonly changedPaths: readonly string[];
+}
+
+/** Opaque: kernel objects of one sandbox, owned by the addon. */
+export interface NativeConfinement {
+  readonly nativeConfinement: never;
+}
+
+/** Called with (1 | 2, chunk) for streamed output and with (0, outcome) once at the end. */
+export type NativeEventHandler = (stream: number, payload: Buffer | NativeOutcome) => void;
+
+/** The functions that the addon exports. */
+export interface NativeAddon {
+  /** Landlock's ABI version, its errata bits and whether seccomp can return errors; negative values are -errno. */
+  probe(): { readonly landlockAbi: number; readonly landlockErrata: number; readonly seccompErrno: number };
+  /** Whether a whole process tree can be ended through a signal scope. Tried once, about 0.2 ms. */
+  signalScope(): boolean;
+  createConfinement(spec: NativeConfinementSpec): NativeConfinement;
+  /** Makes the kernel objects now instead of with the first command. */
+  prepare(confinement: NativeConfinement, done: (failure: NativeFailure | undefined) => void): void;
+  closeConfinement(confinement: NativeConfinement): void;
+  /** Returns the id for the functions below. Throws an error with `failure` if no thread can be made. */
+  launch(confinement: NativeConfinement, command: NativeCommand, onEvent: NativeEventHandler): number;
+  /** These return false if the command has ended. */
+  signal(id: number, signal: number): boolean;
+  cancel(id: number, now: boolean): boolean;
+  acknowledge(id: number, bytes: number): boolean;
+  /** Ends every command at once and removes their private directories; blocks until that is done. */
+  endAll(): void;
+  /** [read end, write end], both close-on-exec. */
+  makePipe(): readonly [number, number];
+}

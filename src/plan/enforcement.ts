@@ -1,0 +1,230 @@
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
+import type { Control, ControlId, ControlState, EnforcementReport } from '../model/enforcement-report.ts';
+import { CONTROL_IDS } from '../model/enforcement-report.ts';
+import type { HostFeatures } from '../model/host-features.ts';
+import type { Policy } from '../model/policy.ts';
+
+/** The mechanisms that a plan uses on this host. One decision, taken here; everything else follows from it. */
+export interface Mechanisms {
+  /** ABI whose rights are used; 0: Landlock is not used. */
+  readonly landlockAbi: number;
+  readonly seccomp: boolean;
+  /** A root, a /tmp and devices of its own, in a mount namespace. */
+  readonly view: boolean;
+  /** A network of its own with nothing but a loopback interface. */
+  readonly networkNamespace: boolean;
+  /** What seccomp does with sockets. */
+  readonly inetSockets: 'refused' | 'isolated' | 'open';
+  readonly unixSockets: 'allowed' | 'refused';
+  readonly signalScope: boolean;
+}
+
+/** Picks the strongest mechanisms that the host offers for the policy. */
+export function chooseMechanisms(policy: Policy, features: HostFeatures): Mechanisms {
+  const landlockAbi = Math.min(features.landlockAbi, NEWEST_KNOWN_ABI);
+  const view = features.namespaces.available;
+  const off = policy.network.mode === 'off';
+  const pathSocketsContained = view || landlockAbi >= 9 || policy.network.unixSockets === 'allowed';
+  return {
+    landlockAbi,
+    seccomp: features.seccomp.available,
+    view,
+    networkNamespace: view && off,
+    inetSockets: off ? (view ? 'isolated' : 'refused') : 'open',
+    unixSockets: pathSocketsContained ? 'allowed' : 'refused',
+    signalScope: features.signalScope,
+  };
+}
+
+/** What a plan met in the workspace that weakens a control. */
+export interface WorkspaceFindings {
+  /** Symbolic links on the way to protected paths, which a command can replace. */
+  readonly replaceableLinks: readonly string[];
+}
+
+type Finding = readonly [state: ControlState, reason: string];
+type Judge = (used: Mechanisms, policy: Policy, features: HostFeatures, found: WorkspaceFindings) => Finding;
+
+const reasonAgainst = (facility: HostFeatures['landlock']): string =>
+  facility.available ? '' : facility.reason;
+
+const newerThanKnown = (features: HostFeatures): string =>
+  features.landlockAbi > NEWEST_KNOWN_ABI
+    ? `; the kernel has ${features.landlockAbi}, newer than this version of sandbox-run knows`
+    : '';
+
+const sinceAbi = (abi: number, kernel: string, held: string, missing: string): Judge => {
+  return (used) =>
+    used.landlockAbi >= abi
+      ? ['enforced', `${held} (Landlock ABI ${abi})`]
+      : [
+          'degraded',
+          `${missing}: needs Landlock ABI ${abi} (Linux ${kernel}), this host has ${used.landlockAbi}`,
+        ];
+};
+
+/** How each control is judged. THE place where a missing kernel feature is weighed. */
+const JUDGES: Readonly<Record<ControlId, Judge>> = {
+  filesystem: (used, _, features) =>
+    used.landlockAbi > 0
+      ? [
+          'enforced',
+          `only the listed paths can be read, written or executed (Landlock ABI ${used.landlockAbi}${newerThanKnown(features)})`,
+        ]
+      : ['unsupported', reasonAgainst(features.landlock)],
+  'filesystem-view': (used, _, features) =>
+    used.view
+      ? ['enforced', 'everything else is absent (mount namespace with a root of its own)']
+      : ['unsupported', `other paths are refused but visible: ${reasonAgainst(features.namespaces)}`],
+  rename: (used) =>
+    used.landlockAbi >= 2
+      ? ['enforced', 'rename and link cannot carry a file to wider rights (Landlock ABI 2)']
+      : ['degraded', 'rename and link between directories always fail: needs Landlock ABI 2 (Linux 5.19)'],
+  truncate: (used) =>
+    used.landlockAbi >= 3
+      ? ['enforced', 'files outside cannot be truncated (Landlock ABI 3)']
+      : used.view
+        ? ['enforced', 'files outside are absent or on read-only mounts']
+        : ['degraded', 'truncate(2) of files outside is not refused: needs Landlock ABI 3 (Linux 6.2)'],
+  metadata: (used) =>
+    used.view
+      ? ['enforced', 'modes, owners and times outside cannot be changed (absent or on read-only mounts)']
+      : [
+          'unsupported',
+          'chmod, chown, utime and setxattr on the user’s own files outside are not refused; needs namespaces',
+        ],
+  'protected-paths': (used, policy, _, found) => {
+    if (policy.filesystem.protected.length === 0)
+      return ['off', 'the policy protects no paths inside the workspace'];
+    if (!used.view) {
+      return [
+        'unsupported',
+        '.git/hooks and its like can be written; needs namespaces, Landlock cannot deny inside the workspace',
+      ];
+    }
+    if (found.replaceableLinks.length > 0) {
+      return ['degraded', `symbolic links cannot be held in place: ${found.replaceableLinks.join(', ')}`];
+    }
+    return ['enforced', 'existing ones are on read-only mounts; those created by the command are reported'];
+  },
+  'private-tmp': (used, policy) =>
+    policy.filesystem.tmp === 'host'
+      ? ['off', 'the policy shares the host’s /tmp']
+      : used.view
+        ? ['enforced', '/tmp and /dev/shm are private to the command']
+        : [
+            'degraded',
+            'TMPDIR is private, but /tmp itself is refused and /dev/shm is the host’s; needs namespaces',
+          ],
+  devices: sinceAbi(
+    5,
+    '6.10',
+    'ioctl on device files is limited to the listed ones',
+    'ioctl on readable devices is not limited',
+  ),
+  network: (used, policy, features) => {
+    if (policy.network.mode === 'open') return ['off', 'the profile allows the network'];
+    if (used.networkNamespace && used.seccomp) {
+      return [
+        'enforced',
+        'own network namespace: nothing but its own loopback, raw and exotic sockets refused',
+      ];
+    }
+    if (used.networkNamespace) {
+      return ['degraded', 'own network namespace, but AF_VSOCK is not part of it: needs seccomp'];
+    }
+    if (used.seccomp)
+      return ['enforced', 'seccomp refuses every socket but those of AF_UNIX and route queries'];
+    return ['unsupported', reasonAgainst(features.seccomp)];
+  },
+  'unix-sockets': (used, policy) => {
+    if (policy.network.unixSockets === 'allowed') return ['off', 'the policy allows sockets of the host'];
+    if (used.view) return ['enforced', 'sockets by path outside the sandbox are absent'];
+    if (used.landlockAbi >= 9)
+      return ['enforced', 'sockets by path outside the sandbox are refused (Landlock ABI 9)'];
+    if (used.seccomp) {
+      return [
+        'enforced',
+        'socket(AF_UNIX) is refused altogether; socketpair works (own sockets by path need namespaces or Landlock ABI 9)',
+      ];
+    }
+    return [
+      'unsupported',
+      'D-Bus, Docker and other sockets by path can be reached; needs namespaces, seccomp or Landlock ABI 9',
+    ];
+  },
+  'abstract-sockets': (used) => {
+    if (used.networkNamespace) return ['enforced', 'own network namespace'];
+    if (used.landlockAbi >= 6) return ['enforced', 'abstract sockets outside are refused (Landlock ABI 6)'];
+    if (used.seccomp && used.unixSockets === 'refused') return ['enforced', 'socket(AF_UNIX) is refused'];
+    return ['unsupported', 'abstract sockets of the host can be reached: needs Landlock ABI 6 (Linux 6.12)'];
+  },
+  signals: (used) =>
+    used.landlockAbi >= 6
+      ? [
+          'enforced',
+          'processes outside cannot be signaled (Landlock ABI 6); the scheduling of the user’s own can be changed',
+        ]
+      : [
+          'unsupported',
+          'other processes of the same user can be signaled: needs Landlock ABI 6 (Linux 6.12)',
+        ],
+  'process-inspection': (used) =>
+    used.landlockAbi > 0
+      ? [
+          'enforced',
+          'memory, environment and descriptors of processes outside are closed (Landlock, no capabilities); their names and arguments in /proc are visible',
+        ]
+      : ['unsupported', 'other processes of the same user can be read through /proc'],
+  syscalls: (used, _, features) =>
+    used.seccomp
+      ? [
+          'enforced',
+          'seccomp refuses kernel interfaces that work does not need (io_uring, keys, mounts, namespaces, tracing, …)',
+        ]
+      : ['unsupported', reasonAgainst(features.seccomp)],
+  'terminal-injection': (used, _, features) =>
+    used.seccomp
+      ? ['enforced', 'own session without controlling terminal; TIOCSTI and TIOCLINUX refused']
+      : ['degraded', `own session, but TIOCSTI is not refused: ${reasonAgainst(features.seccomp)}`],
+  privileges: () => ['enforced', 'no_new_privs, no capabilities, set-uid programs gain nothing'],
+  descriptors: () => ['enforced', 'only standard input, output and error are handed over'],
+  environment: () => ['enforced', 'rebuilt from the listed names'],
+  'process-tree': (used) =>
+    used.signalScope
+      ? ['enforced', 'everything that the command started ends with it (signal scope)']
+      : [
+          'degraded',
+          'the process group ends with the command; a daemon in a session of its own may survive: needs Landlock ABI 6 (Linux 6.12)',
+        ],
+  'resource-limits': () => ['enforced', 'per process by rlimits; there is no limit on the tree as a whole'],
+};
+
+/** The report for a policy on a host, every control judged. Pure. */
+export function enforcementReport(
+  policy: Policy,
+  features: HostFeatures,
+  used: Mechanisms,
+  found: WorkspaceFindings,
+): EnforcementReport {
+  const controls = CONTROL_IDS.map((id): Control => {
+    const [state, reason] = JUDGES[id](used, policy, features, found);
+    return { id, state, reason, demand: policy.demand[id] ?? 'best-effort' };
+  });
+  return { backend: 'landlock', landlockAbi: used.landlockAbi, controls };
+}
+
+/**
+ * Fails closed: refuses a report in which a required control is not enforced.
+ * @throws {SandboxError} `enforcement.unavailable`, naming the control, the reason and the way out.
+ */
+export function requireDemands(report: EnforcementReport): void {
+  for (const control of report.controls) {
+    if (control.demand !== 'required' || control.state === 'enforced' || control.state === 'off') continue;
+    throw new SandboxError(
+      'enforcement.unavailable',
+      `${control.id} cannot be enforced here: ${control.reason}; to run without it, set demand.${control.id} = "best-effort" in the policy`,
+    );
+  }
+}

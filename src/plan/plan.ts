@@ -1,0 +1,202 @@
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
+import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
+import type { HostFeatures } from '../model/host-features.ts';
+import type { LaunchPlan, PlannedPath, ResourceLimitName } from '../model/launch-plan.ts';
+import type { PathLookup, SymbolicLink } from '../model/path-lookup.ts';
+import type { Policy, ResourceLimits } from '../model/policy.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import { chooseMechanisms, enforcementReport, type Mechanisms, requireDemands } from './enforcement.ts';
+import { handledRights, landlockRules } from './landlock.ts';
+import { VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
+
+/** What a plan is made from. */
+export interface PlanInput {
+  readonly policy: Policy;
+  readonly features: HostFeatures;
+  /** Canonical. */
+  readonly workspace: string;
+  /** As the user named it: its links are kept in the view. */
+  readonly workspaceAsNamed: string;
+  /** Canonical: where private directories are made. */
+  readonly temporaryParent: string;
+  /** Canonical; undefined: the host has none that we can write to. */
+  readonly memoryParent: string | undefined;
+  /** The launcher's own home and temporary directory, for policies that share them. */
+  readonly hostHome: string;
+  readonly seedFiles: LaunchPlan['seedFiles'];
+  readonly lookup: PathLookup;
+}
+
+/**
+ * Turns a policy into what the kernel has to do on this host.
+ * @throws {SandboxError} `policy.path_missing`, `policy.read_only_inside_writable`, `enforcement.unavailable`.
+ */
+export function makePlan(input: PlanInput): LaunchPlan {
+  const { policy, features, workspace } = input;
+  const used = chooseMechanisms(policy, features);
+  const protection = protectedInWorkspace(input);
+  const report = enforcementReport(policy, features, used, { replaceableLinks: protection.replaceableLinks });
+  requireDemands(report);
+
+  const links: SymbolicLink[] = [];
+  const paths = resolveRules(input, links);
+  if (!used.view) refuseReadOnlyInsideWritable(paths);
+  const protectedPaths = protection.paths;
+  const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp === 'private';
+
+  const slotDirectories = [
+    ...(policy.filesystem.tmp === 'private' ? ['slot:tmp'] : []),
+    ...(policy.filesystem.home === 'private' ? ['slot:home'] : []),
+  ];
+
+  return {
+    workspace,
+    paths,
+    protectedPaths,
+    landlock: { ...handledRights(used), rules: landlockRules(used, paths, slotDirectories, sharedMemory) },
+    namespaces: used.view
+      ? {
+          user: features.needsUserNamespace,
+          network: used.networkNamespace,
+          ipc: true,
+          view: viewSteps({ paths, links, protectedPaths, workspace, policy, sharedMemory }),
+        }
+      : undefined,
+    seccompGroups: seccompGroups(used),
+    limits: limitsOf(policy.limits),
+    umask: policy.limits.umask,
+    temporaryParent: input.temporaryParent,
+    memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
+    slotDirectories,
+    seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
+    home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? VIEW_HOME : 'slot:home',
+    tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? VIEW_TMP : 'slot:tmp',
+    report,
+  };
+}
+
+function seccompGroups(used: Mechanisms): readonly SeccompGroupName[] {
+  if (!used.seccomp) return [];
+  return seccompGroupsFor({
+    network: used.inetSockets,
+    unixSockets: used.unixSockets,
+    ipcObjects: used.view ? 'own' : 'shared',
+  });
+}
+
+const ACCESS_ORDER = ['data', 'read', 'device', 'write'] as const;
+
+/** Canonical, one entry per object (the widest access wins), links collected. */
+function resolveRules(input: PlanInput, links: SymbolicLink[]): readonly PlannedPath[] {
+  const planned = new Map<string, PlannedPath>();
+  const { filesystem } = input.policy;
+  const rules = [
+    ...filesystem.rules,
+    {
+      path: input.workspaceAsNamed,
+      access: filesystem.workspaceAccess,
+      required: true,
+      reason: 'the workspace',
+    },
+    ...(filesystem.tmp === 'host'
+      ? [
+          {
+            path: input.temporaryParent,
+            access: 'write' as const,
+            required: true,
+            reason: 'the shared temporary directory',
+          },
+        ]
+      : []),
+    ...(filesystem.home === 'host'
+      ? [
+          {
+            path: input.hostHome,
+            access: 'write' as const,
+            required: true,
+            reason: 'the shared home directory',
+          },
+        ]
+      : []),
+  ];
+  for (const rule of rules) {
+    const resolved = input.lookup.resolve(rule.path);
+    if (resolved.kind === 'missing') {
+      if (rule.required) {
+        throw new SandboxError(
+          'policy.path_missing',
+          `the policy requires ${rule.path}, which does not exist; create it or take the rule away`,
+        );
+      }
+      continue;
+    }
+    links.push(...resolved.links);
+    const before = planned.get(resolved.canonical);
+    if (before !== undefined && ACCESS_ORDER.indexOf(before.access) >= ACCESS_ORDER.indexOf(rule.access))
+      continue;
+    planned.set(resolved.canonical, {
+      path: resolved.canonical,
+      access: rule.access,
+      required: rule.required,
+      reason: rule.reason,
+    });
+  }
+  const unique = new Map(links.map((link) => [link.path, link]));
+  links.splice(0, links.length, ...unique.values());
+  return [...planned.values()];
+}
+
+/** Landlock adds up rights on the way to the root: what lies inside a writable tree is writable. */
+function refuseReadOnlyInsideWritable(paths: readonly PlannedPath[]): void {
+  for (const inner of paths) {
+    if (inner.access === 'write' || inner.access === 'device') continue;
+    const outer = paths.find(
+      (path) => path.access === 'write' && path.path !== inner.path && isBeneath(inner.path, path.path),
+    );
+    if (outer !== undefined) {
+      throw new SandboxError(
+        'policy.read_only_inside_writable',
+        `${inner.path} is read-only inside the writable ${outer.path}, which needs namespaces that this host refuses; run sandbox-run doctor`,
+      );
+    }
+  }
+}
+
+interface Protection {
+  readonly paths: readonly string[];
+  /** Links inside the workspace on the way to a protected path: nothing can be mounted on a link to keep it. */
+  readonly replaceableLinks: readonly string[];
+}
+
+/** Protected paths by the names that exist; a link is followed, but only within the workspace. */
+function protectedInWorkspace(input: PlanInput): Protection {
+  const { workspace, policy, lookup } = input;
+  if (policy.filesystem.workspaceAccess !== 'write') return { paths: [], replaceableLinks: [] };
+  const inside = (path: string) => path !== workspace && isBeneath(path, workspace);
+  // The `.git` of a worktree or submodule is a file that names the repository.
+  const gitFile = lookup.resolve(`${workspace}/.git`).kind === 'other' ? ['.git'] : [];
+  const resolved = [...gitFile, ...policy.filesystem.protected].map((relative) =>
+    lookup.resolve(`${workspace}/${relative}`),
+  );
+  return {
+    paths: [...new Set(resolved.map((path) => path.canonical))].filter(inside),
+    replaceableLinks: resolved.flatMap((path) => path.links.map((link) => link.path)).filter(inside),
+  };
+}
+
+const LIMIT_NAMES: Readonly<Record<keyof ResourceLimits, ResourceLimitName>> = {
+  coreSize: 'core',
+  processes: 'nproc',
+  openFiles: 'nofile',
+  fileSize: 'fsize',
+  addressSpace: 'as',
+  cpuSeconds: 'cpu',
+};
+
+function limitsOf(limits: ResourceLimits): LaunchPlan['limits'] {
+  return (Object.keys(LIMIT_NAMES) as (keyof ResourceLimits)[]).flatMap((key) => {
+    const value = limits[key];
+    return value === undefined ? [] : [{ name: LIMIT_NAMES[key], value }];
+  });
+}

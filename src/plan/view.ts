@@ -1,0 +1,119 @@
+import type { PlannedPath, PlannedViewStep } from '../model/launch-plan.ts';
+import type { SymbolicLink } from '../model/path-lookup.ts';
+import type { Policy } from '../model/policy.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+
+/** Where the command finds its private directories in a view. */
+export const VIEW_HOME = '/home/sandbox';
+export const VIEW_TMP = '/tmp';
+const VIEW_SHARED_MEMORY = '/dev/shm';
+
+/** What the view is made of. */
+export interface ViewParts {
+  readonly paths: readonly PlannedPath[];
+  /** Links on the way to granted paths, recreated so that the names keep working. */
+  readonly links: readonly SymbolicLink[];
+  /** Existing or not; shut for writing where they exist. */
+  readonly protectedPaths: readonly string[];
+  readonly workspace: string;
+  readonly policy: Policy;
+  readonly sharedMemory: boolean;
+}
+
+const bind = (
+  source: string,
+  target: string,
+  options: {
+    readonly writable?: boolean;
+    readonly device?: boolean;
+    readonly required?: boolean;
+    readonly watched?: boolean;
+  } = {},
+): PlannedViewStep => ({
+  kind: 'bind',
+  source,
+  target,
+  writable: options.writable ?? false,
+  device: options.device ?? false,
+  required: options.required ?? false,
+  watched: options.watched ?? false,
+});
+
+/** The steps that build the view, outer mounts before what lies inside them. Pure. */
+export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
+  const { policy } = parts;
+  const steps: PlannedViewStep[] = [];
+  if (policy.filesystem.tmp === 'private')
+    steps.push(bind('slot:tmp', VIEW_TMP, { writable: true, required: true }));
+  if (policy.filesystem.home === 'private')
+    steps.push(bind('slot:home', VIEW_HOME, { writable: true, required: true }));
+  if (parts.sharedMemory) steps.push(bind('shm:', VIEW_SHARED_MEMORY, { writable: true, required: true }));
+  steps.push(
+    { kind: 'devpts', target: '/dev/pts' },
+    { kind: 'symlink', content: 'pts/ptmx', target: '/dev/ptmx' },
+    { kind: 'symlink', content: '/proc/self/fd', target: '/dev/fd' },
+    { kind: 'symlink', content: '/proc/self/fd/0', target: '/dev/stdin' },
+    { kind: 'symlink', content: '/proc/self/fd/1', target: '/dev/stdout' },
+    { kind: 'symlink', content: '/proc/self/fd/2', target: '/dev/stderr' },
+  );
+  for (const link of parts.links) steps.push({ kind: 'symlink', content: link.content, target: link.path });
+  for (const planned of parts.paths) {
+    if (isCovered(planned, parts.paths)) continue;
+    steps.push(
+      bind(planned.path, planned.path, {
+        writable: planned.access === 'write' || planned.access === 'device',
+        device: planned.access === 'device' || planned.path.startsWith('/dev/'),
+        required: planned.required,
+      }),
+    );
+  }
+  for (const path of policy.filesystem.masked) {
+    if (!parts.paths.some((planned) => isBeneath(path, planned.path)))
+      steps.push({ kind: 'masked-file', target: path });
+  }
+  // A mount point cannot be renamed: each directory on the way is mounted on itself, or `mv .git x` would
+  // leave the read-only mount behind and make room for another `.git`.
+  // From the outermost writable grant on: the workspace itself may lie inside one and be renamed there.
+  const root = outermostWritable(parts.workspace, parts.paths);
+  const pinned = new Set(parts.protectedPaths.flatMap((path) => directoriesBetween(path, root)));
+  for (const path of pinned) {
+    steps.push(bind(path, path, { writable: isWritable(path, parts.paths), watched: true }));
+  }
+  for (const path of parts.protectedPaths) steps.push(bind(path, path, { watched: true }));
+  return sortOuterFirst(steps);
+}
+
+/** The outermost writable grant around the workspace, which may be the workspace itself. */
+function outermostWritable(workspace: string, all: readonly PlannedPath[]): string {
+  return all
+    .filter((grant) => grant.access === 'write' && isBeneath(workspace, grant.path))
+    .reduce((outer, grant) => (grant.path.length < outer.length ? grant.path : outer), workspace);
+}
+
+/** A grant inside another one with the same mount flags needs no mount of its own. */
+function isCovered(planned: PlannedPath, all: readonly PlannedPath[]): boolean {
+  const outer = grantAround(
+    planned.path,
+    all.filter((other) => other.path !== planned.path),
+  );
+  return (
+    outer !== undefined &&
+    (outer.access === 'write') === (planned.access === 'write') &&
+    planned.access !== 'device'
+  );
+}
+
+/** What the innermost grant around a path says. */
+function isWritable(path: string, all: readonly PlannedPath[]): boolean {
+  return grantAround(path, all)?.access === 'write';
+}
+
+function grantAround(path: string, all: readonly PlannedPath[]): PlannedPath | undefined {
+  return all.filter((grant) => isBeneath(path, grant.path)).sort((a, b) => b.path.length - a.path.length)[0];
+}
+
+/** By depth, so that a mount never hides one made before it; the order is stable otherwise. */
+function sortOuterFirst(steps: readonly PlannedViewStep[]): readonly PlannedViewStep[] {
+  const depth = (step: PlannedViewStep) => step.target.split('/').length;
+  return [...steps].sort((a, b) => depth(a) - depth(b));
+}

@@ -1,0 +1,89 @@
+import { resolve } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { PathRule, Policy } from '../model/policy.ts';
+import { DEFAULT_PROFILE, PROFILES } from './profiles/built-in.ts';
+import type { PolicyFile } from './schema.ts';
+
+/** What the caller adds to profile and file; the options of the command line and of `createSandbox`. */
+export interface PolicyOptions {
+  readonly profile?: string | undefined;
+  readonly file?: PolicyFile | undefined;
+  readonly readable?: readonly string[];
+  readonly writable?: readonly string[];
+  readonly passEnvironment?: readonly string[];
+  readonly setEnvironment?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number | undefined;
+  readonly outputBytes?: number | undefined;
+}
+
+/**
+ * Profile, then policy file, then options; `~` stands for `home`. Pure.
+ * @throws {SandboxError} `policy.unknown_profile`.
+ */
+export function effectivePolicy(options: PolicyOptions, workspace: string, home: string): Policy {
+  const file = options.file ?? {};
+  const name = options.profile ?? file.profile ?? DEFAULT_PROFILE;
+  const base = PROFILES.find((profile) => profile.name === name)?.policy;
+  if (base === undefined) {
+    const known = PROFILES.map((profile) => profile.name).join(', ');
+    throw new SandboxError('policy.unknown_profile', `there is no profile "${name}"; known: ${known}`);
+  }
+  const absolute = (path: string) =>
+    /^~(?=\/|$)/.test(path) ? `${home}${path.slice(1)}` : resolve(workspace, path);
+  const rules = (
+    paths: readonly string[] | undefined,
+    access: PathRule['access'],
+    reason: string,
+  ): PathRule[] => (paths ?? []).map((path) => ({ path: absolute(path), access, required: true, reason }));
+  const { filesystem, network, environment, limits } = file;
+
+  return {
+    profile: base.profile,
+    filesystem: {
+      ...base.filesystem,
+      rules: [
+        ...base.filesystem.rules,
+        ...rules(filesystem?.read, 'read', 'filesystem.read in the policy'),
+        ...rules(filesystem?.write, 'write', 'filesystem.write in the policy'),
+        ...rules(options.readable, 'read', 'asked for by the caller'),
+        ...rules(options.writable, 'write', 'asked for by the caller'),
+      ],
+      protected: [...base.filesystem.protected, ...(filesystem?.protect ?? [])],
+      tmp: filesystem?.tmp ?? base.filesystem.tmp,
+      home: filesystem?.home ?? base.filesystem.home,
+    },
+    network: {
+      mode: network?.mode ?? base.network.mode,
+      unixSockets: network?.unix_sockets ?? base.network.unixSockets,
+    },
+    environment: {
+      pass: [...base.environment.pass, ...(environment?.pass ?? []), ...(options.passEnvironment ?? [])],
+      set: { ...base.environment.set, ...environment?.set, ...options.setEnvironment },
+    },
+    limits: {
+      ...base.limits,
+      ...definedOnly({
+        processes: limits?.processes,
+        openFiles: limits?.open_files,
+        fileSize: limits?.file_size,
+        addressSpace: limits?.address_space,
+        cpuSeconds: limits?.cpu_seconds,
+        timeoutMs: options.timeoutMs ?? seconds(limits?.timeout_seconds),
+        killGraceMs: seconds(limits?.kill_grace_seconds),
+        outputBytes: options.outputBytes ?? limits?.output_bytes,
+        umask: limits?.umask === undefined ? undefined : Number.parseInt(limits.umask, 8),
+      }),
+    },
+    demand: { ...base.demand, ...file.demand },
+  };
+}
+
+function seconds(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : Math.round(value * 1000);
+}
+
+function definedOnly<T extends object>(values: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof T]?: Exclude<T[Key], undefined>;
+  };
+}

@@ -1,0 +1,93 @@
+import type { Policy } from '../../model/policy.ts';
+import { PROTECTED_PATHS } from './protected-paths.ts';
+import { MASKED_PATHS, SYSTEM_PATHS } from './system-paths.ts';
+
+const MIB = 1024 * 1024;
+
+const workspaceWrite: Policy = {
+  profile: 'workspace-write',
+  filesystem: {
+    rules: SYSTEM_PATHS,
+    protected: PROTECTED_PATHS,
+    masked: MASKED_PATHS,
+    workspaceAccess: 'write',
+    tmp: 'private',
+    home: 'private',
+  },
+  network: { mode: 'off', unixSockets: 'contained' },
+  environment: {
+    pass: [
+      'PATH',
+      'TERM',
+      'LANG',
+      'LC_ALL',
+      'LC_CTYPE',
+      'USER',
+      'SHELL',
+      'TZ',
+      'COLORTERM',
+      'NO_COLOR',
+      'CI',
+    ],
+    set: {},
+  },
+  limits: {
+    coreSize: 0,
+    timeoutMs: 60_000,
+    outputBytes: MIB,
+    killGraceMs: 2_000,
+  },
+  demand: {
+    filesystem: 'required',
+    network: 'required',
+    privileges: 'required',
+    descriptors: 'required',
+    environment: 'required',
+  },
+};
+
+/** A built-in profile with a line for `--help`. */
+export interface Profile {
+  readonly name: string;
+  readonly summary: string;
+  readonly policy: Policy;
+}
+
+/** The registry of built-in profiles; the first is the default. */
+export const PROFILES: readonly Profile[] = [
+  {
+    name: 'workspace-write',
+    summary: 'write the workspace and a private /tmp, read the system, no network (default)',
+    policy: workspaceWrite,
+  },
+  {
+    name: 'read-only',
+    summary: 'as workspace-write, but the workspace cannot be written',
+    policy: {
+      ...workspaceWrite,
+      profile: 'read-only',
+      filesystem: { ...workspaceWrite.filesystem, workspaceAccess: 'read' },
+    },
+  },
+  {
+    name: 'offline-build',
+    summary: 'as workspace-write, for long builds: ten minutes and 16 MiB of output',
+    policy: {
+      ...workspaceWrite,
+      profile: 'offline-build',
+      limits: { ...workspaceWrite.limits, timeoutMs: 600_000, outputBytes: 16 * MIB },
+    },
+  },
+  {
+    name: 'networked',
+    summary: 'as workspace-write, with the network of the host',
+    policy: {
+      ...workspaceWrite,
+      profile: 'networked',
+      network: { mode: 'open', unixSockets: 'contained' },
+    },
+  },
+];
+
+/** The profile used where none is named. */
+export const DEFAULT_PROFILE = 'workspace-write';

@@ -1,0 +1,52 @@
+import type { PolicyFile } from '../policy/schema.ts';
+
+/** Options of `createSandbox`. */
+export interface SandboxOptions {
+  /** The directory that commands work in. Default: the current directory. */
+  readonly workspace?: string;
+  /** Name of a built-in profile. Default: the policy file's, else `workspace-write`. */
+  readonly profile?: string;
+  /** Path of a TOML policy file, or its content as an object. */
+  readonly policy?: string | PolicyFile;
+  /** Further paths to read and execute from. They must exist. */
+  readonly readable?: readonly string[];
+  /** Further paths to write. They must exist. */
+  readonly writable?: readonly string[];
+  /** Names passed on from this process's environment. */
+  readonly passEnv?: readonly string[];
+  /** Variables with values. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Default time-out of a command in milliseconds; 0: none. */
+  readonly timeout?: number;
+  /** Bytes kept of each output stream. Default: 1 MiB. */
+  readonly maxOutput?: number;
+}
+
+/** A piece of output, in the order in which it was read. */
+export interface OutputChunk {
+  readonly stream: 'stdout' | 'stderr';
+  readonly bytes: Uint8Array;
+}
+
+/** Options of one run. */
+export interface RunOptions {
+  /** Absolute, or relative to the workspace. Default: the workspace. */
+  readonly cwd?: string;
+  /** Variables for this command; `undefined` takes one away. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Milliseconds; 0: none. */
+  readonly timeout?: number;
+  /** Ends the command when aborted: SIGTERM, then SIGKILL. */
+  readonly signal?: AbortSignal;
+  /** Written to standard input, which is empty otherwise. */
+  readonly input?: string | Uint8Array;
+  /** `inherit`: the command reads this process's standard input. Default: `null`, which is empty. */
+  readonly stdin?: 'null' | 'inherit';
+  /** Called with output as it arrives; while a returned promise is pending, the command's pipe fills up. */
+  readonly onOutput?: (chunk: OutputChunk) => void | Promise<void>;
+  /** `inherit`: the command uses this process's standard streams and nothing is captured. Default: `capture`. */
+  readonly stdio?: 'capture' | 'inherit';
+}
+
+/** Options of `spawn`. */
+export type SpawnOptions = Pick<RunOptions, 'cwd' | 'env' | 'timeout' | 'signal'>;

@@ -1,0 +1,20 @@
+import { sep } from 'node:path';
+
+/**
+ * True if `path` is `root` or lies beneath it. Both are absolute and normalized. Compared by components:
+ * `/work-evil` is not beneath `/work`.
+ */
+export function isBeneath(path: string, root: string): boolean {
+  if (path === root) return true;
+  return path.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+/** The directories strictly between `root` and `path`, outermost first: `(/w/a/b/c, /w)` gives `/w/a`, `/w/a/b`. */
+export function directoriesBetween(path: string, root: string): readonly string[] {
+  if (!isBeneath(path, root) || path === root) return [];
+  const parts = path
+    .slice(root.length)
+    .split(sep)
+    .filter((part) => part !== '');
+  return parts.slice(0, -1).map((_, index) => [root, ...parts.slice(0, index + 1)].join(sep));
+}

@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { cli, expectNothingLeft, expectOneLine, makePlace } from './support.ts';
+
+const place = makePlace();
+afterAll(() => place.dispose());
+afterEach(() => expectNothingLeft(place));
+
+const PRINT_ARGUMENTS = ['python3', '-c', 'import sys, json; print(json.dumps(sys.argv[1:]))'];
+
+describe('arguments of the command', () => {
+  it.each([
+    ['spaces and quotes', ['a b', ' ', '"', "'", '$HOME', '`id`', '*', '\\']],
+    ['newlines, tabs and empty arguments', ['', 'a\nb', '\t', '']],
+    [
+      'what looks like options of the launcher',
+      ['--json', '-c', 'x', '--timeout', '0.001', '--help', '--version'],
+    ],
+    ['unicode', ['é', '日本', '🧪']],
+    ['a second --', ['--', 'x', '--']],
+  ])('arrive as given: %s', async (_, args) => {
+    const afterDashes = await cli(place, ['--', ...PRINT_ARGUMENTS, ...args]);
+    expect(afterDashes).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(JSON.parse(afterDashes.stdout)).toEqual(args);
+    const without = await cli(place, [...PRINT_ARGUMENTS, ...args]);
+    expect(JSON.parse(without.stdout)).toEqual(args);
+  });
+
+  it('takes a command that is named like a subcommand after --', async () => {
+    const result = await cli(place, ['--', 'doctor']);
+    expect(result.exitCode).toBe(127);
+  });
+
+  it('keeps option values apart from the command', async () => {
+    const result = await cli(place, [
+      '--env',
+      'A=1',
+      '--timeout=5',
+      '--env',
+      'B=x y=z',
+      '--',
+      'sh',
+      '-c',
+      'echo "$A|$B"',
+    ]);
+    expect(result.stdout).toBe('1|x y=z\n');
+  });
+
+  it('runs in the current directory if it lies in the workspace, else in the workspace', async () => {
+    expect((await cli(place, ['pwd'])).stdout).toBe(`${place.workspace}\n`);
+    const elsewhere = await cli(place, ['--workspace', place.workspace, 'pwd'], { cwd: '/' });
+    expect(elsewhere.stdout).toBe(`${place.workspace}\n`);
+  });
+});
+
+describe('a shell string', () => {
+  it('runs under bash with all its syntax', async () => {
+    const script = `set -o pipefail
+      words=(one "two  words" 'three "quoted"')
+      printf '%s\\n' "\${words[@]}" | cat
+      cat <<'END'
+here $NOT expanded
+END
+      [[ abc =~ b ]] && echo matched`;
+    const result = await cli(place, ['-c', script]);
+    expect(result).toMatchObject({
+      exitCode: 0,
+      stdout: 'one\ntwo  words\nthree "quoted"\nhere $NOT expanded\nmatched\n',
+      stderr: '',
+    });
+  });
+
+  it('may begin with a dash and be empty', async () => {
+    expect((await cli(place, ['--shell=-x', '-q'])).exitCode).toBe(127);
+    expect(await cli(place, ['-c', ''])).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+  });
+
+  it('reads no start-up files and no BASH_ENV', async () => {
+    const env = { BASH_ENV: '/dev/stdin', ENV: '/dev/stdin', 'BASH_FUNC_echo%%': '() { printf hijacked; }' };
+    expect((await cli(place, ['-c', 'printenv BASH_ENV || echo unset'], { env })).stdout).toBe('unset\n');
+  });
+
+  it('refuses words left over', async () => {
+    const result = await cli(place, ['-c', 'echo', 'hello']);
+    expect(result.exitCode).toBe(125);
+    expectOneLine(result.stderr);
+    expect(result.stderr).toContain('hello');
+  });
+});
+
+describe('wrong usage ends with 125 and one line', () => {
+  it.each([
+    ['nothing to run', [], /no command/],
+    ['only dashes', ['--'], /no command/],
+    ['an unknown option', ['--nope', 'true'], /--nope/],
+    ['an unknown option that resembles one', ['--workspce', '.', 'true'], /--workspace/],
+    ['a missing value', ['--timeout'], /--timeout/],
+    ['a time-out that is no number', ['--timeout', 'soon', 'true'], /soon/],
+    ['a negative time-out', ['--timeout=-1', 'true'], /-1/],
+    ['an output limit that is no number', ['--max-output', '1k', 'true'], /1k/],
+    ['an unknown profile', ['--profile', 'nope', 'true'], /nope.*workspace-write/],
+    ['a workspace that is missing', ['--workspace', '/nonexistent', 'true'], /\/nonexistent/],
+    ['a workspace that is a file', ['--workspace', '/etc/passwd', 'true'], /\/etc\/passwd/],
+    ['a workspace that holds the system', ['--workspace', '/', 'true'], /\//],
+    ['a readable path that is missing', ['--ro', '/nonexistent', 'true'], /\/nonexistent/],
+    ['a writable path that is missing', ['--rw', '/nonexistent', 'true'], /\/nonexistent/],
+    [
+      'a policy file that is missing',
+      ['--policy', '/nonexistent.toml', 'true'],
+      /\/nonexistent\.toml.*ENOENT/,
+    ],
+    ['a policy that is a directory', ['--policy', '/', 'true'], /EISDIR/],
+    ['a variable without a name', ['--env', '=x', 'true'], /=x/],
+    ['doctor with an unknown option', ['doctor', '--nope'], /--nope/],
+    ['doctor with an operand', ['doctor', 'x'], /argument/],
+  ])('%s', async (_, args, message) => {
+    const result = await cli(place, args);
+    expect(result).toMatchObject({ exitCode: 125, stdout: '' });
+    expectOneLine(result.stderr);
+    expect(result.stderr).toMatch(message);
+  });
+});
+
+describe('--help and --version', () => {
+  it('shows options, examples, profiles and exit statuses', async () => {
+    const result = await cli(place, ['--help']);
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' });
+    for (const part of [
+      'Examples:',
+      'Profiles:',
+      'Exit status',
+      '124',
+      '125',
+      '126',
+      '127',
+      '--dry-run',
+      'doctor',
+    ]) {
+      expect(result.stdout).toContain(part);
+    }
+    for (const line of result.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+  });
+
+  it('shows the version of the package', async () => {
+    const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    expect(await cli(place, ['--version'])).toMatchObject({
+      exitCode: 0,
+      stdout: `${manifest.version}\n`,
+      stderr: '',
+    });
+  });
+});

@@ -1,0 +1,185 @@
+import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { cli, expectNothingLeft, makePlace } from './support.ts';
+
+const place = makePlace();
+afterAll(() => place.dispose());
+afterEach(() => expectNothingLeft(place));
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Every key at every level, arrays by their first element. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.length === 0 ? [] : [shapeOf(value[0])];
+  if (value === null || typeof value !== 'object') return '·';
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner)]));
+}
+
+const SHAPE = {
+  version: '·',
+  ok: '·',
+  backend: '·',
+  profile: '·',
+  host: {
+    kernel: '·',
+    architecture: '·',
+    node: '·',
+    uid: '·',
+    sysAdmin: '·',
+    container: '·',
+    seccompMode: '·',
+    noNewPrivs: '·',
+  },
+  addon: { available: '·', reason: '·' },
+  landlock: expect.objectContaining({
+    available: '·',
+    abi: '·',
+    newestKnownAbi: '·',
+    errno: '·',
+    reason: '·',
+  }),
+  seccomp: { available: '·', actions: [{ name: '·', available: '·' }], reason: '·' },
+  namespaces: { available: '·', user: '·', reason: '·', sysctls: [{ name: '·', value: '·' }] },
+  cgroup: expect.objectContaining({ version: '·', path: '·', writable: '·' }),
+  programs: [{ name: '·', path: '·', version: '·', problem: '·', setuidRoot: '·' }],
+};
+
+describe('sandbox-run doctor', () => {
+  it('shows a table that fits 100 columns, without colours where it is not read on a terminal', async () => {
+    const result = await cli(place, ['doctor']);
+    expect(result.stderr).toBe('');
+    expect(result.stdout).not.toContain('\u001b');
+    for (const part of [
+      'Host',
+      'kernel',
+      'Landlock',
+      'seccomp',
+      'namespaces',
+      'cgroup',
+      'firejail',
+      'bwrap',
+      'Controls',
+    ]) {
+      expect(result.stdout).toContain(part);
+    }
+    for (const line of result.stdout.split('\n')) {
+      if (!line.trimStart().startsWith('$ ')) expect(line.length).toBeLessThanOrEqual(100);
+    }
+  });
+
+  it('ends with 0 exactly if the default profile can be enforced', async () => {
+    const doctor = await cli(place, ['doctor', '--json']);
+    const run = await cli(place, ['true']);
+    expect(JSON.parse(doctor.stdout).ok).toBe(run.exitCode === 0);
+    expect(doctor.exitCode).toBe(run.exitCode === 0 ? 0 : 1);
+  });
+
+  it('prints one object with every key, and the controls as a run reports them', async () => {
+    const { stdout } = await cli(place, ['doctor', '--json']);
+    const report = JSON.parse(stdout);
+    expect(shapeOf(report)).toMatchObject(SHAPE);
+    expect(report).toHaveProperty('problem');
+    expect(report).toHaveProperty('remedies');
+    const run = JSON.parse((await cli(place, ['--json', 'true'])).stdout);
+    expect(report.controls).toEqual(run.report.controls);
+    expect(report.landlock.abi === 0 ? null : report.backend).toBe(run.report.backend);
+  });
+
+  it('has examples in its help', async () => {
+    const result = await cli(place, ['doctor', '--help']);
+    expect(result.exitCode).toBe(0);
+    expect(result.stdout).toContain('Examples:');
+    expect(result.stdout).toContain('doctor --json');
+  });
+});
+
+describe('where the kernel does not have something', () => {
+  const cliPath = join(root, 'dist/cli.js');
+  const doctorUnder = async (...fault: string[]) => {
+    const driver = fileURLToPath(new URL('./without.py', import.meta.url));
+    const { stdout, exitCode } = await execa(
+      'python3',
+      [driver, ...fault, process.execPath, cliPath, 'doctor', '--json'],
+      {
+        cwd: place.workspace,
+        env: place.env,
+        extendEnv: false,
+        reject: false,
+      },
+    );
+    return { exitCode, report: JSON.parse(stdout) };
+  };
+
+  it.each([
+    ['ENOSYS', /built without Landlock/, /5\.13/],
+    ['EOPNOTSUPP', /disabled at boot/, /lsm=landlock,/],
+    ['EPERM', /outer sandbox/, /landlock_create_ruleset/],
+  ])('Landlock (%s): refuses, says why and what to do', async (errno, reason, advice) => {
+    const { exitCode, report } = await doctorUnder('landlock', errno);
+    expect(exitCode).toBe(1);
+    expect(report).toMatchObject({ ok: false, backend: null, problem: { code: 'enforcement.unavailable' } });
+    expect(report.landlock).toMatchObject({ available: false, abi: 0, errno });
+    expect(report.landlock.reason).toMatch(reason);
+    expect(report.controls.length).toBeGreaterThan(10);
+    expect(report.remedies[0]).toMatchObject({
+      topic: 'landlock',
+      priority: 'needed',
+      text: expect.stringMatching(advice),
+    });
+  });
+
+  it('seccomp: says so', async () => {
+    const { report } = await doctorUnder('seccomp', 'ENOSYS');
+    expect(report.seccomp).toMatchObject({ available: false, reason: expect.stringContaining('ENOSYS') });
+    expect(report.remedies[0]).toMatchObject({ topic: 'seccomp', priority: 'needed' });
+  });
+
+  it('namespaces: names the step, the errno and what is lost', async () => {
+    const { exitCode, report } = await doctorUnder('namespaces', 'EPERM');
+    expect(exitCode).toBe(0);
+    expect(report.namespaces).toMatchObject({
+      available: false,
+      reason: expect.stringMatching(/namespace\.\w+: EPERM/),
+    });
+    const state = (id: string) => report.controls.find((control: { id: string }) => control.id === id).state;
+    expect(state('filesystem')).toBe('enforced');
+    expect(state('filesystem-view')).toBe('unsupported');
+    expect(report.remedies.map((remedy: { topic: string }) => remedy.topic)).toContain('namespaces');
+  });
+});
+
+describe('without the addon', () => {
+  const copy = join(place.root, 'copy');
+  beforeAll(() => {
+    mkdirSync(copy);
+    cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true });
+    cpSync(join(root, 'package.json'), join(copy, 'package.json'));
+    symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  });
+  const cliWithout = (...args: string[]) =>
+    execa(process.execPath, [join(copy, 'dist/cli.js'), ...args], {
+      cwd: place.workspace,
+      env: place.env,
+      extendEnv: false,
+      reject: false,
+    });
+
+  it('doctor says so and how to build it', async () => {
+    const table = await cliWithout('doctor');
+    expect(table).toMatchObject({ exitCode: 1, stderr: '' });
+    expect(table.stdout).toContain('npm rebuild sandbox-run');
+    const report = JSON.parse((await cliWithout('doctor', '--json')).stdout);
+    expect(shapeOf(report)).toMatchObject(SHAPE);
+    expect(report).toMatchObject({ ok: false, problem: { code: 'addon.unavailable' }, controls: [] });
+  });
+
+  it('a run is refused with one line', async () => {
+    const result = await cliWithout('touch', 'marker');
+    expect(result.exitCode).toBe(125);
+    expect(result.stderr).toMatch(/^sandbox-run: [^\n]*npm rebuild[^\n]*$/);
+    expect(readdirSync(place.workspace)).not.toContain('marker');
+  });
+});

@@ -1,0 +1,257 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { cli, expectNothingLeft, makePlace } from './support.ts';
+
+const place = makePlace();
+afterAll(() => place.dispose());
+afterEach(() => expectNothingLeft(place));
+
+const RESULT_KEYS = [
+  'argv',
+  'cpu',
+  'createdProtectedPaths',
+  'cwd',
+  'durationMs',
+  'report',
+  'status',
+  'stderr',
+  'stdout',
+  'treeEnded',
+  'truncated',
+  'warnings',
+];
+
+describe('--json', () => {
+  it('prints one object on one line with the output in it', async () => {
+    const { exitCode, stdout, stderr } = await cli(place, ['--json', '-c', 'echo out; echo err >&2; exit 3']);
+    expect(exitCode).toBe(3);
+    expect(stderr).toBe('');
+    expect(stdout.endsWith('}\n')).toBe(true);
+    expect(stdout.trimEnd()).not.toContain('\n');
+    const result = JSON.parse(stdout);
+    expect(result).toMatchObject({
+      status: 'exited',
+      exitCode: 3,
+      stdout: 'out\n',
+      stderr: 'err\n',
+      cwd: place.workspace,
+      truncated: { stdout: 0, stderr: 0 },
+      treeEnded: true,
+      warnings: [],
+      createdProtectedPaths: [],
+    });
+    expect(Object.keys(result)).toEqual(expect.arrayContaining(RESULT_KEYS));
+    expect(result.durationMs).toBeGreaterThan(0);
+    expect(result.cpu.userMs + result.cpu.systemMs).toBeGreaterThan(0);
+    expect(result.report.backend).toBe('landlock');
+    for (const control of result.report.controls) {
+      expect(control).toEqual({
+        id: expect.any(String),
+        state: expect.stringMatching(/^(enforced|degraded|unsupported|off)$/),
+        demand: expect.stringMatching(/^(required|best-effort)$/),
+        reason: expect.any(String),
+      });
+    }
+  });
+
+  it.each([
+    [['--timeout', '0.2', '--json', '--', 'sleep', '9'], 124, { status: 'timed-out', signal: 'SIGTERM' }],
+    [['--json', '-c', 'kill -KILL $$'], 137, { status: 'signaled', signal: 'SIGKILL' }],
+    [['--json', 'no-such-program'], 127, { status: 'setup-failed', error: { code: 'program.not_found' } }],
+    [['--json', '/etc/passwd'], 126, { status: 'setup-failed', error: { code: 'program.not_executable' } }],
+  ])('says how it ended: %j', async (args, exitCode, expected) => {
+    const result = await cli(place, args);
+    expect(result.exitCode).toBe(exitCode);
+    expect(JSON.parse(result.stdout)).toMatchObject(expected);
+    expect(Object.keys(JSON.parse(result.stdout))).toEqual(expect.arrayContaining(RESULT_KEYS));
+  });
+
+  it('counts what --max-output leaves out', async () => {
+    const { stdout } = await cli(place, [
+      '--json',
+      '--max-output',
+      '10',
+      '-c',
+      'printf %01000d 7; printf abc >&2',
+    ]);
+    const result = JSON.parse(stdout);
+    expect(result.stdout).toBe('0000000000');
+    expect(result.stderr).toBe('abc');
+    expect(result.truncated).toEqual({ stdout: 990, stderr: 0 });
+  });
+
+  it('keeps a mebibyte of each stream by default', async () => {
+    const { stdout } = await cli(place, ['--json', '-c', 'head -c 3000000 /dev/zero | tr "\\0" x']);
+    const result = JSON.parse(stdout);
+    expect(result.stdout.length).toBe(1_048_576);
+    expect(result.truncated.stdout).toBe(3_000_000 - 1_048_576);
+  });
+
+  it('lets the command read standard input', async () => {
+    const { stdout } = await cli(place, ['--json', '--', 'cat'], { input: 'from outside' });
+    expect(JSON.parse(stdout).stdout).toBe('from outside');
+  });
+});
+
+describe('--dry-run', () => {
+  it('shows the plan and runs nothing', async () => {
+    const marker = join(place.workspace, 'marker');
+    const result = await cli(place, ['--dry-run', '--', 'touch', marker]);
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' });
+    for (const part of [
+      'Workspace',
+      'Writable',
+      place.workspace,
+      'System calls refused',
+      'filesystem',
+      'network',
+    ]) {
+      expect(result.stdout).toContain(part);
+    }
+    expect(existsSync(marker)).toBe(false);
+  });
+
+  it('prints the plan as JSON with --json', async () => {
+    const marker = join(place.workspace, 'marker');
+    const { stdout } = await cli(place, ['--dry-run', '--json', '--', 'touch', marker]);
+    const plan = JSON.parse(stdout);
+    expect(plan.workspace).toBe(place.workspace);
+    expect(plan.landlock.rules.length).toBeGreaterThan(5);
+    expect(plan.report.controls.length).toBeGreaterThan(10);
+    expect(existsSync(marker)).toBe(false);
+  });
+
+  it('finds mistakes as a run would', async () => {
+    expect((await cli(place, ['--dry-run', '--ro', '/nonexistent', 'true'])).exitCode).toBe(125);
+  });
+});
+
+describe('remarks on standard error', () => {
+  it('-v shows every control before the command speaks', async () => {
+    const result = await cli(place, ['-v', '-c', 'echo hello']);
+    expect(result.stdout).toBe('hello\n');
+    expect(result.stderr).toMatch(/^sandbox-run: backend landlock, Landlock ABI \d+\n/);
+    for (const id of ['filesystem', 'network', 'syscalls', 'environment']) {
+      expect(result.stderr).toMatch(new RegExp(`^  ${id} +(yes|part|NO|off) `, 'm'));
+    }
+  });
+
+  it('a failed command is told what it may do', async () => {
+    const { stderr, exitCode } = await cli(place, ['-c', 'exit 9']);
+    expect(exitCode).toBe(9);
+    expect(stderr).toMatch(/^sandbox-run: exited 9 in the sandbox: it can write /);
+    expect(stderr.trimEnd()).not.toContain('\n');
+  });
+
+  it('-q keeps quiet, but not about errors of the launcher', async () => {
+    expect((await cli(place, ['-q', '-c', 'exit 9'])).stderr).toBe('');
+    expect((await cli(place, ['-q', '--timeout', '0.1', 'sleep', '5'])).stderr).toBe('');
+    expect((await cli(place, ['-q', '--nope'])).stderr).toMatch(/^sandbox-run: /);
+  });
+
+  it('names what a trusted program may execute later', async () => {
+    const result = await cli(place, ['-c', 'mkdir .vscode && echo {} > .vscode/tasks.json']);
+    expect(result.stderr).toMatch(/warning: .*\.vscode/);
+    rmSync(join(place.workspace, '.vscode'), { recursive: true });
+  });
+});
+
+describe('--env', () => {
+  const show = 'printenv WANTED || echo unset';
+  it('passes a variable by name, sets one by value, and passes nothing else', async () => {
+    const env = { WANTED: 'outer' };
+    expect((await cli(place, ['-c', show], { env })).stdout).toBe('unset\n');
+    expect((await cli(place, ['--env', 'WANTED', '-c', show], { env })).stdout).toBe('outer\n');
+    expect((await cli(place, ['--env', 'WANTED=inner', '-c', show], { env })).stdout).toBe('inner\n');
+    expect((await cli(place, ['--env', 'WANTED=', '-c', show], { env })).stdout).toBe('\n');
+    expect((await cli(place, ['--env', 'MISSING', '-c', 'printenv MISSING || echo unset'])).stdout).toBe(
+      'unset\n',
+    );
+  });
+
+  it('warns of a secret that is passed by its name', async () => {
+    const env = { API_TOKEN: 'value-of-the-token' };
+    const result = await cli(place, ['--env', 'API_TOKEN', '-c', 'echo "$API_TOKEN"'], { env });
+    expect(result.stdout).toBe('value-of-the-token\n');
+    expect(result.stderr).toMatch(/^sandbox-run: warning: .*API_TOKEN[^\n]*\n$/);
+    expect(result.stderr).not.toContain('value-of-the-token');
+    const quiet = await cli(place, ['-q', '--env', 'API_TOKEN', 'true'], { env });
+    expect(quiet.stderr).toBe('');
+    const json = await cli(place, ['--json', '--env', 'API_TOKEN', 'true'], { env });
+    expect(JSON.parse(json.stdout).warnings).toEqual([expect.stringContaining('API_TOKEN')]);
+  });
+});
+
+describe('a policy file', () => {
+  const write = (name: string, text: string) => writeFileSync(join(place.workspace, name), text);
+
+  it('is obeyed', async () => {
+    write('good.toml', '[environment]\nset = { FROM_POLICY = "yes" }\n[limits]\ntimeout_seconds = 0.2\n');
+    expect((await cli(place, ['--policy', 'good.toml', '-c', 'echo $FROM_POLICY'])).stdout).toBe('yes\n');
+    expect((await cli(place, ['--policy', 'good.toml', 'sleep', '5'])).exitCode).toBe(124);
+    expect((await cli(place, ['--policy', 'good.toml', '--timeout', '5', 'sleep', '0.4'])).exitCode).toBe(0);
+  });
+
+  it.each([
+    ['not TOML', 'profile = \n', /bad\.toml:1:\d+: /],
+    ['an unknown table', '[network]\nmode = "off"\n[netwrok]\n', /bad\.toml: .*netwrok/],
+    ['an unknown key', '[filesystem]\nreed = ["/"]\n', /bad\.toml: filesystem: .*reed/],
+    ['a wrong type', '[limits]\nprocesses = "many"\n', /bad\.toml: limits\.processes: /],
+    ['a wrong value', '[network]\nmode = "on"\n', /bad\.toml: network\.mode: /],
+    ['a path that is missing', '[filesystem]\nread = ["/nonexistent"]\n', /\/nonexistent/],
+    ['an unknown profile', 'profile = "nope"\n', /nope/],
+  ])('with a mistake is refused and the place named: %s', async (_, text, message) => {
+    write('bad.toml', text);
+    const result = await cli(place, ['--policy', 'bad.toml', 'true']);
+    expect(result).toMatchObject({ exitCode: 125, stdout: '' });
+    expect(result.stderr).toMatch(/^sandbox-run: [^\n]+\n$/);
+    expect(result.stderr).toMatch(message);
+  });
+});
+
+describe('--ro, --rw, --workspace and --profile', () => {
+  const outside = join(place.root, 'outside');
+
+  it('open further paths, for reading or for writing', async () => {
+    mkdirSync(outside, { recursive: true });
+    writeFileSync(join(outside, 'file'), 'content');
+    const read = ['-q', '--', 'cat', join(outside, 'file')];
+    const touch = ['-q', '--', 'touch', join(outside, 'made')];
+    expect((await cli(place, read)).exitCode).toBe(1);
+    expect((await cli(place, ['--ro', outside, ...read])).stdout).toBe('content');
+    expect((await cli(place, ['--ro', outside, ...touch])).exitCode).toBe(1);
+    expect(existsSync(join(outside, 'made'))).toBe(false);
+    expect((await cli(place, ['--rw', outside, ...touch])).exitCode).toBe(0);
+    expect(existsSync(join(outside, 'made'))).toBe(true);
+    expect((await cli(place, ['--ro', '../outside', ...read])).stdout).toBe('content');
+  });
+
+  it('--workspace chooses the only place to write', async () => {
+    const result = await cli(place, [
+      '-q',
+      '--workspace',
+      outside,
+      '-c',
+      `touch here; touch ${place.workspace}/there`,
+    ]);
+    expect(result.exitCode).toBe(1);
+    expect(existsSync(join(outside, 'here'))).toBe(true);
+    expect(existsSync(join(place.workspace, 'there'))).toBe(false);
+  });
+
+  it.each([
+    ['workspace-write', 0, 'off'],
+    ['read-only', 1, 'off'],
+    ['offline-build', 0, 'off'],
+    ['networked', 0, 'open'],
+  ])('--profile %s', async (profile, writing, network) => {
+    const write = await cli(place, ['-q', '--profile', profile, 'touch', `by-${profile}`]);
+    expect(write.exitCode).toBe(writing);
+    const { stdout } = await cli(place, ['--profile', profile, '--dry-run', '--json', 'true']);
+    const state = JSON.parse(stdout).report.controls.find(
+      (control: { id: string }) => control.id === 'network',
+    ).state;
+    expect(state).toBe(network === 'open' ? 'off' : 'enforced');
+  });
+});

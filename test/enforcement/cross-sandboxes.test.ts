@@ -1,0 +1,49 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { makeArena } from '../support/arena.ts';
+import { sandboxIn, TIERS } from '../support/tiers.ts';
+
+const COUNT = 20;
+
+describe('reaching from one sandbox into another', () => {
+  const arena = makeArena();
+
+  it.each(TIERS)('fails among twenty at once: $name', async (tier) => {
+    const names = Array.from({ length: COUNT }, (_, index) => `${tier.view ? 'view' : 'plain'}-${index}`);
+    const sandboxes = await Promise.all(
+      names.map((name) => {
+        const workspace = join(arena.root, name);
+        mkdirSync(workspace);
+        writeFileSync(join(workspace, 'mine'), name);
+        return sandboxIn(tier, { workspace, env: { NAME: name } });
+      }),
+    );
+    const attack = `
+      cat mine; echo " $NAME"
+      echo "$NAME" > written; echo "$NAME" > "$TMPDIR/note"; echo "$NAME" > "$HOME/note"
+      for other in ../*/; do [ "$(basename "$other")" = "$NAME" ] || { cat "$other/mine"; echo x > "$other/stray"; } 2>/dev/null; done
+      sleep 0.05
+      cat "$TMPDIR/note" "$HOME/note" written
+    `;
+    const results = await Promise.all(
+      sandboxes.flatMap((sandbox) => [sandbox.run(attack), sandbox.run(attack)]),
+    );
+    results.forEach((result, index) => {
+      const name = names[Math.floor(index / 2)];
+      expect([result.stdout, result.status]).toEqual([
+        `${name} ${name}\n${name}\n${name}\n${name}\n`,
+        'exited',
+      ]);
+      expect(result.cwd).toBe(join(arena.root, name ?? ''));
+    });
+    for (const name of names) expect(readdirSync(join(arena.root, name)).sort()).toEqual(['mine', 'written']);
+    await Promise.all(sandboxes.map((sandbox) => sandbox.close()));
+  });
+
+  it.each(TIERS)('a closed sandbox runs nothing: $name', async (tier) => {
+    const sandbox = await sandboxIn(tier, { workspace: arena.workspace });
+    await sandbox.close();
+    await expect(sandbox.run('echo ran')).rejects.toMatchObject({ code: 'sandbox.closed' });
+  });
+});

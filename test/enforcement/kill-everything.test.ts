@@ -1,0 +1,104 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { makeArena } from '../support/arena.ts';
+import { bundleLauncher } from '../support/launcher.ts';
+import { compile, confined, PROGRAMS, unconfined } from '../support/sandboxee.ts';
+import { HOST, stateOf, TIERS } from '../support/tiers.ts';
+
+/** Ends everything that it may. Only ever run in a process namespace of its own, or confined. */
+const killer = compile(
+  'kill-everything',
+  `
+  int main() {
+    // The answer of kill(-1) says nothing: it is success even if every single process was out of reach.
+    kill(-1, SIGKILL);
+    kill(0, 0);
+    SAY("killer", "lives");
+    return 0;
+  }`,
+);
+
+/** Bystanders, then the command given by its arguments, then who is left of the bystanders. */
+const SCENE = `
+sleep 60 & one=$!
+setsid sleep 60 & two=$!
+"$@"
+echo "status=$?"
+sleep 0.3
+# A zombie still takes signals: only its state tells.
+for pid in $one $two; do grep -qs '^State:.*[SRD] (' /proc/$pid/status && echo "bystander=lives"; done
+kill -9 $one $two 2>/dev/null
+`;
+
+const OWN_PROCESSES = [
+  '/usr/bin/unshare',
+  ...(HOST.root ? [] : ['--user', '--map-root-user']),
+  ...['--pid', '--fork', '--mount-proc', '/bin/bash', '-c', SCENE, 'scene'],
+] as const;
+
+describe('killing every process at once', () => {
+  const arena = makeArena();
+  let launcher = '';
+  beforeAll(async () => {
+    launcher = await bundleLauncher();
+  });
+  const inOwnProcesses = (...argv: string[]) => unconfined(['/usr/bin/env', ...OWN_PROCESSES, ...argv]);
+  const launch = (task: object) => inOwnProcesses(process.execPath, launcher, JSON.stringify(task));
+
+  it('works without a sandbox, in a process namespace of its own', async () => {
+    const trace = await inOwnProcesses(killer);
+    expect(trace.stdout).toContain('killer=lives');
+    expect(trace.stdout).not.toContain('bystander=lives');
+  });
+
+  describe.each(TIERS)('$name', (tier) => {
+    const task = { view: tier.view, options: { workspace: arena.workspace, readable: [PROGRAMS] } };
+
+    it('by the command: bystanders and launcher live on', async () => {
+      const trace = await launch({ ...task, argv: [killer] });
+      expect(trace.stdout.match(/bystander=lives/g)).toHaveLength(2);
+      expect(trace.stdout).toContain('"status":"exited"');
+      expect(trace.stdout).toContain('killer=lives');
+      expect(trace.results.status).toBe('E0');
+    });
+
+    it('by the launcher, when it ends the tree of a command: bystanders live on, and the tree does not', async () => {
+      const trace = await launch({
+        ...task,
+        argv: ['/bin/bash', '-c', 'setsid sleep 50 & setsid sleep 50 & echo $!; exec sleep 50'],
+        run: { timeout: 300 },
+      });
+      expect(trace.stdout.match(/bystander=lives/g)).toHaveLength(2);
+      expect(trace.stdout).toContain('"status":"timed-out"');
+      if (HOST.signalScope) expect(trace.stdout).toContain('"treeEnded":true');
+    });
+
+    it('by a command that runs launchers of its own: they end nothing but what is theirs', async () => {
+      // The inner launcher runs inside a sandbox; whatever it can set up there, its ending must stay there.
+      const inner = { view: false, options: { workspace: arena.workspace }, argv: ['/bin/true'] };
+      const trace = await launch({
+        ...task,
+        options: { ...task.options, readable: [PROGRAMS, process.cwd()] },
+        argv: [
+          '/bin/bash',
+          '-c',
+          'sleep 30 & "$@" > inner.out 2>&1; grep -qs "^State:.*[SRD] (" /proc/$!/status && echo "sibling:lives"; cat inner.out',
+          'x',
+          process.execPath,
+          launcher,
+          JSON.stringify(inner),
+        ],
+      });
+      expect(trace.stdout.match(/bystander=lives/g)).toHaveLength(2);
+      expect(trace.stdout).toContain('sibling:lives');
+      expect(trace.stdout).toContain('exited');
+    });
+
+    it('by the command on the host: its killer can only reach itself', async () => {
+      const sandbox = await arena.sandbox(tier);
+      // The scope was proven above; without it nothing is tried on the host.
+      if (stateOf(sandbox, 'signals') !== 'enforced') return;
+      const trace = await confined(sandbox, [killer]);
+      expect(trace.results.killer).toBe('lives');
+    });
+  });
+});

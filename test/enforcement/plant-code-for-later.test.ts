@@ -1,0 +1,214 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/index.ts';
+import { makeArena, snapshot } from '../support/arena.ts';
+import { sandboxIn, stateOf, TIERS, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
+
+/** Makes a repository with what a user has in one. */
+function makeRepository(directory: string): string {
+  mkdirSync(directory, { recursive: true });
+  const git = (...args: string[]) => execFileSync('git', ['-C', directory, ...args], { stdio: 'pipe' });
+  git('init', '-q');
+  git('config', 'user.name', 'nobody');
+  git('config', 'user.email', 'nobody@localhost');
+  writeFileSync(join(directory, '.git/hooks/pre-commit'), '#!/bin/sh\n', { mode: 0o755 });
+  writeFileSync(join(directory, '.envrc'), 'export A=1\n');
+  mkdirSync(join(directory, '.vscode'));
+  writeFileSync(join(directory, '.vscode/tasks.json'), '{}\n');
+  writeFileSync(join(directory, 'file'), 'x\n');
+  git('add', 'file');
+  git('-c', 'core.hooksPath=/dev/null', 'commit', '-q', '-m', 'first');
+  return directory;
+}
+
+const guarded = (repository: string) =>
+  ['.git/hooks', '.git/config', '.envrc', '.vscode'].map((path) => snapshot(join(repository, path)));
+
+/** One shell line each; all of them try to change what the user's tools run later. */
+const ATTACKS: Readonly<Record<string, string>> = {
+  'write a hook': 'echo evil > .git/hooks/pre-commit',
+  'add a hook': 'echo evil > .git/hooks/post-checkout',
+  'make a hook executable': 'chmod 777 .git/hooks/pre-commit; chmod 777 .git/hooks',
+  'remove a hook': 'rm -f .git/hooks/pre-commit',
+  'rename the hooks': 'mv .git/hooks .git/hooks.old; mkdir .git/hooks; echo evil > .git/hooks/pre-commit',
+  'rename the repository': 'mv .git .git.old; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit',
+  'remove the repository': 'rm -rf .git',
+  'exchange the repository': `mkdir evil.git; python3 -c 'import ctypes; print(ctypes.CDLL(None).renameat2(-100, b"evil.git", -100, b".git", 2))'`,
+  'replace the hooks by a link': 'rm -rf .git/hooks; ln -sfn /tmp .git/hooks; ln -sfT /tmp .git/hooks',
+  'write the configuration': 'echo "[core] fsmonitor = evil" >> .git/config',
+  'let git write it': 'git config core.hooksPath evil; git config --file .git/config core.fsmonitor evil',
+  'replace the configuration':
+    'echo evil > evil; mv -f evil .git/config; cp --remove-destination evil .git/config',
+  'by a hard link':
+    'ln .git/config alias; echo evil >> alias; ln .git/hooks/pre-commit alias2; echo evil >> alias2',
+  'through /proc': 'echo evil >> /proc/self/cwd/.git/config; echo evil >> "/proc/self/root$PWD/.git/config"',
+  'through a link': 'ln -s .git/config link; echo evil >> link; ln -s .git g; echo evil > g/hooks/pre-commit',
+  'through an open directory': `python3 -c 'import os; d = os.open(".git", 0); os.write(os.open("config", os.O_WRONLY, dir_fd=d), b"evil")'`,
+  'unmount it': 'umount .git/config; umount .git/hooks; umount .git; umount -l .',
+  'write an agent or editor file':
+    'echo evil > .envrc; echo evil > .vscode/tasks.json; rm -rf .vscode .envrc',
+  'move the editor directory': 'mv .vscode v; mkdir .vscode; echo evil > .vscode/tasks.json',
+};
+
+describe('planting code that the user runs later', () => {
+  const arena = makeArena();
+
+  it('works without a sandbox', () => {
+    const failed = Object.entries(ATTACKS).filter(([name, attack], index) => {
+      if (name === 'unmount it') return false;
+      const repository = makeRepository(join(arena.root, `free-${index}`));
+      const before = JSON.stringify(guarded(repository));
+      execFileSync('bash', ['-c', `${attack}; true`], { cwd: repository, stdio: 'pipe' });
+      try {
+        return JSON.stringify(guarded(repository)) === before;
+      } catch {
+        return false;
+      }
+    });
+    expect(failed).toEqual([]);
+  });
+
+  describe.each(TIERS.filter((tier) => tier.view))('$name', (tier) => {
+    it.each(Object.entries(ATTACKS))('fails: %s', async (name, attack) => {
+      const repository = makeRepository(join(arena.root, name.replaceAll(' ', '-').replaceAll('/', '')));
+      const before = guarded(repository);
+      await using sandbox = await sandboxIn(tier, { workspace: repository });
+      expect(stateOf(sandbox, 'protected-paths')).toBe('enforced');
+      const result = await sandbox.run(`${attack}; true`);
+      expect(result.status).toBe('exited');
+      expect(guarded(repository)).toEqual(before);
+    });
+
+    it('fails when the writable path is an ancestor of the workspace', async () => {
+      const parent = join(arena.root, 'writable-parent');
+      const repository = makeRepository(join(parent, 'repository'));
+      const before = guarded(repository);
+      await using sandbox = await sandboxIn(tier, { workspace: repository, writable: [parent] });
+      const result = await sandbox.run(
+        `cd "${parent}"; echo evil >> repository/.git/config; mv repository moved; mkdir -p repository/.git/hooks; echo evil > repository/.git/hooks/pre-commit; true`,
+      );
+      expect(result.status).toBe('exited');
+      expect(guarded(repository)).toEqual(before);
+    });
+
+    describe('by making what does not exist', () => {
+      let repository = '';
+      let sandbox: Sandbox;
+      beforeAll(async () => {
+        repository = makeRepository(join(arena.root, 'missing'));
+        sandbox = await arena.sandbox(tier, { workspace: repository });
+      });
+
+      it('is reported', async () => {
+        const result = await sandbox.run('mkdir .husky; echo evil > .husky/pre-commit; echo evil > .bashrc');
+        expect(result.createdProtectedPaths).toEqual(
+          expect.arrayContaining([join(repository, '.husky'), join(repository, '.bashrc')]),
+        );
+      });
+
+      it('is shut from then on', async () => {
+        const result = await sandbox.run('echo more >> .husky/pre-commit; echo more >> .bashrc; true');
+        expect(readFileSync(join(repository, '.husky/pre-commit'), 'utf8')).toBe('evil\n');
+        expect(readFileSync(join(repository, '.bashrc'), 'utf8')).toBe('evil\n');
+        expect(result.createdProtectedPaths).toEqual([]);
+      });
+
+      it('inside .git is taken out of git’s way', async () => {
+        const evil = join(repository, 'evil');
+        const result = await sandbox.run(
+          `mkdir -p evil/hooks; cp -r .git/refs .git/objects evil/; cp .git/HEAD .git/config evil/; echo "${evil}" > .git/commondir; echo evil > .git/config.worktree`,
+        );
+        expect(result.createdProtectedPaths).toEqual(
+          expect.arrayContaining([
+            join(repository, '.git/commondir'),
+            join(repository, '.git/config.worktree'),
+          ]),
+        );
+        expect(existsSync(join(repository, '.git/commondir'))).toBe(false);
+        expect(existsSync(join(repository, '.git/config.worktree'))).toBe(false);
+        expect(result.warnings.join()).toContain('commondir');
+      });
+    });
+
+    it('says so where a link in the workspace leads to a protected path', async () => {
+      const repository = makeRepository(join(arena.root, 'linked'));
+      mkdirSync(join(repository, 'elsewhere'));
+      symlinkSync('elsewhere', join(repository, '.cursor'));
+      await using sandbox = await sandboxIn(tier, { workspace: repository });
+      expect(stateOf(sandbox, 'protected-paths')).toBe('degraded');
+      await sandbox.run('echo evil > .cursor/rules; true');
+      expect(readdirSync(join(repository, 'elsewhere'))).toEqual([]);
+    });
+
+    it('fails for the .git file of a worktree', async () => {
+      const main = makeRepository(join(arena.root, 'main'));
+      const worktree = join(arena.root, 'worktree');
+      execFileSync('git', ['-C', main, 'worktree', 'add', '-q', worktree], { stdio: 'pipe' });
+      const before = snapshot(join(worktree, '.git'));
+      await using sandbox = await sandboxIn(tier, { workspace: worktree });
+      await sandbox.run('echo "gitdir: /tmp/evil" > .git; mv .git x; rm -f .git; mkdir .git; true');
+      expect(snapshot(join(worktree, '.git'))).toEqual(before);
+    });
+
+    it('fails for the configuration and hooks of a submodule, which git obeys as well', async () => {
+      const inner = makeRepository(join(arena.root, 'inner'));
+      const outer = makeRepository(join(arena.root, 'outer'));
+      execFileSync(
+        'git',
+        ['-C', outer, '-c', 'protocol.file.allow=always', 'submodule', 'add', '-q', inner, 'sub'],
+        { stdio: 'pipe' },
+      );
+      const config = join(outer, '.git/modules/sub/config');
+      const before = readFileSync(config, 'utf8');
+      await using sandbox = await sandboxIn(tier, { workspace: outer });
+      const result = await sandbox.run(
+        'git -C sub config core.fsmonitor evil; echo evil > .git/modules/sub/hooks/post-checkout; true',
+      );
+      const changed = readFileSync(config, 'utf8') !== before;
+      const named =
+        result.createdProtectedPaths.length > 0 ||
+        stateOf(sandbox, 'protected-paths') !== 'enforced' ||
+        sandbox.plan.report.controls.some((control) => /submodule/.test(control.reason));
+      expect({ changed, named }).not.toEqual({ changed: true, named: false });
+    });
+
+    it('leaves git at work', async () => {
+      const repository = makeRepository(join(arena.root, 'working'));
+      await using sandbox = await sandboxIn(tier, { workspace: repository });
+      const result = await sandbox.run(
+        'echo y > other && git add other && git commit -q -m second && git log --oneline | wc -l && git branch b && git status --short -uno',
+      );
+      expect([result.stderr, result.stdout]).toEqual(['', '2\n']);
+      expect(result.createdProtectedPaths).toEqual([]);
+    });
+  });
+
+  it('works without a view, and the report says so', async () => {
+    const repository = makeRepository(join(arena.root, 'without-view'));
+    await using sandbox = await sandboxIn(WITHOUT_VIEW, { workspace: repository });
+    const result = await sandbox.run('echo evil >> .git/config');
+    expect(stateOf(sandbox, 'protected-paths')).toBe('unsupported');
+    expect(result.exitCode).toBe(0);
+    expect(lstatSync(join(repository, '.git/config')).isFile()).toBe(true);
+  });
+
+  it('a policy that demands protection does not run without it', async () => {
+    const repository = makeRepository(join(arena.root, 'demanded'));
+    const policy = { demand: { 'protected-paths': 'required' } } as const;
+    await expect(sandboxIn(WITHOUT_VIEW, { workspace: repository, policy })).rejects.toMatchObject({
+      code: 'enforcement.unavailable',
+    });
+    if (TIERS.includes(WITH_VIEW))
+      await (await sandboxIn(WITH_VIEW, { workspace: repository, policy })).close();
+  });
+});

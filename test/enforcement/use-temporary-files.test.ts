@@ -1,0 +1,120 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { makeArena, SECRET } from '../support/arena.ts';
+import { until } from '../support/bystander.ts';
+import { sandboxIn, stateOf, TIERS } from '../support/tiers.ts';
+
+/** The private directories of this process's sandboxes have a parent of their own, so that none is overlooked. */
+const arena = makeArena('/var/tmp');
+const temporary = mkdtempSync(join(arena.root, 'tmp-'));
+const realTemporary = process.env.TMPDIR;
+process.env.TMPDIR = temporary;
+const hostFile = join('/tmp', `enforcement-host-file-${process.pid}`);
+const hostMemory = join('/dev/shm', `enforcement-host-memory-${process.pid}`);
+for (const file of [hostFile, hostMemory]) writeFileSync(file, SECRET);
+afterAll(() => {
+  if (realTemporary === undefined) delete process.env.TMPDIR;
+  else process.env.TMPDIR = realTemporary;
+  for (const file of [hostFile, hostMemory]) rmSync(file, { force: true });
+});
+
+/** Prints the host's name of the directory that a command in a view sees as /dev/shm. */
+const MEMORY_NAME = `sed -n 's,^[0-9]* [0-9]* [0-9:]* /\\(sandbox-run-[^ ]*\\) /dev/shm .*,/dev/shm/\\1,p' /proc/self/mountinfo`;
+
+/** Fills TMPDIR, HOME and /dev/shm with what is hard to remove. */
+const LITTER = `
+for d in "$TMPDIR" "$HOME"; do
+  cd "$d" || exit 1
+  echo x > plain; ln -s /etc link; mkfifo fifo; mkdir -p a/b/c; echo x > a/b/c/d; chmod 0 a/b/c a/b a
+  mkdir locked; echo x > locked/file; chmod 500 locked; printf x > "$(printf 'new\\nline')"; : > .hidden; mkdir .gitconfig
+  python3 -c '
+import os
+for i in range(150):
+    os.mkdir("deep"); os.chdir("deep")
+open("bottom", "w").close()'
+  cd "$d"; chmod 0 .
+done
+`;
+
+describe('leaving things in temporary directories, or finding them there', () => {
+  it('the temporary directory of this test is the one in use', () => {
+    expect(tmpdir()).toBe(temporary);
+  });
+
+  describe.each(TIERS)('$name', (tier) => {
+    it('a file of the host in /tmp cannot be read', async () => {
+      const sandbox = await arena.sandbox(tier);
+      const result = await sandbox.run(`cat "${hostFile}"; ls /tmp; true`);
+      // What the policy grants is mounted there.
+      expect(result.stdout.split('\n').filter((name) => !name.startsWith('enforcement-programs-'))).toEqual([
+        '',
+      ]);
+      expect(result.stderr).toContain(tier.view ? 'No such file' : 'Permission denied');
+    });
+
+    it('/tmp and /dev/shm are of the command’s own, or the report says that they are not', async () => {
+      const sandbox = await arena.sandbox(tier);
+      const result = await sandbox.run(`cat "${hostMemory}"; echo x > /tmp/x && echo made; true`);
+      expect(stateOf(sandbox, 'private-tmp')).toBe(tier.view ? 'enforced' : 'degraded');
+      expect(result.stdout).toBe(tier.view ? 'made\n' : SECRET);
+    });
+
+    it('two runs at the same time do not see each other’s files', async () => {
+      const sandbox = await arena.sandbox(tier);
+      const look =
+        'echo mine > "$TMPDIR/f$$"; echo mine > "$HOME/f$$"; sleep 0.3; ls "$TMPDIR" "$HOME" | grep -c ^f';
+      const results = await Promise.all([1, 2, 3].map(() => sandbox.run(look)));
+      expect(results.map((result) => result.stdout)).toEqual(['2\n', '2\n', '2\n']);
+    });
+
+    it('a run does not find what the one before it left, whatever it did to keep it', async () => {
+      await using sandbox = await sandboxIn(tier, { workspace: arena.workspace });
+      for (let round = 0; round < 3; round++) {
+        const result = await sandbox.run(
+          `ls -A "$TMPDIR" "$HOME" /dev/shm | grep -v -e : -e '^$' -e gitconfig -e '^enforcement' -e '^sandbox-run'; ${LITTER} echo done`,
+        );
+        expect([result.status, result.stdout, result.error]).toEqual(['exited', 'done\n', undefined]);
+      }
+    });
+
+    it('nothing is left on the host after close', async () => {
+      const before = readdirSync(temporary);
+      const memory: string[] = [];
+      {
+        await using sandbox = await sandboxIn(tier, { workspace: arena.workspace });
+        const results = await Promise.all([1, 2, 3].map(() => sandbox.run(`${MEMORY_NAME}; ${LITTER}`)));
+        memory.push(...results.flatMap((result) => result.stdout.split('\n').filter(Boolean)));
+        expect(memory).toHaveLength(tier.view ? 3 : 0);
+        expect(memory.filter((path) => !existsSync(path))).toEqual([]);
+        await sandbox.run(['/bin/sleep', '10'], { timeout: 50 });
+        await sandbox.run(['/nonexistent']);
+      }
+      await until(() => readdirSync(temporary).length === before.length, 1000);
+      expect(readdirSync(temporary)).toEqual(before);
+      expect(memory.filter((path) => existsSync(path))).toEqual([]);
+    });
+  });
+
+  describe.each(TIERS.filter((tier) => tier.view))('$name', (tier) => {
+    it('a command that moves the mount point of the workspace away does not catch the next one', async () => {
+      // The workspace lies beneath /tmp, which the command may rename in.
+      const root = mkdtempSync('/tmp/enforcement-nested-');
+      try {
+        const workspace = join(root, 'outer/inner/workspace');
+        mkdirSync(workspace, { recursive: true });
+        writeFileSync(join(workspace, 'real'), '');
+        await using sandbox = await sandboxIn(tier, { workspace });
+        await sandbox.run(
+          `cd /tmp; mv "${root}/outer" "${root}/moved"; mv "${root}" /tmp/moved-too; mkdir -p "${workspace}"; echo evil > "${workspace}/planted"; true`,
+        );
+        const next = await sandbox.run('ls; : > made-by-next');
+        expect([next.status, next.stdout]).toEqual(['exited', 'real\n']);
+        expect(existsSync(join(workspace, 'made-by-next'))).toBe(true);
+      } finally {
+        rmSync(root, { recursive: true, force: true });
+      }
+    });
+  });
+});

@@ -1,0 +1,165 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { createSandbox, SandboxError } from '../../src/index.ts';
+import { eventually, expectNothingLeft, LIBRARY, makePlace, processesWith, sleep } from './support.ts';
+
+const place = makePlace();
+afterEach(() => expectNothingLeft(place));
+afterAll(() => place.dispose());
+
+describe('several sandboxes in one process', () => {
+  it('hold each to its own policy, at the same time', async () => {
+    await using writer = await createSandbox({ workspace: place.workspace, env: { WHO: 'writer' } });
+    await using reader = await createSandbox({
+      workspace: place.workspace,
+      profile: 'read-only',
+      env: { WHO: 'reader' },
+    });
+    await using elsewhere = await createSandbox({ workspace: place.other, env: { WHO: 'elsewhere' } });
+    const script = `echo $WHO; touch ${place.workspace}/by-$WHO; touch ${place.other}/by-$WHO; exit 0`;
+    const sandboxes = [writer, reader, elsewhere];
+    const results = await Promise.all(
+      Array.from({ length: 24 }, (_, index) => sandboxes[index % 3]?.run(script)),
+    );
+    results.forEach((result, index) => {
+      expect(result?.stdout).toBe(`${['writer', 'reader', 'elsewhere'][index % 3]}\n`);
+    });
+    expect(readdirSync(place.workspace)).toEqual(['by-writer']);
+    expect(readdirSync(place.other)).toEqual(['by-elsewhere']);
+  });
+});
+
+describe('close', () => {
+  it('ends what runs, and everything after it is refused', async () => {
+    const mark = `${300_000 + process.pid}`;
+    const sandbox = await createSandbox({ workspace: place.workspace });
+    const running = sandbox.run(['sleep', mark]);
+    const stubborn = sandbox.run(`trap "" TERM; sleep ${mark}; sleep ${mark}`);
+    await sleep(100);
+    const started = performance.now();
+    await sandbox.close();
+    expect(performance.now() - started).toBeLessThan(1_000);
+    expect((await running).status).toBe('canceled');
+    expect((await stubborn).status).toBe('canceled');
+    expect(processesWith(mark)).toEqual([]);
+    await expect(sandbox.run(['true'])).rejects.toMatchObject({ code: 'sandbox.closed' });
+    expect(() => sandbox.start(['true'])).toThrow(SandboxError);
+    expect(() => sandbox.spawn(['true'])).toThrow(SandboxError);
+    await sandbox.close();
+  });
+
+  it('right after a start leaves nothing', async () => {
+    for (let round = 0; round < 5; round++) {
+      const sandbox = await createSandbox({ workspace: place.workspace });
+      const pending = [sandbox.run(['sleep', '9']), sandbox.run(['true'])];
+      await sandbox.close();
+      for (const result of await Promise.all(pending))
+        expect(['canceled', 'exited']).toContain(result.status);
+    }
+  });
+
+  it('comes by itself at the end of an `await using` block', async () => {
+    const inner = async () => {
+      await using sandbox = await createSandbox({ workspace: place.workspace });
+      return { sandbox, pending: sandbox.run(['sleep', '9']) };
+    };
+    const { sandbox, pending } = await inner();
+    expect((await pending).status).toBe('canceled');
+    await expect(sandbox.run(['true'])).rejects.toThrow(/closed/);
+  });
+});
+
+describe('200 runs', () => {
+  it('leak no descriptor, no process and no directory', async () => {
+    const sandbox = await createSandbox({ workspace: place.workspace });
+    const batch = (command: readonly [string, ...string[]]) =>
+      Promise.all(Array.from({ length: 8 }, () => sandbox.run(command, { input: 'x' })));
+    // All eight at the same time: as many private directories are made as there will ever be.
+    await batch(['sleep', '0.3']);
+    const before = readdirSync('/proc/self/fd').length;
+    const directories = readdirSync(place.tmp).length;
+    for (let round = 0; round < 25; round++) await batch(['true']);
+    expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(before);
+    expect(readdirSync(place.tmp).length).toBeLessThanOrEqual(directories);
+    await sandbox.close();
+    expect(readdirSync('/proc/self/fd').length).toBeLessThan(before);
+  });
+
+  it('of spawn, of a missing program and of a closed sandbox neither', async () => {
+    const sandbox = await createSandbox({ workspace: place.workspace });
+    const once = async (program: string) => {
+      const child = sandbox.spawn([program]);
+      child.stdin.destroy();
+      child.stdout.resume();
+      child.stderr.resume();
+      await child.result;
+    };
+    await once('true');
+    await sleep(50);
+    const before = readdirSync('/proc/self/fd').length;
+    for (let round = 0; round < 20; round++) {
+      await once('true');
+      await once('no-such-program');
+    }
+    await eventually(() => expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(before));
+    await sandbox.close();
+    const closed = readdirSync('/proc/self/fd').length;
+    for (let round = 0; round < 20; round++) expect(() => sandbox.spawn(['true'])).toThrow(SandboxError);
+    expect(readdirSync('/proc/self/fd').length).toBe(closed);
+  });
+});
+
+describe('worker threads', () => {
+  const script = join(place.root, 'worker.mjs');
+  const startWorker = (body: string) => {
+    writeFileSync(
+      script,
+      `import { parentPort } from 'node:worker_threads';
+      import { createSandbox } from ${JSON.stringify(LIBRARY)};
+      const sandbox = await createSandbox({ workspace: ${JSON.stringify(place.workspace)} });
+      ${body}`,
+    );
+    return new Worker(script);
+  };
+
+  it('run commands', async () => {
+    const worker = startWorker(`
+      const results = await Promise.all([1, 2, 3].map((n) => sandbox.run('echo ' + n)));
+      parentPort.postMessage(results.map((result) => result.stdout).join(''));
+      await sandbox.close();`);
+    const message = await new Promise((done, fail) => {
+      worker.once('message', done);
+      worker.once('error', fail);
+    });
+    expect(message).toBe('1\n2\n3\n');
+    await worker.terminate();
+  });
+
+  it('that are terminated while a command runs leave nothing', async () => {
+    const mark = `${400_000 + process.pid}`;
+    const worker = startWorker(`
+      sandbox.run('sleep ${mark} & setsid sleep ${mark} & sleep ${mark}', { onOutput: () => {} });
+      setTimeout(() => parentPort.postMessage('running'), 150);`);
+    await new Promise((done, fail) => {
+      worker.once('message', done);
+      worker.once('error', fail);
+    });
+    expect(processesWith(mark).length).toBeGreaterThan(0);
+    await worker.terminate();
+    await eventually(() => expect(processesWith(mark)).toEqual([]));
+  });
+
+  it('do not disturb this thread when they are terminated', async () => {
+    await using sandbox = await createSandbox({ workspace: place.workspace });
+    const mine = sandbox.run('sleep 0.5; echo mine');
+    const worker = startWorker(`
+      sandbox.run(['sleep', '9']);
+      setTimeout(() => parentPort.postMessage('running'), 50);`);
+    await new Promise((done) => worker.once('message', done));
+    await worker.terminate();
+    expect(await mine).toMatchObject({ status: 'exited', stdout: 'mine\n' });
+    expect(existsSync(place.workspace)).toBe(true);
+  });
+});

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSandbox, type Sandbox } from '../../src/index.ts';
+import { expectNothingLeft, makePlace, processesWith, sleep } from './support.ts';
+
+const place = makePlace();
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await createSandbox({ workspace: place.workspace });
+});
+afterAll(async () => {
+  await sandbox.close();
+  await expectNothingLeft(place);
+  place.dispose();
+});
+
+async function textOf(stream: AsyncIterable<Buffer | string>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString();
+}
+
+describe('onOutput', () => {
+  it('gets everything in order, and the result has it too', async () => {
+    const seen: string[] = [];
+    const result = await sandbox.run(
+      'for i in 1 2 3; do echo out $i; sleep 0.02; echo err $i >&2; sleep 0.02; done',
+      {
+        onOutput: ({ stream, bytes }) => {
+          seen.push(`${stream}: ${Buffer.from(bytes)}`);
+        },
+      },
+    );
+    expect(seen.join('')).toBe([1, 2, 3].map((i) => `stdout: out ${i}\nstderr: err ${i}\n`).join(''));
+    expect(result).toMatchObject({ stdout: 'out 1\nout 2\nout 3\n', stderr: 'err 1\nerr 2\nerr 3\n' });
+  });
+
+  it('arrives while the command runs', async () => {
+    let first: number | undefined;
+    const started = performance.now();
+    await sandbox.run('echo now; sleep 0.5', {
+      onOutput: () => {
+        first ??= performance.now() - started;
+      },
+    });
+    expect(first).toBeLessThan(400);
+  });
+
+  it('gets what is beyond the limit too', async () => {
+    await using own = await createSandbox({ workspace: place.workspace, maxOutput: 10 });
+    let total = 0;
+    const result = await own.run(['head', '-c', '3000000', '/dev/zero'], {
+      onOutput: ({ bytes }) => {
+        total += bytes.length;
+      },
+    });
+    expect(total).toBe(3_000_000);
+    expect(result.stdout.length).toBe(10);
+    expect(result.truncated.stdout).toBe(2_999_990);
+  });
+
+  it('holds the command back while a consumer is slow, so that memory stays bounded', async () => {
+    let received = 0;
+    let atRest = 0;
+    let release = () => {};
+    const gate = new Promise<void>((open) => {
+      release = open;
+    });
+    const before = process.memoryUsage();
+    const pending = sandbox.run(['head', '-c', '200000000', '/dev/zero'], {
+      onOutput: async ({ bytes }) => {
+        received += bytes.length;
+        await gate;
+      },
+    });
+    await sleep(300);
+    atRest = received;
+    const during = process.memoryUsage();
+    expect(during.arrayBuffers + during.external - before.arrayBuffers - before.external).toBeLessThan(
+      32_000_000,
+    );
+    expect(during.rss - before.rss).toBeLessThan(64_000_000);
+    expect(atRest).toBeLessThan(2_000_000);
+    release();
+    expect(await pending).toMatchObject({ status: 'exited', exitCode: 0 });
+    expect(received).toBe(200_000_000);
+  });
+
+  it('that throws or rejects fails the run with its error', async () => {
+    for (const onOutput of [
+      () => {
+        throw new Error('consumer failed');
+      },
+      async () => Promise.reject(new Error('consumer failed')),
+    ]) {
+      await expect(sandbox.run('echo a; sleep 0.05; echo b', { onOutput })).rejects.toThrow(
+        'consumer failed',
+      );
+    }
+    expect((await sandbox.run(['true'])).status).toBe('exited');
+  });
+
+  it('is never called at the same time for one run', async () => {
+    let active = 0;
+    let most = 0;
+    await sandbox.run('seq 20000; seq 20000 >&2', {
+      onOutput: async () => {
+        active += 1;
+        most = Math.max(most, active);
+        await sleep(1);
+        active -= 1;
+      },
+    });
+    expect(most).toBe(1);
+  });
+});
+
+describe('spawn', () => {
+  it('gives streams', async () => {
+    const child = sandbox.spawn(['cat']);
+    child.stdin.write('one ');
+    child.stdin.end('two');
+    expect(await textOf(child.stdout)).toBe('one two');
+    expect(await textOf(child.stderr)).toBe('');
+    expect(await child.result).toMatchObject({ status: 'exited', exitCode: 0, stdout: '', stderr: '' });
+  });
+
+  it('carries a conversation', async () => {
+    const child = sandbox.spawn('while read -r line; do echo "got $line"; done');
+    const lines: string[] = [];
+    child.stdin.write('a\n');
+    for await (const chunk of child.stdout) {
+      lines.push(`${chunk}`);
+      if (lines.length === 1) child.stdin.write('b\n');
+      else child.stdin.end();
+    }
+    expect(lines.join('')).toBe('got a\ngot b\n');
+  });
+
+  it('carries 20 MB each way', async () => {
+    const child = sandbox.spawn(['cat']);
+    const size = 20_000_000;
+    child.stdin.end(Buffer.alloc(size, 'x'));
+    let received = 0;
+    for await (const chunk of child.stdout) received += (chunk as Buffer).length;
+    expect(received).toBe(size);
+    expect((await child.result).exitCode).toBe(0);
+  });
+
+  it('keeps output and errors apart', async () => {
+    const child = sandbox.spawn('echo out; echo err >&2');
+    expect(await Promise.all([textOf(child.stdout), textOf(child.stderr)])).toEqual(['out\n', 'err\n']);
+  });
+
+  it('can be killed, by default with SIGTERM', async () => {
+    const child = sandbox.spawn(['sleep', '9']);
+    await sleep(50);
+    expect(child.kill()).toBe(true);
+    expect(await child.result).toMatchObject({ status: 'signaled', signal: 'SIGTERM' });
+    expect(child.kill()).toBe(false);
+    expect(await textOf(child.stdout)).toBe('');
+  });
+
+  it('settles for a command that cannot start, its streams at their end', async () => {
+    const child = sandbox.spawn(['no-such-program']);
+    expect(await textOf(child.stdout)).toBe('');
+    expect(await child.result).toMatchObject({
+      status: 'setup-failed',
+      error: { code: 'program.not_found' },
+    });
+    child.stdin.destroy();
+  });
+
+  it('settles though nobody reads the output', async () => {
+    const child = sandbox.spawn('head -c 1000000 /dev/zero', { timeout: 300 });
+    expect((await child.result).status).toBe('timed-out');
+    child.stdout.destroy();
+    child.stderr.destroy();
+    child.stdin.destroy();
+  });
+
+  it('honours timeout, signal, cwd and env', async () => {
+    expect((await sandbox.spawn(['sleep', '9'], { timeout: 50 }).result).status).toBe('timed-out');
+    expect((await sandbox.spawn(['sleep', '9'], { signal: AbortSignal.timeout(50) }).result).status).toBe(
+      'canceled',
+    );
+    const child = sandbox.spawn('pwd; echo $X', { cwd: '/usr', env: { X: 'y' } });
+    expect(await textOf(child.stdout)).toBe('/usr\ny\n');
+  });
+});
+
+describe('a process tree', () => {
+  it('ends with its command', async () => {
+    const mark = `${200_000 + process.pid}`;
+    const result = await sandbox.run(
+      `sleep ${mark} & setsid sleep ${mark} > /dev/null 2>&1 & sleep 0.1; echo done`,
+      { timeout: 3_000 },
+    );
+    expect(result).toMatchObject({ status: 'exited', stdout: 'done\n' });
+    if (result.treeEnded) expect(processesWith(mark)).toEqual([]);
+    else for (const pid of processesWith(mark)) process.kill(pid, 'SIGKILL');
+  });
+});

@@ -1,0 +1,259 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSandbox, type Sandbox, SandboxError } from '../../src/index.ts';
+import { expectNothingLeft, makePlace } from './support.ts';
+
+const place = makePlace();
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await createSandbox({ workspace: place.workspace });
+});
+afterAll(async () => {
+  await sandbox.close();
+  await expectNothingLeft(place);
+  place.dispose();
+});
+
+describe('createSandbox', () => {
+  it('takes every option', async () => {
+    process.env.PASSED_ON = 'from outside';
+    await using own = await createSandbox({
+      workspace: place.workspace,
+      profile: 'read-only',
+      policy: { environment: { set: { FROM_POLICY: '1' } } },
+      readable: [place.other],
+      passEnv: ['PASSED_ON'],
+      env: { SET: '2' },
+      timeout: 5_000,
+      maxOutput: 100,
+    });
+    delete process.env.PASSED_ON;
+    const result = await own.run(`echo "$PASSED_ON $FROM_POLICY $SET"; ls -d ${place.other}; touch x`);
+    expect(result).toMatchObject({
+      status: 'exited',
+      exitCode: 1,
+      stdout: `from outside 1 2\n${place.other}\n`,
+    });
+  });
+
+  it('takes a policy as a file and as an object', async () => {
+    const file = join(place.root, 'policy.toml');
+    writeFileSync(file, `[filesystem]\nwrite = ["${place.other}"]\n`);
+    for (const policy of [file, { filesystem: { write: [place.other] } }]) {
+      await using own = await createSandbox({ workspace: place.workspace, policy });
+      expect((await own.run(['touch', join(place.other, 'x')])).exitCode).toBe(0);
+    }
+  });
+
+  it.each([
+    [{ workspace: '/nonexistent' }, 'workspace.missing'],
+    [{ workspace: '/' }, 'workspace.unsafe'],
+    [{ workspace: '/etc' }, 'workspace.unsafe'],
+    [{ profile: 'nope' }, 'policy.unknown_profile'],
+    [{ policy: '/nonexistent.toml' }, 'policy.unreadable'],
+    [{ policy: join(place.root, 'broken.toml') }, 'policy.invalid'],
+    [{ readable: ['/nonexistent'] }, 'policy.path_missing'],
+    [{ writable: ['/nonexistent'] }, 'policy.path_missing'],
+  ])('refuses %j with %s', async (options, code) => {
+    writeFileSync(join(place.root, 'broken.toml'), 'this is no TOML');
+    const attempt = createSandbox({ workspace: place.workspace, ...options });
+    const error = await attempt.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(SandboxError);
+    expect(error).toMatchObject({ name: 'SandboxError', code, exitStatus: 125 });
+    expect((error as SandboxError).message).not.toContain('\n');
+  });
+
+  it('says what is enforced', () => {
+    expect(sandbox.workspace).toBe(place.workspace);
+    expect(sandbox.plan.report.controls.find((control) => control.id === 'filesystem')?.state).toBe(
+      'enforced',
+    );
+  });
+});
+
+describe('run', () => {
+  it('takes a shell string or an argument vector', async () => {
+    const shell = await sandbox.run('printf "%s|" "$0" a "b c"; echo');
+    expect(shell.stdout).toMatch(/\|a\|b c\|\n$/);
+    const vector = await sandbox.run(['printf', '%s|', 'a', '$HOME', '', 'b c']);
+    expect(vector).toMatchObject({ status: 'exited', exitCode: 0, stdout: 'a|$HOME||b c|', stderr: '' });
+    expect(vector.argv).toEqual(['printf', '%s|', 'a', '$HOME', '', 'b c']);
+  });
+
+  it('works in cwd, relative to the workspace', async () => {
+    mkdirSync(join(place.workspace, 'sub'), { recursive: true });
+    expect((await sandbox.run(['pwd'])).stdout).toBe(`${place.workspace}\n`);
+    expect((await sandbox.run(['pwd'], { cwd: 'sub' })).stdout).toBe(`${place.workspace}/sub\n`);
+    expect((await sandbox.run(['pwd'], { cwd: '/usr' })).stdout).toBe('/usr\n');
+    const missing = await sandbox.run(['pwd'], { cwd: 'nope' });
+    expect(missing).toMatchObject({
+      status: 'setup-failed',
+      error: { code: 'cwd.unusable', errno: 'ENOENT' },
+    });
+    const outside = await sandbox.run(['pwd'], { cwd: place.other });
+    expect(outside).toMatchObject({ status: 'setup-failed', error: { code: 'cwd.unusable' } });
+  });
+
+  it('adds and takes away variables for one run', async () => {
+    const show = 'echo "$EXTRA"; printenv LANG PATH > /dev/null || echo one is missing';
+    expect((await sandbox.run(show, { env: { EXTRA: 'x\ny', LANG: 'C' } })).stdout).toBe('x\ny\n');
+    expect((await sandbox.run(show, { env: { LANG: undefined } })).stdout).toBe('\none is missing\n');
+    expect((await sandbox.run(['printenv', 'EXTRA'])).stdout).toBe('');
+  });
+
+  it('gives input as text or bytes, and an empty one without', async () => {
+    expect((await sandbox.run(['cat'], { input: 'héllo' })).stdout).toBe('héllo');
+    expect(
+      (await sandbox.run(['od', '-An', '-tx1'], { input: Uint8Array.of(0, 255, 10) })).stdout.trim(),
+    ).toBe('00 ff 0a');
+    expect((await sandbox.run(['cat'], { input: '' })).stdout).toBe('');
+    expect((await sandbox.run(['cat'])).stdout).toBe('');
+    const large = 'x'.repeat(1_000_000);
+    expect((await sandbox.run(['cat'], { input: large })).stdout).toBe(large);
+  });
+
+  it('is not held up by input that the command does not read', async () => {
+    const input = new Uint8Array(1_000_000);
+    expect(await sandbox.run(['true'], { input })).toMatchObject({ status: 'exited', exitCode: 0 });
+    expect((await sandbox.run('read -r -n 3 x; echo "$x"', { input: 'abcdef'.repeat(200_000) })).stdout).toBe(
+      'abc\n',
+    );
+  });
+
+  it('decodes UTF-8 as a whole, and replaces what is not', async () => {
+    const result = await sandbox.run('printf "a\\xff\\xc3"; sleep 0.05; printf "\\xa9|"; printf "日本" >&2');
+    expect(result.stdout).toBe('a\ufffdé|');
+    expect(result.stderr).toBe('日本');
+    await using short = await createSandbox({ workspace: place.workspace, maxOutput: 3 });
+    expect(await short.run(['printf', 'éé'])).toMatchObject({
+      stdout: 'é\ufffd',
+      truncated: { stdout: 1, stderr: 0 },
+    });
+  });
+
+  it('keeps the first maxOutput bytes of each stream and counts the rest', async () => {
+    await using own = await createSandbox({ workspace: place.workspace, maxOutput: 1_000 });
+    const result = await own.run('seq 100000; seq 10 >&2');
+    expect(result.exitCode).toBe(0);
+    expect(result.stdout.length).toBe(1_000);
+    expect(result.truncated).toEqual({ stdout: 588_895 - 1_000, stderr: 0 });
+    await using none = await createSandbox({ workspace: place.workspace, maxOutput: 0 });
+    expect(await none.run('echo abc')).toMatchObject({ stdout: '', truncated: { stdout: 4, stderr: 0 } });
+  });
+
+  it('measures time, CPU time and memory', async () => {
+    const result = await sandbox.run(['python3', '-c', 'x = bytearray(300_000_000); sum(range(2_000_000))']);
+    expect(result.durationMs).toBeGreaterThan(20);
+    expect(result.cpu.userMs).toBeGreaterThan(10);
+    expect(result.peakMemoryBytes).toBeGreaterThan(300_000_000);
+  });
+
+  it('gives each command a HOME and a TMPDIR of its own that are empty again the next time', async () => {
+    // Where the workspace lies in /tmp, it is there in the private one too.
+    const list =
+      'ls -A "$HOME" "$TMPDIR" | grep -v -e : -e "^$" -e .gitconfig -e sandbox-run-library-test | xargs';
+    const script = `${list}; touch "$HOME/h" "$TMPDIR/t"; sleep 0.1; ${list}`;
+    const together = await Promise.all([1, 2, 3].map(() => sandbox.run(script)));
+    for (const result of [...together, await sandbox.run(script)]) expect(result.stdout).toBe('\nh t\n');
+  });
+
+  it('has results of one shape for every status', async () => {
+    const results = await Promise.all([
+      sandbox.run(['true']),
+      sandbox.run('kill -9 $$'),
+      sandbox.run(['sleep', '9'], { timeout: 50 }),
+      sandbox.run(['sleep', '9'], { signal: AbortSignal.timeout(50) }),
+      sandbox.run(['no-such-program']),
+      sandbox.run(['true'], { cwd: '/nonexistent' }),
+    ]);
+    expect(results.map((result) => result.status)).toEqual([
+      'exited',
+      'signaled',
+      'timed-out',
+      'canceled',
+      'setup-failed',
+      'setup-failed',
+    ]);
+    const keys = Object.keys(results[0] ?? {}).sort();
+    for (const result of results) {
+      expect(Object.keys(result).sort()).toEqual(keys);
+      expect(result.report).toEqual(sandbox.plan.report);
+    }
+  });
+
+  it('tells not found, not executable, refused and failed apart', async () => {
+    writeFileSync(join(place.workspace, 'plain'), 'x');
+    expect((await sandbox.run(['nope'])).error).toMatchObject({ code: 'program.not_found', path: 'nope' });
+    expect((await sandbox.run(['./plain'])).error).toMatchObject({ code: 'program.not_executable' });
+    expect((await sandbox.run('nope; exit 1')).error).toBeUndefined();
+    expect((await sandbox.run(['sh', '-c', 'x'.repeat(3_000_000)])).error).toMatchObject({
+      errno: 'E2BIG',
+      stage: 'exec',
+    });
+  });
+});
+
+describe('the end of a command', () => {
+  it('by time-out: SIGTERM first, SIGKILL after the grace', async () => {
+    const polite = await sandbox.run('trap "echo bye; exit 5" TERM; sleep 9 & wait', { timeout: 100 });
+    expect(polite).toMatchObject({ status: 'timed-out', exitCode: 5, stdout: 'bye\n' });
+    await using strict = await createSandbox({
+      workspace: place.workspace,
+      policy: { limits: { kill_grace_seconds: 0.1 } },
+    });
+    const stubborn = await strict.run('trap "" TERM; echo on; while :; do sleep 1; done', { timeout: 100 });
+    expect(stubborn).toMatchObject({ status: 'timed-out', signal: 'SIGKILL', stdout: 'on\n' });
+    expect(stubborn.durationMs).toBeLessThan(1_500);
+  });
+
+  it('time-out 0 is none', async () => {
+    await using own = await createSandbox({ workspace: place.workspace, timeout: 50 });
+    expect((await own.run(['sleep', '0.2'], { timeout: 0 })).status).toBe('exited');
+    expect((await own.run(['sleep', '0.2'])).status).toBe('timed-out');
+  });
+
+  it('by an AbortSignal: while it runs', async () => {
+    const controller = new AbortController();
+    const pending = sandbox.run('echo on; exec sleep 9', { signal: controller.signal });
+    setTimeout(() => controller.abort(), 100);
+    expect(await pending).toMatchObject({ status: 'canceled', signal: 'SIGTERM', stdout: 'on\n' });
+  });
+
+  it('by an AbortSignal: afterwards it changes nothing', async () => {
+    const controller = new AbortController();
+    const result = await sandbox.run(['true'], { signal: controller.signal });
+    controller.abort();
+    expect(result.status).toBe('exited');
+    expect((await sandbox.run(['true'])).status).toBe('exited');
+  });
+
+  it('by an AbortSignal: aborted before, nothing runs', async () => {
+    for (let round = 0; round < 20; round++) {
+      const result = await sandbox.run(['touch', 'aborted-marker'], { signal: AbortSignal.abort() });
+      expect(result.status).toBe('canceled');
+    }
+    expect(existsSync(join(place.workspace, 'aborted-marker'))).toBe(false);
+  });
+
+  it('by kill() of start(), which says whether there was anything to kill', async () => {
+    const command = sandbox.start(['sleep', '9']);
+    await new Promise((done) => setTimeout(done, 50));
+    expect(command.kill('SIGINT')).toBe(true);
+    expect(await command.result).toMatchObject({ status: 'signaled', signal: 'SIGINT' });
+    expect(command.kill('SIGINT')).toBe(false);
+    const notStarted = sandbox.start(['no-such-program']);
+    expect(notStarted.kill('SIGTERM')).toBe(false);
+  });
+
+  it('kill() right after start() is not lost', async () => {
+    const results = await Promise.all(
+      Array.from({ length: 10 }, () => {
+        const command = sandbox.start(['sleep', '9'], { timeout: 3_000 });
+        command.kill('SIGKILL');
+        return command.result;
+      }),
+    );
+    for (const result of results) expect(result).toMatchObject({ status: 'signaled', signal: 'SIGKILL' });
+  });
+});

@@ -1,0 +1,357 @@
+#include "process/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "support.h"
+
+namespace sandbox_run {
+namespace {
+
+using std::chrono::milliseconds;
+using test::BareSpec;
+using test::Running;
+using test::RunToEnd;
+using test::ShellCommand;
+using test::TemporaryDirectory;
+
+Outcome Run(CommandSpec spec) {
+  const TemporaryDirectory top;
+  return RunToEnd(BareSpec(top.path()), std::move(spec));
+}
+Outcome Run(const std::string& script) { return Run(ShellCommand(script)); }
+
+TEST(CommandReportsExitCodeAndOutput) {
+  const Outcome outcome = Run("echo out; echo err >&2; exit 7");
+  EXPECT_TRUE(!outcome.failure);
+  EXPECT_EQ(outcome.exit_code, 7);
+  EXPECT_EQ(outcome.signal, 0);
+  EXPECT_EQ(outcome.output[0].kept, "out\n");
+  EXPECT_EQ(outcome.output[0].total, 4u);
+  EXPECT_EQ(outcome.output[1].kept, "err\n");
+  EXPECT_TRUE(!outcome.timed_out && !outcome.canceled);
+  EXPECT_TRUE(outcome.duration_ms > 0);
+  EXPECT_TRUE(outcome.usage.ru_maxrss > 0);
+}
+
+TEST(CommandReportsTheSignalThatEndedIt) {
+  const Outcome outcome = Run("kill -USR2 $$");
+  EXPECT_EQ(outcome.signal, SIGUSR2);
+  EXPECT_EQ(outcome.exit_code, 0);
+}
+
+TEST(CommandCountsItsCpuTime) {
+  const Outcome outcome = Run("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done");
+  EXPECT_TRUE(outcome.usage.ru_utime.tv_sec > 0 || outcome.usage.ru_utime.tv_usec > 1000);
+}
+
+TEST(CommandStartsWithDefaultSignalsAndAnEmptyMask) {
+  // This process ignores SIGPIPE, as Node does; its threads block everything.
+  const Outcome outcome = Run("grep -E '^Sig(Blk|Ign)' /proc/self/status");
+  EXPECT_EQ(outcome.output[0].kept, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+TEST(CommandLeadsASessionOfItsOwn) {
+  const Outcome outcome = Run("cut -d' ' -f1,5,6 /proc/$$/stat; echo $$");
+  int pid = 0, group = 0, session = 0, shell = 0;
+  sscanf(outcome.output[0].kept.c_str(), "%d %d %d\n%d", &pid, &group, &session, &shell);
+  EXPECT_TRUE(shell > 0);
+  EXPECT_EQ(pid, shell);
+  EXPECT_EQ(group, shell);
+  EXPECT_EQ(session, shell);
+}
+
+TEST(CommandHasNoCapabilitiesAndNoNewPrivileges) {
+  const Outcome outcome = Run("grep -E '^(Cap(Inh|Prm|Eff|Amb)|NoNewPrivs)' /proc/self/status");
+  const std::string none = ":\t0000000000000000\n";
+  EXPECT_EQ(outcome.output[0].kept, "CapInh" + none + "CapPrm" + none + "CapEff" + none + "CapAmb" +
+                                        none + "NoNewPrivs:\t1\n");
+}
+
+TEST(CommandInheritsNoDescriptor) {
+  const UniqueFd low(open("/etc/passwd", O_RDONLY));
+  const UniqueFd leaked(fcntl(low.get(), F_DUPFD, 57));
+  ASSERT_EQ(fcntl(leaked.get(), F_GETFD), 0);
+  const std::string path = "/proc/self/fd/" + std::to_string(leaked.get());
+  EXPECT_EQ(Run("[ -e /proc/self/fd/1 ] && ! [ -e " + path + " ]").exit_code, 0);
+  EXPECT_EQ(Run("ls /proc/self/fd").output[0].kept, "0\n1\n2\n3\n");
+}
+
+TEST(CommandGetsItsLimitsAndUmask) {
+  const TemporaryDirectory top;
+  ConfinementSpec spec = BareSpec(top.path());
+  spec.limits = {{4 /* RLIMIT_CORE */, 0, 0}, {7 /* RLIMIT_NOFILE */, 40, 50}};
+  spec.umask = 0137;
+  const Outcome outcome =
+      RunToEnd(std::move(spec), ShellCommand("ulimit -c; ulimit -Sn; ulimit -Hn; umask"));
+  EXPECT_EQ(outcome.output[0].kept, "0\n40\n50\n0137\n");
+}
+
+TEST(CommandReadsItsInput) {
+  std::string input(1'000'000, 'x');
+  input += "end";
+  CommandSpec spec = ShellCommand("cat");
+  spec.stdio[0].mode = StdioSpec::Mode::kCapture;
+  spec.input = input;
+  const Outcome outcome = Run(std::move(spec));
+  EXPECT_EQ(outcome.output[0].kept.size(), input.size());
+  EXPECT_TRUE(outcome.output[0].kept == input);
+}
+
+TEST(CommandNeedNotReadItsInput) {
+  CommandSpec spec = ShellCommand("exec <&-; sleep 0.1; exit 3");
+  spec.stdio[0].mode = StdioSpec::Mode::kCapture;
+  spec.input = std::string(1'000'000, 'x');
+  EXPECT_EQ(Run(std::move(spec)).exit_code, 3);
+}
+
+TEST(CommandHasEmptyInputByDefault) {
+  EXPECT_EQ(Run("cat; echo end").output[0].kept, "end\n");
+  CommandSpec spec = ShellCommand("cat; echo end");
+  spec.stdio[0].mode = StdioSpec::Mode::kCapture;
+  EXPECT_EQ(Run(std::move(spec)).output[0].kept, "end\n");
+}
+
+TEST(CommandUsesADescriptorAsItIs) {
+  const TemporaryDirectory top;
+  CommandSpec spec = ShellCommand("echo hello");
+  spec.stdio[1].mode = StdioSpec::Mode::kFd;
+  spec.stdio[1].fd.reset(open((top / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  EXPECT_EQ(Run(std::move(spec)).exit_code, 0);
+  EXPECT_EQ(test::ReadText(top / "out"), "hello\n");
+}
+
+TEST(CommandRefusesADirectoryAsAStandardStream) {
+  CommandSpec spec = ShellCommand("true");
+  spec.stdio[0].mode = StdioSpec::Mode::kFd;
+  spec.stdio[0].fd.reset(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Outcome outcome = Run(std::move(spec));
+  ASSERT_TRUE(outcome.failure.has_value());
+  EXPECT_EQ(outcome.failure->stage, std::string("stdio"));
+  EXPECT_EQ(outcome.failure->error, EISDIR);
+}
+
+TEST(CommandKeepsOutputUpToTheLimitAndCountsTheRest) {
+  CommandSpec spec = ShellCommand("head -c 3000000 /dev/zero; head -c 999 /dev/zero >&2");
+  spec.output_limit = 1000;
+  const Outcome outcome = Run(std::move(spec));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(outcome.output[0].kept.size(), 1000u);
+  EXPECT_EQ(outcome.output[0].total, 3'000'000u);
+  EXPECT_EQ(outcome.output[1].kept.size(), 999u);
+}
+
+TEST(CommandStreamsNoFasterThanItIsConsumed) {
+  constexpr size_t kTotal = 8'000'000;
+  constexpr size_t kWindow = 1024 * 1024;
+  constexpr size_t kLargestChunk = 64 * 1024;
+  CommandSpec spec = ShellCommand("head -c 8000000 /dev/zero");
+  spec.stream_output = true;
+  const TemporaryDirectory top;
+  Running running(std::make_shared<Confinement>(BareSpec(top.path())), std::move(spec));
+  const size_t first = running.WaitForOutput(kWindow, milliseconds(50));
+  EXPECT_TRUE(first >= kWindow && first <= kWindow + kLargestChunk);
+  running.command().Acknowledge(kTotal);  // more than there was: counts as everything so far
+  const size_t second = running.WaitForOutput(first + kWindow, milliseconds(50));
+  EXPECT_TRUE(second <= first + kWindow + kLargestChunk);
+  for (size_t seen = second; seen < kTotal;) {
+    running.command().Acknowledge(kTotal);
+    seen = running.WaitForOutput(seen + 1, milliseconds(5));
+  }
+  running.command().Acknowledge(kTotal);
+  const Outcome outcome = running.Wait();
+  EXPECT_EQ(outcome.output[0].total, kTotal);
+  EXPECT_EQ(outcome.output[0].kept.size(), 0u);
+  EXPECT_EQ(outcome.exit_code, 0);
+}
+
+TEST(CommandTimesOut) {
+  CommandSpec spec = ShellCommand("sleep 300");
+  spec.timeout = milliseconds(50);
+  const Outcome outcome = Run(std::move(spec));
+  EXPECT_TRUE(outcome.timed_out);
+  EXPECT_TRUE(!outcome.canceled);
+  EXPECT_EQ(outcome.signal, SIGTERM);
+  EXPECT_TRUE(outcome.duration_ms >= 50 && outcome.duration_ms < 5'000);
+}
+
+TEST(CommandThatIgnoresSigtermIsKilled) {
+  CommandSpec spec = ShellCommand("trap '' TERM; sleep 300; sleep 300; sleep 300");
+  spec.timeout = milliseconds(50);
+  spec.kill_grace = milliseconds(100);
+  const Outcome outcome = Run(std::move(spec));
+  EXPECT_TRUE(outcome.timed_out);
+  EXPECT_EQ(outcome.signal, SIGKILL);
+  EXPECT_TRUE(outcome.duration_ms >= 150 && outcome.duration_ms < 5'000);
+}
+
+TEST(CommandMayEndInGoodOrderAfterATimeOut) {
+  CommandSpec spec = ShellCommand("trap 'echo bye; exit 5' TERM; sleep 300 & wait");
+  spec.timeout = milliseconds(100);
+  spec.kill_grace = milliseconds(5000);
+  const Outcome outcome = Run(std::move(spec));
+  EXPECT_TRUE(outcome.timed_out);
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_EQ(outcome.output[0].kept, "bye\n");
+}
+
+TEST(CommandThatIsStoppedTimesOutToo) {
+  CommandSpec spec = ShellCommand("kill -STOP $$");
+  spec.timeout = milliseconds(100);
+  spec.kill_grace = milliseconds(5000);
+  const Outcome outcome = Run(std::move(spec));
+  EXPECT_TRUE(outcome.timed_out);
+  EXPECT_EQ(outcome.signal, SIGTERM);
+}
+
+TEST(CommandIsCanceledGently) {
+  const TemporaryDirectory top;
+  Running running(std::make_shared<Confinement>(BareSpec(top.path())), ShellCommand("sleep 300"));
+  usleep(50'000);
+  running.command().Cancel(false);
+  const Outcome outcome = running.Wait();
+  EXPECT_TRUE(outcome.canceled);
+  EXPECT_TRUE(!outcome.timed_out);
+  EXPECT_EQ(outcome.signal, SIGTERM);
+}
+
+TEST(CommandIsCanceledAtOnce) {
+  const TemporaryDirectory top;
+  CommandSpec spec = ShellCommand("trap '' TERM; sleep 300");
+  spec.kill_grace = milliseconds(60'000);
+  Running running(std::make_shared<Confinement>(BareSpec(top.path())), std::move(spec));
+  usleep(50'000);
+  running.command().Cancel(true);
+  const Outcome outcome = running.Wait();
+  EXPECT_TRUE(outcome.canceled);
+  EXPECT_EQ(outcome.signal, SIGKILL);
+  EXPECT_TRUE(outcome.duration_ms < 5'000);
+}
+
+TEST(CommandCanceledAtTheStartDoesNothing) {
+  const TemporaryDirectory top;
+  for (int round = 0; round < 20; ++round) {
+    Running running(std::make_shared<Confinement>(BareSpec(top.path())), ShellCommand("sleep 300"));
+    running.command().Cancel(true);
+    const Outcome outcome = running.Wait();
+    EXPECT_TRUE(outcome.canceled);
+    EXPECT_TRUE(!outcome.failure);
+  }
+}
+
+TEST(CommandGetsSignalsSentAtAnyTime) {
+  const TemporaryDirectory top;
+  const auto confinement = std::make_shared<Confinement>(BareSpec(top.path()));
+  for (const useconds_t delay : {0, 1'000, 100'000}) {
+    Running running(confinement, ShellCommand("sleep 300"));
+    usleep(delay);
+    running.command().Signal(SIGUSR1);
+    EXPECT_EQ(running.Wait().signal, SIGUSR1);
+    running.command().Signal(SIGUSR1);  // ended: nothing happens
+    running.command().Cancel(true);
+    running.command().Acknowledge(1);
+  }
+}
+
+TEST(CommandFailureNamesStageErrnoAndPath) {
+  struct Case {
+    const char* stage;
+    int error;
+    const char* path;
+    void (*change)(CommandSpec&);
+  };
+  for (const Case& expected : std::vector<Case>{
+           {"exec", ENOENT, "/missing", [](CommandSpec& spec) { spec.program = "/missing"; }},
+           {"exec", EACCES, "/etc/passwd", [](CommandSpec& spec) { spec.program = "/etc/passwd"; }},
+           {"cwd", ENOENT, "/missing", [](CommandSpec& spec) { spec.cwd = "/missing"; }},
+       }) {
+    CommandSpec spec = ShellCommand("true");
+    expected.change(spec);
+    const Outcome outcome = Run(std::move(spec));
+    ASSERT_TRUE(outcome.failure.has_value());
+    EXPECT_EQ(outcome.failure->stage, std::string(expected.stage));
+    EXPECT_EQ(outcome.failure->error, expected.error);
+    EXPECT_EQ(outcome.failure->path, std::string(expected.path));
+    EXPECT_TRUE(outcome.tree_ended);
+  }
+}
+
+TEST(CommandWithoutASlotDoesNotStart) {
+  const Outcome outcome = RunToEnd(BareSpec("/missing"), ShellCommand("true"));
+  ASSERT_TRUE(outcome.failure.has_value());
+  EXPECT_EQ(outcome.failure->stage, std::string("private_directory"));
+  EXPECT_EQ(outcome.failure->path, std::string("/missing"));
+  EXPECT_TRUE(outcome.tree_ended);
+}
+
+TEST(CommandThatCannotBeWatchedAnyLongerIsEnded) {
+  const TemporaryDirectory top;
+  Running running(std::make_shared<Confinement>(BareSpec(top.path())), ShellCommand("sleep 300"));
+  usleep(50'000);
+  rlimit before;
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none = {1, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);  // poll() takes no more descriptors than that
+  running.command().Acknowledge(1);
+  const Outcome outcome = running.Wait();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(outcome.signal, SIGKILL);
+}
+
+TEST(CommandsLeaveNoDescriptorAndNoZombie) {
+  const TemporaryDirectory top;
+  const auto confinement = std::make_shared<Confinement>(test::PermissiveSpec(top.path()));
+  const auto run = [&] {
+    CommandSpec good = ShellCommand("true");
+    good.program = "/bin/true";
+    good.stdio[0].mode = StdioSpec::Mode::kCapture;
+    EXPECT_EQ(RunToEnd(confinement, std::move(good)).exit_code, 0);
+  };
+  const auto fail = [&] {
+    CommandSpec bad = ShellCommand("true");
+    bad.program = "/missing";
+    EXPECT_TRUE(RunToEnd(confinement, std::move(bad)).failure.has_value());
+  };
+  // A command's thread gives up its last descriptors after the end was reported.
+  const auto settled = [] {
+    usleep(50'000);
+    return test::CountDescriptors();
+  };
+  run();
+  fail();
+  const size_t before = settled();
+  for (int i = 0; i < 150; ++i) run();
+  for (int i = 0; i < 50; ++i) fail();
+  EXPECT_EQ(settled(), before);
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(CommandsRunSideBySide) {
+  const TemporaryDirectory top;
+  const auto confinement = std::make_shared<Confinement>(test::PermissiveSpec(top.path()));
+  std::vector<std::unique_ptr<Running>> all;
+  for (int i = 0; i < 32; ++i) {
+    all.push_back(std::make_unique<Running>(
+        confinement,
+        ShellCommand("sleep 0.2; echo " + std::to_string(i) + "; exit " + std::to_string(i))));
+  }
+  for (int i = 0; i < 32; ++i) {
+    const Outcome outcome = all[static_cast<size_t>(i)]->Wait();
+    EXPECT_EQ(outcome.exit_code, i);
+    EXPECT_EQ(outcome.output[0].kept, std::to_string(i) + "\n");
+  }
+}
+
+}  // namespace
+}  // namespace sandbox_run

@@ -1,0 +1,305 @@
+#include "process/confinement.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "landlock/ruleset.h"
+#include "support.h"
+
+namespace sandbox_run {
+namespace {
+
+using test::Entries;
+using test::Exists;
+using test::PermissiveSpec;
+using test::Running;
+using test::RunToEnd;
+using test::ShellCommand;
+using test::TemporaryDirectory;
+using test::WriteText;
+
+// With a private directory `slot:tmp`, told to the command in TMPDIR.
+ConfinementSpec SlotSpec(const std::string& parent) {
+  ConfinementSpec spec = PermissiveSpec(parent);
+  spec.slot_directories = {"slot:tmp"};
+  return spec;
+}
+CommandSpec SlotCommand(const std::string& script) {
+  CommandSpec spec = ShellCommand(script);
+  spec.slot_env = {{"TMPDIR", "slot:tmp"}};
+  return spec;
+}
+
+Result<std::unique_ptr<Slot>> AcquireFrom(ConfinementSpec spec) {
+  return Confinement(std::move(spec)).Acquire();
+}
+
+TEST(SlotIsMadeOnFirstUseAndUsedAgain) {
+  const TemporaryDirectory top;
+  Confinement confinement(SlotSpec(top.path()));
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+  Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
+  ASSERT_TRUE(slot.ok());
+  const std::string place = slot.value()->HostPath("slot:tmp");
+  EXPECT_TRUE(Exists(place));
+  WriteText(place + "/left-behind", "x");
+  confinement.Release(std::move(slot.value()), true);
+  EXPECT_EQ(Entries(place).size(), 0u);
+
+  Result<std::unique_ptr<Slot>> again = confinement.Acquire();
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again.value()->HostPath("slot:tmp"), place);
+}
+
+TEST(SlotsOfCommandsAtTheSameTimeAreDifferent) {
+  const TemporaryDirectory top;
+  Confinement confinement(SlotSpec(top.path()));
+  Result<std::unique_ptr<Slot>> one = confinement.Acquire();
+  Result<std::unique_ptr<Slot>> two = confinement.Acquire();
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_TRUE(one.value()->HostPath("slot:tmp") != two.value()->HostPath("slot:tmp"));
+}
+
+TEST(SlotInWhichSomethingMayStillRunIsDropped) {
+  const TemporaryDirectory top;
+  Confinement confinement(SlotSpec(top.path()));
+  Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
+  ASSERT_TRUE(slot.ok());
+  confinement.Release(std::move(slot.value()), false);
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+}
+
+TEST(SlotVanishesWithTheConfinement) {
+  const TemporaryDirectory top;
+  {
+    Confinement confinement(SlotSpec(top.path()));
+    Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
+    ASSERT_TRUE(slot.ok());
+    confinement.Release(std::move(slot.value()), true);
+    EXPECT_EQ(Entries(top.path()).size(), 1u);
+  }
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+}
+
+TEST(SlotPathsLeadToItsDirectories) {
+  const TemporaryDirectory top, memory;
+  ConfinementSpec spec = SlotSpec(top.path());
+  spec.memory_parent = memory.path();
+  Confinement confinement(std::move(spec));
+  Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
+  ASSERT_TRUE(slot.ok());
+  EXPECT_TRUE(slot.value()->HostPath("slot:tmp").starts_with(top / "sandbox-run-"));
+  EXPECT_TRUE(slot.value()->HostPath("shm:").starts_with(memory / "sandbox-run-"));
+  EXPECT_EQ(slot.value()->HostPath("/plain"), "/plain");
+}
+
+TEST(SeedFilesAreThereForEveryCommand) {
+  const TemporaryDirectory top;
+  ConfinementSpec spec = SlotSpec(top.path());
+  spec.seed_files = {{"slot:tmp/seed", "content\n"}};
+  const auto confinement = std::make_shared<Confinement>(std::move(spec));
+  for (int round = 0; round < 3; ++round) {
+    const Outcome outcome = RunToEnd(
+        confinement, SlotCommand("cat $TMPDIR/seed; echo changed > $TMPDIR/seed; chmod 0 $TMPDIR"));
+    EXPECT_EQ(outcome.output[0].kept, "content\n");
+    EXPECT_EQ(outcome.exit_code, 0);
+  }
+}
+
+TEST(CommandsOneAfterTheOtherShareNoFiles) {
+  if (LandlockAbi() < 6) NOT_RUN("without a signal scope every command gets a new slot");
+  const TemporaryDirectory top;
+  const auto confinement = std::make_shared<Confinement>(SlotSpec(top.path()));
+  std::string place;
+  for (int round = 0; round < 5; ++round) {
+    const Outcome outcome = RunToEnd(
+        confinement, SlotCommand("echo $TMPDIR; ls -A $TMPDIR; mkdir -p $TMPDIR/a/b; touch "
+                                 "$TMPDIR/a/b/c $TMPDIR/.hidden; chmod 0 $TMPDIR/a"));
+    if (round == 0) place = outcome.output[0].kept;
+    EXPECT_EQ(outcome.output[0].kept, place);
+  }
+}
+
+TEST(CloseLetsRunningCommandsGoOnAndLeavesNothing) {
+  const TemporaryDirectory top;
+  const auto confinement = std::make_shared<Confinement>(SlotSpec(top.path()));
+  Running running(confinement, SlotCommand("sleep 0.3; touch $TMPDIR/x && echo done"));
+  EXPECT_EQ(RunToEnd(confinement, SlotCommand("true")).exit_code, 0);
+  confinement->Close();
+  EXPECT_EQ(running.Wait().output[0].kept, "done\n");
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+}
+
+TEST(ARequiredPathThatIsMissingIsNamed) {
+  if (LandlockAbi() <= 0) NOT_RUN("the kernel has no Landlock");
+  const TemporaryDirectory top;
+  for (const bool required : {true, false}) {
+    ConfinementSpec spec = PermissiveSpec(top.path());
+    spec.rules.push_back({top / "missing", 4, 4, required, false});
+    const Result<std::unique_ptr<Slot>> slot = AcquireFrom(std::move(spec));
+    EXPECT_EQ(slot.ok(), !required);
+    if (slot.ok()) continue;
+    EXPECT_EQ(slot.failure().stage, std::string("landlock.open"));
+    EXPECT_EQ(slot.failure().error, ENOENT);
+    EXPECT_EQ(slot.failure().path, top / "missing");
+  }
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+}
+
+TEST(APathThatBecameALinkIsRefusedEvenIfOptional) {
+  if (LandlockAbi() <= 0) NOT_RUN("the kernel has no Landlock");
+  const TemporaryDirectory top;
+  ASSERT_EQ(symlink("/etc", (top / "link").c_str()), 0);
+  ConfinementSpec spec = PermissiveSpec(top.path());
+  spec.rules.push_back({top / "link", 4, 4, false, false});
+  const Result<std::unique_ptr<Slot>> slot = AcquireFrom(std::move(spec));
+  ASSERT_TRUE(!slot.ok());
+  EXPECT_EQ(slot.failure().error, ELOOP);
+}
+
+TEST(RulesTakeTheRightsOfTheKindOfObject) {
+  if (LandlockAbi() <= 0) NOT_RUN("the kernel has no Landlock");
+  const TemporaryDirectory top;
+  WriteText(top / "file", "x");
+  constexpr uint64_t kReadFile = 4, kReadDir = 8;
+  ConfinementSpec spec = PermissiveSpec(top.path());
+  spec.rules.push_back({top / "file", kReadFile | kReadDir, kReadFile, true, false});
+  spec.rules.push_back({top.path(), kReadFile | kReadDir, kReadFile, true, false});
+  EXPECT_TRUE(AcquireFrom(std::move(spec)).ok());
+}
+
+TEST(ChangedPathsAreThoseThatVanishedOrWereReplaced) {
+  if (LandlockAbi() <= 0) NOT_RUN("the kernel has no Landlock");
+  const TemporaryDirectory top, work;
+  for (const char* name : {"stays", "goes", "replaced"}) WriteText(work / name, "x");
+  ConfinementSpec spec = PermissiveSpec(top.path());
+  for (const char* name : {"stays", "goes", "replaced"}) {
+    spec.rules.push_back({work / name, 4, 4, true, false});
+  }
+  const auto confinement = std::make_shared<Confinement>(std::move(spec));
+  const std::string at = work.path();
+  const Outcome outcome =
+      RunToEnd(confinement, ShellCommand("cd " + at +
+                                         "; echo y >> stays; rm goes; touch new; "
+                                         "mv new replaced"));
+  EXPECT_EQ(outcome.exit_code, 0);
+  ASSERT_EQ(outcome.changed_paths.size(), 2u);
+  EXPECT_EQ(outcome.changed_paths[0], work / "goes");
+  EXPECT_EQ(outcome.changed_paths[1], work / "replaced");
+  // The slot was made for other objects: the next command gets a new one, which misses a path now.
+  const Outcome next = RunToEnd(confinement, ShellCommand("true"));
+  ASSERT_TRUE(next.failure.has_value());
+  EXPECT_EQ(next.failure->path, work / "goes");
+  WriteText(work / "goes", "back");
+  EXPECT_EQ(RunToEnd(confinement, ShellCommand("true")).changed_paths.size(), 0u);
+}
+
+// --- views
+
+bool MayMakeNamespaces() { return test::InOwnPidNamespace(); }
+
+ConfinementSpec ViewSpec(const std::string& parent) {
+  ConfinementSpec spec;
+  spec.temporary_parent = parent;
+  spec.slot_directories = {"slot:tmp"};
+  NamespaceSpec namespaces;
+  namespaces.network = true;
+  namespaces.ipc = true;
+  const auto step = [](ViewStepKind kind, const char* source, const char* target, bool read_only) {
+    return ViewStepSpec{kind, source, target, read_only, false, true, false};
+  };
+  namespaces.view = {
+      step(ViewStepKind::kBind, "slot:tmp", "/tmp", false),
+      step(ViewStepKind::kBind, "/usr", "/usr", true),
+      step(ViewStepKind::kBind, "/proc", "/proc", true),
+      step(ViewStepKind::kSymlink, "usr/bin", "/bin", false),
+      step(ViewStepKind::kSymlink, "usr/lib", "/lib", false),
+      step(ViewStepKind::kSymlink, "usr/lib64", "/lib64", false),
+      step(ViewStepKind::kMaskedFile, "", "/etc/shadow", false),
+      step(ViewStepKind::kDirectory, "", "/srv/empty", false),
+  };
+  spec.namespaces = std::move(namespaces);
+  return spec;
+}
+
+TEST(AViewHoldsWhatItWasGivenAndNothingElse) {
+  if (!MayMakeNamespaces()) NOT_RUN("needs the right to make namespaces");
+  const TemporaryDirectory top;
+  const auto confinement = std::make_shared<Confinement>(ViewSpec(top.path()));
+  const Outcome outcome = RunToEnd(
+      confinement,
+      ShellCommand("echo $(ls /) . $(ls -A /tmp) . $(ls /etc /srv) . $(ls /sys/class/net 2>&1); "
+                   "touch /new /usr/new; touch /tmp/mine && echo written"));
+  EXPECT_TRUE(!outcome.failure);
+  EXPECT_EQ(outcome.output[0].kept,
+            "bin etc lib lib64 proc srv tmp usr . . /etc: shadow /srv: empty . ls: cannot access "
+            "'/sys/class/net': No such file or directory\nwritten\n");
+  EXPECT_EQ(outcome.exit_code, 0);
+}
+
+TEST(AViewNamesTheMissingSource) {
+  if (!MayMakeNamespaces()) NOT_RUN("needs the right to make namespaces");
+  const TemporaryDirectory top;
+  for (const bool required : {true, false}) {
+    ConfinementSpec spec = ViewSpec(top.path());
+    spec.namespaces->view.push_back(
+        {ViewStepKind::kBind, top / "missing", "/missing", true, false, required, false});
+    const Result<std::unique_ptr<Slot>> slot = AcquireFrom(std::move(spec));
+    EXPECT_EQ(slot.ok(), !required);
+    if (slot.ok()) continue;
+    EXPECT_EQ(slot.failure().stage, std::string("view.open"));
+    EXPECT_EQ(slot.failure().error, ENOENT);
+    EXPECT_EQ(slot.failure().path, top / "missing");
+  }
+}
+
+TEST(AWatchedPathThatACommandMadeIsReported) {
+  if (!MayMakeNamespaces()) NOT_RUN("needs the right to make namespaces");
+  const TemporaryDirectory top, work;
+  ASSERT_EQ(mkdir((work / "there").c_str(), 0700), 0);
+  ConfinementSpec spec = ViewSpec(top.path());
+  spec.namespaces->view.push_back(
+      {ViewStepKind::kBind, work.path(), "/work", false, false, true, false});
+  for (const char* name : {"there", "made", "never", "unwatched"}) {
+    spec.namespaces->view.push_back({ViewStepKind::kBind, work / name, std::string("/work/") + name,
+                                     true, false, false, std::string(name) != "unwatched"});
+  }
+  const auto confinement = std::make_shared<Confinement>(std::move(spec));
+  const Outcome outcome = RunToEnd(
+      confinement, ShellCommand("cd /work; touch made unwatched; touch there/x || echo read-only"));
+  EXPECT_EQ(outcome.output[0].kept, "read-only\n");
+  ASSERT_EQ(outcome.changed_paths.size(), 1u);
+  EXPECT_EQ(outcome.changed_paths[0], work / "made");
+  // Now that it exists, the next command finds it shut.
+  EXPECT_EQ(RunToEnd(confinement, ShellCommand("echo x > /work/made")).exit_code, 2);
+}
+
+TEST(AViewLeavesThisProcessWhereItWas) {
+  if (!MayMakeNamespaces()) NOT_RUN("needs the right to make namespaces");
+  const TemporaryDirectory top;
+  const auto link = [](const char* name) {
+    char text[64] = "";
+    EXPECT_TRUE(readlink(name, text, sizeof(text) - 1) > 0);
+    return std::string(text);
+  };
+  const std::string mounts = link("/proc/self/ns/mnt"), network = link("/proc/self/ns/net");
+  const std::string mount_list = test::ReadText("/proc/self/mounts");
+  const size_t descriptors = test::CountDescriptors();
+  EXPECT_TRUE(AcquireFrom(ViewSpec(top.path())).ok());
+  EXPECT_EQ(link("/proc/self/ns/mnt"), mounts);
+  EXPECT_EQ(link("/proc/self/ns/net"), network);
+  EXPECT_TRUE(test::ReadText("/proc/self/mounts") == mount_list);
+  EXPECT_EQ(test::CountDescriptors(), descriptors);
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+}
+
+}  // namespace
+}  // namespace sandbox_run

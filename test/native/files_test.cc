@@ -1,0 +1,203 @@
+#include "sys/files.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <functional>
+
+#include "check.h"
+#include "process/child.h"
+#include "support.h"
+
+namespace sandbox_run {
+namespace {
+
+using test::Entries;
+using test::Exists;
+using test::TemporaryDirectory;
+using test::WriteText;
+
+// Runs it without capabilities: permissions then bind even root, as they do every other owner.
+void WithoutCapabilities(const std::function<void()>& act) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    if (DropCapabilities() != 0) _exit(1);
+    act();
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(OpenPathNamesTheObjectWithoutReadingIt) {
+  const TemporaryDirectory top;
+  WriteText(top / "file", "x");
+  Result<UniqueFd> fd = OpenPath(top / "file", "a.stage");
+  ASSERT_TRUE(fd.ok());
+  EXPECT_EQ(fcntl(fd.value().get(), F_GETFL) & O_PATH, O_PATH);
+  EXPECT_EQ(fcntl(fd.value().get(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+  char byte;
+  EXPECT_EQ(read(fd.value().get(), &byte, 1), -1);
+}
+
+TEST(OpenPathRefusesASymbolicLinkAnywhere) {
+  const TemporaryDirectory top;
+  ASSERT_EQ(mkdir((top / "real").c_str(), 0700), 0);
+  ASSERT_EQ(mkdir((top / "real/inner").c_str(), 0700), 0);
+  ASSERT_EQ(symlink("real", (top / "link").c_str()), 0);
+  ASSERT_EQ(symlink("inner", (top / "real/last").c_str()), 0);
+  EXPECT_TRUE(OpenPath(top / "real/inner", "a.stage").ok());
+  for (const std::string path : {top / "link", top / "link/inner", top / "real/last"}) {
+    const Result<UniqueFd> fd = OpenPath(path, "a.stage");
+    ASSERT_TRUE(!fd.ok());
+    EXPECT_EQ(fd.failure().error, ELOOP);
+    EXPECT_EQ(fd.failure().path, path);
+    EXPECT_EQ(fd.failure().stage, std::string("a.stage"));
+  }
+}
+
+TEST(OpenPathSaysWhatIsMissing) {
+  const TemporaryDirectory top;
+  WriteText(top / "file", "x");
+  EXPECT_EQ(OpenPath(top / "none", "s").failure().error, ENOENT);
+  EXPECT_EQ(OpenPath(top / "file/none", "s").failure().error, ENOTDIR);
+}
+
+TEST(MakePrivateDirectoryIsClosedToOthersWhateverTheUmask) {
+  const TemporaryDirectory top;
+  for (const mode_t mask : {0, 022, 077}) {
+    const mode_t before = umask(mask);
+    Result<std::string> made = MakePrivateDirectory(top.path(), "p-");
+    umask(before);
+    ASSERT_TRUE(made.ok());
+    EXPECT_TRUE(made.value().starts_with(top / "p-"));
+    struct stat info;
+    ASSERT_EQ(stat(made.value().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, 0700u);
+  }
+  EXPECT_EQ(Entries(top.path()).size(), 3u);
+}
+
+TEST(MakePrivateDirectoryNamesTheParentItCannotUse) {
+  const Result<std::string> made = MakePrivateDirectory("/nowhere", "p-");
+  ASSERT_TRUE(!made.ok());
+  EXPECT_EQ(made.failure().error, ENOENT);
+  EXPECT_EQ(made.failure().stage, std::string("private_directory"));
+  EXPECT_EQ(made.failure().path, "/nowhere");
+}
+
+TEST(RemoveContentsKeepsTheDirectoryItself) {
+  const TemporaryDirectory top;
+  ASSERT_EQ(mkdir((top / "a").c_str(), 0700), 0);
+  ASSERT_EQ(mkdir((top / "a/b").c_str(), 0700), 0);
+  WriteText(top / "a/b/file", "x");
+  WriteText(top / "file", "x");
+  ASSERT_EQ(mkfifo((top / "fifo").c_str(), 0600), 0);
+  RemoveContents(top.path());
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+  EXPECT_TRUE(Exists(top.path()));
+}
+
+TEST(RemoveContentsKeepsWhatItIsToldToAndTheWayThere) {
+  const TemporaryDirectory top;
+  for (const char* name : {"keep", "keep/deep", "keep/deep/point", "keep/other", "gone"}) {
+    ASSERT_EQ(mkdir((top / name).c_str(), 0700), 0);
+  }
+  for (const char* name : {"keep/file", "keep/deep/point/inside", "keep/other/file", "gone/file",
+                           "keep/deep/point-too", "kept-file"}) {
+    WriteText(top / name, "x");
+  }
+  RemoveContents(top.path(), {top / "keep/deep/point", top / "kept-file"});
+  EXPECT_TRUE(Exists(top / "keep/deep/point/inside"));
+  EXPECT_TRUE(Exists(top / "kept-file"));
+  EXPECT_EQ(Entries(top.path()).size(), 2u);
+  EXPECT_EQ(Entries(top / "keep").size(), 1u);
+  EXPECT_EQ(Entries(top / "keep/deep").size(), 1u);
+}
+
+TEST(RemoveContentsDoesNotFollowLinks) {
+  const TemporaryDirectory top, outside;
+  WriteText(outside / "precious", "x");
+  ASSERT_EQ(symlink(outside.path().c_str(), (top / "link").c_str()), 0);
+  ASSERT_EQ(symlink("/nowhere", (top / "dangling").c_str()), 0);
+  RemoveContents(top.path());
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+  EXPECT_TRUE(Exists(outside / "precious"));
+
+  ASSERT_EQ(symlink(outside.path().c_str(), (top / "link").c_str()), 0);
+  RemoveContents(top / "link");
+  EXPECT_TRUE(Exists(outside / "precious"));
+}
+
+TEST(RemoveContentsOpensWhatItsOwnerHasShut) {
+  const TemporaryDirectory top;
+  for (const char* name : {"shut", "shut/inner", "read-only", "read-only/inner"}) {
+    ASSERT_EQ(mkdir((top / name).c_str(), 0700), 0);
+    WriteText(top / name + "/file", "x");
+  }
+  for (const auto& [name, mode] :
+       {std::pair("shut/inner", 0000), std::pair("shut", 0000), std::pair("read-only/inner", 0500),
+        std::pair("read-only", 0500)}) {
+    ASSERT_EQ(chmod((top / name).c_str(), static_cast<mode_t>(mode)), 0);
+  }
+  WithoutCapabilities([&] { RemoveContents(top.path()); });
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+}
+
+// Makes a chain of directories too long for one path.
+void MakeDeepTree(const std::string& top, int depth) {
+  UniqueFd at(open(top.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; i < depth; ++i) {
+    ASSERT_EQ(mkdirat(at.get(), "directory", 0700), 0);
+    at.reset(openat(at.get(), "directory", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ASSERT_TRUE(at.valid());
+    const UniqueFd file(openat(at.get(), "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    EXPECT_TRUE(file.valid());
+  }
+}
+
+TEST(RemoveContentsRemovesATreeOfAnyDepth) {
+  const TemporaryDirectory top;
+  MakeDeepTree(top.path(), 1500);
+  const size_t descriptors = test::CountDescriptors();
+  RemoveContents(top.path());
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+  EXPECT_EQ(test::CountDescriptors(), descriptors);
+}
+
+TEST(RemoveContentsRemovesADeepTreeOfReadOnlyDirectories) {
+  const TemporaryDirectory top;
+  MakeDeepTree(top.path(), 150);
+  ASSERT_EQ(system(("chmod -R a-w " + top.path() + "/directory").c_str()), 0);
+  WithoutCapabilities([&] { RemoveContents(top.path()); });
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
+}
+
+TEST(RemoveContentsStaysOnItsFileSystem) {
+  if (!test::InOwnPidNamespace()) NOT_RUN("needs a mount namespace of its own");
+  const TemporaryDirectory top;
+  ASSERT_EQ(mkdir((top / "mount").c_str(), 0700), 0);
+  WriteText(top / "file", "x");
+  ASSERT_EQ(mount("none", (top / "mount").c_str(), "tmpfs", 0, nullptr), 0);
+  WriteText(top / "mount/precious", "x");
+  RemoveContents(top.path());
+  EXPECT_TRUE(Exists(top / "mount/precious"));
+  EXPECT_TRUE(!Exists(top / "file"));
+  EXPECT_EQ(umount((top / "mount").c_str()), 0);
+}
+
+TEST(RemoveTreeRemovesTheDirectoryToo) {
+  const TemporaryDirectory top;
+  ASSERT_EQ(mkdir((top / "a").c_str(), 0700), 0);
+  WriteText(top / "a/file", "x");
+  RemoveTree(top / "a");
+  EXPECT_TRUE(!Exists(top / "a"));
+  RemoveTree(top / "a");  // nothing there: nothing happens
+}
+
+}  // namespace
+}  // namespace sandbox_run

@@ -1,0 +1,102 @@
+#ifndef SANDBOX_RUN_TEST_SUPPORT_H_
+#define SANDBOX_RUN_TEST_SUPPORT_H_
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "process/command.h"
+#include "process/confinement.h"
+
+namespace sandbox_run::test {
+
+// A new directory that vanishes with the object. Canonical.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+void WriteText(const std::string& path, const std::string& text);
+std::string ReadText(const std::string& path);
+bool Exists(const std::string& path);
+std::vector<std::string> Entries(const std::string& directory);
+// Open descriptors of this process.
+size_t CountDescriptors();
+
+// Another process of the same user that is no part of any sandbox. Killed at the end of its life.
+class Bystander {
+ public:
+  Bystander();
+  ~Bystander();
+  Bystander(const Bystander&) = delete;
+  Bystander& operator=(const Bystander&) = delete;
+
+  pid_t pid() const { return pid_; }
+  bool alive() const;
+
+ private:
+  pid_t pid_ = -1;
+};
+
+// True if a process of this number exists and is no zombie.
+bool IsRunning(pid_t pid);
+
+// True if this process is in a process namespace made for the tests, where a signal to everybody
+// hits nobody else (scripts/test-native.mjs sees to it).
+bool InOwnPidNamespace();
+
+// Landlock with every file right, all of them granted beneath "/": a domain that refuses nothing.
+// Handles signals too where the kernel can.
+ConfinementSpec PermissiveSpec(const std::string& temporary_parent);
+// Without Landlock.
+ConfinementSpec BareSpec(const std::string& temporary_parent);
+
+// /bin/sh -c SCRIPT with captured output.
+CommandSpec ShellCommand(const std::string& script);
+
+// A started command and what it reported.
+class Running {
+ public:
+  Running(std::shared_ptr<Confinement> confinement, CommandSpec spec);
+  ~Running();
+
+  Command& command() { return *command_; }
+  // Waits for the end.
+  Outcome Wait();
+  // Waits until at least `bytes` of streamed output arrived and then for `quiet` without more;
+  // returns how many there are.
+  size_t WaitForOutput(size_t bytes, std::chrono::milliseconds quiet);
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<Outcome> outcome;
+    size_t streamed = 0;
+  };
+  class Observer;
+
+  std::shared_ptr<State> state_;
+  std::shared_ptr<Command> command_;
+};
+
+// Start and wait.
+Outcome RunToEnd(std::shared_ptr<Confinement> confinement, CommandSpec spec);
+Outcome RunToEnd(ConfinementSpec confinement, CommandSpec spec);
+
+}  // namespace sandbox_run::test
+
+#endif  // SANDBOX_RUN_TEST_SUPPORT_H_

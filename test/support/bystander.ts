@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll } from 'vitest';
+import type { Argv } from './sandboxee.ts';
+
+/** A process of the same user, outside every sandbox. */
+export interface Bystander {
+  readonly pid: number;
+  /** What it has printed so far, by line. */
+  readonly lines: () => readonly string[];
+  readonly alive: () => boolean;
+}
+
+const started: ChildProcess[] = [];
+
+afterAll(() => {
+  for (const child of started) child.kill('SIGKILL');
+});
+
+/** Starts a program that prints `ready` when it is; it is ended with the test file. */
+export async function startBystander(argv: Argv, env?: NodeJS.ProcessEnv): Promise<Bystander> {
+  const [program, ...rest] = argv;
+  const child: ChildProcess = spawn(program, rest, {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+    ...(env === undefined ? {} : { env }),
+  });
+  let text = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  started.push(child);
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${program} does not start`);
+  await until(() => text.includes('ready\n'));
+  return {
+    pid,
+    lines: () => text.split('\n').filter((line) => line !== '' && line !== 'ready'),
+    alive: () => isAlive(pid),
+  };
+}
+
+/** True if there is such a process and it is no zombie. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until the condition holds; false after `ms`. */
+export async function until(condition: () => boolean, ms = 5_000): Promise<boolean> {
+  const end = Date.now() + ms;
+  while (!condition()) {
+    if (Date.now() > end) return false;
+    await sleep(10);
+  }
+  return true;
+}

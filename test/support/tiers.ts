@@ -1,0 +1,102 @@
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { withoutNamespaces } from '../../src/host/probe.ts';
+import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/index.ts';
+import type { ControlId, ControlState } from '../../src/model/enforcement-report.ts';
+import type { HostFeatures } from '../../src/model/host-features.ts';
+import { prepareSandbox } from '../../src/run/prepare-sandbox.ts';
+import { sandboxOf } from '../../src/run/sandbox.ts';
+
+/** A host to run an attack on: this one, or this one as if it offered less. */
+export interface Tier {
+  readonly name: string;
+  readonly view: boolean;
+  readonly landlockAbi: number;
+  readonly asIf: (host: HostFeatures) => HostFeatures;
+}
+
+/** What this host really offers, found out by making a sandbox. */
+export interface RealHost {
+  readonly landlockAbi: number;
+  readonly namespaces: boolean;
+  readonly signalScope: boolean;
+  readonly root: boolean;
+}
+
+const NO_NAMESPACES = 'switched off for a test';
+
+async function askHost(): Promise<RealHost> {
+  const directory = mkdtempSync(join(realpathSync(tmpdir()), 'enforcement-probe-'));
+  try {
+    const sandbox = await createSandbox({ workspace: directory });
+    const { plan } = sandbox;
+    await sandbox.close();
+    return {
+      landlockAbi: plan.report.landlockAbi,
+      namespaces: plan.namespaces !== undefined,
+      signalScope: plan.report.controls.some((c) => c.id === 'process-tree' && c.state === 'enforced'),
+      root: process.getuid?.() === 0,
+    };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+export const HOST: RealHost = await askHost();
+
+/** Landlock, seccomp, and a view of the sandbox's own where the host has namespaces. */
+export const WITH_VIEW: Tier = {
+  name: 'with namespaces',
+  view: true,
+  landlockAbi: HOST.landlockAbi,
+  asIf: (host) => host,
+};
+
+/** What is left in default Docker. */
+export const WITHOUT_VIEW: Tier = {
+  name: 'without namespaces',
+  view: false,
+  landlockAbi: HOST.landlockAbi,
+  asIf: (host) => withoutNamespaces(host, NO_NAMESPACES),
+};
+
+/** A tier on a kernel with an older Landlock. */
+export function atAbi(tier: Tier, abi: number): Tier {
+  return {
+    name: `${tier.name}, as on Landlock ABI ${abi}`,
+    view: tier.view,
+    landlockAbi: abi,
+    asIf: (host) => ({
+      ...tier.asIf(host),
+      landlockAbi: Math.min(abi, host.landlockAbi),
+      signalScope: abi >= 6 && host.signalScope,
+    }),
+  };
+}
+
+/** The tiers that this host can run. Which ones those must be is checked by declared-features.test.ts. */
+export const TIERS: readonly Tier[] = HOST.namespaces ? [WITH_VIEW, WITHOUT_VIEW] : [WITHOUT_VIEW];
+
+function olderTiers(...abis: readonly number[]): readonly Tier[] {
+  return TIERS.flatMap((tier) => abis.filter((abi) => abi < HOST.landlockAbi).map((abi) => atAbi(tier, abi)));
+}
+
+/** The same at every older ABI that this host can stand in for. */
+export const OLDER_TIERS = olderTiers(1, 2, 3, 4, 5, 6);
+
+/** The oldest alone, for attacks on which no later right of Landlock has a bearing. */
+export const OLDEST_TIERS = olderTiers(1);
+
+/** A sandbox on the tier's host. */
+export async function sandboxIn(tier: Tier, options: SandboxOptions): Promise<Sandbox> {
+  if (tier === WITH_VIEW) return createSandbox(options);
+  return sandboxOf(await prepareSandbox(options, tier.asIf));
+}
+
+/** What the report says about a control. */
+export function stateOf(sandbox: Sandbox, id: ControlId): ControlState {
+  const control = sandbox.plan.report.controls.find((candidate) => candidate.id === id);
+  if (control === undefined) throw new Error(`no control ${id} in the report`);
+  return control.state;
+}

@@ -1,0 +1,113 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createPathLookup } from '../../../src/host/resolve-path.ts';
+
+const top = realpathSync(mkdtempSync(join(tmpdir(), 'sandbox-run-lookup-')));
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+function link(name: string, content: string): void {
+  mkdirSync(dirname(join(top, name)), { recursive: true });
+  symlinkSync(content, join(top, name));
+}
+
+mkdirSync(join(top, 'real/inner/deep'), { recursive: true });
+writeFileSync(join(top, 'real/file'), '');
+link('to-real', 'real');
+link('absolute', join(top, 'real'));
+link('chain-1', 'chain-2');
+link('chain-2', 'chain-3');
+link('chain-3', 'real/inner');
+link('real/inner/up', '../file');
+link('real/inner/up-and-down', '../../real/./inner//deep/');
+link('to-link-dir', 'to-real/inner');
+link('loop-1', 'loop-2');
+link('loop-2', 'loop-1');
+link('self', 'self');
+link('dangling', 'nowhere/at/all');
+link('beyond-root', '../../../../../../../../../../../../../../..');
+link('to-file', 'real/file');
+for (let i = 0; i < 45; i++) link(`long/${i}`, i === 44 ? '../real' : String(i + 1));
+
+function resolve(path: string) {
+  const { kind, canonical, links } = createPathLookup().resolve(join(top, path));
+  return {
+    kind,
+    canonical: canonical.replace(`${top}/`, ''),
+    links: links.map((one) => `${one.path.replace(`${top}/`, '')} → ${one.content}`),
+  };
+}
+
+describe('createPathLookup', () => {
+  it.each([
+    ['real', 'directory', 'real', []],
+    ['real/inner/deep', 'directory', 'real/inner/deep', []],
+    ['real/file', 'other', 'real/file', []],
+    ['real/../real/./inner', 'directory', 'real/inner', []],
+    ['to-real', 'directory', 'real', ['to-real → real']],
+    ['to-real/inner/deep', 'directory', 'real/inner/deep', ['to-real → real']],
+    ['to-file', 'other', 'real/file', ['to-file → real/file']],
+    [
+      'chain-1/deep',
+      'directory',
+      'real/inner/deep',
+      ['chain-1 → chain-2', 'chain-2 → chain-3', 'chain-3 → real/inner'],
+    ],
+    ['to-link-dir', 'directory', 'real/inner', ['to-link-dir → to-real/inner', 'to-real → real']],
+    ['real/inner/up', 'other', 'real/file', ['real/inner/up → ../file']],
+    [
+      'to-real/inner/up-and-down',
+      'directory',
+      'real/inner/deep',
+      ['to-real → real', 'real/inner/up-and-down → ../../real/./inner//deep/'],
+    ],
+  ])('finds %s', (path, kind, canonical, links) => {
+    expect(resolve(path)).toEqual({ kind, canonical, links });
+  });
+
+  it.each([
+    ['nothing', 'nothing', []],
+    ['nothing/at/all', 'nothing/at/all', []],
+    ['to-real/nothing/more', 'real/nothing/more', ['to-real → real']],
+    ['dangling', 'nowhere/at/all', ['dangling → nowhere/at/all']],
+    ['dangling/more', 'nowhere/at/all/more', ['dangling → nowhere/at/all']],
+    ['real/file/beyond', 'real/file/beyond', []],
+    ['to-file/beyond', 'real/file/beyond', ['to-file → real/file']],
+  ])('says how far %s exists', (path, canonical, links) => {
+    expect(resolve(path)).toEqual({ kind: 'missing', canonical, links });
+  });
+
+  it.each(['loop-1', 'loop-2/x', 'self', 'long/0'])('gives up on %s, as the kernel does', (path) => {
+    const resolved = resolve(path);
+    expect(resolved.kind).toBe('missing');
+    expect(resolved.links).toHaveLength(40);
+  });
+
+  it('follows as many links as the kernel follows', () => {
+    expect(resolve('long/5')).toMatchObject({ kind: 'directory', canonical: 'real' });
+    expect(realpathSync(join(top, 'long/5'))).toBe(join(top, 'real'));
+    expect(() => realpathSync.native(join(top, 'long/4'))).toThrow('ELOOP');
+    expect(resolve('long/4').kind).toBe('missing');
+  });
+
+  it('does not leave the root', () => {
+    expect(resolve('beyond-root')).toMatchObject({ kind: 'directory', canonical: '/' });
+    expect(createPathLookup().resolve('/..')).toEqual({ kind: 'directory', canonical: '/', links: [] });
+  });
+
+  it('agrees with realpath on everything that exists', () => {
+    for (const path of ['to-real/inner/up', 'chain-1', 'absolute/inner', 'to-link-dir/up-and-down']) {
+      expect(createPathLookup().resolve(join(top, path)).canonical).toBe(realpathSync(join(top, path)));
+    }
+  });
+
+  it('remembers what it saw, so that one plan sees one state', () => {
+    const lookup = createPathLookup();
+    const path = join(top, 'later');
+    expect(lookup.resolve(path).kind).toBe('missing');
+    mkdirSync(path);
+    expect(lookup.resolve(path).kind).toBe('missing');
+    expect(createPathLookup().resolve(path).kind).toBe('directory');
+  });
+});

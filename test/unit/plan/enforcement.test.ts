@@ -1,0 +1,232 @@
+import { describe, expect, it } from 'vitest';
+import { describeReport } from '../../../src/cli/show-plan.ts';
+import { SandboxError } from '../../../src/errors/sandbox-error.ts';
+import { NEWEST_KNOWN_ABI } from '../../../src/kernel/landlock/rights.ts';
+import { CONTROL_IDS, type ControlId } from '../../../src/model/enforcement-report.ts';
+import type { Policy } from '../../../src/model/policy.ts';
+import {
+  chooseMechanisms,
+  enforcementReport,
+  type Mechanisms,
+  requireDemands,
+  type WorkspaceFindings,
+} from '../../../src/plan/enforcement.ts';
+import {
+  ABIS,
+  BEST_HOST,
+  CONTAINER,
+  HOST_KINDS,
+  type HostKind,
+  hostWith,
+  NETWORKS,
+  planOf,
+  policyWith,
+  profile,
+  undemanding,
+} from './fixtures.ts';
+
+const NOTHING_FOUND: WorkspaceFindings = { replaceableLinks: [] };
+
+function reportFor(policy: Policy, kind: HostKind, found = NOTHING_FOUND) {
+  const features = hostWith(kind);
+  const used = chooseMechanisms(policy, features);
+  return { used, report: enforcementReport(policy, features, used, found) };
+}
+
+/** What at least has to be there for `enforced`, written down independently of the judges. */
+const NEEDED: Readonly<Record<ControlId, (used: Mechanisms) => boolean>> = {
+  filesystem: (used) => used.landlockAbi >= 1,
+  'filesystem-view': (used) => used.view,
+  rename: (used) => used.landlockAbi >= 2,
+  truncate: (used) => used.landlockAbi >= 3 || used.view,
+  metadata: (used) => used.view,
+  'protected-paths': (used) => used.view,
+  'private-tmp': (used) => used.view,
+  devices: (used) => used.landlockAbi >= 5,
+  network: (used) => used.networkNamespace || (used.seccomp && used.inetSockets === 'refused'),
+  'unix-sockets': (used) =>
+    used.view || used.landlockAbi >= 9 || (used.seccomp && used.unixSockets === 'refused'),
+  'abstract-sockets': (used) =>
+    used.networkNamespace || used.landlockAbi >= 6 || (used.seccomp && used.unixSockets === 'refused'),
+  signals: (used) => used.landlockAbi >= 6,
+  'process-inspection': (used) => used.landlockAbi >= 1,
+  syscalls: (used) => used.seccomp,
+  'terminal-injection': (used) => used.seccomp,
+  privileges: () => true,
+  descriptors: () => true,
+  environment: () => true,
+  'process-tree': (used) => used.signalScope,
+  'resource-limits': () => true,
+};
+
+describe.each(ABIS)('the report at Landlock ABI %i', (abi) => {
+  const cases = HOST_KINDS.filter((kind) => kind.abi === abi).flatMap((kind) =>
+    NETWORKS.map((network) => ({ kind, network, ...reportFor(policyWith(network), kind) })),
+  );
+
+  it('has every control exactly once, in order, with a reason', () => {
+    for (const { report } of cases) {
+      expect(report.controls.map((control) => control.id)).toEqual(CONTROL_IDS);
+      for (const control of report.controls) expect(control.reason, control.id).toMatch(/\S/);
+    }
+  });
+
+  it('calls nothing enforced whose mechanism is absent', () => {
+    for (const { used, report, kind, network } of cases) {
+      const wrong = report.controls
+        .filter((control) => control.state === 'enforced' && !NEEDED[control.id](used))
+        .map((control) => control.id);
+      expect(wrong, JSON.stringify({ kind, network })).toEqual([]);
+    }
+  });
+
+  it('uses no mechanism that the host does not have', () => {
+    for (const { used, kind } of cases) {
+      expect(used.landlockAbi).toBe(Math.min(kind.abi, NEWEST_KNOWN_ABI));
+      expect(used.seccomp).toBe(kind.seccomp);
+      expect(used.view).toBe(kind.namespaces);
+      expect(used.networkNamespace && !kind.namespaces).toBe(false);
+    }
+  });
+
+  it('says off only for what the policy turned off', () => {
+    for (const { report, network } of cases) {
+      const off = report.controls.filter((control) => control.state === 'off').map((control) => control.id);
+      expect(off).toEqual([
+        ...(network.mode === 'open' ? ['network'] : []),
+        ...(network.unixSockets === 'allowed' ? ['unix-sockets'] : []),
+      ]);
+    }
+  });
+
+  it('does not change without notice', async () => {
+    const text = [true, false]
+      .flatMap((namespaces) =>
+        [true, false].map((seccomp) => {
+          const { report } = reportFor(profile('workspace-write'), { abi, namespaces, seccomp });
+          const title = `${namespaces ? 'with' : 'without'} namespaces, ${seccomp ? 'with' : 'without'} seccomp`;
+          return `# ${title}\n${describeReport(report)}`;
+        }),
+      )
+      .join('\n');
+    await expect(text).toMatchFileSnapshot(`../../golden/report-abi-${String(abi).padStart(2, '0')}.txt`);
+  });
+});
+
+describe('more of the host', () => {
+  const RANK = { off: 0, unsupported: 0, degraded: 1, enforced: 2 } as const;
+  it.each(NETWORKS)('never weakens a control: %o', (network) => {
+    const ranks = (kind: HostKind) =>
+      reportFor(policyWith(network), kind).report.controls.map((control) => RANK[control.state]);
+    for (const kind of HOST_KINDS) {
+      const weaker = [
+        ...(kind.abi > 0 ? [{ ...kind, abi: kind.abi - 1 }] : []),
+        ...(kind.namespaces ? [{ ...kind, namespaces: false }] : []),
+        ...(kind.seccomp ? [{ ...kind, seccomp: false }] : []),
+      ];
+      const mine = ranks(kind);
+      for (const less of weaker) {
+        const lost = ranks(less).flatMap((rank, at) => (rank > (mine[at] ?? 0) ? [CONTROL_IDS[at]] : []));
+        // Where all unix sockets are refused, abstract ones are too; a mechanism that lets own sockets by path
+        // work again gives that up.
+        const tradedIn = lost.filter((id) => id !== 'abstract-sockets');
+        expect(tradedIn, JSON.stringify({ kind, less })).toEqual([]);
+      }
+    }
+  });
+});
+
+describe('an ABI newer than known', () => {
+  it('is used as the newest known one, and the report says so', () => {
+    const { used, report } = reportFor(policyWith({}), { abi: 99, namespaces: true, seccomp: true });
+    expect(used.landlockAbi).toBe(NEWEST_KNOWN_ABI);
+    expect(report.controls[0]?.reason).toContain('the kernel has 99, newer than this version');
+  });
+});
+
+describe('links on the way to protected paths', () => {
+  it('weaken the protection, and the report names them', () => {
+    const kind = { abi: 11, namespaces: true, seccomp: true };
+    const { report } = reportFor(policyWith({}), kind, { replaceableLinks: ['/w/.git'] });
+    const control = report.controls.find((candidate) => candidate.id === 'protected-paths');
+    expect(control?.state).toBe('degraded');
+    expect(control?.reason).toContain('/w/.git');
+  });
+});
+
+describe('requireDemands', () => {
+  it.each(CONTROL_IDS)('refuses a host that does not enforce %s where it is required, and names it', (id) => {
+    const policy: Policy = { ...policyWith({}), demand: { [id]: 'required' } };
+    for (const kind of HOST_KINDS) {
+      const { report } = reportFor(policy, kind);
+      const state = report.controls.find((control) => control.id === id)?.state;
+      let refusal: unknown;
+      try {
+        requireDemands(report);
+      } catch (error) {
+        refusal = error;
+      }
+      if (state === 'enforced' || state === 'off') {
+        expect(refusal).toBeUndefined();
+        continue;
+      }
+      expect(refusal).toBeInstanceOf(SandboxError);
+      expect(refusal).toMatchObject({
+        code: 'enforcement.unavailable',
+        exitStatus: 126,
+        message: expect.stringMatching(new RegExp(`^${id} cannot be enforced here: .*demand\\.${id} = `)),
+      });
+    }
+  });
+
+  it('lets best effort pass on the poorest host', () => {
+    const poorest = { abi: 0, namespaces: false, seccomp: false };
+    expect(() => requireDemands(reportFor(undemanding(policyWith({})), poorest).report)).not.toThrow();
+  });
+});
+
+describe('the default policy', () => {
+  it.each(HOST_KINDS.filter((kind) => kind.abi === 0))('refuses a host without Landlock: %o', (kind) => {
+    expect(() => planOf({ features: hostWith(kind) })).toThrow(/^filesystem cannot be enforced here: /);
+  });
+
+  it('refuses a host that cannot keep the network off', () => {
+    const features = hostWith({ abi: 11, namespaces: false, seccomp: false });
+    expect(() => planOf({ features })).toThrow(/^network cannot be enforced here: /);
+  });
+
+  it('refuses a host where only AF_VSOCK would stay open', () => {
+    const features = hostWith({ abi: 11, namespaces: true, seccomp: false });
+    expect(() => planOf({ features })).toThrow(/^network cannot be enforced here: .*AF_VSOCK/);
+  });
+
+  it.each(HOST_KINDS.filter((kind) => kind.abi > 0 && kind.seccomp))(
+    'runs on every other host: %o',
+    (kind) => {
+      const { report } = planOf({ features: hostWith(kind) });
+      for (const control of report.controls.filter((candidate) => candidate.demand === 'required'))
+        expect(control.state, control.id).toBe('enforced');
+    },
+  );
+});
+
+describe('chooseMechanisms', () => {
+  it('isolates the network in a namespace, refuses sockets without one, and leaves an open one alone', () => {
+    const inetOf = (mode: 'off' | 'open', features = BEST_HOST) =>
+      chooseMechanisms(policyWith({ mode }), features).inetSockets;
+    expect(inetOf('off')).toBe('isolated');
+    expect(inetOf('off', CONTAINER)).toBe('refused');
+    expect(inetOf('open')).toBe('open');
+    expect(inetOf('open', CONTAINER)).toBe('open');
+  });
+
+  it.each([
+    [8, false, 'contained', 'refused'],
+    [8, false, 'allowed', 'allowed'],
+    [8, true, 'contained', 'allowed'],
+    [9, false, 'contained', 'allowed'],
+  ] as const)('ABI %i, view %s, %s: unix sockets are %s', (abi, namespaces, unixSockets, expected) => {
+    const features = hostWith({ abi, namespaces, seccomp: true });
+    expect(chooseMechanisms(policyWith({ unixSockets }), features).unixSockets).toBe(expected);
+  });
+});

@@ -1,0 +1,117 @@
+import { NEWEST_KNOWN_ABI } from '../../../src/kernel/landlock/rights.ts';
+import type { HostFeatures } from '../../../src/model/host-features.ts';
+import type { ResolvedPath, SymbolicLink } from '../../../src/model/path-lookup.ts';
+import type { PathRule, Policy } from '../../../src/model/policy.ts';
+import { makePlan, type PlanInput } from '../../../src/plan/plan.ts';
+import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
+
+/** None, every one that there is, and one that is newer than this version knows. */
+export const ABIS: readonly number[] = [...Array(NEWEST_KNOWN_ABI + 1).keys(), 99];
+
+export interface HostKind {
+  readonly abi: number;
+  readonly namespaces: boolean;
+  readonly seccomp: boolean;
+}
+
+/** Every combination of an ABI, namespaces and seccomp. */
+export const HOST_KINDS: readonly HostKind[] = ABIS.flatMap((abi) =>
+  [true, false].flatMap((namespaces) => [true, false].map((seccomp) => ({ abi, namespaces, seccomp }))),
+);
+
+export function hostWith(kind: HostKind): HostFeatures {
+  const facility = (available: boolean, name: string) =>
+    available ? ({ available } as const) : ({ available, reason: `this host refuses ${name}` } as const);
+  return {
+    kernelRelease: '6.0.0-test',
+    architecture: 'x64',
+    landlock: facility(kind.abi > 0, 'Landlock'),
+    landlockAbi: kind.abi,
+    landlockErrata: 0,
+    seccomp: facility(kind.seccomp, 'seccomp'),
+    namespaces: facility(kind.namespaces, 'namespaces'),
+    needsUserNamespace: true,
+    signalScope: kind.abi >= 6,
+  };
+}
+
+/** A host of today that has everything. */
+export const BEST_HOST = hostWith({ abi: 11, namespaces: true, seccomp: true });
+/** A container: Landlock and seccomp, no namespaces. */
+export const CONTAINER = hostWith({ abi: 11, namespaces: false, seccomp: true });
+
+export function profile(name: string): Policy {
+  const found = PROFILES.find((candidate) => candidate.name === name);
+  if (found === undefined) throw new Error(`no profile ${name}`);
+  return found.policy;
+}
+
+const DEFAULT = profile('workspace-write');
+
+/** The default policy with other network settings. */
+export function policyWith(network: Partial<Policy['network']>): Policy {
+  return { ...DEFAULT, network: { ...DEFAULT.network, ...network } };
+}
+
+/** The default policy without demands: a plan comes out on every host. */
+export const undemanding = (policy: Policy): Policy => ({ ...policy, demand: {} });
+
+export const NETWORKS: readonly Policy['network'][] = (['off', 'open'] as const).flatMap((mode) =>
+  (['contained', 'allowed'] as const).map((unixSockets) => ({ mode, unixSockets })),
+);
+
+export const rule = (path: string, access: PathRule['access'], required = false): PathRule => ({
+  path,
+  access,
+  required,
+  reason: 'a test',
+});
+
+/** The default policy with these paths instead of those of the system, and nothing protected or masked. */
+export function policyOfRules(
+  rules: readonly PathRule[],
+  filesystem: Partial<Policy['filesystem']> = {},
+): Policy {
+  return {
+    ...DEFAULT,
+    filesystem: { ...DEFAULT.filesystem, rules, protected: [], masked: [], ...filesystem },
+  };
+}
+
+/** What a fake host has: `directory`, `file`, or the content of a link. Names only what differs from a directory. */
+export type FakeTree = Readonly<Record<string, 'directory' | 'file' | 'missing' | { readonly link: string }>>;
+
+/** Resolves one link per path, given whole; that is all that plans need. */
+export function fakeLookup(tree: FakeTree = {}) {
+  return {
+    resolve(path: string): ResolvedPath {
+      const links: SymbolicLink[] = [];
+      let canonical = path;
+      for (const [name, entry] of Object.entries(tree)) {
+        if (typeof entry === 'string') continue;
+        if (canonical !== name && !canonical.startsWith(`${name}/`)) continue;
+        links.push({ path: name, content: entry.link });
+        canonical = entry.link + canonical.slice(name.length);
+      }
+      const entry = tree[canonical];
+      const kind = entry === 'missing' ? 'missing' : entry === 'file' ? 'other' : 'directory';
+      return { kind, canonical, links };
+    },
+  };
+}
+
+/** `makePlan` for the default policy on the best host, with changes. */
+export function planOf(changes: Partial<PlanInput> = {}) {
+  return makePlan({
+    policy: DEFAULT,
+    features: BEST_HOST,
+    workspace: '/w',
+    workspaceAsNamed: '/w',
+    temporaryParent: '/tmp',
+    memoryParent: '/dev/shm',
+    hostHome: '/home/user',
+    seedFiles: [{ path: 'slot:home/.gitconfig', content: '[user]\n' }],
+    lookup: fakeLookup({ '/w/.git': 'missing' }),
+    ...changes,
+  });
+}

@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import type { PlannedPath, PlannedViewStep } from '../../../src/model/launch-plan.ts';
+import { type ViewParts, viewSteps } from '../../../src/plan/view.ts';
+import { policyOfRules } from './fixtures.ts';
+
+const path = (name: string, access: PlannedPath['access'], required = false): PlannedPath => ({
+  path: name,
+  access,
+  required,
+  reason: 'a test',
+});
+
+function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
+  return viewSteps({
+    paths: [],
+    links: [],
+    protectedPaths: [],
+    workspace: '/w',
+    policy: policyOfRules([], { tmp: 'host', home: 'host' }),
+    sharedMemory: false,
+    ...parts,
+  });
+}
+const targets = (steps: readonly PlannedViewStep[]) => steps.map((step) => step.target);
+/** Without what is in every view. */
+const granted = (parts: Partial<ViewParts>) => {
+  const always = new Set(targets(stepsOf()));
+  return stepsOf(parts).filter((step) => !always.has(step.target));
+};
+const bindAt = (steps: readonly PlannedViewStep[], target: string) =>
+  steps.find((step) => step.kind === 'bind' && step.target === target);
+
+describe('the view', () => {
+  it('always has terminals and the names of the standard streams', () => {
+    expect(
+      stepsOf().map((step) => (step.kind === 'symlink' ? `${step.target} → ${step.content}` : step.target)),
+    ).toMatchInlineSnapshot(`
+        [
+          "/dev/pts",
+          "/dev/ptmx → pts/ptmx",
+          "/dev/fd → /proc/self/fd",
+          "/dev/stdin → /proc/self/fd/0",
+          "/dev/stdout → /proc/self/fd/1",
+          "/dev/stderr → /proc/self/fd/2",
+        ]
+      `);
+  });
+
+  it('puts private directories at their usual places, writable and required', () => {
+    const steps = granted({ policy: policyOfRules([]), sharedMemory: true });
+    expect(steps).toMatchObject(
+      [
+        ['slot:tmp', '/tmp'],
+        ['slot:home', '/home/sandbox'],
+        ['shm:', '/dev/shm'],
+      ].map(([source, target]) => ({
+        kind: 'bind',
+        source,
+        target,
+        writable: true,
+        device: false,
+        required: true,
+      })),
+    );
+  });
+
+  it('mounts the outer before the inner, so that nothing is hidden', () => {
+    const steps = stepsOf({
+      paths: [path('/w/a/b', 'read'), path('/w', 'write'), path('/w/a/b/c/d', 'write'), path('/usr', 'read')],
+      protectedPaths: ['/w/.git/hooks'],
+      links: [{ path: '/w/link', content: '/else' }],
+      policy: policyOfRules([], { masked: ['/etc/shadow'] }),
+    });
+    for (const [at, target] of targets(steps).entries()) {
+      const later = targets(steps).slice(at + 1);
+      expect(later.filter((other) => target.startsWith(`${other}/`))).toEqual([]);
+    }
+  });
+
+  it('keeps the order of what lies side by side', () => {
+    const paths = ['/c', '/a', '/b'].map((name) => path(name, 'read'));
+    expect(targets(granted({ paths }))).toEqual(['/c', '/a', '/b']);
+  });
+
+  it.each([
+    ['data', '/d', { writable: false, device: false }],
+    ['read', '/d', { writable: false, device: false }],
+    ['write', '/d', { writable: true, device: false }],
+    ['device', '/n', { writable: true, device: true }],
+    ['data', '/dev/urandom', { writable: false, device: true }],
+    ['read', '/development', { writable: false, device: false }],
+  ] as const)('mounts %s %s as %o', (access, name, flags) => {
+    expect(bindAt(stepsOf({ paths: [path(name, access, true)] }), name)).toMatchObject({
+      source: name,
+      required: true,
+      ...flags,
+    });
+  });
+
+  it.each([
+    ['read', 'read', false],
+    ['read', 'data', false],
+    ['write', 'write', false],
+    ['write', 'read', true],
+    ['read', 'write', true],
+    ['write', 'data', true],
+    ['read', 'device', true],
+    ['write', 'device', true],
+  ] as const)('inside %s, %s needs a mount of its own: %s', (outer, inner, needed) => {
+    const paths = [path('/o', outer), path('/o/i/n', inner)];
+    expect(bindAt(stepsOf({ paths }), '/o/i/n') !== undefined).toBe(needed);
+  });
+
+  it('judges a grant by the nearest one around it', () => {
+    const paths = [
+      path('/o', 'write'),
+      path('/o/r', 'read'),
+      path('/o/r/x', 'read'),
+      path('/o/r/w', 'write'),
+    ];
+    expect(targets(granted({ paths }))).toEqual(['/o', '/o/r', '/o/r/w']);
+  });
+
+  it('recreates links, so that the names of granted paths go on working', () => {
+    const links = [{ path: '/bin', content: 'usr/bin' }];
+    expect(granted({ links })).toEqual([{ kind: 'symlink', content: 'usr/bin', target: '/bin' }]);
+  });
+
+  it('masks what is not granted, and leaves alone what is', () => {
+    const policy = policyOfRules([], { tmp: 'host', home: 'host', masked: ['/etc/shadow', '/etc/sudoers'] });
+    expect(granted({ policy, paths: [path('/etc/sudoers', 'data')] })).toEqual([
+      expect.objectContaining({ kind: 'bind', target: '/etc/sudoers' }),
+      { kind: 'masked-file', target: '/etc/shadow' },
+    ]);
+  });
+
+  it('shuts protected paths where they exist and pins the directories on the way to them', () => {
+    const steps = granted({
+      paths: [path('/w', 'write', true)],
+      protectedPaths: ['/w/.git/hooks', '/w/.git/config', '/w/a/b/c', '/w/top'],
+    });
+    const shown = steps.map(
+      (step) => `${step.target} ${step.kind === 'bind' && step.writable ? 'writable' : 'read-only'}`,
+    );
+    expect(shown).toEqual([
+      '/w writable',
+      '/w/.git writable',
+      '/w/a writable',
+      '/w/top read-only',
+      '/w/a/b writable',
+      '/w/.git/hooks read-only',
+      '/w/.git/config read-only',
+      '/w/a/b/c read-only',
+    ]);
+    expect(steps.slice(1).every((step) => step.kind === 'bind' && !step.required)).toBe(true);
+  });
+
+  it('does not make a read-only grant writable by pinning a directory in it', () => {
+    const steps = stepsOf({
+      paths: [path('/w', 'write'), path('/w/.git', 'read')],
+      protectedPaths: ['/w/.git/hooks', '/w/.git/inner/deep'],
+    });
+    for (const target of ['/w/.git', '/w/.git/inner']) {
+      const last = steps.findLast((step) => step.kind === 'bind' && step.target === target);
+      expect(last, target).toMatchObject({ writable: false });
+    }
+  });
+});

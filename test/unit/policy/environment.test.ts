@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { buildEnvironment, looksSecret } from '../../../src/policy/environment.ts';
+import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
+
+describe('looksSecret', () => {
+  it.each(
+    (
+      'API_KEY OPENAI_API_KEY AWS_SECRET_ACCESS_KEY GITHUB_TOKEN npm_config__authToken PASSWORD DB_PASSWD ' +
+      'GPG_PASSPHRASE GOOGLE_APPLICATION_CREDENTIALS SSH_AUTH_SOCK PRIVATE_URL SESSION_ID COOKIE_JAR GH_PAT ' +
+      'MYSQL_PWD SENTRY_DSN DATABASE_CONNECTION_STRING my_secret'
+    ).split(' '),
+  )('%s does', (name) => {
+    expect(looksSecret(name)).toBe(true);
+  });
+
+  it.each('PATH HOME PWD OLDPWD TERM LANG LC_ALL CI EDITOR NODE_ENV PATTERN COMPAT TMPDIR'.split(' '))(
+    '%s does not',
+    (name) => {
+      expect(looksSecret(name)).toBe(false);
+    },
+  );
+
+  it.each(PROFILES.map((profile) => [profile.name, profile.policy.environment.pass] as const))(
+    'is no name that the profile %s passes',
+    (_, pass) => {
+      expect(pass.filter(looksSecret)).toEqual([]);
+    },
+  );
+});
+
+describe('buildEnvironment', () => {
+  const host = {
+    PATH: '/bin',
+    LANG: 'C',
+    LC_ALL: 'C',
+    LC_TIME: 'x',
+    LC_TOKEN: 'secret',
+    API_KEY: 'k',
+    UNSET: undefined,
+  };
+  const variables = (pass: string[], set = {}) => buildEnvironment(host, pass, set).variables;
+
+  it('passes the named ones only', () => {
+    expect(variables(['LANG', 'MISSING', 'UNSET'])).toEqual({
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      LANG: 'C',
+    });
+  });
+
+  it('has a PATH even if none is passed, and the passed one if it is', () => {
+    expect(variables([]).PATH).toMatch(/(^|:)\/usr\/bin(:|$)/);
+    expect(variables(['PATH']).PATH).toBe('/bin');
+  });
+
+  it('matches any rest by a trailing star, but never what looks like a secret', () => {
+    expect(variables(['PATH', 'LC_*'])).toEqual({ PATH: '/bin', LC_ALL: 'C', LC_TIME: 'x' });
+    const all = buildEnvironment(host, ['*'], {});
+    expect(all.variables).toEqual({ PATH: '/bin', LANG: 'C', LC_ALL: 'C', LC_TIME: 'x' });
+    expect(all.warnings).toEqual([]);
+  });
+
+  it('passes a secret by its exact name, with a warning', () => {
+    const built = buildEnvironment(host, ['API_KEY', 'MY_TOKEN'], {});
+    expect(built.variables.API_KEY).toBe('k');
+    expect(built.warnings).toEqual([expect.stringContaining('API_KEY')]);
+    expect(built.warnings.join()).not.toContain('k,');
+  });
+
+  it('sets values on top of what is passed, without a warning', () => {
+    expect(buildEnvironment(host, ['LANG'], { LANG: 'de', MY_TOKEN: 't' })).toMatchObject({
+      variables: { LANG: 'de', MY_TOKEN: 't' },
+      warnings: [],
+    });
+  });
+});

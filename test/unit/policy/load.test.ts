@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { loadPolicyFile, parsePolicy } from '../../../src/policy/load.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'sandbox-run-load-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const FULL = `
+profile = "read-only"
+[filesystem]
+read = ["~/.cache"]
+write = ["out"]
+protect = ["Makefile"]
+tmp = "host"
+home = "private"
+[network]
+mode = "open"
+unix_sockets = "allowed"
+[environment]
+pass = ["EDITOR", "LC_*"]
+set = { FOO = "bar" }
+[limits]
+timeout_seconds = 1.5
+umask = "022"
+processes = 10
+[demand]
+signals = "required"
+private-tmp = "best-effort"
+`;
+
+describe('parsePolicy', () => {
+  it('reads every kind of key', async () => {
+    expect(await parsePolicy(FULL, 'p.toml')).toMatchObject({
+      profile: 'read-only',
+      filesystem: { read: ['~/.cache'], tmp: 'host' },
+      network: { mode: 'open', unix_sockets: 'allowed' },
+      environment: { set: { FOO: 'bar' } },
+      limits: { timeout_seconds: 1.5, umask: '022' },
+      demand: { signals: 'required', 'private-tmp': 'best-effort' },
+    });
+  });
+
+  it('takes an empty file for no change', async () => {
+    expect(await parsePolicy('', 'p.toml')).toEqual({});
+  });
+
+  it.each([
+    ['a = = 1', /^p\.toml:1:5: \S/],
+    ['profile = "x"\n[filesystem\n', /^p\.toml:2:\d+: \S/],
+    ['a = 1\na = 2', /^p\.toml:2:\d+: \S/],
+  ])('says file, line and column of what is no TOML: %j', async (text, message) => {
+    await expect(parsePolicy(text, 'p.toml')).rejects.toMatchObject({
+      name: 'SandboxError',
+      code: 'policy.invalid',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it.each([
+    ['an unknown key', 'colour = "red"', /"colour"/],
+    ['a key with a typing error', '[filesystem]\nraed = ["x"]', /^p\.toml: filesystem: .*"raed"/],
+    ['a key in the wrong table', '[network]\nread = ["x"]', /^p\.toml: network: .*"read"/],
+    ['a wrong type', '[filesystem]\nread = "x"', /^p\.toml: filesystem\.read: .*array/],
+    ['a wrong item', '[filesystem]\nread = ["ok", 3]', /^p\.toml: filesystem\.read\.1: .*string/],
+    ['an empty path', '[filesystem]\nread = [""]', /^p\.toml: filesystem\.read\.0: /],
+    ['NUL in a path', '[filesystem]\nread = ["a\\u0000b"]', /filesystem\.read\.0: must not contain NUL/],
+    ['an unknown choice', '[network]\nmode = "offf"', /^p\.toml: network\.mode: .*"off"/],
+    ['an unknown control', '[demand]\nsignal = "required"', /^p\.toml: demand.*signal/],
+    ['an unknown demand', '[demand]\nsignals = "always"', /^p\.toml: demand\.signals: /],
+    ['a negative number', '[limits]\ntimeout_seconds = -1', /^p\.toml: limits\.timeout_seconds: /],
+    ['a fraction', '[limits]\nprocesses = 1.5', /^p\.toml: limits\.processes: /],
+    ['zero processes', '[limits]\nprocesses = 0', /^p\.toml: limits\.processes: /],
+    ['infinity', '[limits]\ntimeout_seconds = inf', /^p\.toml: limits\.timeout_seconds: /],
+    ['a umask as a number', '[limits]\numask = 22', /^p\.toml: limits\.umask: /],
+    ['a umask that is not octal', '[limits]\numask = "089"', /limits\.umask: must be an octal string/],
+    ['a bad name', '[environment]\npass = ["A B"]', /environment\.pass\.0: must be a variable name/],
+    ['a star inside', '[environment]\npass = ["A*B"]', /environment\.pass\.0: must be a variable name/],
+    ['a bad name set', '[environment.set]\n"A=B" = "x"', /^p\.toml: environment\.set/],
+    ['a value that is no text', '[environment.set]\nA = 1', /^p\.toml: environment\.set\.A: /],
+  ])('names the key: %s', async (_, text, message) => {
+    await expect(parsePolicy(text, 'p.toml')).rejects.toMatchObject({
+      code: 'policy.invalid',
+      exitStatus: 125,
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it('says all that is wrong in one line', async () => {
+    const error = await parsePolicy('a = 1\n[limits]\numask = 1', 'p.toml').catch((caught: Error) => caught);
+    expect(String(error)).toMatch(/limits\.umask.*; .*"a"|"a".*; .*limits\.umask/);
+    expect(String(error)).not.toContain('\n');
+  });
+});
+
+describe('loadPolicyFile', () => {
+  it('reads a file', async () => {
+    const path = join(directory, 'policy.toml');
+    writeFileSync(path, 'profile = "networked"');
+    expect(await loadPolicyFile(path)).toEqual({ profile: 'networked' });
+  });
+
+  it('calls the file by its path in messages', async () => {
+    const path = join(directory, 'bad.toml');
+    writeFileSync(path, 'x');
+    await expect(loadPolicyFile(path)).rejects.toThrow(`${path}:1:`);
+  });
+
+  it.each([
+    [join(directory, 'missing.toml'), 'ENOENT'],
+    [directory, 'EISDIR'],
+  ])('says why it cannot read %s', async (path, reason) => {
+    await expect(loadPolicyFile(path)).rejects.toMatchObject({
+      code: 'policy.unreadable',
+      message: `cannot read the policy ${path} (${reason})`,
+    });
+  });
+});

@@ -1,0 +1,145 @@
+import { isAbsolute, normalize } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_PROFILE, PROFILES } from '../../../src/policy/profiles/built-in.ts';
+import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../../src/policy/profiles/package-caches.ts';
+import { PROTECTED_PATHS } from '../../../src/policy/profiles/protected-paths.ts';
+import { MASKED_PATHS, SYSTEM_PATHS } from '../../../src/policy/profiles/system-paths.ts';
+import { TOOL_CHAINS } from '../../../src/policy/profiles/tool-chains.ts';
+import { isBeneath } from '../../../src/util/absolute-path.ts';
+
+const SECRET = /key|secret|token|password|credential|auth|session/i;
+const HOME_RELATIVE = [...TOOL_CHAINS, ...PACKAGE_CACHES];
+
+describe('system paths', () => {
+  it('are absolute, normal and different, each with a reason', () => {
+    const paths = SYSTEM_PATHS.map((rule) => rule.path);
+    expect(new Set(paths).size).toBe(paths.length);
+    for (const { path, reason } of SYSTEM_PATHS) {
+      expect([path, isAbsolute(path), normalize(path)]).toEqual([path, true, path]);
+      expect(reason.length, path).toBeGreaterThan(3);
+    }
+  });
+
+  it('grant no writing but to device nodes, and no whole /etc, /dev, /var, /home or /root', () => {
+    for (const { path, access } of SYSTEM_PATHS) {
+      expect(access, path).not.toBe('write');
+      if (access === 'device') expect(path).toMatch(/^\/dev\//);
+      expect(['/', '/etc', '/dev', '/var', '/home', '/root', '/run', '/sys', '/opt']).not.toContain(path);
+    }
+  });
+
+  it.each([
+    ...['/etc/shadow', '/etc/gshadow', '/etc/sudoers', '/etc/ssh/ssh_host_ed25519_key', '/etc/security'],
+    ...['/root/.ssh/id_ed25519', '/home/user/.aws/credentials', '/var/run/docker.sock', '/run/user/1000/bus'],
+    ...['/dev/mem', '/dev/sda', '/dev/pts/0', '/dev/ptmx', '/sys/fs/cgroup', '/boot', '/etc/krb5.keytab'],
+    ...['/etc/ssl/private/server.key', '/etc/pki/tls/private/server.key', '/etc/pki/entitlement/1-key.pem'],
+    ...['/etc/maven/settings.xml', '/etc/npmrc', '/etc/pip.conf'],
+  ])('do not hold %s', (secret) => {
+    expect(SYSTEM_PATHS.filter((rule) => isBeneath(secret, rule.path)).map((rule) => rule.path)).toEqual([]);
+  });
+
+  it('masked paths are not granted', () => {
+    for (const masked of MASKED_PATHS)
+      expect(SYSTEM_PATHS.some((rule) => isBeneath(masked, rule.path))).toBe(false);
+  });
+});
+
+describe('tool chains and caches beneath the home directory', () => {
+  it('are relative, beneath it and different', () => {
+    expect(new Set(HOME_RELATIVE.map((entry) => entry.path)).size).toBe(HOME_RELATIVE.length);
+    for (const { path, reason } of HOME_RELATIVE) {
+      expect([isAbsolute(path), normalize(path)]).toEqual([false, path]);
+      expect(path).not.toMatch(/^\.?\.?$|^\.\./);
+      expect(reason.length, path).toBeGreaterThan(2);
+    }
+  });
+
+  it.each([
+    ...['.ssh/id_rsa', '.aws/credentials', '.npmrc', '.netrc', '.git-credentials', '.config/gh/hosts.yml'],
+    ...[
+      '.cargo/credentials.toml',
+      '.docker/config.json',
+      '.bash_history',
+      '.npm/_logs/x',
+      '.gnupg/x',
+      '.pypirc',
+    ],
+    ...[
+      '.m2/settings.xml',
+      '.gradle/gradle.properties',
+      '.kube/config',
+      '.local/share/keyrings/x',
+      '.config/x',
+    ],
+  ])('do not hold ~/%s', (secret) => {
+    const holders = HOME_RELATIVE.filter((entry) => isBeneath(`/h/${secret}`, `/h/${entry.path}`));
+    expect(holders.map((entry) => entry.path)).toEqual([]);
+  });
+});
+
+describe('environment', () => {
+  it('passes no name that looks like a secret, and no pattern', () => {
+    for (const { policy } of PROFILES) {
+      for (const name of policy.environment.pass) {
+        expect(name).not.toMatch(SECRET);
+        expect(name).not.toContain('*');
+      }
+    }
+  });
+
+  it('sets nothing that runs code or looks like a secret', () => {
+    const names = [
+      ...Object.keys(OFFLINE_ENVIRONMENT),
+      ...HOME_RELATIVE.flatMap((entry) => Object.keys(entry.env ?? {})),
+    ];
+    for (const name of names) {
+      expect(name).not.toMatch(SECRET);
+      expect(name).not.toMatch(/^(LD_|NODE_OPTIONS|PYTHON|BASH_ENV|ENV$|PERL5|RUBYOPT|GIT_)/);
+    }
+  });
+});
+
+describe('profiles', () => {
+  it('have different names and a summary; the first is the default', () => {
+    const names = PROFILES.map((profile) => profile.name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names[0]).toBe(DEFAULT_PROFILE);
+    for (const { name, summary, policy } of PROFILES) {
+      expect(policy.profile).toBe(name);
+      expect(summary.length).toBeGreaterThan(10);
+    }
+  });
+
+  it('all keep home and temporary directory private and demand what carries the promise', () => {
+    for (const { policy } of PROFILES) {
+      expect(policy.filesystem).toMatchObject({ home: 'private', tmp: 'private' });
+      expect(policy.demand).toMatchObject({
+        filesystem: 'required',
+        network: 'required',
+        privileges: 'required',
+      });
+      expect(policy.limits.coreSize).toBe(0);
+    }
+  });
+
+  it('only “networked” has a network, only “read-only” cannot write the workspace', () => {
+    const open = PROFILES.filter((profile) => profile.policy.network.mode !== 'off');
+    const readers = PROFILES.filter((profile) => profile.policy.filesystem.workspaceAccess !== 'write');
+    expect(open.map((profile) => profile.name)).toEqual(['networked']);
+    expect(readers.map((profile) => profile.name)).toEqual(['read-only']);
+  });
+});
+
+describe('protected paths', () => {
+  it('are relative, normal and different', () => {
+    expect(new Set(PROTECTED_PATHS).size).toBe(PROTECTED_PATHS.length);
+    for (const path of PROTECTED_PATHS) {
+      expect([isAbsolute(path), normalize(path)]).toEqual([false, path]);
+      expect(path).not.toMatch(/^\.\./);
+    }
+  });
+
+  it.each(['.git/hooks', '.git/config', '.vscode', '.claude', '.envrc', '.husky'])('hold %s', (path) => {
+    expect(PROTECTED_PATHS).toContain(path);
+  });
+});

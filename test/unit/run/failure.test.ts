@@ -1,0 +1,108 @@
+import { constants } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import { describeFailure, namespaceRefusal } from '../../../src/run/failure.ts';
+
+const failure = (stage: string, errno: keyof typeof constants.errno | undefined, path = '') => ({
+  stage,
+  errno: errno === undefined ? 0 : constants.errno[errno],
+  path,
+});
+
+describe('describeFailure', () => {
+  it.each([
+    ['exec', 'ENOENT', '/p', 'program.not_executable', /^\/p exists, but it or its interpreter is not there/],
+    ['exec', 'EACCES', '/p', 'program.not_executable', /^\/p may not be executed in the sandbox; .*--ro/],
+    ['exec', 'ENOEXEC', '/p', 'program.not_executable', /^\/p is no program.*#!/],
+    ['exec', 'E2BIG', '/p', 'program.not_executable', /^\/p .*arguments and environment are too long/],
+    ['exec', 'ENOMEM', '/p', 'program.not_executable', /^\/p cannot be executed \(ENOMEM\)/],
+    [
+      'cwd',
+      'EACCES',
+      '/c',
+      'cwd.unusable',
+      /\/c cannot be entered in the sandbox \(EACCES\); .*--ro or --rw/,
+    ],
+    [
+      'landlock.open',
+      'ENOENT',
+      '/x',
+      'policy.path_missing',
+      /^\/x, which the policy names, cannot be opened/,
+    ],
+    ['view.open', 'ENOENT', '/x', 'policy.path_missing', /^\/x, which the policy names, cannot be opened/],
+    ['landlock.open', 'ELOOP', '/x', 'confinement.failed', /^\/x, .* became a symbolic link since/],
+    ['view.open', 'EACCES', '/x', 'confinement.failed', /cannot be opened \(EACCES\)/],
+    ['private_directory', 'EROFS', '/t', 'confinement.failed', /in \/t \(EROFS\); set TMPDIR/],
+    ['private_file', 'ENOSPC', '/t/f', 'confinement.failed', /in \/t\/f \(ENOSPC\)/],
+    ['seccomp', 'EINVAL', '', 'launch.failed', /step seccomp failed with EINVAL; nothing was run$/],
+    [
+      'landlock.restrict_self',
+      'E2BIG',
+      '',
+      'launch.failed',
+      /step landlock\.restrict_self failed with E2BIG/,
+    ],
+    [
+      'view.build',
+      'EPERM',
+      '/v',
+      'launch.failed',
+      /step view\.build failed with EPERM at \/v; nothing was run$/,
+    ],
+  ] as const)('%s with %s', (stage, errno, path, code, message) => {
+    const described = describeFailure(failure(stage, errno, path));
+    expect(described).toEqual({
+      code,
+      message: expect.stringMatching(message),
+      stage,
+      errno,
+      path: path === '' ? undefined : path,
+    });
+    expect(described.message).not.toMatch(/undefined|\n/);
+  });
+
+  it('speaks no errno where there is none', () => {
+    const described = describeFailure(failure('parent_gone', undefined));
+    expect(described).toMatchObject({ code: 'launch.failed', errno: undefined });
+    expect(described.message).toContain('no errno');
+  });
+});
+
+describe('namespaceRefusal', () => {
+  const STAGES = [
+    ...'create user uid_map setgroups gid_map mount loopback open'
+      .split(' ')
+      .map((step) => `namespace.${step}`),
+    ...'propagation root build pivot create'.split(' ').map((step) => `view.${step}`),
+  ];
+  const REFUSALS = ['EPERM', 'EACCES', 'ENOSYS', 'EINVAL', 'ENOSPC', 'EOPNOTSUPP', 'ENODEV'] as const;
+
+  it.each(STAGES)('is what %s says with the errnos of a host that refuses', (stage) => {
+    for (const errno of REFUSALS) {
+      expect(namespaceRefusal(failure(stage, errno))).toBe(
+        `this host refuses namespaces (${stage}: ${errno})`,
+      );
+    }
+  });
+
+  it('says where', () => {
+    expect(namespaceRefusal(failure('view.build', 'EPERM', '/dev/pts'))).toBe(
+      'this host refuses namespaces (view.build: EPERM at /dev/pts)',
+    );
+  });
+
+  it.each([
+    ['view.open', 'EACCES'],
+    ['view.open', 'ENOENT'],
+    ['landlock.open', 'EPERM'],
+    ['private_directory', 'EACCES'],
+    ['exec', 'EACCES'],
+    ['seccomp', 'EINVAL'],
+    ['namespace.enter', 'EPERM'],
+    ['namespace.create', 'ENOMEM'],
+    ['namespace.create', 'EAGAIN'],
+    ['view.build', 'ENOENT'],
+  ] as const)('is not what %s with %s says: that is an error', (stage, errno) => {
+    expect(namespaceRefusal(failure(stage, errno))).toBeUndefined();
+  });
+});
