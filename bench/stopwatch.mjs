@@ -1,6 +1,6 @@
 // The stopwatch in C, compiled into a temporary directory and kept running.
 import { execFileSync } from 'node:child_process';
-import { constants, openSync } from 'node:fs';
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -21,13 +21,13 @@ export function startStopwatch(directory, cwd) {
   const script = '"$0" 3<>"$1" 4<>"$2" < /dev/null > /dev/null &';
   const names = ['posix-spawn-timer', 'questions', 'answers'].map(path);
   execFileSync('/bin/sh', ['-c', script, ...names], { cwd, stdio: ['ignore', 'ignore', 'inherit'] });
-  const [questions, answers] = names.slice(1).map((name) => {
-    return new Socket({ fd: openSync(name, constants.O_RDWR | constants.O_NONBLOCK) });
-  });
+  // Not a Socket: one that may read would take its own question back out of the pipe.
+  const questions = openSync(path('questions'), constants.O_RDWR);
+  const answers = new Socket({ fd: openSync(path('answers'), constants.O_RDWR | constants.O_NONBLOCK) });
   const lines = createInterface({ input: answers })[Symbol.asyncIterator]();
   return {
     async measure(count, argv) {
-      questions.write(`${[count, ...argv].join('\t')}\n`);
+      writeSync(questions, `${[count, ...argv].join('\t')}\n`);
       const { value } = await lines.next();
       const durations = value
         .trim()
@@ -37,7 +37,8 @@ export function startStopwatch(directory, cwd) {
       return durations;
     },
     stop() {
-      questions.end('0\n');
+      writeSync(questions, '0\n');
+      closeSync(questions);
       answers.destroy();
     },
   };

@@ -81,10 +81,11 @@ describe('200 runs', () => {
     const before = readdirSync('/proc/self/fd').length;
     const directories = readdirSync(place.tmp).length;
     for (let round = 0; round < 25; round++) await batch(['true']);
-    expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(before);
+    // A leak stays. What the test runner has open at a moment, such as a file it reads, does not.
+    await eventually(() => expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(before));
     expect(readdirSync(place.tmp).length).toBeLessThanOrEqual(directories);
     await sandbox.close();
-    expect(readdirSync('/proc/self/fd').length).toBeLessThan(before);
+    await eventually(() => expect(readdirSync('/proc/self/fd').length).toBeLessThan(before));
   });
 
   it('of spawn, of a missing program and of a closed sandbox neither', async () => {
