@@ -1,0 +1,19 @@
+/** The part of the effective policy that the checks look at. Paths are absolute and canonical. */
+export interface RulesOfCommands {
+  /** Canonical path of the workspace. */
+  readonly workspace: string;
+  /** Where the command may write besides the workspace: temporary directory, `filesystem.write`. */
+  readonly writable: readonly string[];
+  /** Where it may read besides these. */
+  readonly readable: readonly string[];
+  /** Paths that must not be written, even inside the workspace. */
+  readonly protected: readonly string[];
+  /** What `~` and `$HOME` are for the command. */
+  readonly home: string;
+  /** `commands.allow`; `undefined`: every program may run. */
+  readonly allow: readonly string[] | undefined;
+  /** `commands.permit_dangerous`. */
+  readonly permitDangerous: readonly string[];
+  /** True if the kernel keeps the command off the network (the enforcement report says `enforced`). */
+  readonly networkOff: boolean;
+}
