@@ -14,6 +14,7 @@
 
 #include "landlock/ruleset.h"
 #include "process/command.h"
+#include "process/command_threads.h"
 #include "process/confinement.h"
 #include "process/tree_kill.h"
 #include "sys/raw_syscall.h"
@@ -21,7 +22,7 @@
 namespace sandbox_run {
 namespace {
 
-using ConfinementRef = std::shared_ptr<Confinement>;
+using ConfinementRef = std::shared_ptr<CommandThreads>;
 
 struct Event {
   uint32_t id = 0;
@@ -99,7 +100,7 @@ class Addon {
   EventQueue queue_;
   uint32_t last_id_ = 0;
   std::unordered_map<uint32_t, Running> running_;
-  std::vector<std::weak_ptr<Confinement>> confinements_;
+  std::vector<std::weak_ptr<CommandThreads>> confinements_;
   std::mutex mutex_;
   std::condition_variable all_ended_;
   int threads_ = 0;
@@ -292,10 +293,14 @@ Napi::Value ProbeSignalScope(const Napi::CallbackInfo& info) {
 // createConfinement(spec): an opaque handle.
 Napi::Value CreateConfinement(const Napi::CallbackInfo& info) {
   auto* handle = new ConfinementRef(
-      std::make_shared<Confinement>(DecodeConfinement(info[0].As<Napi::Object>())));
+      std::make_shared<CommandThreads>(DecodeConfinement(info[0].As<Napi::Object>())));
   info.Env().GetInstanceData<Addon>()->Track(*handle);
   return Napi::External<ConfinementRef>::New(info.Env(), handle,
-                                             [](Napi::Env, ConfinementRef* ref) { delete ref; });
+                                             [](Napi::Env, ConfinementRef* ref) {
+                                               // Idle threads hold a reference of their own.
+                                               (*ref)->Close();
+                                               delete ref;
+                                             });
 }
 
 ConfinementRef& AsConfinement(const Napi::Value& value) {
@@ -311,12 +316,7 @@ class PrepareWorker : public Napi::AsyncWorker {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    Result<std::unique_ptr<Slot>> slot = confinement_->Acquire();
-    if (slot.ok()) {
-      confinement_->Release(std::move(slot.value()), true);
-    } else {
-      failure_ = slot.failure();
-    }
+    if (Status prepared = confinement_->Prepare(); !prepared.ok()) failure_ = prepared.failure();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   void OnOK() override {
@@ -381,8 +381,8 @@ Napi::Value Launch(const Napi::CallbackInfo& info) {
 
   Addon* addon = env.GetInstanceData<Addon>();
   const uint32_t id = addon->NextId();
-  Result<std::shared_ptr<Command>> command = Command::Start(
-      AsConfinement(info[0]), std::move(spec), std::make_unique<QueueObserver>(addon, id));
+  Result<std::shared_ptr<Command>> command =
+      AsConfinement(info[0])->Launch(std::move(spec), std::make_unique<QueueObserver>(addon, id));
   if (!command.ok()) {
     addon->ThreadEnded();
     Napi::Error error = Napi::Error::New(env, command.failure().stage);

@@ -2,12 +2,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +19,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr size_t kThreadStack = 256 * 1024;
 constexpr size_t kReadSize = 64 * 1024;
 // Streamed output that the consumer has not taken yet; beyond it the pipe is left full.
 constexpr size_t kMaxUnacknowledged = 1024 * 1024;
@@ -42,6 +39,17 @@ int MillisecondsUntil(Clock::time_point when) {
 
 }  // namespace
 
+// What the child reads until it executes the program; it shares this memory.
+struct CommandPlace::ChildMemory {
+  ChildPlan plan;
+  std::vector<char*> argv, envp;
+  std::vector<NamespaceEntry> namespaces;
+  alignas(16) char stack[32768];
+};
+
+CommandPlace::CommandPlace() = default;
+CommandPlace::~CommandPlace() = default;
+
 Command::Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
                  std::unique_ptr<CommandObserver> observer)
     : confinement_(std::move(confinement)),
@@ -50,41 +58,14 @@ Command::Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
 
 Command::~Command() = default;
 
-Result<std::shared_ptr<Command>> Command::Start(std::shared_ptr<Confinement> confinement,
-                                                CommandSpec spec,
-                                                std::unique_ptr<CommandObserver> observer) {
+Result<std::shared_ptr<Command>> Command::Make(std::shared_ptr<Confinement> confinement,
+                                               CommandSpec spec,
+                                               std::unique_ptr<CommandObserver> observer) {
   std::shared_ptr<Command> command(
       new Command(std::move(confinement), std::move(spec), std::move(observer)));
   command->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!command->wake_.valid()) return Failure{"event", errno, ""};
-
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kThreadStack);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // The thread inherits the mask: no signal meant for the process may be handled on it, and none
-  // may be pending when it clones.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  auto* self = new std::shared_ptr<Command>(command);
-  pthread_t thread;
-  const int error = pthread_create(&thread, &attributes, ThreadMain, self);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  if (error != 0) {
-    delete self;
-    return Failure{"thread", error, ""};
-  }
   return command;
-}
-
-void* Command::ThreadMain(void* self) {
-  const std::unique_ptr<std::shared_ptr<Command>> command(
-      static_cast<std::shared_ptr<Command>*>(self));
-  (*command)->Run();
-  (*command)->observer_->OnFinished();
-  return nullptr;
 }
 
 void Command::Signal(int number) {
@@ -125,37 +106,71 @@ void Command::SignalGroup(int number) {
   if (kill(-pid_, number) != 0) kill(pid_, number);
 }
 
-void Command::Run() {
+Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()>& offer) {
+  if (place.slot != nullptr && !confinement_->Refresh(*place.slot)) {
+    // This thread's scope knows the root of the old view, and there is no way out of it.
+    place.slot.reset();
+    return Afterwards::kNeedsNewThread;
+  }
+  Outcome outcome = RunIn(place);
+  const bool reusable =
+      place.slot != nullptr && outcome.tree_ended && !place.slot->MountPointsMoved();
+  const bool kept = reusable && offer();
+  observer_->OnEnd(std::move(outcome));
+  // What follows costs the command's owner no time.
+  if (kept) {
+    confinement_->Clean(*place.slot);
+  } else {
+    place.slot.reset();
+  }
+  observer_->OnFinished();
+  return kept ? Afterwards::kPlaceIsKept : Afterwards::kPlaceIsGone;
+}
+
+Outcome Command::RunIn(CommandPlace& place) {
   const auto begin = Clock::now();
   Outcome outcome;
   rusage own;
   if (getrusage(RUSAGE_SELF, &own) == 0) outcome.launcher_max_rss_kib = own.ru_maxrss;
-  Result<std::unique_ptr<Slot>> slot = confinement_->Acquire();
-  if (!slot.ok()) {
-    outcome.failure = slot.failure();
-    outcome.tree_ended = true;
-    outcome.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-    observer_->OnEnd(std::move(outcome));
-    return;
+  if (place.slot == nullptr) {
+    Result<std::unique_ptr<Slot>> acquired = confinement_->Acquire();
+    if (acquired.ok()) {
+      place.slot = std::move(acquired.value());
+    } else {
+      outcome.failure = std::move(acquired.failure());
+    }
   }
   bool canceled;
   {
     const std::lock_guard lock(mutex_);
     canceled = cancel_requested_;
   }
-  if (canceled) {
-    outcome.canceled = true;
+  if (outcome.failure || canceled) {
+    outcome.canceled = !outcome.failure;
     outcome.tree_ended = true;
-  } else if (Status launched = Launch(*slot.value()); !launched.ok()) {
+  } else if (Status launched = Launch(place); !launched.ok()) {
     outcome.failure = std::move(launched.failure());
     outcome.tree_ended = true;
   } else {
-    Supervise(outcome);
+    Supervise(place.scope, outcome);
+    if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
+      outcome.failure = std::move(failure);
+      outcome.tree_ended = true;  // there never was one
+    }
   }
-  outcome.changed_paths = slot.value()->ChangedPaths(Slot::Paths::kEssential);
+  if (place.slot != nullptr) {
+    outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
+  }
   outcome.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-  confinement_->Release(std::move(slot.value()), outcome.tree_ended);
+  return outcome;
+}
+
+void Command::GiveUp(Failure failure) {
+  Outcome outcome;
+  outcome.failure = std::move(failure);
+  outcome.tree_ended = true;
   observer_->OnEnd(std::move(outcome));
+  observer_->OnFinished();
 }
 
 Status Command::OpenStdio(int child_stdio[3], UniqueFd owned[3]) {
@@ -190,17 +205,12 @@ Status Command::OpenStdio(int child_stdio[3], UniqueFd owned[3]) {
   return Status();
 }
 
-// What the child reads until it executes the program; it shares this memory.
-struct Command::ChildMemory {
-  ChildPlan plan;
-  std::vector<char*> argv, envp;
-  std::vector<NamespaceEntry> namespaces;
-  alignas(16) char stack[32768];
-};
-
-Status Command::Launch(Slot& slot) {
-  child_ = std::make_unique<ChildMemory>();
-  ChildPlan& plan = child_->plan;
+Status Command::Launch(CommandPlace& place) {
+  const Slot& slot = *place.slot;
+  if (place.child == nullptr) place.child = std::make_unique<CommandPlace::ChildMemory>();
+  CommandPlace::ChildMemory& child = *place.child;
+  child.plan = ChildPlan();
+  ChildPlan& plan = child.plan;
   UniqueFd owned[3];  // the child has copies once clone() returns
   if (Status status = OpenStdio(plan.stdio, owned); !status.ok()) return status;
 
@@ -214,17 +224,17 @@ Status Command::Launch(Slot& slot) {
     result.push_back(nullptr);
     return result;
   };
-  child_->argv = pointers(spec_.argv);
-  child_->envp = pointers(spec_.env);
-  child_->namespaces = confinement_->NamespacesFor(slot);
+  child.argv = pointers(spec_.argv);
+  child.envp = pointers(spec_.env);
+  child.namespaces = confinement_->NamespacesFor(slot);
 
   const ConfinementSpec& shared = confinement_->spec();
   plan.program = spec_.program.c_str();
-  plan.argv = child_->argv.data();
-  plan.envp = child_->envp.data();
+  plan.argv = child.argv.data();
+  plan.envp = child.envp.data();
   plan.cwd = spec_.cwd.c_str();
-  plan.namespaces = child_->namespaces.data();
-  plan.namespace_count = child_->namespaces.size();
+  plan.namespaces = child.namespaces.data();
+  plan.namespace_count = child.namespaces.size();
   plan.ruleset_fd = slot.ruleset_fd();
   plan.filter = confinement_->filter();
   plan.limits = shared.limits.data();
@@ -234,13 +244,13 @@ Status Command::Launch(Slot& slot) {
 
   // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
   // for the child, the child would share this thread's scope and could signal the launcher.
-  if (plan.ruleset_fd >= 0) scope_.Enter(slot.view_root_fd());
+  if (plan.ruleset_fd >= 0) place.scope.Enter(slot.view_root_fd());
 
   // Not CLONE_VFORK: the thread goes straight to waiting for the end, is not woken for the execve
   // in between, and keeps its clock even if the child hangs before it (a dead file server under
   // cwd).
   int pidfd = -1;
-  const pid_t pid = clone(RunChild, child_->stack + sizeof(child_->stack),
+  const pid_t pid = clone(RunChild, child.stack + sizeof(child.stack),
                           CLONE_VM | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
   if (pid < 0) return Failure{"clone", errno, ""};
   pidfd_.reset(pidfd);
@@ -253,8 +263,7 @@ Status Command::Launch(Slot& slot) {
 }
 
 // Valid once the child is gone.
-std::optional<Failure> Command::StartFailure() const {
-  const ChildPlan& plan = child_->plan;
+std::optional<Failure> Command::StartFailure(const ChildPlan& plan) const {
   if (plan.failed_stage == nullptr) return std::nullopt;
   const std::string_view stage = plan.failed_stage;
   return Failure{plan.failed_stage, plan.failed_errno,
@@ -313,13 +322,13 @@ void Command::FeedInput() {
   input_.reset();
 }
 
-void Command::EndTree(Outcome& outcome) {
-  // The group first: it reaches the command where no scope is to be had.
-  SignalGroup(SIGKILL);
-  outcome.tree_ended = scope_.KillAll(SIGKILL);
+void Command::EndTree(const SignalScope& scope, Outcome& outcome) {
+  outcome.tree_ended = scope.KillAll(SIGKILL);
+  // The group at least, where no scope is to be had.
+  if (!outcome.tree_ended) SignalGroup(SIGKILL);
 }
 
-void Command::Supervise(Outcome& outcome) {
+void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
   std::optional<Clock::time_point> deadline;
   if (spec_.timeout.count() > 0) deadline = Clock::now() + spec_.timeout;
   std::optional<Clock::time_point> kill_at;      // set once SIGTERM was sent
@@ -347,7 +356,7 @@ void Command::Supervise(Outcome& outcome) {
         SignalGroup(SIGCONT);
         kill_at = now + spec_.kill_grace;
       }
-      if (kill_at && (kill_now || now >= *kill_at)) EndTree(outcome);
+      if (kill_at && (kill_now || now >= *kill_at)) EndTree(scope, outcome);
     } else if (!may_read) {
       // A consumer that takes its time loses nothing.
       drain_until = now + kDrainGrace;
@@ -406,7 +415,7 @@ void Command::Supervise(Outcome& outcome) {
       exited = true;
       input_.reset();
       // What the command left behind ends with it, before the number is given back by the reaping.
-      EndTree(outcome);
+      EndTree(scope, outcome);
       const std::lock_guard lock(mutex_);
       running_ = false;
       int status = 0;
@@ -421,10 +430,6 @@ void Command::Supervise(Outcome& outcome) {
         outcome.signal = WTERMSIG(status);
       } else {
         outcome.exit_code = WEXITSTATUS(status);
-      }
-      if (std::optional<Failure> failure = StartFailure()) {
-        outcome.failure = std::move(failure);
-        outcome.tree_ended = true;  // there never was one
       }
       drain_until = Clock::now() + kDrainGrace;
     }

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -74,18 +75,40 @@ class CommandObserver {
   virtual ~CommandObserver() = default;
   virtual void OnOutput(int stream, std::string chunk) = 0;  // stream: 1 or 2
   virtual void OnEnd(Outcome outcome) = 0;
-  virtual void OnFinished() {}  // last call: the thread has given everything back
+  virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };
 
-// One running command: a short-lived thread that starts it, feeds and drains its pipes, watches the
-// clock and ends its process tree. The public functions may be called from any thread.
-class Command : public std::enable_shared_from_this<Command> {
+// What a thread keeps from one command to the next.
+struct CommandPlace {
+  CommandPlace();
+  ~CommandPlace();
+  std::unique_ptr<Slot> slot;  // clean, or none yet
+  SignalScope scope;           // knows the slot's view
+  struct ChildMemory;
+  std::unique_ptr<ChildMemory> child;
+};
+
+// One running command: starts it, feeds and drains its pipes, watches the clock and ends its
+// process tree, all on one thread. The other public functions may be called from any thread.
+class Command {
  public:
   ~Command();
-  // Starts the thread; everything else is reported to the observer.
-  static Result<std::shared_ptr<Command>> Start(std::shared_ptr<Confinement> confinement,
-                                                CommandSpec spec,
-                                                std::unique_ptr<CommandObserver> observer);
+  static Result<std::shared_ptr<Command>> Make(std::shared_ptr<Confinement> confinement,
+                                               CommandSpec spec,
+                                               std::unique_ptr<CommandObserver> observer);
+
+  // What became of the place after a run.
+  enum class Afterwards {
+    kPlaceIsKept,     // clean, for the next command
+    kPlaceIsGone,     // given back
+    kNeedsNewThread,  // it is out of date; nothing was run, and the command is still to be run
+  };
+  // Runs the command and reports to the observer. `offer` is called once it is certain that the
+  // place can be used again, so that the next command may be handed over while this function still
+  // cleans up; it returns false if nobody wants the place.
+  Afterwards Run(CommandPlace& place, const std::function<bool()>& offer);
+  // Reports that there was no way to run it.
+  void GiveUp(Failure failure);
 
   // Sends a signal to the command's process group, once it exists.
   void Signal(int number);
@@ -95,20 +118,17 @@ class Command : public std::enable_shared_from_this<Command> {
   void Acknowledge(size_t bytes);
 
  private:
-  struct ChildMemory;
-
   Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
           std::unique_ptr<CommandObserver> observer);
-  static void* ThreadMain(void* self);
-  void Run();
-  Status Launch(Slot& slot);
-  std::optional<Failure> StartFailure() const;
+  Outcome RunIn(CommandPlace& place);
+  Status Launch(CommandPlace& place);
+  std::optional<Failure> StartFailure(const ChildPlan& plan) const;
   Status OpenStdio(int child_stdio[3], UniqueFd owned[3]);
-  void Supervise(Outcome& outcome);
+  void Supervise(const SignalScope& scope, Outcome& outcome);
   bool DrainInto(int index, Outcome& outcome);
   void FeedInput();
   void SignalGroup(int number);
-  void EndTree(Outcome& outcome);
+  void EndTree(const SignalScope& scope, Outcome& outcome);
   void Wake();
 
   const std::shared_ptr<Confinement> confinement_;
@@ -117,8 +137,6 @@ class Command : public std::enable_shared_from_this<Command> {
   UniqueFd wake_;  // eventfd: something below changed
 
   // Used by the command's thread only.
-  SignalScope scope_;
-  std::unique_ptr<ChildMemory> child_;
   pid_t pid_ = -1;
   UniqueFd pidfd_;
   UniqueFd output_[2];

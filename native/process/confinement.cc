@@ -13,8 +13,6 @@
 namespace sandbox_run {
 namespace {
 
-// Idle slots kept for reuse; each holds a few descriptors and two directories.
-constexpr size_t kMaxIdleSlots = 64;
 constexpr char kDirectoryPrefix[] = "sandbox-run-slot-";
 constexpr char kStagingDirectory[] = "slot:root";
 
@@ -127,7 +125,7 @@ Result<std::unique_ptr<Slot>> Confinement::Acquire() {
       idle_.pop_back();
     }
     // One that is out of date or cannot be used is dropped; a new one may do.
-    if (slot->IsCurrent() && Seed(*slot).ok()) return slot;
+    if (Refresh(*slot)) return slot;
   }
   Result<std::unique_ptr<Slot>> built = Build();
   if (!built.ok()) return built;
@@ -135,12 +133,12 @@ Result<std::unique_ptr<Slot>> Confinement::Acquire() {
   return built;
 }
 
-void Confinement::Release(std::unique_ptr<Slot> slot, bool reusable) {
-  if (!reusable || slot->MountPointsMoved()) return;
-  Clean(*slot);
+void Confinement::Release(std::unique_ptr<Slot> slot) {
   const std::lock_guard lock(mutex_);
-  if (!closed_ && idle_.size() < kMaxIdleSlots) idle_.push_back(std::move(slot));
+  if (!closed_) idle_.push_back(std::move(slot));
 }
+
+bool Confinement::Refresh(Slot& slot) const { return slot.IsCurrent() && Seed(slot).ok(); }
 
 void Confinement::Close() {
   std::vector<std::unique_ptr<Slot>> dropped;

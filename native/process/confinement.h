@@ -133,9 +133,14 @@ class Confinement {
   // A clean slot: an idle one whose paths are still the same objects, or a new one.
   Result<std::unique_ptr<Slot>> Acquire();
 
-  // Empties the slot and keeps it for the next command. Not `reusable`: something of the last
-  // command may still run in it, so it is dropped.
-  void Release(std::unique_ptr<Slot> slot, bool reusable);
+  // Keeps an unused slot for the next Acquire().
+  void Release(std::unique_ptr<Slot> slot);
+
+  // Makes a cleaned slot ready for the next command. False: it is out of date and of no more use.
+  bool Refresh(Slot& slot) const;
+
+  // Removes what a command left in the slot.
+  void Clean(Slot& slot) const;
 
   // Drops idle slots; later releases drop theirs too.
   void Close();
@@ -152,7 +157,6 @@ class Confinement {
   Status BuildView(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   Status AddRules(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   Status Seed(const Slot& slot) const;
-  void Clean(Slot& slot) const;
 
   const ConfinementSpec spec_;
   sock_fprog filter_ = {};

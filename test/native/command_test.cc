@@ -158,7 +158,8 @@ TEST(CommandStreamsNoFasterThanItIsConsumed) {
   CommandSpec spec = ShellCommand("head -c 8000000 /dev/zero");
   spec.stream_output = true;
   const TemporaryDirectory top;
-  Running running(std::make_shared<Confinement>(BareSpec(top.path())), std::move(spec));
+  const test::Threads threads(BareSpec(top.path()));
+  Running running(threads, std::move(spec));
   const size_t first = running.WaitForOutput(kWindow, milliseconds(50));
   EXPECT_TRUE(first >= kWindow && first <= kWindow + kLargestChunk);
   running.command().Acknowledge(kTotal);  // more than there was: counts as everything so far
@@ -216,7 +217,8 @@ TEST(CommandThatIsStoppedTimesOutToo) {
 
 TEST(CommandIsCanceledGently) {
   const TemporaryDirectory top;
-  Running running(std::make_shared<Confinement>(BareSpec(top.path())), ShellCommand("sleep 300"));
+  const test::Threads threads(BareSpec(top.path()));
+  Running running(threads, ShellCommand("sleep 300"));
   usleep(50'000);
   running.command().Cancel(false);
   const Outcome outcome = running.Wait();
@@ -229,7 +231,8 @@ TEST(CommandIsCanceledAtOnce) {
   const TemporaryDirectory top;
   CommandSpec spec = ShellCommand("trap '' TERM; sleep 300");
   spec.kill_grace = milliseconds(60'000);
-  Running running(std::make_shared<Confinement>(BareSpec(top.path())), std::move(spec));
+  const test::Threads threads(BareSpec(top.path()));
+  Running running(threads, std::move(spec));
   usleep(50'000);
   running.command().Cancel(true);
   const Outcome outcome = running.Wait();
@@ -241,7 +244,8 @@ TEST(CommandIsCanceledAtOnce) {
 TEST(CommandCanceledAtTheStartDoesNothing) {
   const TemporaryDirectory top;
   for (int round = 0; round < 20; ++round) {
-    Running running(std::make_shared<Confinement>(BareSpec(top.path())), ShellCommand("sleep 300"));
+    const test::Threads threads(BareSpec(top.path()));
+    Running running(threads, ShellCommand("sleep 300"));
     running.command().Cancel(true);
     const Outcome outcome = running.Wait();
     EXPECT_TRUE(outcome.canceled);
@@ -251,9 +255,9 @@ TEST(CommandCanceledAtTheStartDoesNothing) {
 
 TEST(CommandGetsSignalsSentAtAnyTime) {
   const TemporaryDirectory top;
-  const auto confinement = std::make_shared<Confinement>(BareSpec(top.path()));
+  const test::Threads threads(BareSpec(top.path()));
   for (const useconds_t delay : {0, 1'000, 100'000}) {
-    Running running(confinement, ShellCommand("sleep 300"));
+    Running running(threads, ShellCommand("sleep 300"));
     usleep(delay);
     running.command().Signal(SIGUSR1);
     EXPECT_EQ(running.Wait().signal, SIGUSR1);
@@ -296,7 +300,8 @@ TEST(CommandWithoutASlotDoesNotStart) {
 
 TEST(CommandThatCannotBeWatchedAnyLongerIsEnded) {
   const TemporaryDirectory top;
-  Running running(std::make_shared<Confinement>(BareSpec(top.path())), ShellCommand("sleep 300"));
+  const test::Threads threads(BareSpec(top.path()));
+  Running running(threads, ShellCommand("sleep 300"));
   usleep(50'000);
   rlimit before;
   getrlimit(RLIMIT_NOFILE, &before);
@@ -310,17 +315,17 @@ TEST(CommandThatCannotBeWatchedAnyLongerIsEnded) {
 
 TEST(CommandsLeaveNoDescriptorAndNoZombie) {
   const TemporaryDirectory top;
-  const auto confinement = std::make_shared<Confinement>(test::PermissiveSpec(top.path()));
+  const test::Threads threads(test::PermissiveSpec(top.path()));
   const auto run = [&] {
     CommandSpec good = ShellCommand("true");
     good.program = "/bin/true";
     good.stdio[0].mode = StdioSpec::Mode::kCapture;
-    EXPECT_EQ(RunToEnd(confinement, std::move(good)).exit_code, 0);
+    EXPECT_EQ(RunToEnd(threads, std::move(good)).exit_code, 0);
   };
   const auto fail = [&] {
     CommandSpec bad = ShellCommand("true");
     bad.program = "/missing";
-    EXPECT_TRUE(RunToEnd(confinement, std::move(bad)).failure.has_value());
+    EXPECT_TRUE(RunToEnd(threads, std::move(bad)).failure.has_value());
   };
   // A command's thread gives up its last descriptors after the end was reported.
   const auto settled = [] {
@@ -339,11 +344,11 @@ TEST(CommandsLeaveNoDescriptorAndNoZombie) {
 
 TEST(CommandsRunSideBySide) {
   const TemporaryDirectory top;
-  const auto confinement = std::make_shared<Confinement>(test::PermissiveSpec(top.path()));
+  const test::Threads threads(test::PermissiveSpec(top.path()));
   std::vector<std::unique_ptr<Running>> all;
   for (int i = 0; i < 32; ++i) {
     all.push_back(std::make_unique<Running>(
-        confinement,
+        threads,
         ShellCommand("sleep 0.2; echo " + std::to_string(i) + "; exit " + std::to_string(i))));
   }
   for (int i = 0; i < 32; ++i) {

@@ -51,8 +51,9 @@ TEST(SlotIsMadeOnFirstUseAndUsedAgain) {
   const std::string place = slot.value()->HostPath("slot:tmp");
   EXPECT_TRUE(Exists(place));
   WriteText(place + "/left-behind", "x");
-  confinement.Release(std::move(slot.value()), true);
+  confinement.Clean(*slot.value());
   EXPECT_EQ(Entries(place).size(), 0u);
+  confinement.Release(std::move(slot.value()));
 
   Result<std::unique_ptr<Slot>> again = confinement.Acquire();
   ASSERT_TRUE(again.ok());
@@ -70,10 +71,9 @@ TEST(SlotsOfCommandsAtTheSameTimeAreDifferent) {
 
 TEST(SlotInWhichSomethingMayStillRunIsDropped) {
   const TemporaryDirectory top;
-  Confinement confinement(SlotSpec(top.path()));
-  Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
-  ASSERT_TRUE(slot.ok());
-  confinement.Release(std::move(slot.value()), false);
+  // Without a signal scope nobody knows whether the tree has ended.
+  const test::Threads threads(test::BareSpec(top.path()));
+  EXPECT_TRUE(!RunToEnd(threads, ShellCommand("true")).tree_ended);
   EXPECT_EQ(Entries(top.path()).size(), 0u);
 }
 
@@ -83,7 +83,7 @@ TEST(SlotVanishesWithTheConfinement) {
     Confinement confinement(SlotSpec(top.path()));
     Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
     ASSERT_TRUE(slot.ok());
-    confinement.Release(std::move(slot.value()), true);
+    confinement.Release(std::move(slot.value()));
     EXPECT_EQ(Entries(top.path()).size(), 1u);
   }
   EXPECT_EQ(Entries(top.path()).size(), 0u);
@@ -105,10 +105,10 @@ TEST(SeedFilesAreThereForEveryCommand) {
   const TemporaryDirectory top;
   ConfinementSpec spec = SlotSpec(top.path());
   spec.seed_files = {{"slot:tmp/seed", "content\n"}};
-  const auto confinement = std::make_shared<Confinement>(std::move(spec));
+  const test::Threads threads(std::move(spec));
   for (int round = 0; round < 3; ++round) {
     const Outcome outcome = RunToEnd(
-        confinement, SlotCommand("cat $TMPDIR/seed; echo changed > $TMPDIR/seed; chmod 0 $TMPDIR"));
+        threads, SlotCommand("cat $TMPDIR/seed; echo changed > $TMPDIR/seed; chmod 0 $TMPDIR"));
     EXPECT_EQ(outcome.output[0].kept, "content\n");
     EXPECT_EQ(outcome.exit_code, 0);
   }
@@ -117,12 +117,12 @@ TEST(SeedFilesAreThereForEveryCommand) {
 TEST(CommandsOneAfterTheOtherShareNoFiles) {
   if (LandlockAbi() < 6) NOT_RUN("without a signal scope every command gets a new slot");
   const TemporaryDirectory top;
-  const auto confinement = std::make_shared<Confinement>(SlotSpec(top.path()));
+  const test::Threads threads(SlotSpec(top.path()));
   std::string place;
   for (int round = 0; round < 5; ++round) {
-    const Outcome outcome = RunToEnd(
-        confinement, SlotCommand("echo $TMPDIR; ls -A $TMPDIR; mkdir -p $TMPDIR/a/b; touch "
-                                 "$TMPDIR/a/b/c $TMPDIR/.hidden; chmod 0 $TMPDIR/a"));
+    const Outcome outcome =
+        RunToEnd(threads, SlotCommand("echo $TMPDIR; ls -A $TMPDIR; mkdir -p $TMPDIR/a/b; touch "
+                                      "$TMPDIR/a/b/c $TMPDIR/.hidden; chmod 0 $TMPDIR/a"));
     if (round == 0) place = outcome.output[0].kept;
     EXPECT_EQ(outcome.output[0].kept, place);
   }
@@ -130,10 +130,10 @@ TEST(CommandsOneAfterTheOtherShareNoFiles) {
 
 TEST(CloseLetsRunningCommandsGoOnAndLeavesNothing) {
   const TemporaryDirectory top;
-  const auto confinement = std::make_shared<Confinement>(SlotSpec(top.path()));
-  Running running(confinement, SlotCommand("sleep 0.3; touch $TMPDIR/x && echo done"));
-  EXPECT_EQ(RunToEnd(confinement, SlotCommand("true")).exit_code, 0);
-  confinement->Close();
+  const test::Threads threads(SlotSpec(top.path()));
+  Running running(threads, SlotCommand("sleep 0.3; touch $TMPDIR/x && echo done"));
+  EXPECT_EQ(RunToEnd(threads, SlotCommand("true")).exit_code, 0);
+  (*threads).Close();
   EXPECT_EQ(running.Wait().output[0].kept, "done\n");
   EXPECT_EQ(Entries(top.path()).size(), 0u);
 }
@@ -184,22 +184,21 @@ TEST(ChangedPathsAreThoseThatVanishedOrWereReplaced) {
   for (const char* name : {"stays", "goes", "replaced"}) {
     spec.rules.push_back({work / name, 4, 4, true, false});
   }
-  const auto confinement = std::make_shared<Confinement>(std::move(spec));
+  const test::Threads threads(std::move(spec));
   const std::string at = work.path();
-  const Outcome outcome =
-      RunToEnd(confinement, ShellCommand("cd " + at +
-                                         "; echo y >> stays; rm goes; touch new; "
-                                         "mv new replaced"));
+  const Outcome outcome = RunToEnd(threads, ShellCommand("cd " + at +
+                                                         "; echo y >> stays; rm goes; touch new; "
+                                                         "mv new replaced"));
   EXPECT_EQ(outcome.exit_code, 0);
   ASSERT_EQ(outcome.changed_paths.size(), 2u);
   EXPECT_EQ(outcome.changed_paths[0], work / "goes");
   EXPECT_EQ(outcome.changed_paths[1], work / "replaced");
   // The slot was made for other objects: the next command gets a new one, which misses a path now.
-  const Outcome next = RunToEnd(confinement, ShellCommand("true"));
+  const Outcome next = RunToEnd(threads, ShellCommand("true"));
   ASSERT_TRUE(next.failure.has_value());
   EXPECT_EQ(next.failure->path, work / "goes");
   WriteText(work / "goes", "back");
-  EXPECT_EQ(RunToEnd(confinement, ShellCommand("true")).changed_paths.size(), 0u);
+  EXPECT_EQ(RunToEnd(threads, ShellCommand("true")).changed_paths.size(), 0u);
 }
 
 // --- views
@@ -233,9 +232,9 @@ ConfinementSpec ViewSpec(const std::string& parent) {
 TEST(AViewHoldsWhatItWasGivenAndNothingElse) {
   if (!MayMakeNamespaces()) NOT_RUN("needs the right to make namespaces");
   const TemporaryDirectory top;
-  const auto confinement = std::make_shared<Confinement>(ViewSpec(top.path()));
+  const test::Threads threads(ViewSpec(top.path()));
   const Outcome outcome = RunToEnd(
-      confinement,
+      threads,
       ShellCommand("echo $(ls /) . $(ls -A /tmp) . $(ls /etc /srv) . $(ls /sys/class/net 2>&1); "
                    "touch /new /usr/new; touch /tmp/mine && echo written"));
   EXPECT_TRUE(!outcome.failure);
@@ -272,14 +271,14 @@ TEST(AWatchedPathThatACommandMadeIsReported) {
     spec.namespaces->view.push_back({ViewStepKind::kBind, work / name, std::string("/work/") + name,
                                      true, false, false, std::string(name) != "unwatched"});
   }
-  const auto confinement = std::make_shared<Confinement>(std::move(spec));
+  const test::Threads threads(std::move(spec));
   const Outcome outcome = RunToEnd(
-      confinement, ShellCommand("cd /work; touch made unwatched; touch there/x || echo read-only"));
+      threads, ShellCommand("cd /work; touch made unwatched; touch there/x || echo read-only"));
   EXPECT_EQ(outcome.output[0].kept, "read-only\n");
   ASSERT_EQ(outcome.changed_paths.size(), 1u);
   EXPECT_EQ(outcome.changed_paths[0], work / "made");
   // Now that it exists, the next command finds it shut.
-  EXPECT_EQ(RunToEnd(confinement, ShellCommand("echo x > /work/made")).exit_code, 2);
+  EXPECT_EQ(RunToEnd(threads, ShellCommand("echo x > /work/made")).exit_code, 2);
 }
 
 TEST(AViewLeavesThisProcessWhereItWas) {

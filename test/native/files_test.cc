@@ -51,7 +51,7 @@ TEST(OpenPathRefusesASymbolicLinkAnywhere) {
   ASSERT_EQ(symlink("real", (top / "link").c_str()), 0);
   ASSERT_EQ(symlink("inner", (top / "real/last").c_str()), 0);
   EXPECT_TRUE(OpenPath(top / "real/inner", "a.stage").ok());
-  for (const std::string path : {top / "link", top / "link/inner", top / "real/last"}) {
+  for (const std::string& path : {top / "link", top / "link/inner", top / "real/last"}) {
     const Result<UniqueFd> fd = OpenPath(path, "a.stage");
     ASSERT_TRUE(!fd.ok());
     EXPECT_EQ(fd.failure().error, ELOOP);

@@ -136,15 +136,19 @@ class Running::Observer : public CommandObserver {
     state_->outcome = std::move(outcome);
     state_->changed.notify_all();
   }
+  void OnFinished() override {
+    const std::lock_guard lock(state_->mutex);
+    state_->finished = true;
+    state_->changed.notify_all();
+  }
 
  private:
   const std::shared_ptr<State> state_;
 };
 
-Running::Running(std::shared_ptr<Confinement> confinement, CommandSpec spec)
-    : state_(std::make_shared<State>()) {
+Running::Running(const Threads& threads, CommandSpec spec) : state_(std::make_shared<State>()) {
   Result<std::shared_ptr<Command>> command =
-      Command::Start(std::move(confinement), std::move(spec), std::make_unique<Observer>(state_));
+      (*threads).Launch(std::move(spec), std::make_unique<Observer>(state_));
   if (!command.ok()) {
     ReportFailure(__FILE__, __LINE__, command.failure().stage);
     abort();
@@ -159,7 +163,7 @@ Running::~Running() {
 
 Outcome Running::Wait() {
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait(lock, [this] { return state_->outcome.has_value(); });
+  state_->changed.wait(lock, [this] { return state_->finished; });
   return *state_->outcome;
 }
 
@@ -174,12 +178,13 @@ size_t Running::WaitForOutput(size_t bytes, std::chrono::milliseconds quiet) {
   return state_->streamed;
 }
 
-Outcome RunToEnd(std::shared_ptr<Confinement> confinement, CommandSpec spec) {
-  return Running(std::move(confinement), std::move(spec)).Wait();
+Outcome RunToEnd(const Threads& threads, CommandSpec spec) {
+  return Running(threads, std::move(spec)).Wait();
 }
 
 Outcome RunToEnd(ConfinementSpec confinement, CommandSpec spec) {
-  return RunToEnd(std::make_shared<Confinement>(std::move(confinement)), std::move(spec));
+  const Threads threads(std::move(confinement));
+  return RunToEnd(threads, std::move(spec));
 }
 
 }  // namespace sandbox_run::test

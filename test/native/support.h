@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "process/command.h"
+#include "process/command_threads.h"
 #include "process/confinement.h"
 
 namespace sandbox_run::test {
@@ -67,14 +68,29 @@ ConfinementSpec BareSpec(const std::string& temporary_parent);
 // /bin/sh -c SCRIPT with captured output.
 CommandSpec ShellCommand(const std::string& script);
 
+// Command threads that are gone at the end of its life.
+class Threads {
+ public:
+  explicit Threads(ConfinementSpec spec)
+      : threads_(std::make_shared<CommandThreads>(std::move(spec))) {}
+  ~Threads() { threads_->Close(); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  CommandThreads& operator*() const { return *threads_; }
+
+ private:
+  const std::shared_ptr<CommandThreads> threads_;
+};
+
 // A started command and what it reported.
 class Running {
  public:
-  Running(std::shared_ptr<Confinement> confinement, CommandSpec spec);
+  Running(const Threads& threads, CommandSpec spec);
   ~Running();
 
   Command& command() { return *command_; }
-  // Waits for the end.
+  // Waits for the end, and until everything was given back.
   Outcome Wait();
   // Waits until at least `bytes` of streamed output arrived and then for `quiet` without more;
   // returns how many there are.
@@ -85,6 +101,7 @@ class Running {
     std::mutex mutex;
     std::condition_variable changed;
     std::optional<Outcome> outcome;
+    bool finished = false;
     size_t streamed = 0;
   };
   class Observer;
@@ -94,7 +111,7 @@ class Running {
 };
 
 // Start and wait.
-Outcome RunToEnd(std::shared_ptr<Confinement> confinement, CommandSpec spec);
+Outcome RunToEnd(const Threads& threads, CommandSpec spec);
 Outcome RunToEnd(ConfinementSpec confinement, CommandSpec spec);
 
 }  // namespace sandbox_run::test

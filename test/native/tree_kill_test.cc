@@ -97,9 +97,9 @@ TEST(ACommandTakesItsWholeTreeWithItAndNobodyElse) {
   if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
   const TemporaryDirectory top;
   const Bystander before;
-  const auto confinement = std::make_shared<Confinement>(test::PermissiveSpec(top.path()));
-  test::Running other(confinement, test::ShellCommand("echo $$; sleep 300"));
-  const Outcome outcome = test::RunToEnd(confinement, test::ShellCommand(kDaemons));
+  const test::Threads threads(test::PermissiveSpec(top.path()));
+  test::Running other(threads, test::ShellCommand("echo $$; sleep 300"));
+  const Outcome outcome = test::RunToEnd(threads, test::ShellCommand(kDaemons));
   const std::vector<pid_t> tree = Numbers(outcome.output[0].kept);
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_TRUE(outcome.tree_ended);
