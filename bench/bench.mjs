@@ -1,5 +1,5 @@
 // Measures how fast commands start and how much confinement costs them, and compares it with the goals.
-//   npm run bench [-- --quick] [-- --dist DIR]
+//   npm run bench [-- --quick] [--dist DIR] [--only launch,files,...]
 // --quick: a few runs of everything, to see that the benchmark works; its numbers mean nothing.
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { cpus, loadavg, release, tmpdir, totalmem, userInfo } from 'node:os';
@@ -35,7 +35,11 @@ const QUICK = {
 const RESIDENT_MEGABYTES = 512;
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, dist: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    dist: { type: 'string' },
+    only: { type: 'string' },
+  },
 });
 const counts = options.quick ? QUICK : FULL;
 const dist = pathToFileURL(`${resolve(options.dist ?? join(import.meta.dirname, '../dist'))}/`).href;
@@ -52,19 +56,28 @@ try {
   printMachine(sandbox);
   const goals = [];
   const context = { sandbox, createSandbox, dist, directory, workspace, stopwatch, notes };
-  const step = async (measure, show, goalsOf, settings) => {
+  const only = options.only?.split(',');
+  const step = async (name, measure, show, goalsOf, settings) => {
+    if (only !== undefined && !only.includes(name)) return;
     const results = await measure({ ...context, ...settings });
     show(results);
     goals.push(...goalsOf(results));
   };
   const launch = (megabytes) =>
-    step(measureLaunch, printLaunch, launchGoals, { counts: counts.launch, megabytes });
+    step(megabytes === 0 ? 'launch' : 'launch-large', measureLaunch, printLaunch, launchGoals, {
+      counts: counts.launch,
+      megabytes,
+    });
   await launch(0);
-  await step(measureThroughput, printThroughput, throughputGoals, { counts: counts.throughput });
-  await step(measureCommandLine, printCommandLine, commandLineGoals, { counts: counts.commandLine });
-  await step(measureFiles, printFiles, filesGoals, { counts: counts.files });
-  await step(measureLeaks, printLeaks, leakGoals, { counts: counts.leaks });
-  await step(measureOutput, printOutput, () => [], { counts: counts.output });
+  await step('throughput', measureThroughput, printThroughput, throughputGoals, {
+    counts: counts.throughput,
+  });
+  await step('command-line', measureCommandLine, printCommandLine, commandLineGoals, {
+    counts: counts.commandLine,
+  });
+  await step('files', measureFiles, printFiles, filesGoals, { counts: counts.files });
+  await step('leaks', measureLeaks, printLeaks, leakGoals, { counts: counts.leaks });
+  await step('output', measureOutput, printOutput, () => [], { counts: counts.output });
   // Last, because memory is not always given back.
   await launch(RESIDENT_MEGABYTES);
   printGoals(goals);

@@ -1,4 +1,5 @@
 // How things are measured: in turns, so that a slow moment of the machine strikes everybody, and by the middle value.
+import { openSync, readSync } from 'node:fs';
 
 export function quantile(values, fraction) {
   const sorted = [...values].sort((left, right) => left - right);
@@ -24,8 +25,9 @@ export async function inTurns(contenders, { rounds, perTurn }) {
 
 /**
  * A contender that runs in this process. Its samples are {total, blocked}: milliseconds from the call until the result
- * is there, and how much of that this thread was busy. Busy is everything that the event loop did not spend waiting in
- * the kernel (performance.eventLoopUtilization): the call itself, the callbacks at the end and whatever libuv does.
+ * is there, and how much of that this thread could do nothing else: the whole of the call itself, and afterwards the
+ * time on a processor or waiting for one (/proc/thread-self/schedstat). performance.eventLoopUtilization is of no use
+ * here: it takes waits for an event of another thread for work now and then.
  */
 export function inProcess(name, start) {
   return {
@@ -35,15 +37,27 @@ export function inProcess(name, start) {
       for (let i = 0; i < count; ++i) {
         // From an event of its own, so that nothing else is charged to the run.
         await new Promise((done) => setImmediate(done));
-        const before = performance.eventLoopUtilization();
         const begin = performance.now();
-        await start();
-        const total = performance.now() - begin;
-        samples.push({ total, blocked: performance.eventLoopUtilization(before).active });
+        const ended = start();
+        const called = performance.now();
+        const before = busyTime();
+        await ended;
+        const blocked = called - begin + busyTime() - before;
+        samples.push({ total: performance.now() - begin, blocked });
       }
       return samples;
     },
   };
+}
+
+const schedstat = openSync('/proc/thread-self/schedstat', 'r');
+const text = Buffer.alloc(128);
+
+/** Milliseconds that this thread ran or was ready to run, since it exists. */
+function busyTime() {
+  const length = readSync(schedstat, text, 0, text.length, 0);
+  const [running, waiting] = text.latin1Slice(0, length).split(' ');
+  return (Number(running) + Number(waiting)) / 1e6;
 }
 
 /** A contender that is started by the stopwatch in C. */

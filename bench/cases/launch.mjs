@@ -49,6 +49,8 @@ export async function measureLaunch({ sandbox, workspace, stopwatch, counts, not
     }),
     inProcess(NODES, () => spawnAndCapture(TRUE, [])),
     inProcess('execa', () => execa(TRUE)),
+    // What the column of the blocked loop shows where there is nothing but waiting.
+    inProcess('nothing: a timer of 1 ms', () => new Promise((done) => setTimeout(done, 1))),
   ];
   for (const [program, args] of [
     ['/usr/bin/bwrap', bubblewrapArguments(workspace)],

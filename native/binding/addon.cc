@@ -143,30 +143,41 @@ double Milliseconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_usec) / 1e3;
 }
 
-Napi::Value EncodeOutcome(Napi::Env env, Outcome& outcome) {
-  Napi::Object object = Napi::Object::New(env);
-  if (outcome.failure) object["failure"] = EncodeFailure(env, *outcome.failure);
-  object["exitCode"] = Napi::Number::New(env, outcome.exit_code);
-  object["signal"] = Napi::Number::New(env, outcome.signal);
-  object["timedOut"] = Napi::Boolean::New(env, outcome.timed_out);
-  object["canceled"] = Napi::Boolean::New(env, outcome.canceled);
-  object["treeEnded"] = Napi::Boolean::New(env, outcome.tree_ended);
-  object["durationMs"] = Napi::Number::New(env, outcome.duration_ms);
-  object["stdout"] = EncodeBytes(env, std::move(outcome.output[0].kept));
-  object["stderr"] = EncodeBytes(env, std::move(outcome.output[1].kept));
-  object["stdoutBytes"] = Napi::Number::New(env, static_cast<double>(outcome.output[0].total));
-  object["stderrBytes"] = Napi::Number::New(env, static_cast<double>(outcome.output[1].total));
-  object["userCpuMs"] = Napi::Number::New(env, Milliseconds(outcome.usage.ru_utime));
-  object["systemCpuMs"] = Napi::Number::New(env, Milliseconds(outcome.usage.ru_stime));
-  object["maxRssKib"] = Napi::Number::New(env, static_cast<double>(outcome.usage.ru_maxrss));
-  object["launcherMaxRssKib"] =
-      Napi::Number::New(env, static_cast<double>(outcome.launcher_max_rss_kib));
-  Napi::Array changed = Napi::Array::New(env, outcome.changed_paths.size());
-  for (uint32_t i = 0; i < outcome.changed_paths.size(); ++i) {
-    changed.Set(i, Napi::String::New(env, outcome.changed_paths[i]));
+constexpr int kEndedByTimeout = 1;
+constexpr int kEndedByCancel = 2;
+constexpr int kTreeEnded = 4;
+
+// The arguments of the last event, in the order of NativeEventHandler in contract.ts.
+std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome) {
+  const auto number = [env](auto value) {
+    return Napi::Number::New(env, static_cast<double>(value));
+  };
+  const int ended = (outcome.timed_out ? kEndedByTimeout : 0) |
+                    (outcome.canceled ? kEndedByCancel : 0) | (outcome.tree_ended ? kTreeEnded : 0);
+  Napi::Value changed = env.Undefined();
+  if (!outcome.changed_paths.empty()) {
+    Napi::Array paths = Napi::Array::New(env, outcome.changed_paths.size());
+    for (uint32_t i = 0; i < outcome.changed_paths.size(); ++i) {
+      paths.Set(i, Napi::String::New(env, outcome.changed_paths[i]));
+    }
+    changed = paths;
   }
-  object["changedPaths"] = changed;
-  return object;
+  return {number(0),
+          env.Undefined(),
+          number(outcome.exit_code),
+          number(outcome.signal),
+          number(ended),
+          number(outcome.duration_ms),
+          number(outcome.output[0].total),
+          number(outcome.output[1].total),
+          number(Milliseconds(outcome.usage.ru_utime)),
+          number(Milliseconds(outcome.usage.ru_stime)),
+          number(outcome.usage.ru_maxrss),
+          number(outcome.launcher_max_rss_kib),
+          EncodeBytes(env, std::move(outcome.output[0].kept)),
+          EncodeBytes(env, std::move(outcome.output[1].kept)),
+          outcome.failure ? EncodeFailure(env, *outcome.failure) : env.Undefined(),
+          changed};
 }
 
 void DeliverEvent(Napi::Env env, Napi::Function, std::nullptr_t*, Event* raw) {
@@ -183,7 +194,7 @@ void DeliverEvent(Napi::Env env, Napi::Function, std::nullptr_t*, Event* raw) {
   }
   const Napi::FunctionReference on_event = std::move(running->on_event);
   addon->Remove(env, event->id);
-  on_event.Call({Napi::Number::New(env, 0), EncodeOutcome(env, event->outcome)});
+  on_event.Call(EncodeOutcome(env, event->outcome));
 }
 
 // --- decoding
@@ -265,6 +276,10 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const Napi::Object seed = value.As<Napi::Object>();
     spec.seed_files.push_back({Text(seed, "path"), Text(seed, "content")});
   });
+  ForEach(object.Get("slotVariables"), [&](const Napi::Value& value) {
+    const Napi::Object variable = value.As<Napi::Object>();
+    spec.slot_variables.push_back({Text(variable, "name"), Text(variable, "path")});
+  });
   return spec;
 }
 
@@ -340,23 +355,34 @@ Napi::Value CloseConfinement(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// launch(confinement, command, onEvent): the id for the functions below. onEvent(stream, chunk) for
-// streamed output, onEvent(0, outcome) once at the end.
+// launch(...): the id for the functions below. Arguments and events as in contract.ts; they are
+// positional because properties cost more than the launch.
 Napi::Value Launch(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const Napi::Object object = info[1].As<Napi::Object>();
+  enum Argument : size_t {
+    kConfinement,
+    kOnEvent,
+    kProgram,
+    kArgv,
+    kEnvironment,
+    kCwd,
+    kStdin,
+    kStdout,
+    kStderr,
+    kOutputLimit,
+    kTimeoutMs,
+    kKillGraceMs,
+    kStreamOutput,
+    kInput,
+  };
   CommandSpec spec;
-  spec.program = Text(object, "program");
-  spec.argv = Texts(object.Get("argv"));
-  spec.env = Texts(object.Get("env"));
-  ForEach(object.Get("slotEnv"), [&](const Napi::Value& value) {
-    const Napi::Object variable = value.As<Napi::Object>();
-    spec.slot_env.push_back({Text(variable, "name"), Text(variable, "path")});
-  });
-  spec.cwd = Text(object, "cwd");
-  const Napi::Array stdio = object.Get("stdio").As<Napi::Array>();
-  for (uint32_t i = 0; i < 3; ++i) {
-    const int value = stdio.Get(i).As<Napi::Number>().Int32Value();
+  spec.program = info[kProgram].As<Napi::String>();
+  spec.argv = Texts(info[kArgv]);
+  const auto environment = info[kEnvironment].As<Napi::Uint8Array>();
+  spec.env.assign(reinterpret_cast<const char*>(environment.Data()), environment.ByteLength());
+  spec.cwd = info[kCwd].As<Napi::String>();
+  for (size_t i = 0; i < 3; ++i) {
+    const int value = info[kStdin + i].As<Napi::Number>().Int32Value();
     if (value == kStdioNull) continue;
     if (value == kStdioCapture) {
       spec.stdio[i].mode = StdioSpec::Mode::kCapture;
@@ -370,19 +396,20 @@ Napi::Value Launch(const Napi::CallbackInfo& info) {
       return env.Undefined();
     }
   }
-  if (const Napi::Value input = object.Get("input"); input.IsTypedArray()) {
-    const auto bytes = input.As<Napi::Uint8Array>();
+  if (info[kInput].IsTypedArray()) {
+    const auto bytes = info[kInput].As<Napi::Uint8Array>();
     spec.input.assign(reinterpret_cast<const char*>(bytes.Data()), bytes.ByteLength());
   }
-  spec.stream_output = Flag(object, "streamOutput");
-  spec.output_limit = Unsigned(object.Get("outputLimit"));
-  spec.timeout = std::chrono::milliseconds(Unsigned(object.Get("timeoutMs")));
-  spec.kill_grace = std::chrono::milliseconds(Unsigned(object.Get("killGraceMs")));
+  spec.stream_output = info[kStreamOutput].ToBoolean();
+  spec.output_limit = Unsigned(info[kOutputLimit]);
+  spec.timeout = std::chrono::milliseconds(Unsigned(info[kTimeoutMs]));
+  spec.kill_grace = std::chrono::milliseconds(Unsigned(info[kKillGraceMs]));
 
   Addon* addon = env.GetInstanceData<Addon>();
   const uint32_t id = addon->NextId();
   Result<std::shared_ptr<Command>> command =
-      AsConfinement(info[0])->Launch(std::move(spec), std::make_unique<QueueObserver>(addon, id));
+      AsConfinement(info[kConfinement])
+          ->Launch(std::move(spec), std::make_unique<QueueObserver>(addon, id));
   if (!command.ok()) {
     addon->ThreadEnded();
     Napi::Error error = Napi::Error::New(env, command.failure().stage);
@@ -390,7 +417,8 @@ Napi::Value Launch(const Napi::CallbackInfo& info) {
     error.ThrowAsJavaScriptException();
     return env.Undefined();
   }
-  addon->Add(env, id, {std::move(command.value()), Napi::Persistent(info[2].As<Napi::Function>())});
+  addon->Add(env, id,
+             {std::move(command.value()), Napi::Persistent(info[kOnEvent].As<Napi::Function>())});
   return Napi::Number::New(env, id);
 }
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <string_view>
 
 namespace sandbox_run {
@@ -214,18 +215,17 @@ Status Command::Launch(CommandPlace& place) {
   UniqueFd owned[3];  // the child has copies once clone() returns
   if (Status status = OpenStdio(plan.stdio, owned); !status.ok()) return status;
 
-  for (const SlotVariable& variable : spec_.slot_env) {
-    spec_.env.push_back(variable.name + "=" + slot.HostPath(variable.path));
+  child.argv.clear();
+  for (std::string& argument : spec_.argv) child.argv.push_back(argument.data());
+  child.argv.push_back(nullptr);
+  for (const SlotVariable& variable : confinement_->spec().slot_variables) {
+    spec_.env += variable.name + "=" + slot.HostPath(variable.path) + '\0';
   }
-  const auto pointers = [](std::vector<std::string>& strings) {
-    std::vector<char*> result;
-    result.reserve(strings.size() + 1);
-    for (std::string& text : strings) result.push_back(text.data());
-    result.push_back(nullptr);
-    return result;
-  };
-  child.argv = pointers(spec_.argv);
-  child.envp = pointers(spec_.env);
+  child.envp.clear();
+  for (size_t at = 0; at < spec_.env.size(); at += strlen(&spec_.env[at]) + 1) {
+    child.envp.push_back(&spec_.env[at]);
+  }
+  child.envp.push_back(nullptr);
   child.namespaces = confinement_->NamespacesFor(slot);
 
   const ConfinementSpec& shared = confinement_->spec();

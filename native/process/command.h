@@ -29,17 +29,10 @@ struct StdioSpec {
   UniqueFd fd;  // kFd: a duplicate that the command owns
 };
 
-// A variable whose value is a directory of the slot ("slot:home"), for hosts without a view.
-struct SlotVariable {
-  std::string name;
-  std::string path;
-};
-
 struct CommandSpec {
   std::string program;  // absolute
   std::vector<std::string> argv;
-  std::vector<std::string> env;  // NAME=VALUE
-  std::vector<SlotVariable> slot_env;
+  std::string env;  // NAME=VALUE, each ended by NUL
   std::string cwd;
   StdioSpec stdio[3];
   std::string input;

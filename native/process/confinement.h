@@ -55,6 +55,12 @@ struct SeedFileSpec {
   std::string content;
 };
 
+// A variable whose value is a directory of the slot ("slot:home"), for hosts without a view.
+struct SlotVariable {
+  std::string name;
+  std::string path;
+};
+
 // What every command of one sandbox has in common. Built once; the kernel objects that come of it
 // are made on first use and reused.
 struct ConfinementSpec {
@@ -68,6 +74,7 @@ struct ConfinementSpec {
   std::string memory_parent;                  // "" = no directory on shared memory
   std::vector<std::string> slot_directories;  // "slot:tmp", ...
   std::vector<SeedFileSpec> seed_files;       // written anew before each command
+  std::vector<SlotVariable> slot_variables;   // added to each command's environment
 };
 
 // The private half of a confinement, used by one command at a time: its directories, and the

@@ -54,6 +54,8 @@ export interface NativeConfinementSpec {
   readonly memoryParent: string;
   readonly slotDirectories: readonly string[];
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
+  /** Variables that name a directory of the slot, for hosts without a view. */
+  readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */
@@ -64,8 +66,8 @@ export const STDIO_CAPTURE = -2;
 export interface NativeCommand {
   readonly program: string;
   readonly argv: readonly string[];
-  readonly env: readonly string[];
-  readonly slotEnv: readonly { readonly name: string; readonly path: string }[];
+  /** NAME=value, each ended by NUL: one block, because making it anew for each command takes longer than a launch. */
+  readonly env: Uint8Array;
   readonly cwd: string;
   readonly stdio: readonly [number, number, number];
   readonly input?: Uint8Array | undefined;
@@ -77,7 +79,7 @@ export interface NativeCommand {
 
 /** How a command ended. */
 export interface NativeOutcome {
-  readonly failure?: NativeFailure;
+  readonly failure: NativeFailure | undefined;
   readonly exitCode: number;
   readonly signal: number;
   readonly timedOut: boolean;
@@ -93,8 +95,8 @@ export interface NativeOutcome {
   readonly maxRssKib: number;
   /** This process's own largest resident set when the command was launched. */
   readonly launcherMaxRssKib: number;
-  /** Required or watched paths that appeared, vanished or became another object during the run. */
-  readonly changedPaths: readonly string[];
+  /** Required or watched paths that appeared, vanished or became another object during the run; `undefined`: none. */
+  readonly changedPaths: readonly string[] | undefined;
 }
 
 /** Opaque: kernel objects of one sandbox, owned by the addon. */
@@ -102,8 +104,33 @@ export interface NativeConfinement {
   readonly nativeConfinement: never;
 }
 
-/** Called with (1 | 2, chunk) for streamed output and with (0, outcome) once at the end. */
-export type NativeEventHandler = (stream: number, payload: Buffer | NativeOutcome) => void;
+/**
+ * Called with (1 | 2, chunk) for streamed output and with (0, undefined, …) once at the end. Positional, like
+ * `NativeAddon.launch`: properties made and read through Node-API cost more than the launch itself.
+ */
+export type NativeEventHandler = (
+  stream: number,
+  chunk: Buffer | undefined,
+  exitCode: number,
+  signal: number,
+  ended: number,
+  durationMs: number,
+  stdoutBytes: number,
+  stderrBytes: number,
+  userCpuMs: number,
+  systemCpuMs: number,
+  maxRssKib: number,
+  launcherMaxRssKib: number,
+  stdout: Buffer | undefined,
+  stderr: Buffer | undefined,
+  failure: NativeFailure | undefined,
+  changedPaths: readonly string[] | undefined,
+) => void;
+
+/** Bits of `ended` in a {@link NativeEventHandler}. */
+export const ENDED_BY_TIMEOUT = 1;
+export const ENDED_BY_CANCEL = 2;
+export const TREE_ENDED = 4;
 
 /** The functions that the addon exports. */
 export interface NativeAddon {
@@ -115,8 +142,26 @@ export interface NativeAddon {
   /** Makes the kernel objects now instead of with the first command. */
   prepare(confinement: NativeConfinement, done: (failure: NativeFailure | undefined) => void): void;
   closeConfinement(confinement: NativeConfinement): void;
-  /** Returns the id for the functions below. Throws an error with `failure` if no thread can be made. */
-  launch(confinement: NativeConfinement, command: NativeCommand, onEvent: NativeEventHandler): number;
+  /**
+   * Returns the id for the functions below. Throws an error with `failure` if no thread can be made. To be called through
+   * `launchCommand`, which names the arguments.
+   */
+  launch(
+    confinement: NativeConfinement,
+    onEvent: NativeEventHandler,
+    program: string,
+    argv: readonly string[],
+    env: Uint8Array,
+    cwd: string,
+    stdin: number,
+    stdout: number,
+    stderr: number,
+    outputLimit: number,
+    timeoutMs: number,
+    killGraceMs: number,
+    streamOutput: boolean,
+    input: Uint8Array | undefined,
+  ): number;
   /** These return false if the command has ended. */
   signal(id: number, signal: number): boolean;
   cancel(id: number, now: boolean): boolean;

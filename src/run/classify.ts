@@ -18,6 +18,9 @@ export interface AfterRun {
   readonly warnings: readonly string[];
 }
 
+/** What there is to find after almost every run. */
+export const NOTHING_CHANGED: AfterRun = { createdProtectedPaths: [], warnings: [] };
+
 /** Output kept by this process instead of the addon. */
 export interface KeptOutput {
   readonly stdout: Uint8Array;
@@ -34,7 +37,9 @@ export function classify(
   const stdout = kept?.stdout ?? outcome.stdout;
   const stderr = kept?.stderr ?? outcome.stderr;
   const base: ExecutionResultBase = {
-    ...emptyResult(context),
+    argv: context.argv,
+    cwd: context.cwd,
+    report: context.report,
     stdout: decode(stdout),
     stderr: decode(stderr),
     truncated: {
@@ -46,7 +51,7 @@ export function classify(
     peakMemoryBytes: peakMemory(outcome),
     treeEnded: outcome.treeEnded,
     createdProtectedPaths: after.createdProtectedPaths,
-    warnings: [...context.warnings, ...after.warnings],
+    warnings: after.warnings.length === 0 ? context.warnings : [...context.warnings, ...after.warnings],
   };
   if (outcome.failure !== undefined) {
     return {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { ErrorCode } from '../errors/codes.ts';
-import { type FoundProgram, findProgram, isStillExecutable } from '../host/find-program.ts';
+import { type FoundProgram, findProgram } from '../host/find-program.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
@@ -25,7 +25,10 @@ export type SettledCommand =
       readonly program: string;
       readonly argv: readonly [string, ...string[]];
       readonly cwd: string;
-      readonly env: readonly string[];
+      /** As the addon takes it. */
+      readonly env: Uint8Array;
+      /** The program was looked up for an earlier command; `forget` it if it turns out to have moved. */
+      readonly remembered: boolean;
     }
   | {
       readonly ok: false;
@@ -35,6 +38,30 @@ export type SettledCommand =
       readonly message: string;
       readonly path: string;
     };
+
+/** Without SHLVL, bash with a socket as standard input reads ~/.bashrc as if started by rshd. */
+const FOR_SHELLS = { SHLVL: '0' };
+
+function environmentBlock(variables: Readonly<Record<string, string | undefined>>): Uint8Array {
+  const list = Object.entries(variables).map(([name, value]) =>
+    value === undefined ? '' : `${name}=${value}\0`,
+  );
+  return Buffer.from(list.join(''));
+}
+
+/** The kernel ends a string at NUL: what was judged would not be what runs. */
+function whatHoldsNul(
+  argv: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string | undefined>> | undefined,
+): string | undefined {
+  const argument = argv.findIndex((text) => text.includes('\0'));
+  if (argument >= 0) return argument === 0 ? 'the program' : `argument ${argument}`;
+  if (cwd.includes('\0')) return 'the working directory';
+  if (env === undefined) return undefined;
+  const name = Object.keys(env).find((key) => key.includes('\0') || env[key]?.includes('\0') === true);
+  return name === undefined ? undefined : `the variable ${name.replaceAll('\0', '')}`;
+}
 
 /** Settles commands for one sandbox. */
 export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnvironment) {
@@ -47,7 +74,8 @@ export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnviron
     ...(plan.tmp.startsWith('slot:') ? {} : { TMPDIR: plan.tmp }),
   };
   const base: Readonly<Record<string, string>> = { ...directories, ...environment.variables };
-  const baseList = Object.entries(base).map(([name, value]) => `${name}=${value}`);
+  const baseBlock = environmentBlock(base);
+  const baseBlockForShells = environmentBlock({ ...base, ...FOR_SHELLS });
 
   function isVisible(path: string): boolean {
     let known = visible.get(path);
@@ -59,29 +87,35 @@ export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnviron
     return known;
   }
 
-  // By name and PATH, for names that are looked up there: most commands are a few programs over and over.
+  // By path, or by name and PATH for names that are looked up there: most commands are a few programs over and over.
   const found = new Map<string, FoundProgram>();
 
-  function find(name: string, searchPath: string, cwd: string): FoundProgram {
-    if (name.includes('/') || !ABSOLUTE_PATH_LIST.test(searchPath)) {
-      return findProgram(name, searchPath, cwd, isVisible);
+  function find(name: string, searchPath: string, cwd: string) {
+    const absolute = name.startsWith('/');
+    if (!absolute && (name.includes('/') || !ABSOLUTE_PATH_LIST.test(searchPath))) {
+      return { program: findProgram(name, searchPath, cwd, isVisible), remembered: false };
     }
-    const key = `${name}\0${searchPath}`;
+    const key = absolute ? name : `${name}\0${searchPath}`;
     const known = found.get(key);
-    if (known?.kind === 'found' && isStillExecutable(known.path)) return known;
-    const now = findProgram(name, searchPath, cwd, isVisible);
-    found.set(key, now);
-    return now;
+    if (known !== undefined) return { program: known, remembered: true };
+    const program = findProgram(name, searchPath, cwd, isVisible);
+    if (program.kind === 'found') found.set(key, program);
+    return { program, remembered: false };
   }
 
-  return function settle(
+  function settle(
     command: Command,
     options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string | undefined>> },
   ): SettledCommand {
     const argv = argumentVector(command);
     const cwd = options.cwd === undefined ? plan.workspace : resolve(plan.workspace, options.cwd);
     const variables = options.env === undefined ? base : { ...base, ...options.env };
-    const program = find(argv[0], variables.PATH ?? '', cwd);
+    const cut = whatHoldsNul(argv, cwd, options.env);
+    if (cut !== undefined) {
+      const message = `${cut} contains a NUL character, which cannot be passed to a program`;
+      return { ok: false, argv, cwd, code: 'usage.invalid', message, path: argv[0] };
+    }
+    const { program, remembered } = find(argv[0], variables.PATH ?? '', cwd);
     if (program.kind === 'not-found') {
       return {
         ok: false,
@@ -96,17 +130,16 @@ export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnviron
       const message = `${program.path}: ${program.reason}`;
       return { ok: false, argv, cwd, code: 'program.not_executable', message, path: program.path };
     }
-    const list =
-      options.env === undefined
-        ? baseList
-        : Object.entries(variables).flatMap(([name, value]) =>
-            value === undefined ? [] : [`${name}=${value}`],
-          );
-    // Without SHLVL, bash with a socket as standard input reads ~/.bashrc as if started by rshd.
-    const env = typeof command === 'string' ? [...list, 'SHLVL=0'] : list;
-    return { ok: true, program: program.path, argv, cwd, env };
+    const isShell = typeof command === 'string';
+    let env = isShell ? baseBlockForShells : baseBlock;
+    if (options.env !== undefined)
+      env = environmentBlock(isShell ? { ...variables, ...FOR_SHELLS } : variables);
+    return { ok: true, program: program.path, argv, cwd, env, remembered };
+  }
+
+  return {
+    settle,
+    /** Look programs up anew: one was not where it had been. */
+    forget: () => found.clear(),
   };
 }
-
-/** What `createCommandSettler` returns. */
-export type CommandSettler = ReturnType<typeof createCommandSettler>;

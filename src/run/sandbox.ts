@@ -7,9 +7,17 @@ import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import { type NativeCommand, type NativeOutcome, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
+import { launchCommand } from '../native/launch.ts';
 import { buildEnvironment } from '../policy/environment.ts';
-import { canceledBefore, classify, type KeptOutput, notStarted, type RunContext } from './classify.ts';
-import { createCommandSettler } from './command-line.ts';
+import {
+  canceledBefore,
+  classify,
+  type KeptOutput,
+  NOTHING_CHANGED,
+  notStarted,
+  type RunContext,
+} from './classify.ts';
+import { createCommandSettler, type SettledCommand } from './command-line.ts';
 import { createOutputKeeper } from './output-keeper.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { inspectProtectedPaths } from './protected-paths.ts';
@@ -59,6 +67,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   return sandboxOf(await prepareSandbox(options));
 }
 
+type ReadyCommand = SettledCommand & { readonly ok: true };
+
 interface Launch {
   readonly stdio: NativeCommand['stdio'];
   readonly input?: Uint8Array;
@@ -76,13 +86,9 @@ function standardInput(options: RunOptions): number {
 export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const { addon, confinement, policy, plan } = prepared;
   const environment = buildEnvironment(process.env, policy.environment.pass, policy.environment.set);
-  const settle = createCommandSettler(plan, environment);
+  const { settle, forget } = createCommandSettler(plan, environment);
   const running = new Map<number, Promise<ExecutionResult>>();
   let closed = false;
-  const slotEnv = [
-    { name: 'HOME', path: plan.home },
-    { name: 'TMPDIR', path: plan.tmp },
-  ].filter((variable) => variable.path.startsWith('slot:'));
 
   function launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
     if (closed)
@@ -107,15 +113,21 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     }
     let id = 0;
     const abort = () => addon.cancel(id, false);
+    let finish: (result: ExecutionResult) => void = () => {};
     const result = new Promise<ExecutionResult>((done) => {
-      id = addon.launch(
+      finish = done;
+    });
+    const onChunk = (stream: number, bytes: Buffer) =>
+      how.onChunk?.(stream, bytes, () => addon.acknowledge(id, bytes.length));
+    const attempt = (at: ReadyCommand) => {
+      id = launchCommand(
+        addon,
         confinement,
         {
-          program: settled.program,
-          argv: settled.argv,
-          env: settled.env,
-          slotEnv,
-          cwd: settled.cwd,
+          program: at.program,
+          argv: at.argv,
+          env: at.env,
+          cwd: at.cwd,
           stdio: how.stdio,
           input: how.input,
           streamOutput: how.streamOutput ?? false,
@@ -123,21 +135,30 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
           timeoutMs: options.timeout ?? policy.limits.timeoutMs,
           killGraceMs: policy.limits.killGraceMs,
         },
-        (stream, payload) => {
-          if (stream !== 0) {
-            const bytes = payload as Buffer;
-            how.onChunk?.(stream, bytes, () => addon.acknowledge(id, bytes.length));
-            return;
-          }
-          running.delete(id);
-          options.signal?.removeEventListener('abort', abort);
-          const outcome = payload as NativeOutcome;
-          const after = inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
-          done(classify(context, outcome, after, how.kept?.()));
-        },
+        { onChunk, onEnd: (outcome) => onEnd(at, outcome) },
       );
-    });
-    running.set(id, result);
+      running.set(id, result);
+    };
+    const onEnd = (at: ReadyCommand, outcome: NativeOutcome) => {
+      running.delete(id);
+      if (at.remembered && outcome.failure?.stage === 'exec' && !closed) {
+        // Nothing has run. Perhaps the program lies elsewhere by now.
+        forget();
+        const again = settle(command, options);
+        try {
+          if (again.ok) return attempt(again);
+        } catch {
+          // No thread for it: it ended as it ended first.
+        }
+      }
+      options.signal?.removeEventListener('abort', abort);
+      const after =
+        outcome.changedPaths === undefined
+          ? NOTHING_CHANGED
+          : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
+      finish(classify(context, outcome, after, how.kept?.()));
+    };
+    attempt(settled);
     options.signal?.addEventListener('abort', abort, { once: true });
     return { result, kill: (signal) => addon.signal(id, constants.signals[signal]), cancel: abort };
   }
@@ -163,6 +184,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
 
   function spawn(command: Command, options: SpawnOptions = {}): SandboxProcess {
     const pipes = [addon.makePipe(), addon.makePipe(), addon.makePipe()] as const;
+    // The ends for the command are closed below, so a launch cannot be tried again.
+    forget();
     const child: NativeCommand['stdio'] = [pipes[0][0], pipes[1][1], pipes[2][1]];
     try {
       const started = launch(command, options, { stdio: child });

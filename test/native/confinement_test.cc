@@ -30,11 +30,7 @@ using test::WriteText;
 ConfinementSpec SlotSpec(const std::string& parent) {
   ConfinementSpec spec = PermissiveSpec(parent);
   spec.slot_directories = {"slot:tmp"};
-  return spec;
-}
-CommandSpec SlotCommand(const std::string& script) {
-  CommandSpec spec = ShellCommand(script);
-  spec.slot_env = {{"TMPDIR", "slot:tmp"}};
+  spec.slot_variables = {{"TMPDIR", "slot:tmp"}};
   return spec;
 }
 
@@ -108,7 +104,7 @@ TEST(SeedFilesAreThereForEveryCommand) {
   const test::Threads threads(std::move(spec));
   for (int round = 0; round < 3; ++round) {
     const Outcome outcome = RunToEnd(
-        threads, SlotCommand("cat $TMPDIR/seed; echo changed > $TMPDIR/seed; chmod 0 $TMPDIR"));
+        threads, ShellCommand("cat $TMPDIR/seed; echo changed > $TMPDIR/seed; chmod 0 $TMPDIR"));
     EXPECT_EQ(outcome.output[0].kept, "content\n");
     EXPECT_EQ(outcome.exit_code, 0);
   }
@@ -121,8 +117,8 @@ TEST(CommandsOneAfterTheOtherShareNoFiles) {
   std::string place;
   for (int round = 0; round < 5; ++round) {
     const Outcome outcome =
-        RunToEnd(threads, SlotCommand("echo $TMPDIR; ls -A $TMPDIR; mkdir -p $TMPDIR/a/b; touch "
-                                      "$TMPDIR/a/b/c $TMPDIR/.hidden; chmod 0 $TMPDIR/a"));
+        RunToEnd(threads, ShellCommand("echo $TMPDIR; ls -A $TMPDIR; mkdir -p $TMPDIR/a/b; touch "
+                                       "$TMPDIR/a/b/c $TMPDIR/.hidden; chmod 0 $TMPDIR/a"));
     if (round == 0) place = outcome.output[0].kept;
     EXPECT_EQ(outcome.output[0].kept, place);
   }
@@ -131,8 +127,8 @@ TEST(CommandsOneAfterTheOtherShareNoFiles) {
 TEST(CloseLetsRunningCommandsGoOnAndLeavesNothing) {
   const TemporaryDirectory top;
   const test::Threads threads(SlotSpec(top.path()));
-  Running running(threads, SlotCommand("sleep 0.3; touch $TMPDIR/x && echo done"));
-  EXPECT_EQ(RunToEnd(threads, SlotCommand("true")).exit_code, 0);
+  Running running(threads, ShellCommand("sleep 0.3; touch $TMPDIR/x && echo done"));
+  EXPECT_EQ(RunToEnd(threads, ShellCommand("true")).exit_code, 0);
   (*threads).Close();
   EXPECT_EQ(running.Wait().output[0].kept, "done\n");
   EXPECT_EQ(Entries(top.path()).size(), 0u);

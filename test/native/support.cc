@@ -114,7 +114,7 @@ CommandSpec ShellCommand(const std::string& script) {
   CommandSpec spec;
   spec.program = "/bin/sh";
   spec.argv = {"sh", "-c", script};
-  spec.env = {"PATH=/usr/bin:/bin"};
+  spec.env = "PATH=/usr/bin:/bin";
   spec.cwd = "/";
   spec.stdio[1].mode = StdioSpec::Mode::kCapture;
   spec.stdio[2].mode = StdioSpec::Mode::kCapture;

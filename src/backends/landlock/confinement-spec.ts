@@ -37,6 +37,10 @@ export async function confinementSpec(
     memoryParent: plan.memoryParent ?? '',
     slotDirectories: plan.slotDirectories,
     seedFiles: plan.seedFiles,
+    slotVariables: [
+      { name: 'HOME', path: plan.home },
+      { name: 'TMPDIR', path: plan.tmp },
+    ].filter((variable) => variable.path.startsWith('slot:')),
   };
 }
 

@@ -31,7 +31,8 @@ const QUIET: NativeOutcome = {
   systemCpuMs: 2,
   maxRssKib: 100,
   launcherMaxRssKib: 50,
-  changedPaths: [],
+  failure: undefined,
+  changedPaths: undefined,
 };
 const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER, kept?: KeptOutput) =>
   classify(CONTEXT, { ...QUIET, ...changes }, after, kept);
