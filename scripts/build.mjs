@@ -35,29 +35,76 @@ function buildNative() {
   return false;
 }
 
-async function buildTypeScript() {
-  const { build } = await import('esbuild');
-  rmSync(join(root, 'dist'), { recursive: true, force: true });
-  await build({
-    absWorkingDir: root,
-    entryPoints: { index: 'src/index.ts', cli: 'src/cli/main.ts' },
-    outdir: 'dist',
-    bundle: true,
+const COMMON = {
+  absWorkingDir: root,
+  outdir: 'dist',
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  external: ['zod', 'smol-toml'],
+  logLevel: 'warning',
+};
+
+/** The library: ES modules in pieces, because some are loaded only when they are needed. */
+function buildLibrary(build) {
+  return build({
+    ...COMMON,
+    entryPoints: { index: 'src/index.ts' },
     splitting: true,
     format: 'esm',
-    platform: 'node',
-    target: 'node20',
     chunkNames: 'chunks/[name]-[hash]',
     // CommonJS dependencies that are bundled call require().
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
     },
-    external: ['zod', 'smol-toml'],
-    logLevel: 'warning',
   });
+}
+
+/**
+ * The program: CommonJS, which Node loads about 15 ms sooner than the same code as ES modules. A file that does nothing
+ * but turn the compile cache on, one for running a command, one for each subcommand.
+ */
+async function buildProgram(build) {
+  const files = new Set(['main']);
+  const apart = {
+    name: 'files-apart',
+    setup(setUp) {
+      setUp.onResolve({ filter: /^\.\/[a-z-]+\.ts$/ }, ({ path, kind, importer }) => {
+        const isStart = /\/src\/cli\/(main|dispatch)\.ts$/.test(importer);
+        if (kind !== 'dynamic-import' || !isStart || path === './run.ts') return undefined;
+        const name = path.slice(2, -3);
+        files.add(name);
+        return { path: `./${name}.cjs`, external: true };
+      });
+    },
+  };
+  const bundle = (name) =>
+    build({
+      ...COMMON,
+      entryPoints: { [name === 'main' ? 'cli' : name]: `src/cli/${name}.ts` },
+      format: 'cjs',
+      outExtension: { '.js': '.cjs' },
+      // What is parsed at each start; names stay, for stack traces.
+      minifyWhitespace: true,
+      minifySyntax: true,
+      // import() of a package would start the loader of ES modules.
+      supported: { 'dynamic-import': false },
+      define: { 'import.meta.url': '__moduleUrl' },
+      banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
+      plugins: [apart],
+    });
+  // A set grows while it is walked: each file may name further ones.
+  for (const name of files) await bundle(name);
+}
+
+async function buildTypeScript() {
+  const { build } = await import('esbuild');
+  rmSync(join(root, 'dist'), { recursive: true, force: true });
+  await buildLibrary(build);
+  await buildProgram(build);
   const types = run(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json'], { stdio: 'inherit' });
   if (types.status !== 0) process.exit(1);
-  chmodSync(join(root, 'dist/cli.js'), 0o755);
+  chmodSync(join(root, 'dist/cli.cjs'), 0o755);
   linkOwnProgram();
   console.log('sandbox-run: dist/ built');
 }
@@ -68,7 +115,7 @@ function linkOwnProgram() {
   const link = join(root, 'node_modules/.bin/sandbox-run');
   if (!existsSync(dirname(link))) return;
   rmSync(link, { force: true });
-  symlinkSync('../../dist/cli.js', link);
+  symlinkSync('../../dist/cli.cjs', link);
 }
 
 if (only !== 'ts') {

@@ -4,7 +4,7 @@ import { fromC, inTurns, summarize } from '../measure.mjs';
 import { milliseconds, printTable, times } from '../table.mjs';
 
 export async function measureCommandLine({ dist, stopwatch, counts }) {
-  const cli = fileURLToPath(new URL('cli.js', dist));
+  const cli = fileURLToPath(new URL('cli.cjs', dist));
   const samples = await inTurns(
     [
       fromC('node -e 0', stopwatch, [process.execPath, '-e', '0']),

@@ -2,8 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fromC, inProcess, inTurns, summarize } from '../measure.mjs';
+import { inProcess, inTurns, summarize } from '../measure.mjs';
 import { milliseconds, printTable, times } from '../table.mjs';
+import { spawnAndCapture } from './launch.mjs';
 
 const FILES_PER_DIRECTORY = 50;
 
@@ -28,7 +29,7 @@ function makeRepository(directory, files) {
   git('commit', '-q', '-m', 'files');
 }
 
-export async function measureFiles({ createSandbox, directory, stopwatch, counts }) {
+export async function measureFiles({ createSandbox, directory, counts }) {
   const workspace = join(directory, 'repository');
   makeRepository(workspace, counts.files);
   const sandbox = await createSandbox({ workspace });
@@ -38,6 +39,9 @@ export async function measureFiles({ createSandbox, directory, stopwatch, counts
       if (result.exitCode !== 0)
         throw new Error(`${argv.join(' ')}: ${result.stderr || result.error?.message}`);
     });
+  // Started by the same process and captured as inside, so that the confinement is all the difference.
+  const outside = (name, [program, ...args]) =>
+    inProcess(`${name}, outside`, () => spawnAndCapture(program, args, { cwd: workspace }));
   // Root without capabilities cannot list every directory: that find says so is no failure.
   const find = ['/bin/sh', '-c', `find ${counts.tree} -xdev > /dev/null 2>&1; true`];
   const status = ['git', '-C', workspace, 'status'];
@@ -47,7 +51,7 @@ export async function measureFiles({ createSandbox, directory, stopwatch, counts
     [`git status, ${counts.files} files`, status, counts.statusRounds],
   ]) {
     // One run per turn: they are long, and the machine changes meanwhile.
-    const samples = await inTurns([fromC(`${name}, outside`, stopwatch, argv), inside(name, argv)], {
+    const samples = await inTurns([outside(name, argv), inside(name, argv)], {
       rounds,
       perTurn: 1,
     });
@@ -62,7 +66,7 @@ export async function measureFiles({ createSandbox, directory, stopwatch, counts
 
 export function printFiles(results) {
   printTable(
-    'Commands that are all about files (milliseconds; outside: started from C, inside: sandbox.run)',
+    'Commands that are all about files (milliseconds; outside: child_process.spawn, inside: sandbox.run)',
     ['command', 'outside', 'inside', 'ratio', 'runs'],
     Object.entries(results).map(([name, { outside, inside }]) => [
       name,

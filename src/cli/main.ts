@@ -2,5 +2,9 @@
 import { enableCompileCache } from './compile-cache.ts';
 
 enableCompileCache();
-const { dispatch } = await import('./dispatch.ts');
-process.exitCode = await dispatch(process.argv.slice(2));
+// Loaded afterwards, so that it comes from the cache. No top-level await: the program is built as CommonJS.
+void import('./dispatch.ts')
+  .then(({ dispatch }) => dispatch(process.argv.slice(2)))
+  .then((status) => {
+    process.exitCode = status;
+  });

@@ -1,5 +1,4 @@
 import { closeSync } from 'node:fs';
-import { Socket } from 'node:net';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../errors/sandbox-error.ts';
@@ -82,6 +81,11 @@ function standardInput(options: RunOptions): number {
   return options.stdin === 'inherit' ? 0 : STDIO_NULL;
 }
 
+function unsettled(context: RunContext, why: SettledCommand & { readonly ok: false }): ExecutionResult {
+  const { code, message, path } = why;
+  return notStarted(context, { code, message, stage: undefined, errno: undefined, path });
+}
+
 /** Internal: a sandbox from kernel objects that are ready. */
 export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const { addon, confinement, policy, plan } = prepared;
@@ -104,15 +108,17 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
       report: plan.report,
     };
     if (!settled.ok) {
-      const { code, message, path } = settled;
-      const result = notStarted(context, { code, message, stage: undefined, errno: undefined, path });
-      return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
+      return { result: Promise.resolve(unsettled(context, settled)), kill: () => false, cancel: () => {} };
     }
     if (options.signal?.aborted === true) {
       return { result: Promise.resolve(canceledBefore(context)), kill: () => false, cancel: () => {} };
     }
     let id = 0;
-    const abort = () => addon.cancel(id, false);
+    let canceled = false;
+    const abort = () => {
+      canceled = true;
+      addon.cancel(id, false);
+    };
     let finish: (result: ExecutionResult) => void = () => {};
     const result = new Promise<ExecutionResult>((done) => {
       finish = done;
@@ -141,17 +147,23 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     };
     const onEnd = (at: ReadyCommand, outcome: NativeOutcome) => {
       running.delete(id);
-      if (at.remembered && outcome.failure?.stage === 'exec' && !closed) {
+      options.signal?.removeEventListener('abort', abort);
+      if (at.remembered && outcome.failure?.stage === 'exec' && !closed && !canceled) {
         // Nothing has run. Perhaps the program lies elsewhere by now.
         forget();
         const again = settle(command, options);
+        if (!again.ok) {
+          finish(unsettled(context, again));
+          return;
+        }
         try {
-          if (again.ok) return attempt(again);
+          attempt(again);
+          options.signal?.addEventListener('abort', abort, { once: true });
+          return;
         } catch {
           // No thread for it: it ended as it ended first.
         }
       }
-      options.signal?.removeEventListener('abort', abort);
       const after =
         outcome.changedPaths === undefined
           ? NOTHING_CHANGED
@@ -186,6 +198,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     const pipes = [addon.makePipe(), addon.makePipe(), addon.makePipe()] as const;
     // The ends for the command are closed below, so a launch cannot be tried again.
     forget();
+    // Here, because loading it takes longer than a command takes that needs no streams.
+    const { Socket } = process.getBuiltinModule('node:net');
     const child: NativeCommand['stdio'] = [pipes[0][0], pipes[1][1], pipes[2][1]];
     try {
       const started = launch(command, options, { stdio: child });

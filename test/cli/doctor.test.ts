@@ -97,7 +97,7 @@ describe('sandbox-run doctor', () => {
 });
 
 describe('where the kernel does not have something', () => {
-  const cliPath = join(root, 'dist/cli.js');
+  const cliPath = join(root, 'dist/cli.cjs');
   const doctorUnder = async (...fault: string[]) => {
     const driver = fileURLToPath(new URL('./without.py', import.meta.url));
     const { stdout, exitCode } = await execa(
@@ -160,7 +160,7 @@ describe('without the addon', () => {
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   });
   const cliWithout = (...args: string[]) =>
-    execa(process.execPath, [join(copy, 'dist/cli.js'), ...args], {
+    execa(process.execPath, [join(copy, 'dist/cli.cjs'), ...args], {
       cwd: place.workspace,
       env: place.env,
       extendEnv: false,

@@ -6,7 +6,7 @@ import { execa } from 'execa';
 import { expect } from 'vitest';
 
 /** The built command line. The tests run what users run. */
-export const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+export const CLI = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url));
 export const PTY_DRIVER = fileURLToPath(new URL('./pty-driver.py', import.meta.url));
 
 /** A workspace and a temporary directory that only one test file uses. */

@@ -85,7 +85,7 @@ describe('a program that uses the package', () => {
   });
 
   it('cannot reach what is not exported', async () => {
-    const { stderr } = await runScript('deep.mjs', `import 'sandbox-run/dist/cli.js';`);
+    const { stderr } = await runScript('deep.mjs', `import 'sandbox-run/dist/cli.cjs';`);
     expect(stderr).toContain('ERR_PACKAGE_PATH_NOT_EXPORTED');
   });
 

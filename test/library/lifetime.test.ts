@@ -152,6 +152,20 @@ describe('worker threads', () => {
     await eventually(() => expect(processesWith(mark)).toEqual([]));
   });
 
+  it('that are terminated again and again while commands run do not take the process with them', async () => {
+    // Node unloads an addon with the last worker that loaded it; a command's thread may still be in its code.
+    for (let round = 0; round < 15; round++) {
+      const worker = startWorker(`
+        for (let n = 0; n < 8; n++) sandbox.run(['sleep', '0.0' + n]);
+        parentPort.postMessage('running');`);
+      await new Promise((done, fail) => {
+        worker.once('message', done);
+        worker.once('error', fail);
+      });
+      await worker.terminate();
+    }
+  });
+
   it('do not disturb this thread when they are terminated', async () => {
     await using sandbox = await createSandbox({ workspace: place.workspace });
     const mine = sandbox.run('sleep 0.5; echo mine');

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox, SandboxError } from '../../src/index.ts';
@@ -180,6 +180,37 @@ describe('run', () => {
       expect(Object.keys(result).sort()).toEqual(keys);
       expect(result.report).toEqual(sandbox.plan.report);
     }
+  });
+
+  it('finds a program that has moved since the last command', async () => {
+    const [first, second] = [join(place.workspace, 'first'), join(place.workspace, 'second')];
+    for (const directory of [first, second]) mkdirSync(directory, { recursive: true });
+    const env = { PATH: `${first}:${second}:/usr/bin:/bin` };
+    await using sandbox = await createSandbox({ workspace: place.workspace });
+    const run = () => sandbox.run(['moving'], { env });
+    expect((await run()).error?.code).toBe('program.not_found');
+    for (const at of [first, second, first]) {
+      for (const directory of [first, second]) rmSync(join(directory, 'moving'), { force: true });
+      writeFileSync(join(at, 'moving'), '#!/bin/sh\necho "$0"\n', { mode: 0o755 });
+      expect(await run()).toMatchObject({ status: 'exited', stdout: `${at}/moving\n` });
+      expect((await run()).stdout).toBe(`${at}/moving\n`);
+    }
+    rmSync(join(first, 'moving'));
+    expect((await run()).error?.code).toBe('program.not_found');
+  });
+
+  it.each([
+    ['the program', ['ec\0ho'], {}],
+    ['argument 1', ['echo', 'a\0b'], {}],
+    ['argument 5', 'echo a\0; rm -rf b', {}],
+    ['the working directory', ['pwd'], { cwd: 'sub\0' }],
+    ['the variable X', ['env'], { env: { X: '1\0LD_PRELOAD=y' } }],
+    ['the variable XY', ['env'], { env: { 'X\0Y': '1' } }],
+  ] as const)('refuses NUL in %s', async (what, command, options) => {
+    await using sandbox = await createSandbox({ workspace: place.workspace });
+    const result = await sandbox.run(command, options);
+    expect(result.status).toBe('setup-failed');
+    expect(result.error?.message).toContain(`${what} contains a NUL character`);
   });
 
   it('tells not found, not executable, refused and failed apart', async () => {
