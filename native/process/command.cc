@@ -218,6 +218,7 @@ Status Command::Launch(CommandPlace& place) {
   child.argv.clear();
   for (std::string& argument : spec_.argv) child.argv.push_back(argument.data());
   child.argv.push_back(nullptr);
+  if (!spec_.env.empty() && spec_.env.back() != '\0') spec_.env += '\0';
   for (const SlotVariable& variable : confinement_->spec().slot_variables) {
     spec_.env += variable.name + "=" + slot.HostPath(variable.path) + '\0';
   }

@@ -104,7 +104,8 @@ TEST(SeedFilesAreThereForEveryCommand) {
   const test::Threads threads(std::move(spec));
   for (int round = 0; round < 3; ++round) {
     const Outcome outcome = RunToEnd(
-        threads, ShellCommand("cat $TMPDIR/seed; echo changed > $TMPDIR/seed; chmod 0 $TMPDIR"));
+        threads,
+        ShellCommand("set -u; cat $TMPDIR/seed; echo changed > $TMPDIR/seed; chmod 0 $TMPDIR"));
     EXPECT_EQ(outcome.output[0].kept, "content\n");
     EXPECT_EQ(outcome.exit_code, 0);
   }
@@ -116,9 +117,9 @@ TEST(CommandsOneAfterTheOtherShareNoFiles) {
   const test::Threads threads(SlotSpec(top.path()));
   std::string place;
   for (int round = 0; round < 5; ++round) {
-    const Outcome outcome =
-        RunToEnd(threads, ShellCommand("echo $TMPDIR; ls -A $TMPDIR; mkdir -p $TMPDIR/a/b; touch "
-                                       "$TMPDIR/a/b/c $TMPDIR/.hidden; chmod 0 $TMPDIR/a"));
+    const Outcome outcome = RunToEnd(
+        threads, ShellCommand("set -u; echo $TMPDIR; ls -A $TMPDIR; mkdir -p $TMPDIR/a/b; touch "
+                              "$TMPDIR/a/b/c $TMPDIR/.hidden; chmod 0 $TMPDIR/a"));
     if (round == 0) place = outcome.output[0].kept;
     EXPECT_EQ(outcome.output[0].kept, place);
   }
@@ -127,7 +128,7 @@ TEST(CommandsOneAfterTheOtherShareNoFiles) {
 TEST(CloseLetsRunningCommandsGoOnAndLeavesNothing) {
   const TemporaryDirectory top;
   const test::Threads threads(SlotSpec(top.path()));
-  Running running(threads, ShellCommand("sleep 0.3; touch $TMPDIR/x && echo done"));
+  Running running(threads, ShellCommand("set -u; sleep 0.3; touch $TMPDIR/x && echo done"));
   EXPECT_EQ(RunToEnd(threads, ShellCommand("true")).exit_code, 0);
   (*threads).Close();
   EXPECT_EQ(running.Wait().output[0].kept, "done\n");
