@@ -40,6 +40,7 @@ class CommandThreads : public std::enable_shared_from_this<CommandThreads> {
 
   static void* Main(void* start);
   Status StartThread(std::shared_ptr<Command> command);
+  void StartThreadFromOutside(std::shared_ptr<Command> command);
   void Work(std::shared_ptr<Command> command);
   bool Offer(const std::shared_ptr<Thread>& thread);
   std::shared_ptr<Command> Next(Thread& thread);

@@ -28,6 +28,18 @@ describe('replacing what the policy names, between two commands', () => {
       expect(readdirSync(`${workspace}.moved`)).toEqual(['old']);
     });
 
+    it('a directory in place of the workspace: eight commands at a time work in the new one', async () => {
+      const workspace = fresh(`crowded-${suffix}`);
+      await using sandbox = await sandboxIn(tier, { workspace });
+      const eight = (command: string) =>
+        Promise.all(Array.from({ length: 8 }, async () => (await sandbox.run(command)).stdout));
+      expect(await eight('sleep 0.2; ls')).toEqual(Array(8).fill('old\n'));
+      renameSync(workspace, `${workspace}.moved`);
+      mkdirSync(workspace);
+      writeFileSync(join(workspace, 'new'), '');
+      expect(await eight('ls')).toEqual(Array(8).fill('new\n'));
+    });
+
     it('a link in place of the workspace: the command does not run where it leads', async () => {
       const workspace = fresh(`linked-${suffix}`);
       await using sandbox = await sandboxIn(tier, { workspace });
