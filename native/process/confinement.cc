@@ -357,10 +357,13 @@ void Confinement::Clean(Slot& slot) const {
     const std::string path = slot.HostPath(seed.path);
     if (IsIntact(path, seed.content)) keep.push_back(path);
   }
-  for (const std::string& name : spec_.slot_directories) {
-    RemoveContents(slot.HostPath(name), keep);
-  }
-  if (!slot.memory_directory_.empty()) RemoveContents(slot.memory_directory_, keep);
+  const auto clean = [&keep](const std::string& path) {
+    RemoveContents(path, keep);
+    // A command shall not find a note of the one before.
+    ResetAttributes(path);
+  };
+  for (const std::string& name : spec_.slot_directories) clean(slot.HostPath(name));
+  if (!slot.memory_directory_.empty()) clean(slot.memory_directory_);
 }
 
 }  // namespace sandbox_run

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 
 #include "sys/kernel_abi.h"
 #include "sys/raw_syscall.h"
@@ -159,6 +161,30 @@ void RemoveContents(const std::string& path, const std::vector<std::string>& kee
     Removal removal{top.get(), info.st_dev, keep};
     RemoveEntries(std::move(listing), path, removal, 0);
     moved = removal.moved;
+  }
+}
+
+void ResetAttributes(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return;
+  const UniqueFd fd = OpenSubdirectory(AT_FDCWD, path.c_str(), info.st_mode);
+  if (!fd.valid()) return;
+  fchmod(fd.get(), 0700);
+  futimens(fd.get(), nullptr);
+  // The kernel's limit for the names of one object (XATTR_LIST_MAX).
+  constexpr size_t kMaxNames = 65536;
+  const ssize_t needed = flistxattr(fd.get(), nullptr, 0);
+  if (needed <= 0) return;
+  std::string names(kMaxNames, '\0');
+  const ssize_t length = flistxattr(fd.get(), names.data(), names.size());
+  for (ssize_t at = 0; at < length;) {
+    const char* name = &names[static_cast<size_t>(at)];
+    const std::string_view text = name;
+    // Others, such as a security label, are the system's.
+    if (text.starts_with("user.") || text.starts_with("system.posix_acl_")) {
+      fremovexattr(fd.get(), name);
+    }
+    at += static_cast<ssize_t>(strlen(name)) + 1;
   }
 }
 

@@ -32,6 +32,10 @@ void RemoveStaleDirectories(const std::string& parent, const std::string& prefix
 // reported: what cannot be removed stays (what its owner made unreadable is made readable first).
 void RemoveContents(const std::string& path, const std::vector<std::string>& keep = {});
 
+// Gives a private directory the mode 0700 and the time of now, and takes away the attributes that
+// its owner can set (extended ones of the user, access control lists).
+void ResetAttributes(const std::string& path);
+
 // RemoveContents() and then the directory itself.
 void RemoveTree(const std::string& path);
 
