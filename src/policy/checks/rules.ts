@@ -1,3 +1,5 @@
+import type { CommandRule } from '../../model/policy.ts';
+
 /** The part of the effective policy that the checks look at. Paths are absolute and canonical. */
 export interface RulesOfCommands {
   /** Canonical path of the workspace. */
@@ -14,6 +16,12 @@ export interface RulesOfCommands {
   readonly allow: readonly string[] | undefined;
   /** `commands.permit_dangerous`. */
   readonly permitDangerous: readonly string[];
+  /** `commands.rules`. */
+  readonly own: readonly CommandRule[];
+  /** `security.max_actions_per_hour`; `undefined`: no limit. */
+  readonly maxActionsPerHour: number | undefined;
+  /** Milliseconds that a reviewer may take. */
+  readonly reviewerTimeoutMs: number;
   /** True if the kernel keeps the command off the network (the enforcement report says `enforced`). */
   readonly networkOff: boolean;
 }
