@@ -10,7 +10,9 @@ export function stricter(one: Verdict, other: Verdict): Verdict {
 /** A check that says nothing still stands in the trace. */
 function orSilence(check: Check, reasons: readonly Reason[]): readonly Reason[] {
   if (reasons.length > 0) return reasons;
-  return [{ check: check.name, verdict: undefined, code: 'nothing', message: 'nothing to object to', words: [] }];
+  return [
+    { check: check.name, verdict: undefined, code: 'nothing', message: 'nothing to object to', words: [] },
+  ];
 }
 
 /** A check that fails must not make anything allowed. */

@@ -8,7 +8,12 @@ const NAME = 'allow-list';
 /** With these a name no longer means what the policy's own look-up says. */
 const SEARCH_VARIABLES = new Set(['PATH', 'BASH_ENV', 'ENV', 'BASH_CMDS', 'BASH_ALIASES']);
 
-const reason = (verdict: Reason['verdict'], code: string, message: string, words: readonly string[] = []): Reason => ({
+const reason = (
+  verdict: Reason['verdict'],
+  code: string,
+  message: string,
+  words: readonly string[] = [],
+): Reason => ({
   check: NAME,
   verdict,
   code,
@@ -39,7 +44,12 @@ function judgeProgram(command: SimpleCommand, allow: readonly string[], context:
     const name = command.assignments.find((assignment) => SEARCH_VARIABLES.has(assignment.name))?.name;
     return name === undefined
       ? reason(undefined, 'no_program', 'no program is run')
-      : reason('deny', 'search_path_changed', `${name} decides what a name stands for and must not be changed`, [name]);
+      : reason(
+          'deny',
+          'search_path_changed',
+          `${name} decides what a name stands for and must not be changed`,
+          [name],
+        );
   }
   const changed = command.assignments.find((assignment) => SEARCH_VARIABLES.has(assignment.name));
   if (changed !== undefined)
@@ -64,9 +74,12 @@ function judgeProgram(command: SimpleCommand, allow: readonly string[], context:
   const relative = written.includes('/') && !written.startsWith('/');
   const directory = relative ? onlyDirectory(command, context) : context.cwd;
   if (directory === undefined)
-    return reason('deny', 'unknown_directory', `${program.source} depends on a directory that cannot be told`, [
-      program.source,
-    ]);
+    return reason(
+      'deny',
+      'unknown_directory',
+      `${program.source} depends on a directory that cannot be told`,
+      [program.source],
+    );
   const found = context.findExecutable(written, directory);
   if (found === undefined) {
     // Nothing of that name exists: a shell builtin, or the shell says "not found".

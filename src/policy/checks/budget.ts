@@ -10,8 +10,7 @@ const unusable = () =>
   say('deny', 'store_unusable', 'the actions of this hour cannot be counted, so nothing is run');
 
 function compare(used: number, limit: number): readonly Reason[] {
-  if (!Number.isFinite(used) || used < 0)
-    return unusable();
+  if (!Number.isFinite(used) || used < 0) return unusable();
   if (used >= limit)
     return say(
       'deny',
@@ -28,7 +27,8 @@ export const budget: Check = {
   judge({ rules, gate }: CheckContext) {
     const limit = rules.maxActionsPerHour;
     if (limit === undefined) return say(undefined, 'no_limit', 'there is no limit of actions per hour');
-    if (limit === 0) return say('deny', 'blocked', 'security.max_actions_per_hour is 0, which blocks everything');
+    if (limit === 0)
+      return say('deny', 'blocked', 'security.max_actions_per_hour is 0, which blocks everything');
     if (gate.budget === undefined)
       return say(
         'deny',

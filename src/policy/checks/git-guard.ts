@@ -10,9 +10,7 @@ export const gitGuard: Check = {
   judge(context) {
     const guard = context.gate.gitGuard;
     if (guard === undefined) return [];
-    const reason = askGuard(NAME, 'the git guard', context, () =>
-      guard.judge(context.parsed, context.cwd),
-    );
+    const reason = askGuard(NAME, 'the git guard', context, () => guard.judge(context.parsed, context.cwd));
     return reason instanceof Promise ? reason.then((settled) => [settled]) : [reason];
   },
 };

@@ -9,9 +9,21 @@ export function afterGuard(check: string, guard: string, answer: unknown): Reaso
     typeof answer === 'object' && answer !== null ? answer : {};
   const note = typeof reason === 'string' && reason !== '' ? reason : undefined;
   if (allowed === true)
-    return { check, verdict: undefined, code: 'no_objection', message: `${guard} does not object`, words: [] };
+    return {
+      check,
+      verdict: undefined,
+      code: 'no_objection',
+      message: `${guard} does not object`,
+      words: [],
+    };
   if (allowed === false)
-    return { check, verdict: 'deny', code: 'refused', message: note ?? `${guard} refuses the command`, words: [] };
+    return {
+      check,
+      verdict: 'deny',
+      code: 'refused',
+      message: note ?? `${guard} refuses the command`,
+      words: [],
+    };
   return {
     check,
     verdict: 'deny',
@@ -24,7 +36,13 @@ export function afterGuard(check: string, guard: string, answer: unknown): Reaso
 /** For a guard that throws. */
 export function afterFailure(check: string, guard: string, error: unknown): Reason {
   const why = error instanceof Error ? error.message : String(error);
-  return { check, verdict: 'deny', code: 'failed', message: `${guard} failed (${why}), so nothing is run`, words: [] };
+  return {
+    check,
+    verdict: 'deny',
+    code: 'failed',
+    message: `${guard} failed (${why}), so nothing is run`,
+    words: [],
+  };
 }
 
 /** Asks one guard; synchronous as long as the guard is. One that does not answer in time gave no clear answer. */

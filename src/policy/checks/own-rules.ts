@@ -11,7 +11,8 @@ export function matchesPattern(text: string, pattern: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();
   if (last === undefined) return text === pattern;
-  if (!text.startsWith(first) || text.length < first.length + last.length || !text.endsWith(last)) return false;
+  if (!text.startsWith(first) || text.length < first.length + last.length || !text.endsWith(last))
+    return false;
   let at = first.length;
   for (const part of rest) {
     const found = text.indexOf(part, at);
@@ -27,10 +28,16 @@ function wordMatches(word: Word, pattern: string): boolean {
 }
 
 /** True if the rule is about this command. `executable`: what the name really stands for, if that is known. */
-export function ruleMatches(rule: CommandRule, command: SimpleCommand, executable: string | undefined): boolean {
+export function ruleMatches(
+  rule: CommandRule,
+  command: SimpleCommand,
+  executable: string | undefined,
+): boolean {
   const [program, ...words] = command.words;
   if (program === undefined) return false;
-  const names = [program.value, executable].filter((path) => path !== undefined).map((path) => basename(path));
+  const names = [program.value, executable]
+    .filter((path) => path !== undefined)
+    .map((path) => basename(path));
   if (program.value !== undefined && !names.some((name) => matchesPattern(name, rule.program))) return false;
   let next = 0;
   for (const word of words) {
@@ -66,7 +73,9 @@ export const ownRules: Check = {
           check: NAME,
           verdict: rule.verdict,
           code: `rule_${rule.verdict}`,
-          message: rule.reason ?? `a rule of the policy ${rule.verdict === 'deny' ? 'refuses' : 'asks about'} ${describeRule(rule)}`,
+          message:
+            rule.reason ??
+            `a rule of the policy ${rule.verdict === 'deny' ? 'refuses' : 'asks about'} ${describeRule(rule)}`,
           words: command.words.map((word) => word.source),
         }));
     });

@@ -1,0 +1,74 @@
+import { resolve } from 'node:path';
+import { createPathLookup } from '../host/resolve-path.ts';
+import type { Autonomy, Decision, Taint } from '../model/decision.ts';
+import type { Command } from '../model/execution-request.ts';
+import type { GatePorts } from '../model/gate-ports.ts';
+import type { Policy } from '../model/policy.ts';
+import type { CheckContext } from '../policy/checks/check.ts';
+import { CHECKS } from '../policy/checks/registry.ts';
+import type { RulesOfCommands } from '../policy/checks/rules.ts';
+import { evaluate } from '../policy/evaluate.ts';
+import { parseArgv, parseShell } from '../shell/parse.ts';
+import type { ProgramFinder } from './program-finder.ts';
+import { within } from './time-limit.ts';
+
+/** What is judged. */
+export interface JudgeRequest {
+  readonly command: Command;
+  /** Absolute, or relative to the workspace. */
+  readonly cwd?: string | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly approved?: boolean | undefined;
+  readonly taints?: readonly Taint[] | undefined;
+  /** Instead of the policy's. */
+  readonly autonomy?: Autonomy | undefined;
+}
+
+/** Decides about a command; at once, unless a port has to be waited for. */
+export type Judge = (request: JudgeRequest) => Decision | Promise<Decision>;
+
+/** What a judge is made of. */
+export interface JudgeParts {
+  readonly policy: Policy;
+  readonly rules: RulesOfCommands;
+  /** PATH of the command, if the request says nothing else. */
+  readonly searchPath: string;
+  readonly find: ProgramFinder;
+  readonly gate: Partial<Omit<GatePorts, 'within'>>;
+}
+
+/** Wires parser, checks and ports: the stages do not know each other. */
+export function createJudge({ policy, rules, searchPath, find, gate }: JudgeParts): Judge {
+  const ports: GatePorts = {
+    budget: gate.budget,
+    reviewer: gate.reviewer,
+    gitGuard: gate.gitGuard,
+    hooks: gate.hooks ?? [],
+    within,
+  };
+  return function judge(request) {
+    const { command } = request;
+    const parsed = typeof command === 'string' ? parseShell(command) : parseArgv(command);
+    // It remembers what it saw, which is right for one decision and wrong for two.
+    const paths = createPathLookup();
+    const path = request.env !== undefined && 'PATH' in request.env ? request.env.PATH : searchPath;
+    const context: CheckContext = {
+      parsed,
+      text: typeof command === 'string' ? command : command.join(' '),
+      risk: 'medium',
+      reach: 'unknown',
+      autonomy: request.autonomy ?? policy.security.autonomy,
+      approved: request.approved ?? false,
+      taints: new Set(request.taints),
+      cwd: paths.resolve(resolve(rules.workspace, request.cwd ?? '.')).canonical,
+      rules,
+      paths,
+      findExecutable(name, cwd) {
+        const program = find(name, path ?? '', cwd);
+        return program.kind === 'found' ? paths.resolve(program.path).canonical : undefined;
+      },
+      gate: ports,
+    };
+    return evaluate(CHECKS, context);
+  };
+}
