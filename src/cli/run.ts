@@ -38,6 +38,8 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   if (early !== undefined) return 128 + constants.signals[early];
   const current = process.cwd();
   const command = sandbox.start(wanted.command, {
+    approved: wanted.approved,
+    taints: wanted.taints,
     cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,
     ...(wanted.json ? { stdin: 'inherit' as const } : { stdio: 'inherit' as const }),
   });

@@ -54,11 +54,12 @@ export interface WorkspaceLayer {
 export async function loadWorkspaceFile(
   path: string,
   workspaceOwner: number,
+  { required = false }: { readonly required?: boolean } = {},
 ): Promise<WorkspaceLayer | undefined> {
   const { owners } = operatorTrust();
   const trust: Trust = { owners: [...owners, workspaceOwner], forbidden: 0o002 };
   const text = await readText(path, trust, { untrustedPlace: true }).catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
+    if (!required && isMissing(error)) return undefined;
     throw error;
   });
   if (text === undefined) return undefined;

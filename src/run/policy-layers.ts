@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import type { WorkspaceLayer } from '../policy/load.ts';
 import type { LayerName, PolicyLayer } from '../policy/merge.ts';
 import type { FileWithRules } from '../policy/rule-examples.ts';
@@ -52,6 +52,18 @@ export async function loadWorkspaceLayer(workspace: string): Promise<WorkspaceLa
   return layer;
 }
 
+/**
+ * Checks one file as a run would. `narrowing`: as the file of a workspace.
+ * @throws {SandboxError} for anything wrong with it.
+ */
+export async function validateFile(path: string, narrowing: boolean): Promise<void> {
+  const { loadLayer, loadWorkspaceFile } = await import('../policy/load.ts');
+  const layer = narrowing
+    ? await loadWorkspaceFile(path, ownerOf(dirname(path)), { required: true })
+    : await loadLayer('option', path, { required: true });
+  if (layer !== undefined) await tryExamples(layer);
+}
+
 async function tryExamples(layer: FileWithRules): Promise<void> {
   if ((layer.file.commands?.rules ?? []).length === 0) return;
   const [{ checkRuleExamples }, { parseShell }] = await Promise.all([
@@ -68,4 +80,9 @@ function mayExist(path: string): boolean {
   } catch {
     return true;
   }
+}
+
+function ownerOf(directory: string): number {
+  // A directory that is not there: reading the file in it will say so.
+  return statSync(directory, { throwIfNoEntry: false })?.uid ?? 0;
 }

@@ -16,8 +16,11 @@ import type { SandboxOptions } from './sandbox-options.ts';
 
 /** Options and files, made into one policy. */
 export interface ResolvedPolicy {
-  /** What the layers, the caller and the workspace say, before what is found on the host is added. */
+  /** What the layers and the caller say. */
+  readonly operators: Policy;
+  /** The same, narrowed by the workspace. */
   readonly named: Policy;
+  /** The same with what is found on the host. */
   readonly policy: Policy;
   readonly layers: readonly PolicyLayer[];
   readonly workspaceLayer: WorkspaceLayer | undefined;
@@ -62,7 +65,17 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const workspaceLayer = await loadWorkspaceLayer(workspace);
   const named = workspaceLayer === undefined ? operators : narrowPolicy(operators, workspaceLayer.file);
   const policy = withHostFindings(named, workspace, home);
-  return { named, policy, layers, workspaceLayer, workspace, workspaceAsNamed, home, temporaryParent };
+  return {
+    operators,
+    named,
+    policy,
+    layers,
+    workspaceLayer,
+    workspace,
+    workspaceAsNamed,
+    home,
+    temporaryParent,
+  };
 }
 
 function withHostFindings(named: Policy, workspace: string, home: string): Policy {
