@@ -78,14 +78,18 @@ export async function cli(place: Place, args: readonly string[], options: CliOpt
 }
 
 /** Starts the command line and leaves it running. */
-export function startCli(place: Place, args: readonly string[]) {
+export function startCli(
+  place: Place,
+  args: readonly string[],
+  { stdin = 'ignore' }: { readonly stdin?: 'ignore' | 'pipe' } = {},
+) {
   return execa(process.execPath, [CLI, ...args], {
     cwd: place.workspace,
     env: place.env,
     extendEnv: false,
     reject: false,
     stripFinalNewline: false,
-    stdin: 'ignore',
+    stdin,
   });
 }
 
