@@ -1,3 +1,0 @@
-import type { Check } from './check.ts';
-
-export const TEXT_CHECKS: readonly Check[] = [];
