@@ -1,5 +1,5 @@
 import type { Reach, Risk } from '../../model/decision.ts';
-import type { Use } from './use.ts';
+import type { Argument, Use } from './use.ts';
 
 /** What a flag or an operand makes a program do, as far as the policy cares. */
 export type Effect = 'harmless' | 'reads' | 'writes' | 'removes' | 'loads' | 'executes' | 'network';
@@ -76,8 +76,16 @@ export interface Behaviour {
   readonly verbs?: Readonly<Record<string, Behaviour>>;
   /** Looks at what options alone do not tell: scripts of sed, keys of `git -c`. */
   readonly inspect?: (use: Use) => readonly Finding[];
+  /** Which operands are paths, where `operands` is not enough. */
+  readonly paths?: (use: Use) => readonly PathUse[];
   /** Further demands under an allow-list. */
   readonly strict?: (use: Use) => readonly Finding[];
+}
+
+/** A path that a command names, and what happens to it. */
+export interface PathUse {
+  readonly argument: Argument;
+  readonly effect: 'reads' | 'writes' | 'removes';
 }
 
 /** Why a program is refused in every autonomy level. */

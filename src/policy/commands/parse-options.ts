@@ -45,7 +45,13 @@ export function parseOptions(
         index++;
       }
     }
-    options.push({ name: rule.name, effect: rule.effect, value, word });
+    options.push({
+      name: rule.name,
+      effect: rule.effect,
+      value,
+      inPlace: rule.effect === 'writes' && rule.value === 'optional',
+      word,
+    });
   };
 
   for (; index < words.length; index++) {

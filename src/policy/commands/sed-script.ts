@@ -110,7 +110,7 @@ export function inspectSedScript(script: string, source: string): readonly Findi
       case 'a':
       case 'i':
       case 'c':
-        skip(/(?:\\\n|\\[^]|[^\n\\])*/y);
+        skip(/(?:\\\n|\\[\s\S]|[^\n\\])*/y);
         break;
       case 'e':
         findings.push(finding('executes', 'sed_executes', 'runs a command through its script (e)', source));

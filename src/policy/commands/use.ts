@@ -19,6 +19,8 @@ export interface OptionUse {
   readonly name: string;
   readonly effect: Effect;
   readonly value: Argument | undefined;
+  /** It changes the files of the operands; its value is no path. */
+  readonly inPlace: boolean;
   readonly word: Word;
 }
 

@@ -36,7 +36,7 @@ function strictSed(use: Use): readonly Finding[] {
 
 /** Strings and comments of awk are no code; regular expressions are left, which may only ask too often. */
 function withoutStrings(program: string): string {
-  return program.replace(/"(?:\\[^]|[^"\\])*"/g, '""').replace(/#[^\n]*/g, '');
+  return program.replace(/"(?:\\[\s\S]|[^"\\])*"/g, '""').replace(/#[^\n]*/g, '');
 }
 
 function inspectAwk(use: Use): readonly Finding[] {
