@@ -1,0 +1,46 @@
+import type { SimpleCommand } from '../../model/command-line.ts';
+import { directoriesBetween } from '../../util/absolute-path.ts';
+import type { Use } from '../commands/use.ts';
+import type { CheckContext } from './check.ts';
+import { directoriesOf, locationsOf } from './locations.ts';
+
+/**
+ * The directory in which git would find a repository other than that of the workspace: its settings are not protected
+ * and may name programs (pager, fsmonitor, textconv). `undefined`: there is none.
+ */
+export function nestedRepository(
+  command: SimpleCommand,
+  use: Use,
+  context: CheckContext,
+): string | undefined {
+  const cwds = directoriesOf(command, context);
+  const moves = use.options.filter(({ name, value }) => name === 'C' && value !== undefined);
+  if (moves.length > 1) return moves.map(({ value }) => value?.word.source).join(' ');
+  const [move] = moves;
+  if (move?.value !== undefined) {
+    const locations = locationsOf(move.value, cwds, context);
+    if (locations === 'foreign-home' || locations.length === 0) return move.value.word.source;
+    for (const { resolved, partial } of locations) {
+      if (partial || resolved?.kind !== 'directory' || holdsRepository(resolved.canonical, context)) {
+        return move.value.word.source;
+      }
+    }
+    return undefined;
+  }
+  for (const cwd of cwds) {
+    if (cwd === undefined) return command.words[0]?.source;
+    if (cwd === context.rules.workspace) continue;
+    // A directory that does not exist yet, or no longer: whatever will be there then.
+    if (context.paths.resolve(cwd).kind !== 'directory' || holdsRepository(cwd, context)) return cwd;
+  }
+  return undefined;
+}
+
+/** True if a directory, or one between it and the workspace, is a repository of its own, with or without a work tree. */
+function holdsRepository(directory: string, { paths, rules }: CheckContext): boolean {
+  return [directory, ...directoriesBetween(directory, rules.workspace)].some(
+    (path) =>
+      path !== rules.workspace &&
+      (paths.resolve(`${path}/.git`).kind !== 'missing' || paths.resolve(`${path}/HEAD`).kind !== 'missing'),
+  );
+}

@@ -1,0 +1,164 @@
+import { type Behaviour, type Program, programs, verbs } from '../behaviour.ts';
+
+const LOW: Behaviour = { risk: 'low' };
+const MEDIUM: Behaviour = { risk: 'medium' };
+
+/** Compilers, run times and project tools of other languages. */
+export const LANGUAGES: readonly Program[] = [
+  ...programs('cargo', 'medium', 'network', {
+    operands: 'none',
+    grammar: {
+      open: true,
+      flags: 'v verbose q quiet offline locked frozen',
+      values: 'color Z',
+      reads: 'C',
+      executes: 'config',
+    },
+    verbs: {
+      ...verbs(
+        'build b check c test t bench doc d clippy tree metadata search info locate-project pkgid read-manifest verify-project version help report nextest audit deny outdated machete udeps llvm-cov expand',
+        {
+          risk: 'low',
+          operands: 'none',
+          grammar: {
+            open: true,
+            values:
+              'p package F features j jobs bin example target profile message-format exclude test color',
+            reads: 'manifest-path lockfile-path',
+            writes: 'target-dir artifact-dir',
+            executes: 'config',
+            writing: 'fix',
+          },
+        },
+      ),
+      fmt: { risk: 'low', operands: 'none' },
+      ...verbs(
+        'add remove rm install uninstall clean publish update yank owner login logout new init fix package vendor fetch generate-lockfile run r',
+        {
+          risk: 'medium',
+          operands: 'none',
+          grammar: { open: true, reads: 'manifest-path path', writes: 'target-dir root', executes: 'config' },
+        },
+      ),
+    },
+  }),
+  ...programs('rustc rustdoc', 'low', 'unknown', {
+    grammar: {
+      open: true,
+      values: 'C codegen crate-type crate-name edition emit cfg A W D F',
+      writes: 'o out-dir',
+      executes: 'linker',
+    },
+    operands: 'guess',
+  }),
+  ...programs(
+    'rustup rustfmt cbindgen bindgen wasm-pack trunk maturin cross miri just task mage',
+    'medium',
+    'unknown',
+    { operands: 'guess' },
+  ),
+  ...programs('go', 'medium', 'network', {
+    operands: 'guess',
+    grammar: { style: 'single-dash', open: true, reads: 'C' },
+    verbs: {
+      ...verbs('build test vet list env version doc help fmt', {
+        risk: 'low',
+        operands: 'guess',
+        grammar: {
+          style: 'single-dash',
+          open: true,
+          values: 'run bench count timeout tags ldflags gcflags mod p cpu covermode coverpkg f short skip',
+          writes: 'o coverprofile cpuprofile memprofile trace outputdir',
+          executes: 'exec toolexec vettool',
+        },
+      }),
+      env: {
+        risk: 'low',
+        operands: 'none',
+        grammar: { style: 'single-dash', open: true, writing: 'w u' },
+      },
+      mod: {
+        risk: 'medium',
+        operands: 'none',
+        verbs: verbs('graph verify why', { risk: 'low' }),
+      },
+      ...verbs('run get install generate clean work tool fix telemetry bug', {
+        risk: 'medium',
+        operands: 'guess',
+      }),
+    },
+  }),
+  ...programs('gofmt goimports gofumpt', 'low', 'local', {
+    grammar: { style: 'single-dash', open: true, flags: 'l d e s', values: 'r', writing: 'w' },
+    operands: 'reads',
+  }),
+  ...programs('golangci-lint staticcheck golint gotestsum gopls revive dlv', 'low', 'unknown', {
+    operands: 'guess',
+  }),
+  ...programs(
+    'mvn mvnw gradle gradlew ant sbt lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
+    'medium',
+    'unknown',
+    {
+      grammar: { open: true, reads: 'f file p project-dir', values: 'pl P D' },
+      operands: 'none',
+    },
+  ),
+  ...programs('java javaw jshell jbang kotlin scala clojure clj', 'medium', 'network', { operands: 'guess' }),
+  ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown', {
+    operands: 'guess',
+  }),
+  ...programs('ruby irb rails rake bundle bundler rspec erb jruby', 'medium', 'network', {
+    operands: 'guess',
+    grammar: { open: true, values: 'e', loads: 'r' },
+    verbs: {
+      ...verbs('list show info check outdated', LOW),
+      ...verbs('exec install update add remove', MEDIUM),
+    },
+  }),
+  ...programs('rubocop standardrb brakeman sorbet srb steep reek', 'low', 'unknown', {
+    grammar: {
+      open: true,
+      flags: 'D',
+      reads: 'c config',
+      writing: 'a A autocorrect autocorrect-all auto-correct x',
+      loads: 'r require',
+    },
+    operands: 'guess',
+  }),
+  ...programs('php artisan composer symfony wp drush', 'medium', 'network', {
+    operands: 'guess',
+    grammar: { open: true, values: 'r d', flags: 'l i m', reads: 'working-dir' },
+    verbs: verbs('show validate outdated why diagnose licenses', LOW),
+  }),
+  ...programs('phpunit phpstan psalm phpcs pest', 'low', 'unknown', { operands: 'guess' }),
+  ...programs('php-cs-fixer phpcbf rector', 'medium', 'unknown', { operands: 'guess' }),
+  ...programs('dotnet', 'medium', 'network', {
+    operands: 'guess',
+    verbs: {
+      ...verbs('build test format', LOW),
+      ...verbs('run add remove publish restore new tool nuget clean pack ef', MEDIUM),
+    },
+  }),
+  ...programs('swift', 'medium', 'network', {
+    operands: 'guess',
+    verbs: { ...verbs('build test', LOW), ...verbs('run package', MEDIUM) },
+  }),
+  ...programs('swiftc swiftlint swiftformat xcodebuild xcrun pod fastlane', 'medium', 'unknown', {
+    operands: 'guess',
+  }),
+  ...programs(
+    'lua luajit tclsh wish expect osascript R Rscript julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc bc',
+    'medium',
+    'network',
+    {
+      operands: 'guess',
+    },
+  ),
+  ...programs(
+    'ghc stack cabal mix rebar3 dune opam luac luarocks hlint fourmolu ormolu elm purs gleam idris2 agda coqc lake lean',
+    'medium',
+    'unknown',
+    { operands: 'guess' },
+  ),
+];
