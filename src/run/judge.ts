@@ -5,8 +5,11 @@ import type { Command } from '../model/execution-request.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
 import type { Policy } from '../model/policy.ts';
 import type { CheckContext } from '../policy/checks/check.ts';
+import { isForeignTo } from '../policy/checks/locations.ts';
 import { CHECKS } from '../policy/checks/registry.ts';
 import type { RulesOfCommands } from '../policy/checks/rules.ts';
+import { reachOfLine } from '../policy/commands/reach.ts';
+import { riskOfLine } from '../policy/commands/risk.ts';
 import { evaluate } from '../policy/evaluate.ts';
 import { parseArgv, parseShell } from '../shell/parse.ts';
 import type { ProgramFinder } from './program-finder.ts';
@@ -52,11 +55,13 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
     // It remembers what it saw, which is right for one decision and wrong for two.
     const paths = createPathLookup();
     const path = request.env !== undefined && 'PATH' in request.env ? request.env.PATH : searchPath;
-    const context: CheckContext = {
+    const found = new Map<string, string | undefined>();
+    const unrated: CheckContext = {
       parsed,
       text: typeof command === 'string' ? command : command.join(' '),
-      risk: 'medium',
-      reach: 'unknown',
+      // Not known yet: the worst.
+      risk: 'high',
+      reach: 'network',
       autonomy: request.autonomy ?? policy.security.autonomy,
       approved: request.approved ?? false,
       taints: new Set(request.taints),
@@ -64,11 +69,21 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
       rules,
       paths,
       findExecutable(name, cwd) {
-        const program = find(name, path ?? '', cwd);
-        return program.kind === 'found' ? paths.resolve(program.path).canonical : undefined;
+        // Several checks ask about the same program.
+        const key = `${name}\0${cwd}`;
+        if (!found.has(key)) {
+          const program = find(name, path ?? '', cwd);
+          found.set(key, program.kind === 'found' ? paths.resolve(program.path).canonical : undefined);
+        }
+        return found.get(key);
       },
       gate: ports,
     };
-    return evaluate(CHECKS, context);
+    const isForeign = isForeignTo(unrated);
+    return evaluate(CHECKS, {
+      ...unrated,
+      risk: riskOfLine(parsed, isForeign),
+      reach: reachOfLine(parsed, isForeign),
+    });
   };
 }

@@ -104,11 +104,16 @@ export function contextOf(parsed: Parsed, world: World = {}): CheckContext {
     home: HOME,
     allow: undefined,
     permitDangerous: [],
+    own: [],
+    maxActionsPerHour: undefined,
+    reviewerTimeoutMs: 1_000,
     networkOff: true,
     ...world.rules,
   };
   const base: CheckContext = {
     parsed,
+    text: '',
+    gate: { budget: undefined, reviewer: undefined, gitGuard: undefined, hooks: [], within: (work) => work },
     risk: 'high',
     reach: 'unknown',
     autonomy: world.autonomy ?? 'supervised',

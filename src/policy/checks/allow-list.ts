@@ -1,8 +1,9 @@
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import type { SimpleCommand } from '../../model/command-line.ts';
 import type { Reason } from '../../model/decision.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import type { Check, CheckContext } from './check.ts';
+import { directoriesOf } from './locations.ts';
 
 const NAME = 'allow-list';
 /** With these a name no longer means what the policy's own look-up says. */
@@ -40,6 +41,12 @@ function isListed(written: string, found: string, allow: readonly string[], cont
 
 function judgeProgram(command: SimpleCommand, allow: readonly string[], context: CheckContext): Reason {
   const [program] = command.words;
+  if (command.callsFunction === true)
+    return reason(
+      undefined,
+      'function',
+      'a function of the command itself is called; what is in it is judged',
+    );
   if (program === undefined) {
     const name = command.assignments.find((assignment) => SEARCH_VARIABLES.has(assignment.name))?.name;
     return name === undefined
@@ -72,8 +79,8 @@ function judgeProgram(command: SimpleCommand, allow: readonly string[], context:
       [program.source],
     );
   const relative = written.includes('/') && !written.startsWith('/');
-  const directory = relative ? onlyDirectory(command, context) : context.cwd;
-  if (directory === undefined)
+  const [directory, ...others] = relative ? directoriesOf(command, context) : [context.cwd];
+  if (directory === undefined || others.length > 0)
     return reason(
       'deny',
       'unknown_directory',
@@ -99,18 +106,6 @@ function judgeProgram(command: SimpleCommand, allow: readonly string[], context:
   return isListed(written, found, allow, context)
     ? reason('allow', 'listed', `${written} is in commands.allow`, [program.source])
     : notListed();
-}
-
-/** Where the command certainly runs, if that is one directory. */
-function onlyDirectory(command: SimpleCommand, context: CheckContext): string | undefined {
-  const [targets, ...others] = command.directories ?? [];
-  if (targets === undefined || others.length > 0) return undefined;
-  let directory = context.cwd;
-  for (const target of targets) {
-    if (target.value === undefined) return undefined;
-    directory = context.paths.resolve(resolve(directory, target.value)).canonical;
-  }
-  return directory;
 }
 
 /** Only listed programs, if there is a list. */
