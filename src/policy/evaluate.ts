@@ -53,7 +53,9 @@ export function evaluate(checks: readonly Check[], context: CheckContext): Decis
   return decide(context, (said as readonly (readonly Reason[])[]).flat());
 }
 
-/** The reason that decided: the first of the strictest. */
-export function decisiveReason(decision: Decision): Reason | undefined {
-  return decision.reasons.find((reason) => reason.verdict === decision.verdict);
+/** The reason that decided: of the strictest, the first; of questions, the first that names what it is about. */
+export function decisiveReason({ verdict, reasons }: Decision): Reason | undefined {
+  const strictest = reasons.filter((reason) => reason.verdict === verdict);
+  const [first] = strictest;
+  return verdict === 'ask' ? (strictest.find(({ words }) => words.length > 0) ?? first) : first;
 }

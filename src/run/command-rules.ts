@@ -2,6 +2,7 @@ import { createPathLookup } from '../host/resolve-path.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { PathAccess } from '../model/policy.ts';
 import type { RulesOfCommands } from '../policy/checks/rules.ts';
+import { isBeneath } from '../util/absolute-path.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
 
 /** Home and temporary directory of a command whose own ones have names only at the launch. */
@@ -30,6 +31,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
       ...(policy.filesystem.tmp === 'private' ? [PRIVATE_TMP, '/dev/shm'] : [temporaryParent]),
       policy.filesystem.home === 'private' ? PRIVATE_HOME : home,
     ],
+    hidden: policy.filesystem.tmp === 'private' ? surroundings(workspace) : [],
     readable: of('read', 'data'),
     protected: writableWorkspace
       ? (plan?.protectedPaths ??
@@ -43,4 +45,10 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     reviewerTimeoutMs: policy.approval.reviewerTimeoutMs,
     networkOff: policy.network.mode === 'off' && network?.state === 'enforced',
   };
+}
+
+/** The entry of /tmp that a workspace lies in. */
+function surroundings(workspace: string): readonly string[] {
+  const [, top] = isBeneath(workspace, PRIVATE_TMP) ? workspace.slice(PRIVATE_TMP.length).split('/') : [];
+  return top === undefined ? [] : [`${PRIVATE_TMP}/${top}`];
 }

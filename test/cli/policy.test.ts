@@ -36,7 +36,7 @@ describe('policy show', () => {
     write(workspaceFile, '\n[security]\nautonomy = "readonly"\n');
     const { stdout } = await policy('show', '--explain', '--policy', named);
     const source = (key: string) =>
-      new RegExp(`^${key.replaceAll('.', '\\.')} .*# (.*)$`, 'm').exec(stdout)?.[1];
+      new RegExp(`^${key.replace(/[.+]/g, '\\$&')} .*# (.*)$`, 'm').exec(stdout)?.[1];
     expect(source('limits.timeout_seconds')).toBe(`user: ${userFile}:2`);
     expect(source('environment.pass += "EDITOR"')).toBe(`user: ${userFile}:4`);
     expect(source('network.mode')).toBe(`option: ${named}:2`);

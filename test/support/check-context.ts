@@ -8,6 +8,7 @@ import { parseShell } from '../../src/shell/parse.ts';
 export const RULES: RulesOfCommands = {
   workspace: '/w',
   writable: ['/tmp', '/dev/null'],
+  hidden: [],
   readable: ['/usr', '/bin'],
   protected: ['/w/.git/hooks'],
   home: '/home/sandbox',

@@ -99,6 +99,7 @@ export function contextOf(parsed: Parsed, world: World = {}): CheckContext {
   const rules: RulesOfCommands = {
     workspace: WORKSPACE,
     writable: ['/tmp'],
+    hidden: [],
     readable: SYSTEM_PATHS.map(({ path }) => path),
     protected: PROTECTED_PATHS.map((path) => `${WORKSPACE}/${path}`),
     home: HOME,

@@ -6,6 +6,11 @@ export interface RulesOfCommands {
   readonly workspace: string;
   /** Where the command may write besides the workspace: temporary directory, `filesystem.write`. */
   readonly writable: readonly string[];
+  /**
+   * Beneath one of `writable`, and yet not there for the command: the surroundings of a workspace that lies in the
+   * host's temporary directory, whose place a private one takes.
+   */
+  readonly hidden: readonly string[];
   /** Where it may read besides these. */
   readonly readable: readonly string[];
   /** Paths that must not be written, even inside the workspace. */

@@ -116,7 +116,7 @@ describe('the registry', () => {
     expect(new Set(names).size).toBe(names.length);
     for (const { name, summary } of CHECKS) {
       expect(name).toMatch(/^[a-z]+(-[a-z]+)*$/);
-      expect(summary).toMatch(/^\S.*\.$/);
+      expect(summary).toMatch(/^\S.{10,}/);
     }
   });
 });
