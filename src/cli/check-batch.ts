@@ -5,7 +5,7 @@ import { AUTONOMIES, type Autonomy, type Taint } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { Judge, JudgeRequest } from '../run/judge.ts';
 import { isPromise } from '../util/promise.ts';
-import { decisionAsJson } from './check.ts';
+import { decisionAsJson } from './decision-json.ts';
 import { isTaint } from './policy-options.ts';
 import { splitLines } from './split-lines.ts';
 

@@ -2,6 +2,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Autonomy, Decision, Reason, Taint, Verdict } from '../model/decision.ts';
 import { createChecker } from '../run/check-command.ts';
 import type { JudgeRequest } from '../run/judge.ts';
+import { decisionAsJson } from './decision-json.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { autonomyOption, parseTaints } from './policy-options.ts';
 import { printError, printOut } from './print.ts';
@@ -82,21 +83,6 @@ export async function check(args: readonly string[]): Promise<number> {
   const decision = await checker.judge(request);
   printOut(options.json === true ? `${JSON.stringify(decisionAsJson(decision))}\n` : describe(decision));
   return EXIT[decision.verdict];
-}
-
-/** A decision in the shape of `check --json` and `--batch`. */
-export function decisionAsJson({ verdict, risk, reach, reasons }: Decision) {
-  return {
-    verdict,
-    risk,
-    reach,
-    reasons: reasons.map((reason) => ({
-      check: reason.check,
-      verdict: reason.verdict ?? null,
-      code: reason.code,
-      message: reason.message,
-    })),
-  };
 }
 
 function describe({ verdict, risk, reach, reasons }: Decision): string {
