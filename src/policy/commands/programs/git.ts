@@ -102,10 +102,10 @@ function isGlobal(use: Use, start: number): boolean {
 }
 
 const VERBS: Readonly<Record<string, Behaviour>> = {
-  ...verbs('log show diff whatchanged shortlog format-patch', READING),
+  ...verbs('log show diff whatchanged shortlog range-diff', READING),
   ...verbs('diff-tree diff-index diff-files', READING),
   ...verbs(
-    'status rev-parse rev-list describe ls-files ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format fsck verify-commit verify-tag show-branch range-diff help version get-tar-commit-id merge-tree patch-id stripspace column',
+    'status rev-parse rev-list describe ls-files ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format fsck verify-commit verify-tag show-branch help version get-tar-commit-id merge-tree patch-id stripspace column',
     PLAIN,
   ),
   // Runs the filters of the repository's own configuration only.
@@ -143,7 +143,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   bundle: CHANGING,
   reflog: {
-    ...PLAIN,
+    ...READING,
     verbs: { ...verbs('show exists list', READING), ...verbs('expire delete drop', CHANGING) },
   },
   branch: {
@@ -208,7 +208,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     },
   },
   notes: { ...CHANGING, verbs: verbs('list show', { risk: 'low' }) },
-  bisect: { ...CHANGING, verbs: verbs('log view visualize', { risk: 'low' }) },
+  bisect: { ...CHANGING, verbs: verbs('log', { risk: 'low' }) },
   add: { risk: 'medium', operands: 'reads' },
   rm: { risk: 'high', operands: 'removes' },
   clean: { risk: 'medium', operands: 'guess' },
