@@ -20,8 +20,11 @@ export type WordPart =
   | { readonly kind: 'arithmetic' }
   | { readonly kind: 'command-substitution'; readonly quoted?: true }
   | { readonly kind: 'process-substitution'; readonly direction: 'in' | 'out' }
-  /** What a runner adds when it runs: the items of xargs and parallel, the files of find. */
-  | { readonly kind: 'input' };
+  /**
+   * What a runner adds when it runs: the items of xargs and parallel, the files of find. `path`: it is a path that does
+   * not begin with a dash.
+   */
+  | { readonly kind: 'input'; readonly path?: true };
 
 /** One word of a command. */
 export interface Word {

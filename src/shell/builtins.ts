@@ -214,8 +214,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   dirs: anything,
   help: anything,
   printf,
-  test: (args) => testProblem(args),
-  '[': (args) => (args.at(-1)?.value === ']' ? testProblem(args.slice(0, -1)) : 'the closing ] is missing'),
+  test: testProblem,
+  '[': (args, numbers) =>
+    args.at(-1)?.value === ']' ? testProblem(args.slice(0, -1), numbers) : 'the closing ] is missing',
   export: declares('p'),
   readonly: declares('p'),
   declare: declares('xrglup'),

@@ -329,15 +329,16 @@ class Collector {
       const flow = this.command(
         { words, assignments: [], redirects: [], span },
         input,
-        { ...inner, inShell },
+        // `command` and `builtin` pass functions over.
+        { ...inner, inShell, functions: new Set() },
         start,
       );
       return inShell ? flow : both(directories);
     }
-    return this.innerText(run, inner, start, directories);
+    return this.innerShell(run, inner, start, directories);
   }
 
-  private innerText(
+  private innerShell(
     run: Extract<Run, { readonly kind: 'text' }>,
     scope: Scope,
     start: Directories,
@@ -354,21 +355,18 @@ class Collector {
     const place = { start: first.span.start, end: run.text.at(-1)?.span.end ?? first.span.end };
     const known = this.report.problem;
     if (run.sameShell === true) return this.text(text, { ...scope, inShell: true, place }, start);
+    const problem = plainProblem(text, run.dialect);
+    if (problem !== undefined) refuse(this.report, 'inner_text', problem, place);
     const numbers = createNumbers();
-    const functions: ReadonlySet<string> = new Set();
-    if (run.dialect !== 'bash') {
-      const problem = plainProblem(text, run.dialect);
-      if (problem !== undefined) refuse(this.report, 'inner_text', problem, place);
-    }
-    this.text(text, { ...scope, inShell: true, place, numbers, functions }, start);
+    this.text(text, { ...scope, inShell: true, place, numbers, functions: new Set(), moving: false }, start);
     settleNumbers(numbers, this.report);
-    if (known === undefined && this.report.problem !== undefined) this.markInner();
+    if (known === undefined) this.markInner();
     return both(directories);
   }
 
-  /** What is wrong with a text is wrong with the runner that was given it. */
+  /** A text that cannot be read is a problem of the runner that was given it. */
   private markInner(): void {
-    const problem = this.report.problem;
+    const { problem } = this.report;
     if (problem?.code === 'syntax_error' || problem?.code === 'bad_character') {
       this.report.problem = { ...problem, code: 'inner_text' };
     }

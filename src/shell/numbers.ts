@@ -11,8 +11,11 @@ export interface Numbers {
   /** Names to which something else than a number is, or may be, assigned. */
   readonly tainted: Set<string>;
   readonly arrays: Set<string>;
-  readonly needed: { readonly name: string; readonly span: Span }[];
+  readonly needed: { readonly name: string; readonly span: Span; readonly why: Why }[];
 }
+
+/** Why it matters that a variable holds a number. */
+type Why = 'arithmetic' | 'unquoted';
 
 export function createNumbers(): Numbers {
   return { assigned: new Set(), tainted: new Set(), arrays: new Set(), needed: [] };
@@ -45,9 +48,9 @@ export function noteArithmeticAssignment(numbers: Numbers, name: string): void {
 }
 
 /** Notes that `name` is evaluated as arithmetic, and must be a number when everything is read. */
-export function needNumber(numbers: Numbers, name: string, span: Span): void {
+export function needNumber(numbers: Numbers, name: string, span: Span, why: Why = 'arithmetic'): void {
   if (NUMERIC_PARAMETERS.has(name)) return;
-  numbers.needed.push({ name, span });
+  numbers.needed.push({ name, span, why });
 }
 
 function holdsNumber(word: Word): boolean {
@@ -59,18 +62,16 @@ function holdsNumber(word: Word): boolean {
   return only.kind === 'parameter' && only.plain && NUMERIC_PARAMETERS.has(only.name);
 }
 
-/** True if the parameter is a number whatever the script does: `$?`, `$#`, `$$`, `$!`. */
-export function isNumericParameter(name: string): boolean {
-  return NUMERIC_PARAMETERS.has(name);
-}
-
 /** Refuses if a name that is evaluated as arithmetic may hold anything but a number. */
 export function settleNumbers(numbers: Numbers, report: Report): void {
-  for (const { name, span } of numbers.needed) {
+  for (const { name, span, why } of numbers.needed) {
     const isNumber = numbers.assigned.has(name) || NUMERIC_VARIABLES.has(name);
     if (isNumber && !numbers.tainted.has(name) && !numbers.arrays.has(name)) continue;
-    const message = `${name} is evaluated as arithmetic and could hold code: only a variable to which this script assigns nothing but numbers is understood there.`;
-    refuse(report, 'construct', message, span);
+    const message =
+      why === 'unquoted'
+        ? `$${name} could be several words, and one of them an operator: quote it.`
+        : `${name} is evaluated as arithmetic and could hold code: only a variable to which this script assigns nothing but numbers is understood there.`;
+    refuse(report, why === 'unquoted' ? 'builtin' : 'construct', message, span);
     return;
   }
 }

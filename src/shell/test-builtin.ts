@@ -1,4 +1,5 @@
 import type { Word } from '../model/command-line.ts';
+import { type Numbers, needNumber } from './numbers.ts';
 import { isSingle } from './words.ts';
 
 const UNARY = /^-[abcdefghkLnNoOprsStuwxzG]$/;
@@ -9,11 +10,11 @@ const BINARY = /^(?:==?|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))$/;
  * what it holds; a word that is not known could be `-v` where an operator is expected. So operators are written out,
  * everything else is one word each, and the longer forms are understood only without expansions.
  */
-export function testProblem(args: readonly Word[]): string | undefined {
+export function testProblem(args: readonly Word[], numbers: Numbers): string | undefined {
   const evaluating = args.find((word) => word.value === '-v' || word.value === '-R');
   if (evaluating !== undefined) return `${evaluating.value} may run what its operand holds`;
   if (args.every((word) => word.value !== undefined)) return undefined;
-  const several = args.find((word) => !isSingle(word) && !isNumeric(word));
+  const several = args.find((word) => !isSingle(word) && !isNumeric(word, numbers));
   if (several !== undefined) return `${several.source} could be several words: quote it`;
   return isPlainForm(args)
     ? undefined
@@ -37,11 +38,14 @@ function isPlainForm(args: readonly Word[]): boolean {
   }
 }
 
-/** `$?` and its kin expand to digits. */
-function isNumeric(word: Word): boolean {
+/** `$?` and its kin expand to digits, and so does a variable to which the script assigns only numbers. */
+function isNumeric(word: Word, numbers: Numbers): boolean {
   const [only, ...others] = word.parts;
   if (others.length > 0) return false;
   if (only?.kind === 'arithmetic') return true;
   if (only?.kind !== 'parameter') return false;
-  return (only.plain && /^[?#$]$/.test(only.name)) || /^\$\{#\w+\}$/.test(word.source);
+  if (/^\$\{#\w+\}$/.test(word.source)) return true;
+  if (!only.plain || !/^(?:[?#$]|[A-Za-z_]\w*)$/.test(only.name)) return false;
+  needNumber(numbers, only.name, word.span, 'unquoted');
+  return true;
 }

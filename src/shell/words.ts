@@ -10,6 +10,28 @@ export function inputWord(span: Span): Word {
   return { value: undefined, parts: [{ kind: 'input' }], source: '', span };
 }
 
+/** The word with `marker` replaced by what a runner puts in; the same word if it does not hold the marker. */
+export function withInput(word: Word, marker: string, path: boolean): Word {
+  const holds = (part: WordPart) => part.kind === 'literal' && part.text.includes(marker);
+  if (marker === '' || !word.parts.some(holds)) return word;
+  const input: WordPart = path ? { kind: 'input', path } : { kind: 'input' };
+  const parts = word.parts.flatMap((part): readonly WordPart[] => {
+    if (part.kind !== 'literal') return [part];
+    return part.text
+      .split(marker)
+      .flatMap((text, index): readonly WordPart[] => [
+        ...(index === 0 ? [] : [input]),
+        ...(text === '' ? [] : [{ kind: 'literal', text } as const]),
+      ]);
+  });
+  return { ...word, value: undefined, parts };
+}
+
+/** A word for a part of the text of another one, at the place of that one. */
+export function wordFrom(text: string, origin: Word): Word {
+  return literalWord(text, origin.span);
+}
+
 /** Neighbouring literals as one. */
 export function mergeLiterals(parts: readonly WordPart[]): readonly WordPart[] {
   if (parts.length < 2) return parts;

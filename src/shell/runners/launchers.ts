@@ -276,6 +276,33 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
   'systemd-inhibit': {
     options: { long: { ...HELP, what: 'value', who: 'value', why: 'value', mode: 'value', list: 'flag' } },
   },
+  pkexec: {
+    options: { long: { ...HELP, user: 'value', 'disable-internal-agent': 'flag', 'keep-cwd': 'flag' } },
+  },
+  gosu: { options: {}, operands: 1 },
+  'su-exec': { options: {}, operands: 1 },
+  setpriv: {
+    options: {
+      flags: 'dhV',
+      long: {
+        ...HELP,
+        'no-new-privs': 'flag',
+        'clear-groups': 'flag',
+        reuid: 'value',
+        regid: 'value',
+        'init-groups': 'flag',
+        'inh-caps': 'value',
+        'bounding-set': 'value',
+        'keep-groups': 'flag',
+        'reset-env': 'flag',
+        ruid: 'value',
+        rgid: 'value',
+        euid: 'value',
+        egid: 'value',
+        groups: 'value',
+      },
+    },
+  },
   ccache: { options: {} },
   sccache: { options: {} },
   distcc: { options: {} },

@@ -33,6 +33,7 @@ export function readOptions(words: readonly Word[], table: OptionTable): ReadOpt
     const word = words[at];
     if (word === undefined) break;
     const text = prefixOf(word);
+    if (beginsWithPath(word)) break;
     if (word.value === undefined && (text === '' || !isSingle(word))) {
       return {
         ok: false,
@@ -50,6 +51,29 @@ export function readOptions(words: readonly Word[], table: OptionTable): ReadOpt
     at += read.used;
   }
   return { ok: true, options, rest: words.slice(at) };
+}
+
+/** As `readOptions`, for programs that also take options behind operands. */
+export function readAnywhere(words: readonly Word[], table: OptionTable): ReadOptions {
+  const options: Option[] = [];
+  const operands: Word[] = [];
+  let rest = words;
+  while (rest.length > 0) {
+    const read = readOptions(rest, table);
+    if (!read.ok) return read;
+    options.push(...read.options);
+    const used = rest.slice(0, rest.length - read.rest.length);
+    const ended = used.at(-1)?.value === '--';
+    operands.push(...read.rest.slice(0, ended ? undefined : 1));
+    rest = ended ? [] : read.rest.slice(1);
+  }
+  return { ok: true, options, rest: operands };
+}
+
+/** A path that a runner puts in, and that cannot begin with a dash. */
+export function beginsWithPath(word: Word): boolean {
+  const first = word.parts[0];
+  return first?.kind === 'input' && first.path === true;
 }
 
 type ReadOne = { readonly options: readonly Option[]; readonly used: number } | string;

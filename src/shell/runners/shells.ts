@@ -1,7 +1,7 @@
 import type { Word } from '../../model/command-line.ts';
 import { literalWord, prefixOf } from '../words.ts';
-import type { Dialect, Runner, Runs } from './runner.ts';
-import { NOTHING, refused } from './runner.ts';
+import { beginsWithPath } from './options.ts';
+import { type Dialect, NOTHING, type Runner, type Runs, refused } from './runner.ts';
 
 /** Shells by the dialect that they read. */
 export const SHELLS: Readonly<Record<string, Dialect>> = {
@@ -29,6 +29,7 @@ export const shell: Runner = (call) => {
     const word = call.words[at];
     if (word === undefined) break;
     const text = word.value;
+    if (beginsWithPath(word)) break;
     if (text === undefined) {
       if (prefixOf(word) !== '' && !prefixOf(word).startsWith('-') && !hasText) break;
       if (hasText) break;
