@@ -28,7 +28,7 @@ const PLAIN: Behaviour = { risk: 'low', operands: 'revisions', grammar: { open: 
 const CHANGING: Behaviour = { risk: 'medium', operands: 'revisions' };
 const REMOTE: Grammar = {
   open: true,
-  executes: 'upload-pack receive-pack exec u',
+  executes: 'upload-pack receive-pack exec',
   values:
     'o server-option origin depth branch b jobs j refmap shallow-since shallow-exclude filter push-option',
 };
@@ -234,13 +234,14 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     },
   },
   ...verbs(
-    'reset merge cherry-pick revert checkout switch restore am apply init gc prune repack pack-refs replace update-ref update-index symbolic-ref read-tree write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export notes lfs flow request-pull mergetool difftool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
+    'reset merge cherry-pick revert checkout switch restore am apply init gc prune repack pack-refs replace update-ref update-index symbolic-ref read-tree write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
     {
       risk: 'medium',
       operands: 'revisions',
-      grammar: { open: true, executes: 'extcmd x tool-cmd', values: 'm b B c C' },
+      grammar: { open: true, values: 'm b B c C X s strategy' },
     },
   ),
+  difftool: { ...CHANGING, grammar: { open: true, executes: 'extcmd x' } },
   ...verbs('fetch pull push', {
     risk: 'medium',
     reach: 'network',
@@ -252,7 +253,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'medium',
     reach: 'network',
     operands: 'none',
-    grammar: REMOTE,
+    grammar: { ...REMOTE, executes: 'u upload-pack exec' },
     inspect: inspectRemote,
   },
   clone: {

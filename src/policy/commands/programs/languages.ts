@@ -100,9 +100,11 @@ export const LANGUAGES: readonly Program[] = [
     grammar: { style: 'single-dash', open: true, flags: 'l d e s', values: 'r', writing: 'w' },
     operands: 'reads',
   }),
-  ...programs('golangci-lint staticcheck golint gotestsum gopls revive dlv', 'low', 'unknown', {
+  ...programs('golangci-lint staticcheck golint revive', 'low', 'unknown', {
+    grammar: { open: true, writing: 'fix', loads: 'c config' },
     operands: 'guess',
   }),
+  ...programs('gotestsum gopls dlv', 'medium', 'unknown', { operands: 'guess' }),
   ...programs(
     'mvn mvnw gradle gradlew ant sbt lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
     'medium',

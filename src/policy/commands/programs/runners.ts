@@ -32,7 +32,7 @@ function inspectShell(use: Use): readonly Finding[] {
 /** Programs that run another one, which the parser lists beside them. */
 export const RUNNERS: readonly Program[] = [
   ...programs(
-    'command exec builtin nohup timeout nice ionice chrt taskset stdbuf setsid unbuffer setarch linux64 linux32 env xargs chronic ts caffeinate dbus-run-session faketime tini dumb-init catchsegv',
+    'command exec builtin nohup timeout nice ionice chrt taskset stdbuf setsid unbuffer setarch env xargs caffeinate dbus-run-session catchsegv',
     'low',
     'local',
     {
