@@ -34,11 +34,15 @@ export const environmentCheck: Check = {
 };
 
 function settingsOf(command: SimpleCommand): readonly Setting[] {
-  const settings: Setting[] = command.assignments.map(({ name, value, append }) => ({
-    name,
-    value: append ? undefined : value.value,
-    source: `${name}${append ? '+=' : '='}${value.source}`,
-  }));
+  // What stands before `read` is in force there only, and says where it splits.
+  const splits = programName(command) === 'read' ? 'IFS' : undefined;
+  const settings: Setting[] = command.assignments
+    .filter(({ name }) => name !== splits)
+    .map(({ name, value, append }) => ({
+      name,
+      value: append ? undefined : value.value,
+      source: `${name}${append ? '+=' : '='}${value.source}`,
+    }));
   switch (programName(command)) {
     case 'export':
     case 'declare':

@@ -57,11 +57,24 @@ function judgePath(
       [source],
     );
   }
+  let outside: Reason | undefined;
+  let inside = false;
   for (const location of locations) {
     const found = judgeLocation(use, location, context);
-    if (found !== undefined) return found;
+    if (found === undefined) inside = true;
+    else if (found.code !== 'escapes_workspace') return found;
+    else outside ??= found;
   }
-  return undefined;
+  if (outside === undefined || !inside || !dependsOnDirectory(use, cwds)) return outside;
+  // `cd a; cat ../b`: outside only if the first command fails. The kernel says what then.
+  return context.autonomy === 'autonomous'
+    ? undefined
+    : { ...outside, verdict: 'ask', code: 'may_escape_workspace' };
+}
+
+/** The same words lead to several places because of a `cd` that may fail. */
+function dependsOnDirectory({ argument }: PathUse, cwds: readonly (string | undefined)[]): boolean {
+  return cwds.length > 1 && argument.complete && !argument.text.startsWith('/');
 }
 
 function judgeLocation(

@@ -97,6 +97,8 @@ export interface Program extends Behaviour {
   readonly risk: Risk;
   readonly reach: Reach;
   readonly danger?: Danger;
+  /** Not in the tables. */
+  readonly unlisted?: boolean;
 }
 
 /** Something that a program would do with these words. */

@@ -22,7 +22,7 @@ const SYSTEM_DIRECTORIES: ReadonlySet<string> = new Set([
 
 /** What is not in the tables: may do anything, but only what the kernel lets it. */
 function unlisted(name: string): Program {
-  return { name, risk: 'medium', reach: 'unknown', operands: 'guess' };
+  return { name, risk: 'medium', reach: 'unknown', operands: 'guess', unlisted: true };
 }
 
 /** The name by which a command's program is looked up; `undefined` if it is a file of its own. */

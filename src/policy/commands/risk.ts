@@ -68,7 +68,7 @@ const SHORT_VERSION: Readonly<Record<string, string>> = {
 export function asksForHelp(use: Use): boolean {
   const { words } = use.command;
   const only = words[words.length - 1]?.value;
-  if (only === undefined || use.program.operands === 'guess') return false;
+  if (only === undefined || use.program.unlisted === true) return false;
   if (words.length === 2) return HELP.has(only) || SHORT_VERSION[use.program.name] === only;
   return use.verbs.length === words.length - 2 && (only === '--help' || only === '--version');
 }

@@ -1,4 +1,5 @@
-import { type Finding, finding, type Program, programs } from '../behaviour.ts';
+import { type Finding, finding, type PathUse, type Program, programs } from '../behaviour.ts';
+import { plainPaths } from '../plain-paths.ts';
 import type { Use } from '../use.ts';
 
 /** `tar xzf` without a dash: the first word bundles options whose values follow in order. */
@@ -32,6 +33,28 @@ function inspectTar(use: Use): readonly Finding[] {
   return findings;
 }
 
+/** The archive is written or read, members are read when it is made; what is unpacked goes to the directory. */
+function pathsOfTar(use: Use): readonly PathUse[] {
+  const first = use.command.words[1]?.value ?? '';
+  const old = /^[A-Za-z]+$/.test(first) ? first : '';
+  const makes =
+    /[cru]/.test(old) || use.options.some(({ name }) => /^(?:[cru]|create|append|update|delete)$/.test(name));
+  const reads =
+    /[xt]/.test(old) ||
+    use.options.some(({ name }) => /^(?:[xtd]|extract|get|list|diff|compare)$/.test(name));
+  const archives = use.options.flatMap(({ name, value }) => (name === 'f' || name === 'file' ? [value] : []));
+  const operands = old === '' ? [...use.operands] : use.operands.slice(1);
+  if (old.includes('f')) archives.push(operands.shift());
+  return [
+    ...plainPaths(
+      archives.filter((argument) => argument?.text !== '-'),
+      makes ? 'writes' : 'reads',
+    ),
+    // Members of an archive that is read are names in it.
+    ...(reads ? [] : plainPaths(operands, 'reads')),
+  ];
+}
+
 function hasForceLocal(use: Use): boolean {
   return use.options.some(({ name }) => name === 'force-local');
 }
@@ -50,15 +73,16 @@ export const ARCHIVES: readonly Program[] = [
       flags:
         't list v verbose z gzip gunzip ungzip j bzip2 J xz a auto-compress no-auto-compress zstd lzma lzip lzop Z compress p preserve-permissions same-permissions same-owner no-same-owner no-same-permissions k keep-old-files O to-stdout h dereference S sparse w interactive P absolute-names W verify m touch wildcards no-wildcards anchored no-anchored ignore-case null numeric-owner totals overwrite no-overwrite-dir force-local strip l check-links one-file-system exclude-vcs exclude-vcs-ignores exclude-caches exclude-backups no-recursion recursion skip-old-files keep-newer-files keep-directory-symlink unlink-first U o i ignore-zeros B R G N seek n A catenate concatenate d diff compare version help show-transformed-names no-xattrs xattrs acls selinux c create x extract get r append u update',
       values:
-        'exclude strip-components transform xform owner group mode mtime format H b blocking-factor record-size level newer after-date newer-mtime label V hole-detection sort occurrence warning quoting-style suffix pax-option checkpoint-action',
+        'f file exclude strip-components transform xform owner group mode mtime format H b blocking-factor record-size level newer after-date newer-mtime label V hole-detection sort occurrence warning quoting-style suffix pax-option checkpoint-action',
       optionals: 'checkpoint backup',
       reads: 'T files-from X exclude-from g listed-incremental K starting-file',
-      writes: 'f file C directory index-file one-top-level',
+      writes: 'C directory index-file one-top-level',
       removing: 'delete remove-files recursive-unlink',
       executes:
         'I use-compress-program F info-script new-volume-script to-command rsh-command rmt-command volno-file',
     },
     operands: 'guess',
+    paths: pathsOfTar,
     inspect: inspectTar,
   }),
   ...programs('zip', 'medium', 'local', {

@@ -1,16 +1,36 @@
 import { type Finding, finding, type Program, programs } from '../behaviour.ts';
 import type { Use } from '../use.ts';
+import { variableRule } from '../variables.ts';
 
-/** `make SHELL=…`, `--eval`: code on the command line instead of in the makefile. */
+/** `make SHELL=…` is code on the command line; `CC=…` names a program as the environment does. */
 function inspectMake({ operands }: Use): readonly Finding[] {
-  return operands
+  return operands.flatMap(({ text, complete, word }) => {
+    if (/^(?:SHELL|\.SHELLFLAGS)\s*[:+?!]*=/.test(text) || /\$[({]shell\b/.test(text)) {
+      return [finding('executes', 'make_variable', 'gets a variable that names a program', word.source)];
+    }
+    const match = /^(\w+)[:+?!]*=/.exec(text);
+    const rule =
+      match === null
+        ? undefined
+        : variableRule(match[1] ?? '', complete ? text.slice(match[0].length) : undefined);
+    return rule === undefined
+      ? []
+      : [finding('loads', 'make_variable', `gets a variable that ${rule.reason}`, word.source)];
+  });
+}
+
+/** Settings of cmake that name programs or files of code. */
+function inspectCmake({ options }: Use): readonly Finding[] {
+  return options
     .filter(
-      ({ text }) =>
-        /^(?:SHELL|\.SHELLFLAGS|MAKEFLAGS|MAKE|PATH|LD_\w+)\s*[:+?!]*=/.test(text) ||
-        /\$[({]shell\b/.test(text),
+      ({ name, value }) =>
+        name === 'D' &&
+        /^CMAKE_(?:\w*(?:COMPILER|LAUNCHER|INCLUDE|PROGRAM|TOOLCHAIN_FILE|LINKER))(?::\w+)?=.*\//.test(
+          value?.text ?? '',
+        ),
     )
     .map(({ word }) =>
-      finding('executes', 'make_variable', 'gets a variable that names a program', word.source),
+      finding('loads', 'cmake_variable', 'gets a variable that names a program or code', word.source),
     );
 }
 
@@ -35,11 +55,11 @@ export const BUILD: readonly Program[] = [
       flags: 'L A',
       values: 'G D j parallel target config preset t',
       reads: 'S B build C',
-      loads: 'P E',
-      executes: 'toolchain',
+      // -E is a tool box of file commands.
+      loads: 'P E toolchain',
     },
     operands: 'guess',
-    // `-E` is a tool box of file commands; they change files.
+    inspect: inspectCmake,
   }),
   ...programs('ninja samu ctest', 'low', 'unknown', {
     grammar: {
@@ -48,6 +68,7 @@ export const BUILD: readonly Program[] = [
       values: 'j R E L t d l w',
       reads: 'C test-dir',
       loads: 'f S script SP',
+      executes: 'test-command build-and-test overwrite',
     },
     operands: 'none',
   }),
@@ -70,7 +91,7 @@ export const BUILD: readonly Program[] = [
     },
     operands: 'guess',
   }),
-  ...programs('ld lld gold mold as nm objdump readelf ldd size addr2line c++filt', 'low', 'local', {
+  ...programs('nm objdump readelf size addr2line c++filt', 'low', 'local', {
     grammar: {
       open: true,
       style: 'single-dash',
@@ -80,13 +101,15 @@ export const BUILD: readonly Program[] = [
     },
     operands: 'guess',
   }),
-  ...programs('objcopy strip ranlib patchelf install_name_tool', 'medium', 'local', { operands: 'guess' }),
+  ...programs('ld lld gold mold as ldd objcopy strip ranlib patchelf install_name_tool', 'medium', 'local', {
+    operands: 'guess',
+  }),
   ...programs('clang-tidy cppcheck iwyu', 'low', 'unknown', {
     grammar: {
       open: true,
       style: 'single-dash',
       writing: 'fix fix-errors',
-      loads: 'load',
+      loads: 'load addon',
       writes: 'export-fixes',
     },
     operands: 'guess',
@@ -95,17 +118,17 @@ export const BUILD: readonly Program[] = [
     grammar: { open: true, writing: 'i w', values: 'style', flags: 'd l' },
     operands: 'reads',
   }),
-  ...programs(
-    'shellcheck hadolint yamllint actionlint markdownlint markdownlint-cli2 codespell typos vale taplo checkov tflint buf protolint sqlfluff',
-    'low',
-    'local',
-    {
-      grammar: { open: true, writing: 'w fix write-changes', values: 's S e f format severity' },
-      operands: 'guess',
+  ...programs('shellcheck hadolint yamllint markdownlint markdownlint-cli2 codespell typos', 'low', 'local', {
+    grammar: {
+      open: true,
+      writing: 'w fix write-changes',
+      loads: 'r rules',
+      values: 's S e f format severity',
     },
-  ),
+    operands: 'guess',
+  }),
   ...programs(
-    'protoc flatc thrift bison flex yacc lex m4 gperf swig doxygen pdflatex xelatex lualatex latexmk bibtex tex latex dot plantuml convert magick identify ffmpeg ffprobe sox gs inkscape',
+    'actionlint vale taplo checkov tflint buf protolint sqlfluff protoc flatc thrift bison flex yacc lex m4 gperf swig doxygen pdflatex xelatex lualatex latexmk bibtex tex latex dot plantuml convert magick identify ffmpeg ffprobe sox gs inkscape',
     'medium',
     'unknown',
     {

@@ -12,7 +12,7 @@ export const BUILTINS: readonly Program[] = [
     },
   ),
   ...programs(
-    'export declare typeset readonly unset set shopt hash type alias unalias let read mapfile readarray',
+    'export declare typeset readonly unset set shopt type let read mapfile readarray',
     'low',
     'local',
     {
@@ -37,9 +37,14 @@ export const BUILTINS: readonly Program[] = [
           ],
   }),
   // Code that is not seen, history, and what outlives the command.
-  ...programs('source . eval trap enable bind complete compgen history fc', 'medium', 'unknown', {
-    operands: 'guess',
-  }),
+  ...programs(
+    'source . eval trap enable bind complete compgen history fc hash alias unalias',
+    'medium',
+    'unknown',
+    {
+      operands: 'guess',
+    },
+  ),
   ...programs('disown suspend fg bg', 'medium', 'local', { operands: 'none' }),
   ...programs('ulimit', 'low', 'local', { operands: 'none' }),
   ...programs('kill killall pkill', 'high', 'local', { operands: 'none' }),

@@ -18,7 +18,7 @@ export const CLOUD: readonly Program[] = [
       operands: 'guess',
       verbs: {
         fmt: { risk: 'medium' },
-        validate: { risk: 'low' },
+        validate: { risk: 'medium' },
         version: { risk: 'low' },
       },
     },

@@ -1,4 +1,5 @@
 import { type Program, programs } from '../behaviour.ts';
+import { argumentOf } from '../use.ts';
 
 /** Programs that are refused in every autonomy level, unless the policy permits them by name. */
 export const DANGEROUS: readonly Program[] = [
@@ -15,7 +16,20 @@ export const DANGEROUS: readonly Program[] = [
       operands: 'guess',
     },
   ),
-  ...programs('dd', 'high', 'local', { operands: 'none' }),
+  ...programs('dd', 'high', 'local', {
+    operands: 'none',
+    paths: ({ operands }) =>
+      operands.flatMap(({ word, text }) =>
+        /^[io]f=/.test(text)
+          ? [
+              {
+                argument: argumentOf(word, 3),
+                effect: text[0] === 'o' ? ('writes' as const) : ('reads' as const),
+              },
+            ]
+          : [],
+      ),
+  }),
   ...programs(
     'systemctl service mount umount iptables ip6tables iptables-restore nft ufw firewall-cmd useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd chpasswd gpasswd chsh chfn vipw visudo chown crontab at batch setcap sysctl systemd-run systemd-nspawn initctl rc-service rc-update update-rc.d chkconfig telinit init pivot_root switch_root fusermount fusermount3 setenforce semanage restorecon auditctl aa-teardown apparmor_parser launchctl defaults hwclock grub-install update-grub update-initramfs efibootmgr',
     'high',

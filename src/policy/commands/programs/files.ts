@@ -1,4 +1,5 @@
 import { type Finding, type Program, programs } from '../behaviour.ts';
+import { plainPaths } from '../plain-paths.ts';
 import { hasOption, type Use } from '../use.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
@@ -70,6 +71,16 @@ export const FILES: readonly Program[] = [
       values: 'S suffix',
       optionals: 'backup',
       writes: 't target-directory',
+    },
+    paths: (use) => {
+      const toTarget = use.operands.length === 1 || hasOption(use, 't target-directory');
+      const targets = toTarget ? [] : use.operands.slice(-1);
+      const sources = toTarget ? use.operands : use.operands.slice(0, -1);
+      // A symbolic link says where to look from where it lies; it is judged when something looks.
+      const opened = hasOption(use, 's symbolic')
+        ? sources.filter(({ text }) => text.startsWith('/'))
+        : sources;
+      return [...plainPaths(opened, 'reads'), ...plainPaths(targets, 'writes')];
     },
     operands: 'reads-then-writes',
     targetOptions: 't target-directory',

@@ -28,7 +28,7 @@ const PLAIN: Behaviour = { risk: 'low', operands: 'revisions', grammar: { open: 
 const CHANGING: Behaviour = { risk: 'medium', operands: 'revisions' };
 const REMOTE: Grammar = {
   open: true,
-  executes: 'upload-pack receive-pack exec u',
+  executes: 'upload-pack receive-pack exec',
   values:
     'o server-option origin depth branch b jobs j refmap shallow-since shallow-exclude filter push-option',
 };
@@ -102,10 +102,10 @@ function isGlobal(use: Use, start: number): boolean {
 }
 
 const VERBS: Readonly<Record<string, Behaviour>> = {
-  ...verbs('log show diff whatchanged shortlog format-patch', READING),
+  ...verbs('log show diff whatchanged shortlog range-diff', READING),
   ...verbs('diff-tree diff-index diff-files', READING),
   ...verbs(
-    'status rev-parse rev-list describe ls-files ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format fsck verify-commit verify-tag show-branch range-diff help version get-tar-commit-id merge-tree patch-id stripspace column',
+    'status rev-parse rev-list describe ls-files ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format fsck verify-commit verify-tag show-branch help version get-tar-commit-id merge-tree patch-id stripspace column',
     PLAIN,
   ),
   // Runs the filters of the repository's own configuration only.
@@ -143,7 +143,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   bundle: CHANGING,
   reflog: {
-    ...PLAIN,
+    ...READING,
     verbs: { ...verbs('show exists list', READING), ...verbs('expire delete drop', CHANGING) },
   },
   branch: {
@@ -208,7 +208,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     },
   },
   notes: { ...CHANGING, verbs: verbs('list show', { risk: 'low' }) },
-  bisect: { ...CHANGING, verbs: verbs('log view visualize', { risk: 'low' }) },
+  bisect: { ...CHANGING, verbs: verbs('log', { risk: 'low' }) },
   add: { risk: 'medium', operands: 'reads' },
   rm: { risk: 'high', operands: 'removes' },
   clean: { risk: 'medium', operands: 'guess' },
@@ -234,13 +234,14 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     },
   },
   ...verbs(
-    'reset merge cherry-pick revert checkout switch restore am apply init gc prune repack pack-refs replace update-ref update-index symbolic-ref read-tree write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export notes lfs flow request-pull mergetool difftool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
+    'reset merge cherry-pick revert checkout switch restore am apply init gc prune repack pack-refs replace update-ref update-index symbolic-ref read-tree write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
     {
       risk: 'medium',
       operands: 'revisions',
-      grammar: { open: true, executes: 'extcmd x tool-cmd', values: 'm b B c C' },
+      grammar: { open: true, values: 'm b B c C X s strategy' },
     },
   ),
+  difftool: { ...CHANGING, grammar: { open: true, executes: 'extcmd x' } },
   ...verbs('fetch pull push', {
     risk: 'medium',
     reach: 'network',
@@ -252,7 +253,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'medium',
     reach: 'network',
     operands: 'none',
-    grammar: REMOTE,
+    grammar: { ...REMOTE, executes: 'u upload-pack exec' },
     inspect: inspectRemote,
   },
   clone: {

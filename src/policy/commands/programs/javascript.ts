@@ -11,14 +11,15 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     CHANGES,
   ),
   ...verbs(
-    'publish unpublish deprecate dist-tag dist-tags owner access team org token login logout adduser add-user star unstar hook profile pack version set config c get pkg cache init create innit exec x dlx start restart stop edit explore undeprecate trust store patch patch-commit env setup self-update global workspace workspaces plugin set-script deploy approve-builds licenses node server',
+    'publish unpublish deprecate dist-tag dist-tags owner access team org token login logout adduser add-user star unstar hook profile pack version set config c get pkg cache init create innit exec x dlx start restart stop edit explore undeprecate trust store patch patch-commit env setup self-update global workspace workspaces plugin set-script deploy approve-builds licenses node server docs repo bugs',
     CHANGES,
   ),
   ...verbs('run run-script rum urn test t tst build lint', SCRIPT),
   ...verbs(
-    'ls list la ll outdated view info show v why explain audit doctor help root prefix bin ping whoami search fund query diff sbom docs repo bugs completion find-dupes',
+    'ls list la ll outdated view info show v why explain doctor help root prefix bin ping whoami search fund query diff sbom completion find-dupes',
     READS,
   ),
+  audit: { ...READS, verbs: verbs('fix', CHANGES) },
   config: { ...CHANGES, verbs: verbs('get list ls', READS) },
   c: { ...CHANGES, verbs: verbs('get list ls', READS) },
 };
@@ -67,7 +68,8 @@ export const JAVASCRIPT: readonly Program[] = [
       grammar: {
         open: true,
         values: 't testNamePattern w ext format rule reporter maxWorkers testPathPattern env target module',
-        reads: 'p project c config root',
+        reads: 'p project root',
+        loads: 'c config r require setupFiles globalSetup',
         writes: 'o output-file outDir outFile outputFile coverageDirectory',
         // eslint --fix and its kin change what they are given.
         writing: 'fix write init u updateSnapshot',
@@ -77,7 +79,7 @@ export const JAVASCRIPT: readonly Program[] = [
     },
   ),
   ...programs('prettier', 'low', 'unknown', {
-    grammar: { open: true, reads: 'config ignore-path', writing: 'w write' },
+    grammar: { open: true, reads: 'ignore-path', loads: 'config plugin', writing: 'w write' },
     operands: 'guess',
   }),
   ...programs(

@@ -1,4 +1,4 @@
-import { type Behaviour, type Program, programs, verbs } from '../behaviour.ts';
+import { type Behaviour, finding, type Program, programs, verbs } from '../behaviour.ts';
 
 const LOW: Behaviour = { risk: 'low' };
 const MEDIUM: Behaviour = { risk: 'medium' };
@@ -31,7 +31,15 @@ export const LANGUAGES: readonly Program[] = [
           },
         },
       ),
-      fmt: { risk: 'low', operands: 'none' },
+      fmt: {
+        risk: 'low',
+        operands: 'none',
+        grammar: { open: true, flags: 'check', reads: 'manifest-path' },
+        inspect: ({ command }) =>
+          command.words.some(({ value }) => value === '--check')
+            ? []
+            : [finding('writes', 'rewrites', 'rewrites files', 'fmt')],
+      },
       ...verbs(
         'add remove rm install uninstall clean publish update yank owner login logout new init fix package vendor fetch generate-lockfile run r',
         {
@@ -42,7 +50,7 @@ export const LANGUAGES: readonly Program[] = [
       ),
     },
   }),
-  ...programs('rustc rustdoc', 'low', 'unknown', {
+  ...programs('rustc rustdoc', 'medium', 'unknown', {
     grammar: {
       open: true,
       values: 'C codegen crate-type crate-name edition emit cfg A W D F',
@@ -61,7 +69,7 @@ export const LANGUAGES: readonly Program[] = [
     operands: 'guess',
     grammar: { style: 'single-dash', open: true, reads: 'C' },
     verbs: {
-      ...verbs('build test vet list env version doc help fmt', {
+      ...verbs('build test vet list env version doc help', {
         risk: 'low',
         operands: 'guess',
         grammar: {
@@ -82,7 +90,7 @@ export const LANGUAGES: readonly Program[] = [
         operands: 'none',
         verbs: verbs('graph verify why', { risk: 'low' }),
       },
-      ...verbs('run get install generate clean work tool fix telemetry bug', {
+      ...verbs('run get install generate clean work tool fix telemetry bug fmt', {
         risk: 'medium',
         operands: 'guess',
       }),
@@ -92,9 +100,11 @@ export const LANGUAGES: readonly Program[] = [
     grammar: { style: 'single-dash', open: true, flags: 'l d e s', values: 'r', writing: 'w' },
     operands: 'reads',
   }),
-  ...programs('golangci-lint staticcheck golint gotestsum gopls revive dlv', 'low', 'unknown', {
+  ...programs('golangci-lint staticcheck golint revive', 'low', 'unknown', {
+    grammar: { open: true, writing: 'fix', loads: 'c config' },
     operands: 'guess',
   }),
+  ...programs('gotestsum gopls dlv', 'medium', 'unknown', { operands: 'guess' }),
   ...programs(
     'mvn mvnw gradle gradlew ant sbt lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
     'medium',
@@ -120,9 +130,9 @@ export const LANGUAGES: readonly Program[] = [
     grammar: {
       open: true,
       flags: 'D',
-      reads: 'c config',
+      loads: 'c config r require',
+      writes: 'o out output',
       writing: 'a A autocorrect autocorrect-all auto-correct x',
-      loads: 'r require',
     },
     operands: 'guess',
   }),
@@ -131,13 +141,16 @@ export const LANGUAGES: readonly Program[] = [
     grammar: { open: true, values: 'r d', flags: 'l i m', reads: 'working-dir' },
     verbs: verbs('show validate outdated why diagnose licenses', LOW),
   }),
-  ...programs('phpunit phpstan psalm phpcs pest', 'low', 'unknown', { operands: 'guess' }),
+  ...programs('phpunit phpstan psalm phpcs pest', 'low', 'unknown', {
+    grammar: { open: true, loads: 'bootstrap a autoload-file c configuration prepend' },
+    operands: 'guess',
+  }),
   ...programs('php-cs-fixer phpcbf rector', 'medium', 'unknown', { operands: 'guess' }),
   ...programs('dotnet', 'medium', 'network', {
     operands: 'guess',
     verbs: {
-      ...verbs('build test format', LOW),
-      ...verbs('run add remove publish restore new tool nuget clean pack ef', MEDIUM),
+      ...verbs('build test', LOW),
+      ...verbs('run add remove publish restore new tool nuget clean pack ef format', MEDIUM),
     },
   }),
   ...programs('swift', 'medium', 'network', {

@@ -1,4 +1,5 @@
 import { type Program, programs } from '../behaviour.ts';
+import { writtenAt } from '../plain-paths.ts';
 
 /** Programs that use the network by design. */
 export const NETWORK: readonly Program[] = [
@@ -42,6 +43,8 @@ export const NETWORK: readonly Program[] = [
       writes: 'log-file',
     },
     operands: 'guess',
+    paths: ({ operands }) =>
+      writtenAt(operands, operands.length - 1).filter(({ argument }) => !/^[^/]*:/.test(argument.text)),
   }),
   ...programs(
     'dig nslookup host ping ping6 fping traceroute tracepath mtr whois getent nmap masscan arp arping resolvectl drill kdig finger ntpdate',

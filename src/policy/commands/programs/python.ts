@@ -39,16 +39,16 @@ export const PYTHON: readonly Program[] = [
   // Runs a tool that it downloads if need be; the tables of reach of the field call it unknown.
   ...programs('uvx', 'medium', 'unknown', { operands: 'none' }),
   ...programs(
-    'pytest py.test nose2 unittest coverage mypy pyright basedpyright pyre pytype pylint flake8 pycodestyle pydocstyle bandit vulture radon ty',
+    'pytest py.test nose2 mypy pyright basedpyright pyre pytype pylint flake8 pycodestyle pydocstyle bandit vulture radon ty',
     'low',
     'unknown',
     {
       grammar: {
         open: true,
-        values: 'k m n W o tb maxfail durations cov-report select ignore max-line-length cov',
-        reads: 'c rcfile config config-file rootdir ignore confcutdir',
-        writes: 'junitxml junit-xml html-report basetemp output-file',
-        loads: 'p load-plugins init-hook',
+        values: 'k m n W tb maxfail durations cov-report select ignore max-line-length cov',
+        reads: 'rootdir confcutdir',
+        writes: 'o output junitxml junit-xml html-report basetemp output-file',
+        loads: 'p c rcfile config config-file load-plugins init-hook override-ini',
       },
       operands: 'guess',
     },
@@ -102,7 +102,7 @@ export const PYTHON: readonly Program[] = [
           ],
   }),
   ...programs(
-    'tox nox celery gunicorn uvicorn flask django-admin alembic streamlit twine sphinx-build mkdocs cookiecutter scrapy dbt airflow locust manim invoke fab ansible ansible-playbook virtualenv pyenv pyinstaller cython f2py pydoc pydoc3 2to3',
+    'tox nox coverage celery gunicorn uvicorn flask django-admin alembic streamlit twine sphinx-build mkdocs cookiecutter scrapy dbt airflow locust manim invoke fab ansible ansible-playbook virtualenv pyenv pyinstaller cython f2py pydoc pydoc3 2to3',
     'medium',
     'unknown',
     { operands: 'guess' },

@@ -1,5 +1,6 @@
 import { looksSecret } from '../../environment.ts';
 import { type Finding, finding, type Program, programs } from '../behaviour.ts';
+import { writtenAt } from '../plain-paths.ts';
 import type { Use } from '../use.ts';
 
 /** Reading standard input is not what the program is permitted for. */
@@ -114,7 +115,7 @@ export const READERS: readonly Program[] = [
     strict: strictPrintenv,
   }),
   ...programs(
-    'date cal uname hostname arch nproc id whoami groups users who w uptime tty logname hostid getconf locale lscpu lsblk lsusb lspci free vmstat iostat ps top htop pgrep pidof pstree lsof lsns tput clear reset stty sleep seq yes expr factor numfmt nl fold fmt',
+    'date cal uname hostname arch nproc id whoami groups users who w uptime tty logname hostid getconf locale lscpu lsblk lsusb lspci free vmstat iostat ps top htop pgrep pidof pstree lsof lsns tput clear reset stty sleep seq yes expr factor numfmt',
     'low',
     'local',
     { operands: 'none' },
@@ -126,6 +127,7 @@ export const READERS: readonly Program[] = [
       values: 'n s l t A j N w g len seek cols format radix width skip-bytes read-bytes',
       reads: 'f',
     },
+    paths: ({ program, operands }) => writtenAt(operands, program.name === 'xxd' ? 1 : -1),
     operands: 'reads',
     // The second file of xxd is its output.
     inspect: ({ program, operands }) => {
@@ -135,7 +137,7 @@ export const READERS: readonly Program[] = [
         : [finding('writes', 'writes_output', 'writes its second file', target.word.source)];
     },
   }),
-  ...programs('cmp diff diff3 sdiff comm colordiff delta', 'low', 'local', {
+  ...programs('cmp diff diff3 sdiff comm colordiff', 'low', 'local', {
     grammar: {
       open: true,
       flags:

@@ -32,7 +32,7 @@ function inspectShell(use: Use): readonly Finding[] {
 /** Programs that run another one, which the parser lists beside them. */
 export const RUNNERS: readonly Program[] = [
   ...programs(
-    'command exec builtin nohup timeout time nice ionice chrt taskset stdbuf setsid unbuffer setarch linux64 linux32 env xargs chronic ts caffeinate dbus-run-session faketime tini dumb-init catchsegv',
+    'command exec builtin nohup timeout nice ionice chrt taskset stdbuf setsid unbuffer setarch env xargs caffeinate dbus-run-session catchsegv',
     'low',
     'local',
     {
@@ -40,6 +40,15 @@ export const RUNNERS: readonly Program[] = [
       grammar: { open: true, stopAtOperand: true },
     },
   ),
+  ...programs('time', 'low', 'local', {
+    operands: 'none',
+    grammar: {
+      stopAtOperand: true,
+      flags: 'p a append v verbose q quiet portability',
+      values: 'f format',
+      writes: 'o output',
+    },
+  }),
   ...programs('parallel watch entr flock script busybox toybox', 'medium', 'local', { operands: 'none' }),
   ...programs('sh bash dash zsh ksh mksh ash fish csh tcsh rbash', 'low', 'network', {
     operands: 'guess',

@@ -1,5 +1,5 @@
-import { type Finding, finding, type Program, programs } from '../behaviour.ts';
-import type { Use } from '../use.ts';
+import { type Finding, finding, type PathUse, type Program, programs } from '../behaviour.ts';
+import { argumentOf, leadingText, type Use } from '../use.ts';
 
 /** Words of find that take an operand which is not a path. */
 const FIND_TESTS: ReadonlySet<string> = new Set(
@@ -41,6 +41,26 @@ function inspectFind({ command }: Use): readonly Finding[] {
     }
   }
   return findings;
+}
+
+/** Where it starts, and the files that its expression names. */
+function pathsOfFind({ command }: Use): readonly PathUse[] {
+  const found: PathUse[] = [];
+  let expression = false;
+  for (let index = 1; index < command.words.length; index++) {
+    const word = command.words[index];
+    const next = command.words[index + 1];
+    if (word === undefined) break;
+    const text = leadingText(word);
+    if (/^-[HLPDO]/.test(text) && !expression) continue;
+    expression ||= /^(?:-.|[(!,]$)/.test(text);
+    if (!expression) found.push({ argument: argumentOf(word), effect: 'reads' });
+    else if (next === undefined) break;
+    else if (FIND_FILES.has(text)) found.push({ argument: argumentOf(next), effect: 'reads' });
+    else if (/^-(?:fls|fprint0?|fprintf)$/.test(text))
+      found.push({ argument: argumentOf(next), effect: 'writes' });
+  }
+  return found;
 }
 
 const GREP_FLAGS =
@@ -88,6 +108,7 @@ export const SEARCH: readonly Program[] = [
     // Its words are read by `inspectFind`.
     grammar: { open: true, style: 'single-dash' },
     operands: 'guess',
+    paths: pathsOfFind,
     inspect: inspectFind,
   }),
   ...programs('fd fdfind', 'low', 'local', {
@@ -103,5 +124,5 @@ export const SEARCH: readonly Program[] = [
     operands: 'guess',
   }),
   ...programs('fzf sk', 'medium', 'local', { operands: 'none' }),
-  ...programs('sg ast-grep semgrep tokei cloc scc ctags etags cscope', 'low', 'local', { operands: 'guess' }),
+  ...programs('ast-grep semgrep tokei cloc scc ctags etags cscope', 'medium', 'local', { operands: 'guess' }),
 ];

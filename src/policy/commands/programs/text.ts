@@ -1,4 +1,5 @@
 import { finding, type Program, programs } from '../behaviour.ts';
+import { writtenAt } from '../plain-paths.ts';
 
 /** Programs that turn text into other text. */
 export const TEXT: readonly Program[] = [
@@ -20,6 +21,7 @@ export const TEXT: readonly Program[] = [
       values: 'f skip-fields s skip-chars w check-chars',
       optionals: 'all-repeated group',
     },
+    paths: ({ operands }) => writtenAt(operands, 1),
     operands: 'reads',
     // The second file of uniq is its output.
     inspect: ({ operands }) =>
@@ -36,20 +38,20 @@ export const TEXT: readonly Program[] = [
     },
     operands: 'reads',
   }),
-  ...programs(
-    'cut paste join column rev tac expand unexpand pr iconv dos2unix unix2dos look tsort ptx',
-    'low',
-    'local',
-    {
-      grammar: {
-        open: true,
-        values:
-          'd f c b delimiter fields characters bytes delimiters t e s N o H separator output-separator table-columns 1 2 j v a',
-        writes: 'output',
-      },
-      operands: 'reads',
+  ...programs('nl fold fmt cut paste join column rev tac expand unexpand pr look tsort', 'low', 'local', {
+    grammar: {
+      open: true,
+      values:
+        'd f c b delimiter fields characters bytes delimiters t e s N o H separator output-separator table-columns 1 2 j v a',
     },
-  ),
+    operands: 'reads',
+  }),
+  ...programs('iconv', 'low', 'local', {
+    grammar: { flags: 'c l list s verbose', values: 'f t from-code to-code', writes: 'o output' },
+    operands: 'reads',
+  }),
+  ...programs('dos2unix unix2dos ptx', 'medium', 'local', { operands: 'writes' }),
+  ...programs('envsubst', 'low', 'local', { operands: 'none' }),
   ...programs('tr', 'low', 'local', { operands: 'none' }),
   ...programs('jq gojq jaq', 'low', 'local', {
     grammar: {
@@ -65,8 +67,9 @@ export const TEXT: readonly Program[] = [
     grammar: {
       open: true,
       flags: 'r y Y n P C M e j N raw-output prettyPrint null-input exit-status no-doc',
-      values: 'o p output-format input-format I indent arg s split-exp',
-      writing: 'i inplace in-place',
+      values: 'o p output-format input-format I indent arg',
+      // One file per document with -s.
+      writing: 'i inplace in-place s split-exp',
     },
     operands: 'script-then-reads',
   }),
@@ -86,8 +89,8 @@ export const TEXT: readonly Program[] = [
     operands: 'reads',
   }),
   ...programs(
-    'pandoc csvcut csvlook csvgrep csvstat mlr xsv miller fx gron dasel tomlq envsubst hjson',
-    'low',
+    'pandoc csvcut csvlook csvgrep csvstat mlr xsv miller fx gron dasel tomlq hjson',
+    'medium',
     'local',
     {
       grammar: {
