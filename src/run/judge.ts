@@ -3,6 +3,7 @@ import { createPathLookup } from '../host/resolve-path.ts';
 import type { Autonomy, Decision, Taint } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
+import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import type { CheckContext } from '../policy/checks/check.ts';
 import { isForeignTo } from '../policy/checks/locations.ts';
@@ -12,6 +13,7 @@ import { reachOfLine } from '../policy/commands/reach.ts';
 import { riskOfLine } from '../policy/commands/risk.ts';
 import { evaluate } from '../policy/evaluate.ts';
 import { parseArgv, parseShell } from '../shell/parse.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import type { ProgramFinder } from './program-finder.ts';
 import { within } from './time-limit.ts';
 
@@ -49,11 +51,26 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
     hooks: gate.hooks ?? [],
     within,
   };
+  // The way to the workspace is nothing that a command could change.
+  const way = ['/', ...directoriesBetween(rules.workspace, '/'), rules.workspace];
+  // Nor are programs of the system: their names are looked up each time, where they lead is remembered.
+  const leadsTo = new Map<string, string>();
+  const canBeWritten = (path: string) =>
+    [rules.workspace, ...rules.writable].some((root) => isBeneath(path, root));
+
+  function canonicalProgram(path: string, paths: PathLookup): string {
+    const known = leadsTo.get(path);
+    if (known !== undefined) return known;
+    const { canonical, links } = paths.resolve(path);
+    if (![path, canonical, ...links.map((link) => link.path)].some(canBeWritten)) leadsTo.set(path, canonical);
+    return canonical;
+  }
+
   return function judge(request) {
     const { command } = request;
     const parsed = typeof command === 'string' ? parseShell(command) : parseArgv(command);
     // It remembers what it saw, which is right for one decision and wrong for two.
-    const paths = createPathLookup();
+    const paths = createPathLookup(way);
     const path = request.env !== undefined && 'PATH' in request.env ? request.env.PATH : searchPath;
     const found = new Map<string, string | undefined>();
     const unrated: CheckContext = {
@@ -73,7 +90,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
         const key = `${name}\0${cwd}`;
         if (!found.has(key)) {
           const program = find(name, path ?? '', cwd);
-          found.set(key, program.kind === 'found' ? paths.resolve(program.path).canonical : undefined);
+          found.set(key, program.kind === 'found' ? canonicalProgram(program.path, paths) : undefined);
         }
         return found.get(key);
       },
