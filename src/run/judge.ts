@@ -62,7 +62,8 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
     const known = leadsTo.get(path);
     if (known !== undefined) return known;
     const { canonical, links } = paths.resolve(path);
-    if (![path, canonical, ...links.map((link) => link.path)].some(canBeWritten)) leadsTo.set(path, canonical);
+    if (![path, canonical, ...links.map((link) => link.path)].some(canBeWritten))
+      leadsTo.set(path, canonical);
     return canonical;
   }
 
