@@ -93,14 +93,14 @@ async function validate<Output>(
   const result = schema.safeParse(data);
   if (result.success) return result.data;
   const { locateKey } = await import('./locate-key.ts');
-  const problems = result.error.issues.flatMap(problemsOf).map(({ place, message }) => {
+  const problems = result.error.issues.flatMap(problemsOf).map(({ place, message }, index) => {
     const line = locateKey(text, place);
-    return `${line === undefined ? '' : `${line}: `}${place.join('.')}: ${message}`;
+    const where = line === undefined ? '' : index === 0 ? `${line}:` : `line ${line}:`;
+    return `${where} ${place.join('.')}: ${message}`.trimStart();
   });
   const note = hint === undefined ? '' : ` (${hint})`;
-  const [first = '', ...rest] = problems;
-  const more = rest.length === 0 ? '' : `; line ${rest.join('; line ')}`;
-  throw new SandboxError('policy.invalid', `${name}:${first}${more}${note}`);
+  const list = problems.join('; ');
+  throw new SandboxError('policy.invalid', `${name}:${/^\d/.test(list) ? '' : ' '}${list}${note}`);
 }
 
 interface Problem {
