@@ -68,7 +68,7 @@ async function tryExamples(layer: FileWithRules): Promise<void> {
   if ((layer.file.commands?.rules ?? []).length === 0) return;
   const [{ checkRuleExamples }, { parseShell }] = await Promise.all([
     import('../policy/rule-examples.ts'),
-    import('../shell/parse.ts'),
+    import('./judgement.ts'),
   ]);
   await checkRuleExamples(layer, parseShell);
 }
