@@ -250,6 +250,7 @@ class Adapter {
       case 'Redirected': {
         const substitutions: SyntaxNode[] = [];
         const body = this.command(node.command, nested);
+        this.checkNeighbours(node.redirects);
         const redirects = node.redirects.map((redirect) => this.redirect(redirect, nested, substitutions));
         return { kind: 'redirected', body, redirects, substitutions, span: this.span(node) };
       }
@@ -376,14 +377,17 @@ class Adapter {
     return document.operator === '<<-' ? document.body.text.replace(/^\t+/gm, '') : document.body.text;
   }
 
-  /** Between two pieces of a command stand blanks and line continuations, and at least one where both are words. */
+  /**
+   * Between two pieces of a command stand blanks and line continuations. Only a redirect that begins with its operator
+   * may touch what stands before it.
+   */
   private checkNeighbours(nodes: readonly (ParsedWord | ParsedAssignment | Redirection)[]): void {
     nodes.forEach((node, index) => {
       const before = nodes[index - 1];
       if (before === undefined) return;
       const gap = this.source.slice(before.end, node.pos);
-      const bothWords = !isRedirection(before) && !isRedirection(node);
-      if (!/^(?:[ \t]|\\\n)*$/.test(gap) || (gap === '' && bothWords)) {
+      const mayTouch = isRedirection(node) && /^[<>&]/.test(this.textOf(node));
+      if (!/^(?:[ \t]|\\\n)*$/.test(gap) || (gap === '' && !mayTouch)) {
         this.refuse('ambiguous', 'Two words touch: put a blank between them.', node);
       }
     });

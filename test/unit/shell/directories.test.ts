@@ -20,6 +20,7 @@ describe('directories in force', () => {
     ['x=$(cd a && ls); pwd', [': ./', 'cd a: ./', 'ls: ./a', 'pwd: ./']],
     ['for d in a b; do cd $d; ls; done; pwd', ['cd ?parameter: -', 'ls: -', 'pwd: -']],
     ['for d in a b; do (cd $d && ls); done; pwd', ['cd ?parameter: ./', 'ls: ./?parameter', 'pwd: ./']],
+    ['true | for d in a b; do ls; cd b; done; pwd', ['true: ./', 'ls: -', 'cd b: -', 'pwd: ./']],
     ['cd "$x" && ls', ['cd ?parameter: ./', 'ls: ./?parameter']],
     ['cd && ls', ['cd: ./', 'ls: ./?tilde']],
     ['cd - && ls', ['cd -: ./', 'ls: -']],
@@ -36,6 +37,7 @@ describe('directories in force', () => {
     ['find . -execdir ls \\;', ['find . -execdir ls ;: ./', 'ls: -']],
     ['f() { ls; }; cd a; f', ['ls: -', 'cd a: ./', 'f: ./ ./a']],
     ['f() { ls; }; f; pwd', ['ls: ./', 'f: ./', 'pwd: ./']],
+    ["trap 'rm x' EXIT; ls", ['trap rm x EXIT: ./', 'rm x: -', 'ls: ./']],
     ['exit; ls', ['exit: ./', 'ls: -']],
     [
       'cd a; cd b; cd c; cd d; ls',
