@@ -9,6 +9,7 @@ import {
   type Directories,
   type Flow,
   mayMove,
+  movesSomewhere,
   START,
   union,
 } from './directories.ts';
@@ -37,7 +38,7 @@ interface Scope {
   readonly depth: number;
   /** A variable is set that changes what `cd` does. */
   readonly lost: boolean;
-  /** Some command of the text may change the directory. */
+  /** Some command of the text, at whatever depth, may change the directory. */
   readonly moving: boolean;
 }
 
@@ -99,13 +100,18 @@ class Collector {
   }
 
   /** A whole text, in the shell that the scope describes. */
-  text(source: string, scope: Scope, directories: Directories): Flow {
+  text(source: string, scope: Scope, directories: Directories, mayDefine = true): Flow {
     const bad = badCharacter(source);
     if (bad !== undefined) {
       refuse(this.report, 'bad_character', bad, scope.place);
       return both(undefined);
     }
     const { report, limits } = this;
+    report.remaining -= source.length;
+    if (report.remaining < 0) {
+      refuse(report, 'too_long', 'The texts that run each other are too long.', scope.place);
+      return both(undefined);
+    }
     const tree = readShell(source, {
       report,
       numbers: scope.numbers,
@@ -113,8 +119,11 @@ class Collector {
       place: scope.place,
     });
     const functions = collectFunctions(tree, report, scope.functions);
+    if (!mayDefine && functions !== scope.functions) {
+      refuse(report, 'construct', 'A function defined inside eval or trap is not understood.', scope.place);
+    }
     const lost = scope.lost || assignsAny(tree, LOSING);
-    const moving = scope.moving || mayMove(tree, new Set());
+    const moving = scope.moving || movesSomewhere(tree);
     return this.walk(tree, { ...scope, functions, lost, moving }, directories);
   }
 
@@ -354,7 +363,11 @@ class Collector {
     const text = run.text.map((word) => word.value).join(' ');
     const place = { start: first.span.start, end: run.text.at(-1)?.span.end ?? first.span.end };
     const known = this.report.problem;
-    if (run.sameShell === true) return this.text(text, { ...scope, inShell: true, place }, start);
+    if (run.sameShell === true) {
+      const flow = this.text(text, { ...scope, inShell: true, place }, start, false);
+      // With a directory of its own it runs at another time, and leaves this one alone.
+      return run.directory === undefined ? flow : both(directories);
+    }
     const problem = plainProblem(text, run.dialect);
     if (problem !== undefined) refuse(this.report, 'inner_text', problem, place);
     const numbers = createNumbers();

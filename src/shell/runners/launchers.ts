@@ -10,6 +10,8 @@ export interface Launcher {
   readonly operands?: number;
   /** Options whose value is the directory of the command. */
   readonly directory?: readonly string[];
+  /** Options may also stand behind the operands. */
+  readonly optionsBehind?: boolean;
   /** Options that make the program run nothing. */
   readonly inert?: readonly string[];
 }
@@ -53,7 +55,7 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
       },
     },
   },
-  nice: { options: { values: 'n', long: { ...HELP, adjustment: 'value' }, numeric: /^--?[0-9]+$/ } },
+  nice: { options: { values: 'n', long: { ...HELP, adjustment: 'value' }, shape: /^--?[0-9]+$/ } },
   ionice: {
     options: {
       flags: 'thV',
@@ -85,6 +87,7 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
       },
     },
     operands: 1,
+    optionsBehind: true,
   },
   taskset: {
     options: { flags: 'achV', long: { ...HELP, 'all-tasks': 'flag', 'cpu-list': 'flag' } },
@@ -223,7 +226,6 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
   ltrace: { options: { flags: 'bcCfhiLrStTV', values: 'aADeFlnopsuwx' } },
   catchsegv: { options: {} },
   caffeinate: { options: { flags: 'disum', values: 'tw' } },
-  unbuffer: { options: { flags: 'p' } },
   'dbus-run-session': { options: { long: { ...HELP, 'config-file': 'value', 'dbus-daemon': 'value' } } },
   'xvfb-run': {
     options: {
@@ -303,10 +305,33 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
       },
     },
   },
+  valgrind: { options: { shape: /^-(?:[vqdh]|-[a-z-]+(?:=.*)?)$/ } },
+  numactl: {
+    options: {
+      flags: 'aslHm',
+      values: 'iNCpS',
+      long: {
+        ...HELP,
+        interleave: 'value',
+        membind: 'value',
+        cpunodebind: 'value',
+        physcpubind: 'value',
+        localalloc: 'flag',
+      },
+    },
+  },
+  proxychains: { options: { flags: 'q', values: 'f' } },
+  proxychains4: { options: { flags: 'q', values: 'f' } },
+  torsocks: { options: {} },
+  rlwrap: { options: { flags: 'acimnrvN', values: 'bCDfHlOpPsSz' } },
+  faketime: { options: { flags: 'fm', long: HELP }, operands: 1 },
+  eatmydata: { options: {} },
   ccache: { options: {} },
   sccache: { options: {} },
   distcc: { options: {} },
 };
+
+const PLAIN_ASSIGNMENT = /^(?:[A-Za-z_][A-Za-z0-9_]*=|-$)/;
 
 /** env has options, then assignments, then the command; `-S` splits a text into words. */
 export const env: Runner = (call) => {
@@ -332,6 +357,11 @@ export const env: Runner = (call) => {
   // A lone dash means -i, and assignments may follow.
   const isAssignment = (word: Word) => /^[^=]*=/.test(prefixOf(word)) || word.value === '-';
   const first = read.rest.findIndex((word) => !isAssignment(word));
+  const odd = read.rest
+    .slice(0, first === -1 ? undefined : first)
+    .find((word) => !PLAIN_ASSIGNMENT.test(prefixOf(word)));
+  // Among others: BASH_FUNC_ls%% gives bash a function.
+  if (odd !== undefined) return refused(`env: ${odd.source} is not a plain variable.`, odd);
   const directory = optionValue(read.options, 'C', 'chdir');
   return first === -1
     ? NOTHING
@@ -351,6 +381,11 @@ export function launch(launcher: Launcher, call: Call): Runs {
       dynamic,
     );
   }
+  const behind = readOptions(
+    read.rest.slice(operands.length),
+    launcher.optionsBehind ? launcher.options : {},
+  );
+  if (!behind.ok) return refused(`${call.name}: ${behind.message}`, behind.word);
   const directory = optionValue(read.options, ...(launcher.directory ?? []));
-  return runWords(read.rest.slice(operands.length), directory === undefined ? {} : { directory });
+  return runWords(behind.rest, directory === undefined ? {} : { directory });
 }
