@@ -1,4 +1,4 @@
-import { type Finding, type Program, programs } from '../behaviour.ts';
+import { type Finding, type ProgramRow, programs } from '../behaviour.ts';
 import { plainPaths } from '../plain-paths.ts';
 import { hasOption, type Use } from '../use.ts';
 
@@ -12,7 +12,7 @@ const COPY_FLAGS =
   'i interactive n no-clobber u update v verbose T no-target-directory Z debug strip-trailing-slashes';
 
 /** Programs that list, make, copy, move and delete files. */
-export const FILES: readonly Program[] = [
+export const FILES: readonly ProgramRow[] = [
   ...programs('ls dir vdir', 'low', 'local', {
     grammar: {
       flags:

@@ -1,8 +1,8 @@
-import { finding, type Program, programs } from '../behaviour.ts';
+import { finding, type ProgramRow, programs } from '../behaviour.ts';
 import { writtenAt } from '../plain-paths.ts';
 
 /** Programs that turn text into other text. */
-export const TEXT: readonly Program[] = [
+export const TEXT: readonly ProgramRow[] = [
   ...programs('sort', 'low', 'local', {
     grammar: {
       flags:
