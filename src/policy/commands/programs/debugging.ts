@@ -15,7 +15,7 @@ export const DEBUGGING: readonly ProgramRow[] = [
     operands: 'guess',
   }),
   ...programs(
-    'strace ltrace perf valgrind heaptrack ltrace hyperfine uftrace systemtap stap sysdig ftrace flamegraph py-spy samply',
+    'strace ltrace perf valgrind heaptrack hyperfine uftrace systemtap stap sysdig ftrace flamegraph py-spy samply',
     'medium',
     'unknown',
     {

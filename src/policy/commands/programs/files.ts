@@ -157,20 +157,28 @@ export const FILES: readonly ProgramRow[] = [
     operands: 'none',
   }),
   ...programs(
-    'stat file du df wc cksum md5sum sha1sum sha224sum sha256sum sha512sum b2sum sum shasum',
+    'stat du df wc cksum md5sum sha1sum sha224sum sha256sum sha512sum b2sum sum shasum',
     'low',
     'local',
     {
-      // None of their options writes or runs anything but `file -C`.
+      // None of their options writes or runs anything.
       grammar: {
         open: true,
         values: 'c format printf t d max-depth B block-size threshold a algorithm total type x',
-        reads: 'files0-from f files-from m magic-file exclude-from X',
-        writing: 'C compile',
+        reads: 'files0-from exclude-from X',
       },
       operands: 'reads',
     },
   ),
+  ...programs('file', 'low', 'local', {
+    grammar: {
+      open: true,
+      values: 'e exclude F separator P parameter',
+      reads: 'f files-from m magic-file',
+      writing: 'C compile',
+    },
+    operands: 'reads',
+  }),
   ...programs('which', 'low', 'local', {
     grammar: { flags: 'a s' },
     operands: 'none',
@@ -186,7 +194,7 @@ export const FILES: readonly ProgramRow[] = [
         })),
     ],
   }),
-  ...programs('whereis locate type', 'low', 'local', { operands: 'none' }),
+  ...programs('whereis locate', 'low', 'local', { operands: 'none' }),
 ];
 
 /** True if `cp` copies directories. */

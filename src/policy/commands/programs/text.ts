@@ -38,7 +38,7 @@ export const TEXT: readonly ProgramRow[] = [
     },
     operands: 'reads',
   }),
-  ...programs('nl fold fmt cut paste join column rev tac expand unexpand pr look tsort', 'low', 'local', {
+  ...programs('nl fold fmt cut paste join column rev expand unexpand pr look tsort', 'low', 'local', {
     grammar: {
       open: true,
       values:
