@@ -30,6 +30,7 @@ import {
   isPlainUnquoted,
   isVariableName,
   mayExpandBraces,
+  nestingOf,
   unescapeQuoted,
   unescapeUnquoted,
 } from './text-checks.ts';
@@ -81,6 +82,9 @@ const NAMES: Partial<Record<ParsedNode['type'], string>> = {
   Names: 'An expansion to the names of variables',
 };
 
+const TOO_DEEP = 'The command is nested too deeply: split it into several.';
+const MAX_DOCUMENTS = 50;
+
 const PARAMETER = /^(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[?#@*$!-])$/;
 const ARITHMETIC_WORD =
   /^(?:[0-9]+|0[xX][0-9a-fA-F]+|\$?[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[#?])$/;
@@ -110,6 +114,8 @@ class Adapter {
   /** Spans in which a backslash before a line feed is just text. */
   private readonly literals: Span[] = [];
   private statements = 0;
+  private documents = 0;
+  private readonly documentEnds = new Set<number>();
 
   constructor(source: string, reading: Reading) {
     this.source = source;
@@ -117,6 +123,11 @@ class Adapter {
   }
 
   read(): SyntaxNode {
+    if (nestingOf(this.source) > this.reading.maxDepth || this.source.split('coproc').length > 20) {
+      // The parser's time grows with the square of the depth where brackets are not closed.
+      this.refuse('too_deep', TOO_DEEP, { pos: 0, end: this.source.length });
+      return { kind: 'list', items: [] };
+    }
     const script = parse(this.source);
     this.sweep(script, 0);
     if (this.reading.report.problem !== undefined) return this.recover(script);
@@ -133,6 +144,8 @@ class Adapter {
 
   /** For messages only: the tree as far as it goes, whatever it is worth. */
   private recover(script: ParsedScript): SyntaxNode {
+    const code = this.reading.report.problem?.code;
+    if (code === 'too_deep' || code === 'too_many_commands') return { kind: 'list', items: [] };
     try {
       return this.script(script, false);
     } catch (error) {
@@ -157,7 +170,7 @@ class Adapter {
   private sweep(node: ParsedNode, depth: number): void {
     if (this.reading.report.problem !== undefined) return;
     if (depth > this.reading.maxDepth) {
-      this.refuse('too_deep', 'The command is nested too deeply: split it into several.', node);
+      this.refuse('too_deep', TOO_DEEP, node);
       return;
     }
     if (!KNOWN.has(node.type)) {
@@ -349,7 +362,7 @@ class Adapter {
       else if (item.type !== 'Assignment') {
         redirects.push(this.redirect(item, nested, substitutions));
         if (item.type === 'HereDoc' && item.delimiter?.quoted === true) input = this.inputOf(item);
-        else if (isInput(item)) input = undefined;
+        else if (!leavesInput(item)) input = undefined;
       } else if (words.length === 0) assignments.push(this.assignment(item, nested, substitutions));
       else words.push(this.assignmentWord(item, nested, substitutions));
     }
@@ -489,6 +502,11 @@ class Adapter {
 
   private document(node: HereDoc, nested: boolean, substitutions: SyntaxNode[]): Word {
     const { delimiter, closing, body } = node;
+    this.documents += 1;
+    if (this.documents > MAX_DOCUMENTS) {
+      this.refuse('too_many_commands', 'There are too many here-documents in one string: split it.', node);
+      return literalWord('', this.span(node));
+    }
     if (delimiter === undefined || closing === undefined) {
       this.refuse(
         'construct',
@@ -530,15 +548,14 @@ class Adapter {
   private isBodyAsWritten(node: HereDoc, delimiter: string, closing: number): boolean {
     const { body } = node;
     if (body.pos > 0 && this.source[body.pos - 1] !== '\n') return false;
-    const between = this.source.slice(node.end, body.pos);
     const firstLine = this.source.indexOf('\n', node.end) + 1;
-    // Another here-document may have been announced before on the same line; its body then stands between.
-    if (body.pos !== firstLine && !/<</.test(this.lineOf(node.pos))) return false;
-    if (between.split('\n').length > 2 && !/<</.test(this.lineOf(node.pos).replace('<<', ''))) return false;
+    // Behind another here-document that was announced before, on the same line.
+    if (body.pos !== firstLine && !this.documentEnds.has(body.pos)) return false;
     for (let start = body.pos; start <= this.source.length; ) {
       const end = this.source.indexOf('\n', start);
       const line = this.source.slice(start, end === -1 ? undefined : end);
       if ((node.operator === '<<-' ? line.replace(/^\t+/, '') : line) === delimiter) {
+        this.documentEnds.add(end + 1);
         return start <= closing && closing <= start + line.length && body.end === start;
       }
       if (end === -1) return false;
@@ -547,15 +564,11 @@ class Adapter {
     return false;
   }
 
-  private lineOf(at: number): string {
-    const end = this.source.indexOf('\n', at);
-    return this.source.slice(this.source.lastIndexOf('\n', at - 1) + 1, end === -1 ? undefined : end);
-  }
-
   /** A word; `inAssignment`: it is a value, where bash expands no globs and no braces. */
   private word(node: ParsedWord, nested: boolean, substitutions: SyntaxNode[], inAssignment = false): Word {
     const raw = this.textOf(node);
     const parts: WordPart[] = [];
+    const braced = node.parts?.some((part) => part.type === 'BraceExpansion') === true;
     let at = node.pos;
     for (const part of node.parts ?? [
       { type: 'Literal', pos: node.pos, end: node.end, text: raw, value: node.value } as const,
@@ -563,14 +576,10 @@ class Adapter {
       if (part.pos !== at)
         this.refuse('ambiguous', 'A word is not what it looks like: write it more plainly.', node);
       at = part.end;
-      const isPart =
-        part.type === 'Literal' && !inAssignment && mayExpandBraces(raw.slice(part.pos - node.pos));
-      if (
-        isPart &&
-        /\{/.test(part.text) &&
-        !(node.parts ?? []).some((other) => other.type === 'BraceExpansion')
-      ) {
-        this.refuse('ambiguous', 'A brace expansion is not plain: write the words out.', node);
+      if (part.type === 'Literal' && !inAssignment && part.text.includes('{') && !braced) {
+        if (mayExpandBraces(raw.slice(part.pos - node.pos))) {
+          this.refuse('ambiguous', 'A brace expansion is not plain: write the words out.', node);
+        }
       }
       if (part.type === 'ProcessSubstitution' && (part.pos !== node.pos || part.end !== node.end)) {
         this.refuse('construct', 'A process substitution is understood only as a word of its own.', node);
@@ -906,8 +915,11 @@ function isRedirection(node: ParsedWord | ParsedAssignment | Redirection): boole
   return node.type !== 'Word' && node.type !== 'Assignment';
 }
 
-function isInput(node: Redirection): boolean {
-  return node.operator.startsWith('<');
+/** True if the redirect leaves the standard input alone. */
+function leavesInput(node: Redirection): boolean {
+  const { descriptor } = node;
+  if (descriptor === undefined) return !node.operator.startsWith('<');
+  return descriptor.type === 'FileDescriptor' && descriptor.value !== 0;
 }
 
 function withoutGlob(part: WordPart): WordPart {

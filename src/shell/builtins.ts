@@ -259,6 +259,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 
 /** Says why a call of a shell builtin is not understood; `undefined`: it is, or the name is not that of a builtin. */
 export function builtinProblem(name: string, args: readonly Word[], numbers: Numbers): string | undefined {
+  if (!isBuiltin(name)) return undefined;
   const reason = REFUSED[name];
   if (reason !== undefined) return `The builtin ${name} is not understood: ${reason}.`;
   const problem = RULES[name]?.(args, numbers);

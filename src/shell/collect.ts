@@ -106,6 +106,11 @@ class Collector {
       return both(undefined);
     }
     const { report, limits } = this;
+    report.remaining -= source.length;
+    if (report.remaining < 0) {
+      refuse(report, 'too_long', 'The texts that run each other are too long.', scope.place);
+      return both(undefined);
+    }
     const tree = readShell(source, {
       report,
       numbers: scope.numbers,

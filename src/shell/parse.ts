@@ -49,7 +49,7 @@ function isLongerThan(source: string, bytes: number): boolean {
 }
 
 function read(source: string | undefined, limits: Limits, collect: (report: Report) => void): Parsed {
-  const report = createReport(limits.maxCommands);
+  const report = createReport(limits.maxCommands, limits.maxBytes * 2);
   try {
     collect(report);
   } catch (error) {

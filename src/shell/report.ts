@@ -16,11 +16,16 @@ export interface Report {
   problem: Problem | undefined;
   /** Simple commands may not be more than this, those inside the texts of runners included. */
   readonly maxCommands: number;
+  /** How much text may still be read: texts within texts are read again and again. */
+  remaining: number;
 }
 
-export function createReport(maxCommands: number): Report {
-  return { commands: [], problem: undefined, maxCommands };
+export function createReport(maxCommands: number, maxLength: number): Report {
+  return { commands: [], problem: undefined, maxCommands, remaining: maxLength };
 }
+
+/** Longer messages are shortened in the middle: they quote what was written. */
+const MAX_MESSAGE = 240;
 
 /** Records a problem; later ones do not replace the first. */
 export function refuse(
@@ -29,5 +34,12 @@ export function refuse(
   message: string,
   span: Span | undefined,
 ): void {
-  report.problem ??= { code, message, span };
+  report.problem ??= { code, message: message.length > MAX_MESSAGE ? shortened(message) : message, span };
+}
+
+function shortened(message: string): string {
+  return `${message.slice(0, MAX_MESSAGE / 2)}…${message.slice(-MAX_MESSAGE / 2)}`.replace(
+    /\p{Surrogate}/gu,
+    '',
+  );
 }

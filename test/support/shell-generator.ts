@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import fc from 'fast-check';
 
 /** A piece of shell text, with the bodies of the here-documents that it announced and that are still to come. */

@@ -10,6 +10,8 @@ export interface Launcher {
   readonly operands?: number;
   /** Options whose value is the directory of the command. */
   readonly directory?: readonly string[];
+  /** Options may also stand behind the operands. */
+  readonly optionsBehind?: boolean;
   /** Options that make the program run nothing. */
   readonly inert?: readonly string[];
 }
@@ -53,7 +55,7 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
       },
     },
   },
-  nice: { options: { values: 'n', long: { ...HELP, adjustment: 'value' }, numeric: /^--?[0-9]+$/ } },
+  nice: { options: { values: 'n', long: { ...HELP, adjustment: 'value' }, shape: /^--?[0-9]+$/ } },
   ionice: {
     options: {
       flags: 'thV',
@@ -85,6 +87,7 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
       },
     },
     operands: 1,
+    optionsBehind: true,
   },
   taskset: {
     options: { flags: 'achV', long: { ...HELP, 'all-tasks': 'flag', 'cpu-list': 'flag' } },
@@ -223,7 +226,6 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
   ltrace: { options: { flags: 'bcCfhiLrStTV', values: 'aADeFlnopsuwx' } },
   catchsegv: { options: {} },
   caffeinate: { options: { flags: 'disum', values: 'tw' } },
-  unbuffer: { options: { flags: 'p' } },
   'dbus-run-session': { options: { long: { ...HELP, 'config-file': 'value', 'dbus-daemon': 'value' } } },
   'xvfb-run': {
     options: {
@@ -303,6 +305,27 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
       },
     },
   },
+  valgrind: { options: { shape: /^-(?:[vqdh]|-[a-z-]+(?:=.*)?)$/ } },
+  numactl: {
+    options: {
+      flags: 'aslHm',
+      values: 'iNCpS',
+      long: {
+        ...HELP,
+        interleave: 'value',
+        membind: 'value',
+        cpunodebind: 'value',
+        physcpubind: 'value',
+        localalloc: 'flag',
+      },
+    },
+  },
+  proxychains: { options: { flags: 'q', values: 'f' } },
+  proxychains4: { options: { flags: 'q', values: 'f' } },
+  torsocks: { options: {} },
+  rlwrap: { options: { flags: 'acimnrvN', values: 'bCDfHlOpPsSz' } },
+  faketime: { options: { flags: 'fm', long: HELP }, operands: 1 },
+  eatmydata: { options: {} },
   ccache: { options: {} },
   sccache: { options: {} },
   distcc: { options: {} },
@@ -351,6 +374,11 @@ export function launch(launcher: Launcher, call: Call): Runs {
       dynamic,
     );
   }
+  const behind = readOptions(
+    read.rest.slice(operands.length),
+    launcher.optionsBehind ? launcher.options : {},
+  );
+  if (!behind.ok) return refused(`${call.name}: ${behind.message}`, behind.word);
   const directory = optionValue(read.options, ...(launcher.directory ?? []));
-  return runWords(read.rest.slice(operands.length), directory === undefined ? {} : { directory });
+  return runWords(behind.rest, directory === undefined ? {} : { directory });
 }

@@ -11,8 +11,8 @@ export interface OptionTable {
   readonly attached?: string;
   /** Names without their dashes; `optional`: a value only behind `=`. */
   readonly long?: Readonly<Record<string, 'flag' | 'value' | 'optional'>>;
-  /** Long options with one dash only, in addition to those with two (`unshare` has none, `java`-like programs do). */
-  readonly numeric?: RegExp;
+  /** Whole words of this shape are options without a value, whatever the rest says: `-10` of nice. */
+  readonly shape?: RegExp;
 }
 
 export interface Option {
@@ -43,6 +43,11 @@ export function readOptions(words: readonly Word[], table: OptionTable): ReadOpt
     }
     if (text === '--') return { ok: true, options, rest: words.slice(at + 1) };
     if (!text.startsWith('-') || text === '-') break;
+    if (table.shape?.test(text) === true && word.value !== undefined) {
+      options.push({ name: text.replace(/^-+/, ''), value: undefined });
+      at += 1;
+      continue;
+    }
     const read = text.startsWith('--')
       ? readLong(word, text, words[at + 1], table)
       : readShort(word, text, words[at + 1], table);
@@ -102,9 +107,6 @@ function fullName(given: string, table: OptionTable): string | undefined {
 }
 
 function readShort(word: Word, text: string, next: Word | undefined, table: OptionTable): ReadOne {
-  if (table.numeric?.test(text) === true && word.value !== undefined) {
-    return { options: [{ name: text.slice(1), value: undefined }], used: 1 };
-  }
   const options: Option[] = [];
   for (let at = 1; at < text.length; at += 1) {
     const letter = text[at] ?? '';

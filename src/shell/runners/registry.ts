@@ -11,7 +11,7 @@ import { PROJECT_TOOLS, projectTool, toolRunner } from './project-tools.ts';
 import { container, ssh } from './remote.ts';
 import type { Runner } from './runner.ts';
 import { SHELLS, shell } from './shells.ts';
-import { entr, flock, gdb, multiplexer, script, watch } from './terminal.ts';
+import { entr, flock, gdb, multiplexer, script, UNREADABLE, unreadable, watch } from './terminal.ts';
 import { parallel, xargs } from './xargs.ts';
 
 /** Programs that run other commands, one line each. */
@@ -59,6 +59,7 @@ const REGISTRY: ReadonlyMap<string, Runner> = new Map([
     (call) => launch(launcher, call),
   ]),
   ...Object.keys(SHELLS).map((name): [string, Runner] => [name, shell]),
+  ...UNREADABLE.map((name): [string, Runner] => [name, unreadable]),
   ...PROJECT_TOOLS.map((name): [string, Runner] => [name, projectTool]),
   ...Object.entries(RUNNERS),
 ]);

@@ -16,7 +16,7 @@ export const SHELLS: Readonly<Record<string, Dialect>> = {
 };
 
 /** Letters that only change how the shell starts or fails, `c` aside. */
-const LETTERS = /^-[ceuxvnlfab]+$/;
+const LETTERS = /^-[ceuxvnlfabs]+$/;
 const LONG = new Set(['--login', '--noprofile', '--norc', '--posix', '--restricted', '--verbose']);
 const INERT = new Set(['--version', '--help']);
 
@@ -24,6 +24,7 @@ const INERT = new Set(['--version', '--help']);
 export const shell: Runner = (call) => {
   const dialect = SHELLS[call.name] ?? 'posix';
   let hasText = false;
+  let readsInput = false;
   let at = 1;
   for (; at < call.words.length; at += 1) {
     const word = call.words[at];
@@ -48,15 +49,17 @@ export const shell: Runner = (call) => {
     ) {
       hasText ||= text.includes('c');
       at += 1;
-    } else if (LETTERS.test(text)) hasText ||= text.includes('c');
-    else if (text.startsWith('-') || text.startsWith('+')) {
+    } else if (LETTERS.test(text)) {
+      hasText ||= text.includes('c');
+      readsInput ||= text.includes('s');
+    } else if (text.startsWith('-') || text.startsWith('+')) {
       if (!LONG.has(text)) return refused(`${call.name}: the option ${text} is not understood.`, word);
     } else break;
   }
   const operand = call.words[at];
   if (hasText) return textOf(call.name, operand, dialect);
   // A file of commands: the policy judges the file.
-  if (operand !== undefined) return NOTHING;
+  if (operand !== undefined && !readsInput) return NOTHING;
   return fromInput(call.name, call.words[0], call.input, dialect);
 };
 

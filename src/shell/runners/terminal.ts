@@ -142,3 +142,18 @@ export const multiplexer: Runner = (call) => {
         call.words[0],
       );
 };
+
+/** Programs that run commands in ways which are not read here; only questions about themselves are understood. */
+export const unreadable: Runner = (call) => {
+  const [, only, ...others] = call.words;
+  if (others.length === 0 && /^(?:-V|-h|-l|--version|--help)$/.test(only?.value ?? '')) return NOTHING;
+  return refused(
+    `${call.name} runs commands in a way that is not understood: run the command directly.`,
+    call.words[0],
+  );
+};
+
+export const UNREADABLE: readonly string[] =
+  'at batch sg newgrp start-stop-daemon daemonize hyperfine perf bwrap firejail expect unbuffer chpst nodemon concurrently sem capsh runcon tsp watchexec'.split(
+    ' ',
+  );
