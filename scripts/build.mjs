@@ -53,6 +53,7 @@ async function buildTypeScript() {
       js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
     },
     external: ['zod', 'smol-toml'],
+    minify: true,
     logLevel: 'warning',
   });
   const types = run(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json'], { stdio: 'inherit' });

@@ -1,17 +1,12 @@
 import { resolve } from 'node:path';
 import type { ErrorCode } from '../errors/codes.ts';
-import { type FoundProgram, findProgram, isStillExecutable } from '../host/find-program.ts';
-import { createPathLookup } from '../host/resolve-path.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { BuiltEnvironment } from '../policy/environment.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import type { ProgramFinder } from './program-finder.ts';
 
 /** The shell that runs shell strings: its grammar is the one that is judged. */
 const SHELL = '/bin/bash';
-
-/** A PATH without relative or empty entries, whose meaning does not depend on the working directory. */
-const ABSOLUTE_PATH_LIST = /^\/[^:]*(:\/[^:]*)*$/;
 
 /** The argument vector of a command. A string runs under bash, without start-up files. */
 export function argumentVector(command: Command): readonly [string, ...string[]] {
@@ -37,10 +32,7 @@ export type SettledCommand =
     };
 
 /** Settles commands for one sandbox. */
-export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnvironment) {
-  const executable = plan.paths.filter((path) => path.access === 'read' || path.access === 'write');
-  // Programs seldom move: the visible location of each one is remembered, its existence is the kernel's business.
-  const visible = new Map<string, boolean>();
+export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnvironment, find: ProgramFinder) {
   const directories: Record<string, string> = {
     // In a directory of the command's own whose name is known only at the launch: the addon sets those.
     ...(plan.home.startsWith('slot:') ? {} : { HOME: plan.home }),
@@ -48,31 +40,6 @@ export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnviron
   };
   const base: Readonly<Record<string, string>> = { ...directories, ...environment.variables };
   const baseList = Object.entries(base).map(([name, value]) => `${name}=${value}`);
-
-  function isVisible(path: string): boolean {
-    let known = visible.get(path);
-    if (known === undefined) {
-      const { canonical } = createPathLookup().resolve(path);
-      known = executable.some((allowed) => isBeneath(canonical, allowed.path));
-      visible.set(path, known);
-    }
-    return known;
-  }
-
-  // By name and PATH, for names that are looked up there: most commands are a few programs over and over.
-  const found = new Map<string, FoundProgram>();
-
-  function find(name: string, searchPath: string, cwd: string): FoundProgram {
-    if (name.includes('/') || !ABSOLUTE_PATH_LIST.test(searchPath)) {
-      return findProgram(name, searchPath, cwd, isVisible);
-    }
-    const key = `${name}\0${searchPath}`;
-    const known = found.get(key);
-    if (known?.kind === 'found' && isStillExecutable(known.path)) return known;
-    const now = findProgram(name, searchPath, cwd, isVisible);
-    found.set(key, now);
-    return now;
-  }
 
   return function settle(
     command: Command,

@@ -3,16 +3,31 @@ import { Socket } from 'node:net';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { createActionWindow } from '../gate/action-window.ts';
+import type { Decision } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import { type NativeCommand, type NativeOutcome, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { buildEnvironment } from '../policy/environment.ts';
-import { canceledBefore, classify, type KeptOutput, notStarted, type RunContext } from './classify.ts';
-import { createCommandSettler } from './command-line.ts';
+import { isPromise } from '../util/promise.ts';
+import {
+  canceledBefore,
+  classify,
+  denied,
+  type KeptOutput,
+  notStarted,
+  type RunContext,
+} from './classify.ts';
+import { createCommandSettler, type SettledCommand } from './command-line.ts';
+import { commandRules } from './command-rules.ts';
+import { createJudge } from './judge.ts';
 import { createOutputKeeper } from './output-keeper.ts';
+import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
+import { createProgramFinder } from './program-finder.ts';
 import { inspectProtectedPaths } from './protected-paths.ts';
+import { budgetRefusal, recordAction, refusalOf } from './refusal.ts';
 import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
 
 /** A command started with streams. */
@@ -24,15 +39,6 @@ export interface SandboxProcess {
   readonly result: Promise<ExecutionResult>;
   /** Sends a signal to the command's process group. False: it has ended. Default: SIGTERM. */
   kill(signal?: NodeJS.Signals): boolean;
-}
-
-/** A running command of `start()`. */
-export interface RunningCommand {
-  readonly result: Promise<ExecutionResult>;
-  /** Sends a signal to the command's process group. False: it has ended. */
-  kill(signal: NodeJS.Signals): boolean;
-  /** Ends the command: SIGTERM, then SIGKILL after the grace period. */
-  cancel(): void;
 }
 
 /** One policy, ready to run commands under it. */
@@ -65,6 +71,8 @@ interface Launch {
   readonly streamOutput?: boolean;
   readonly onChunk?: (stream: number, bytes: Buffer, acknowledge: () => void) => void;
   readonly kept?: () => KeptOutput;
+  /** Called once: what was passed to the command is not needed here any more. */
+  readonly release?: () => void;
 }
 
 function standardInput(options: RunOptions): number {
@@ -76,7 +84,18 @@ function standardInput(options: RunOptions): number {
 export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const { addon, confinement, policy, plan } = prepared;
   const environment = buildEnvironment(process.env, policy.environment.pass, policy.environment.set);
-  const settle = createCommandSettler(plan, environment);
+  const find = createProgramFinder(plan);
+  const settle = createCommandSettler(plan, environment, find);
+  const gate = { budget: createActionWindow(() => performance.now()), ...prepared.gate };
+  const judge = policy.unsafe.unjudgedCommands
+    ? undefined
+    : createJudge({
+        policy,
+        rules: commandRules(prepared.resolved, plan),
+        searchPath: environment.variables.PATH ?? '',
+        find,
+        gate,
+      });
   const running = new Map<number, Promise<ExecutionResult>>();
   let closed = false;
   const slotEnv = [
@@ -85,26 +104,70 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   ].filter((variable) => variable.path.startsWith('slot:'));
 
   function launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
-    if (closed)
+    if (closed) {
+      how.release?.();
       throw new SandboxError(
         'sandbox.closed',
         'this sandbox was closed; make a new one with createSandbox()',
       );
+    }
     const settled = settle(command, options);
+    const decision = judge?.({ command, ...options });
+    if (!isPromise(decision)) return launchJudged(settled, decision, options, how, () => false);
+    return pendingCommand((isCanceled) =>
+      decision.then((ready) => launchJudged(settled, ready, options, how, isCanceled)),
+    );
+  }
+
+  /** What is left to do once the decision is there. `isCanceled`: somebody gave up on it in the meantime. */
+  function launchJudged(
+    settled: SettledCommand,
+    decision: Decision | undefined,
+    options: SpawnOptions,
+    how: Launch,
+    isCanceled: () => boolean,
+  ): RunningCommand {
     const context: RunContext = {
       argv: settled.argv,
       cwd: settled.cwd,
       warnings: environment.warnings,
       report: plan.report,
+      decision,
     };
+    const without = (result: ExecutionResult): RunningCommand => {
+      how.release?.();
+      return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
+    };
+    const refusal = decision && refusalOf(decision, options.approved ?? false);
+    // A question about a program that is not there need not be asked.
+    if (refusal !== undefined && (settled.ok || refusal.code === 'command.denied'))
+      return without(denied(context, refusal));
     if (!settled.ok) {
       const { code, message, path } = settled;
-      const result = notStarted(context, { code, message, stage: undefined, errno: undefined, path });
-      return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
+      return without(notStarted(context, { code, message, stage: undefined, errno: undefined, path }));
     }
-    if (options.signal?.aborted === true) {
-      return { result: Promise.resolve(canceledBefore(context)), kill: () => false, cancel: () => {} };
-    }
+    const givenUp = () => isCanceled() || closed || options.signal?.aborted === true;
+    if (givenUp()) return without(canceledBefore(context));
+    const limit = policy.security.maxActionsPerHour;
+    if (judge === undefined || limit === undefined) return launchNow(settled, context, options, how);
+    // The last moment: what is refused or never starts does not use the budget up.
+    const after = (recorded: boolean, stop: boolean): RunningCommand => {
+      if (!recorded) return without(denied(context, budgetRefusal(limit)));
+      return stop ? without(canceledBefore(context)) : launchNow(settled, context, options, how);
+    };
+    const recorded = recordAction(gate.budget, limit);
+    if (!isPromise(recorded)) return after(recorded, false);
+    return pendingCommand((isCanceledNow) =>
+      recorded.then((done) => after(done, givenUp() || isCanceledNow())),
+    );
+  }
+
+  function launchNow(
+    settled: SettledCommand & { readonly ok: true },
+    context: RunContext,
+    options: SpawnOptions,
+    how: Launch,
+  ): RunningCommand {
     let id = 0;
     const abort = () => addon.cancel(id, false);
     const result = new Promise<ExecutionResult>((done) => {
@@ -137,6 +200,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
         },
       );
     });
+    how.release?.();
     running.set(id, result);
     options.signal?.addEventListener('abort', abort, { once: true });
     return { result, kill: (signal) => addon.signal(id, constants.signals[signal]), cancel: abort };
@@ -164,8 +228,12 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   function spawn(command: Command, options: SpawnOptions = {}): SandboxProcess {
     const pipes = [addon.makePipe(), addon.makePipe(), addon.makePipe()] as const;
     const child: NativeCommand['stdio'] = [pipes[0][0], pipes[1][1], pipes[2][1]];
+    // The child has them once it is launched, which may have to wait for a decision.
+    const release = () => {
+      for (const fd of child) closeSync(fd);
+    };
     try {
-      const started = launch(command, options, { stdio: child });
+      const started = launch(command, options, { stdio: child, release });
       return {
         stdin: new Socket({ fd: pipes[0][1], readable: false, writable: true }),
         stdout: new Socket({ fd: pipes[1][0], readable: true, writable: false }),
@@ -176,8 +244,6 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     } catch (error) {
       for (const fd of [pipes[0][1], pipes[1][0], pipes[2][0]]) closeSync(fd);
       throw error;
-    } finally {
-      for (const fd of child) closeSync(fd);
     }
   }
 

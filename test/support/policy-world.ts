@@ -99,16 +99,22 @@ export function contextOf(parsed: Parsed, world: World = {}): CheckContext {
   const rules: RulesOfCommands = {
     workspace: WORKSPACE,
     writable: ['/tmp'],
+    hidden: [],
     readable: SYSTEM_PATHS.map(({ path }) => path),
     protected: PROTECTED_PATHS.map((path) => `${WORKSPACE}/${path}`),
     home: HOME,
     allow: undefined,
     permitDangerous: [],
+    own: [],
+    maxActionsPerHour: undefined,
+    reviewerTimeoutMs: 1_000,
     networkOff: true,
     ...world.rules,
   };
   const base: CheckContext = {
     parsed,
+    text: '',
+    gate: { budget: undefined, reviewer: undefined, gitGuard: undefined, hooks: [], within: (work) => work },
     risk: 'high',
     reach: 'unknown',
     autonomy: world.autonomy ?? 'supervised',
