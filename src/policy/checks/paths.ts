@@ -112,7 +112,7 @@ function judgeLocation(
 }
 
 function leadsToRoot(path: string, { rules }: CheckContext): boolean {
-  return [rules.workspace, ...rules.writable, ...rules.readable].some((root) => isBeneath(root, path));
+  return [rules.workspace, ...rules.writable].some((root) => isBeneath(root, path));
 }
 
 /** The program of a command may lie where programs lie. */

@@ -111,14 +111,20 @@ export interface Finding {
   readonly words: readonly string[];
 }
 
-/** Rows for programs that behave alike. */
+/** Programs that behave alike: one row of the tables. */
+export interface ProgramRow extends Omit<Program, 'name'> {
+  /** Separated by blanks. */
+  readonly names: string;
+}
+
+/** A row for programs that behave alike, ready to be spread into a table. */
 export function programs(
   names: string,
   risk: Risk,
   reach: Reach,
   behaviour: Behaviour & { readonly danger?: Danger } = {},
-): readonly Program[] {
-  return names.split(' ').map((name) => ({ ...behaviour, name, risk, reach }));
+): readonly ProgramRow[] {
+  return [{ ...behaviour, names, risk, reach }];
 }
 
 /** Verbs that behave alike: `verbs('log show', { risk: 'low' })`. */

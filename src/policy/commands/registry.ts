@@ -1,4 +1,4 @@
-import type { Program } from './behaviour.ts';
+import type { Program, ProgramRow } from './behaviour.ts';
 import { ARCHIVES } from './programs/archives.ts';
 import { BUILD } from './programs/build.ts';
 import { BUILTINS } from './programs/builtins.ts';
@@ -22,7 +22,7 @@ import { SYSTEM } from './programs/system.ts';
 import { TEXT } from './programs/text.ts';
 
 /** Every family of programs. A new family is a file and a line here. */
-const FAMILIES: readonly (readonly Program[])[] = [
+const FAMILIES: readonly (readonly ProgramRow[])[] = [
   BUILTINS,
   FILES,
   READERS,
@@ -46,9 +46,24 @@ const FAMILIES: readonly (readonly Program[])[] = [
   DANGEROUS,
 ];
 
-const BY_NAME: ReadonlyMap<string, Program> = new Map(
-  FAMILIES.flatMap((family) => family.map((program) => [program.name, program] as const)),
+const ROWS: ReadonlyMap<string, ProgramRow> = new Map(
+  FAMILIES.flatMap((family) =>
+    family.flatMap((row) => row.names.split(' ').map((name) => [name, row] as const)),
+  ),
 );
+
+/** Made at the first use of each: loading the tables stays cheap. */
+const programs = new Map<string, Program>();
+
+function programOf(name: string): Program | undefined {
+  const known = programs.get(name);
+  if (known !== undefined) return known;
+  const row = ROWS.get(name);
+  if (row === undefined) return undefined;
+  const program: Program = { ...row, name };
+  programs.set(name, program);
+  return program;
+}
 
 /** `python3.12`, `gcc-13`, `clang++-17`, `mkfs.ext4`: the program without its version or kind. */
 const VERSIONED =
@@ -56,13 +71,13 @@ const VERSIONED =
 
 /** What the tables say about a program; `undefined`: it is not listed. */
 export function findProgram(name: string): Program | undefined {
-  const exact = BY_NAME.get(name);
+  const exact = programOf(name);
   if (exact !== undefined) return exact;
   const general = VERSIONED.exec(name)?.[1];
-  return general === undefined ? undefined : BY_NAME.get(general);
+  return general === undefined ? undefined : programOf(general);
 }
 
-/** All programs, for tests and documentation. */
-export function allPrograms(): readonly Program[] {
-  return [...BY_NAME.values()];
+/** The names of all programs, for tests and documentation. */
+export function programNames(): readonly string[] {
+  return [...ROWS.keys()];
 }

@@ -1,4 +1,4 @@
-import { type Finding, finding, type PathUse, type Program, programs } from '../behaviour.ts';
+import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
 import { plainPaths } from '../plain-paths.ts';
 import type { Use } from '../use.ts';
 
@@ -67,7 +67,7 @@ function inspectZip({ command }: Use): readonly Finding[] {
 }
 
 /** Programs that pack and unpack. */
-export const ARCHIVES: readonly Program[] = [
+export const ARCHIVES: readonly ProgramRow[] = [
   ...programs('tar bsdtar gtar', 'low', 'local', {
     grammar: {
       flags:

@@ -1,4 +1,4 @@
-import { type Finding, finding, type Program, programs } from '../behaviour.ts';
+import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
 import type { Use } from '../use.ts';
 import { variableRule } from '../variables.ts';
 
@@ -35,7 +35,7 @@ function inspectCmake({ options }: Use): readonly Finding[] {
 }
 
 /** Builders and compilers. What their files say is code of the workspace. */
-export const BUILD: readonly Program[] = [
+export const BUILD: readonly ProgramRow[] = [
   ...programs('make gmake', 'low', 'unknown', {
     grammar: {
       flags:

@@ -1,7 +1,7 @@
-import { type Program, programs } from '../behaviour.ts';
+import { type ProgramRow, programs } from '../behaviour.ts';
 
 /** Builtins of bash. Which of them may run at all is the parser's business. */
-export const BUILTINS: readonly Program[] = [
+export const BUILTINS: readonly ProgramRow[] = [
   ...programs('echo printf', 'low', 'local', { operands: 'none' }),
   ...programs(
     'true false : exit return break continue shift wait jobs umask getopts local times',

@@ -1,7 +1,7 @@
-import { type Program, programs } from '../behaviour.ts';
+import { type ProgramRow, programs } from '../behaviour.ts';
 
 /** Programs that manage machines and services elsewhere. */
-export const CLOUD: readonly Program[] = [
+export const CLOUD: readonly ProgramRow[] = [
   ...programs(
     'aws gcloud gsutil bq az doctl heroku fly flyctl railway oci ibmcloud linode-cli hcloud s3cmd rclone restic borg eksctl kops argocd flux istioctl supabase stripe',
     'high',

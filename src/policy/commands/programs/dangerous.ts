@@ -1,8 +1,8 @@
-import { type Program, programs } from '../behaviour.ts';
+import { type ProgramRow, programs } from '../behaviour.ts';
 import { argumentOf } from '../use.ts';
 
 /** Programs that are refused in every autonomy level, unless the policy permits them by name. */
-export const DANGEROUS: readonly Program[] = [
+export const DANGEROUS: readonly ProgramRow[] = [
   ...programs('sudo su doas pkexec sudoedit gosu su-exec run0 dzdo calife super', 'high', 'unknown', {
     danger: 'privilege',
     operands: 'none',

@@ -1,4 +1,4 @@
-import { type Finding, finding, type Program, programs } from '../behaviour.ts';
+import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
 import type { Use } from '../use.ts';
 
 /** `.shell`, `.system`, `.output`, `.load` of sqlite3, and `\!` of psql. */
@@ -23,7 +23,7 @@ function inspectClient({ command }: Use): readonly Finding[] {
 }
 
 /** Clients of data bases, and the servers. */
-export const DATA: readonly Program[] = [
+export const DATA: readonly ProgramRow[] = [
   ...programs('sqlite3 sqlite duckdb', 'medium', 'local', {
     grammar: {
       open: true,

@@ -1,7 +1,7 @@
-import { type Program, programs } from '../behaviour.ts';
+import { type ProgramRow, programs } from '../behaviour.ts';
 
 /** Programs that look into others. Most run what they look at, or commands of their own. */
-export const DEBUGGING: readonly Program[] = [
+export const DEBUGGING: readonly ProgramRow[] = [
   ...programs('gdb lldb cgdb rr pdb bpftrace bpftool gcore jdb', 'medium', 'unknown', {
     grammar: {
       open: true,
@@ -15,7 +15,7 @@ export const DEBUGGING: readonly Program[] = [
     operands: 'guess',
   }),
   ...programs(
-    'strace ltrace perf valgrind heaptrack ltrace hyperfine uftrace systemtap stap sysdig ftrace flamegraph py-spy samply',
+    'strace ltrace perf valgrind heaptrack hyperfine uftrace systemtap stap sysdig ftrace flamegraph py-spy samply',
     'medium',
     'unknown',
     {

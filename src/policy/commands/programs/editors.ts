@@ -1,4 +1,4 @@
-import { type Finding, finding, type Program, programs } from '../behaviour.ts';
+import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
 import type { Use } from '../use.ts';
 
 /** `+!id`, `+:q`: a command of the editor may run a program. */
@@ -13,7 +13,7 @@ function inspectEditor({ command }: Use): readonly Finding[] {
 }
 
 /** Editors, which run commands and write any file they are asked to. */
-export const EDITORS: readonly Program[] = [
+export const EDITORS: readonly ProgramRow[] = [
   ...programs('vi vim nvim view ex vimdiff gvim rvim rview', 'medium', 'unknown', {
     grammar: {
       open: true,

@@ -1,4 +1,4 @@
-import { type Finding, type Program, programs } from '../behaviour.ts';
+import { type Finding, type ProgramRow, programs } from '../behaviour.ts';
 import { plainPaths } from '../plain-paths.ts';
 import { hasOption, type Use } from '../use.ts';
 
@@ -12,7 +12,7 @@ const COPY_FLAGS =
   'i interactive n no-clobber u update v verbose T no-target-directory Z debug strip-trailing-slashes';
 
 /** Programs that list, make, copy, move and delete files. */
-export const FILES: readonly Program[] = [
+export const FILES: readonly ProgramRow[] = [
   ...programs('ls dir vdir', 'low', 'local', {
     grammar: {
       flags:
@@ -157,20 +157,28 @@ export const FILES: readonly Program[] = [
     operands: 'none',
   }),
   ...programs(
-    'stat file du df wc cksum md5sum sha1sum sha224sum sha256sum sha512sum b2sum sum shasum',
+    'stat du df wc cksum md5sum sha1sum sha224sum sha256sum sha512sum b2sum sum shasum',
     'low',
     'local',
     {
-      // None of their options writes or runs anything but `file -C`.
+      // None of their options writes or runs anything.
       grammar: {
         open: true,
         values: 'c format printf t d max-depth B block-size threshold a algorithm total type x',
-        reads: 'files0-from f files-from m magic-file exclude-from X',
-        writing: 'C compile',
+        reads: 'files0-from exclude-from X',
       },
       operands: 'reads',
     },
   ),
+  ...programs('file', 'low', 'local', {
+    grammar: {
+      open: true,
+      values: 'e exclude F separator P parameter',
+      reads: 'f files-from m magic-file',
+      writing: 'C compile',
+    },
+    operands: 'reads',
+  }),
   ...programs('which', 'low', 'local', {
     grammar: { flags: 'a s' },
     operands: 'none',
@@ -186,7 +194,7 @@ export const FILES: readonly Program[] = [
         })),
     ],
   }),
-  ...programs('whereis locate type', 'low', 'local', { operands: 'none' }),
+  ...programs('whereis locate', 'low', 'local', { operands: 'none' }),
 ];
 
 /** True if `cp` copies directories. */

@@ -1,4 +1,4 @@
-import { type Behaviour, type Finding, finding, type Grammar, type Program, verbs } from '../behaviour.ts';
+import { type Behaviour, type Finding, finding, type Grammar, type ProgramRow, verbs } from '../behaviour.ts';
 import { isHarmlessSetting } from '../git-config.ts';
 import type { Use } from '../use.ts';
 
@@ -278,9 +278,9 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
 };
 
 /** git, whose global options before the verb do not hide it. */
-export const GIT: readonly Program[] = [
+export const GIT: readonly ProgramRow[] = [
   {
-    name: 'git',
+    names: 'git',
     risk: 'medium',
     reach: 'unknown',
     operands: 'none',
@@ -297,7 +297,7 @@ export const GIT: readonly Program[] = [
     verbs: VERBS,
   },
   {
-    name: 'gh',
+    names: 'gh',
     risk: 'high',
     reach: 'network',
     operands: 'none',
@@ -308,12 +308,12 @@ export const GIT: readonly Program[] = [
       ...verbs('version help status', { risk: 'medium' }),
     },
   },
-  { name: 'glab', risk: 'high', reach: 'network', operands: 'none' },
-  { name: 'hub', risk: 'high', reach: 'network', operands: 'none' },
-  { name: 'svn', risk: 'medium', reach: 'network', operands: 'guess' },
-  { name: 'hg', risk: 'medium', reach: 'unknown', operands: 'guess' },
-  { name: 'jj', risk: 'medium', reach: 'unknown', operands: 'guess' },
-  { name: 'tig', risk: 'medium', reach: 'unknown', operands: 'none' },
-  { name: 'lazygit', risk: 'medium', reach: 'unknown', operands: 'none' },
-  { name: 'pre-commit', risk: 'medium', reach: 'network', operands: 'none' },
+  { names: 'glab', risk: 'high', reach: 'network', operands: 'none' },
+  { names: 'hub', risk: 'high', reach: 'network', operands: 'none' },
+  { names: 'svn', risk: 'medium', reach: 'network', operands: 'guess' },
+  { names: 'hg', risk: 'medium', reach: 'unknown', operands: 'guess' },
+  { names: 'jj', risk: 'medium', reach: 'unknown', operands: 'guess' },
+  { names: 'tig', risk: 'medium', reach: 'unknown', operands: 'none' },
+  { names: 'lazygit', risk: 'medium', reach: 'unknown', operands: 'none' },
+  { names: 'pre-commit', risk: 'medium', reach: 'network', operands: 'none' },
 ];

@@ -1,4 +1,4 @@
-import { type Behaviour, type Program, programs, verbs } from '../behaviour.ts';
+import { type Behaviour, type ProgramRow, programs, verbs } from '../behaviour.ts';
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'none' };
 const SCRIPT: Behaviour = { risk: 'low', reach: 'network', operands: 'none' };
@@ -25,7 +25,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
 };
 
 /** Node and what comes with it. */
-export const JAVASCRIPT: readonly Program[] = [
+export const JAVASCRIPT: readonly ProgramRow[] = [
   ...programs('npm pnpm yarn', 'medium', 'network', {
     operands: 'none',
     grammar: {

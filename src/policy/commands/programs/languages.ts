@@ -1,10 +1,10 @@
-import { type Behaviour, finding, type Program, programs, verbs } from '../behaviour.ts';
+import { type Behaviour, finding, type ProgramRow, programs, verbs } from '../behaviour.ts';
 
 const LOW: Behaviour = { risk: 'low' };
 const MEDIUM: Behaviour = { risk: 'medium' };
 
 /** Compilers, run times and project tools of other languages. */
-export const LANGUAGES: readonly Program[] = [
+export const LANGUAGES: readonly ProgramRow[] = [
   ...programs('cargo', 'medium', 'network', {
     operands: 'none',
     grammar: {

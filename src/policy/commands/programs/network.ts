@@ -1,8 +1,8 @@
-import { type Program, programs } from '../behaviour.ts';
+import { type ProgramRow, programs } from '../behaviour.ts';
 import { writtenAt } from '../plain-paths.ts';
 
 /** Programs that use the network by design. */
-export const NETWORK: readonly Program[] = [
+export const NETWORK: readonly ProgramRow[] = [
   ...programs('curl', 'high', 'network', {
     grammar: {
       open: true,

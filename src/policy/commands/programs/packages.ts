@@ -1,7 +1,7 @@
-import { type Program, programs, verbs } from '../behaviour.ts';
+import { type ProgramRow, programs, verbs } from '../behaviour.ts';
 
 /** Package managers of systems. */
-export const PACKAGES: readonly Program[] = [
+export const PACKAGES: readonly ProgramRow[] = [
   ...programs(
     'apt apt-get aptitude dnf yum zypper pacman apk brew snap flatpak nix nix-env nix-shell nix-build guix port emerge pkg xbps-install opkg microdnf',
     'high',

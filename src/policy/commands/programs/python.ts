@@ -1,10 +1,10 @@
-import { type Behaviour, type Program, programs, verbs } from '../behaviour.ts';
+import { type Behaviour, type ProgramRow, programs, verbs } from '../behaviour.ts';
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'guess' };
 const READS: Behaviour = { risk: 'low', operands: 'none' };
 
 /** Python, its package managers and tools. */
-export const PYTHON: readonly Program[] = [
+export const PYTHON: readonly ProgramRow[] = [
   ...programs('python python2 python3 pypy pypy3 ipython jupyter bpython', 'medium', 'network', {
     grammar: { open: true, stopAtOperand: true, flags: 'b B d E i I O q s S u v x P', values: 'c m W X' },
     operands: 'guess',

@@ -1,5 +1,5 @@
 import { looksSecret } from '../../environment.ts';
-import { type Finding, finding, type Program, programs } from '../behaviour.ts';
+import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
 import { writtenAt } from '../plain-paths.ts';
 import type { Use } from '../use.ts';
 
@@ -46,7 +46,7 @@ function inspectPager(use: Use): readonly Finding[] {
 }
 
 /** Programs that print files, the environment or facts about the machine. */
-export const READERS: readonly Program[] = [
+export const READERS: readonly ProgramRow[] = [
   ...programs('cat tac', 'low', 'local', {
     grammar: {
       flags:

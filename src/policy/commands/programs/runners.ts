@@ -1,4 +1,4 @@
-import { type Finding, finding, type Grammar, type Program, programs } from '../behaviour.ts';
+import { type Finding, finding, type Grammar, type ProgramRow, programs } from '../behaviour.ts';
 import type { Use } from '../use.ts';
 
 const SHELL: Grammar = {
@@ -30,7 +30,7 @@ function inspectShell(use: Use): readonly Finding[] {
 }
 
 /** Programs that run another one, which the parser lists beside them. */
-export const RUNNERS: readonly Program[] = [
+export const RUNNERS: readonly ProgramRow[] = [
   ...programs(
     'command exec builtin nohup timeout nice ionice chrt taskset stdbuf setsid unbuffer setarch env xargs caffeinate dbus-run-session catchsegv',
     'low',

@@ -1,4 +1,4 @@
-import { type Finding, finding, type PathUse, type Program, programs } from '../behaviour.ts';
+import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
 import { argumentOf, leadingText, type Use } from '../use.ts';
 
 /** Words of find that take an operand which is not a path. */
@@ -67,7 +67,7 @@ const GREP_FLAGS =
   'E extended-regexp F fixed-strings G basic-regexp P perl-regexp i ignore-case y no-ignore-case v invert-match w word-regexp x line-regexp z null-data s no-messages b byte-offset n line-number line-buffered H with-filename h no-filename o only-matching q quiet silent a text I r recursive R dereference-recursive L files-without-match l files-with-matches c count T initial-tab Z null U binary V version help';
 
 /** Programs that search. */
-export const SEARCH: readonly Program[] = [
+export const SEARCH: readonly ProgramRow[] = [
   ...programs('grep egrep fgrep zgrep rgrep pcregrep ugrep', 'low', 'local', {
     grammar: {
       numeric: true,

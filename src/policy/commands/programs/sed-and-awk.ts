@@ -1,4 +1,4 @@
-import { type Finding, finding, type Program, programs } from '../behaviour.ts';
+import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
 import { inspectSedScript } from '../sed-script.ts';
 import type { Argument, Use } from '../use.ts';
 
@@ -65,7 +65,7 @@ function inspectAwk(use: Use): readonly Finding[] {
 }
 
 /** Programs that run a small program of their own over text. */
-export const SED_AND_AWK: readonly Program[] = [
+export const SED_AND_AWK: readonly ProgramRow[] = [
   ...programs('sed gsed', 'low', 'local', {
     grammar: {
       flags:

@@ -1,8 +1,8 @@
-import { finding, type Program, programs } from '../behaviour.ts';
+import { finding, type ProgramRow, programs } from '../behaviour.ts';
 import { writtenAt } from '../plain-paths.ts';
 
 /** Programs that turn text into other text. */
-export const TEXT: readonly Program[] = [
+export const TEXT: readonly ProgramRow[] = [
   ...programs('sort', 'low', 'local', {
     grammar: {
       flags:
@@ -38,7 +38,7 @@ export const TEXT: readonly Program[] = [
     },
     operands: 'reads',
   }),
-  ...programs('nl fold fmt cut paste join column rev tac expand unexpand pr look tsort', 'low', 'local', {
+  ...programs('nl fold fmt cut paste join column rev expand unexpand pr look tsort', 'low', 'local', {
     grammar: {
       open: true,
       values:
