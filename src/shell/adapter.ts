@@ -531,6 +531,10 @@ class Adapter {
     if (!this.isBodyAsWritten(node, delimiter.value, closing.pos)) {
       this.refuse('ambiguous', 'It is not clear where a here-document ends: write it more plainly.', node);
     }
+    if (!delimiter.quoted && body.text.includes('\\\n')) {
+      // Bash joins the lines before it reads anything in them, quotes inside a substitution included.
+      this.refuse('ambiguous', 'A here-document ends a line in a backslash: quote its delimiter.', node);
+    }
     if (delimiter.quoted) this.literals.push({ start: body.pos, end: body.end });
     else for (const part of body.parts ?? []) this.part(part, 'document', nested, substitutions);
     if (!delimiter.quoted && body.parts === undefined && !isPlainQuoted(body.text)) {

@@ -117,6 +117,8 @@ describe('what is not understood', () => {
     ['cat <<E\nx', 'construct'],
     ['cat <<"a b"\nx\na b', 'construct'],
     ['echo $(cat <<E | wc\nx\nE\n)', 'construct'],
+    ["cat <<E\n$(ls 'a\\\n')\nE", 'ambiguous'],
+    ["cat <<'E'\na\\\nE", undefined],
     ['coproc ls', 'construct'],
     ['select x in a; do ls; done', 'construct'],
     ['echo "`ls`"', 'construct'],
