@@ -753,9 +753,9 @@ class Adapter {
     const { operation, parameter } = part;
     const raw = this.textOf(part);
     const isElement = part.index !== undefined;
-    const everyElement =
-      isElement && (part.index?.text === '@' || part.index?.text === '*') && operation === undefined;
-    if (!PARAMETER.test(parameter) || part.prefix === '!' || (isElement && !everyElement)) {
+    // Any other subscript is evaluated, and runs what it holds.
+    const plainIndex = /^(?:[@*]|[0-9]+)$/.test(part.index?.text ?? '') && operation === undefined;
+    if (!PARAMETER.test(parameter) || part.prefix === '!' || (isElement && !plainIndex)) {
       this.refuse('construct', `${raw} is not understood: use a plain variable.`, part);
     }
     if (operation?.type === 'Transform' && operation.operand.text !== 'Q') {
