@@ -261,7 +261,7 @@ class Collector {
       runBy: scope.runBy,
       ...(scope.inShell && name !== undefined && scope.functions.has(name) ? { callsFunction: true } : {}),
       // No possibility at all: the place is not reached, and nothing should be built on that.
-      directories: scope.lost || directories?.length === 0 ? undefined : directories,
+      directories: isLost(scope) || directories?.length === 0 ? undefined : directories,
     });
     return report.commands.length - 1;
   }
@@ -289,6 +289,9 @@ class Collector {
     if (scope.inShell) {
       const problem = builtinProblem(name, args, scope.numbers);
       if (problem !== undefined) refuse(this.report, 'builtin', problem, first.span);
+      if (name === 'unset' && args.some((word) => scope.functions.has(word.value ?? ''))) {
+        refuse(this.report, 'builtin', 'A function that is taken back is not understood.', first.span);
+      }
     }
     const moved = scope.inShell ? moves(name, args, directories) : undefined;
     if (moved !== undefined) return moved;
@@ -384,6 +387,13 @@ class Collector {
       this.report.problem = { ...problem, code: 'inner_text' };
     }
   }
+}
+
+/** Also where eval, a loop or `read` assigns to such a variable. */
+function isLost({ lost, numbers }: Scope): boolean {
+  if (lost) return true;
+  for (const name of LOSING) if (numbers.tainted.has(name) || numbers.assigned.has(name)) return true;
+  return false;
 }
 
 function joined(a: Flow, b: Flow): Flow {

@@ -137,6 +137,7 @@ describe('what is not understood', () => {
     ['f() { g; }; g() { f & }; f', 'fork_bomb'],
     ['ls() { rm x; }; ls', 'construct'],
     ['f; f() { ls; }', 'ambiguous'],
+    ['f() { ls; }; unset f; f', 'builtin'],
     ['if a; then f() { ls; }; fi', 'construct'],
   ])('%s', (source, code) => {
     expect(codeOf(source)).toBe(code);
