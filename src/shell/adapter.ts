@@ -531,6 +531,10 @@ class Adapter {
     if (!this.isBodyAsWritten(node, delimiter.value, closing.pos)) {
       this.refuse('ambiguous', 'It is not clear where a here-document ends: write it more plainly.', node);
     }
+    if (!delimiter.quoted && body.text.includes('\\\n')) {
+      // Bash joins the lines before it reads anything in them, quotes inside a substitution included.
+      this.refuse('ambiguous', 'A here-document ends a line in a backslash: quote its delimiter.', node);
+    }
     if (delimiter.quoted) this.literals.push({ start: body.pos, end: body.end });
     else for (const part of body.parts ?? []) this.part(part, 'document', nested, substitutions);
     if (!delimiter.quoted && body.parts === undefined && !isPlainQuoted(body.text)) {
@@ -749,9 +753,9 @@ class Adapter {
     const { operation, parameter } = part;
     const raw = this.textOf(part);
     const isElement = part.index !== undefined;
-    const everyElement =
-      isElement && (part.index?.text === '@' || part.index?.text === '*') && operation === undefined;
-    if (!PARAMETER.test(parameter) || part.prefix === '!' || (isElement && !everyElement)) {
+    // Any other subscript is evaluated, and runs what it holds.
+    const plainIndex = /^(?:[@*]|[0-9]+)$/.test(part.index?.text ?? '') && operation === undefined;
+    if (!PARAMETER.test(parameter) || part.prefix === '!' || (isElement && !plainIndex)) {
       this.refuse('construct', `${raw} is not understood: use a plain variable.`, part);
     }
     if (operation?.type === 'Transform' && operation.operand.text !== 'Q') {

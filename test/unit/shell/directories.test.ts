@@ -28,6 +28,12 @@ describe('directories in force', () => {
     ['pushd a; ls', ['pushd a: ./', 'ls: -']],
     ['CDPATH=/ && cd a && ls', [': -', 'cd a: -', 'ls: -']],
     ['export HOME=/; cd; ls', ['export HOME=/: -', 'cd: -', 'ls: -']],
+    ['for CDPATH in /; do ls; done', ['ls: -']],
+    ["eval 'HOME=/'; cd && ls", ['eval HOME=/: ./', ': -', 'cd: -', 'ls: -']],
+    [
+      "env CDPATH=/ bash -c 'cd a && ls'",
+      ['env CDPATH=/ bash -c cd a && ls: -', 'bash -c cd a && ls: -', 'cd a: -', 'ls: -'],
+    ],
     ['source x; ls', ['source x: ./', 'ls: -']],
     ['source .venv/bin/activate; ls', ['source .venv/bin/activate: ./', 'ls: ./']],
     ['command cd a && ls', ['command cd a: ./', 'cd a: ./', 'ls: ./ ./a']],

@@ -101,7 +101,9 @@ describe('what is not understood', () => {
     ["ls $'\\x41'", 'construct'],
     ['a[0]=1', 'construct'],
     ['a=([0]=1)', 'construct'],
-    ['echo ${a[0]}', 'construct'],
+    ['echo ${a[i]}', 'construct'],
+    ['echo ${a[0]:1}', 'construct'],
+    ['echo ${a[0]} ${#a[@]}', undefined],
     ['echo ${!x}', 'construct'],
     ['echo ${x@P}', 'construct'],
     ['echo $((x))', 'construct'],
@@ -117,6 +119,8 @@ describe('what is not understood', () => {
     ['cat <<E\nx', 'construct'],
     ['cat <<"a b"\nx\na b', 'construct'],
     ['echo $(cat <<E | wc\nx\nE\n)', 'construct'],
+    ["cat <<E\n$(ls 'a\\\n')\nE", 'ambiguous'],
+    ["cat <<'E'\na\\\nE", undefined],
     ['coproc ls', 'construct'],
     ['select x in a; do ls; done', 'construct'],
     ['echo "`ls`"', 'construct'],
@@ -133,6 +137,7 @@ describe('what is not understood', () => {
     ['f() { g; }; g() { f & }; f', 'fork_bomb'],
     ['ls() { rm x; }; ls', 'construct'],
     ['f; f() { ls; }', 'ambiguous'],
+    ['f() { ls; }; unset f; f', 'builtin'],
     ['if a; then f() { ls; }; fi', 'construct'],
   ])('%s', (source, code) => {
     expect(codeOf(source)).toBe(code);
