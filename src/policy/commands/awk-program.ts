@@ -1,0 +1,77 @@
+import { type Finding, finding } from './behaviour.ts';
+
+/** Behind these, `/` begins a regular expression; behind anything else it divides. */
+const BEFORE_REGEXP = /(?:^|[(,!~&|{};\n=?:]|\b(?:print|printf|return|case))\s*$/;
+
+/**
+ * The program without its strings, comments and regular expressions, each of which leaves a place holder. One pass; in
+ * doubt a `/` divides, so that what follows is still looked at.
+ */
+export function withoutLiterals(program: string): string {
+  let code = '';
+  let index = 0;
+  /** Up to here no regular expression ends. */
+  let noRegexpBefore = 0;
+  while (index < program.length) {
+    const char = program[index] ?? '';
+    if (char === '"') {
+      index = behindDelimiter(program, index, '"') ?? program.length;
+      code += '""';
+    } else if (char === '#') {
+      const end = program.indexOf('\n', index);
+      index = end < 0 ? program.length : end;
+    } else if (char === '/' && index >= noRegexpBefore && BEFORE_REGEXP.test(code.slice(-16))) {
+      const end = behindDelimiter(program, index, '/');
+      if (end === undefined) {
+        const line = program.indexOf('\n', index);
+        noRegexpBefore = line < 0 ? program.length : line;
+        code += char;
+        index++;
+      } else {
+        code += '//';
+        index = end;
+      }
+    } else {
+      code += char;
+      index++;
+    }
+  }
+  return code;
+}
+
+/** Behind the delimiter that closes what begins at `start`; `undefined`: the line ends first. */
+function behindDelimiter(program: string, start: number, delimiter: string): number | undefined {
+  for (let index = start + 1; index < program.length; index++) {
+    const char = program[index];
+    if (char === '\\') index++;
+    else if (char === '\n') return undefined;
+    else if (char === delimiter) return index + 1;
+  }
+  return undefined;
+}
+
+/** What a program of awk would do besides printing. */
+export function inspectAwkProgram(program: string, source: string): readonly Finding[] {
+  const found: Finding[] = [];
+  // Output that goes there anyway is no file.
+  const code = withoutLiterals(program.replace(/>{1,2}\s*"\/dev\/std(?:err|out)"/g, ''));
+  if (/\bsystem\s*\(|@load|@include|@\w+\s*\(/.test(code)) {
+    found.push(finding('executes', 'awk_executes', 'runs a command through its program', source));
+  }
+  // `|` is a pipe into or out of a command, `||` is not; `|&` is a coprocess, or a socket.
+  if (/(?<!\|)\|(?!\|)/.test(code)) {
+    found.push(finding('executes', 'awk_executes', 'pipes to or from a command in its program', source));
+  }
+  if (/\/inet[46]?\//.test(program)) {
+    found.push(finding('network', 'awk_network', 'connects through its program (/inet)', source));
+  }
+  if (code.split(/[;}\n]/).some(redirectsOutput)) {
+    found.push(finding('writes', 'awk_writes', 'may write a file through its program', source));
+  }
+  return found;
+}
+
+function redirectsOutput(statement: string): boolean {
+  const print = statement.search(/\bprintf?\b/);
+  return print >= 0 && statement.indexOf('>', print) >= 0;
+}
