@@ -50,11 +50,13 @@ function behindDelimiter(program: string, start: number, delimiter: string): num
   return undefined;
 }
 
+/** Output to where it goes anyway, or through sort, which such programs often end with. */
+const HARMLESS_OUTPUT = />{1,2}\s*"\/dev\/std(?:err|out)"|\|\s*"sort(?: -[bdfghinrucsV]+| -k ?[\d.,nr]+)*"/g;
+
 /** What a program of awk would do besides printing. */
 export function inspectAwkProgram(program: string, source: string): readonly Finding[] {
   const found: Finding[] = [];
-  // Output that goes there anyway is no file.
-  const code = withoutLiterals(program.replace(/>{1,2}\s*"\/dev\/std(?:err|out)"/g, ''));
+  const code = withoutLiterals(program.replace(HARMLESS_OUTPUT, ''));
   if (/\bsystem\s*\(|@load|@include|@\w+\s*\(/.test(code)) {
     found.push(finding('executes', 'awk_executes', 'runs a command through its program', source));
   }
