@@ -1,14 +1,22 @@
 import { type Finding, finding } from './behaviour.ts';
 
 /** Behind these, `/` begins a regular expression; behind anything else it divides. */
-const BEFORE_REGEXP = /(?:^|[(,!~&|{};\n=?:]|\b(?:print|printf|return|case))\s*$/;
+const BEFORE_REGEXP = /(?:^|[(,!~&|{};\n=?:]|\b(?:print|printf|return|case)) ?$/;
 
 /**
  * The program without its strings, comments and regular expressions, each of which leaves a place holder. One pass; in
  * doubt a `/` divides, so that what follows is still looked at.
  */
 export function withoutLiterals(program: string): string {
-  let code = '';
+  const code: string[] = [];
+  // The end of the code so far: joining it for each look back would take time that grows with the square.
+  let recent = '';
+  const put = (text: string): void => {
+    code.push(text);
+    // Blanks count once, else enough of them would look like the beginning.
+    if (text !== ' ' && text !== '\t') recent = (recent + text).slice(-16);
+    else if (!recent.endsWith(' ')) recent += ' ';
+  };
   let index = 0;
   /** Up to here no regular expression ends. */
   let noRegexpBefore = 0;
@@ -16,27 +24,31 @@ export function withoutLiterals(program: string): string {
     const char = program[index] ?? '';
     if (char === '"') {
       index = behindDelimiter(program, index, '"') ?? program.length;
-      code += '""';
+      put('""');
+    } else if (char === '\\' && program[index + 1] === '\n') {
+      // A continued line.
+      put(' ');
+      index += 2;
     } else if (char === '#') {
       const end = program.indexOf('\n', index);
       index = end < 0 ? program.length : end;
-    } else if (char === '/' && index >= noRegexpBefore && BEFORE_REGEXP.test(code.slice(-16))) {
+    } else if (char === '/' && index >= noRegexpBefore && BEFORE_REGEXP.test(recent)) {
       const end = behindDelimiter(program, index, '/');
       if (end === undefined) {
         const line = program.indexOf('\n', index);
         noRegexpBefore = line < 0 ? program.length : line;
-        code += char;
+        put(char);
         index++;
       } else {
-        code += '//';
+        put('//');
         index = end;
       }
     } else {
-      code += char;
+      put(char);
       index++;
     }
   }
-  return code;
+  return code.join('');
 }
 
 /** Behind the delimiter that closes what begins at `start`; `undefined`: the line ends first. */

@@ -34,6 +34,9 @@ describe('inspectAwkProgram', () => {
     ['{print |& "sh"}', 'executes'],
     ['/"/ {print | "sh"}', 'executes'],
     ['{x = y /1|"sh"/ 1}', 'executes'],
+    ['{x = y                              /1|"sh"/ 1}', 'executes'],
+    ['{x = y \\\n /1|"sh"/ 1}', 'executes'],
+    ['{x = y\t \t/1|"sh"/ 1}', 'executes'],
     ['{print (1) /2 | "sh"}', 'executes'],
     ['/a\\/b/ {print | "sh"}', 'executes'],
     ['{ print / 2\nprint | "sh" }', 'executes'],
@@ -52,6 +55,6 @@ describe('inspectAwkProgram', () => {
     const start = performance.now();
     withoutLiterals(piece.repeat(15_000));
     inspectAwkProgram(piece.repeat(15_000), '');
-    expect(performance.now() - start).toBeLessThan(100);
+    expect(performance.now() - start).toBeLessThan(1_000);
   });
 });
