@@ -1,4 +1,5 @@
 import type { SimpleCommand } from '../../model/command-line.ts';
+import type { ResolvedPath } from '../../model/path-lookup.ts';
 import { directoriesBetween } from '../../util/absolute-path.ts';
 import type { Use } from '../commands/use.ts';
 import type { CheckContext } from './check.ts';
@@ -31,16 +32,25 @@ export function nestedRepository(
     if (cwd === undefined) return command.words[0]?.source;
     if (cwd === context.rules.workspace) continue;
     // A directory that does not exist yet, or no longer: whatever will be there then.
-    if (context.paths.resolve(cwd).kind !== 'directory' || holdsRepository(cwd, context)) return cwd;
+    if (kindOf(cwd, context) !== 'directory' || holdsRepository(cwd, context)) return cwd;
   }
   return undefined;
 }
 
 /** True if a directory, or one between it and the workspace, is a repository of its own, with or without a work tree. */
-function holdsRepository(directory: string, { paths, rules }: CheckContext): boolean {
-  return [directory, ...directoriesBetween(directory, rules.workspace)].some(
+function holdsRepository(directory: string, context: CheckContext): boolean {
+  return [directory, ...directoriesBetween(directory, context.rules.workspace)].some(
     (path) =>
-      path !== rules.workspace &&
-      (paths.resolve(`${path}/.git`).kind !== 'missing' || paths.resolve(`${path}/HEAD`).kind !== 'missing'),
+      path !== context.rules.workspace &&
+      (kindOf(`${path}/.git`, context) !== 'missing' || kindOf(`${path}/HEAD`, context) !== 'missing'),
   );
+}
+
+/** What cannot be looked up may be a repository. */
+function kindOf(path: string, { paths }: CheckContext): ResolvedPath['kind'] {
+  try {
+    return paths.resolve(path).kind;
+  } catch {
+    return 'other';
+  }
 }

@@ -74,6 +74,8 @@ export interface Behaviour {
   /** `-t DIR` of cp and its kin: with it, every operand is read. */
   readonly targetOptions?: string;
   readonly verbs?: Readonly<Record<string, Behaviour>>;
+  /** Its options may stand behind the verb too, where the verb has none of its own (`npm`). */
+  readonly optionsAnywhere?: boolean;
   /** Looks at what options alone do not tell: scripts of sed, keys of `git -c`. */
   readonly inspect?: (use: Use) => readonly Finding[];
   /** Which operands are paths, where `operands` is not enough. */

@@ -78,7 +78,7 @@ export function describeCommand(command: SimpleCommand, isForeign?: IsForeign): 
     path.push(verb);
     index++;
     behaviour = inner;
-    grammar = inner.grammar;
+    grammar = inner.grammar ?? (program.optionsAnywhere === true ? program.grammar : undefined);
     risk = inner.risk ?? risk;
     reach = inner.reach ?? reach;
   }

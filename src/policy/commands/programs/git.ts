@@ -8,9 +8,10 @@ const DIFF: Grammar = {
   flags:
     'p u patch s no-patch raw patch-with-raw indent-heuristic no-indent-heuristic minimal patience histogram numstat shortstat compact-summary summary patch-with-stat z name-only name-status no-color check full-index binary R a text b ignore-space-change w ignore-all-space ignore-blank-lines ignore-space-at-eol ignore-cr-at-eol W function-context exit-code quiet q no-ext-diff no-textconv no-prefix default-prefix pickaxe-all pickaxe-regex find-copies-harder no-renames rename-empty no-index cached staged merge-base cc c combined-all-paths m t l no-relative ita-invisible-in-index D irreversible-delete no-color-moved dd remerge-diff 0 1 2 3 theirs ours base v verbose h',
   values:
-    'S G l O anchored inter-hunk-context ws-error-highlight diff-filter diff-algorithm line-prefix src-prefix dst-prefix output-indicator-new output-indicator-old output-indicator-context find-object rotate-to skip-to diff-merges',
+    'S G l anchored inter-hunk-context ws-error-highlight diff-filter diff-algorithm line-prefix src-prefix dst-prefix output-indicator-new output-indicator-old output-indicator-context find-object rotate-to skip-to diff-merges',
   optionals:
     'U unified stat stat-width stat-name-width stat-count stat-graph-width X dirstat cumulative dirstat-by-file color color-moved color-moved-ws word-diff word-diff-regex color-words B break-rewrites M find-renames C find-copies abbrev relative ignore-submodules submodule',
+  reads: 'O',
   writes: 'output',
   executing: 'ext-diff textconv',
 };

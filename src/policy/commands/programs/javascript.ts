@@ -27,6 +27,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
 /** Node and what comes with it. */
 export const JAVASCRIPT: readonly ProgramRow[] = [
   ...programs('npm pnpm yarn', 'medium', 'network', {
+    optionsAnywhere: true,
     operands: 'none',
     grammar: {
       open: true,

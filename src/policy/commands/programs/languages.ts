@@ -161,7 +161,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
     operands: 'guess',
   }),
   ...programs(
-    'lua luajit tclsh wish expect osascript R Rscript julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc bc',
+    'lua luajit tclsh wish expect osascript R Rscript julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc',
     'medium',
     'network',
     {
@@ -174,4 +174,5 @@ export const LANGUAGES: readonly ProgramRow[] = [
     'unknown',
     { operands: 'guess' },
   ),
+  ...programs('bc', 'low', 'local', { operands: 'guess' }),
 ];

@@ -114,8 +114,28 @@ export const READERS: readonly ProgramRow[] = [
     inspect: inspectPrintenv,
     strict: strictPrintenv,
   }),
+  ...programs('date', 'low', 'local', {
+    grammar: {
+      flags: 'u utc universal R rfc-email debug help version',
+      values: 'd date rfc-3339',
+      optionals: 'I iso-8601',
+      reads: 'f file r reference',
+    },
+    operands: 'none',
+    inspect: ({ command }) =>
+      command.words
+        .filter(({ value }) => value !== undefined && /^(?:-[a-zA-Z]*s|--s)/.test(value))
+        .map(({ source }) => finding('writes', 'sets_clock', 'sets the clock', source)),
+  }),
+  ...programs('hostname', 'low', 'local', {
+    operands: 'none',
+    inspect: ({ operands }) =>
+      operands.map(({ word }) =>
+        finding('writes', 'sets_name', 'changes the name of the machine', word.source),
+      ),
+  }),
   ...programs(
-    'date cal uname hostname arch nproc id whoami groups users who w uptime tty logname hostid getconf locale lscpu lsblk lsusb lspci free vmstat iostat ps top htop pgrep pidof pstree lsof lsns tput clear reset stty sleep seq yes expr factor numfmt',
+    'cal uname arch nproc id whoami groups users who w uptime tty logname hostid getconf locale lscpu lsblk lsusb lspci free vmstat iostat ps top htop pgrep pidof pstree lsof lsns tput clear reset stty sleep seq yes expr factor numfmt',
     'low',
     'local',
     { operands: 'none' },

@@ -1,3 +1,4 @@
+import { inspectAwkProgram } from '../awk-program.ts';
 import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
 import { inspectSedScript } from '../sed-script.ts';
 import type { Argument, Use } from '../use.ts';
@@ -34,34 +35,19 @@ function strictSed(use: Use): readonly Finding[] {
     .map((found) => ({ ...found, effect: 'invalid' }));
 }
 
-/** Strings and comments of awk are no code; regular expressions are left, which may only ask too often. */
-function withoutStrings(program: string): string {
-  return program.replace(/"(?:\\[\s\S]|[^"\\])*"/g, '""').replace(/#[^\n]*/g, '');
-}
-
 function inspectAwk(use: Use): readonly Finding[] {
-  return scriptsOf(use, ['e', 'source'], ['f', 'file', 'E', 'exec']).flatMap((script) => {
-    const source = script.word.source;
-    if (!script.complete) {
-      return [finding('invalid', 'dynamic_script', 'has a program that is only known when it runs', source)];
-    }
-    const code = withoutStrings(script.text);
-    const found: Finding[] = [];
-    if (/\bsystem\s*\(|@load|@include|@\w+\s*\(/.test(code)) {
-      found.push(finding('executes', 'awk_executes', 'runs a command through its program (system)', source));
-    }
-    // `|` is a pipe into or out of a command, `||` is not; `|&` is a coprocess, or a socket.
-    if (/(?<!\|)\|(?!\|)/.test(code.replace(/\/(?:\\.|[^/\\\n])+\//g, '//'))) {
-      found.push(finding('executes', 'awk_executes', 'pipes to or from a command in its program', source));
-    }
-    if (/\/inet[46]?\//.test(script.text)) {
-      found.push(finding('network', 'awk_network', 'connects through its program (/inet)', source));
-    }
-    if (/\b(?:print|printf)\b[^;}\n]*>/.test(code) && !/>\s*"\/dev\/(?:stderr|stdout)"/.test(script.text)) {
-      found.push(finding('writes', 'awk_writes', 'may write a file through its program', source));
-    }
-    return found;
-  });
+  return scriptsOf(use, ['e', 'source'], ['f', 'file', 'E', 'exec']).flatMap((script) =>
+    script.complete
+      ? inspectAwkProgram(script.text, script.word.source)
+      : [
+          finding(
+            'invalid',
+            'dynamic_script',
+            'has a program that is only known when it runs',
+            script.word.source,
+          ),
+        ],
+  );
 }
 
 /** Programs that run a small program of their own over text. */

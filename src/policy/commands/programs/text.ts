@@ -38,12 +38,36 @@ export const TEXT: readonly ProgramRow[] = [
     },
     operands: 'reads',
   }),
-  ...programs('nl fold fmt cut paste join column rev expand unexpand pr look tsort', 'low', 'local', {
+  ...programs('cut', 'low', 'local', {
     grammar: {
       open: true,
-      values:
-        'd f c b delimiter fields characters bytes delimiters t e s N o H separator output-separator table-columns 1 2 j v a',
+      flags: 's n z complement only-delimited',
+      values: 'd f c b delimiter fields characters bytes output-delimiter',
     },
+    operands: 'reads',
+  }),
+  ...programs('paste', 'low', 'local', {
+    grammar: { open: true, flags: 's z serial', values: 'd delimiters' },
+    operands: 'reads',
+  }),
+  ...programs('join', 'low', 'local', {
+    grammar: { open: true, flags: 'i z header', values: 't j 1 2 v a e o' },
+    operands: 'reads',
+  }),
+  ...programs('column', 'low', 'local', {
+    grammar: {
+      open: true,
+      flags: 't x n e J table',
+      values: 's separator o output-separator c N H R d O T E table-columns output-width',
+    },
+    operands: 'reads',
+  }),
+  ...programs('nl fold fmt expand unexpand', 'low', 'local', {
+    grammar: { open: true, flags: 's p z u c a', values: 'w b d f h i l n v t g width tabs' },
+    operands: 'reads',
+  }),
+  ...programs('rev pr look tsort', 'low', 'local', {
+    grammar: { open: true, flags: 'm a d f', values: 'h l w e' },
     operands: 'reads',
   }),
   ...programs('iconv', 'low', 'local', {

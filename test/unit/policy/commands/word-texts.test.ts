@@ -9,12 +9,14 @@ describe('wordTexts', () => {
     ['~', ['/home/u']],
     ['~/x', ['/home/u/x']],
     ['$HOME/x', ['/home/u/x']],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's, not ours
     ['"${HOME}/x"', ['/home/u/x']],
     ['"$PWD"/x', ['/w/x']],
     ['src/*.ts', ['src/*.ts']],
     ['{a,b}/x', ['a/x', 'b/x']],
     ['a/"$x"/b', ['a/…']],
     ['$x', ['…']],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's, not ours
     ['${HOME:-x}', ['…']],
     ['a$(ls)', ['a…']],
   ])('of %s are %j', (source, expected) => {
