@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { AUTONOMIES, type Autonomy, type Taint } from '../model/decision.ts';
@@ -33,7 +32,7 @@ export async function checkBatch(
     const text = pending;
     pending = '';
     if (text === '' || gone || output.write(text)) return;
-    await Promise.race([once(output, 'drain'), once(output, 'close')]).catch(() => {});
+    await roomIn(output);
   };
   for await (const { number, text, last } of splitLines(input)) {
     if (gone) break;
@@ -47,6 +46,18 @@ export async function checkBatch(
   }
   await flush();
   return bad === 0 ? 0 : EXIT_BAD_LINE;
+}
+
+/** Until the reader has taken something, or is gone. */
+function roomIn(output: Writable): Promise<void> {
+  const events = ['drain', 'close', 'error'] as const;
+  return new Promise((done) => {
+    const settle = () => {
+      for (const event of events) output.off(event, settle);
+      done();
+    };
+    for (const event of events) output.on(event, settle);
+  });
 }
 
 type Answer = { readonly id: unknown } & (ReturnType<typeof decisionAsJson> | { readonly error: string });

@@ -37,7 +37,8 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
       ? (plan?.protectedPaths ??
         policy.filesystem.protected.map((path) => lookup.resolve(`${workspace}/${path}`).canonical))
       : [workspace],
-    home: policy.filesystem.home === 'private' ? PRIVATE_HOME : home,
+    // Who writes `~` means the user's home, which is not there; that of the command is empty and goes with it.
+    home,
     allow: policy.commands.allow,
     permitDangerous: policy.commands.permitDangerous,
     own: policy.commands.rules,

@@ -27,6 +27,7 @@ describe('sandbox-run check', () => {
     ['refuses everything where nothing may be done', ['--autonomy', 'readonly', 'ls'], 126, /^deny /],
     ['refuses what is dangerous', ['--autonomy', 'autonomous', '-c', 'sudo ls'], 126, /^deny /],
     ['refuses what leaves the workspace', ['-c', 'cat ../../../etc/shadow'], 126, /escapes the workspace/],
+    ['takes ~ for the home of the user', ['-c', 'cat ~/.ssh/id_rsa'], 126, /deny +paths /],
     ['knows the allow-list', ['--profile', 'allowlist', '-c', 'git status'], 126, /not in commands\.allow/],
   ])('%s', async (_, args, exitCode, text) => {
     const result = await check(args);
@@ -167,6 +168,17 @@ describe('check --batch', () => {
     const result = await running;
     clearInterval(timer);
     expect(result.stderr).toBe('');
+  });
+
+  it('waits for a slow reader, and says nothing about it', async () => {
+    const running = startCli(place, ['check', '--batch'], { stdin: 'pipe' });
+    running.stdout?.pause();
+    running.stdin?.end('{"command":"ls -la | head -5 && cat README.md"}\n'.repeat(3_000));
+    await new Promise((done) => setTimeout(done, 500));
+    running.stdout?.resume();
+    const result = await running;
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(lines(result.stdout)).toHaveLength(3_000);
   });
 
   it('takes defaults from options', async () => {
