@@ -250,6 +250,7 @@ class Adapter {
       case 'Redirected': {
         const substitutions: SyntaxNode[] = [];
         const body = this.command(node.command, nested);
+        this.checkNeighbours(node.redirects);
         const redirects = node.redirects.map((redirect) => this.redirect(redirect, nested, substitutions));
         return { kind: 'redirected', body, redirects, substitutions, span: this.span(node) };
       }
@@ -376,14 +377,17 @@ class Adapter {
     return document.operator === '<<-' ? document.body.text.replace(/^\t+/gm, '') : document.body.text;
   }
 
-  /** Between two pieces of a command stand blanks and line continuations, and at least one where both are words. */
+  /**
+   * Between two pieces of a command stand blanks and line continuations. Only a redirect that begins with its operator
+   * may touch what stands before it.
+   */
   private checkNeighbours(nodes: readonly (ParsedWord | ParsedAssignment | Redirection)[]): void {
     nodes.forEach((node, index) => {
       const before = nodes[index - 1];
       if (before === undefined) return;
       const gap = this.source.slice(before.end, node.pos);
-      const bothWords = !isRedirection(before) && !isRedirection(node);
-      if (!/^(?:[ \t]|\\\n)*$/.test(gap) || (gap === '' && bothWords)) {
+      const mayTouch = isRedirection(node) && /^[<>&]/.test(this.textOf(node));
+      if (!/^(?:[ \t]|\\\n)*$/.test(gap) || (gap === '' && !mayTouch)) {
         this.refuse('ambiguous', 'Two words touch: put a blank between them.', node);
       }
     });
@@ -526,6 +530,10 @@ class Adapter {
       );
     if (!this.isBodyAsWritten(node, delimiter.value, closing.pos)) {
       this.refuse('ambiguous', 'It is not clear where a here-document ends: write it more plainly.', node);
+    }
+    if (!delimiter.quoted && body.text.includes('\\\n')) {
+      // Bash joins the lines before it reads anything in them, quotes inside a substitution included.
+      this.refuse('ambiguous', 'A here-document ends a line in a backslash: quote its delimiter.', node);
     }
     if (delimiter.quoted) this.literals.push({ start: body.pos, end: body.end });
     else for (const part of body.parts ?? []) this.part(part, 'document', nested, substitutions);
@@ -745,9 +753,9 @@ class Adapter {
     const { operation, parameter } = part;
     const raw = this.textOf(part);
     const isElement = part.index !== undefined;
-    const everyElement =
-      isElement && (part.index?.text === '@' || part.index?.text === '*') && operation === undefined;
-    if (!PARAMETER.test(parameter) || part.prefix === '!' || (isElement && !everyElement)) {
+    // Any other subscript is evaluated, and runs what it holds.
+    const plainIndex = /^(?:[@*]|[0-9]+)$/.test(part.index?.text ?? '') && operation === undefined;
+    if (!PARAMETER.test(parameter) || part.prefix === '!' || (isElement && !plainIndex)) {
       this.refuse('construct', `${raw} is not understood: use a plain variable.`, part);
     }
     if (operation?.type === 'Transform' && operation.operand.text !== 'Q') {

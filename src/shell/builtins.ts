@@ -186,6 +186,19 @@ const source: Rule = (args) => {
   return file.value.startsWith('-') ? `the option ${file.source} is not understood` : undefined;
 };
 
+/** What a trap runs is judged like any other command; a trap that moves the shell would do so at any time. */
+const trap: Rule = ([action, ...signals]) => {
+  const known = signals.every((word) =>
+    /^(?:SIG)?(?:EXIT|0|INT|TERM|HUP|QUIT|ERR|PIPE)$/.test(word.value ?? ''),
+  );
+  if (action?.value === undefined || action.value.startsWith('--') || signals.length === 0 || !known) {
+    return 'it is understood only as trap TEXT EXIT, INT, TERM, HUP, QUIT, PIPE or ERR';
+  }
+  return /\b(?:cd|pushd|popd|eval|source|command|builtin)\b|(?:^|[\s;&|])\.\s/.test(action.value)
+    ? 'it could change the directory at any time'
+    : undefined;
+};
+
 /** Builtins that are accepted, each with what must hold. */
 const RULES: Readonly<Record<string, Rule>> = {
   ':': anything,
@@ -234,6 +247,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   jobs: only('lnprs'),
   source,
   '.': source,
+  trap,
   // Runners: what they run is judged on its own.
   eval: anything,
   exec: anything,
@@ -254,7 +268,6 @@ const REFUSED: Readonly<Record<string, string>> = {
   fc: 'it runs commands from the history',
   history: 'it changes files',
   let: 'it evaluates its arguments and what they hold: use $((…))',
-  trap: 'it runs its argument as commands later',
 };
 
 /** Says why a call of a shell builtin is not understood; `undefined`: it is, or the name is not that of a builtin. */

@@ -9,11 +9,13 @@ import {
   type Directories,
   type Flow,
   mayMove,
+  movesSomewhere,
   START,
   union,
 } from './directories.ts';
 import { collectFunctions } from './functions.ts';
 import type { Limits } from './limits.ts';
+import { moves } from './movers.ts';
 import { createNumbers, type Numbers, settleNumbers } from './numbers.ts';
 import { plainProblem } from './plain.ts';
 import { type Report, refuse } from './report.ts';
@@ -21,8 +23,7 @@ import { runnerOf } from './runners/registry.ts';
 import type { Run } from './runners/runner.ts';
 import type { LoopNode, SimpleNode, SyntaxNode } from './syntax.ts';
 import { badCharacter } from './text-checks.ts';
-import { childrenOf } from './walk.ts';
-import { literalWord } from './words.ts';
+import { assignsAny } from './walk.ts';
 
 /** What holds for a command because of where it stands. */
 interface Scope {
@@ -37,7 +38,7 @@ interface Scope {
   readonly depth: number;
   /** A variable is set that changes what `cd` does. */
   readonly lost: boolean;
-  /** Some command of the text may change the directory. */
+  /** Some command of the text, at whatever depth, may change the directory. */
   readonly moving: boolean;
 }
 
@@ -99,7 +100,7 @@ class Collector {
   }
 
   /** A whole text, in the shell that the scope describes. */
-  text(source: string, scope: Scope, directories: Directories): Flow {
+  text(source: string, scope: Scope, directories: Directories, mayDefine = true): Flow {
     const bad = badCharacter(source);
     if (bad !== undefined) {
       refuse(this.report, 'bad_character', bad, scope.place);
@@ -118,8 +119,11 @@ class Collector {
       place: scope.place,
     });
     const functions = collectFunctions(tree, report, scope.functions);
+    if (!mayDefine && functions !== scope.functions) {
+      refuse(report, 'construct', 'A function defined inside eval or trap is not understood.', scope.place);
+    }
     const lost = scope.lost || assignsAny(tree, LOSING);
-    const moving = scope.moving || mayMove(tree, new Set());
+    const moving = scope.moving || movesSomewhere(tree);
     return this.walk(tree, { ...scope, functions, lost, moving }, directories);
   }
 
@@ -257,7 +261,7 @@ class Collector {
       runBy: scope.runBy,
       ...(scope.inShell && name !== undefined && scope.functions.has(name) ? { callsFunction: true } : {}),
       // No possibility at all: the place is not reached, and nothing should be built on that.
-      directories: scope.lost || directories?.length === 0 ? undefined : directories,
+      directories: isLost(scope) || directories?.length === 0 ? undefined : directories,
     });
     return report.commands.length - 1;
   }
@@ -285,6 +289,9 @@ class Collector {
     if (scope.inShell) {
       const problem = builtinProblem(name, args, scope.numbers);
       if (problem !== undefined) refuse(this.report, 'builtin', problem, first.span);
+      if (name === 'unset' && args.some((word) => scope.functions.has(word.value ?? ''))) {
+        refuse(this.report, 'builtin', 'A function that is taken back is not understood.', first.span);
+      }
     }
     const moved = scope.inShell ? moves(name, args, directories) : undefined;
     if (moved !== undefined) return moved;
@@ -359,7 +366,11 @@ class Collector {
     const text = run.text.map((word) => word.value).join(' ');
     const place = { start: first.span.start, end: run.text.at(-1)?.span.end ?? first.span.end };
     const known = this.report.problem;
-    if (run.sameShell === true) return this.text(text, { ...scope, inShell: true, place }, start);
+    if (run.sameShell === true) {
+      const flow = this.text(text, { ...scope, inShell: true, place }, start, false);
+      // With a directory of its own it runs at another time, and leaves this one alone.
+      return run.directory === undefined ? flow : both(directories);
+    }
     const problem = plainProblem(text, run.dialect);
     if (problem !== undefined) refuse(this.report, 'inner_text', problem, place);
     const numbers = createNumbers();
@@ -378,60 +389,17 @@ class Collector {
   }
 }
 
+/** Also where eval, a loop or `read` assigns to such a variable. */
+function isLost({ lost, numbers }: Scope): boolean {
+  if (lost) return true;
+  for (const name of LOSING) if (numbers.tainted.has(name) || numbers.assigned.has(name)) return true;
+  return false;
+}
+
 function joined(a: Flow, b: Flow): Flow {
   return { ok: union(a.ok, b.ok), fail: union(a.fail, b.fail) };
 }
 
 function intoDirectory(directories: Directories, target: Word | 'unknown'): Directories {
   return target === 'unknown' ? undefined : changed(directories, target).ok;
-}
-
-/** The effect of builtins on where the shell stands, and on whether it goes on. */
-function moves(name: string, args: readonly Word[], directories: Directories): Flow | undefined {
-  switch (name) {
-    case 'cd':
-      return afterCd(args, directories);
-    case 'pushd':
-    case 'popd':
-      return both(undefined);
-    case 'exit':
-      // With two arguments bash complains and goes on.
-      return args.length < 2 && args.every((word) => word.value !== undefined) ? both([]) : both(directories);
-    case 'source':
-    case '.':
-      return /(?:^|\/)bin\/activate$/.test(args[0]?.value ?? '') ? both(directories) : both(undefined);
-    default:
-      return undefined;
-  }
-}
-
-function afterCd(args: readonly Word[], directories: Directories): Flow {
-  let rest = args;
-  while (/^-[LPe]+$/.test(rest[0]?.value ?? '')) rest = rest.slice(1);
-  if (rest[0]?.value === '--') rest = rest.slice(1);
-  const [target, ...others] = rest;
-  if (others.length > 0) return both(undefined);
-  if (target === undefined) {
-    const span = args[0]?.span ?? { start: 0, end: 0 };
-    return changed(directories, {
-      ...literalWord('~', span),
-      value: undefined,
-      parts: [{ kind: 'tilde', user: '' }],
-    });
-  }
-  if (/^-|^\+/.test(target.value ?? '')) return both(undefined);
-  // An empty word leaves the directory as it is in bash; it is not worth a possibility of its own.
-  return target.value === '' ? both(directories) : changed(directories, target);
-}
-
-/** True if a command of the tree assigns to one of the names. */
-function assignsAny(node: SyntaxNode, names: ReadonlySet<string>): boolean {
-  if (node.kind === 'simple') {
-    const assigned = node.assignments.some((assignment) => names.has(assignment.name));
-    const declared = node.words.some((word) =>
-      names.has(/^([A-Za-z]+)(?:\+?=|$)/.exec(word.source)?.[1] ?? ''),
-    );
-    if (assigned || declared) return true;
-  }
-  return childrenOf(node).some((child) => assignsAny(child, names));
 }

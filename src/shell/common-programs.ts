@@ -9,7 +9,7 @@ const COMMON = new Set(
   dig nslookup host openssl gpg sudo su doas docker podman kubectl helm systemctl service journalctl mount umount vim vi
   nano emacs ed ex less more man code open sqlite3 psql mysql redis apt dpkg yum dnf apk brew sh bash dash zsh ksh fish
   crontab at batch shred mkfs fdisk reboot shutdown halt poweroff iptables ip ifconfig useradd passwd base64 md5sum
-  sha256sum xxd od hexdump strings column nl tac rev fold fmt split truncate mktemp mkfifo install tree bat
+  sha256sum xxd od hexdump strings column nl tac rev fold fmt split truncate nproc mktemp mkfifo install tree bat
   command_not_found_handle`.split(/\s+/),
 );
 

@@ -1,5 +1,6 @@
 import type { Word } from '../model/command-line.ts';
 import type { SyntaxNode } from './syntax.ts';
+import { childrenOf } from './walk.ts';
 
 /** The `cd`s that may have been made: see `SimpleCommand.directories`. Empty: this place is never reached. */
 export type Directories = readonly (readonly Word[])[] | undefined;
@@ -42,6 +43,13 @@ function isSame(a: readonly Word[], b: readonly Word[]): boolean {
 
 /** Builtins that change the directory of the shell, or run what may. */
 const MOVERS = new Set(['cd', 'pushd', 'popd', 'eval', 'source', '.', 'command', 'builtin']);
+
+/** True if any shell within the node may change its directory, subshells included. */
+export function movesSomewhere(node: SyntaxNode): boolean {
+  return (node.kind === 'simple' && mayMove(node, NONE)) || childrenOf(node).some(movesSomewhere);
+}
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** True if the shell that runs the node may stand elsewhere afterwards. */
 export function mayMove(node: SyntaxNode, functions: ReadonlySet<string>): boolean {

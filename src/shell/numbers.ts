@@ -22,6 +22,8 @@ export function createNumbers(): Numbers {
 }
 
 const NUMBER = /^[-+]?[0-9]+$/;
+/** Substitutions that give numbers; no function can have these names. */
+const COUNTING = /^"?\$\((?:seq(?: -?[0-9]+){1,3}|nproc|date \+%s|wc -[lcw] < ?[A-Za-z0-9_./-]+)\)"?$/;
 /** Parameters that always expand to a number or to nothing. */
 const NUMERIC_PARAMETERS = new Set(['?', '#', '$', '!']);
 /** Variables that bash keeps numeric for as long as the script does not assign to them. */
@@ -57,6 +59,7 @@ function holdsNumber(word: Word): boolean {
   if (word.value !== undefined) return NUMBER.test(word.value);
   const [only, ...others] = word.parts;
   if (only === undefined || others.length > 0) return false;
+  if (only.kind === 'command-substitution') return COUNTING.test(word.source);
   if (only.kind === 'arithmetic') return true;
   if (only.kind === 'brace') return /^\{[0-9]+\.\.[0-9]+(\.\.[0-9]+)?\}$/.test(only.text);
   return only.kind === 'parameter' && only.plain && NUMERIC_PARAMETERS.has(only.name);

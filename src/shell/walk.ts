@@ -27,3 +27,15 @@ export function childrenOf(node: SyntaxNode): readonly SyntaxNode[] {
       return [...node.bodies, ...node.substitutions];
   }
 }
+
+/** True if a command of the tree assigns to one of the names. */
+export function assignsAny(node: SyntaxNode, names: ReadonlySet<string>): boolean {
+  if (node.kind === 'simple') {
+    const assigned = node.assignments.some((assignment) => names.has(assignment.name));
+    const declared = node.words.some((word) =>
+      names.has(/^([A-Za-z]+)(?:\+?=|$)/.exec(word.source)?.[1] ?? ''),
+    );
+    if (assigned || declared) return true;
+  }
+  return childrenOf(node).some((child) => assignsAny(child, names));
+}

@@ -263,6 +263,38 @@ export const script: fc.Arbitrary<string> = fc
       },
       { weight: 1, arbitrary: tie('word').map((word) => around('[[ -n ', word, ' ]]')) },
       { weight: 1, arbitrary: tie('node').map((node) => around('! ', node, '')) },
+      {
+        weight: 2,
+        arbitrary: fc
+          .constantFrom(
+            'n=1; c0 $((n + 1))',
+            'a=(x "y z" $V0); c1 "${a[@]}"',
+            'command c2 a',
+            'exec c3 a',
+            "trap 'c4 b' EXIT",
+            'export V1=z V2="$V0"',
+            'read -r V0 V1 </dev/null',
+            '[ "$V0" = a ]',
+            '[[ $V0 == x* && -n $V1 ]]',
+            'unset V0',
+            'set -e',
+            'pwd >f4',
+            'cd d0 || exit 1',
+            'cd d0/d1',
+            'cd "$V1"',
+            'cd',
+            '(( 1 + 1 ))',
+            'c5 "${V0//x/y}" ${#V0} "${V0^^}" ${V0:1:2}',
+          )
+          .map(piece),
+      },
+      {
+        weight: 1,
+        arbitrary: tie('list').map((inner) =>
+          piece(`for ((i = 0; i < 2; i++)); do ${flush(inner)}\n((i += 9))\ndone`),
+        ),
+      },
+      { weight: 1, arbitrary: tie('list').map((inner) => piece(`until ! c7; do ${flush(inner)}\ndone`)) },
       { weight: 1, arbitrary: tie('list').map((inner) => piece(`eval '${flush(inner).replace(/'/g, '')}'`)) },
     ),
     list: fc
@@ -286,7 +318,17 @@ export const script: fc.Arbitrary<string> = fc
         ),
       ),
   }))
-  .list.map(flush)
+  .list.chain((list) =>
+    fc.oneof(
+      { weight: 4, arbitrary: fc.constant(flush(list)) },
+      {
+        weight: 1,
+        arbitrary: fc
+          .constantFrom('g 1', 'g && c2', 'c1 | g')
+          .map((end) => `g() { ${flush(list)}\n}\n${end}`),
+      },
+    ),
+  )
   .filter((text) => text.length < 400);
 
 /** The same with a few characters put in, taken away or exchanged. */

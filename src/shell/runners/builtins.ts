@@ -19,6 +19,13 @@ export const BUILTIN_RUNNERS: Readonly<Record<string, Runner>> = {
     if (!read.ok) return refused(`exec: ${read.message}`, read.word);
     return read.rest.length === 0 ? NOTHING : { runs: [{ kind: 'argv', words: read.rest }] };
   },
+  trap: (call) => {
+    const action = call.words[1];
+    if (action === undefined || /^(?:-.*|)$/.test(action.value ?? '')) return NOTHING;
+    return {
+      runs: [{ kind: 'text', text: [action], dialect: 'bash', sameShell: true, directory: 'unknown' }],
+    };
+  },
   eval: (call) => {
     const words = call.words[1]?.value === '--' ? call.words.slice(2) : call.words.slice(1);
     return words.length === 0

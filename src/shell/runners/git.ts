@@ -61,8 +61,21 @@ function ofVerb(
   verb: Word,
   program: Word | undefined,
 ): Runs {
-  const alias = globals.aliases.get(name);
-  if (alias !== undefined) return ofAlias(alias, args, program ?? verb);
+  const alias = globals.aliases.get(name.toLowerCase());
+  if (globals.aliases.size > (alias === undefined ? 0 : 1)) {
+    return refused(
+      'git: an alias is understood only where it is called at once: commands that git runs know it too.',
+      verb,
+    );
+  }
+  // git passes over an alias that has the name of a command of its own.
+  const own = ofCommand(name, args, verb);
+  if (alias === undefined || 'refusal' in own) return own;
+  const aliased = ofAlias(alias, args, program ?? verb);
+  return 'refusal' in aliased ? aliased : { runs: [...own.runs, ...aliased.runs] };
+}
+
+function ofCommand(name: string, args: readonly Word[], verb: Word): Runs {
   const external = args.find((word) => /^[a-z0-9+.-]+::/.test(prefixOf(word)) && TRANSPORTING.has(name));
   if (external !== undefined)
     return refused(`git: ${external.source} names a program as transport.`, external);

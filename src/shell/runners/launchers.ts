@@ -331,6 +331,8 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
   distcc: { options: {} },
 };
 
+const PLAIN_ASSIGNMENT = /^(?:[A-Za-z_][A-Za-z0-9_]*=|-$)/;
+
 /** env has options, then assignments, then the command; `-S` splits a text into words. */
 export const env: Runner = (call) => {
   const read = readOptions(call.words.slice(1), {
@@ -355,6 +357,11 @@ export const env: Runner = (call) => {
   // A lone dash means -i, and assignments may follow.
   const isAssignment = (word: Word) => /^[^=]*=/.test(prefixOf(word)) || word.value === '-';
   const first = read.rest.findIndex((word) => !isAssignment(word));
+  const odd = read.rest
+    .slice(0, first === -1 ? undefined : first)
+    .find((word) => !PLAIN_ASSIGNMENT.test(prefixOf(word)));
+  // Among others: BASH_FUNC_ls%% gives bash a function.
+  if (odd !== undefined) return refused(`env: ${odd.source} is not a plain variable.`, odd);
   const directory = optionValue(read.options, 'C', 'chdir');
   return first === -1
     ? NOTHING

@@ -76,8 +76,16 @@ export const packageManager: Runner = (call) => {
   if (verb === undefined) return NOTHING;
   if (verb.value === undefined)
     return refused(`${call.name}: the verb ${verb.source} must be written out.`, verb);
+  if (call.name === 'npm' && verb.value === 'explore') return explore(args.slice(at + 2));
   if (VERBS[call.name]?.test(verb.value) !== true) return NOTHING;
   return execute(call, args.slice(at + 1));
 };
+
+/** `npm explore package -- text`: a shell runs it in the package's folder. */
+function explore(args: readonly Word[]): Runs {
+  const text = args[0]?.value === '--' ? args.slice(1) : args;
+  if (text.length === 0) return refused('npm explore would start a shell: name the command.', args[0]);
+  return { runs: [{ kind: 'text', text, dialect: 'posix', directory: 'unknown' }] };
+}
 
 const EMPTY: Word = { value: '', parts: [], source: '', span: { start: 0, end: 0 } };

@@ -17,7 +17,7 @@ export const SHELLS: Readonly<Record<string, Dialect>> = {
 
 /** Letters that only change how the shell starts or fails, `c` aside. */
 const LETTERS = /^-[ceuxvnlfabs]+$/;
-const LONG = new Set(['--login', '--noprofile', '--norc', '--posix', '--restricted', '--verbose']);
+const LONG = new Set(['--login', '--noprofile', '--norc', '--restricted', '--verbose']);
 const INERT = new Set(['--version', '--help']);
 
 /** `sh [options] -c text [name [arguments]]`, `sh [options] file`, or commands on the standard input. */

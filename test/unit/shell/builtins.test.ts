@@ -67,7 +67,16 @@ describe('builtins that are understood', () => {
       'hash -r',
       'ulimit -n',
     ],
-    ...['source ./env.sh', '. x.sh a b', 'pushd x', 'popd', 'times', 'disown'],
+    ...[
+      'source ./env.sh',
+      '. x.sh a b',
+      'pushd x',
+      'popd',
+      'times',
+      'disown',
+      "trap 'rm x' EXIT",
+      'trap - INT TERM',
+    ],
   ])('%s', (source) => {
     expect(codeOf(source)).toBeUndefined();
   });
@@ -111,7 +120,6 @@ describe('builtins that run what strings hold', () => {
     ...[
       'mapfile -C "rm x" -c 1 a',
       'compgen -C "rm x"',
-      "trap 'rm x' EXIT",
       'alias ls=rm',
       'unalias ls',
       'enable -f x y',
@@ -140,7 +148,7 @@ describe('builtins that run what strings hold', () => {
       'source',
       'caller',
       'command let x=1',
-      'builtin trap x EXIT',
+      'builtin trap x DEBUG',
       'command test -v x',
     ],
   ])('%s', (source) => {

@@ -7,11 +7,26 @@ import { mutatedScript, script } from '../../support/shell-generator.ts';
 /** `npm run fuzz:shell` makes it longer. */
 const SECONDS = Number(process.env.SHELL_FUZZ_SECONDS ?? '12');
 
+function understood(source: string) {
+  const parsed = parseShell(source);
+  if (!parsed.understood) throw new Error(parsed.problem.message);
+  return parsed;
+}
+
 function quote(text: string): string {
   return `'${text.replace(/'/g, "'\\''")}'`;
 }
 
 describe('what a shell runs', () => {
+  it('is seen by the bench: a list that lacks something is told apart', () => {
+    using bench = createBench();
+    const { line } = understood('c0 a; cd d0 && c1');
+    expect(bench.compare('bash', 'c0 a; cd d0 && c1', line)).toEqual([]);
+    expect(bench.compare('bash', 'c0 b', line)).toEqual([expect.stringContaining('not listed')]);
+    expect(bench.compare('bash', 'c1', line)).toEqual([expect.stringContaining('not expected')]);
+    expect(bench.compare('dash', 'c0 a >f', line)).toEqual([expect.stringContaining('created f')]);
+  });
+
   it.each([
     ['bash', script],
     ['bash', mutatedScript],
@@ -34,7 +49,7 @@ describe('what a shell runs', () => {
         interruptAfterTimeLimit: (SECONDS * 1000) / 3,
         markInterruptAsFailure: false,
       });
-      expect(accepted).toBeGreaterThan(20);
+      expect(accepted).toBeGreaterThan(5);
       if (process.env.SHELL_FUZZ_SECONDS !== undefined)
         process.stderr.write(`${shell}: ${accepted} of ${generated} run\n`);
     },

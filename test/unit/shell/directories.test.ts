@@ -20,6 +20,7 @@ describe('directories in force', () => {
     ['x=$(cd a && ls); pwd', [': ./', 'cd a: ./', 'ls: ./a', 'pwd: ./']],
     ['for d in a b; do cd $d; ls; done; pwd', ['cd ?parameter: -', 'ls: -', 'pwd: -']],
     ['for d in a b; do (cd $d && ls); done; pwd', ['cd ?parameter: ./', 'ls: ./?parameter', 'pwd: ./']],
+    ['true | for d in a b; do ls; cd b; done; pwd', ['true: ./', 'ls: -', 'cd b: -', 'pwd: ./']],
     ['cd "$x" && ls', ['cd ?parameter: ./', 'ls: ./?parameter']],
     ['cd && ls', ['cd: ./', 'ls: ./?tilde']],
     ['cd - && ls', ['cd -: ./', 'ls: -']],
@@ -27,6 +28,12 @@ describe('directories in force', () => {
     ['pushd a; ls', ['pushd a: ./', 'ls: -']],
     ['CDPATH=/ && cd a && ls', [': -', 'cd a: -', 'ls: -']],
     ['export HOME=/; cd; ls', ['export HOME=/: -', 'cd: -', 'ls: -']],
+    ['for CDPATH in /; do ls; done', ['ls: -']],
+    ["eval 'HOME=/'; cd && ls", ['eval HOME=/: ./', ': -', 'cd: -', 'ls: -']],
+    [
+      "env CDPATH=/ bash -c 'cd a && ls'",
+      ['env CDPATH=/ bash -c cd a && ls: -', 'bash -c cd a && ls: -', 'cd a: -', 'ls: -'],
+    ],
     ['source x; ls', ['source x: ./', 'ls: -']],
     ['source .venv/bin/activate; ls', ['source .venv/bin/activate: ./', 'ls: ./']],
     ['command cd a && ls', ['command cd a: ./', 'cd a: ./', 'ls: ./ ./a']],
@@ -36,6 +43,7 @@ describe('directories in force', () => {
     ['find . -execdir ls \\;', ['find . -execdir ls ;: ./', 'ls: -']],
     ['f() { ls; }; cd a; f', ['ls: -', 'cd a: ./', 'f: ./ ./a']],
     ['f() { ls; }; f; pwd', ['ls: ./', 'f: ./', 'pwd: ./']],
+    ["trap 'rm x' EXIT; ls", ['trap rm x EXIT: ./', 'rm x: -', 'ls: ./']],
     ['exit; ls', ['exit: ./', 'ls: -']],
     [
       'cd a; cd b; cd c; cd d; ls',
