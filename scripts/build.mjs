@@ -38,8 +38,11 @@ function buildNative() {
 async function buildTypeScript() {
   const { build } = await import('esbuild');
   rmSync(join(root, 'dist'), { recursive: true, force: true });
+  const { buildJudgement, takeJudgementCompiled } = await import('./build-judgement.mjs');
+  const names = await buildJudgement(build, root);
   await build({
     absWorkingDir: root,
+    plugins: [takeJudgementCompiled(names)],
     entryPoints: { index: 'src/index.ts', cli: 'src/cli/main.ts' },
     outdir: 'dist',
     bundle: true,

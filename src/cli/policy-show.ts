@@ -1,7 +1,7 @@
-import { CHECKS } from '../policy/checks/registry.ts';
 import { effectivePolicy } from '../policy/effective.ts';
 import { type ExplainedValue, explainPolicy, type Source } from '../policy/provenance.ts';
 import { weakenings } from '../policy/settings.ts';
+import { CHECKS } from '../run/judgement.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../run/resolve-policy.ts';
 import type { SandboxOptions } from '../run/sandbox-options.ts';
 

@@ -6,14 +6,17 @@ import type { GatePorts } from '../model/gate-ports.ts';
 import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import type { CheckContext } from '../policy/checks/check.ts';
-import { isForeignTo } from '../policy/checks/locations.ts';
-import { CHECKS } from '../policy/checks/registry.ts';
 import type { RulesOfCommands } from '../policy/checks/rules.ts';
-import { reachOfLine } from '../policy/commands/reach.ts';
-import { riskOfLine } from '../policy/commands/risk.ts';
-import { evaluate } from '../policy/evaluate.ts';
-import { parseArgv, parseShell } from '../shell/parse.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import {
+  CHECKS,
+  evaluate,
+  isForeignTo,
+  parseArgv,
+  parseShell,
+  reachOfLine,
+  riskOfLine,
+} from './judgement.ts';
 import type { ProgramFinder } from './program-finder.ts';
 import { within } from './time-limit.ts';
 

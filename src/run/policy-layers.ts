@@ -23,10 +23,19 @@ export function userPolicyPath(home: string, configHome: string | undefined): st
 export async function loadOperatorLayers(
   home: string,
   policy: string | PolicyFile | undefined,
+  withFiles = true,
 ): Promise<readonly PolicyLayer[]> {
   const files: readonly { readonly name: LayerName; readonly path: string; readonly required: boolean }[] = [
-    { name: 'system', path: SYSTEM_POLICY, required: false },
-    { name: 'user', path: userPolicyPath(home, process.env.XDG_CONFIG_HOME), required: false },
+    ...(withFiles
+      ? [
+          { name: 'system' as const, path: SYSTEM_POLICY, required: false },
+          {
+            name: 'user' as const,
+            path: userPolicyPath(home, process.env.XDG_CONFIG_HOME),
+            required: false,
+          },
+        ]
+      : []),
     ...(typeof policy === 'string' ? [{ name: 'option' as const, path: policy, required: true }] : []),
   ];
   const layers: PolicyLayer[] = [];
@@ -68,7 +77,7 @@ async function tryExamples(layer: FileWithRules): Promise<void> {
   if ((layer.file.commands?.rules ?? []).length === 0) return;
   const [{ checkRuleExamples }, { parseShell }] = await Promise.all([
     import('../policy/rule-examples.ts'),
-    import('../shell/parse.ts'),
+    import('./judgement.ts'),
   ]);
   await checkRuleExamples(layer, parseShell);
 }

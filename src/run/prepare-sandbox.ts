@@ -11,6 +11,7 @@ import type { NativeAddon, NativeConfinement, NativeFailure } from '../native/co
 import { loadAddon } from '../native/load.ts';
 import { makePlan } from '../plan/plan.ts';
 import { describeFailure, namespaceRefusal } from './failure.ts';
+import type { Judge, JudgeParts } from './judge.ts';
 import { closeHooksGap } from './protected-paths.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
@@ -24,6 +25,8 @@ export interface PreparedSandbox {
   readonly features: HostFeatures;
   readonly resolved: ResolvedPolicy;
   readonly gate: SandboxOptions['gate'];
+  /** `undefined`: commands are not judged. */
+  readonly createJudge: ((parts: JudgeParts) => Judge) | undefined;
 }
 
 /** Policy, host and plan, without touching the kernel. */
@@ -82,11 +85,23 @@ export async function prepareSandbox(
   const attempt = async (host: HostFeatures) => {
     const plan = planFor(host);
     const confinement = addon.createConfinement(await confinementSpec(plan, host.architecture));
-    const failure = await new Promise<NativeFailure | undefined>((done) => {
+    const preparing = new Promise<NativeFailure | undefined>((done) => {
       addon.prepare(confinement, done);
     });
+    // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
+    const judging = policy.unsafe.unjudgedCommands ? undefined : import('./judge.ts');
+    const [failure, judge] = await Promise.all([preparing, judging]);
     return {
-      prepared: { addon, confinement, policy, plan, features: host, resolved, gate: options.gate },
+      prepared: {
+        addon,
+        confinement,
+        policy,
+        plan,
+        features: host,
+        resolved,
+        gate: options.gate,
+        createJudge: judge?.createJudge,
+      },
       failure,
     };
   };

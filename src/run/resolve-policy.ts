@@ -40,7 +40,8 @@ export interface ResolvedPolicy {
 export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPolicy> {
   const home = homedir();
   const temporaryParent = realDirectory(tmpdir(), 'the temporary directory');
-  const layers = await loadOperatorLayers(home, options.policy);
+  const withFiles = options.policyFiles ?? true;
+  const layers = await loadOperatorLayers(home, options.policy, withFiles);
   const file = mergeLayers(layers);
   const directory = options.workspace ?? file.security?.workspace_dir?.replace(/^~/, home);
   const workspaceAsNamed = resolve(directory ?? currentDirectory());
@@ -62,7 +63,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     workspace,
     home,
   );
-  const workspaceLayer = await loadWorkspaceLayer(workspace);
+  const workspaceLayer = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
   const named = workspaceLayer === undefined ? operators : narrowPolicy(operators, workspaceLayer.file);
   const policy = withHostFindings(named, workspace, home);
   return {

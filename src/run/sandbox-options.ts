@@ -10,6 +10,8 @@ export interface SandboxOptions {
   readonly profile?: string;
   /** Path of a TOML policy file, or its content as an object; comes on top of the machine's and the user's. */
   readonly policy?: string | PolicyFile;
+  /** @internal False: only the built-in policy and `policy`, whatever files there are; to ask what the host can do. */
+  readonly policyFiles?: boolean;
   /** How much is left to the agent. Default: the policy's, else `supervised`. */
   readonly autonomy?: Autonomy;
   /** What has a state or belongs to the application: budget, reviewer, git guard, hooks. */

@@ -21,7 +21,6 @@ import {
 } from './classify.ts';
 import { createCommandSettler, type SettledCommand } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
-import { createJudge } from './judge.ts';
 import { createOutputKeeper } from './output-keeper.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
@@ -87,15 +86,13 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const find = createProgramFinder(plan);
   const settle = createCommandSettler(plan, environment, find);
   const gate = { budget: createActionWindow(() => performance.now()), ...prepared.gate };
-  const judge = policy.unsafe.unjudgedCommands
-    ? undefined
-    : createJudge({
-        policy,
-        rules: commandRules(prepared.resolved, plan),
-        searchPath: environment.variables.PATH ?? '',
-        find,
-        gate,
-      });
+  const judge = prepared.createJudge?.({
+    policy,
+    rules: commandRules(prepared.resolved, plan),
+    searchPath: environment.variables.PATH ?? '',
+    find,
+    gate,
+  });
   const running = new Map<number, Promise<ExecutionResult>>();
   let closed = false;
   const slotEnv = [

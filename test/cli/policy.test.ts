@@ -171,6 +171,14 @@ describe('the policy of a run', () => {
     expect((await cli(place, ['ls'], { env })).exitCode).toBe(126);
   });
 
+  it('is not what doctor asks about', async () => {
+    const before = await cli(place, ['doctor', '--json'], { env });
+    write(userFile, '[security]\nautonomy = "readonly"\n[filesystem]\nread = ["/no/such/place"]\n');
+    const after = await cli(place, ['doctor', '--json'], { env });
+    expect(after.exitCode).toBe(before.exitCode);
+    expect(JSON.parse(after.stdout).ok).toBe(JSON.parse(before.stdout).ok);
+  });
+
   it('is narrowed by the workspace', async () => {
     write(workspaceFile, '[security]\nautonomy = "readonly"\n');
     const result = await cli(place, ['--autonomy', 'autonomous', 'ls'], { env });

@@ -1,5 +1,5 @@
+import type { SimpleCommand, Word } from '../../model/command-line.ts';
 import type { Reach, Risk } from '../../model/decision.ts';
-import type { Argument, Use } from './use.ts';
 
 /** What a flag or an operand makes a program do, as far as the policy cares. */
 export type Effect = 'harmless' | 'reads' | 'writes' | 'removes' | 'loads' | 'executes' | 'network';
@@ -142,4 +142,46 @@ export function finding(
   ...words: readonly string[]
 ): Finding {
   return { effect, code, message, words };
+}
+
+/** A word of a command, or what is left of it behind an option's name. */
+export interface Argument {
+  readonly word: Word;
+  /** Where it begins in the literal text of the word. */
+  readonly start: number;
+  /** The text that is known: all of it, or what stands before the first expansion. */
+  readonly text: string;
+  /** False if an expansion follows. */
+  readonly complete: boolean;
+}
+
+/** An option that was recognised. */
+export interface OptionUse {
+  /** As in the table, without dashes. */
+  readonly name: string;
+  readonly effect: Effect;
+  readonly value: Argument | undefined;
+  /** It changes the files of the operands; its value is no path. */
+  readonly inPlace: boolean;
+  readonly word: Word;
+}
+
+/** What a command means to its program: verb, options, operands. */
+export interface Use {
+  readonly command: SimpleCommand;
+  readonly program: Program;
+  /** The verbs found, outermost first: `['stash', 'drop']`. */
+  readonly verbs: readonly string[];
+  /** Of the innermost verb. */
+  readonly behaviour: Behaviour;
+  readonly risk: Risk;
+  readonly reach: Reach;
+  readonly options: readonly OptionUse[];
+  readonly operands: readonly Argument[];
+  /** Index in `operands` of the first one behind `--`. */
+  readonly afterDashes: number;
+  /** Words that look like options and are not in the table. */
+  readonly unknown: readonly Word[];
+  /** Dynamic words that may turn out to be options. */
+  readonly openEnded: readonly Word[];
 }
