@@ -6,7 +6,9 @@ type CliCommand = (args: readonly string[]) => Promise<number>;
 
 /** THE registry of subcommands. Each is loaded only when it is called. */
 const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = {
+  check: async () => (await import('./check.ts')).check,
   doctor: async () => (await import('./doctor.ts')).doctor,
+  policy: async () => (await import('./policy.ts')).policy,
 };
 
 /**

@@ -110,7 +110,7 @@ async function tryDefaultProfile(): Promise<Trial> {
   let known: Pick<Trial, 'controls' | 'features'> = { controls: [], features: undefined };
   try {
     workspace = temporaryWorkspace();
-    const prepared = await prepareSandbox({ workspace, policy: { demand: relaxed } });
+    const prepared = await prepareSandbox({ workspace, policyFiles: false, policy: { demand: relaxed } });
     prepared.addon.closeConfinement(prepared.confinement);
     const { report } = prepared.plan;
     const controls = report.controls.map((control) => ({
@@ -129,7 +129,7 @@ async function tryDefaultProfile(): Promise<Trial> {
 }
 
 async function runTrue(workspace: string): Promise<SandboxError | undefined> {
-  await using sandbox = await createSandbox({ workspace });
+  await using sandbox = await createSandbox({ workspace, policyFiles: false });
   const result = await sandbox.run(['true']);
   if (result.error !== undefined) return new SandboxError(result.error.code, result.error.message);
   if (result.status === 'exited' && result.exitCode === 0) return undefined;

@@ -1,4 +1,4 @@
-import type { RunningCommand } from '../run/sandbox.ts';
+import type { RunningCommand } from '../run/pending-command.ts';
 
 /** Signals that end a process unless it handles them. */
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;

@@ -1,15 +1,19 @@
 import { InvalidArgumentError } from 'commander';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import type { Autonomy, Taint } from '../model/decision.ts';
 import type { Command as CommandToRun } from '../model/execution-request.ts';
 import { PROFILES } from '../policy/profiles/built-in.ts';
 import type { SandboxOptions } from '../run/sandbox-options.ts';
 import { packageVersion } from '../version.ts';
 import { createProgram, parseArguments } from './parse.ts';
+import { autonomyOption, parseTaints } from './policy-options.ts';
 
 /** What the command line of `sandbox-run [options] COMMAND` asks for. */
 export interface RunArguments {
   readonly command: CommandToRun;
   readonly sandbox: SandboxOptions;
+  readonly approved: boolean;
+  readonly taints: readonly Taint[];
   readonly json: boolean;
   readonly dryRun: boolean;
   readonly verbose: boolean;
@@ -21,6 +25,8 @@ Profiles:
 ${PROFILES.map((profile) => `  ${profile.name.padEnd(17)} ${profile.summary}`).join('\n')}
 
 Commands:
+  check             says what the policy thinks of a command, and runs nothing
+  policy            shows, checks and makes policy files
   doctor            what this host can enforce, and how to get what is missing
 
 Examples:
@@ -30,6 +36,7 @@ Examples:
   sandbox-run --profile networked --timeout 300 -- cargo fetch
   sandbox-run --json -c 'make' | jq .status
   sandbox-run --dry-run -- npm test
+  sandbox-run --approved -- git push
 
 Exit status: the command's; 128+n if signal n ended it; 124 time-out; 125 sandbox-run
 itself failed; 126 refused or not executable; 127 not found.`;
@@ -48,7 +55,10 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('-c, --shell <string>', 'run a shell string under bash')
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
     .option('--profile <name>', 'built-in profile (default: workspace-write)')
-    .option('--policy <file>', 'policy file (TOML)')
+    .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user')
+    .addOption(autonomyOption())
+    .option('--approved', 'you looked at this command: run it though the policy asks')
+    .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
     .option('--ro <path>', 'a further path to read and execute from; repeatable', collect)
     .option('--rw <path>', 'a further path to write; repeatable', collect)
     .option('--env <name[=value]>', 'pass a variable, or set it; repeatable', collect)
@@ -67,6 +77,9 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     workspace?: string;
     profile?: string;
     policy?: string;
+    autonomy?: Autonomy;
+    approved?: boolean;
+    taint?: readonly Taint[];
     ro?: string[];
     rw?: string[];
     env?: string[];
@@ -81,7 +94,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   return {
     command: commandOf(options.shell, parsed.args),
     sandbox: {
-      workspace: options.workspace ?? currentDirectory(),
+      ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
+      ...(options.autonomy === undefined ? {} : { autonomy: options.autonomy }),
       ...(options.profile === undefined ? {} : { profile: options.profile }),
       ...(options.policy === undefined ? {} : { policy: options.policy }),
       readable: options.ro ?? [],
@@ -91,6 +105,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
       ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
       ...(options.maxOutput === undefined ? {} : { maxOutput: options.maxOutput }),
     },
+    approved: options.approved ?? false,
+    taints: options.taint ?? [],
     json: options.json ?? false,
     dryRun: options.dryRun ?? false,
     verbose: options.verbose ?? false,
@@ -98,15 +114,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   };
 }
 
-function currentDirectory(): string {
-  try {
-    return process.cwd();
-  } catch {
-    throw new SandboxError('cwd.unusable', 'the current directory no longer exists; change to another one');
-  }
-}
-
-function commandOf(shell: string | undefined, operands: readonly string[]): CommandToRun {
+/** The command of `-c STRING` or of the operands. */
+export function commandOf(shell: string | undefined, operands: readonly string[]): CommandToRun {
   const [program, ...args] = operands;
   if (shell !== undefined) {
     if (program === undefined) return shell;

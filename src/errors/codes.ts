@@ -6,7 +6,12 @@
 export const ERROR_CODES = {
   'usage.invalid': { exitStatus: 125, meaning: 'An option or argument is unknown, missing or malformed.' },
   'policy.unreadable': { exitStatus: 125, meaning: 'A policy file cannot be read.' },
+  'policy.untrusted': {
+    exitStatus: 125,
+    meaning: 'Somebody else than root and the user owns a policy file or can write it.',
+  },
   'policy.invalid': { exitStatus: 125, meaning: 'A policy file is not valid TOML or breaks the schema.' },
+  'policy.exists': { exitStatus: 125, meaning: 'A policy file is already there and is not overwritten.' },
   'policy.unknown_profile': { exitStatus: 125, meaning: 'The named profile does not exist.' },
   'policy.path_missing': { exitStatus: 125, meaning: 'A path that the policy requires does not exist.' },
   'policy.read_only_inside_writable': {
@@ -35,6 +40,11 @@ export const ERROR_CODES = {
   'launch.failed': {
     exitStatus: 125,
     meaning: 'The child could not apply its confinement, so nothing was run.',
+  },
+  'command.denied': { exitStatus: 126, meaning: 'The policy refuses the command.' },
+  'command.needs_approval': {
+    exitStatus: 126,
+    meaning: 'The policy asks about the command, and there was nobody to answer.',
   },
   'program.not_found': { exitStatus: 127, meaning: 'No such program in PATH, or the path does not exist.' },
   'program.not_executable': {

@@ -31,6 +31,16 @@ export function findProgram(
   return refused;
 }
 
+/** True if a program that was found before is still there and executable. */
+export function isStillExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function reasonAgainst(path: string, isVisible: (path: string) => boolean): string | undefined {
   const info = statIfAny(path);
   if (info === undefined) return 'missing';

@@ -9,9 +9,12 @@ type Entry =
   | { readonly kind: 'missing' | 'directory' | 'other' }
   | { readonly kind: 'link'; readonly content: string };
 
-/** Looks paths up on this host, remembering what it saw: use one for one plan. */
-export function createPathLookup(): PathLookup {
-  const seen = new Map<string, Entry>();
+/**
+ * Looks paths up on this host, remembering what it saw: use one for one plan or decision. `directories`: canonical ones
+ * that are taken to be there, so that they need not be looked at each time.
+ */
+export function createPathLookup(directories: readonly string[] = []): PathLookup {
+  const seen = new Map<string, Entry>(directories.map((path) => [path, { kind: 'directory' }]));
 
   function look(path: string): Entry {
     let entry = seen.get(path);

@@ -11,14 +11,20 @@ export type WordPart =
   | { readonly kind: 'glob'; readonly text: string }
   /** `~` or `~user` at the beginning; `user` is empty for one's own home. */
   | { readonly kind: 'tilde'; readonly user: string }
-  /** `$name` or `${name}`; with any operation (`${name:-x}`, `${#name}`) `plain` is false. */
-  | { readonly kind: 'parameter'; readonly name: string; readonly plain: boolean }
+  /**
+   * `$name` or `${name}`; with any operation (`${name:-x}`, `${#name}`) `plain` is false. `quoted`: it stands in double
+   * quotes, so that it is one word whatever it holds (`"$@"` excepted).
+   */
+  | { readonly kind: 'parameter'; readonly name: string; readonly plain: boolean; readonly quoted?: true }
   | { readonly kind: 'brace'; readonly text: string }
   | { readonly kind: 'arithmetic' }
-  | { readonly kind: 'command-substitution' }
+  | { readonly kind: 'command-substitution'; readonly quoted?: true }
   | { readonly kind: 'process-substitution'; readonly direction: 'in' | 'out' }
-  /** What a runner adds when it runs: the items of xargs and parallel, the files of find. */
-  | { readonly kind: 'input' };
+  /**
+   * What a runner adds when it runs: the items of xargs and parallel, the files of find. `path`: it is a path that does
+   * not begin with a dash.
+   */
+  | { readonly kind: 'input'; readonly path?: true };
 
 /** One word of a command. */
 export interface Word {
@@ -35,6 +41,7 @@ export interface Assignment {
   readonly name: string;
   /** `NAME+=value`. */
   readonly append: boolean;
+  /** For an array, `NAME=(a b)`, a word without a value and with the parts of all elements. */
   readonly value: Word;
   readonly span: Span;
 }
@@ -75,6 +82,8 @@ export interface SimpleCommand {
   readonly span: Span;
   /** Index in `CommandLine.commands` of the command that runs this one (`env`, `sh -c`, `find -exec`). */
   readonly runBy: number | undefined;
+  /** It calls a function that the same source defines: no program, and the commands of its body are listed too. */
+  readonly callsFunction?: true;
   /**
    * The `cd`s that may have been made before, each possibility as the list of their targets in order: `[[]]` if there
    * was none, `[[], ['a']]` after `cd a;`, `[['a']]` after `cd a &&`. `undefined`: they cannot be told.
@@ -99,6 +108,7 @@ export type NotUnderstoodCode =
   | 'syntax_error'
   | 'construct'
   | 'ambiguous'
+  | 'fork_bomb'
   | 'dynamic_command'
   | 'builtin'
   | 'runner'

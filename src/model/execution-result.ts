@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors/codes.ts';
+import type { Decision } from './decision.ts';
 import type { EnforcementReport } from './enforcement-report.ts';
 
 /** Why a command was not run. */
@@ -39,6 +40,8 @@ export interface ExecutionResultBase {
   /** Remarks on the launch, for example a secret passed by name. */
   readonly warnings: readonly string[];
   readonly report: EnforcementReport;
+  /** What the policy decided and why; `undefined`: commands are not judged (`unsafe.unjudged_commands`). */
+  readonly decision: Decision | undefined;
 }
 
 /**
@@ -47,7 +50,8 @@ export interface ExecutionResultBase {
  * - `exited`: it ran and ended by itself with `exitCode`.
  * - `signaled`: `signal` ended it.
  * - `timed-out`, `canceled`: we ended it.
- * - `denied`: it was judged and not run; `error` says why.
+ * - `denied`: it was judged and not run: refused, or asked about with nobody to answer. `error` says why in one sentence,
+ *   `decision` with all reasons.
  * - `setup-failed`: it could not be started; `error` says why (`program.not_found`, `program.not_executable`, …).
  */
 export type ExecutionResult = ExecutionResultBase &

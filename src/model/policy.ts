@@ -1,3 +1,4 @@
+import type { Autonomy, Verdict } from './decision.ts';
 import type { ControlId, Demand } from './enforcement-report.ts';
 
 /**
@@ -32,9 +33,40 @@ export interface ResourceLimits {
   readonly cpuSeconds?: number;
 }
 
+/** A rule of the operator's own: it asks or refuses; that strictest wins makes an allowing one pointless. */
+export interface CommandRule {
+  /** Name of the program, `*` stands for anything; compared with the last part of what is run. */
+  readonly program: string;
+  /** Patterns that its words must match in this order; others may stand between. */
+  readonly words: readonly string[];
+  readonly verdict: Exclude<Verdict, 'allow'>;
+  /** Said to whoever is refused or asked. */
+  readonly reason: string | undefined;
+}
+
 /** The effective policy of one sandbox: profile, policy files and options merged. */
 export interface Policy {
   readonly profile: string;
+  readonly security: {
+    readonly autonomy: Autonomy;
+    /** In any 3,600 seconds; 0 blocks everything; `undefined`: no limit. */
+    readonly maxActionsPerHour: number | undefined;
+  };
+  readonly commands: {
+    /** The only programs that may run, by name or absolute path; `undefined`: every program. */
+    readonly allow: readonly string[] | undefined;
+    /** Programs that are refused otherwise. */
+    readonly permitDangerous: readonly string[];
+    readonly rules: readonly CommandRule[];
+  };
+  readonly approval: {
+    /** How long a reviewer may take before the question goes to a person. */
+    readonly reviewerTimeoutMs: number;
+  };
+  readonly unsafe: {
+    /** Commands are run without being judged; what contains them is the kernel alone. */
+    readonly unjudgedCommands: boolean;
+  };
   readonly filesystem: {
     readonly rules: readonly PathRule[];
     /** Relative to the workspace: what trusted tools execute later; not writable even inside it. */

@@ -1,12 +1,14 @@
 import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { PathRule, Policy } from '../model/policy.ts';
+import type { Autonomy } from '../model/decision.ts';
+import type { CommandRule, PathRule, Policy } from '../model/policy.ts';
 import { DEFAULT_PROFILE, PROFILES } from './profiles/built-in.ts';
-import type { PolicyFile } from './schema.ts';
+import type { PolicyFile, RuleInFile } from './schema.ts';
 
 /** What the caller adds to profile and file; the options of the command line and of `createSandbox`. */
 export interface PolicyOptions {
   readonly profile?: string | undefined;
+  readonly autonomy?: Autonomy | undefined;
   readonly file?: PolicyFile | undefined;
   readonly readable?: readonly string[];
   readonly writable?: readonly string[];
@@ -35,10 +37,23 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
     access: PathRule['access'],
     reason: string,
   ): PathRule[] => (paths ?? []).map((path) => ({ path: absolute(path), access, required: true, reason }));
-  const { filesystem, network, environment, limits } = file;
+  const { security, commands, filesystem, network, environment, limits, approval, unsafe } = file;
 
   return {
     profile: base.profile,
+    security: {
+      autonomy: options.autonomy ?? security?.autonomy ?? base.security.autonomy,
+      maxActionsPerHour: security?.max_actions_per_hour ?? base.security.maxActionsPerHour,
+    },
+    commands: {
+      allow: commands?.allow ?? base.commands.allow,
+      permitDangerous: [...base.commands.permitDangerous, ...(commands?.permit_dangerous ?? [])],
+      rules: [...base.commands.rules, ...(commands?.rules ?? []).map(commandRule)],
+    },
+    approval: {
+      reviewerTimeoutMs: seconds(approval?.reviewer_timeout_seconds) ?? base.approval.reviewerTimeoutMs,
+    },
+    unsafe: { unjudgedCommands: unsafe?.unjudged_commands ?? base.unsafe.unjudgedCommands },
     filesystem: {
       ...base.filesystem,
       rules: [
@@ -78,7 +93,13 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
   };
 }
 
-function seconds(value: number | undefined): number | undefined {
+/** A rule as the checks use it. */
+export function commandRule({ program, words, verdict, reason }: RuleInFile): CommandRule {
+  return { program, words: words ?? [], verdict, reason };
+}
+
+/** Seconds of a file in milliseconds. */
+export function seconds(value: number | undefined): number | undefined {
   return value === undefined ? undefined : Math.round(value * 1000);
 }
 

@@ -1,28 +1,87 @@
-import { readFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { PolicyFile } from './schema.ts';
+import type { LayerName, PolicyLayer } from './merge.ts';
+import type { PolicyFile, WorkspaceFile } from './schema.ts';
+
+const MAX_WORKSPACE_FILE = 256 * 1024;
+
+/** Whose files are believed, by user id. Others could write themselves a policy. */
+export interface Trust {
+  readonly owners: readonly number[];
+  /** Permission bits that must not be set. */
+  readonly forbidden: number;
+}
+
+/** Root and the user; nobody else may write. */
+export function operatorTrust(): Trust {
+  return { owners: [0, process.getuid?.() ?? 0], forbidden: 0o022 };
+}
 
 /**
- * Reads and validates a policy file.
- * @throws {SandboxError} `policy.unreadable`, `policy.invalid` with file, line or key.
+ * Reads and validates a policy file of the operator.
+ * @throws {SandboxError} `policy.unreadable`, `policy.untrusted`, `policy.invalid` with file, line and key.
  */
 export async function loadPolicyFile(path: string): Promise<PolicyFile> {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new SandboxError('policy.unreadable', `cannot read the policy ${path} (${code})`);
-  }
-  return parsePolicy(text, path);
+  return parsePolicy(await readText(path, operatorTrust()), path);
 }
+
+/** The layer of one file; `undefined` if it is missing and need not be there. */
+export async function loadLayer(
+  name: LayerName,
+  path: string,
+  options: { readonly required: boolean },
+): Promise<PolicyLayer | undefined> {
+  const text = await readText(path, operatorTrust()).catch((error: unknown) => {
+    if (!options.required && isMissing(error)) return undefined;
+    throw error;
+  });
+  return text === undefined ? undefined : { name, path, text, file: await parsePolicy(text, path) };
+}
+
+/** A file in the workspace: it takes away only. */
+export interface WorkspaceLayer {
+  readonly path: string;
+  readonly text: string;
+  readonly file: WorkspaceFile;
+}
+
+/**
+ * Reads the workspace's file, if there is one. Besides root and the user, `workspaceOwner` may own it: it cannot give
+ * anything, and a workspace mounted into a container belongs to somebody else as a whole.
+ */
+export async function loadWorkspaceFile(
+  path: string,
+  workspaceOwner: number,
+  { required = false }: { readonly required?: boolean } = {},
+): Promise<WorkspaceLayer | undefined> {
+  const { owners } = operatorTrust();
+  const trust: Trust = { owners: [...owners, workspaceOwner], forbidden: 0o002 };
+  const text = await readText(path, trust, { untrustedPlace: true }).catch((error: unknown) => {
+    if (!required && isMissing(error)) return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  const { workspaceFileSchema } = await import('./schema.ts');
+  return { path, text, file: await validate(text, path, workspaceFileSchema, WORKSPACE_HINT) };
+}
+
+const WORKSPACE_HINT = 'a file in the workspace can only take away';
 
 /** Parses policy text; `name` is what messages call it. Loads the TOML and schema libraries on first use. */
 export async function parsePolicy(text: string, name: string): Promise<PolicyFile> {
-  const [{ parse, TomlError }, { policyFileSchema }] = await Promise.all([
-    import('smol-toml'),
-    import('./schema.ts'),
-  ]);
+  const { policyFileSchema } = await import('./schema.ts');
+  return validate(text, name, policyFileSchema);
+}
+
+async function validate<Output>(
+  text: string,
+  name: string,
+  schema: z.ZodType<Output>,
+  hint?: string,
+): Promise<Output> {
+  const { parse, TomlError } = await import('smol-toml');
   let data: unknown;
   try {
     data = parse(text);
@@ -31,11 +90,78 @@ export async function parsePolicy(text: string, name: string): Promise<PolicyFil
     const reason = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '');
     throw new SandboxError('policy.invalid', `${name}:${error.line}:${error.column}: ${reason}`);
   }
-  const result = policyFileSchema.safeParse(data);
+  const result = schema.safeParse(data);
   if (result.success) return result.data;
-  const problems = result.error.issues.map((issue) => {
-    const key = issue.path.map(String).join('.');
-    return key === '' ? issue.message : `${key}: ${issue.message}`;
+  const { locateKey } = await import('./locate-key.ts');
+  const problems = result.error.issues.flatMap(problemsOf).map(({ place, message }, index) => {
+    const line = locateKey(text, place);
+    const where = line === undefined ? '' : index === 0 ? `${line}:` : `line ${line}:`;
+    return `${where} ${place.join('.')}: ${message}`.trimStart();
   });
-  throw new SandboxError('policy.invalid', `${name}: ${problems.join('; ')}`);
+  const note = hint === undefined ? '' : ` (${hint})`;
+  const list = problems.join('; ');
+  throw new SandboxError('policy.invalid', `${name}:${/^\d/.test(list) ? '' : ' '}${list}${note}`);
+}
+
+interface Problem {
+  readonly place: readonly (string | number)[];
+  readonly message: string;
+}
+
+function problemsOf(issue: z.core.$ZodIssue): readonly Problem[] {
+  const place = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ place: [...place, key], message: 'there is no such key here' }));
+  return [{ place, message: issue.message }];
+}
+
+async function readText(
+  path: string,
+  trust: Trust,
+  { untrustedPlace = false }: { readonly untrustedPlace?: boolean } = {},
+): Promise<string> {
+  // In a place that others write, a link could lead anywhere and a pipe would never end.
+  const flags = untrustedPlace ? constants.O_NOFOLLOW | constants.O_NONBLOCK : 0;
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, constants.O_RDONLY | flags);
+    // Of what was opened, not of the name: nothing can be put in its place in between.
+    const info = await file.stat();
+    if (untrustedPlace && (!info.isFile() || info.size > MAX_WORKSPACE_FILE))
+      throw new SandboxError(
+        'policy.untrusted',
+        `${path} is not a file of at most ${MAX_WORKSPACE_FILE} bytes`,
+      );
+    // What is written to a device does not change what is read from it (/dev/null).
+    if (info.isFile() || info.isFIFO()) refuseForeign(path, info, trust);
+    return await file.readFile('utf8');
+  } catch (error) {
+    if (error instanceof SandboxError) throw error;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new SandboxError('policy.unreadable', `cannot read the policy ${path} (${code})`, { cause: error });
+  } finally {
+    await file?.close();
+  }
+}
+
+function refuseForeign(
+  path: string,
+  info: { readonly uid: number; readonly mode: number },
+  trust: Trust,
+): void {
+  if (!trust.owners.includes(info.uid))
+    throw new SandboxError(
+      'policy.untrusted',
+      `the policy ${path} belongs to user ${info.uid}; it must belong to root or to you`,
+    );
+  if ((info.mode & trust.forbidden) !== 0)
+    throw new SandboxError(
+      'policy.untrusted',
+      `others can write the policy ${path} (mode ${(info.mode & 0o777).toString(8)}); chmod go-w it`,
+    );
+}
+
+function isMissing(error: unknown): boolean {
+  const cause = error instanceof SandboxError ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR');
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AUTONOMIES } from '../model/decision.ts';
 import { CONTROL_IDS } from '../model/enforcement-report.ts';
 
 const path = z
@@ -9,9 +10,75 @@ const paths = z.array(path);
 const sharing = z.enum(['private', 'host']);
 const positive = z.number().int().positive();
 
+const program = z
+  .string()
+  .regex(/^[^\s/][^\s]*$|^\/[^\s]+$/, 'must be the name of a program, or an absolute path without blanks');
+
+const ruleSchema = z.strictObject({
+  program: z
+    .string()
+    .regex(/^[^\s/]+$/, 'must be the name of a program; * stands for anything')
+    .describe('Name of the program, without a directory; * stands for anything.'),
+  words: z
+    .array(z.string().min(1))
+    .optional()
+    .describe('Patterns that words of the command must match in this order; others may stand between.'),
+  verdict: z.enum(['ask', 'deny']).describe('What becomes of a command that matches.'),
+  reason: z.string().min(1).optional().describe('Said to whoever is refused or asked.'),
+  match: z
+    .array(z.string().min(1))
+    .optional()
+    .describe('Commands that the rule must match; tried when the policy is loaded.'),
+  not_match: z
+    .array(z.string().min(1))
+    .optional()
+    .describe('Commands that the rule must not match; tried when the policy is loaded.'),
+});
+
+/** A rule as it stands in a policy file. */
+export type RuleInFile = z.infer<typeof ruleSchema>;
+
+const rules = z.array(ruleSchema);
+
 /** A policy file: TOML, every key optional, unknown keys are errors. */
 export const policyFileSchema = z.strictObject({
   profile: z.string().optional().describe('Built-in profile to start from.'),
+  security: z
+    .strictObject({
+      autonomy: z
+        .enum(AUTONOMIES)
+        .optional()
+        .describe(
+          'readonly: no command is run; supervised: medium and high risk need approval; autonomous: nothing is asked for risk. What is refused stays refused.',
+        ),
+      max_actions_per_hour: z
+        .number()
+        .int()
+        .nonnegative()
+        .optional()
+        .describe('Commands in any 3,600 seconds; 0 blocks everything; no limit if it is not given.'),
+      workspace_dir: z
+        .string()
+        .regex(/^(\/|~(\/|$))/, 'must be absolute or begin with ~/')
+        .optional()
+        .describe('The workspace where none is named; the current directory if it is not given.'),
+    })
+    .optional(),
+  commands: z
+    .strictObject({
+      allow: z
+        .array(program)
+        .optional()
+        .describe(
+          'The only programs that may run, by name or absolute path; every program if it is not given.',
+        ),
+      permit_dangerous: z
+        .array(program)
+        .optional()
+        .describe('Programs that are refused as dangerous otherwise, such as docker or systemctl.'),
+      rules: rules.optional().describe('Rules of your own, which ask about commands or refuse them.'),
+    })
+    .optional(),
   filesystem: z
     .strictObject({
       read: paths
@@ -76,11 +143,66 @@ export const policyFileSchema = z.strictObject({
         .describe('File mode creation mask, octal; the launcher’s own if it is not given.'),
     })
     .optional(),
+  approval: z
+    .strictObject({
+      reviewer_timeout_seconds: z
+        .number()
+        .positive()
+        .max(600)
+        .optional()
+        .describe(
+          'How long a reviewer, a guard or a hook may take; after that a person is asked or the command refused.',
+        ),
+    })
+    .optional(),
+  audit: z.strictObject({}).optional().describe('Nothing can be set here yet.'),
   demand: z
     .partialRecord(z.enum(CONTROL_IDS), z.enum(['required', 'best-effort']))
     .optional()
     .describe('required: refuse to run where the control cannot be enforced.'),
+  unsafe: z
+    .strictObject({
+      unjudged_commands: z
+        .boolean()
+        .optional()
+        .describe('true: commands run without being judged; the kernel alone contains them.'),
+    })
+    .optional(),
 });
 
 /** A policy file after validation. */
 export type PolicyFile = z.infer<typeof policyFileSchema>;
+
+/** A file inside the workspace: whoever writes the workspace writes it, so it can take away and not give. */
+export const workspaceFileSchema = z.strictObject({
+  security: policyFileSchema.shape.security.unwrap().omit({ workspace_dir: true }).strict().optional(),
+  commands: z
+    .strictObject({
+      allow: z.array(program).optional().describe('Of the allowed programs, the only ones that may run.'),
+      rules: rules.optional().describe('Further rules, which ask about commands or refuse them.'),
+    })
+    .optional(),
+  filesystem: z
+    .strictObject({
+      protect: paths
+        .optional()
+        .describe('Further paths, relative to the workspace, that must not be written.'),
+      tmp: z.literal('private').optional().describe('A /tmp of its own for each command.'),
+      home: z.literal('private').optional().describe('An empty HOME for each command.'),
+    })
+    .optional(),
+  network: z
+    .strictObject({
+      mode: z.literal('off').optional().describe('Nothing outside the sandbox.'),
+      unix_sockets: z.literal('contained').optional().describe('No sockets by path of the host.'),
+    })
+    .optional(),
+  limits: policyFileSchema.shape.limits.unwrap().omit({ umask: true }).strict().optional(),
+  demand: z
+    .partialRecord(z.enum(CONTROL_IDS), z.literal('required'))
+    .optional()
+    .describe('Refuse to run where the control cannot be enforced.'),
+});
+
+/** A file inside the workspace after validation. */
+export type WorkspaceFile = z.infer<typeof workspaceFileSchema>;

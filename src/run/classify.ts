@@ -1,4 +1,5 @@
 import { signalName } from '../kernel/errno.ts';
+import type { Decision } from '../model/decision.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
 import type { ExecutionError, ExecutionResult, ExecutionResultBase } from '../model/execution-result.ts';
 import type { NativeOutcome } from '../native/contract.ts';
@@ -10,6 +11,7 @@ export interface RunContext {
   readonly cwd: string;
   readonly warnings: readonly string[];
   readonly report: EnforcementReport;
+  readonly decision: Decision | undefined;
 }
 
 /** What was found in the workspace after the run. */
@@ -40,6 +42,7 @@ export function classify(
     argv: context.argv,
     cwd: context.cwd,
     report: context.report,
+    decision: context.decision,
     stdout: decode(stdout),
     stderr: decode(stderr),
     truncated: {
@@ -83,6 +86,11 @@ export function notStarted(context: RunContext, error: ExecutionError): Executio
   return { ...emptyResult(context), status: 'setup-failed', exitCode: undefined, signal: undefined, error };
 }
 
+/** The result of a command that was judged and is not run. */
+export function denied(context: RunContext, error: ExecutionError): ExecutionResult {
+  return { ...emptyResult(context), status: 'denied', exitCode: undefined, signal: undefined, error };
+}
+
 /** The result of a command whose signal was aborted before it was launched. */
 export function canceledBefore(context: RunContext): ExecutionResult {
   return {
@@ -108,6 +116,7 @@ function emptyResult(context: RunContext): ExecutionResultBase {
     createdProtectedPaths: [],
     warnings: context.warnings,
     report: context.report,
+    decision: context.decision,
   };
 }
 

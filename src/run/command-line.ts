@@ -1,17 +1,12 @@
 import { resolve } from 'node:path';
 import type { ErrorCode } from '../errors/codes.ts';
-import { type FoundProgram, findProgram } from '../host/find-program.ts';
-import { createPathLookup } from '../host/resolve-path.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { BuiltEnvironment } from '../policy/environment.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import type { ProgramFinder } from './program-finder.ts';
 
 /** The shell that runs shell strings: its grammar is the one that is judged. */
 const SHELL = '/bin/bash';
-
-/** A PATH without relative or empty entries, whose meaning does not depend on the working directory. */
-const ABSOLUTE_PATH_LIST = /^\/[^:]*(:\/[^:]*)*$/;
 
 /** The argument vector of a command. A string runs under bash, without start-up files. */
 export function argumentVector(command: Command): readonly [string, ...string[]] {
@@ -27,8 +22,6 @@ export type SettledCommand =
       readonly cwd: string;
       /** As the addon takes it. */
       readonly env: Uint8Array;
-      /** The program was looked up for an earlier command; `forget` it if it turns out to have moved. */
-      readonly remembered: boolean;
     }
   | {
       readonly ok: false;
@@ -64,10 +57,7 @@ function whatHoldsNul(
 }
 
 /** Settles commands for one sandbox. */
-export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnvironment) {
-  const executable = plan.paths.filter((path) => path.access === 'read' || path.access === 'write');
-  // Programs seldom move: the visible location of each one is remembered, its existence is the kernel's business.
-  const visible = new Map<string, boolean>();
+export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnvironment, find: ProgramFinder) {
   const directories: Record<string, string> = {
     // In a directory of the command's own whose name is known only at the launch: the addon sets those.
     ...(plan.home.startsWith('slot:') ? {} : { HOME: plan.home }),
@@ -77,33 +67,7 @@ export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnviron
   const baseBlock = environmentBlock(base);
   const baseBlockForShells = environmentBlock({ ...base, ...FOR_SHELLS });
 
-  function isVisible(path: string): boolean {
-    let known = visible.get(path);
-    if (known === undefined) {
-      const { canonical } = createPathLookup().resolve(path);
-      known = executable.some((allowed) => isBeneath(canonical, allowed.path));
-      visible.set(path, known);
-    }
-    return known;
-  }
-
-  // By path, or by name and PATH for names that are looked up there: most commands are a few programs over and over.
-  const found = new Map<string, FoundProgram>();
-
-  function find(name: string, searchPath: string, cwd: string) {
-    const absolute = name.startsWith('/');
-    if (!absolute && (name.includes('/') || !ABSOLUTE_PATH_LIST.test(searchPath))) {
-      return { program: findProgram(name, searchPath, cwd, isVisible), remembered: false };
-    }
-    const key = absolute ? name : `${name}\0${searchPath}`;
-    const known = found.get(key);
-    if (known !== undefined) return { program: known, remembered: true };
-    const program = findProgram(name, searchPath, cwd, isVisible);
-    if (program.kind === 'found') found.set(key, program);
-    return { program, remembered: false };
-  }
-
-  function settle(
+  return function settle(
     command: Command,
     options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string | undefined>> },
   ): SettledCommand {
@@ -115,7 +79,7 @@ export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnviron
       const message = `${cut} contains a NUL character, which cannot be passed to a program`;
       return { ok: false, argv, cwd, code: 'usage.invalid', message, path: argv[0] };
     }
-    const { program, remembered } = find(argv[0], variables.PATH ?? '', cwd);
+    const program = find(argv[0], variables.PATH ?? '', cwd);
     if (program.kind === 'not-found') {
       return {
         ok: false,
@@ -134,12 +98,6 @@ export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnviron
     let env = isShell ? baseBlockForShells : baseBlock;
     if (options.env !== undefined)
       env = environmentBlock(isShell ? { ...variables, ...FOR_SHELLS } : variables);
-    return { ok: true, program: program.path, argv, cwd, env, remembered };
-  }
-
-  return {
-    settle,
-    /** Look programs up anew: one was not where it had been. */
-    forget: () => found.clear(),
+    return { ok: true, program: program.path, argv, cwd, env };
   };
 }

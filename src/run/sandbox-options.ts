@@ -1,13 +1,21 @@
+import type { Autonomy, Taint } from '../model/decision.ts';
+import type { GatePorts } from '../model/gate-ports.ts';
 import type { PolicyFile } from '../policy/schema.ts';
 
 /** Options of `createSandbox`. */
 export interface SandboxOptions {
-  /** The directory that commands work in. Default: the current directory. */
+  /** The directory that commands work in. Default: the policy's `security.workspace_dir`, else the current directory. */
   readonly workspace?: string;
   /** Name of a built-in profile. Default: the policy file's, else `workspace-write`. */
   readonly profile?: string;
-  /** Path of a TOML policy file, or its content as an object. */
+  /** Path of a TOML policy file, or its content as an object; comes on top of the machine's and the user's. */
   readonly policy?: string | PolicyFile;
+  /** @internal False: only the built-in policy and `policy`, whatever files there are; to ask what the host can do. */
+  readonly policyFiles?: boolean;
+  /** How much is left to the agent. Default: the policy's, else `supervised`. */
+  readonly autonomy?: Autonomy;
+  /** What has a state or belongs to the application: budget, reviewer, git guard, hooks. */
+  readonly gate?: Partial<Omit<GatePorts, 'within'>>;
   /** Further paths to read and execute from. They must exist. */
   readonly readable?: readonly string[];
   /** Further paths to write. They must exist. */
@@ -34,6 +42,13 @@ export interface RunOptions {
   readonly cwd?: string;
   /** Variables for this command; `undefined` takes one away. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /**
+   * Somebody looked at exactly this command and wants it to run: where the policy asks, that is the answer. What the
+   * policy refuses stays refused. To be set by the application, never by a model.
+   */
+  readonly approved?: boolean;
+  /** What the session of the agent was exposed to. */
+  readonly taints?: readonly Taint[];
   /** Milliseconds; 0: none. */
   readonly timeout?: number;
   /** Ends the command when aborted: SIGTERM, then SIGKILL. */
@@ -49,4 +64,4 @@ export interface RunOptions {
 }
 
 /** Options of `spawn`. */
-export type SpawnOptions = Pick<RunOptions, 'cwd' | 'env' | 'timeout' | 'signal'>;
+export type SpawnOptions = Pick<RunOptions, 'cwd' | 'env' | 'approved' | 'taints' | 'timeout' | 'signal'>;

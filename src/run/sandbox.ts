@@ -2,24 +2,32 @@ import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { createActionWindow } from '../gate/action-window.ts';
+import type { Decision } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import { type NativeCommand, type NativeOutcome, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
+import { type NativeCommand, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
 import { buildEnvironment } from '../policy/environment.ts';
+import { isPromise } from '../util/promise.ts';
 import {
   canceledBefore,
   classify,
+  denied,
   type KeptOutput,
   NOTHING_CHANGED,
   notStarted,
   type RunContext,
 } from './classify.ts';
 import { createCommandSettler, type SettledCommand } from './command-line.ts';
+import { commandRules } from './command-rules.ts';
 import { createOutputKeeper } from './output-keeper.ts';
+import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
+import { createProgramFinder } from './program-finder.ts';
 import { inspectProtectedPaths } from './protected-paths.ts';
+import { budgetRefusal, recordAction, refusalOf } from './refusal.ts';
 import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
 
 /** A command started with streams. */
@@ -31,15 +39,6 @@ export interface SandboxProcess {
   readonly result: Promise<ExecutionResult>;
   /** Sends a signal to the command's process group. False: it has ended. Default: SIGTERM. */
   kill(signal?: NodeJS.Signals): boolean;
-}
-
-/** A running command of `start()`. */
-export interface RunningCommand {
-  readonly result: Promise<ExecutionResult>;
-  /** Sends a signal to the command's process group. False: it has ended. */
-  kill(signal: NodeJS.Signals): boolean;
-  /** Ends the command: SIGTERM, then SIGKILL after the grace period. */
-  cancel(): void;
 }
 
 /** One policy, ready to run commands under it. */
@@ -66,14 +65,14 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   return sandboxOf(await prepareSandbox(options));
 }
 
-type ReadyCommand = SettledCommand & { readonly ok: true };
-
 interface Launch {
   readonly stdio: NativeCommand['stdio'];
   readonly input?: Uint8Array;
   readonly streamOutput?: boolean;
   readonly onChunk?: (stream: number, bytes: Buffer, acknowledge: () => void) => void;
   readonly kept?: () => KeptOutput;
+  /** Called once: what was passed to the command is not needed here any more. */
+  readonly release?: () => void;
 }
 
 function standardInput(options: RunOptions): number {
@@ -81,59 +80,103 @@ function standardInput(options: RunOptions): number {
   return options.stdin === 'inherit' ? 0 : STDIO_NULL;
 }
 
-function unsettled(context: RunContext, why: SettledCommand & { readonly ok: false }): ExecutionResult {
-  const { code, message, path } = why;
-  return notStarted(context, { code, message, stage: undefined, errno: undefined, path });
-}
-
 /** Internal: a sandbox from kernel objects that are ready. */
 export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const { addon, confinement, policy, plan } = prepared;
   const environment = buildEnvironment(process.env, policy.environment.pass, policy.environment.set);
-  const { settle, forget } = createCommandSettler(plan, environment);
+  const find = createProgramFinder(plan);
+  const settle = createCommandSettler(plan, environment, find);
+  const gate = { budget: createActionWindow(() => performance.now()), ...prepared.gate };
+  const judge = prepared.createJudge?.({
+    policy,
+    rules: commandRules(prepared.resolved, plan),
+    searchPath: environment.variables.PATH ?? '',
+    find,
+    gate,
+  });
   const running = new Map<number, Promise<ExecutionResult>>();
   let closed = false;
 
   function launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
-    if (closed)
+    if (closed) {
+      how.release?.();
       throw new SandboxError(
         'sandbox.closed',
         'this sandbox was closed; make a new one with createSandbox()',
       );
+    }
     const settled = settle(command, options);
+    const decision = judge?.({ command, ...options });
+    if (!isPromise(decision)) return launchJudged(settled, decision, options, how, () => false);
+    return pendingCommand((isCanceled) =>
+      decision.then((ready) => launchJudged(settled, ready, options, how, isCanceled)),
+    );
+  }
+
+  /** What is left to do once the decision is there. `isCanceled`: somebody gave up on it in the meantime. */
+  function launchJudged(
+    settled: SettledCommand,
+    decision: Decision | undefined,
+    options: SpawnOptions,
+    how: Launch,
+    isCanceled: () => boolean,
+  ): RunningCommand {
     const context: RunContext = {
       argv: settled.argv,
       cwd: settled.cwd,
       warnings: environment.warnings,
       report: plan.report,
+      decision,
     };
+    const without = (result: ExecutionResult): RunningCommand => {
+      how.release?.();
+      return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
+    };
+    const refusal = decision && refusalOf(decision, options.approved ?? false);
+    // A question about a program that is not there need not be asked.
+    if (refusal !== undefined && (settled.ok || refusal.code === 'command.denied'))
+      return without(denied(context, refusal));
     if (!settled.ok) {
-      return { result: Promise.resolve(unsettled(context, settled)), kill: () => false, cancel: () => {} };
+      const { code, message, path } = settled;
+      return without(notStarted(context, { code, message, stage: undefined, errno: undefined, path }));
     }
-    if (options.signal?.aborted === true) {
-      return { result: Promise.resolve(canceledBefore(context)), kill: () => false, cancel: () => {} };
-    }
-    let id = 0;
-    let canceled = false;
-    const abort = () => {
-      canceled = true;
-      addon.cancel(id, false);
+    const givenUp = () => isCanceled() || closed || options.signal?.aborted === true;
+    if (givenUp()) return without(canceledBefore(context));
+    const limit = policy.security.maxActionsPerHour;
+    if (judge === undefined || limit === undefined) return launchNow(settled, context, options, how);
+    // The last moment: what is refused or never starts does not use the budget up.
+    const after = (recorded: boolean, stop: boolean): RunningCommand => {
+      if (!recorded) return without(denied(context, budgetRefusal(limit)));
+      return stop ? without(canceledBefore(context)) : launchNow(settled, context, options, how);
     };
+    const recorded = recordAction(gate.budget, limit);
+    if (!isPromise(recorded)) return after(recorded, false);
+    return pendingCommand((isCanceledNow) =>
+      recorded.then((done) => after(done, givenUp() || isCanceledNow())),
+    );
+  }
+
+  function launchNow(
+    settled: SettledCommand & { readonly ok: true },
+    context: RunContext,
+    options: SpawnOptions,
+    how: Launch,
+  ): RunningCommand {
+    let id = 0;
+    const abort = () => addon.cancel(id, false);
     let finish: (result: ExecutionResult) => void = () => {};
     const result = new Promise<ExecutionResult>((done) => {
       finish = done;
     });
-    const onChunk = (stream: number, bytes: Buffer) =>
-      how.onChunk?.(stream, bytes, () => addon.acknowledge(id, bytes.length));
-    const attempt = (at: ReadyCommand) => {
+    try {
       id = launchCommand(
         addon,
         confinement,
         {
-          program: at.program,
-          argv: at.argv,
-          env: at.env,
-          cwd: at.cwd,
+          program: settled.program,
+          argv: settled.argv,
+          env: settled.env,
+          cwd: settled.cwd,
           stdio: how.stdio,
           input: how.input,
           streamOutput: how.streamOutput ?? false,
@@ -141,36 +184,23 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
           timeoutMs: options.timeout ?? policy.limits.timeoutMs,
           killGraceMs: policy.limits.killGraceMs,
         },
-        { onChunk, onEnd: (outcome) => onEnd(at, outcome) },
+        {
+          onChunk: (stream, bytes) => how.onChunk?.(stream, bytes, () => addon.acknowledge(id, bytes.length)),
+          onEnd: (outcome) => {
+            running.delete(id);
+            options.signal?.removeEventListener('abort', abort);
+            const after =
+              outcome.changedPaths === undefined
+                ? NOTHING_CHANGED
+                : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
+            finish(classify(context, outcome, after, how.kept?.()));
+          },
+        },
       );
-      running.set(id, result);
-    };
-    const onEnd = (at: ReadyCommand, outcome: NativeOutcome) => {
-      running.delete(id);
-      options.signal?.removeEventListener('abort', abort);
-      if (at.remembered && outcome.failure?.stage === 'exec' && !closed && !canceled) {
-        // Nothing has run. Perhaps the program lies elsewhere by now.
-        forget();
-        const again = settle(command, options);
-        if (!again.ok) {
-          finish(unsettled(context, again));
-          return;
-        }
-        try {
-          attempt(again);
-          options.signal?.addEventListener('abort', abort, { once: true });
-          return;
-        } catch {
-          // No thread for it: it ended as it ended first.
-        }
-      }
-      const after =
-        outcome.changedPaths === undefined
-          ? NOTHING_CHANGED
-          : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
-      finish(classify(context, outcome, after, how.kept?.()));
-    };
-    attempt(settled);
+    } finally {
+      how.release?.();
+    }
+    running.set(id, result);
     options.signal?.addEventListener('abort', abort, { once: true });
     return { result, kill: (signal) => addon.signal(id, constants.signals[signal]), cancel: abort };
   }
@@ -195,14 +225,16 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   }
 
   function spawn(command: Command, options: SpawnOptions = {}): SandboxProcess {
-    const pipes = [addon.makePipe(), addon.makePipe(), addon.makePipe()] as const;
-    // The ends for the command are closed below, so a launch cannot be tried again.
-    forget();
     // Here, because loading it takes longer than a command takes that needs no streams.
     const { Socket } = process.getBuiltinModule('node:net');
+    const pipes = [addon.makePipe(), addon.makePipe(), addon.makePipe()] as const;
     const child: NativeCommand['stdio'] = [pipes[0][0], pipes[1][1], pipes[2][1]];
+    // The child has them once it is launched, which may have to wait for a decision.
+    const release = () => {
+      for (const fd of child) closeSync(fd);
+    };
     try {
-      const started = launch(command, options, { stdio: child });
+      const started = launch(command, options, { stdio: child, release });
       return {
         stdin: new Socket({ fd: pipes[0][1], readable: false, writable: true }),
         stdout: new Socket({ fd: pipes[1][0], readable: true, writable: false }),
@@ -213,8 +245,6 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     } catch (error) {
       for (const fd of [pipes[0][1], pipes[1][0], pipes[2][0]]) closeSync(fd);
       throw error;
-    } finally {
-      for (const fd of child) closeSync(fd);
     }
   }
 

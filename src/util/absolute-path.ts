@@ -16,5 +16,6 @@ export function directoriesBetween(path: string, root: string): readonly string[
     .slice(root.length)
     .split(sep)
     .filter((part) => part !== '');
-  return parts.slice(0, -1).map((_, index) => [root, ...parts.slice(0, index + 1)].join(sep));
+  const above = root === sep ? '' : root;
+  return parts.slice(0, -1).map((_, index) => [above, ...parts.slice(0, index + 1)].join(sep));
 }

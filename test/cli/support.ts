@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,6 +35,12 @@ export function makePlace(): Place {
   const tmp = join(root, 'tmp');
   mkdirSync(workspace);
   mkdirSync(tmp);
+  // What these tests try, a policy may refuse: here the kernel is to refuse it. Tests of the policy say so themselves.
+  const configuration = join(root, 'config');
+  mkdirSync(join(configuration, 'sandbox-run'), { recursive: true });
+  writeFileSync(join(configuration, 'sandbox-run/policy.toml'), '[unsafe]\nunjudged_commands = true\n', {
+    mode: 0o600,
+  });
   return {
     root,
     workspace,
@@ -33,6 +48,7 @@ export function makePlace(): Place {
     env: {
       PATH: process.env.PATH ?? '',
       HOME: join(root, 'home'),
+      XDG_CONFIG_HOME: configuration,
       TMPDIR: tmp,
       TERM: 'xterm',
       LANG: 'C.UTF-8',
@@ -62,14 +78,18 @@ export async function cli(place: Place, args: readonly string[], options: CliOpt
 }
 
 /** Starts the command line and leaves it running. */
-export function startCli(place: Place, args: readonly string[]) {
+export function startCli(
+  place: Place,
+  args: readonly string[],
+  { stdin = 'ignore' }: { readonly stdin?: 'ignore' | 'pipe' } = {},
+) {
   return execa(process.execPath, [CLI, ...args], {
     cwd: place.workspace,
     env: place.env,
     extendEnv: false,
     reject: false,
     stripFinalNewline: false,
-    stdin: 'ignore',
+    stdin,
   });
 }
 

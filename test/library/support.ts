@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,19 +30,32 @@ export function makePlace(): Place {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'sandbox-run-library-test-')));
   const [workspace, other, tmp] = [join(root, 'work'), join(root, 'other'), join(root, 'tmp')];
   for (const directory of [workspace, other, tmp]) mkdirSync(directory);
-  const before = process.env.TMPDIR;
+  const before = { TMPDIR: process.env.TMPDIR, XDG_CONFIG_HOME: process.env.XDG_CONFIG_HOME };
   process.env.TMPDIR = tmp;
+  process.env.XDG_CONFIG_HOME = unjudged(root);
   return {
     root,
     workspace,
     other,
     tmp,
     dispose: () => {
-      if (before === undefined) delete process.env.TMPDIR;
-      else process.env.TMPDIR = before;
+      for (const [name, value] of Object.entries(before)) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
       rmSync(root, { recursive: true, force: true });
     },
   };
+}
+
+/** What these tests try is about the kernel and the library, not about the policy; that has tests of its own. */
+function unjudged(root: string): string {
+  const configuration = join(root, 'config');
+  mkdirSync(join(configuration, 'sandbox-run'), { recursive: true });
+  writeFileSync(join(configuration, 'sandbox-run/policy.toml'), '[unsafe]\nunjudged_commands = true\n', {
+    mode: 0o644,
+  });
+  return configuration;
 }
 
 /** Processes, zombies aside, whose command line contains a mark. */

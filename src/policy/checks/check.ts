@@ -1,11 +1,14 @@
 import type { Parsed } from '../../model/command-line.ts';
 import type { Autonomy, Reach, Reason, Risk, Taint } from '../../model/decision.ts';
+import type { GatePorts } from '../../model/gate-ports.ts';
 import type { PathLookup } from '../../model/path-lookup.ts';
 import type { RulesOfCommands } from './rules.ts';
 
 /** Everything that a check may look at. Values and ports; a check does no input or output of its own. */
 export interface CheckContext {
   readonly parsed: Parsed;
+  /** The request as text, for people, reviewers and hooks: the shell string, or the words of an argument vector. */
+  readonly text: string;
   /** Risk and reach of the whole line, computed once from the tables in `policy/commands/`. */
   readonly risk: Risk;
   readonly reach: Reach;
@@ -16,8 +19,12 @@ export interface CheckContext {
   readonly cwd: string;
   readonly rules: RulesOfCommands;
   readonly paths: PathLookup;
-  /** The executable that a name stands for with the child's PATH; `undefined`: none was found. */
+  /**
+   * Canonical path of the executable that a name stands for with the child's PATH; a name with a slash is a path from
+   * `cwd`. `undefined`: none was found.
+   */
   readonly findExecutable: (name: string, cwd: string) => string | undefined;
+  readonly gate: GatePorts;
 }
 
 /** One check of the registry. It has no opinion if it returns nothing. */

@@ -4,8 +4,15 @@ import { MASKED_PATHS, SYSTEM_PATHS } from './system-paths.ts';
 
 const MIB = 1024 * 1024;
 
+/** The classic allow-list of agents: programs that read, one that copies and one that edits. */
+const CLASSIC_ALLOW_LIST = ['ls', 'cat', 'cp', 'head', 'printenv', 'pwd', 'rg', 'sed', 'which'];
+
 const workspaceWrite: Policy = {
   profile: 'workspace-write',
+  security: { autonomy: 'supervised', maxActionsPerHour: undefined },
+  commands: { allow: undefined, permitDangerous: [], rules: [] },
+  approval: { reviewerTimeoutMs: 10_000 },
+  unsafe: { unjudgedCommands: false },
   filesystem: {
     rules: SYSTEM_PATHS,
     protected: PROTECTED_PATHS,
@@ -76,6 +83,15 @@ export const PROFILES: readonly Profile[] = [
       ...workspaceWrite,
       profile: 'offline-build',
       limits: { ...workspaceWrite.limits, timeoutMs: 600_000, outputBytes: 16 * MIB },
+    },
+  },
+  {
+    name: 'allowlist',
+    summary: `as workspace-write, and only ${CLASSIC_ALLOW_LIST.join(' ')}`,
+    policy: {
+      ...workspaceWrite,
+      profile: 'allowlist',
+      commands: { ...workspaceWrite.commands, allow: CLASSIC_ALLOW_LIST },
     },
   },
   {

@@ -14,6 +14,7 @@ const CONTEXT: RunContext = {
   cwd: '/w',
   warnings: ['before'],
   report: { backend: 'landlock', landlockAbi: 6, controls: [] },
+  decision: undefined,
 };
 const NOTHING_AFTER: AfterRun = { createdProtectedPaths: [], warnings: [] };
 const QUIET: NativeOutcome = {

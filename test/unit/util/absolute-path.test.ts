@@ -24,6 +24,7 @@ describe('directoriesBetween', () => {
     ['/w', '/w', []],
     ['/other/a/b', '/w', []],
     ['/w-evil/a/b', '/w', []],
+    ['/w/a/b', '/', ['/w', '/w/a']],
   ])('from %s up to %s: %j', (path, root, expected) => {
     expect(directoriesBetween(path, root)).toEqual(expected);
   });

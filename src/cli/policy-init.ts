@@ -1,0 +1,22 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { userPolicyPath } from '../run/policy-layers.ts';
+import { policyTemplate } from './policy-template.ts';
+
+/** Writes a commented policy file and says where. Never over one that is there. */
+export function initPolicy(file: string | undefined): string {
+  const path = file === undefined ? userPolicyPath(homedir(), process.env.XDG_CONFIG_HOME) : resolve(file);
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    // Nobody else may write it, whatever the umask.
+    writeFileSync(path, policyTemplate(), { flag: 'wx', mode: 0o644 });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    if (code === 'EEXIST')
+      throw new SandboxError('policy.exists', `${path} is already there; edit it, or name another file`);
+    throw new SandboxError('policy.unreadable', `cannot write the policy ${path} (${code})`);
+  }
+  return `wrote ${path}; everything in it is a comment as yet\n`;
+}

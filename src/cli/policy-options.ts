@@ -1,0 +1,25 @@
+import { InvalidArgumentError, Option } from 'commander';
+import { AUTONOMIES, TAINTS, type Taint } from '../model/decision.ts';
+
+/** `--autonomy A`. */
+export function autonomyOption(): Option {
+  return new Option('--autonomy <level>', 'how much is left to the agent (default: supervised)').choices(
+    AUTONOMIES,
+  );
+}
+
+/** A word that names a taint. */
+export function isTaint(word: unknown): word is Taint {
+  return TAINTS.some((taint) => taint === word);
+}
+
+/** `--taint a,b`. */
+export function parseTaints(text: string): readonly Taint[] {
+  return text
+    .split(',')
+    .filter((word) => word !== '')
+    .map((word) => {
+      if (!isTaint(word)) throw new InvalidArgumentError(`known are ${TAINTS.join(' and ')}.`);
+      return word;
+    });
+}

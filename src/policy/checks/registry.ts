@@ -1,0 +1,24 @@
+import { allowList } from './allow-list.ts';
+import { autonomy } from './autonomy.ts';
+import { budget } from './budget.ts';
+import type { Check } from './check.ts';
+import { gitGuard } from './git-guard.ts';
+import { hooks } from './hooks.ts';
+import { ownRules } from './own-rules.ts';
+import { reach } from './reach.ts';
+import { TEXT_CHECKS } from './text-checks.ts';
+
+/**
+ * THE registry of checks, in the order of the trace. All run and the strictest wins, so the order decides only which of
+ * two equally strict reasons is said first, and that plug-ins are asked last.
+ */
+export const CHECKS: readonly Check[] = [
+  budget,
+  autonomy,
+  allowList,
+  ...TEXT_CHECKS,
+  ownRules,
+  reach,
+  gitGuard,
+  hooks,
+];

@@ -1,0 +1,59 @@
+import type { Redirect, SimpleCommand } from '../../model/command-line.ts';
+import type { Reason } from '../../model/decision.ts';
+import { writesFile } from '../commands/risk.ts';
+import { leadingText } from '../commands/use.ts';
+import type { Check } from './check.ts';
+import { commandsOf, reasonFor } from './reasons.ts';
+
+const reason = reasonFor('syntax');
+
+/** What is not understood does not run unasked, and some constructs are never meant well. */
+export const syntaxCheck: Check = {
+  name: 'syntax',
+  summary:
+    'what is not understood is refused (autonomous: asked about); network devices, fork bombs and kernel files are refused',
+  judge: ({ parsed, autonomy }) => {
+    const reasons: Reason[] = [];
+    const commands = commandsOf(parsed);
+    if (!parsed.understood) {
+      const { code, message } = parsed.problem;
+      reasons.push(reason(autonomy === 'autonomous' ? 'ask' : 'deny', code, message, []));
+      if (isForkBomb(commands)) {
+        reasons.push(reason('deny', 'fork_bomb', 'The command starts itself again and again.', []));
+      }
+    }
+    for (const { redirects } of commands) {
+      for (const redirect of redirects) reasons.push(...judgeRedirect(redirect));
+    }
+    return reasons;
+  },
+};
+
+function judgeRedirect(redirect: Redirect): readonly Reason[] {
+  const { source } = redirect.target;
+  const text = leadingText(redirect.target);
+  if (/^\/dev\/(?:tcp|udp)(?:\/|$)/.test(text)) {
+    return [reason('deny', 'network_device', `bash would open a network connection: ${source}`, [source])];
+  }
+  if (
+    /^\/+(?:proc|sys)(?:\/|$)/.test(text) &&
+    !/^\/proc\/self\/fd\/\d+$/.test(text) &&
+    writesFile(redirect)
+  ) {
+    return [
+      reason('deny', 'kernel_interface', `the command would change settings of the kernel: ${source}`, [
+        source,
+      ]),
+    ];
+  }
+  return [];
+}
+
+/** `f(){ f|f& };f`: the same name several times, once of them in the background. */
+function isForkBomb(commands: readonly SimpleCommand[]): boolean {
+  const names = commands.map(({ words }) => (words.length === 1 ? words[0]?.value : undefined));
+  return commands.some(
+    ({ background }, index) =>
+      background && names[index] !== undefined && names.filter((name) => name === names[index]).length > 1,
+  );
+}

@@ -1,0 +1,15 @@
+import type { PathUse } from './behaviour.ts';
+import type { Argument } from './use.ts';
+
+/** Arguments that are paths, all used alike. */
+export function plainPaths(
+  operands: readonly (Argument | undefined)[],
+  effect: PathUse['effect'],
+): readonly PathUse[] {
+  return operands.flatMap((argument) => (argument === undefined ? [] : [{ argument, effect }]));
+}
+
+/** The first operands are read, the one at `index` is written. */
+export function writtenAt(operands: readonly Argument[], index: number): readonly PathUse[] {
+  return operands.map((argument, at) => ({ argument, effect: at === index ? 'writes' : 'reads' }));
+}

@@ -1,0 +1,113 @@
+import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
+import { plainPaths } from '../plain-paths.ts';
+import type { Use } from '../use.ts';
+
+/** `tar xzf` without a dash: the first word bundles options whose values follow in order. */
+function inspectTar(use: Use): readonly Finding[] {
+  const first = use.command.words[1]?.value ?? '';
+  const old = /^[A-Za-z]+$/.test(first) ? first : '';
+  const findings: Finding[] = [];
+  if (old.includes('I') || old.includes('F')) {
+    findings.push(finding('executes', 'executes_by_option', 'can run a program through I or F', first));
+  }
+  const creates =
+    /[crux]/.test(old) ||
+    use.options.some(({ name }) => /^(?:[crux]|create|extract|get|append|update|delete)$/.test(name));
+  if (creates) findings.push(finding('writes', 'writes_archive', 'writes an archive or unpacks one', first));
+  for (const { name, value, word } of use.options) {
+    if (name === 'checkpoint-action' && !/^(?:echo|dot|ttyout|sleep|bell|totals)\b/.test(value?.text ?? '')) {
+      findings.push(
+        finding('executes', 'executes_by_option', 'can run a program at a checkpoint', word.source),
+      );
+    }
+    if ((name === 'f' || name === 'file') && /^[\w.@-]+:/.test(value?.text ?? '') && !hasForceLocal(use)) {
+      findings.push(finding('network', 'remote_archive', 'opens an archive on another host', word.source));
+    }
+  }
+  const archive = /^[A-Za-z]*f[A-Za-z]*$/.test(old) ? use.operands[1] : undefined;
+  if (archive !== undefined && /^[\w.@-]+:/.test(archive.text) && !hasForceLocal(use)) {
+    findings.push(
+      finding('network', 'remote_archive', 'opens an archive on another host', archive.word.source),
+    );
+  }
+  return findings;
+}
+
+/** The archive is written or read, members are read when it is made; what is unpacked goes to the directory. */
+function pathsOfTar(use: Use): readonly PathUse[] {
+  const first = use.command.words[1]?.value ?? '';
+  const old = /^[A-Za-z]+$/.test(first) ? first : '';
+  const makes =
+    /[cru]/.test(old) || use.options.some(({ name }) => /^(?:[cru]|create|append|update|delete)$/.test(name));
+  const reads =
+    /[xt]/.test(old) ||
+    use.options.some(({ name }) => /^(?:[xtd]|extract|get|list|diff|compare)$/.test(name));
+  const archives = use.options.flatMap(({ name, value }) => (name === 'f' || name === 'file' ? [value] : []));
+  const operands = old === '' ? [...use.operands] : use.operands.slice(1);
+  if (old.includes('f')) archives.push(operands.shift());
+  return [
+    ...plainPaths(
+      archives.filter((argument) => argument?.text !== '-'),
+      makes ? 'writes' : 'reads',
+    ),
+    // Members of an archive that is read are names in it.
+    ...(reads ? [] : plainPaths(operands, 'reads')),
+  ];
+}
+
+function hasForceLocal(use: Use): boolean {
+  return use.options.some(({ name }) => name === 'force-local');
+}
+
+/** zip runs what `-TT` names, and unpacks or packs files. */
+function inspectZip({ command }: Use): readonly Finding[] {
+  return command.words
+    .filter(({ value }) => value !== undefined && /^(?:-\w*TT|--unzip-command)/.test(value))
+    .map(({ source }) => finding('executes', 'executes_by_option', 'can run a program through -TT', source));
+}
+
+/** Programs that pack and unpack. */
+export const ARCHIVES: readonly ProgramRow[] = [
+  ...programs('tar bsdtar gtar', 'low', 'local', {
+    grammar: {
+      flags:
+        't list v verbose z gzip gunzip ungzip j bzip2 J xz a auto-compress no-auto-compress zstd lzma lzip lzop Z compress p preserve-permissions same-permissions same-owner no-same-owner no-same-permissions k keep-old-files O to-stdout h dereference S sparse w interactive P absolute-names W verify m touch wildcards no-wildcards anchored no-anchored ignore-case null numeric-owner totals overwrite no-overwrite-dir force-local strip l check-links one-file-system exclude-vcs exclude-vcs-ignores exclude-caches exclude-backups no-recursion recursion skip-old-files keep-newer-files keep-directory-symlink unlink-first U o i ignore-zeros B R G N seek n A catenate concatenate d diff compare version help show-transformed-names no-xattrs xattrs acls selinux c create x extract get r append u update',
+      values:
+        'f file exclude strip-components transform xform owner group mode mtime format H b blocking-factor record-size level newer after-date newer-mtime label V hole-detection sort occurrence warning quoting-style suffix pax-option checkpoint-action',
+      optionals: 'checkpoint backup',
+      reads: 'T files-from X exclude-from g listed-incremental K starting-file',
+      writes: 'C directory index-file one-top-level',
+      removing: 'delete remove-files recursive-unlink',
+      executes:
+        'I use-compress-program F info-script new-volume-script to-command rsh-command rmt-command volno-file',
+    },
+    operands: 'guess',
+    paths: pathsOfTar,
+    inspect: inspectTar,
+  }),
+  ...programs('zip', 'medium', 'local', {
+    grammar: { open: true, flags: 'r q v u j m T', values: 'x i b n P', executes: 'unzip-command' },
+    operands: 'guess',
+    inspect: inspectZip,
+  }),
+  ...programs('unzip 7z 7za 7zr unrar rar cpio pax ar', 'medium', 'local', {
+    grammar: { open: true, flags: 'q l t o n v p j', writes: 'd', executes: 'rsh-command to-command' },
+    operands: 'guess',
+  }),
+  ...programs(
+    'gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress pigz brotli lzma',
+    'medium',
+    'local',
+    {
+      grammar: {
+        open: true,
+        numeric: true,
+        flags: 'd k c f v t l q r',
+        values: 'S suffix',
+        writes: 'o output',
+      },
+      operands: 'writes',
+    },
+  ),
+  ...programs('zcat bzcat xzcat zstdcat lzcat zless zmore zipinfo', 'low', 'local', { operands: 'reads' }),
+];

@@ -1,0 +1,320 @@
+import { type Behaviour, type Finding, finding, type Grammar, type ProgramRow, verbs } from '../behaviour.ts';
+import { isHarmlessSetting } from '../git-config.ts';
+import type { Use } from '../use.ts';
+
+/** Options of the diff family, which most reading verbs take. */
+const DIFF: Grammar = {
+  numeric: true,
+  flags:
+    'p u patch s no-patch raw patch-with-raw indent-heuristic no-indent-heuristic minimal patience histogram numstat shortstat compact-summary summary patch-with-stat z name-only name-status no-color check full-index binary R a text b ignore-space-change w ignore-all-space ignore-blank-lines ignore-space-at-eol ignore-cr-at-eol W function-context exit-code quiet q no-ext-diff no-textconv no-prefix default-prefix pickaxe-all pickaxe-regex find-copies-harder no-renames rename-empty no-index cached staged merge-base cc c combined-all-paths m t l no-relative ita-invisible-in-index D irreversible-delete no-color-moved dd remerge-diff 0 1 2 3 theirs ours base v verbose h',
+  values:
+    'S G l anchored inter-hunk-context ws-error-highlight diff-filter diff-algorithm line-prefix src-prefix dst-prefix output-indicator-new output-indicator-old output-indicator-context find-object rotate-to skip-to diff-merges',
+  optionals:
+    'U unified stat stat-width stat-name-width stat-count stat-graph-width X dirstat cumulative dirstat-by-file color color-moved color-moved-ws word-diff word-diff-regex color-words B break-rewrites M find-renames C find-copies abbrev relative ignore-submodules submodule',
+  reads: 'O',
+  writes: 'output',
+  executing: 'ext-diff textconv',
+};
+
+/** With those of log. */
+const LOG: Grammar = {
+  ...DIFF,
+  flags: `${DIFF.flags} oneline graph follow no-decorate all merges no-merges first-parent reverse date-order author-date-order topo-order no-walk left-right left-only right-only cherry cherry-pick cherry-mark boundary simplify-by-decoration full-history dense sparse simplify-merges ancestry-path show-pulls stdin parents children relative-date no-notes show-signature log-size clear-decorations no-mailmap mailmap use-mailmap no-max-parents no-min-parents i regexp-ignore-case E extended-regexp F fixed-strings P perl-regexp all-match invert-grep walk-reflogs g count source full-diff objects e n s summary numbered email committer root reflog merge not bisect single-worktree ignore-missing stable patch-id`,
+  values: `${DIFF.values} n max-count skip since after until before author committer grep grep-reflog min-parents max-parents L date exclude glob decorate-refs decorate-refs-exclude encoding expand-tabs`,
+  optionals: `${DIFF.optionals} pretty format decorate branches tags remotes notes show-notes no-graph group`,
+};
+
+const READING: Behaviour = { risk: 'low', operands: 'revisions', grammar: LOG };
+const PLAIN: Behaviour = { risk: 'low', operands: 'revisions', grammar: { open: true } };
+const CHANGING: Behaviour = { risk: 'medium', operands: 'revisions' };
+const REMOTE: Grammar = {
+  open: true,
+  executes: 'upload-pack receive-pack exec',
+  values:
+    'o server-option origin depth branch b jobs j refmap shallow-since shallow-exclude filter push-option',
+};
+
+/** Transports that run a program: `ext::sh -c …`, `fd::`. */
+function inspectRemote(use: Use): readonly Finding[] {
+  return use.operands
+    .filter(({ text }) => /^(?:ext|fd)::|^-/.test(text) || /^(?!https?|ssh|git|file|ftps?)\w+::/.test(text))
+    .map(({ word }) => finding('executes', 'transport', 'uses a transport that runs a program', word.source));
+}
+
+/** A verb that only lists unless operands or flags say more. */
+function listsUnless(pattern: RegExp, harmless = /^$/): (use: Use) => readonly Finding[] {
+  return (use) => {
+    const found = use.command.words.filter(({ value }) => value === undefined || pattern.test(value));
+    const listing = use.command.words.some(({ value }) => value !== undefined && harmless.test(value));
+    const names = listing ? [] : use.operands.map(({ word }) => word);
+    return [...found, ...names]
+      .slice(0, 1)
+      .map(({ source }) => finding('writes', 'changes_repository', 'changes the repository', source));
+  };
+}
+
+/** Reading a setting is harmless; writing one, or editing the file, may plant a program. */
+function inspectConfig(use: Use): readonly Finding[] {
+  const has = (names: RegExp) =>
+    use.command.words.some(({ value }) => value !== undefined && names.test(value));
+  if (has(/^--(?:get|get-all|get-regexp|get-urlmatch|list|get-color)$|^-l$/) && !has(/^--(?:add|unset)/))
+    return [];
+  const [first, second] = use.operands;
+  if (first === undefined) return has(/^(?:-e|--edit)$/) ? [changesConfig('--edit')] : [];
+  if (first.complete && (first.text === 'list' || first.text === 'get')) return [];
+  if (
+    second === undefined &&
+    first.complete &&
+    first.text.includes('.') &&
+    !has(/^--(?:unset|remove|rename|add)/)
+  ) {
+    return [];
+  }
+  return [changesConfig(first.word.source)];
+}
+
+function changesConfig(source: string): Finding {
+  return finding('writes', 'changes_config', 'changes settings that may name programs', source);
+}
+
+/** `-c KEY=VALUE`, `--config-env`, and aliases by way of unknown verbs. */
+function inspectGit(use: Use): readonly Finding[] {
+  const findings: Finding[] = [];
+  for (const { name, value, word } of use.options) {
+    if (name !== 'c' || (use.verbs.length > 0 && !isGlobal(use, word.span.start))) continue;
+    if (value?.complete !== true || !isHarmlessSetting(value.text)) {
+      findings.push(
+        finding(
+          'executes',
+          'git_setting',
+          'gets a setting that may name a program',
+          value?.word.source ?? word.source,
+        ),
+      );
+    }
+  }
+  return findings;
+}
+
+/** True if an option stands before the verb. */
+function isGlobal(use: Use, start: number): boolean {
+  const verb = use.command.words.find(({ value }) => value === use.verbs[0]);
+  return verb === undefined || start < verb.span.start;
+}
+
+const VERBS: Readonly<Record<string, Behaviour>> = {
+  ...verbs('log show diff whatchanged shortlog range-diff', READING),
+  ...verbs('diff-tree diff-index diff-files', READING),
+  ...verbs(
+    'status rev-parse rev-list describe ls-files ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format fsck verify-commit verify-tag show-branch help version get-tar-commit-id merge-tree patch-id stripspace column',
+    PLAIN,
+  ),
+  // Runs the filters of the repository's own configuration only.
+  'format-patch': {
+    risk: 'medium',
+    operands: 'revisions',
+    grammar: {
+      ...LOG,
+      writes: 'o output-directory output',
+      values: `${LOG.values} v reroll-count subject-prefix to cc in-reply-to`,
+    },
+  },
+  blame: {
+    ...PLAIN,
+    grammar: { open: true, values: 'L date S M C ignore-rev', reads: 'contents ignore-revs-file' },
+  },
+  annotate: PLAIN,
+  grep: {
+    risk: 'low',
+    operands: 'none',
+    grammar: {
+      numeric: true,
+      flags:
+        'i ignore-case w word-regexp v invert-match h H l files-with-matches name-only L files-without-match n line-number c count r recursive no-recursive a text I p show-function W function-context E extended-regexp G basic-regexp P perl-regexp F fixed-strings o only-matching column break heading q quiet z null cached untracked no-index full-name and or not all-match no-color recurse-submodules exclude-standard no-exclude-standard no-textconv',
+      values: 'e m max-count max-depth A after-context B before-context C context threads parent-basename',
+      optionals: 'color',
+      reads: 'f',
+      executing: 'O open-files-in-pager textconv ext-grep',
+    },
+  },
+  archive: {
+    risk: 'low',
+    operands: 'revisions',
+    grammar: { open: true, values: 'format prefix', writes: 'o output', executes: 'exec', network: 'remote' },
+  },
+  bundle: CHANGING,
+  reflog: {
+    ...READING,
+    verbs: { ...verbs('show exists list', READING), ...verbs('expire delete drop', CHANGING) },
+  },
+  branch: {
+    risk: 'low',
+    operands: 'none',
+    inspect: listsUnless(
+      /^(?:-[a-z]*[dDmMcCfut][a-zA-Z]*|--(?:delete|move|copy|force|set-upstream-to|unset-upstream|edit-description|track)(?:=.*)?)$/,
+      /^(?:-l|--list|-a|-r|-v+|--all|--remotes|--contains|--no-contains|--merged|--no-merged|--points-at|--show-current|--sort|--format=?.*|-[arv]+)$/,
+    ),
+  },
+  tag: {
+    risk: 'low',
+    operands: 'none',
+    inspect: listsUnless(
+      /^(?:-[a-z]*[adfFsum][a-z]*|--(?:delete|force|annotate|sign|message|file|edit)(?:=.*)?)$/,
+      /^(?:-l|--list|-n\d*|--contains|--no-contains|--merged|--no-merged|--points-at|--sort=.*|--format=.*|--sort)$/,
+    ),
+  },
+  remote: {
+    risk: 'low',
+    operands: 'none',
+    grammar: { flags: 'v verbose' },
+    verbs: {
+      'get-url': { risk: 'low' },
+      ...verbs('show', { risk: 'medium', reach: 'network' }),
+      ...verbs('update prune', { risk: 'medium', reach: 'network' }),
+      ...verbs('add set-url rename rm remove set-head set-branches', {
+        risk: 'medium',
+        inspect: inspectRemote,
+      }),
+    },
+  },
+  config: { risk: 'low', operands: 'none', inspect: inspectConfig },
+  stash: {
+    risk: 'medium',
+    operands: 'none',
+    verbs: {
+      ...verbs('list show', READING),
+      ...verbs('push save drop pop apply clear branch create store', { risk: 'medium', operands: 'none' }),
+    },
+  },
+  worktree: {
+    risk: 'medium',
+    operands: 'guess',
+    verbs: {
+      list: { risk: 'low' },
+      ...verbs('add move', { risk: 'medium', operands: 'guess' }),
+      ...verbs('remove prune lock unlock repair', { risk: 'medium' }),
+    },
+  },
+  submodule: {
+    risk: 'medium',
+    operands: 'none',
+    verbs: {
+      ...verbs('status summary', { risk: 'low' }),
+      ...verbs('add update init deinit sync set-url set-branch absorbgitdirs', {
+        risk: 'medium',
+        reach: 'network',
+        inspect: inspectRemote,
+      }),
+      foreach: { risk: 'low' },
+    },
+  },
+  notes: { ...CHANGING, verbs: verbs('list show', { risk: 'low' }) },
+  bisect: { ...CHANGING, verbs: verbs('log', { risk: 'low' }) },
+  add: { risk: 'medium', operands: 'reads' },
+  rm: { risk: 'high', operands: 'removes' },
+  clean: { risk: 'medium', operands: 'guess' },
+  mv: { risk: 'medium', operands: 'moves-then-writes' },
+  commit: {
+    risk: 'medium',
+    operands: 'revisions',
+    grammar: {
+      open: true,
+      flags: 'a v q s n p z i o e',
+      values: 'm message author date C c reuse-message reedit-message fixup squash cleanup trailer',
+      optionals: 'S gpg-sign u untracked-files',
+      reads: 'F file t template pathspec-from-file',
+    },
+  },
+  rebase: {
+    ...CHANGING,
+    // What `--exec` runs is listed as a command of its own.
+    grammar: {
+      open: true,
+      values: 'onto x exec s strategy X strategy-option C whitespace',
+      flags: 'i q v f m r p',
+    },
+  },
+  ...verbs(
+    'reset merge cherry-pick revert checkout switch restore am apply init gc prune repack pack-refs replace update-ref update-index symbolic-ref read-tree write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
+    {
+      risk: 'medium',
+      operands: 'revisions',
+      grammar: { open: true, values: 'm b B c C X s strategy' },
+    },
+  ),
+  difftool: { ...CHANGING, grammar: { open: true, executes: 'extcmd x' } },
+  ...verbs('fetch pull push', {
+    risk: 'medium',
+    reach: 'network',
+    operands: 'none',
+    grammar: REMOTE,
+    inspect: inspectRemote,
+  }),
+  'ls-remote': {
+    risk: 'medium',
+    reach: 'network',
+    operands: 'none',
+    grammar: { ...REMOTE, executes: 'u upload-pack exec' },
+    inspect: inspectRemote,
+  },
+  clone: {
+    risk: 'medium',
+    reach: 'network',
+    operands: 'guess',
+    grammar: {
+      ...REMOTE,
+      executes: 'u upload-pack c config template',
+      writes: 'separate-git-dir',
+      reads: 'reference reference-if-able',
+    },
+    inspect: inspectRemote,
+  },
+  ...verbs(
+    'svn p4 cvsimport send-email imap-send http-fetch http-push send-pack fetch-pack upload-pack receive-pack',
+    {
+      risk: 'high',
+      reach: 'network',
+    },
+  ),
+};
+
+/** git, whose global options before the verb do not hide it. */
+export const GIT: readonly ProgramRow[] = [
+  {
+    names: 'git',
+    risk: 'medium',
+    reach: 'unknown',
+    operands: 'none',
+    grammar: {
+      flags:
+        'p paginate P no-pager no-replace-objects bare literal-pathspecs glob-pathspecs noglob-pathspecs icase-pathspecs no-optional-locks no-lazy-fetch no-advice html-path man-path info-path version help v h',
+      values: 'c list-cmds attr-source super-prefix',
+      reads: 'C',
+      loads: 'git-dir work-tree namespace',
+      executing: 'exec-path',
+      executes: 'config-env',
+    },
+    inspect: inspectGit,
+    verbs: VERBS,
+  },
+  {
+    names: 'gh',
+    risk: 'high',
+    reach: 'network',
+    operands: 'none',
+    verbs: {
+      ...verbs('pr issue run release repo workflow', {
+        verbs: verbs('list view status diff checks', { risk: 'medium' }),
+      }),
+      ...verbs('version help status', { risk: 'medium' }),
+    },
+  },
+  { names: 'glab', risk: 'high', reach: 'network', operands: 'none' },
+  { names: 'hub', risk: 'high', reach: 'network', operands: 'none' },
+  { names: 'svn', risk: 'medium', reach: 'network', operands: 'guess' },
+  { names: 'hg', risk: 'medium', reach: 'unknown', operands: 'guess' },
+  { names: 'jj', risk: 'medium', reach: 'unknown', operands: 'guess' },
+  { names: 'tig', risk: 'medium', reach: 'unknown', operands: 'none' },
+  { names: 'lazygit', risk: 'medium', reach: 'unknown', operands: 'none' },
+  { names: 'pre-commit', risk: 'medium', reach: 'network', operands: 'none' },
+];

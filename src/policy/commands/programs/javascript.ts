@@ -1,0 +1,92 @@
+import { type Behaviour, type ProgramRow, programs, verbs } from '../behaviour.ts';
+
+const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'none' };
+const SCRIPT: Behaviour = { risk: 'low', reach: 'network', operands: 'none' };
+const READS: Behaviour = { risk: 'low', reach: 'network', operands: 'none' };
+
+/** Verbs of npm and its kin, with their aliases. */
+const VERBS: Readonly<Record<string, Behaviour>> = {
+  ...verbs(
+    'install i in ins inst insta instal isnt isnta isntal isntall add a ci clean-install ic install-clean isntall-clean install-test it install-ci-test cit update up upgrade udpate uninstall un unlink remove rm r link ln rebuild rb dedupe ddp prune shrinkwrap import fetch',
+    CHANGES,
+  ),
+  ...verbs(
+    'publish unpublish deprecate dist-tag dist-tags owner access team org token login logout adduser add-user star unstar hook profile pack version set config c get pkg cache init create innit exec x dlx start restart stop edit explore undeprecate trust store patch patch-commit env setup self-update global workspace workspaces plugin set-script deploy approve-builds licenses node server docs repo bugs',
+    CHANGES,
+  ),
+  ...verbs('run run-script rum urn test t tst build lint', SCRIPT),
+  ...verbs(
+    'ls list la ll outdated view info show v why explain doctor help root prefix bin ping whoami search fund query diff sbom completion find-dupes',
+    READS,
+  ),
+  audit: { ...READS, verbs: verbs('fix', CHANGES) },
+  config: { ...CHANGES, verbs: verbs('get list ls', READS) },
+  c: { ...CHANGES, verbs: verbs('get list ls', READS) },
+};
+
+/** Node and what comes with it. */
+export const JAVASCRIPT: readonly ProgramRow[] = [
+  ...programs('npm pnpm yarn', 'medium', 'network', {
+    optionsAnywhere: true,
+    operands: 'none',
+    grammar: {
+      open: true,
+      flags:
+        's silent q quiet d dd ddd g global D save-dev no-audit no-fund offline prefer-offline r recursive ws if-present json',
+      values: 'w workspace F filter loglevel registry tag otp',
+      reads: 'C prefix dir cwd',
+      writes: 'cache userconfig globalconfig',
+      executes: 'script-shell shell node-options git viewer editor browser onload-script init-module',
+    },
+    verbs: VERBS,
+  }),
+  ...programs('bun', 'medium', 'network', {
+    operands: 'guess',
+    verbs: { ...VERBS, ...verbs('test', SCRIPT), ...verbs('run build x create upgrade', CHANGES) },
+  }),
+  ...programs('npx bunx pnpx yarnpkg corepack nvm fnm volta n', 'medium', 'network', { operands: 'none' }),
+  ...programs(
+    'node nodejs deno tsx ts-node ts-node-esm esno swc-node nodemon babel-node zx electron',
+    'medium',
+    'network',
+    {
+      grammar: {
+        open: true,
+        flags: 'c check i interactive watch test enable-source-maps no-warnings',
+        values: 'e eval p print input-type C conditions test-name-pattern test-reporter',
+        // A module by name or path, loaded before the script.
+        loads: 'r require import loader experimental-loader env-file',
+      },
+      operands: 'guess',
+    },
+  ),
+  // Their configuration is code of the workspace, like a test that they run.
+  ...programs(
+    'tsc tsgo vue-tsc eslint jest vitest mocha ava tap c8 nyc karma biome oxlint xo standard stylelint knip depcheck madge ncu attw publint tsd dpdm size-limit',
+    'low',
+    'unknown',
+    {
+      grammar: {
+        open: true,
+        values: 't testNamePattern w ext format rule reporter maxWorkers testPathPattern env target module',
+        reads: 'p project root',
+        loads: 'c config r require setupFiles globalSetup',
+        writes: 'o output-file outDir outFile outputFile coverageDirectory',
+        // eslint --fix and its kin change what they are given.
+        writing: 'fix write init u updateSnapshot',
+        executes: 'plugin resolve-plugins-relative-to rulesdir parser',
+      },
+      operands: 'guess',
+    },
+  ),
+  ...programs('prettier', 'low', 'unknown', {
+    grammar: { open: true, reads: 'ignore-path', loads: 'config plugin', writing: 'w write' },
+    operands: 'guess',
+  }),
+  ...programs(
+    'vite next nuxt astro webpack rollup esbuild parcel turbo nx lerna tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix rimraf playwright cypress puppeteer lighthouse husky lint-staged changeset semantic-release prisma drizzle-kit typeorm sequelize wrangler vercel netlify firebase http-server serve concurrently npm-run-all run-s run-p cross-env dotenv pm2 gulp grunt bower lefthook nest',
+    'medium',
+    'unknown',
+    { operands: 'guess' },
+  ),
+];

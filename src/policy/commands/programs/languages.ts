@@ -1,0 +1,178 @@
+import { type Behaviour, finding, type ProgramRow, programs, verbs } from '../behaviour.ts';
+
+const LOW: Behaviour = { risk: 'low' };
+const MEDIUM: Behaviour = { risk: 'medium' };
+
+/** Compilers, run times and project tools of other languages. */
+export const LANGUAGES: readonly ProgramRow[] = [
+  ...programs('cargo', 'medium', 'network', {
+    operands: 'none',
+    grammar: {
+      open: true,
+      flags: 'v verbose q quiet offline locked frozen',
+      values: 'color Z',
+      reads: 'C',
+      executes: 'config',
+    },
+    verbs: {
+      ...verbs(
+        'build b check c test t bench doc d clippy tree metadata search info locate-project pkgid read-manifest verify-project version help report nextest audit deny outdated machete udeps llvm-cov expand',
+        {
+          risk: 'low',
+          operands: 'none',
+          grammar: {
+            open: true,
+            values:
+              'p package F features j jobs bin example target profile message-format exclude test color',
+            reads: 'manifest-path lockfile-path',
+            writes: 'target-dir artifact-dir',
+            executes: 'config',
+            writing: 'fix',
+          },
+        },
+      ),
+      fmt: {
+        risk: 'low',
+        operands: 'none',
+        grammar: { open: true, flags: 'check', reads: 'manifest-path' },
+        inspect: ({ command }) =>
+          command.words.some(({ value }) => value === '--check')
+            ? []
+            : [finding('writes', 'rewrites', 'rewrites files', 'fmt')],
+      },
+      ...verbs(
+        'add remove rm install uninstall clean publish update yank owner login logout new init fix package vendor fetch generate-lockfile run r',
+        {
+          risk: 'medium',
+          operands: 'none',
+          grammar: { open: true, reads: 'manifest-path path', writes: 'target-dir root', executes: 'config' },
+        },
+      ),
+    },
+  }),
+  ...programs('rustc rustdoc', 'medium', 'unknown', {
+    grammar: {
+      open: true,
+      values: 'C codegen crate-type crate-name edition emit cfg A W D F',
+      writes: 'o out-dir',
+      executes: 'linker',
+    },
+    operands: 'guess',
+  }),
+  ...programs(
+    'rustup rustfmt cbindgen bindgen wasm-pack trunk maturin cross miri just task mage',
+    'medium',
+    'unknown',
+    { operands: 'guess' },
+  ),
+  ...programs('go', 'medium', 'network', {
+    operands: 'guess',
+    grammar: { style: 'single-dash', open: true, reads: 'C' },
+    verbs: {
+      ...verbs('build test vet list env version doc help', {
+        risk: 'low',
+        operands: 'guess',
+        grammar: {
+          style: 'single-dash',
+          open: true,
+          values: 'run bench count timeout tags ldflags gcflags mod p cpu covermode coverpkg f short skip',
+          writes: 'o coverprofile cpuprofile memprofile trace outputdir',
+          executes: 'exec toolexec vettool',
+        },
+      }),
+      env: {
+        risk: 'low',
+        operands: 'none',
+        grammar: { style: 'single-dash', open: true, writing: 'w u' },
+      },
+      mod: {
+        risk: 'medium',
+        operands: 'none',
+        verbs: verbs('graph verify why', { risk: 'low' }),
+      },
+      ...verbs('run get install generate clean work tool fix telemetry bug fmt', {
+        risk: 'medium',
+        operands: 'guess',
+      }),
+    },
+  }),
+  ...programs('gofmt goimports gofumpt', 'low', 'local', {
+    grammar: { style: 'single-dash', open: true, flags: 'l d e s', values: 'r', writing: 'w' },
+    operands: 'reads',
+  }),
+  ...programs('golangci-lint staticcheck golint revive', 'low', 'unknown', {
+    grammar: { open: true, writing: 'fix', loads: 'c config' },
+    operands: 'guess',
+  }),
+  ...programs('gotestsum gopls dlv', 'medium', 'unknown', { operands: 'guess' }),
+  ...programs(
+    'mvn mvnw gradle gradlew ant sbt lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
+    'medium',
+    'unknown',
+    {
+      grammar: { open: true, reads: 'f file p project-dir', values: 'pl P D' },
+      operands: 'none',
+    },
+  ),
+  ...programs('java javaw jshell jbang kotlin scala clojure clj', 'medium', 'network', { operands: 'guess' }),
+  ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown', {
+    operands: 'guess',
+  }),
+  ...programs('ruby irb rails rake bundle bundler rspec erb jruby', 'medium', 'network', {
+    operands: 'guess',
+    grammar: { open: true, values: 'e', loads: 'r' },
+    verbs: {
+      ...verbs('list show info check outdated', LOW),
+      ...verbs('exec install update add remove', MEDIUM),
+    },
+  }),
+  ...programs('rubocop standardrb brakeman sorbet srb steep reek', 'low', 'unknown', {
+    grammar: {
+      open: true,
+      flags: 'D',
+      loads: 'c config r require',
+      writes: 'o out output',
+      writing: 'a A autocorrect autocorrect-all auto-correct x',
+    },
+    operands: 'guess',
+  }),
+  ...programs('php artisan composer symfony wp drush', 'medium', 'network', {
+    operands: 'guess',
+    grammar: { open: true, values: 'r d', flags: 'l i m', reads: 'working-dir' },
+    verbs: verbs('show validate outdated why diagnose licenses', LOW),
+  }),
+  ...programs('phpunit phpstan psalm phpcs pest', 'low', 'unknown', {
+    grammar: { open: true, loads: 'bootstrap a autoload-file c configuration prepend' },
+    operands: 'guess',
+  }),
+  ...programs('php-cs-fixer phpcbf rector', 'medium', 'unknown', { operands: 'guess' }),
+  ...programs('dotnet', 'medium', 'network', {
+    operands: 'guess',
+    verbs: {
+      ...verbs('build test', LOW),
+      ...verbs('run add remove publish restore new tool nuget clean pack ef format', MEDIUM),
+    },
+  }),
+  ...programs('swift', 'medium', 'network', {
+    operands: 'guess',
+    verbs: { ...verbs('build test', LOW), ...verbs('run package', MEDIUM) },
+  }),
+  ...programs('swiftc swiftlint swiftformat xcodebuild xcrun pod fastlane', 'medium', 'unknown', {
+    operands: 'guess',
+  }),
+  ...programs(
+    'lua luajit tclsh wish expect osascript R Rscript julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc',
+    'medium',
+    'network',
+    {
+      operands: 'guess',
+    },
+  ),
+  ...programs(
+    'ghc stack cabal mix rebar3 dune opam luac luarocks hlint fourmolu ormolu elm purs gleam idris2 agda coqc lake lean',
+    'medium',
+    'unknown',
+    { operands: 'guess' },
+  ),
+  ...programs('bc', 'low', 'local', { operands: 'guess' }),
+];

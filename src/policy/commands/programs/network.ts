@@ -1,0 +1,75 @@
+import { type ProgramRow, programs } from '../behaviour.ts';
+import { writtenAt } from '../plain-paths.ts';
+
+/** Programs that use the network by design. */
+export const NETWORK: readonly ProgramRow[] = [
+  ...programs('curl', 'high', 'network', {
+    grammar: {
+      open: true,
+      flags:
+        's S f L k v i I g G j J R N O silent show-error fail location insecure verbose include head compressed',
+      values:
+        'X H d A e u b c m r x w request header user-agent user max-time connect-timeout retry proxy url',
+      reads: 'T upload-file cacert cert key E',
+      loads: 'K config',
+      writes: 'o output D dump-header output-dir cookie-jar trace stderr',
+    },
+    operands: 'none',
+  }),
+  ...programs('wget wget2', 'high', 'network', {
+    grammar: {
+      open: true,
+      flags: 'q c nv N S r',
+      values: 'U t T header user-agent timeout tries',
+      reads: 'i input-file post-file body-file',
+      writes: 'O output-document P directory-prefix o output-file a append-output',
+      executes: 'use-askpass e execute',
+    },
+    operands: 'none',
+  }),
+  ...programs(
+    'nc ncat netcat nc.openbsd nc.traditional socat telnet ftp sftp lftp tftp ssh scp sshfs mosh autossh ssh-keyscan ssh-copy-id rlogin rsh rexec websocat httpie http https xh hurl grpcurl aria2c axel youtube-dl yt-dlp lynx w3m links elinks',
+    'high',
+    'network',
+    {
+      operands: 'none',
+    },
+  ),
+  ...programs('rsync', 'high', 'network', {
+    grammar: {
+      open: true,
+      values: 'f filter exclude include e rsh',
+      executes: 'rsync-path',
+      writes: 'log-file',
+    },
+    operands: 'guess',
+    paths: ({ operands }) =>
+      writtenAt(operands, operands.length - 1).filter(({ argument }) => !/^[^/]*:/.test(argument.text)),
+  }),
+  ...programs(
+    'dig nslookup host ping ping6 fping traceroute tracepath mtr whois getent nmap masscan arp arping resolvectl drill kdig finger ntpdate',
+    'high',
+    'network',
+    {
+      operands: 'none',
+    },
+  ),
+  ...programs(
+    'ip ifconfig route tc bridge ethtool iw nmcli tcpdump tshark wireshark wg wg-quick openvpn tailscale cloudflared ngrok ssserver tor torsocks proxychains',
+    'high',
+    'network',
+    {
+      operands: 'none',
+    },
+  ),
+  ...programs('ss netstat', 'low', 'local', { operands: 'none' }),
+  ...programs('openssl', 'high', 'network', { operands: 'guess' }),
+  ...programs(
+    'ssh-keygen ssh-add ssh-agent gpg gpg2 gpgconf age pass secret-tool vault op bw sops',
+    'high',
+    'unknown',
+    { operands: 'guess' },
+  ),
+  ...programs('mail mailx sendmail mutt swaks msmtp telegram-cli', 'high', 'network', { operands: 'none' }),
+  ...programs('ab wrk hey k6 siege vegeta newman', 'high', 'network', { operands: 'guess' }),
+];

@@ -1,0 +1,129 @@
+import { finding, type ProgramRow, programs } from '../behaviour.ts';
+import { writtenAt } from '../plain-paths.ts';
+
+/** Programs that turn text into other text. */
+export const TEXT: readonly ProgramRow[] = [
+  ...programs('sort', 'low', 'local', {
+    grammar: {
+      flags:
+        'b ignore-leading-blanks d dictionary-order f ignore-case g general-numeric-sort h human-numeric-sort i ignore-nonprinting M month-sort n numeric-sort R random-sort r reverse V version-sort c C m merge s stable u unique z zero-terminated debug help version',
+      values: 'k key t field-separator S buffer-size parallel batch-size sort',
+      optionals: 'check',
+      reads: 'files0-from random-source',
+      writes: 'o output T temporary-directory',
+      executes: 'compress-program',
+    },
+    operands: 'reads',
+  }),
+  ...programs('uniq', 'low', 'local', {
+    grammar: {
+      flags: 'c count d repeated D i ignore-case u unique z zero-terminated',
+      values: 'f skip-fields s skip-chars w check-chars',
+      optionals: 'all-repeated group',
+    },
+    paths: ({ operands }) => writtenAt(operands, 1),
+    operands: 'reads',
+    // The second file of uniq is its output.
+    inspect: ({ operands }) =>
+      operands[1] === undefined
+        ? []
+        : [finding('writes', 'writes_output', 'writes its second file', operands[1].word.source)],
+  }),
+  ...programs('shuf', 'low', 'local', {
+    grammar: {
+      flags: 'e echo r repeat z zero-terminated',
+      values: 'i input-range n head-count',
+      reads: 'random-source',
+      writes: 'o output',
+    },
+    operands: 'reads',
+  }),
+  ...programs('cut', 'low', 'local', {
+    grammar: {
+      open: true,
+      flags: 's n z complement only-delimited',
+      values: 'd f c b delimiter fields characters bytes output-delimiter',
+    },
+    operands: 'reads',
+  }),
+  ...programs('paste', 'low', 'local', {
+    grammar: { open: true, flags: 's z serial', values: 'd delimiters' },
+    operands: 'reads',
+  }),
+  ...programs('join', 'low', 'local', {
+    grammar: { open: true, flags: 'i z header', values: 't j 1 2 v a e o' },
+    operands: 'reads',
+  }),
+  ...programs('column', 'low', 'local', {
+    grammar: {
+      open: true,
+      flags: 't x n e J table',
+      values: 's separator o output-separator c N H R d O T E table-columns output-width',
+    },
+    operands: 'reads',
+  }),
+  ...programs('nl fold fmt expand unexpand', 'low', 'local', {
+    grammar: { open: true, flags: 's p z u c a', values: 'w b d f h i l n v t g width tabs' },
+    operands: 'reads',
+  }),
+  ...programs('rev pr look tsort', 'low', 'local', {
+    grammar: { open: true, flags: 'm a d f', values: 'h l w e' },
+    operands: 'reads',
+  }),
+  ...programs('iconv', 'low', 'local', {
+    grammar: { flags: 'c l list s verbose', values: 'f t from-code to-code', writes: 'o output' },
+    operands: 'reads',
+  }),
+  ...programs('dos2unix unix2dos ptx', 'medium', 'local', { operands: 'writes' }),
+  ...programs('envsubst', 'low', 'local', { operands: 'none' }),
+  ...programs('tr', 'low', 'local', { operands: 'none' }),
+  ...programs('jq gojq jaq', 'low', 'local', {
+    grammar: {
+      flags:
+        'r raw-output R raw-input s slurp n null-input c compact-output C color-output M monochrome-output a ascii-output S sort-keys j join-output e exit-status seq stream tab unbuffered h help V version args jsonargs stream-errors raw-output0',
+      values: 'indent arg argjson',
+      reads: 'slurpfile rawfile f from-file L library-path argfile',
+    },
+    operands: 'script-then-reads',
+    scriptOptions: 'f from-file',
+  }),
+  ...programs('yq', 'low', 'local', {
+    grammar: {
+      open: true,
+      flags: 'r y Y n P C M e j N raw-output prettyPrint null-input exit-status no-doc',
+      values: 'o p output-format input-format I indent arg',
+      // One file per document with -s.
+      writing: 'i inplace in-place s split-exp',
+    },
+    operands: 'script-then-reads',
+  }),
+  ...programs('xmllint', 'low', 'local', {
+    grammar: {
+      open: true,
+      flags: 'noout format nonet',
+      values: 'xpath encode',
+      reads: 'schema dtdvalid relaxng',
+      writes: 'o output',
+      style: 'single-dash',
+    },
+    operands: 'reads',
+  }),
+  ...programs('base64 base32 basenc', 'low', 'local', {
+    grammar: { flags: 'd D decode i ignore-garbage', values: 'w wrap' },
+    operands: 'reads',
+  }),
+  ...programs(
+    'pandoc csvcut csvlook csvgrep csvstat mlr xsv miller fx gron dasel tomlq hjson',
+    'medium',
+    'local',
+    {
+      grammar: {
+        open: true,
+        values: 'f t from to c d',
+        writes: 'o output',
+        executes: 'F filter L lua-filter pdf-engine',
+      },
+      operands: 'guess',
+    },
+  ),
+];

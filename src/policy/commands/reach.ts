@@ -1,0 +1,37 @@
+import type { Parsed, SimpleCommand } from '../../model/command-line.ts';
+import { REACHES, type Reach } from '../../model/decision.ts';
+import { describeCommand, type IsForeign } from './describe.ts';
+import { findingsOf } from './findings.ts';
+import { asksForHelp } from './risk.ts';
+
+/** The further of two reaches. */
+export function furtherReach(left: Reach, right: Reach): Reach {
+  return REACHES.indexOf(left) >= REACHES.indexOf(right) ? left : right;
+}
+
+/** The furthest reach of what a line could run; unknown if it is not understood. */
+export function reachOfLine(parsed: Parsed, isForeign?: IsForeign): Reach {
+  if (!parsed.understood) return 'unknown';
+  return parsed.line.commands.reduce<Reach>(
+    (reach, command) => (reach === 'network' ? reach : furtherReach(reach, reachOf(command, isForeign))),
+    'local',
+  );
+}
+
+/** Whether one simple command can use the network. What it runs is listed on its own, and judged there. */
+export function reachOf(command: SimpleCommand, isForeign?: IsForeign): Reach {
+  let reach: Reach = 'local';
+  // bash itself connects for these.
+  if (command.redirects.some(({ target }) => /^\/dev\/(?:tcp|udp)\//.test(target.value ?? target.source))) {
+    reach = 'network';
+  }
+  const use = describeCommand(command, isForeign);
+  if (use === undefined) return reach;
+  if (asksForHelp(use)) return furtherReach(reach, 'local');
+  reach = furtherReach(reach, use.reach);
+  for (const { effect } of findingsOf(use)) {
+    if (effect === 'network') return 'network';
+    if (effect === 'executes' || effect === 'loads') reach = furtherReach(reach, 'unknown');
+  }
+  return reach;
+}

@@ -1,0 +1,170 @@
+import type { Finding } from './behaviour.ts';
+import { finding } from './behaviour.ts';
+
+/**
+ * What a script of GNU sed would do: `e` runs, `w` and `W` write, `r` and `R` read, `s///e` and `s///w` too. A script
+ * that does not parse gives `invalid`.
+ */
+export function inspectSedScript(script: string, source: string): readonly Finding[] {
+  const findings: Finding[] = [];
+  let at = 0;
+  const invalid = (): readonly Finding[] => [
+    ...findings,
+    finding('invalid', 'sed_script', 'has a script that does not parse', source),
+  ];
+
+  /** Behind the closing delimiter that belongs to the text at `from`; -1 if there is none. */
+  const behind = (from: number, delimiter: string): number => {
+    let bracket = false;
+    for (let index = from; index < script.length; index++) {
+      const char = script[index];
+      if (char === '\\') index++;
+      else if (bracket) bracket = char !== ']';
+      else if (char === '[' && delimiter !== '[' && script.indexOf(']', index + 2) > 0) {
+        // A bracket expression may hold the delimiter; a `]` right behind `[` or `[^` is a member.
+        bracket = true;
+        if (script[index + 1] === '^') index++;
+        if (script[index + 1] === ']') index++;
+      } else if (char === delimiter) return index + 1;
+    }
+    return -1;
+  };
+  /** The replacement of `s` and the strings of `y` know no brackets. */
+  const behindPlain = (from: number, delimiter: string): number => {
+    for (let index = from; index < script.length; index++) {
+      if (script[index] === '\\') index++;
+      else if (script[index] === delimiter) return index + 1;
+    }
+    return -1;
+  };
+  const skip = (pattern: RegExp): string => {
+    pattern.lastIndex = at;
+    const match = pattern.exec(script);
+    if (match === null || match.index !== at) return '';
+    at += match[0].length;
+    return match[0];
+  };
+  /** One address; false if it does not parse. */
+  const address = (): boolean => {
+    if (/[/\\]/.test(script[at] ?? '')) {
+      const custom = script[at] === '\\';
+      const delimiter = script[custom ? at + 1 : at] ?? '';
+      const end = behind(at + (custom ? 2 : 1), delimiter);
+      if (delimiter === '' || end < 0) return false;
+      at = end;
+      skip(/[IM]*/y);
+    } else {
+      skip(/\d+(?:~\d+)?|\$/y);
+    }
+    return true;
+  };
+
+  while (at < script.length) {
+    skip(/[\s;]+/y);
+    if (at >= script.length) break;
+    if (!address()) return invalid();
+    skip(/\s*/y);
+    if (script[at] === ',') {
+      at++;
+      skip(/\s*/y);
+      if (skip(/[+~]\d+/y) === '' && !address()) return invalid();
+    }
+    skip(/[\s!]*/y);
+    const command = script[at] ?? '';
+    at++;
+    switch (command) {
+      case '{':
+      case '}':
+      case '=':
+      case 'd':
+      case 'D':
+      case 'g':
+      case 'G':
+      case 'h':
+      case 'H':
+      case 'n':
+      case 'N':
+      case 'p':
+      case 'P':
+      case 'x':
+      case 'z':
+      case 'F':
+        break;
+      case '#':
+        skip(/[^\n]*/y);
+        break;
+      case ':':
+        skip(/[^\n;]*/y);
+        break;
+      case 'b':
+      case 't':
+      case 'T':
+        skip(/[^\n;}]*/y);
+        break;
+      case 'q':
+      case 'Q':
+      case 'l':
+      case 'L':
+        skip(/\s*\d*/y);
+        break;
+      case 'a':
+      case 'i':
+      case 'c':
+        skip(/(?:\\\n|\\[\s\S]|[^\n\\])*/y);
+        break;
+      case 'e':
+        findings.push(finding('executes', 'sed_executes', 'runs a command through its script (e)', source));
+        skip(/[^\n]*/y);
+        break;
+      case 'w':
+      case 'W': {
+        const file = skip(/[^\n]*/y).trim();
+        if (!/^\/dev\/std(?:out|err)$/.test(file)) {
+          findings.push(
+            finding('writes', 'sed_writes', `writes ${file || 'a file'} through its script`, source),
+          );
+        }
+        break;
+      }
+      case 'r':
+      case 'R': {
+        const file = skip(/[^\n]*/y).trim();
+        if (file !== '/dev/stdin') {
+          findings.push(
+            finding('reads', 'sed_reads', `reads ${file || 'a file'} through its script`, source),
+          );
+        }
+        break;
+      }
+      case 'y':
+      case 's': {
+        const delimiter = script[at] ?? '';
+        if (delimiter === '' || delimiter === '\n' || delimiter === '\\') return invalid();
+        const middle = command === 's' ? behind(at + 1, delimiter) : behindPlain(at + 1, delimiter);
+        const end = middle < 0 ? -1 : behindPlain(middle, delimiter);
+        if (end < 0) return invalid();
+        at = end;
+        if (command === 'y') break;
+        const flags = skip(/[gpiIemM\d]*/y);
+        if (flags.includes('e')) {
+          findings.push(finding('executes', 'sed_executes', 'runs what it substitutes (s///e)', source));
+        }
+        if (script[at] === 'w') {
+          at++;
+          const file = skip(/[^\n]*/y).trim();
+          if (!/^\/dev\/std(?:out|err)$/.test(file)) {
+            findings.push(
+              finding('writes', 'sed_writes', `writes ${file || 'a file'} through s///w`, source),
+            );
+          }
+        }
+        break;
+      }
+      default:
+        return invalid();
+    }
+    if (command !== '{' && command !== '}' && !/^\s*(?:[;}\n#]|$)/.test(script.slice(at, at + 64)))
+      return invalid();
+  }
+  return findings;
+}

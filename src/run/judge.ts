@@ -1,0 +1,110 @@
+import { resolve } from 'node:path';
+import { createPathLookup } from '../host/resolve-path.ts';
+import type { Autonomy, Decision, Taint } from '../model/decision.ts';
+import type { Command } from '../model/execution-request.ts';
+import type { GatePorts } from '../model/gate-ports.ts';
+import type { PathLookup } from '../model/path-lookup.ts';
+import type { Policy } from '../model/policy.ts';
+import type { CheckContext } from '../policy/checks/check.ts';
+import type { RulesOfCommands } from '../policy/checks/rules.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import {
+  CHECKS,
+  evaluate,
+  isForeignTo,
+  parseArgv,
+  parseShell,
+  reachOfLine,
+  riskOfLine,
+} from './judgement.ts';
+import type { ProgramFinder } from './program-finder.ts';
+import { within } from './time-limit.ts';
+
+/** What is judged. */
+export interface JudgeRequest {
+  readonly command: Command;
+  /** Absolute, or relative to the workspace. */
+  readonly cwd?: string | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly approved?: boolean | undefined;
+  readonly taints?: readonly Taint[] | undefined;
+  /** Instead of the policy's. */
+  readonly autonomy?: Autonomy | undefined;
+}
+
+/** Decides about a command; at once, unless a port has to be waited for. */
+export type Judge = (request: JudgeRequest) => Decision | Promise<Decision>;
+
+/** What a judge is made of. */
+export interface JudgeParts {
+  readonly policy: Policy;
+  readonly rules: RulesOfCommands;
+  /** PATH of the command, if the request says nothing else. */
+  readonly searchPath: string;
+  readonly find: ProgramFinder;
+  readonly gate: Partial<Omit<GatePorts, 'within'>>;
+}
+
+/** Wires parser, checks and ports: the stages do not know each other. */
+export function createJudge({ policy, rules, searchPath, find, gate }: JudgeParts): Judge {
+  const ports: GatePorts = {
+    budget: gate.budget,
+    reviewer: gate.reviewer,
+    gitGuard: gate.gitGuard,
+    hooks: gate.hooks ?? [],
+    within,
+  };
+  // The way to the workspace is nothing that a command could change.
+  const way = ['/', ...directoriesBetween(rules.workspace, '/'), rules.workspace];
+  // Nor are programs of the system: their names are looked up each time, where they lead is remembered.
+  const leadsTo = new Map<string, string>();
+  const canBeWritten = (path: string) =>
+    [rules.workspace, ...rules.writable].some((root) => isBeneath(path, root));
+
+  function canonicalProgram(path: string, paths: PathLookup): string {
+    const known = leadsTo.get(path);
+    if (known !== undefined) return known;
+    const { canonical, links } = paths.resolve(path);
+    if (![path, canonical, ...links.map((link) => link.path)].some(canBeWritten))
+      leadsTo.set(path, canonical);
+    return canonical;
+  }
+
+  return function judge(request) {
+    const { command } = request;
+    const parsed = typeof command === 'string' ? parseShell(command) : parseArgv(command);
+    // It remembers what it saw, which is right for one decision and wrong for two.
+    const paths = createPathLookup(way);
+    const path = request.env !== undefined && 'PATH' in request.env ? request.env.PATH : searchPath;
+    const found = new Map<string, string | undefined>();
+    const unrated: CheckContext = {
+      parsed,
+      text: typeof command === 'string' ? command : command.join(' '),
+      // Not known yet: the worst.
+      risk: 'high',
+      reach: 'network',
+      autonomy: request.autonomy ?? policy.security.autonomy,
+      approved: request.approved ?? false,
+      taints: new Set(request.taints),
+      cwd: paths.resolve(resolve(rules.workspace, request.cwd ?? '.')).canonical,
+      rules,
+      paths,
+      findExecutable(name, cwd) {
+        // Several checks ask about the same program.
+        const key = `${name}\0${cwd}`;
+        if (!found.has(key)) {
+          const program = find(name, path ?? '', cwd);
+          found.set(key, program.kind === 'found' ? canonicalProgram(program.path, paths) : undefined);
+        }
+        return found.get(key);
+      },
+      gate: ports,
+    };
+    const isForeign = isForeignTo(unrated);
+    return evaluate(CHECKS, {
+      ...unrated,
+      risk: riskOfLine(parsed, isForeign),
+      reach: reachOfLine(parsed, isForeign),
+    });
+  };
+}

@@ -1,0 +1,8 @@
+// Everything that judges: pure, and large. In dist/ it is a file of its own with its compiled code beside it, because
+// compiling it would be the greater part of the command line's start (scripts/build-judgement.mjs).
+export { isForeignTo } from '../policy/checks/locations.ts';
+export { CHECKS } from '../policy/checks/registry.ts';
+export { reachOfLine } from '../policy/commands/reach.ts';
+export { riskOfLine } from '../policy/commands/risk.ts';
+export { evaluate } from '../policy/evaluate.ts';
+export { parseArgv, parseShell } from '../shell/parse.ts';

@@ -1,0 +1,97 @@
+import { statSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
+import type { WorkspaceLayer } from '../policy/load.ts';
+import type { LayerName, PolicyLayer } from '../policy/merge.ts';
+import type { FileWithRules } from '../policy/rule-examples.ts';
+import type { PolicyFile } from '../policy/schema.ts';
+
+/** The policy of the machine. */
+export const SYSTEM_POLICY = '/etc/sandbox-run/policy.toml';
+/** The file of a workspace, which can only take away. */
+export const WORKSPACE_POLICY = '.sandbox-run.toml';
+
+/** The policy of the user. A relative XDG_CONFIG_HOME is to be ignored (XDG Base Directory Specification). */
+export function userPolicyPath(home: string, configHome: string | undefined): string {
+  const base = configHome !== undefined && isAbsolute(configHome) ? configHome : join(home, '.config');
+  return join(base, 'sandbox-run/policy.toml');
+}
+
+/**
+ * The operator's layers that are there, weakest first. The libraries for reading them are loaded only if there are any.
+ * @throws {SandboxError} for anything wrong with any of them.
+ */
+export async function loadOperatorLayers(
+  home: string,
+  policy: string | PolicyFile | undefined,
+  withFiles = true,
+): Promise<readonly PolicyLayer[]> {
+  const files: readonly { readonly name: LayerName; readonly path: string; readonly required: boolean }[] = [
+    ...(withFiles
+      ? [
+          { name: 'system' as const, path: SYSTEM_POLICY, required: false },
+          {
+            name: 'user' as const,
+            path: userPolicyPath(home, process.env.XDG_CONFIG_HOME),
+            required: false,
+          },
+        ]
+      : []),
+    ...(typeof policy === 'string' ? [{ name: 'option' as const, path: policy, required: true }] : []),
+  ];
+  const layers: PolicyLayer[] = [];
+  for (const { name, path, required } of files) {
+    if (!required && !mayExist(path)) continue;
+    const { loadLayer } = await import('../policy/load.ts');
+    const layer = await loadLayer(name, path, { required });
+    if (layer !== undefined) layers.push(layer);
+  }
+  if (typeof policy === 'object')
+    layers.push({ name: 'option', path: undefined, text: undefined, file: policy });
+  for (const layer of layers) await tryExamples(layer);
+  return layers;
+}
+
+/** The workspace's file, if it is there. `workspace` is canonical. */
+export async function loadWorkspaceLayer(workspace: string): Promise<WorkspaceLayer | undefined> {
+  const path = join(workspace, WORKSPACE_POLICY);
+  if (!mayExist(path)) return undefined;
+  const { loadWorkspaceFile } = await import('../policy/load.ts');
+  const layer = await loadWorkspaceFile(path, statSync(workspace).uid);
+  if (layer !== undefined) await tryExamples(layer);
+  return layer;
+}
+
+/**
+ * Checks one file as a run would. `narrowing`: as the file of a workspace.
+ * @throws {SandboxError} for anything wrong with it.
+ */
+export async function validateFile(path: string, narrowing: boolean): Promise<void> {
+  const { loadLayer, loadWorkspaceFile } = await import('../policy/load.ts');
+  const layer = narrowing
+    ? await loadWorkspaceFile(path, ownerOf(dirname(path)), { required: true })
+    : await loadLayer('option', path, { required: true });
+  if (layer !== undefined) await tryExamples(layer);
+}
+
+async function tryExamples(layer: FileWithRules): Promise<void> {
+  if ((layer.file.commands?.rules ?? []).length === 0) return;
+  const [{ checkRuleExamples }, { parseShell }] = await Promise.all([
+    import('../policy/rule-examples.ts'),
+    import('./judgement.ts'),
+  ]);
+  await checkRuleExamples(layer, parseShell);
+}
+
+/** A place that we may not look into may hold a policy: reading it will say what is wrong. */
+function mayExist(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
+}
+
+function ownerOf(directory: string): number {
+  // A directory that is not there: reading the file in it will say so.
+  return statSync(directory, { throwIfNoEntry: false })?.uid ?? 0;
+}

@@ -1,0 +1,181 @@
+import { realpathSync, statSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { resolve } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { nestedGitSettings } from '../host/nested-git-settings.ts';
+import type { PathRule, Policy } from '../model/policy.ts';
+import { effectivePolicy } from '../policy/effective.ts';
+import type { WorkspaceLayer } from '../policy/load.ts';
+import { mergeLayers, type PolicyLayer } from '../policy/merge.ts';
+import { narrowPolicy } from '../policy/narrow.ts';
+import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../policy/profiles/package-caches.ts';
+import { TOOL_CHAINS } from '../policy/profiles/tool-chains.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import { loadOperatorLayers, loadWorkspaceLayer } from './policy-layers.ts';
+import type { SandboxOptions } from './sandbox-options.ts';
+
+/** Options and files, made into one policy. */
+export interface ResolvedPolicy {
+  /** What the layers and the caller say. */
+  readonly operators: Policy;
+  /** The same, narrowed by the workspace. */
+  readonly named: Policy;
+  /** The same with what is found on the host. */
+  readonly policy: Policy;
+  readonly layers: readonly PolicyLayer[];
+  readonly workspaceLayer: WorkspaceLayer | undefined;
+  /** Canonical. */
+  readonly workspace: string;
+  readonly workspaceAsNamed: string;
+  readonly home: string;
+  /** Canonical: where private directories are made. */
+  readonly temporaryParent: string;
+}
+
+/**
+ * Reads the layers and merges them: built-in profile, the machine's file, the user's, the one named by the caller, the
+ * caller's options, and last the workspace's file, which can only take away.
+ * @throws {SandboxError} for everything that is wrong with options, policy or workspace.
+ */
+export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPolicy> {
+  const home = homedir();
+  const temporaryParent = realDirectory(tmpdir(), 'the temporary directory');
+  const withFiles = options.policyFiles ?? true;
+  const layers = await loadOperatorLayers(home, options.policy, withFiles);
+  const file = mergeLayers(layers);
+  const directory = options.workspace ?? file.security?.workspace_dir?.replace(/^~/, home);
+  const workspaceAsNamed = resolve(directory ?? currentDirectory());
+  const workspace = realDirectory(workspaceAsNamed, 'the workspace');
+  refuseUnsafeWorkspace(workspace, home, temporaryParent);
+
+  const operators = effectivePolicy(
+    {
+      profile: options.profile,
+      autonomy: options.autonomy,
+      file,
+      readable: options.readable ?? [],
+      writable: options.writable ?? [],
+      passEnvironment: options.passEnv ?? [],
+      setEnvironment: options.env ?? {},
+      timeoutMs: options.timeout,
+      outputBytes: options.maxOutput,
+    },
+    workspace,
+    home,
+  );
+  const workspaceLayer = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
+  const named = workspaceLayer === undefined ? operators : narrowPolicy(operators, workspaceLayer.file);
+  const policy = withHostFindings(named, workspace, home);
+  return {
+    operators,
+    named,
+    policy,
+    layers,
+    workspaceLayer,
+    workspace,
+    workspaceAsNamed,
+    home,
+    temporaryParent,
+  };
+}
+
+function withHostFindings(named: Policy, workspace: string, home: string): Policy {
+  const toolChains = installedToolChains(home);
+  const caches = named.network.mode === 'off' ? packageCaches(home) : NOTHING;
+  return {
+    ...named,
+    filesystem: {
+      ...named.filesystem,
+      protected: [...named.filesystem.protected, ...nestedGitSettings(workspace)],
+      rules: [...toolChains.rules, ...caches.rules, ...named.filesystem.rules],
+    },
+    environment: {
+      ...named.environment,
+      set: { ...toolChains.env, ...caches.env, ...named.environment.set },
+    },
+  };
+}
+
+function currentDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    throw new SandboxError('cwd.unusable', 'the current directory no longer exists; change to another one');
+  }
+}
+
+function realDirectory(path: string, what: string): string {
+  if (isDirectory(path)) return realpathSync(path);
+  throw new SandboxError('workspace.missing', `${what} ${path} is not an existing directory`);
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** Directories whose content the whole system trusts. */
+const SYSTEM_DIRECTORIES = [
+  '/usr',
+  '/etc',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/proc',
+  '/sys',
+  '/dev',
+  '/boot',
+  '/run',
+];
+/** Directories with everybody's things in them; one level deeper is fine. */
+const SHARED_DIRECTORIES = ['/', '/home', '/var', '/var/tmp', '/opt', '/srv', '/mnt', '/media', '/tmp'];
+
+function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent: string): void {
+  const system = SYSTEM_DIRECTORIES.find((directory) => isBeneath(workspace, directory));
+  const shared = [...SHARED_DIRECTORIES, temporaryParent].includes(workspace);
+  const holdsHome = isBeneath(home, workspace);
+  if (system === undefined && !shared && !holdsHome) return;
+  const what =
+    holdsHome && workspace !== '/' ? 'holds the whole home directory' : 'belongs to the whole system';
+  throw new SandboxError(
+    'workspace.unsafe',
+    `${workspace} ${what} and cannot be the workspace; choose a project directory with --workspace DIR`,
+  );
+}
+
+/** Rules and variables for what is found on this host. */
+interface Found {
+  readonly rules: readonly PathRule[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const NOTHING: Found = { rules: [], env: {} };
+
+function installedToolChains(home: string): Found {
+  const rules: PathRule[] = [];
+  const env: Record<string, string> = {};
+  for (const chain of TOOL_CHAINS) {
+    const path = resolve(home, chain.path);
+    if (!isDirectory(path)) continue;
+    rules.push({ path, access: 'read', required: false, reason: chain.reason });
+    for (const [name, value] of Object.entries(chain.env ?? {})) env[name] = value.replace('{}', path);
+  }
+  return { rules, env };
+}
+
+function packageCaches(home: string): Found {
+  const rules: PathRule[] = [];
+  const env: Record<string, string> = { ...OFFLINE_ENVIRONMENT };
+  for (const cache of PACKAGE_CACHES) {
+    const path = resolve(home, cache.path);
+    if (!isDirectory(path)) continue;
+    rules.push({ path, access: 'data', required: false, reason: cache.reason });
+    for (const [name, value] of Object.entries(cache.env)) env[name] = value.replace('{home}', home);
+  }
+  return { rules, env };
+}

@@ -1,0 +1,285 @@
+import type { Word } from '../model/command-line.ts';
+import { type Numbers, needNumber, noteAssignment } from './numbers.ts';
+import { testProblem } from './test-builtin.ts';
+import { isVariableName } from './text-checks.ts';
+import { isSingle, prefixOf } from './words.ts';
+
+/** What a rule says about a call of a builtin: what is wrong with it, or `undefined`. */
+type Rule = (args: readonly Word[], numbers: Numbers) => string | undefined;
+
+const anything: Rule = () => undefined;
+
+/** Only these options, each a word of letters behind a dash, then anything. */
+function only(letters: string): Rule {
+  return (args) => {
+    for (const word of args) {
+      const text = prefixOf(word);
+      if (text === '--' || text === '-') return undefined;
+      if (word.value === undefined && text === '') return isHarmless(word) ? undefined : mustBeWritten(word);
+      if (!text.startsWith('-')) return undefined;
+      if (word.value === undefined || [...text.slice(1)].some((letter) => !letters.includes(letter))) {
+        return `the option ${word.source} is not understood`;
+      }
+    }
+    return undefined;
+  };
+}
+
+function isHarmless(word: Word): boolean {
+  return word.parts.length === 1 && word.parts[0]?.kind === 'parameter' && word.parts[0].name === '!';
+}
+
+function mustBeWritten(word: Word): string {
+  return `${word.source} could be an option: write it out`;
+}
+
+/** Names of variables: a subscript would be evaluated, and run what it holds. */
+const names: Rule = (args, numbers) => {
+  for (const word of args) {
+    if (word.value === undefined || !isVariableName(word.value)) return `${word.source} is not a plain name`;
+    noteAssignment(numbers, word.value, undefined);
+  }
+  return undefined;
+};
+
+/** `export NAME`, `export NAME=value`. */
+function declares(options: string): Rule {
+  return (args, numbers) => {
+    for (const word of args) {
+      const text = prefixOf(word);
+      if (/^[-+]/.test(text)) {
+        if (
+          word.value === undefined ||
+          [...text.slice(1)].some((letter) => !`${options}-`.includes(letter))
+        ) {
+          return `the option ${word.source} is not understood`;
+        }
+        continue;
+      }
+      const name = /^([A-Za-z_][A-Za-z0-9_]*)(?:\+?=|$)/.exec(text)?.[1];
+      if (name === undefined || (word.value === undefined && !text.includes('=')))
+        return `${word.source} is not a plain name`;
+      // The value of an array is read again if it looks like one.
+      if (numbers.arrays.has(name) || /^[^=]*=\(/.test(text)) return `${word.source} could declare an array`;
+      // Values of words that the parser read as assignments are noted there; here are those behind `command`.
+      if (text.includes('=') && !/^\d+$/.test(text.slice(text.indexOf('=') + 1)))
+        noteAssignment(numbers, name, undefined);
+    }
+    return undefined;
+  };
+}
+
+const printf: Rule = ([format]) => {
+  const text = format === undefined ? '' : prefixOf(format);
+  if (format === undefined || (text === '' && format.value === undefined))
+    return 'its format must be written out';
+  return text.startsWith('-') && text !== '--' && text !== '-'
+    ? `the option ${format.source} is not understood`
+    : undefined;
+};
+
+const set: Rule = (args) => {
+  for (let at = 0; at < args.length; at += 1) {
+    const text = args[at]?.value;
+    if (text === '--' || text === '-') return undefined;
+    if (text === undefined || !/^[-+][eufxCbhmo]*$/.test(text))
+      return `${args[at]?.source} is not understood`;
+    if (!text.includes('o')) continue;
+    at += 1;
+    const name = args[at]?.value;
+    if (name === undefined || !SET_OPTIONS.has(name)) return `${args[at]?.source ?? '-o'} is not understood`;
+  }
+  return undefined;
+};
+
+const SET_OPTIONS = new Set([
+  'pipefail',
+  'errexit',
+  'nounset',
+  'xtrace',
+  'noglob',
+  'noclobber',
+  'errtrace',
+  'functrace',
+]);
+
+const SHOPT_OPTIONS = new Set([
+  'nullglob',
+  'globstar',
+  'dotglob',
+  'failglob',
+  'nocaseglob',
+  'inherit_errexit',
+]);
+
+const shopt: Rule = (args) => {
+  const wrong = args.find(
+    (word) => !/^-[suqp]$/.test(word.value ?? '') && !SHOPT_OPTIONS.has(word.value ?? ''),
+  );
+  return wrong === undefined ? undefined : `${wrong.source} may change how the rest is read`;
+};
+
+const read: Rule = (args, numbers) => {
+  let at = 0;
+  for (; at < args.length; at += 1) {
+    const word = args[at];
+    const text = word === undefined ? '' : prefixOf(word);
+    if (word?.value === '--') {
+      at += 1;
+      break;
+    }
+    if (!text.startsWith('-')) break;
+    const letters = /^-([rs]*)([nNtudp]?)(.*)$/s.exec(text);
+    if (letters === null || (letters[2] === '' && (letters[3] !== '' || word?.value === undefined))) {
+      return `the option ${word?.source} is not understood`;
+    }
+    if (word !== undefined && !isSingle(word)) return `${word.source} could be several words: quote it`;
+    if (letters[2] !== '' && letters[3] === '' && word?.value !== undefined) {
+      at += 1;
+      const value = args[at];
+      if (value !== undefined && !isSingle(value)) return `${value.source} could be several words: quote it`;
+    }
+  }
+  return names(args.slice(at), numbers);
+};
+
+const mapfile: Rule = (args, numbers) => {
+  const rest = args[0]?.value === '-t' ? args.slice(1) : args;
+  const name = rest[0]?.value;
+  if (rest.length > 1 || (rest.length === 1 && (name === undefined || !isVariableName(name)))) {
+    return 'it is understood only as mapfile [-t] NAME';
+  }
+  numbers.arrays.add(name ?? 'MAPFILE');
+  return undefined;
+};
+
+const wait: Rule = (args, numbers) => {
+  for (const word of args) {
+    if (word.value !== undefined ? /^(?:-[nf]|%?[0-9]+|%[%+-])$/.test(word.value) : isHarmless(word))
+      continue;
+    const parameter = word.parts.length === 1 ? word.parts[0] : undefined;
+    if (parameter?.kind !== 'parameter' || !parameter.plain) return `${word.source} is not a process: use $!`;
+    needNumber(numbers, parameter.name, word.span);
+  }
+  return undefined;
+};
+
+const unset: Rule = (args, numbers) => {
+  const first = args[0]?.value;
+  return names(first === '-v' || first === '-f' ? args.slice(1) : args, numbers);
+};
+
+const getopts: Rule = (args, numbers) => {
+  if (args.length < 2 || args[0]?.value === undefined) return 'its options must be written out';
+  return names(args.slice(1, 2), numbers);
+};
+
+const hash: Rule = (args) => {
+  const option = args.find((word) => prefixOf(word).startsWith('-') || word.value === undefined);
+  return option === undefined || option.value === '-r' ? undefined : `${option.source} is not understood`;
+};
+
+/** A file that is read as commands: the policy judges the file, so its name must be known. */
+const source: Rule = (args) => {
+  const file = args[0]?.value === '--' ? args[1] : args[0];
+  if (file?.value === undefined || file.value === '') return 'the file must be written out';
+  return file.value.startsWith('-') ? `the option ${file.source} is not understood` : undefined;
+};
+
+/** What a trap runs is judged like any other command; a trap that moves the shell would do so at any time. */
+const trap: Rule = ([action, ...signals]) => {
+  const known = signals.every((word) =>
+    /^(?:SIG)?(?:EXIT|0|INT|TERM|HUP|QUIT|ERR|PIPE)$/.test(word.value ?? ''),
+  );
+  if (action?.value === undefined || action.value.startsWith('--') || signals.length === 0 || !known) {
+    return 'it is understood only as trap TEXT EXIT, INT, TERM, HUP, QUIT, PIPE or ERR';
+  }
+  return /\b(?:cd|pushd|popd|eval|source|command|builtin)\b|(?:^|[\s;&|])\.\s/.test(action.value)
+    ? 'it could change the directory at any time'
+    : undefined;
+};
+
+/** Builtins that are accepted, each with what must hold. */
+const RULES: Readonly<Record<string, Rule>> = {
+  ':': anything,
+  true: anything,
+  false: anything,
+  echo: anything,
+  cd: anything,
+  pwd: anything,
+  exit: anything,
+  return: anything,
+  break: anything,
+  continue: anything,
+  shift: anything,
+  times: anything,
+  type: anything,
+  umask: anything,
+  ulimit: anything,
+  kill: anything,
+  disown: anything,
+  bg: anything,
+  fg: anything,
+  suspend: anything,
+  logout: anything,
+  pushd: anything,
+  popd: anything,
+  dirs: anything,
+  help: anything,
+  printf,
+  test: testProblem,
+  '[': (args, numbers) =>
+    args.at(-1)?.value === ']' ? testProblem(args.slice(0, -1), numbers) : 'the closing ] is missing',
+  export: declares('p'),
+  readonly: declares('p'),
+  declare: declares('xrglup'),
+  typeset: declares('xrglup'),
+  local: declares('xrlu'),
+  read,
+  set,
+  shopt,
+  mapfile,
+  readarray: mapfile,
+  wait,
+  unset,
+  getopts,
+  hash,
+  jobs: only('lnprs'),
+  source,
+  '.': source,
+  trap,
+  // Runners: what they run is judged on its own.
+  eval: anything,
+  exec: anything,
+  command: anything,
+  builtin: anything,
+};
+
+/** Builtins that are not accepted, each with the reason. */
+const REFUSED: Readonly<Record<string, string>> = {
+  alias: 'an alias changes what later words mean',
+  unalias: 'aliases are not understood',
+  bind: 'it can bind commands to keys',
+  caller: 'it serves debuggers',
+  compgen: 'it can run commands',
+  complete: 'it can run commands',
+  compopt: 'it can run commands',
+  enable: 'it changes what names mean',
+  fc: 'it runs commands from the history',
+  history: 'it changes files',
+  let: 'it evaluates its arguments and what they hold: use $((…))',
+};
+
+/** Says why a call of a shell builtin is not understood; `undefined`: it is, or the name is not that of a builtin. */
+export function builtinProblem(name: string, args: readonly Word[], numbers: Numbers): string | undefined {
+  if (!isBuiltin(name)) return undefined;
+  const reason = REFUSED[name];
+  if (reason !== undefined) return `The builtin ${name} is not understood: ${reason}.`;
+  const problem = RULES[name]?.(args, numbers);
+  return problem === undefined ? undefined : `The builtin ${name} is not understood here: ${problem}.`;
+}
+
+/** True for the name of a builtin of bash. */
+export function isBuiltin(name: string): boolean {
+  return Object.hasOwn(RULES, name) || Object.hasOwn(REFUSED, name);
+}

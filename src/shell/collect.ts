@@ -1,0 +1,405 @@
+import type { SimpleCommand, Span, Word } from '../model/command-line.ts';
+import { assertNever } from '../util/assert-never.ts';
+import { readShell } from './adapter.ts';
+import { builtinProblem } from './builtins.ts';
+import {
+  afterwards,
+  both,
+  changed,
+  type Directories,
+  type Flow,
+  mayMove,
+  movesSomewhere,
+  START,
+  union,
+} from './directories.ts';
+import { collectFunctions } from './functions.ts';
+import type { Limits } from './limits.ts';
+import { moves } from './movers.ts';
+import { createNumbers, type Numbers, settleNumbers } from './numbers.ts';
+import { plainProblem } from './plain.ts';
+import { type Report, refuse } from './report.ts';
+import { runnerOf } from './runners/registry.ts';
+import type { Run } from './runners/runner.ts';
+import type { LoopNode, SimpleNode, SyntaxNode } from './syntax.ts';
+import { badCharacter } from './text-checks.ts';
+import { assignsAny } from './walk.ts';
+
+/** What holds for a command because of where it stands. */
+interface Scope {
+  readonly background: boolean;
+  readonly runBy: number | undefined;
+  readonly place: Span | undefined;
+  /** A shell looks the command up, so that builtins and functions count. */
+  readonly inShell: boolean;
+  readonly functions: ReadonlySet<string>;
+  readonly numbers: Numbers;
+  /** Runners around it. */
+  readonly depth: number;
+  /** A variable is set that changes what `cd` does. */
+  readonly lost: boolean;
+  /** Some command of the text, at whatever depth, may change the directory. */
+  readonly moving: boolean;
+}
+
+const LOSING = new Set(['CDPATH', 'HOME', 'PWD', 'OLDPWD']);
+
+/** Lists the commands of a text for bash. */
+export function collectText(source: string, report: Report, limits: Limits): void {
+  const numbers = createNumbers();
+  const collector = new Collector(report, limits);
+  collector.text(
+    source,
+    {
+      background: false,
+      runBy: undefined,
+      place: undefined,
+      inShell: true,
+      functions: new Set(),
+      numbers,
+      depth: 0,
+      lost: false,
+      moving: false,
+    },
+    START,
+  );
+  settleNumbers(numbers, report);
+}
+
+/** Lists the command of an argument vector, and what it runs. */
+export function collectArgv(words: readonly Word[], report: Report, limits: Limits): void {
+  const numbers = createNumbers();
+  const span = { start: 0, end: words.at(-1)?.span.end ?? 0 };
+  new Collector(report, limits).command(
+    { words, assignments: [], redirects: [], span },
+    undefined,
+    {
+      background: false,
+      runBy: undefined,
+      place: undefined,
+      inShell: false,
+      functions: new Set(),
+      numbers,
+      depth: 0,
+      lost: false,
+      moving: false,
+    },
+    START,
+  );
+}
+
+type Written = Pick<SimpleCommand, 'words' | 'assignments' | 'redirects' | 'span'>;
+
+class Collector {
+  private readonly report: Report;
+  private readonly limits: Limits;
+
+  constructor(report: Report, limits: Limits) {
+    this.report = report;
+    this.limits = limits;
+  }
+
+  /** A whole text, in the shell that the scope describes. */
+  text(source: string, scope: Scope, directories: Directories, mayDefine = true): Flow {
+    const bad = badCharacter(source);
+    if (bad !== undefined) {
+      refuse(this.report, 'bad_character', bad, scope.place);
+      return both(undefined);
+    }
+    const { report, limits } = this;
+    report.remaining -= source.length;
+    if (report.remaining < 0) {
+      refuse(report, 'too_long', 'The texts that run each other are too long.', scope.place);
+      return both(undefined);
+    }
+    const tree = readShell(source, {
+      report,
+      numbers: scope.numbers,
+      maxDepth: limits.maxDepth,
+      place: scope.place,
+    });
+    const functions = collectFunctions(tree, report, scope.functions);
+    if (!mayDefine && functions !== scope.functions) {
+      refuse(report, 'construct', 'A function defined inside eval or trap is not understood.', scope.place);
+    }
+    const lost = scope.lost || assignsAny(tree, LOSING);
+    const moving = scope.moving || movesSomewhere(tree);
+    return this.walk(tree, { ...scope, functions, lost, moving }, directories);
+  }
+
+  private walk(node: SyntaxNode, scope: Scope, directories: Directories): Flow {
+    switch (node.kind) {
+      case 'simple':
+        return this.simple(node, scope, directories);
+      case 'list': {
+        let now: Flow = both(directories);
+        for (const item of node.items) {
+          const before = afterwards(now);
+          const inner = item.background ? { ...scope, background: true } : scope;
+          const flow = this.walk(item.node, inner, before);
+          now = item.background ? both(before) : flow;
+        }
+        return now;
+      }
+      case 'and-or':
+        return this.andOr(node.nodes, node.operators, scope, directories);
+      case 'pipeline': {
+        const [only, ...others] = node.nodes;
+        if (only === undefined) return both(directories);
+        if (others.length > 0) {
+          for (const child of node.nodes) this.walk(child, scope, directories);
+          return both(directories);
+        }
+        const flow = this.walk(only, scope, directories);
+        return node.negated ? { ok: flow.fail, fail: flow.ok } : flow;
+      }
+      case 'group': {
+        const flow = this.walk(node.body, scope, directories);
+        return node.subshell ? both(directories) : flow;
+      }
+      case 'redirected': {
+        const { redirects, span } = node;
+        this.emit({ words: [], assignments: [], redirects, span }, scope, directories);
+        const flow = this.walk(node.body, scope, directories);
+        this.substitutions(node.substitutions, scope, directories);
+        return { ok: flow.ok, fail: union(flow.fail, directories) };
+      }
+      case 'if': {
+        let outcome: Flow = { ok: [], fail: [] };
+        let open: Directories = directories;
+        for (const branch of node.branches) {
+          const condition = this.walk(branch.condition, scope, open);
+          outcome = joined(outcome, this.walk(branch.body, scope, condition.ok));
+          open = condition.fail;
+        }
+        return joined(
+          outcome,
+          node.otherwise === undefined ? both(open) : this.walk(node.otherwise, scope, open),
+        );
+      }
+      case 'loop':
+        return this.loop(node, scope, directories);
+      case 'case': {
+        this.substitutions(node.substitutions, scope, directories);
+        return node.bodies
+          .map((body) => this.walk(body, scope, directories))
+          .reduce(joined, both(directories));
+      }
+      case 'function':
+        // Called from anywhere, so nothing is known about the place unless nothing ever moves.
+        this.walk(node.body, scope, scope.moving ? undefined : directories);
+        return both(directories);
+      case 'expression':
+        this.substitutions(node.substitutions, scope, directories);
+        return both(directories);
+      default:
+        return assertNever(node);
+    }
+  }
+
+  private andOr(
+    nodes: readonly SyntaxNode[],
+    operators: readonly ('&&' | '||')[],
+    scope: Scope,
+    directories: Directories,
+  ): Flow {
+    let now = both(directories);
+    nodes.forEach((node, index) => {
+      const operator = operators[index - 1];
+      if (operator === '&&') {
+        const next = this.walk(node, scope, now.ok);
+        now = { ok: next.ok, fail: union(now.fail, next.fail) };
+      } else if (operator === '||') {
+        const next = this.walk(node, scope, now.fail);
+        now = { ok: union(now.ok, next.ok), fail: next.fail };
+      } else now = this.walk(node, scope, directories);
+    });
+    return now;
+  }
+
+  private loop(node: LoopNode, scope: Scope, directories: Directories): Flow {
+    this.substitutions(node.substitutions, scope, directories);
+    const mayLeave = (part: SyntaxNode | undefined) => part !== undefined && mayMove(part, scope.functions);
+    const moves = scope.moving && (mayLeave(node.body) || mayLeave(node.condition));
+    const inside = moves ? undefined : directories;
+    const condition = node.condition === undefined ? both(inside) : this.walk(node.condition, scope, inside);
+    this.walk(node.body, scope, node.until ? condition.fail : condition.ok);
+    return both(inside);
+  }
+
+  private substitutions(nodes: readonly SyntaxNode[], scope: Scope, directories: Directories): void {
+    for (const node of nodes) this.walk(node, scope, directories);
+  }
+
+  private simple(node: SimpleNode, scope: Scope, directories: Directories): Flow {
+    const { words, assignments, redirects, span } = node;
+    const index = this.emit({ words, assignments, redirects, span }, scope, directories);
+    this.substitutions(node.substitutions, scope, directories);
+    return this.call(words, index, node.input, scope, directories);
+  }
+
+  /** A command that is given as words. */
+  command(written: Written, input: string | undefined, scope: Scope, directories: Directories): Flow {
+    return this.call(written.words, this.emit(written, scope, directories), input, scope, directories);
+  }
+
+  private emit(written: Written, scope: Scope, directories: Directories): number {
+    const { report } = this;
+    if (report.commands.length >= report.maxCommands) {
+      refuse(
+        report,
+        'too_many_commands',
+        `There are more than ${report.maxCommands} commands: split them.`,
+        written.span,
+      );
+      return report.commands.length - 1;
+    }
+    const name = written.words[0]?.value;
+    report.commands.push({
+      ...written,
+      background: scope.background,
+      runBy: scope.runBy,
+      ...(scope.inShell && name !== undefined && scope.functions.has(name) ? { callsFunction: true } : {}),
+      // No possibility at all: the place is not reached, and nothing should be built on that.
+      directories: isLost(scope) || directories?.length === 0 ? undefined : directories,
+    });
+    return report.commands.length - 1;
+  }
+
+  private call(
+    words: readonly Word[],
+    index: number,
+    input: string | undefined,
+    scope: Scope,
+    directories: Directories,
+  ): Flow {
+    const [first, ...args] = words;
+    if (first === undefined) return both(directories);
+    if (first.value === undefined || first.value === '') {
+      refuse(
+        this.report,
+        'dynamic_command',
+        `${first.source || 'The command'} is the name of a command and must be written out.`,
+        first.span,
+      );
+      return both(directories);
+    }
+    const name = first.value;
+    if (scope.inShell && scope.functions.has(name)) return both(scope.moving ? undefined : directories);
+    if (scope.inShell) {
+      const problem = builtinProblem(name, args, scope.numbers);
+      if (problem !== undefined) refuse(this.report, 'builtin', problem, first.span);
+      if (name === 'unset' && args.some((word) => scope.functions.has(word.value ?? ''))) {
+        refuse(this.report, 'builtin', 'A function that is taken back is not understood.', first.span);
+      }
+    }
+    const moved = scope.inShell ? moves(name, args, directories) : undefined;
+    if (moved !== undefined) return moved;
+    return this.unwrap(words, name, index, input, scope, directories);
+  }
+
+  private unwrap(
+    words: readonly Word[],
+    name: string,
+    index: number,
+    input: string | undefined,
+    scope: Scope,
+    directories: Directories,
+  ): Flow {
+    const runner = runnerOf(name, scope.inShell);
+    if (runner === undefined) return both(directories);
+    const base = name.slice(name.lastIndexOf('/') + 1);
+    const result = runner({ name: base, words, input });
+    const place = scope.place ?? words[0]?.span;
+    if ('refusal' in result) {
+      const { code, message, word } = result.refusal;
+      refuse(this.report, code, message, word?.span ?? place);
+      return both(directories);
+    }
+    if (result.runs.length > 0 && scope.depth >= this.limits.maxRunners) {
+      refuse(this.report, 'too_deep', 'Too many programs run each other: run the last one directly.', place);
+      return both(directories);
+    }
+    let flow = both(directories);
+    for (const run of result.runs) flow = joined(flow, this.run(run, index, input, scope, directories));
+    return flow;
+  }
+
+  private run(
+    run: Run,
+    index: number,
+    input: string | undefined,
+    scope: Scope,
+    directories: Directories,
+  ): Flow {
+    const start = run.directory === undefined ? directories : intoDirectory(directories, run.directory);
+    const inner: Scope = { ...scope, runBy: index, depth: scope.depth + 1 };
+    if (run.kind === 'argv') {
+      const inShell = run.inShell === true;
+      const span = { start: run.words[0]?.span.start ?? 0, end: run.words.at(-1)?.span.end ?? 0 };
+      const words = run.words;
+      const flow = this.command(
+        { words, assignments: [], redirects: [], span },
+        input,
+        // `command` and `builtin` pass functions over.
+        { ...inner, inShell, functions: new Set() },
+        start,
+      );
+      return inShell ? flow : both(directories);
+    }
+    return this.innerShell(run, inner, start, directories);
+  }
+
+  private innerShell(
+    run: Extract<Run, { readonly kind: 'text' }>,
+    scope: Scope,
+    start: Directories,
+    directories: Directories,
+  ): Flow {
+    const dynamic = run.text.find((word) => word.value === undefined);
+    const first = run.text[0];
+    if (dynamic !== undefined || first === undefined) {
+      const message = `${dynamic?.source || 'A text'} is run as a command and must be written out.`;
+      refuse(this.report, 'inner_text', message, dynamic?.span);
+      return both(directories);
+    }
+    const text = run.text.map((word) => word.value).join(' ');
+    const place = { start: first.span.start, end: run.text.at(-1)?.span.end ?? first.span.end };
+    const known = this.report.problem;
+    if (run.sameShell === true) {
+      const flow = this.text(text, { ...scope, inShell: true, place }, start, false);
+      // With a directory of its own it runs at another time, and leaves this one alone.
+      return run.directory === undefined ? flow : both(directories);
+    }
+    const problem = plainProblem(text, run.dialect);
+    if (problem !== undefined) refuse(this.report, 'inner_text', problem, place);
+    const numbers = createNumbers();
+    this.text(text, { ...scope, inShell: true, place, numbers, functions: new Set(), moving: false }, start);
+    settleNumbers(numbers, this.report);
+    if (known === undefined) this.markInner();
+    return both(directories);
+  }
+
+  /** A text that cannot be read is a problem of the runner that was given it. */
+  private markInner(): void {
+    const { problem } = this.report;
+    if (problem?.code === 'syntax_error' || problem?.code === 'bad_character') {
+      this.report.problem = { ...problem, code: 'inner_text' };
+    }
+  }
+}
+
+/** Also where eval, a loop or `read` assigns to such a variable. */
+function isLost({ lost, numbers }: Scope): boolean {
+  if (lost) return true;
+  for (const name of LOSING) if (numbers.tainted.has(name) || numbers.assigned.has(name)) return true;
+  return false;
+}
+
+function joined(a: Flow, b: Flow): Flow {
+  return { ok: union(a.ok, b.ok), fail: union(a.fail, b.fail) };
+}
+
+function intoDirectory(directories: Directories, target: Word | 'unknown'): Directories {
+  return target === 'unknown' ? undefined : changed(directories, target).ok;
+}

@@ -1,0 +1,111 @@
+import type { Span } from '../model/command-line.ts';
+import { isBuiltin } from './builtins.ts';
+import { isCommonProgram } from './common-programs.ts';
+import { type Report, refuse } from './report.ts';
+import { runnerOf } from './runners/registry.ts';
+import type { FunctionNode, SyntaxNode } from './syntax.ts';
+import { isVariableName } from './text-checks.ts';
+import { childrenOf } from './walk.ts';
+
+/**
+ * The functions that a text defines, with those known before. A definition is understood if it stands at the top,
+ * before the first call of any function, under a name that means nothing else, and if it does not call itself.
+ */
+export function collectFunctions(
+  root: SyntaxNode,
+  report: Report,
+  inherited: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const all: FunctionNode[] = [];
+  visit(root, (node) => {
+    if (node.kind === 'function') all.push(node);
+  });
+  if (all.length === 0) return inherited;
+  const top = new Set(
+    root.kind === 'list' ? root.items.filter((item) => !item.background).map((item) => item.node) : [],
+  );
+  const bodies = new Map<string, FunctionNode>();
+  for (const definition of all) {
+    const problem = nameProblem(
+      definition.name,
+      bodies.has(definition.name) || inherited.has(definition.name),
+    );
+    const calls = callsOf(definition.body);
+    if (calls.has(definition.name)) refuseBomb(report, definition);
+    else if (problem !== undefined) refuse(report, 'construct', problem, definition.span);
+    else if (!top.has(definition)) {
+      refuse(
+        report,
+        'construct',
+        'A function is understood only if it is defined at the top of the command.',
+        definition.span,
+      );
+    }
+    bodies.set(definition.name, definition);
+  }
+  for (const definition of all) if (reaches(definition, bodies)) refuseBomb(report, definition);
+  refuseEarlyCalls(root, bodies, report);
+  return new Set([...inherited, ...bodies.keys()]);
+}
+
+function nameProblem(name: string, isKnown: boolean): string | undefined {
+  if (!isVariableName(name)) return 'The name of a function must consist of letters, digits and underscores.';
+  if (isKnown) return `The function ${name} is defined twice.`;
+  const meansSomething = isBuiltin(name) || isCommonProgram(name) || runnerOf(name, true) !== undefined;
+  return meansSomething
+    ? `A function named ${name} would hide what that name means: choose another.`
+    : undefined;
+}
+
+function refuseBomb(report: Report, { name, span }: FunctionNode): void {
+  const message = `The function ${name} calls itself, as a fork bomb does: recursive functions are not understood.`;
+  refuse(report, 'fork_bomb', message, span);
+}
+
+/** Names in command position at any depth. */
+function callsOf(node: SyntaxNode): ReadonlySet<string> {
+  const names = new Set<string>();
+  visit(node, (child) => {
+    if (child.kind !== 'simple') return;
+    // All words, as a runner such as eval or command may make any of them a call.
+    for (const word of child.words)
+      for (const name of word.value?.match(/[^\s;&|(){}]+/g) ?? []) names.add(name);
+  });
+  return names;
+}
+
+function reaches(start: FunctionNode, bodies: ReadonlyMap<string, FunctionNode>): boolean {
+  const seen = new Set<string>();
+  const open = [...callsOf(start.body)];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    if (name === start.name) return true;
+    const definition = bodies.get(name);
+    if (definition === undefined || seen.has(name)) continue;
+    seen.add(name);
+    open.push(...callsOf(definition.body));
+  }
+  return false;
+}
+
+/** A call before the definition runs a program of that name instead. */
+function refuseEarlyCalls(root: SyntaxNode, bodies: ReadonlyMap<string, FunctionNode>, report: Report): void {
+  const items = root.kind === 'list' ? root.items : [];
+  const last = items.findLastIndex((item) => item.node.kind === 'function');
+  for (const { node } of items.slice(0, last)) {
+    if (node.kind === 'function') continue;
+    for (const name of callsOf(node)) {
+      const definition = bodies.get(name);
+      if (definition === undefined) continue;
+      refuse(report, 'ambiguous', `${name} is called before every function is defined.`, spanOf(definition));
+    }
+  }
+}
+
+function spanOf(node: FunctionNode): Span {
+  return node.span;
+}
+
+function visit(node: SyntaxNode, look: (node: SyntaxNode) => void): void {
+  look(node);
+  for (const child of childrenOf(node)) visit(child, look);
+}

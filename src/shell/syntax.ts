@@ -1,0 +1,99 @@
+import type { Assignment, Redirect, Span, Word } from '../model/command-line.ts';
+
+/**
+ * The shell's syntax as this folder sees it: what the adapter makes of a parser's tree, and all that the rest of the
+ * folder knows about syntax. Substitutions are listed with what contains them; each runs in a subshell of its own.
+ */
+export type SyntaxNode =
+  | SimpleNode
+  | ListNode
+  | AndOrNode
+  | PipelineNode
+  | GroupNode
+  | RedirectedNode
+  | IfNode
+  | LoopNode
+  | CaseNode
+  | FunctionNode
+  | ExpressionNode;
+
+/** Words, assignments and redirects: what becomes a `SimpleCommand`. */
+export interface SimpleNode {
+  readonly kind: 'simple';
+  readonly words: readonly Word[];
+  readonly assignments: readonly Assignment[];
+  readonly redirects: readonly Redirect[];
+  /** The text of a quoted here-document, where it is the command's standard input. */
+  readonly input: string | undefined;
+  readonly substitutions: readonly SyntaxNode[];
+  readonly span: Span;
+}
+
+/** `a; b & c`. */
+export interface ListNode {
+  readonly kind: 'list';
+  readonly items: readonly { readonly node: SyntaxNode; readonly background: boolean }[];
+}
+
+/** `a && b || c`: one operator less than there are nodes. */
+export interface AndOrNode {
+  readonly kind: 'and-or';
+  readonly nodes: readonly SyntaxNode[];
+  readonly operators: readonly ('&&' | '||')[];
+}
+
+export interface PipelineNode {
+  readonly kind: 'pipeline';
+  readonly nodes: readonly SyntaxNode[];
+  readonly negated: boolean;
+}
+
+/** `( … )` or `{ …; }`. */
+export interface GroupNode {
+  readonly kind: 'group';
+  readonly subshell: boolean;
+  readonly body: SyntaxNode;
+}
+
+/** A compound command with redirects of its own. */
+export interface RedirectedNode {
+  readonly kind: 'redirected';
+  readonly body: SyntaxNode;
+  readonly redirects: readonly Redirect[];
+  readonly substitutions: readonly SyntaxNode[];
+  readonly span: Span;
+}
+
+export interface IfNode {
+  readonly kind: 'if';
+  readonly branches: readonly { readonly condition: SyntaxNode; readonly body: SyntaxNode }[];
+  readonly otherwise: SyntaxNode | undefined;
+}
+
+/** `for`, `while` and `until`; a `for` has no condition. */
+export interface LoopNode {
+  readonly kind: 'loop';
+  readonly condition: SyntaxNode | undefined;
+  readonly until: boolean;
+  readonly body: SyntaxNode;
+  readonly substitutions: readonly SyntaxNode[];
+}
+
+export interface CaseNode {
+  readonly kind: 'case';
+  readonly bodies: readonly SyntaxNode[];
+  readonly substitutions: readonly SyntaxNode[];
+}
+
+export interface FunctionNode {
+  readonly kind: 'function';
+  readonly name: string;
+  readonly body: SyntaxNode;
+  readonly span: Span;
+}
+
+/** `[[ … ]]` and `(( … ))`: they run nothing but the substitutions in them. */
+export interface ExpressionNode {
+  readonly kind: 'expression';
+  readonly substitutions: readonly SyntaxNode[];
+}

@@ -1,0 +1,106 @@
+/**
+ * Checks on the raw text of a piece of shell source. They know nothing of the parser: each states what must hold if
+ * the parser was right about the piece, so that a mistake of the parser becomes a refusal.
+ */
+
+/** Control characters but TAB and LF, and DEL: bash mangles or ignores some of them. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/;
+const EXPANSION = /\$[A-Za-z0-9_{([?#!@*$-]/;
+const UNQUOTED_RESIDUE = /[`()<>|&;'"\s]|\$[A-Za-z0-9_{(['"\\?#!@*$-]/;
+const OPERAND_RESIDUE = /[`()<>|&;'"\\{}\n]|\$[A-Za-z0-9_{(['"\\?#!@*$-]/;
+
+/** What makes a whole source unreadable, as a sentence; `undefined` if nothing does. */
+export function badCharacter(source: string): string | undefined {
+  if (CONTROL.test(source))
+    return 'A control character stands in the command: only tabs and line feeds are understood.';
+  if (/\p{Surrogate}/u.test(source)) return 'The command is not well-formed Unicode.';
+  if (/(?<!\\)(\\\\)*\\$/.test(source)) return 'The command ends in a backslash: remove it.';
+  return undefined;
+}
+
+/** How deep brackets stand within each other, quoted ones included: at least as deep as what they mean. */
+export function nestingOf(source: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let at = 0; at < source.length; at += 1) {
+    const code = source.charCodeAt(at);
+    if (code === OPEN_ROUND || code === OPEN_CURLY) {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if ((code === CLOSE_ROUND || code === CLOSE_CURLY) && depth > 0) depth -= 1;
+  }
+  return deepest;
+}
+
+const OPEN_ROUND = 0x28;
+const CLOSE_ROUND = 0x29;
+const OPEN_CURLY = 0x7b;
+const CLOSE_CURLY = 0x7d;
+
+/** True if unquoted text is only text: nothing in it means anything to the shell. */
+export function isPlainUnquoted(raw: string): boolean {
+  return !UNQUOTED_RESIDUE.test(withoutEscapes(raw));
+}
+
+/** True if text within double quotes or in a here-document is only text. */
+export function isPlainQuoted(raw: string): boolean {
+  const rest = withoutEscapes(raw);
+  return !rest.includes('`') && !EXPANSION.test(rest);
+}
+
+/** True if text within `${x:-text}` is only text. */
+export function isPlainOperand(raw: string): boolean {
+  return !OPERAND_RESIDUE.test(raw);
+}
+
+/** Unquoted text after quote removal. */
+export function unescapeUnquoted(raw: string): string {
+  return raw.includes('\\') ? raw.replace(/\\(.)/gs, '$1') : raw;
+}
+
+/** Double-quoted text after quote removal. */
+export function unescapeQuoted(raw: string): string {
+  return raw.includes('\\') ? raw.replace(/\\([$`"\\])/g, '$1') : raw;
+}
+
+const ANSI_ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', '\\': '\\', "'": "'", '"': '"' };
+
+/** The text of `$'…'`, if only the plainest escapes occur; else `undefined`. */
+export function ansiText(raw: string): string | undefined {
+  const inner = /^\$'((?:[^\\']|\\[nt\\'"])*)'$/.exec(raw)?.[1];
+  return inner?.replace(/\\(.)/g, (_, letter: string) => ANSI_ESCAPES[letter] ?? letter);
+}
+
+/** True if bash may see a brace expansion that begins in this unquoted text; `rest` is the word from there on. */
+export function mayExpandBraces(rest: string): boolean {
+  return /\{(?!\}(?![^{}]*,)).*?(,|\.\.).*?\}/s.test(rest);
+}
+
+/** Delimiters of here-documents that are read: a plain name, bare, quoted, or with a backslash before it. */
+export function isPlainDelimiter(raw: string): boolean {
+  return /^(?:\\?[A-Za-z0-9_]+|'[A-Za-z0-9_]+'|"[A-Za-z0-9_]+")$/.test(raw);
+}
+
+/** True for a name that bash takes as the name of a variable. */
+export function isVariableName(text: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(text);
+}
+
+/** Where a line continuation stands that joins what the parser may take apart, or the reverse. */
+export function gluingContinuation(source: string, literal: (offset: number) => boolean): number | undefined {
+  for (let at = source.indexOf('\\\n'); at !== -1; at = source.indexOf('\\\n', at + 1)) {
+    if (literal(at)) continue;
+    let first = at;
+    while (source[first - 1] === '\\') first -= 1;
+    // An even number: the last backslash is itself escaped.
+    if ((at - first) % 2 === 1) continue;
+    const before = source[first - 1];
+    if (first !== at || before === undefined || !/[ \t\n]/.test(before)) return at;
+  }
+  return undefined;
+}
+
+function withoutEscapes(raw: string): string {
+  return raw.includes('\\') ? raw.replace(/\\./gs, '') : raw;
+}

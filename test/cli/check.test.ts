@@ -1,0 +1,233 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { cli, expectOneLine, makePlace, startCli } from './support.ts';
+
+const place = makePlace();
+afterAll(() => place.dispose());
+
+// Of the policy as it is built in, not of the one that lets the other tests run everything.
+const env = { XDG_CONFIG_HOME: join(place.root, 'no-config') };
+const check = (args: readonly string[], input?: string) =>
+  cli(place, ['check', ...args], input === undefined ? { env } : { env, input });
+const lines = (stdout: string) =>
+  stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+describe('sandbox-run check', () => {
+  it.each([
+    ['allows what is harmless', ['-c', 'ls -la | head'], 0, /^allow {2}\(risk low, reach local\)\n/],
+    ['takes an argument vector', ['--', 'ls', '-la'], 0, /^allow /],
+    ['takes options before the command without --', ['--autonomy', 'autonomous', 'ls'], 0, /^allow /],
+    ['asks about risk', ['-c', 'git push'], 10, /^ask .*\n(.*\n)* +ask +autonomy +needs_approval /],
+    ['takes approval for an answer', ['--approved', '-c', 'touch x'], 0, /^allow /],
+    ['leaves it to the autonomous', ['--autonomy', 'autonomous', '-c', 'touch x'], 0, /^allow /],
+    ['refuses everything where nothing may be done', ['--autonomy', 'readonly', 'ls'], 126, /^deny /],
+    ['refuses what is dangerous', ['--autonomy', 'autonomous', '-c', 'sudo ls'], 126, /^deny /],
+    ['refuses what leaves the workspace', ['-c', 'cat ../../../etc/shadow'], 126, /escapes the workspace/],
+    ['takes ~ for the home of the user', ['-c', 'cat ~/.ssh/id_rsa'], 126, /deny +paths /],
+    ['knows the allow-list', ['--profile', 'allowlist', '-c', 'git status'], 126, /not in commands\.allow/],
+  ])('%s', async (_, args, exitCode, text) => {
+    const result = await check(args);
+    expect(result).toMatchObject({ exitCode, stderr: '' });
+    expect(result.stdout).toMatch(text);
+  });
+
+  it('prints one object with --json, every check in it', async () => {
+    const { stdout, exitCode } = await check(['--json', '-c', 'git push']);
+    expect(exitCode).toBe(10);
+    const decision = JSON.parse(stdout);
+    expect(Object.keys(decision)).toEqual(['verdict', 'risk', 'reach', 'reasons']);
+    expect(decision).toMatchObject({ verdict: 'ask', risk: 'medium' });
+    for (const reason of decision.reasons)
+      expect(Object.keys(reason)).toEqual(['check', 'verdict', 'code', 'message']);
+    expect(decision.reasons[0]).toMatchObject({ check: 'budget', verdict: null, code: 'no_limit' });
+  });
+
+  it('runs nothing', async () => {
+    await check(['--approved', '-c', 'touch should-not-be']);
+    expect((await cli(place, ['--', 'ls'])).stdout).toBe('');
+  });
+
+  it('judges from --cwd, relative to the workspace', async () => {
+    mkdirSync(join(place.workspace, 'a/b'), { recursive: true });
+    expect((await check(['-c', 'cat ../x'])).exitCode).toBe(126);
+    expect((await check(['--cwd', 'a/b', '-c', 'cat ../x'])).exitCode).toBe(0);
+    expect((await check(['--cwd', 'a/b', '-c', 'cat ../../../x'])).exitCode).toBe(126);
+    rmSync(join(place.workspace, 'a'), { recursive: true });
+  });
+
+  it.each([
+    ['nothing to check', [], /no command/],
+    ['an unknown autonomy', ['--autonomy', 'full', 'ls'], /full/],
+    ['an unknown taint', ['--taint', 'corruption,greed', 'ls'], /corruption and secret/],
+    ['words left over', ['-c', 'ls', 'x'], /x/],
+    ['a command besides a batch', ['--batch', 'ls'], /standard input/],
+    ['an unknown profile', ['--profile', 'nope', 'ls'], /nope/],
+  ])('ends with 125 for %s', async (_, args, message) => {
+    const result = await check(args);
+    expect(result).toMatchObject({ exitCode: 125, stdout: '' });
+    expectOneLine(result.stderr);
+    expect(result.stderr).toMatch(message);
+  });
+
+  it('leaves programs of that name to --', async () => {
+    expect((await cli(place, ['--', 'check'])).exitCode).toBe(127);
+    expect((await cli(place, ['--', 'policy'])).exitCode).toBe(127);
+  });
+});
+
+describe('check --batch', () => {
+  it('answers line by line, in order, with the ids', async () => {
+    const rows = [
+      { id: 'a', command: 'ls' },
+      { id: 7, command: 'touch x' },
+      { command: 'touch x', approved: true },
+      { id: 'd', command: 'touch x', autonomy: 'autonomous', taint: [], suite: 'mine' },
+      { id: 'e', command: ['cat', '../x'], cwd: 'sub' },
+      { id: 'f', command: 'cat ../../x', cwd: 'sub' },
+    ];
+    const input = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+    const { exitCode, stdout, stderr } = await check(['--batch'], input);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(lines(stdout).map(({ id, verdict }) => [id, verdict])).toEqual([
+      ['a', 'allow'],
+      [7, 'ask'],
+      [3, 'allow'],
+      ['d', 'allow'],
+      ['e', 'allow'],
+      ['f', 'deny'],
+    ]);
+    expect(Object.keys(lines(stdout)[0])).toEqual(['id', 'verdict', 'risk', 'reach', 'reasons']);
+  });
+
+  it('answers a bad line with an error in its place, and ends with 125', async () => {
+    const bad = [
+      '{',
+      '[]',
+      '7',
+      '{}',
+      '{"id":"x","command":7}',
+      '{"id":"y","command":"ls","autonomy":"full"}',
+    ];
+    const more = ['{"command":"ls","taint":["greed"]}', '{"command":"ls","approved":1}', '{"command":[]}'];
+    const input = [...bad, '', '{"id":"good","command":"ls"}', ...more].join('\n');
+    const { exitCode, stdout } = await check(['--batch'], input);
+    expect(exitCode).toBe(125);
+    const answers = lines(stdout);
+    expect(answers.map(({ id, error }) => [id, error === undefined])).toEqual([
+      [1, false],
+      [2, false],
+      [3, false],
+      [4, false],
+      ['x', false],
+      ['y', false],
+      ['good', true],
+      [9, false],
+      [10, false],
+      [11, false],
+    ]);
+    expect(answers[0]?.error).toBe('line 1: not JSON');
+  });
+
+  it('survives a line that is too long', async () => {
+    const input = `{"id":1,"command":"${'x'.repeat(2 ** 21)}"}\n{"id":2,"command":"ls"}\n`;
+    const { exitCode, stdout } = await check(['--batch'], input);
+    expect(exitCode).toBe(125);
+    expect(lines(stdout).map(({ id, error, verdict }) => [id, error ?? verdict])).toEqual([
+      [1, 'line 1: the line is longer than 1 MiB'],
+      [2, 'allow'],
+    ]);
+  });
+
+  it('ends quietly with nothing to judge', async () => {
+    expect(await check(['--batch'], '')).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+  });
+
+  it('answers what has arrived before it waits for more', async () => {
+    const running = startCli(place, ['check', '--batch'], { stdin: 'pipe' });
+    running.stdin?.write('{"id":1,"command":"ls"}\n');
+    const first = await new Promise<string>((done) =>
+      running.stdout?.once('data', (data) => done(String(data))),
+    );
+    expect(JSON.parse(first).id).toBe(1);
+    running.stdin?.end();
+    expect((await running).exitCode).toBe(0);
+  });
+
+  it('ends when nobody reads any more', async () => {
+    const running = startCli(place, ['check', '--batch'], { stdin: 'pipe' });
+    running.stdin?.on('error', () => {});
+    const write = () =>
+      running.stdin?.write('{"id":1,"command":"ls -la | head -5 && cat README.md"}\n'.repeat(2_000));
+    running.stdout?.once('data', () => running.stdout?.destroy());
+    write();
+    const timer = setInterval(write, 20);
+    const result = await running;
+    clearInterval(timer);
+    expect(result.stderr).toBe('');
+  });
+
+  it('waits for a slow reader, and says nothing about it', async () => {
+    const running = startCli(place, ['check', '--batch'], { stdin: 'pipe' });
+    running.stdout?.pause();
+    running.stdin?.end('{"command":"ls -la | head -5 && cat README.md"}\n'.repeat(3_000));
+    await new Promise((done) => setTimeout(done, 500));
+    running.stdout?.resume();
+    const result = await running;
+    expect(result).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(lines(result.stdout)).toHaveLength(3_000);
+  });
+
+  it('takes defaults from options', async () => {
+    const input = '{"command":"touch x"}\n{"command":"touch x","autonomy":"supervised"}\n';
+    const { stdout } = await check(['--batch', '--autonomy', 'autonomous'], input);
+    expect(lines(stdout).map(({ verdict }) => verdict)).toEqual(['allow', 'ask']);
+  });
+
+  it('does not let a line undo what the workspace says', async () => {
+    const file = join(place.workspace, '.sandbox-run.toml');
+    writeFileSync(file, '[security]\nautonomy = "readonly"\n', { mode: 0o644 });
+    const { stdout } = await check(['--batch'], '{"command":"ls","autonomy":"autonomous"}\n');
+    rmSync(file);
+    expect(lines(stdout)[0]).toMatchObject({ verdict: 'deny' });
+  });
+});
+
+describe('a run', () => {
+  const run = (args: readonly string[]) => cli(place, args, { env });
+
+  it('that is allowed runs', async () => {
+    expect(await run(['-c', 'ls | wc -l'])).toMatchObject({ exitCode: 0, stdout: '0\n', stderr: '' });
+    expect((await run(['--', 'git', '--version'])).exitCode).toBe(0);
+  });
+
+  it('that is refused ends with 126 and the sentence', async () => {
+    const result = await run(['--approved', '--autonomy', 'autonomous', '-c', 'cat /etc/shadow']);
+    expect(result).toMatchObject({ exitCode: 126, stdout: '' });
+    expectOneLine(result.stderr);
+    expect(result.stderr).toContain('path escapes the workspace root: /etc/shadow');
+  });
+
+  it('that is asked about ends with 126 and names what would allow it, which does', async () => {
+    const result = await run(['--', 'touch', 'made']);
+    expect(result).toMatchObject({ exitCode: 126, stdout: '' });
+    expectOneLine(result.stderr);
+    expect(result.stderr).toMatch(/--approved.*--autonomy autonomous/);
+    expect((await run(['--approved', '--', 'touch', 'made'])).exitCode).toBe(0);
+    expect((await run(['--autonomy', 'autonomous', '--', 'rm', 'made'])).exitCode).toBe(0);
+    expect((await run(['ls'])).stdout).toBe('');
+  });
+
+  it('shows the decision with --json', async () => {
+    const result = await run(['--json', '--', 'touch', 'made']);
+    expect(result.exitCode).toBe(126);
+    expect(JSON.parse(result.stdout)).toMatchObject({
+      status: 'denied',
+      error: { code: 'command.needs_approval' },
+      decision: { verdict: 'ask', risk: 'medium' },
+    });
+  });
+});

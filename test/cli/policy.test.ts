@@ -1,0 +1,188 @@
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { cli, expectOneLine, makePlace } from './support.ts';
+
+const place = makePlace();
+const configuration = join(place.root, 'own-config');
+const userFile = join(configuration, 'sandbox-run/policy.toml');
+const workspaceFile = join(place.workspace, '.sandbox-run.toml');
+const env = { XDG_CONFIG_HOME: configuration };
+const policy = (...args: readonly string[]) => cli(place, ['policy', ...args], { env });
+
+function write(path: string, text: string, mode = 0o644): string {
+  mkdirSync(join(path, '..'), { recursive: true });
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return path;
+}
+
+afterEach(() => {
+  for (const path of [configuration, workspaceFile]) rmSync(path, { recursive: true, force: true });
+});
+afterAll(() => place.dispose());
+
+describe('policy show', () => {
+  it('shows the built-in policy', async () => {
+    const { stdout, exitCode, stderr } = await policy('show');
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain('security.autonomy = "supervised"\n');
+    expect(stdout).toContain('# Nothing is weaker than the default policy.');
+  });
+
+  it('explains where every value comes from', async () => {
+    write(userFile, '[limits]\ntimeout_seconds = 5\n[environment]\npass = ["EDITOR"]\n');
+    const named = write(join(place.root, 'named.toml'), '[network]\nmode = "open"\n');
+    write(workspaceFile, '\n[security]\nautonomy = "readonly"\n');
+    const { stdout } = await policy('show', '--explain', '--policy', named);
+    const source = (key: string) =>
+      new RegExp(`^${key.replace(/[.+]/g, '\\$&')} .*# (.*)$`, 'm').exec(stdout)?.[1];
+    expect(source('limits.timeout_seconds')).toBe(`user: ${userFile}:2`);
+    expect(source('environment.pass += "EDITOR"')).toBe(`user: ${userFile}:4`);
+    expect(source('network.mode')).toBe(`option: ${named}:2`);
+    expect(source('security.autonomy')).toBe(`workspace: ${workspaceFile}:3`);
+    expect(source('filesystem.tmp')).toBe('built-in profile');
+    expect(stdout).toContain('#   network.mode: the network of the host can be reached');
+    expect(stdout).toMatch(/^# {3}budget +Refuses/m);
+  });
+
+  it('has it as JSON', async () => {
+    const { stdout } = await policy('show', '--explain', '--json', '--profile', 'allowlist');
+    const shown = JSON.parse(stdout);
+    expect(shown.workspace).toBe(place.workspace);
+    expect(shown.values).toContainEqual({
+      key: 'profile',
+      value: 'allowlist',
+      item: false,
+      source: { layer: expect.any(String) },
+    });
+  });
+});
+
+describe('policy init', () => {
+  it('writes the user’s file, valid, once, and not for others to write', async () => {
+    const made = await policy('init');
+    expect(made).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(made.stdout).toContain(userFile);
+    expect(statSync(userFile).mode & 0o022).toBe(0);
+    expect(await policy('validate')).toMatchObject({ exitCode: 0, stdout: `${userFile}: valid\n` });
+    const again = await policy('init');
+    expect(again.exitCode).toBe(125);
+    expectOneLine(again.stderr);
+  });
+
+  it('is valid with every comment taken away, and has every key', async () => {
+    const file = join(place.root, 'template.toml');
+    await policy('init', file);
+    const text = readFileSync(file, 'utf8');
+    write(file, text.replace(/^# (\S+ = )/gm, '$1'));
+    expect(await policy('validate', file)).toMatchObject({ exitCode: 0, stderr: '' });
+    const { properties } = JSON.parse((await policy('schema')).stdout);
+    for (const [table, node] of Object.entries<{ properties?: object }>(properties)) {
+      for (const key of Object.keys(node.properties ?? {}))
+        expect(text).toMatch(new RegExp(`^# ${key} = `, 'm'));
+      if (node.properties === undefined) expect(text).toMatch(new RegExp(`^# ${table} = `, 'm'));
+    }
+  });
+});
+
+describe('policy validate', () => {
+  it('says what is wrong with file, line and key', async () => {
+    write(userFile, '[security]\n\nautonomy = "full"\n');
+    for (const result of [await policy('validate'), await policy('validate', userFile)]) {
+      expect(result).toMatchObject({ exitCode: 125, stdout: '' });
+      expectOneLine(result.stderr);
+      expect(result.stderr).toContain(`${userFile}:3: security.autonomy: `);
+    }
+  });
+
+  it('takes a workspace’s file for what it is', async () => {
+    write(workspaceFile, '[unsafe]\nunjudged_commands = true\n');
+    const result = await policy('validate', workspaceFile);
+    expect(result.exitCode).toBe(125);
+    expect(result.stderr).toContain('can only take away');
+    write(workspaceFile, '[filesystem]\nprotect = ["x"]\n');
+    expect((await policy('validate', workspaceFile)).exitCode).toBe(0);
+  });
+
+  it('runs the examples of rules', async () => {
+    const rule = '[[commands.rules]]\nprogram = "git"\nverdict = "deny"\nmatch = ["git x",\n"hg x"]\n';
+    const result = await policy('validate', write(join(place.root, 'rules.toml'), rule));
+    expect(result.exitCode).toBe(125);
+    expect(result.stderr).toContain('rules.toml:5: commands.rules.0.match.1: ');
+  });
+});
+
+describe('policy schema', () => {
+  it('is as recorded', async () => {
+    const { stdout } = await policy('schema');
+    await expect(stdout).toMatchFileSnapshot('../golden/policy-schema.json');
+  });
+});
+
+describe('a policy that is wrong', () => {
+  it.each([
+    [
+      'a typing error in the user’s file',
+      () => write(userFile, 'profil = "x"\n'),
+      /policy\.toml:1: profil: /,
+    ],
+    ['a user’s file that others can write', () => write(userFile, '', 0o666), /chmod go-w/],
+    [
+      'a workspace that helps itself',
+      () => write(workspaceFile, '[network]\nmode = "open"\n'),
+      /network\.mode/,
+    ],
+  ])('keeps everything from running: %s', async (_, make, message) => {
+    make();
+    for (const args of [
+      ['--', 'true'],
+      ['check', 'true'],
+      ['policy', 'show'],
+    ]) {
+      const result = await cli(place, args, { env });
+      expect(result).toMatchObject({ exitCode: 125, stdout: '' });
+      expectOneLine(result.stderr);
+      expect(result.stderr).toMatch(message);
+    }
+  });
+});
+
+describe('the policy of a run', () => {
+  it('takes its workspace from the policy', async () => {
+    const elsewhere = join(place.root, 'elsewhere');
+    mkdirSync(elsewhere);
+    write(userFile, `[security]\nworkspace_dir = "${elsewhere}"\n`);
+    expect((await cli(place, ['pwd'], { env })).stdout).toBe(`${elsewhere}\n`);
+    expect((await cli(place, ['--workspace', '.', 'pwd'], { env })).stdout).toBe(`${place.workspace}\n`);
+  });
+
+  it('refuses by rules and the budget', async () => {
+    write(userFile, '[[commands.rules]]\nprogram = "ls"\nverdict = "deny"\nreason = "no looking"\n');
+    expect(await cli(place, ['ls'], { env })).toMatchObject({
+      exitCode: 126,
+      stderr: 'sandbox-run: refused by the policy: no looking\n',
+    });
+    write(userFile, '[security]\nmax_actions_per_hour = 5\n');
+    const counted = await cli(place, ['ls'], { env });
+    expect(counted.exitCode).toBe(0);
+    expect(counted.stderr).toMatch(/^sandbox-run: warning: .*max_actions_per_hour does not hold/);
+    write(userFile, '[security]\nmax_actions_per_hour = 0\n');
+    expect((await cli(place, ['ls'], { env })).exitCode).toBe(126);
+  });
+
+  it('is not what doctor asks about', async () => {
+    const before = await cli(place, ['doctor', '--json'], { env });
+    write(userFile, '[security]\nautonomy = "readonly"\n[filesystem]\nread = ["/no/such/place"]\n');
+    const after = await cli(place, ['doctor', '--json'], { env });
+    expect(after.exitCode).toBe(before.exitCode);
+    expect(JSON.parse(after.stdout).ok).toBe(JSON.parse(before.stdout).ok);
+  });
+
+  it('is narrowed by the workspace', async () => {
+    write(workspaceFile, '[security]\nautonomy = "readonly"\n');
+    const result = await cli(place, ['--autonomy', 'autonomous', 'ls'], { env });
+    expect(result.exitCode).toBe(126);
+    expect(result.stderr).toContain('readonly');
+  });
+});

@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import type { Autonomy, Taint } from '../../src/model/decision.ts';
+import { CLASSIC_ALLOW_LIST, type Judged, judgeText } from './policy-world.ts';
+
+/** A row of a corpus of commands. */
+export interface CorpusRow {
+  readonly id: string;
+  readonly command: string;
+  readonly suite: 'productive' | 'evasion' | 'contain' | 'risk' | 'reach' | 'allowlist';
+  readonly taint: readonly Taint[];
+  readonly expect: string;
+  readonly autonomy?: Autonomy;
+  readonly why?: string;
+}
+
+/** Reads a corpus of `test/cases/`. */
+export function readCorpus(name: string): readonly CorpusRow[] {
+  return readFileSync(new URL(`../cases/${name}`, import.meta.url), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as CorpusRow);
+}
+
+/** What the text checks make of a row, and whether that is what the row wants. */
+export function judgeRow(row: CorpusRow): { readonly judged: Judged; readonly right: boolean } {
+  const judged = judgeText(row.command, {
+    autonomy: row.autonomy ?? 'supervised',
+    taints: row.taint,
+    rules: row.suite === 'allowlist' ? { allow: CLASSIC_ALLOW_LIST } : {},
+  });
+  return { judged, right: isRight(row, judged) };
+}
+
+function isRight(row: CorpusRow, { verdict, risk, reach }: Judged): boolean {
+  switch (row.suite) {
+    case 'productive':
+      return verdict === 'allow';
+    case 'evasion':
+      return verdict !== 'allow';
+    case 'contain':
+      return true;
+    case 'risk':
+      return risk === row.expect;
+    case 'reach':
+      return reach === row.expect;
+    case 'allowlist':
+      return (verdict === 'allow') === (row.expect === 'allow');
+  }
+}
