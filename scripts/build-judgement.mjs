@@ -1,9 +1,7 @@
 // Builds dist/judgement.cjs and the compiled code for the Node that builds: V8 takes the functions that the samples below
 // have called from there, so that the start of the command line need not compile them.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { Script } from 'node:vm';
+import { writeCompiledCode } from './compiled-code.mjs';
 
 const SAMPLES = [
   'true',
@@ -34,14 +32,7 @@ export async function buildJudgement(build, root) {
     charset: 'ascii',
     logLevel: 'warning',
   });
-  const script = new Script(`(function (exports, require, module) {${readFileSync(outfile, 'latin1')}\n})`, {
-    filename: outfile,
-  });
-  const module = { exports: {} };
-  script.runInThisContext()(module.exports, createRequire(outfile), module);
-  await warmUp(module.exports);
-  writeFileSync(join(root, `dist/judgement.${process.version}.code`), script.createCachedData());
-  return Object.keys(module.exports);
+  return Object.keys(await writeCompiledCode(outfile, warmUp));
 }
 
 /** Decides about the samples, so that what decisions need is compiled. */

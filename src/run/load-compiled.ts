@@ -14,16 +14,17 @@ export function loadCompiled(name: string): Readonly<Record<string, unknown>> {
   const require = createRequire(filename);
   const cachedData = compiledCode(fileURLToPath(new URL(`${name}.${process.version}.code`, directory)));
   if (cachedData === undefined) return require(filename);
+  // Written as ASCII, which is read without decoding.
   const source = readFileSync(filename, 'latin1');
   const script = new Script(wrapped(source), { filename, cachedData });
   const module = { exports: {} };
-  script.runInThisContext()(module.exports, require, module);
+  script.runInThisContext()(module.exports, require, module, filename);
   return module.exports;
 }
 
 /** A CommonJS module as a function, as Node wraps it. */
 export function wrapped(source: string): string {
-  return `(function (exports, require, module) {${source}\n})`;
+  return `(function (exports, require, module, __filename) {${source}\n})`;
 }
 
 function compiledCode(path: string): Buffer | undefined {

@@ -5,14 +5,14 @@ import { wrapped } from '../../src/run/load-compiled.ts';
 
 const dist = (name: string) => new URL(`../../dist/${name}`, import.meta.url);
 
-describe('the compiled code in dist', () => {
+describe.each(['dispatch', 'judgement'])('the compiled code of %s in dist', (name) => {
   it('is of this version of Node and V8 takes it', () => {
-    const source = wrapped(readFileSync(dist('judgement.cjs'), 'latin1'));
-    const cachedData = readFileSync(dist(`judgement.${process.version}.code`));
+    const source = wrapped(readFileSync(dist(`${name}.cjs`), 'latin1'));
+    const cachedData = readFileSync(dist(`${name}.${process.version}.code`));
     expect(new Script(source, { cachedData }).cachedDataRejected).toBe(false);
   });
 
   it('belongs to a source of one byte per character', () => {
-    expect(readFileSync(dist('judgement.cjs'), 'latin1')).not.toMatch(/[\u0080-\u00ff]/);
+    expect(readFileSync(dist(`${name}.cjs`), 'latin1')).not.toMatch(/[\u0080-\u00ff]/);
   });
 });

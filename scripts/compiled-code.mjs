@@ -1,0 +1,33 @@
+// Code that V8 has compiled, kept beside a file of dist/ for the Node that builds: what has been called before is in it,
+// so that a start need not compile it. src/run/load-compiled.ts uses it.
+//   node scripts/compiled-code.mjs    writes that of dist/dispatch.cjs, after running a command with it
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Script } from 'node:vm';
+
+/** Loads a file, lets `warmUp` use what it exports, and writes the compiled code; returns the exports. */
+export async function writeCompiledCode(file, warmUp) {
+  const require = createRequire(file);
+  const source = readFileSync(file, 'latin1');
+  // The same text as in load-compiled.ts: V8 compares.
+  const script = new Script(`(function (exports, require, module, __filename) {${source}\n})`, {
+    filename: file,
+  });
+  const module = { exports: {} };
+  script.runInThisContext()(module.exports, require, module, file);
+  await warmUp(module.exports);
+  writeFileSync(file.replace(/\.cjs$/, `.${process.version}.code`), script.createCachedData());
+  return module.exports;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const workspace = mkdtempSync(join(realpathSync(tmpdir()), 'sandbox-run-build-'));
+  const program = join(dirname(import.meta.dirname), 'dist/dispatch.cjs');
+  // Where nothing can be confined this says so, and what was needed for that is compiled.
+  await writeCompiledCode(program, ({ dispatch }) => dispatch(['--workspace', workspace, '--', 'true']));
+  rmSync(workspace, { recursive: true, force: true });
+  process.exitCode = 0;
+}
