@@ -10,7 +10,7 @@ import { Bench } from 'tinybench';
 import { milliseconds, printGoals, printTable } from './table.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
-const CLI = join(ROOT, 'dist/cli.js');
+const CLI = join(ROOT, 'dist/cli.cjs');
 const BATCH_LINES = 20_000;
 
 const SINGLE = [
