@@ -650,7 +650,7 @@ class Adapter {
             this.refuse('ambiguous', 'A glob in brackets holds more than text.', part);
           }
         }
-        if (!/^(?:\*|\?|\[[^\s`$'"\\();|&<>]*\])$/.test(raw))
+        if (!/^(?:\*+|\?|\[[^\s`$'"\\();|&<>]*\])$/.test(raw))
           this.refuse('ambiguous', 'A glob is not plain.', part);
         return [{ kind: 'glob', text: raw }];
       case 'SimpleExpansion': {

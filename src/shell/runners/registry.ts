@@ -4,6 +4,7 @@ import { find } from './find.ts';
 import { git } from './git.ts';
 import { env, LAUNCHERS, launch } from './launchers.ts';
 import { make } from './make.ts';
+import { hyperfine, perf } from './measuring.ts';
 import { busybox, LOADER_NAME, loader, PROC_NAME, procRoot } from './multi-call.ts';
 import { npx, packageManager } from './node-tools.ts';
 import { doas, su, sudo } from './privilege.ts';
@@ -49,6 +50,8 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   script,
   entr,
   gdb,
+  hyperfine,
+  perf,
   tmux: multiplexer,
   screen: multiplexer,
 };

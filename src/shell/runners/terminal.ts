@@ -154,6 +154,6 @@ export const unreadable: Runner = (call) => {
 };
 
 export const UNREADABLE: readonly string[] =
-  'at batch sg newgrp start-stop-daemon daemonize hyperfine perf bwrap firejail expect unbuffer chpst nodemon concurrently sem capsh runcon tsp watchexec'.split(
+  'at batch sg newgrp start-stop-daemon daemonize bwrap firejail expect unbuffer chpst nodemon concurrently sem capsh runcon tsp watchexec'.split(
     ' ',
   );

@@ -2,15 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { judgeRow, readCorpus } from '../../support/policy-corpus.ts';
 
 /** Rows that are wrong by the rules: containers are refused in every autonomy level, and `docker ps` is one. */
-const WRONG_ROWS: readonly string[] = ['ceb0454'];
-
-/** Rows that wait for the parser: `**` in a glob, and what perf and hyperfine run. */
-const WAITING_ROWS: readonly string[] = ['o430143', 'o070bb9', 'o621411', 'od558a3'];
-
-const LEFT_OUT: ReadonlySet<string> = new Set([...WRONG_ROWS, ...WAITING_ROWS]);
+const WRONG_ROWS: ReadonlySet<string> = new Set(['ceb0454']);
 
 describe.each(['policy.jsonl', 'own-policy.jsonl'])('%s', (name) => {
-  const rows = readCorpus(name).filter(({ id }) => !LEFT_OUT.has(id));
+  const rows = readCorpus(name).filter(({ id }) => !WRONG_ROWS.has(id));
 
   it.each(['productive', 'evasion', 'contain', 'risk', 'reach', 'allowlist'] as const)(
     '%s is right',
