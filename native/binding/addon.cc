@@ -307,8 +307,9 @@ Napi::Value ProbeSignalScope(const Napi::CallbackInfo& info) {
 
 // createConfinement(spec): an opaque handle.
 Napi::Value CreateConfinement(const Napi::CallbackInfo& info) {
-  auto* handle = new ConfinementRef(
-      std::make_shared<CommandThreads>(DecodeConfinement(info[0].As<Napi::Object>())));
+  ConfinementSpec spec = DecodeConfinement(info[0].As<Napi::Object>());
+  if (info.Env().IsExceptionPending()) return info.Env().Undefined();
+  auto* handle = new ConfinementRef(std::make_shared<CommandThreads>(std::move(spec)));
   info.Env().GetInstanceData<Addon>()->Track(*handle);
   return Napi::External<ConfinementRef>::New(info.Env(), handle,
                                              [](Napi::Env, ConfinementRef* ref) {
@@ -404,6 +405,8 @@ Napi::Value Launch(const Napi::CallbackInfo& info) {
   spec.output_limit = Unsigned(info[kOutputLimit]);
   spec.timeout = std::chrono::milliseconds(Unsigned(info[kTimeoutMs]));
   spec.kill_grace = std::chrono::milliseconds(Unsigned(info[kKillGraceMs]));
+  // A value of the wrong type: what was decoded in its stead must not run.
+  if (env.IsExceptionPending()) return env.Undefined();
 
   Addon* addon = env.GetInstanceData<Addon>();
   const uint32_t id = addon->NextId();

@@ -114,8 +114,7 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
     return Afterwards::kNeedsNewThread;
   }
   Outcome outcome = RunIn(place);
-  const bool reusable =
-      place.slot != nullptr && outcome.tree_ended && !place.slot->MountPointsMoved();
+  const bool reusable = place.slot != nullptr && outcome.tree_ended && !place.slot->HasMoved();
   const bool kept = reusable && offer();
   observer_->OnEnd(std::move(outcome));
   // What follows costs the command's owner no time.

@@ -30,6 +30,8 @@ bool IsIntact(const std::string& path, const std::string& content) {
   struct stat info;
   if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
       (info.st_mode & 07777) != 0600 || info.st_nlink != 1 ||
+      // Any change of time, mode or attributes moves the time of the last change.
+      info.st_ctim.tv_sec != info.st_mtim.tv_sec || info.st_ctim.tv_nsec != info.st_mtim.tv_nsec ||
       info.st_size != static_cast<off_t>(content.size())) {
     return false;
   }
@@ -44,8 +46,9 @@ Slot::~Slot() {
   // They keep the mounts on the directories.
   mount_namespace_.reset();
   view_root_.reset();
-  if (!directory_.empty()) RemoveTree(directory_);
-  if (!memory_directory_.empty()) RemoveTree(memory_directory_);
+  // By descriptor: a name may lead elsewhere by now.
+  if (!directory_.empty()) RemoveTree(directory_lock_.get(), directory_);
+  if (!memory_directory_.empty()) RemoveTree(memory_directory_lock_.get(), memory_directory_);
 }
 
 std::string Slot::HostPath(const std::string& path) const {
@@ -80,18 +83,16 @@ std::vector<std::string> Slot::ChangedPaths(Paths which) const {
   return changed;
 }
 
-void Slot::RememberMountPoints() {
-  for (const std::string& path : mount_points_) {
-    struct stat info = {};
-    const bool exists = lstat(path.c_str(), &info) == 0;
-    // What lies inside another mount has no directory here.
-    if (exists) mount_point_identities_.push_back({path, info.st_dev, info.st_ino, true});
+void Slot::Hold(const std::string& path) {
+  struct stat info = {};
+  if (lstat(path.c_str(), &info) == 0) {
+    held_directories_.push_back({path, info.st_dev, info.st_ino, true});
   }
 }
 
-bool Slot::MountPointsMoved() const {
-  // The mount pins the directory, so that its number cannot have been reused.
-  for (const Identity& known : mount_point_identities_) {
+bool Slot::HasMoved() const {
+  // Mounts and locks pin the directories, so that their numbers cannot have been reused.
+  for (const Identity& known : held_directories_) {
     struct stat info;
     if (lstat(known.path.c_str(), &info) != 0 || info.st_dev != known.device ||
         info.st_ino != known.inode) {
@@ -138,7 +139,9 @@ void Confinement::Release(std::unique_ptr<Slot> slot) {
   if (!closed_) idle_.push_back(std::move(slot));
 }
 
-bool Confinement::Refresh(Slot& slot) const { return slot.IsCurrent() && Seed(slot).ok(); }
+bool Confinement::Refresh(Slot& slot) const {
+  return !slot.HasMoved() && slot.IsCurrent() && Seed(slot).ok();
+}
 
 void Confinement::Close() {
   std::vector<std::unique_ptr<Slot>> dropped;
@@ -200,6 +203,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
   Result<UniqueFd> lock = LockDirectory(slot->directory_);
   if (!lock.ok()) return lock.failure();
   slot->directory_lock_ = std::move(lock.value());
+  slot->Hold(slot->directory_);
   if (!spec_.memory_parent.empty()) {
     Result<std::string> memory = MakePrivateDirectory(spec_.memory_parent, kDirectoryPrefix);
     if (!memory.ok()) return memory.failure();
@@ -207,10 +211,12 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
     Result<UniqueFd> memory_lock = LockDirectory(slot->memory_directory_);
     if (!memory_lock.ok()) return memory_lock.failure();
     slot->memory_directory_lock_ = std::move(memory_lock.value());
+    slot->Hold(slot->memory_directory_);
   }
   for (const std::string& name : spec_.slot_directories) {
     const std::string path = slot->HostPath(name);
     if (mkdir(path.c_str(), 0700) != 0) return Failure{"private_directory", errno, path};
+    slot->Hold(path);
   }
 
   std::vector<std::pair<const PathRuleSpec*, UniqueFd>> view_objects;
@@ -294,7 +300,8 @@ Status Confinement::BuildView(Slot& slot,
     if (path.starts_with(staging)) path.erase(0, staging.size());
     return Failure{plan.failed_stage, plan.failed_errno, path};
   }
-  slot.RememberMountPoints();
+  // What lies inside another mount has no directory here.
+  for (const std::string& path : slot.mount_points_) slot.Hold(path);
   return Status();
 }
 

@@ -98,9 +98,9 @@ class Slot {
   // The host paths of the spec that have appeared, vanished or become another object since the slot
   // was made.
   std::vector<std::string> ChangedPaths(Paths which) const;
-  // The command renamed what lies above a mount point in the slot: the next one would find
-  // something else at that path.
-  bool MountPointsMoved() const;
+  // The command renamed a directory of the slot or what lies above a mount point in it: the next
+  // one, and who cleans up, would find something else at that path.
+  bool HasMoved() const;
 
  private:
   friend class Confinement;
@@ -112,7 +112,7 @@ class Slot {
     bool essential = false;
   };
   Slot() = default;
-  void RememberMountPoints();
+  void Hold(const std::string& path);
   // Remembers which object a host path names (`info` is meaningless if there is none).
   void Watch(const std::string& path, bool exists, const struct stat& info, bool essential);
   // False once a path leads elsewhere. Essential paths are looked at each time, the system's own at
@@ -128,7 +128,7 @@ class Slot {
   UniqueFd view_root_;
   std::vector<Identity> identities_;
   std::chrono::steady_clock::time_point checked_ = std::chrono::steady_clock::now();
-  std::vector<Identity> mount_point_identities_;
+  std::vector<Identity> held_directories_;
   std::vector<std::string> mount_points_;  // host paths inside the slot that must be kept
 };
 

@@ -98,9 +98,21 @@ void RemoveEntries(UniqueFd directory, const std::string& path, Removal& removal
     }
     UniqueFd child = OpenSubdirectory(fd, entry->d_name, info.st_mode);
     if (child.valid()) RemoveEntries(std::move(child), entry_path, removal, depth + 1);
+    if (kept == Keep::kSomethingBeneath) ResetAttributes(entry_path);
     if (kept == Keep::kNothing) unlinkat(fd, entry->d_name, AT_REMOVEDIR);
   }
   closedir(stream);
+}
+
+void RemoveContentsOf(int top, dev_t device, const std::string& path,
+                      const std::vector<std::string>& keep) {
+  for (int moved = 1; moved > 0;) {
+    UniqueFd listing(openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!listing.valid()) return;
+    Removal removal{top, device, keep};
+    RemoveEntries(std::move(listing), path, removal, 0);
+    moved = removal.moved;
+  }
 }
 
 }  // namespace
@@ -145,7 +157,9 @@ void RemoveStaleDirectories(const std::string& parent, const std::string& prefix
       continue;
     }
     const std::string path = parent + "/" + name;
-    if (const Result<UniqueFd> lock = LockDirectory(path); lock.ok()) RemoveTree(path);
+    if (const Result<UniqueFd> lock = LockDirectory(path); lock.ok()) {
+      RemoveTree(lock.value().get(), path);
+    }
   }
   closedir(stream);
 }
@@ -154,14 +168,7 @@ void RemoveContents(const std::string& path, const std::vector<std::string>& kee
   struct stat info;
   if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return;
   const UniqueFd top = OpenSubdirectory(AT_FDCWD, path.c_str(), info.st_mode);
-  if (!top.valid()) return;
-  for (int moved = 1; moved > 0;) {
-    UniqueFd listing(openat(top.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!listing.valid()) return;
-    Removal removal{top.get(), info.st_dev, keep};
-    RemoveEntries(std::move(listing), path, removal, 0);
-    moved = removal.moved;
-  }
+  if (top.valid()) RemoveContentsOf(top.get(), info.st_dev, path, keep);
 }
 
 void ResetAttributes(const std::string& path) {
@@ -188,8 +195,9 @@ void ResetAttributes(const std::string& path) {
   }
 }
 
-void RemoveTree(const std::string& path) {
-  RemoveContents(path);
+void RemoveTree(int directory, const std::string& path) {
+  struct stat info;
+  if (fstat(directory, &info) == 0) RemoveContentsOf(directory, info.st_dev, path, {});
   rmdir(path.c_str());
 }
 

@@ -36,8 +36,9 @@ void RemoveContents(const std::string& path, const std::vector<std::string>& kee
 // its owner can set (extended ones of the user, access control lists).
 void ResetAttributes(const std::string& path);
 
-// RemoveContents() and then the directory itself.
-void RemoveTree(const std::string& path);
+// Removes everything beneath an open directory and then `path`, its name; whatever else has that
+// name by now is left alone.
+void RemoveTree(int directory, const std::string& path);
 
 }  // namespace sandbox_run
 

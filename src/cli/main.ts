@@ -1,8 +1,7 @@
 #!/usr/bin/env node
-import { enableCompileCache } from './compile-cache.ts';
 
-enableCompileCache();
-// Loaded afterwards, so that it comes from the cache. No top-level await: the program is built as CommonJS.
+// No top-level await: the program is built as CommonJS. Node's own compile cache is not used: it lies where TMPDIR says,
+// and a command may be able to write there.
 void import('./dispatch.ts')
   .then(({ dispatch }) => dispatch(process.argv.slice(2)))
   .then((status) => {

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { SandboxError } from '../errors/sandbox-error.ts';
 
 /** Writes to standard output, all of it, before anything else happens. */
 export function printOut(text: string): void {
@@ -22,9 +23,14 @@ function writeAll(fd: number, text: string): void {
       rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : undefined;
-      // A reader that went away has read enough; a full non-blocking pipe is tried again.
+      // A full non-blocking pipe is tried again; a reader that went away has read enough.
       if (code === 'EAGAIN') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-      else return;
+      else if (code === 'EPIPE' || fd !== 1) return;
+      else
+        throw new SandboxError(
+          'output.lost',
+          `standard output cannot be written (${code}); the result is lost`,
+        );
     }
   }
 }

@@ -132,14 +132,17 @@ export function commandOf(shell: string | undefined, operands: readonly string[]
 
 function splitAssignment(entry: string): readonly [string, string] {
   const at = entry.indexOf('=');
-  if (at === 0) throw new SandboxError('usage.invalid', `--env ${entry}: a name must stand before the =`);
+  if (at === 0 || entry === '')
+    throw new SandboxError('usage.invalid', `--env ${entry}: a name must stand before the =`);
   return [entry.slice(0, at), entry.slice(at + 1)];
 }
 
+const MAX_SECONDS = 365 * 24 * 3600;
+
 function parseSeconds(text: string): number {
   const seconds = Number(text);
-  if (text.trim() === '' || !Number.isFinite(seconds) || seconds < 0) {
-    throw new InvalidArgumentError('it must be a number of seconds, 0 or more.');
+  if (text.trim() === '' || !(seconds >= 0 && seconds <= MAX_SECONDS)) {
+    throw new InvalidArgumentError('it must be a number of seconds from 0 (never) to a year.');
   }
   return Math.round(seconds * 1000);
 }

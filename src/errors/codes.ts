@@ -51,6 +51,7 @@ export const ERROR_CODES = {
     exitStatus: 126,
     meaning: 'The program exists but cannot be executed, or the sandbox may not execute it.',
   },
+  'output.lost': { exitStatus: 125, meaning: 'Standard output cannot be written.' },
   'sandbox.closed': { exitStatus: 125, meaning: 'The sandbox was closed before the command started.' },
 } as const satisfies Record<string, { readonly exitStatus: number; readonly meaning: string }>;
 

@@ -43,6 +43,9 @@ export interface WorkspaceFindings {
   readonly replaceableLinks: readonly string[];
 }
 
+/** Allowed by a rule, these bring the host's temporary files along. */
+const PLACES_OVER_TEMPORARY = ['/', '/tmp', '/var/tmp', '/dev', '/dev/shm'];
+
 type Finding = readonly [state: ControlState, reason: string];
 type Judge = (used: Mechanisms, policy: Policy, features: HostFeatures, found: WorkspaceFindings) => Finding;
 
@@ -108,15 +111,20 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     }
     return ['enforced', 'existing ones are on read-only mounts; those created by the command are reported'];
   },
-  'private-tmp': (used, policy) =>
-    policy.filesystem.tmp === 'host'
-      ? ['off', 'the policy shares the host’s /tmp']
-      : used.view
-        ? ['enforced', '/tmp and /dev/shm are private to the command']
-        : [
-            'degraded',
-            'TMPDIR is private, but /tmp itself is refused and /dev/shm is the host’s; needs namespaces',
-          ],
+  'private-tmp': (used, policy) => {
+    if (policy.filesystem.tmp === 'host') return ['off', 'the policy shares the host’s /tmp'];
+    if (!used.view) {
+      return [
+        'degraded',
+        'TMPDIR is private, but /tmp itself is refused and /dev/shm is the host’s; needs namespaces',
+      ];
+    }
+    const { rules } = policy.filesystem;
+    const shared = PLACES_OVER_TEMPORARY.filter((place) => rules.some((rule) => rule.path === place));
+    return shared.length > 0
+      ? ['degraded', `the policy allows ${shared.join(', ')}, so that the host’s temporary files are seen`]
+      : ['enforced', '/tmp and /dev/shm are private to the command'];
+  },
   devices: sinceAbi(
     5,
     '6.10',
@@ -140,9 +148,14 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
   },
   'unix-sockets': (used, policy) => {
     if (policy.network.unixSockets === 'allowed') return ['off', 'the policy allows sockets of the host'];
-    if (used.view) return ['enforced', 'sockets by path outside the sandbox are absent'];
     if (used.landlockAbi >= 9)
       return ['enforced', 'sockets by path outside the sandbox are refused (Landlock ABI 9)'];
+    if (used.view) {
+      return [
+        'degraded',
+        'sockets of the host are absent, except those in the workspace and in allowed paths; these need Landlock ABI 9',
+      ];
+    }
     if (used.seccomp) {
       return [
         'enforced',
@@ -193,7 +206,10 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
   environment: () => ['enforced', 'rebuilt from the listed names'],
   'process-tree': (used) =>
     used.signalScope
-      ? ['enforced', 'everything that the command started ends with it (signal scope)']
+      ? [
+          'enforced',
+          'everything that the command started ends with it (signal scope); if the launcher itself is killed, only the command is',
+        ]
       : [
           'degraded',
           'the process group ends with the command; a daemon in a session of its own may survive: needs Landlock ABI 6 (Linux 6.12)',

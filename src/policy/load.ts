@@ -75,6 +75,20 @@ export async function parsePolicy(text: string, name: string): Promise<PolicyFil
   return validate(text, name, policyFileSchema);
 }
 
+/**
+ * Validates a policy that is an object already, as strictly as a file.
+ * @throws {SandboxError} `policy.invalid` with the key.
+ */
+export async function checkPolicy(policy: unknown): Promise<PolicyFile> {
+  const { policyFileSchema } = await import('./schema.ts');
+  const result = policyFileSchema.safeParse(policy);
+  if (result.success) return result.data;
+  const problems = result.error.issues
+    .flatMap(problemsOf)
+    .map(({ place, message }) => `${place.join('.') || 'it'}: ${message}`);
+  throw new SandboxError('policy.invalid', `the policy object: ${problems.join('; ')}`);
+}
+
 async function validate<Output>(
   text: string,
   name: string,

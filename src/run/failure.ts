@@ -12,6 +12,12 @@ export function describeFailure(failure: NativeFailure): ExecutionError {
 }
 
 function meaning(stage: string, errno: string | undefined, path = ''): readonly [ErrorCode, string] {
+  if (errno === 'EMFILE' || errno === 'ENFILE') {
+    return [
+      'launch.failed',
+      'too many files are open for one more command; run fewer at a time, or raise the limit (`ulimit -n`)',
+    ];
+  }
   if (stage === 'exec') return execMeaning(errno, path);
   if (stage === 'cwd') {
     return [

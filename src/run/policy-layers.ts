@@ -45,8 +45,10 @@ export async function loadOperatorLayers(
     const layer = await loadLayer(name, path, { required });
     if (layer !== undefined) layers.push(layer);
   }
-  if (typeof policy === 'object')
-    layers.push({ name: 'option', path: undefined, text: undefined, file: policy });
+  if (typeof policy === 'object') {
+    const { checkPolicy } = await import('../policy/load.ts');
+    layers.push({ name: 'option', path: undefined, text: undefined, file: await checkPolicy(policy) });
+  }
   for (const layer of layers) await tryExamples(layer);
   return layers;
 }

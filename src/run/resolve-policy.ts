@@ -39,14 +39,14 @@ export interface ResolvedPolicy {
  */
 export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPolicy> {
   const home = homedir();
-  const temporaryParent = realDirectory(tmpdir(), 'the temporary directory');
+  const temporary = realDirectory(tmpdir(), 'the temporary directory');
   const withFiles = options.policyFiles ?? true;
   const layers = await loadOperatorLayers(home, options.policy, withFiles);
   const file = mergeLayers(layers);
   const directory = options.workspace ?? file.security?.workspace_dir?.replace(/^~/, home);
   const workspaceAsNamed = resolve(directory ?? currentDirectory());
   const workspace = realDirectory(workspaceAsNamed, 'the workspace');
-  refuseUnsafeWorkspace(workspace, home, temporaryParent);
+  refuseUnsafeWorkspace(workspace, home, temporary);
 
   const operators = effectivePolicy(
     {
@@ -75,8 +75,30 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     workspace,
     workspaceAsNamed,
     home,
-    temporaryParent,
+    temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace),
   };
+}
+
+/**
+ * The first directory that no command can write, for the private ones: what lies in a place of its own a command could
+ * rename. Where all can be written the policy leaves nothing out of reach, and the addon notices what was renamed.
+ */
+function outOfReach(candidates: readonly [string, ...string[]], policy: Policy, workspace: string): string {
+  const { rules, workspaceAccess } = policy.filesystem;
+  const written = [
+    ...(workspaceAccess === 'write' ? [workspace] : []),
+    ...rules.filter((rule) => rule.access === 'write').map((rule) => realPathOf(rule.path)),
+  ];
+  const usable = candidates.filter(isDirectory).map(realPathOf);
+  return usable.find((path) => !written.some((root) => isBeneath(path, root))) ?? candidates[0];
+}
+
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 function withHostFindings(named: Policy, workspace: string, home: string): Policy {
@@ -111,7 +133,7 @@ function realDirectory(path: string, what: string): string {
 
 function isDirectory(path: string): boolean {
   try {
-    return statSync(path).isDirectory();
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch {
     return false;
   }

@@ -24,7 +24,7 @@ export interface SandboxOptions {
   readonly passEnv?: readonly string[];
   /** Variables with values. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Default time-out of a command in milliseconds; 0: none. */
+  /** Default time-out of a command in milliseconds, at most a year; 0: none. */
   readonly timeout?: number;
   /** Bytes kept of each output stream. Default: 1 MiB. */
   readonly maxOutput?: number;
@@ -49,7 +49,7 @@ export interface RunOptions {
   readonly approved?: boolean;
   /** What the session of the agent was exposed to. */
   readonly taints?: readonly Taint[];
-  /** Milliseconds; 0: none. */
+  /** Milliseconds, at most a year; 0: none. */
   readonly timeout?: number;
   /** Ends the command when aborted: SIGTERM, then SIGKILL. */
   readonly signal?: AbortSignal;
@@ -57,7 +57,10 @@ export interface RunOptions {
   readonly input?: string | Uint8Array;
   /** `inherit`: the command reads this process's standard input. Default: `null`, which is empty. */
   readonly stdin?: 'null' | 'inherit';
-  /** Called with output as it arrives; while a returned promise is pending, the command's pipe fills up. */
+  /**
+   * Called with output as it arrives; while a returned promise is pending, the command's pipe fills up. The result waits
+   * for the last one, whatever the time-out: it ends the command, not the consumer.
+   */
   readonly onOutput?: (chunk: OutputChunk) => void | Promise<void>;
   /** `inherit`: the command uses this process's standard streams and nothing is captured. Default: `capture`. */
   readonly stdio?: 'capture' | 'inherit';

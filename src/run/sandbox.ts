@@ -7,10 +7,11 @@ import type { Decision } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import { type NativeCommand, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
+import { type NativeCommand, type NativeFailure, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
 import { buildEnvironment } from '../policy/environment.ts';
 import { isPromise } from '../util/promise.ts';
+import { checkCommand, checkRunOptions, checkSandboxOptions, checkSpawnOptions } from './check-options.ts';
 import {
   canceledBefore,
   classify,
@@ -22,6 +23,7 @@ import {
 } from './classify.ts';
 import { createCommandSettler, type SettledCommand } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
+import { describeFailure } from './failure.ts';
 import { createOutputKeeper } from './output-keeper.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
@@ -62,7 +64,7 @@ export interface Sandbox extends AsyncDisposable {
  * @throws {SandboxError} if the policy is wrong or cannot be enforced on this host.
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  return sandboxOf(await prepareSandbox(options));
+  return sandboxOf(await prepareSandbox(checkSandboxOptions(options)));
 }
 
 interface Launch {
@@ -197,6 +199,12 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
           },
         },
       );
+    } catch (error) {
+      const failure = (error as { readonly failure?: NativeFailure }).failure;
+      if (failure === undefined) throw error;
+      // No thread or no descriptor for it.
+      const why = notStarted(context, describeFailure(failure));
+      return { result: Promise.resolve(why), kill: () => false, cancel: () => {} };
     } finally {
       how.release?.();
     }
@@ -205,7 +213,9 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { result, kill: (signal) => addon.signal(id, constants.signals[signal]), cancel: abort };
   }
 
-  function start(command: Command, options: RunOptions = {}): RunningCommand {
+  function start(command: Command, given: RunOptions = {}): RunningCommand {
+    checkCommand(command);
+    const options = checkRunOptions(given);
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
     if (options.stdio === 'inherit') return launch(command, options, { stdio: [0, 1, 2] });
     const standard = {
@@ -224,7 +234,9 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { ...command_, result: keeper.settled(command_.result) };
   }
 
-  function spawn(command: Command, options: SpawnOptions = {}): SandboxProcess {
+  function spawn(command: Command, given: SpawnOptions = {}): SandboxProcess {
+    checkCommand(command);
+    const options = checkSpawnOptions(given);
     // Here, because loading it takes longer than a command takes that needs no streams.
     const { Socket } = process.getBuiltinModule('node:net');
     const pipes = [addon.makePipe(), addon.makePipe(), addon.makePipe()] as const;
@@ -235,8 +247,11 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     };
     try {
       const started = launch(command, options, { stdio: child, release });
+      const stdin = new Socket({ fd: pipes[0][1], readable: false, writable: true });
+      // Nobody reads it any more.
+      void started.result.finally(() => stdin.destroy()).catch(() => {});
       return {
-        stdin: new Socket({ fd: pipes[0][1], readable: false, writable: true }),
+        stdin,
         stdout: new Socket({ fd: pipes[1][0], readable: true, writable: false }),
         stderr: new Socket({ fd: pipes[2][0], readable: true, writable: false }),
         result: started.result,

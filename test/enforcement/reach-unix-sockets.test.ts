@@ -111,7 +111,8 @@ describe('reaching unix sockets of the host', () => {
       const before = arrivals('outside');
       const trace = await confined(sandbox, [caller, ...places.outside]);
       await until(() => arrivals('outside') > before, 50);
-      expect(stateOf(sandbox, 'unix-sockets')).toBe('enforced');
+      // With a view, those in the workspace are another matter: see below.
+      expect(stateOf(sandbox, 'unix-sockets')).toBe(tier.view ? 'degraded' : 'enforced');
       expect({ worked: worked(trace), arrived: arrivals('outside') - before }).toEqual({
         worked: [],
         arrived: 0,

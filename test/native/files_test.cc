@@ -194,9 +194,25 @@ TEST(RemoveTreeRemovesTheDirectoryToo) {
   const TemporaryDirectory top;
   ASSERT_EQ(mkdir((top / "a").c_str(), 0700), 0);
   WriteText(top / "a/file", "x");
-  RemoveTree(top / "a");
+  const UniqueFd held(open((top / "a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  RemoveTree(held.get(), top / "a");
   EXPECT_TRUE(!Exists(top / "a"));
-  RemoveTree(top / "a");  // nothing there: nothing happens
+  RemoveTree(held.get(), top / "a");  // nothing there: nothing happens
+}
+
+TEST(RemoveTreeLeavesAloneWhatTookTheName) {
+  const TemporaryDirectory top;
+  ASSERT_EQ(mkdir((top / "a").c_str(), 0700), 0);
+  ASSERT_EQ(mkdir((top / "victim").c_str(), 0700), 0);
+  WriteText(top / "a/file", "x");
+  WriteText(top / "victim/file", "x");
+  const UniqueFd held(open((top / "a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(rename((top / "a").c_str(), (top / "moved").c_str()), 0);
+  ASSERT_EQ(symlink((top / "victim").c_str(), (top / "a").c_str()), 0);
+  RemoveTree(held.get(), top / "a");
+  EXPECT_TRUE(Exists(top / "victim/file"));
+  EXPECT_TRUE(Exists(top / "a"));
+  EXPECT_EQ(Entries(top / "moved").size(), 0u);
 }
 
 }  // namespace
