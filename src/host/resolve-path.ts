@@ -1,5 +1,5 @@
 import { lstatSync, readlinkSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { PathLookup, ResolvedPath, SymbolicLink } from '../model/path-lookup.ts';
 
 /** As many links as the kernel follows (path_resolution(7)). */
@@ -28,19 +28,26 @@ export function createPathLookup(directories: readonly string[] = []): PathLooku
   return {
     resolve(path: string): ResolvedPath {
       const links: SymbolicLink[] = [];
-      let pending = resolve('/', path).split('/').filter(Boolean);
+      // Not normalised by text: `..` after a link leads to the parent of what the link names.
+      let pending = componentsOf(path);
       let at = '/';
       let kind: 'directory' | 'other' = 'directory';
       while (pending.length > 0) {
         const [name = '', ...rest] = pending;
+        if (name === '..') {
+          at = dirname(at);
+          kind = 'directory';
+          pending = rest;
+          continue;
+        }
         const next = join(at, name);
         const entry = look(next);
         if (entry.kind === 'missing') return { kind: 'missing', canonical: join(next, ...rest), links };
         if (entry.kind === 'link') {
           if (links.length >= MAX_LINKS) return { kind: 'missing', canonical: next, links };
           links.push({ path: next, content: entry.content });
-          pending = [...resolve(at, entry.content).split('/').filter(Boolean), ...rest];
-          at = '/';
+          pending = [...componentsOf(entry.content), ...rest];
+          if (entry.content.startsWith('/')) at = '/';
           continue;
         }
         kind = entry.kind;
@@ -50,6 +57,10 @@ export function createPathLookup(directories: readonly string[] = []): PathLooku
       return { kind, canonical: at, links };
     },
   };
+}
+
+function componentsOf(path: string): readonly string[] {
+  return path.split('/').filter((name) => name !== '' && name !== '.');
 }
 
 function lookNow(path: string): Entry {

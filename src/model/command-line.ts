@@ -97,6 +97,8 @@ export interface CommandLine {
   readonly source: string | undefined;
   /** In the order of the source; a command stands before those that it runs. */
   readonly commands: readonly SimpleCommand[];
+  /** Variables that are set, or unset, by other means than an `Assignment`: loops, `read`, `unset`, `${name:=…}`. */
+  readonly variables: readonly string[];
 }
 
 /** Stable names of why a command is not understood. */

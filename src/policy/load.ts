@@ -6,6 +6,8 @@ import type { LayerName, PolicyLayer } from './merge.ts';
 import type { PolicyFile, WorkspaceFile } from './schema.ts';
 
 const MAX_WORKSPACE_FILE = 256 * 1024;
+/** Far beyond what a person writes; what is larger would take long to check. */
+const MAX_POLICY_FILE = 1024 * 1024;
 
 /** Whose files are believed, by user id. Others could write themselves a policy. */
 export interface Trust {
@@ -146,6 +148,8 @@ async function readText(
         'policy.untrusted',
         `${path} is not a file of at most ${MAX_WORKSPACE_FILE} bytes`,
       );
+    if (info.size > MAX_POLICY_FILE)
+      throw new SandboxError('policy.invalid', `${path} is larger than ${MAX_POLICY_FILE} bytes`);
     // What is written to a device does not change what is read from it (/dev/null).
     if (info.isFile() || info.isFIFO()) refuseForeign(path, info, trust);
     return await file.readFile('utf8');

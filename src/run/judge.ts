@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { isAbsolute } from 'node:path';
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { Autonomy, Decision, Taint } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
@@ -71,7 +71,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
   }
 
   return function judge(request) {
-    const { command } = request;
+    const { command, cwd = '.' } = request;
     const parsed = typeof command === 'string' ? parseShell(command) : parseArgv(command);
     // It remembers what it saw, which is right for one decision and wrong for two.
     const paths = createPathLookup(way);
@@ -86,7 +86,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
       autonomy: request.autonomy ?? policy.security.autonomy,
       approved: request.approved ?? false,
       taints: new Set(request.taints),
-      cwd: paths.resolve(resolve(rules.workspace, request.cwd ?? '.')).canonical,
+      cwd: paths.resolve(isAbsolute(cwd) ? cwd : `${rules.workspace}/${cwd}`).canonical,
       rules,
       paths,
       findExecutable(name, cwd) {

@@ -18,7 +18,13 @@ import type {
 import { forEachChild, parse } from 'unbash';
 import type { Assignment, Redirect, Span, Word, WordPart } from '../model/command-line.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { type Numbers, needNumber, noteArithmeticAssignment, noteAssignment } from './numbers.ts';
+import {
+  type Numbers,
+  needNumber,
+  noteArithmeticAssignment,
+  noteAssignment,
+  noteImplicit,
+} from './numbers.ts';
 import { type Report, refuse } from './report.ts';
 import type { SimpleNode, SyntaxNode } from './syntax.ts';
 import {
@@ -289,8 +295,11 @@ class Adapter {
         const name = this.word(node.name, nested, substitutions).value;
         if (name === undefined || !isVariableName(name)) {
           this.refuse('construct', 'The variable of a for loop must be a plain name.', node.name);
-        } else if (words.length === 0) noteAssignment(this.reading.numbers, name, undefined);
-        else for (const word of words) noteAssignment(this.reading.numbers, name, word);
+        } else {
+          this.reading.numbers.implicit.add(name);
+          if (words.length === 0) noteAssignment(this.reading.numbers, name, undefined);
+          for (const word of words) noteAssignment(this.reading.numbers, name, word);
+        }
         return {
           kind: 'loop',
           condition: undefined,
@@ -769,7 +778,7 @@ class Adapter {
       for (const word of [operation.offset, operation.length]) if (word !== undefined) this.sliceWord(word);
     }
     if (operation?.type === 'Default' && /=/.test(operation.operator))
-      noteAssignment(this.reading.numbers, parameter, undefined);
+      noteImplicit(this.reading.numbers, parameter);
     if (operation === undefined && !isElement) {
       const expected = part.prefix === '#' ? `\${#${parameter}}` : `\${${parameter}}`;
       if (raw !== expected) this.refuse('ambiguous', `${raw} is not understood.`, part);

@@ -1,5 +1,5 @@
 import type { Word } from '../model/command-line.ts';
-import { type Numbers, needNumber, noteAssignment } from './numbers.ts';
+import { type Numbers, needNumber, noteAssignment, noteImplicit } from './numbers.ts';
 import { testProblem } from './test-builtin.ts';
 import { isVariableName } from './text-checks.ts';
 import { isSingle, prefixOf } from './words.ts';
@@ -37,7 +37,7 @@ function mustBeWritten(word: Word): string {
 const names: Rule = (args, numbers) => {
   for (const word of args) {
     if (word.value === undefined || !isVariableName(word.value)) return `${word.source} is not a plain name`;
-    noteAssignment(numbers, word.value, undefined);
+    noteImplicit(numbers, word.value);
   }
   return undefined;
 };
@@ -59,6 +59,7 @@ function declares(options: string): Rule {
       const name = /^([A-Za-z_][A-Za-z0-9_]*)(?:\+?=|$)/.exec(text)?.[1];
       if (name === undefined || (word.value === undefined && !text.includes('=')))
         return `${word.source} is not a plain name`;
+      if (!text.includes('=')) noteImplicit(numbers, name);
       // The value of an array is read again if it looks like one.
       if (numbers.arrays.has(name) || /^[^=]*=\(/.test(text)) return `${word.source} could declare an array`;
       // Values of words that the parser read as assignments are noted there; here are those behind `command`.
@@ -150,6 +151,7 @@ const mapfile: Rule = (args, numbers) => {
     return 'it is understood only as mapfile [-t] NAME';
   }
   numbers.arrays.add(name ?? 'MAPFILE');
+  numbers.implicit.add(name ?? 'MAPFILE');
   return undefined;
 };
 

@@ -245,6 +245,11 @@ class Collector {
 
   private emit(written: Written, scope: Scope, directories: Directories): number {
     const { report } = this;
+    if (written.words.length + written.assignments.length + written.redirects.length > this.limits.maxWords) {
+      const message = `A command has more than ${this.limits.maxWords} words: use xargs or a file.`;
+      refuse(report, 'too_long', message, written.span);
+      return report.commands.length - 1;
+    }
     if (report.commands.length >= report.maxCommands) {
       refuse(
         report,

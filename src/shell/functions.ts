@@ -62,14 +62,28 @@ function refuseBomb(report: Report, { name, span }: FunctionNode): void {
   refuse(report, 'fork_bomb', message, span);
 }
 
+/** Builtins and keywords whose words may be, or hold, calls in the same shell. */
+const IN_THIS_SHELL = new Set([
+  'eval',
+  'trap',
+  'command',
+  'builtin',
+  'exec',
+  'time',
+  'coproc',
+  '.',
+  'source',
+]);
+
 /** Names in command position at any depth. */
 function callsOf(node: SyntaxNode): ReadonlySet<string> {
   const names = new Set<string>();
   visit(node, (child) => {
     if (child.kind !== 'simple') return;
-    // All words, as a runner such as eval or command may make any of them a call.
-    for (const word of child.words)
-      for (const name of word.value?.match(/[^\s;&|(){}]+/g) ?? []) names.add(name);
+    const [first] = child.words;
+    // Elsewhere a name is an argument: only the shell itself calls functions, and other programs cannot.
+    const words = first?.value === undefined || IN_THIS_SHELL.has(first.value) ? child.words : [first];
+    for (const word of words) for (const name of word.value?.match(/[^\s;&|(){}]+/g) ?? []) names.add(name);
   });
   return names;
 }

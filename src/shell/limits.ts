@@ -5,6 +5,8 @@ export interface Limits {
   /** Depth of the parser's tree within one text. */
   readonly maxDepth: number;
   readonly maxCommands: number;
+  /** Words of one command. */
+  readonly maxWords: number;
   /** Texts and runners within each other: `sh -c "env sh -c …"`. */
   readonly maxRunners: number;
 }
@@ -13,5 +15,6 @@ export const DEFAULT_LIMITS: Limits = {
   maxBytes: 64 * 1024,
   maxDepth: 120,
   maxCommands: 500,
+  maxWords: 4096,
   maxRunners: 16,
 };

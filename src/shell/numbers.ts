@@ -11,6 +11,8 @@ export interface Numbers {
   /** Names to which something else than a number is, or may be, assigned. */
   readonly tainted: Set<string>;
   readonly arrays: Set<string>;
+  /** Names that are set by other means than `name=value`: loops, `read`, `unset`, `${name:=value}`, arithmetic. */
+  readonly implicit: Set<string>;
   readonly needed: { readonly name: string; readonly span: Span; readonly why: Why }[];
 }
 
@@ -18,7 +20,7 @@ export interface Numbers {
 type Why = 'arithmetic' | 'unquoted';
 
 export function createNumbers(): Numbers {
-  return { assigned: new Set(), tainted: new Set(), arrays: new Set(), needed: [] };
+  return { assigned: new Set(), tainted: new Set(), arrays: new Set(), implicit: new Set(), needed: [] };
 }
 
 const NUMBER = /^[-+]?[0-9]+$/;
@@ -44,9 +46,16 @@ export function noteAssignment(numbers: Numbers, name: string, value: Word | und
   else numbers.tainted.add(name);
 }
 
+/** Notes that `name` is set, or unset, by other means than `name=value`. */
+export function noteImplicit(numbers: Numbers, name: string): void {
+  numbers.implicit.add(name);
+  numbers.tainted.add(name);
+}
+
 /** Notes that arithmetic assigns to `name`: the result is a number. */
 export function noteArithmeticAssignment(numbers: Numbers, name: string): void {
   numbers.assigned.add(name);
+  numbers.implicit.add(name);
 }
 
 /** Notes that `name` is evaluated as arithmetic, and must be a number when everything is read. */
@@ -65,8 +74,9 @@ function holdsNumber(word: Word): boolean {
   return only.kind === 'parameter' && only.plain && NUMERIC_PARAMETERS.has(only.name);
 }
 
-/** Refuses if a name that is evaluated as arithmetic may hold anything but a number. */
+/** Reports the names that were set, and refuses if a name that is evaluated as arithmetic may hold anything but a number. */
 export function settleNumbers(numbers: Numbers, report: Report): void {
+  for (const name of numbers.implicit) report.variables.add(name);
   for (const { name, span, why } of numbers.needed) {
     const isNumber = numbers.assigned.has(name) || NUMERIC_VARIABLES.has(name);
     if (isNumber && !numbers.tainted.has(name) && !numbers.arrays.has(name)) continue;

@@ -58,7 +58,8 @@ function read(source: string | undefined, limits: Limits, collect: (report: Repo
       refuse(report, 'too_deep', 'The command is nested too deeply.', undefined);
     else refuse(report, 'internal', 'The command made the parser fail: write it differently.', undefined);
   }
-  const { commands, problem } = report;
-  if (problem === undefined) return { understood: true, line: { source, commands } };
+  const { commands, variables, problem } = report;
+  if (problem === undefined)
+    return { understood: true, line: { source, commands, variables: [...variables] } };
   return { understood: false, problem: { ...problem, recognized: commands } };
 }

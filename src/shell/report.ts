@@ -13,6 +13,8 @@ export interface Problem {
  */
 export interface Report {
   readonly commands: SimpleCommand[];
+  /** Variables that are set by other means than an assignment. */
+  readonly variables: Set<string>;
   problem: Problem | undefined;
   /** Simple commands may not be more than this, those inside the texts of runners included. */
   readonly maxCommands: number;
@@ -21,7 +23,7 @@ export interface Report {
 }
 
 export function createReport(maxCommands: number, maxLength: number): Report {
-  return { commands: [], problem: undefined, maxCommands, remaining: maxLength };
+  return { commands: [], variables: new Set(), problem: undefined, maxCommands, remaining: maxLength };
 }
 
 /** Longer messages are shortened in the middle: they quote what was written. */

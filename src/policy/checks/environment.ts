@@ -29,6 +29,11 @@ export const environmentCheck: Check = {
         reasons.push(reason('ask', 'variable', `${name} ${rule.reason}: ${source}`, [source]));
       }
     }
+    for (const name of parsed.understood ? parsed.line.variables : []) {
+      const rule = variableRule(name, undefined);
+      if (rule === undefined || (rule.contained === true && autonomy === 'autonomous')) continue;
+      reasons.push(reason('ask', 'variable', `${name} ${rule.reason}, and is set or unset here`, [name]));
+    }
     return reasons;
   },
 };

@@ -27,7 +27,7 @@ export const pathsCheck: Check = {
   summary:
     'paths lead into the workspace or to what the policy lets a command read, and protected ones are not written',
   judge: (context) => {
-    const reasons: Reason[] = [];
+    const reasons: Reason[] = judgeDirectory(context);
     const isForeign = isForeignTo(context);
     for (const command of commandsOf(context.parsed)) {
       const uses = pathUses(command, describeCommand(command, isForeign));
@@ -41,6 +41,14 @@ export const pathsCheck: Check = {
     return reasons;
   },
 };
+
+/** The directory in which the whole line starts comes with the request, like a path in it. */
+function judgeDirectory(context: CheckContext): Reason[] {
+  // One that does not exist is the launch's business: nothing runs there.
+  const { canonical } = context.paths.resolve(context.cwd);
+  if (mayRead(canonical, context)) return [];
+  return [reason('deny', 'escapes_workspace', `path escapes the workspace root: ${canonical}`, [])];
+}
 
 function judgePath(
   use: PathUse,

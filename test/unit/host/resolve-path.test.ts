@@ -39,6 +39,21 @@ function resolve(path: string) {
   };
 }
 
+describe('`..` after a link', () => {
+  const lookup = createPathLookup();
+  it.each([
+    ['to-link-dir/..', 'real'],
+    ['chain-1/../file', 'real/file'],
+    ['chain-1/../../to-file', 'real/file'],
+    ['real/inner/../file', 'real/file'],
+    ['missing/../real', 'real'],
+  ])('%s leads where the kernel goes, not where the text points', (path, expected) => {
+    // Not join(): that would take the text at its word.
+    const { canonical } = lookup.resolve(`${top}/${path}`);
+    expect(canonical).toBe(join(top, expected));
+  });
+});
+
 describe('createPathLookup', () => {
   it.each([
     ['real', 'directory', 'real', []],
