@@ -88,7 +88,7 @@ describe('check --batch', () => {
       { id: 'd', command: 'touch x', autonomy: 'autonomous', taint: [], suite: 'mine' },
       { id: 'e', command: ['cat', '../x'], cwd: 'sub' },
       { id: 'f', command: 'cat ../../x', cwd: 'sub' },
-      { id: 'g', command: 'ls', cwd: '../..' },
+      { id: 'g', command: 'ls', cwd: '../../../../..' },
     ];
     const input = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
     const { exitCode, stdout, stderr } = await check(['--batch'], input);
