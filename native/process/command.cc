@@ -14,6 +14,10 @@
 #include <cstring>
 #include <string_view>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace sandbox_run {
 namespace {
 
@@ -245,6 +249,11 @@ Status Command::Launch(CommandPlace& place) {
   // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
   // for the child, the child would share this thread's scope and could signal the launcher.
   if (plan.ruleset_fd >= 0) place.scope.Enter(slot.view_root_fd());
+
+#if defined(__SANITIZE_ADDRESS__)
+  // The last child left its frames by execve, with the marks around their variables.
+  __asan_unpoison_memory_region(child.stack, sizeof(child.stack));
+#endif
 
   // Not CLONE_VFORK: the thread goes straight to waiting for the end, is not woken for the execve
   // in between, and keeps its clock even if the child hangs before it (a dead file server under
