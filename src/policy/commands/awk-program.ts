@@ -96,12 +96,16 @@ export interface AwkFile {
   readonly effect: 'reads' | 'writes';
 }
 
+/** Between a word and its redirect stand strings and other text of one statement; bounded, so that time is too. */
 const FILES: readonly { readonly pattern: RegExp; readonly effect: AwkFile['effect'] }[] = [
   { pattern: /\bgetline\b[^;\n{}"<]{0,200}<\s*"((?:[^"\\\n]|\\.)*)"/g, effect: 'reads' },
-  { pattern: />\s*"((?:[^"\\\n]|\\.)*)"/g, effect: 'writes' },
+  {
+    pattern: /\bprintf?\b(?:"(?:[^"\\\n]|\\.){0,400}"|[^;\n{}">]){0,200}>{1,2}\s*"((?:[^"\\\n]|\\.)*)"/g,
+    effect: 'writes',
+  },
 ];
 
-/** The files that a program reads with getline, or prints to. A comparison with a string looks like output: too much. */
+/** The files that a program reads with getline, or prints to. */
 export function filesOfAwkProgram(program: string): readonly AwkFile[] {
   if (!/\b(?:getline|printf?)\b/.test(program)) return [];
   return FILES.flatMap(({ pattern, effect }) =>

@@ -1,16 +1,19 @@
 import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
-import type { Argument, Use } from '../use.ts';
+import { type Argument, hasOption, type Use } from '../use.ts';
 import { variableRule } from '../variables.ts';
 
 /** `make SHELL=…` is code on the command line; `CC=…` names a program as the environment does. */
 function inspectMake(use: Use): readonly Finding[] {
-  return [...installs(use.operands), ...inspectVariables(use.operands)];
+  const prints = hasOption(use, 'n just-print dry-run recon q question');
+  return [...(prints ? [] : installs(use.operands)), ...inspectVariables(use.operands)];
 }
 
 /** Targets that put files where others look for programs. */
 function installs(operands: readonly Argument[]): readonly Finding[] {
   return operands
-    .filter(({ text }) => /^(?:un)?install(?:$|[-/_])/.test(text))
+    .filter(({ text }) =>
+      /^(?:un)?install(?:$|\/|[-_](?:strip|bin|exec|data|libs?|headers|man|local)$)/.test(text),
+    )
     .map(({ word }) => finding('writes', 'installs', 'installs what it builds', word.source));
 }
 

@@ -57,6 +57,18 @@ function anyCase(names: string): string {
   return [...new Set([...names.split(' '), ...names.toLowerCase().split(' ')])].join(' ');
 }
 
+/** yargs and cac take `--testRunner` and `--test-runner` alike. */
+function eitherCase(names: string): string {
+  const both = names
+    .split(' ')
+    .flatMap((name) => [
+      name,
+      name.replace(/(?<=[a-z])[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+      name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    ]);
+  return [...new Set(both)].join(' ');
+}
+
 /** Compilers, linters and test runners. Their configuration is code of the workspace, like a test that they run. */
 export const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
   ...programs('tsc tsgo vue-tsc', 'low', 'unknown', {
@@ -95,14 +107,16 @@ export const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       open: true,
       exact: true,
       flags: 'i b o f h v e coverage watch watchAll runInBand ci silent verbose bail json',
-      values:
+      values: eitherCase(
         't testNamePattern w maxWorkers testPathPattern testPathPatterns env testEnvironment reporters preset test-environment',
-      reads: 'rootDir roots',
-      loads:
+      ),
+      reads: eitherCase('rootDir roots'),
+      loads: eitherCase(
         'c config setupFiles setupFilesAfterEnv globalSetup globalTeardown runner testRunner test-runner resolver transform filter testSequencer testResultsProcessor snapshotSerializers watchPlugins dependencyExtractor moduleLoader prettierPath haste globals',
-      writes: 'outputFile coverageDirectory',
-      produces: 'cacheDirectory',
-      writing: 'u updateSnapshot init',
+      ),
+      writes: eitherCase('outputFile coverageDirectory'),
+      produces: eitherCase('cacheDirectory'),
+      writing: eitherCase('u updateSnapshot init'),
     },
     operands: 'guess',
     inspect: modules('env testEnvironment test-environment reporters preset'),
@@ -112,12 +126,14 @@ export const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       open: true,
       exact: true,
       flags: 'h v w run watch coverage silent',
-      values: 't testNamePattern reporter maxWorkers environment pool project',
+      values: eitherCase('t testNamePattern reporter maxWorkers environment pool project'),
       reads: 'r root dir',
-      loads: 'c config globalSetup setupFiles runner diff snapshotEnvironment coverage.customProviderModule',
-      writes: 'outputFile coverage.reportsDirectory',
+      loads: eitherCase(
+        'c config globalSetup setupFiles runner diff snapshotEnvironment coverage.customProviderModule',
+      ),
+      writes: eitherCase('outputFile coverage.reportsDirectory'),
       writing: 'u update init',
-      executes: 'execArgv poolOptions.forks.execArgv poolOptions.threads.execArgv',
+      executes: eitherCase('execArgv poolOptions.forks.execArgv poolOptions.threads.execArgv'),
     },
     operands: 'guess',
     inspect: modules('reporter environment pool'),
@@ -127,11 +143,12 @@ export const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       open: true,
       exact: true,
       flags: 'A b bail c color colors C h help i invert p parallel G growl w watch exit V version',
-      values:
+      values: eitherCase(
         'f fgrep g grep j jobs s slow t timeout R reporter u ui O reporter-option reporter-options extension',
+      ),
       reads: 'spec ignore package',
-      loads: 'r require import loader experimental-loader config file',
-      executes: 'n node-option eval e',
+      loads: eitherCase('r require import loader experimental-loader config file'),
+      executes: eitherCase('n node-option eval e'),
     },
     operands: 'guess',
     inspect: (use) => [...modules('R reporter', MOCHA_REPORTERS)(use), ...modules('u ui')(use)],

@@ -1,4 +1,12 @@
-import { type Behaviour, type PathUse, type ProgramRow, programs, verbs } from '../behaviour.ts';
+import {
+  type Behaviour,
+  type Finding,
+  finding,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  verbs,
+} from '../behaviour.ts';
 import { argumentOf, type Use } from '../use.ts';
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'guess' };
@@ -28,6 +36,13 @@ function printsJson({ command }: Use): boolean {
       !/^--(?:sort-keys|no-indent|compact|json-lines|no-ensure-ascii|tab|indent=\d+)$/.test(text),
   );
   return files.length <= 1 && files[0]?.startsWith('-') !== true;
+}
+
+/** `-p NAME` loads a module; `-p no:NAME` leaves one out. */
+function loadsPlugin({ options }: Use): readonly Finding[] {
+  return options
+    .filter(({ name, value }) => name === 'p' && value?.text.startsWith('no:') !== true)
+    .map(({ word }) => finding('loads', 'loads_by_option', 'runs code from a file through -p', word.source));
 }
 
 /** `html:DIR`, `xml:FILE`: where a report of coverage goes. */
@@ -77,19 +92,21 @@ export const PYTHON: readonly ProgramRow[] = [
     grammar: {
       open: true,
       flags:
-        'x q v s l h verbose quiet exitfirst lf ff nf last-failed failed-first new-first co collect-only no-header no-summary no-cov cov-reset no-cov-on-fail cov-branch cov-append fixtures markers strict-markers strict-config setup-show setup-only setup-plan sw stepwise trace pdb showlocals disable-warnings help version',
+        'x q v s l h verbose quiet exitfirst lf ff nf last-failed failed-first new-first co collect-only no-header no-summary no-cov cov-reset no-cov-on-fail cov-branch cov-append fixtures markers strict-markers strict-config setup-show setup-only setup-plan sw stepwise trace pdb showlocals disable-warnings json-report help version',
       values:
-        'k m n W r tb maxfail durations durations-min cov-report cov-fail-under cov-context color capture show-capture import-mode log-level log-cli-level log-file-level log-file-mode log-format log-cli-format log-date-format log-file-format log-cli-date-format log-file-date-format log-auto-indent numprocesses dist junit-prefix timeout deselect assert code-highlight verbosity',
+        'k m n p W r tb maxfail durations durations-min cov-report cov-fail-under cov-context color capture show-capture import-mode log-level log-cli-level log-file-level log-file-mode log-format log-cli-format log-date-format log-file-format log-cli-date-format log-file-date-format log-auto-indent numprocesses dist junit-prefix timeout deselect assert code-highlight verbosity',
       optionals: 'cov',
       reads: 'rootdir confcutdir ignore ignore-glob cov-config',
-      writes: 'o output basetemp',
-      produces: 'junitxml junit-xml log-file html report-log csv json-report-file resultlog result-log',
+      writes: 'basetemp',
+      produces:
+        'junitxml junit-xml log-file html report-log csv json-report-file benchmark-json benchmark-storage resultlog result-log',
       producesAttached: 'debug',
-      loads: 'p c config-file override-ini',
+      loads: 'c config-file o override-ini',
       executes: 'pdbcls px tx rsyncdir pythonpath',
       network: 'pastebin',
     },
     operands: 'guess',
+    inspect: loadsPlugin,
     morePaths: reportsOfCoverage,
   }),
   ...programs('mypy dmypy', 'low', 'unknown', {
