@@ -165,7 +165,7 @@ export const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     operands: 'guess',
   }),
   ...programs(
-    'ava tap c8 nyc karma oxlint xo standard stylelint knip depcheck madge ncu attw publint tsd dpdm size-limit',
+    'ava tap c8 karma oxlint xo standard stylelint knip depcheck madge ncu attw publint tsd dpdm size-limit',
     'low',
     'unknown',
     {

@@ -92,7 +92,7 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
   ),
   ...JAVASCRIPT_TOOLS,
   ...programs(
-    'vite next nuxt astro webpack rollup esbuild parcel turbo nx lerna tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix rimraf playwright cypress puppeteer lighthouse husky lint-staged changeset semantic-release prisma drizzle-kit typeorm sequelize wrangler vercel netlify firebase http-server serve concurrently npm-run-all run-s run-p cross-env dotenv pm2 gulp grunt bower lefthook nest',
+    'vite next nuxt astro webpack rollup esbuild parcel turbo nx lerna tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix rimraf playwright cypress puppeteer lighthouse husky lint-staged changeset semantic-release prisma drizzle-kit typeorm sequelize wrangler vercel netlify firebase http-server serve concurrently npm-run-all run-s run-p nyc cross-env dotenv pm2 gulp grunt bower lefthook nest',
     'medium',
     'unknown',
     { operands: 'guess' },

@@ -13,12 +13,14 @@ export function pathsOfJq({ command }: Use): readonly PathUse[] {
   const operands: Argument[] = [];
   let fromFile = false;
   let options = true;
+  let texts = false;
   for (let index = 1; index < command.words.length; index++) {
     const word = command.words[index];
     if (word === undefined) break;
     const text = leadingText(word);
-    if (!options || text[0] !== '-') operands.push(argumentOf(word));
-    else if (text === '--') options = false;
+    if (!options || text[0] !== '-') {
+      if (!texts || operands.length === 0) operands.push(argumentOf(word));
+    } else if (text === '--') options = false;
     else if (NAMES_TEXT.has(text)) index += 2;
     else if (ONE_VALUE.has(text)) index++;
     else if (NAMES_FILE.has(text)) {
@@ -26,15 +28,8 @@ export function pathsOfJq({ command }: Use): readonly PathUse[] {
       if (file !== undefined) files.push(argumentOf(file));
       index += 2;
     } else if (/^(?:-[A-Za-z]*f|--from-file)/.test(text)) fromFile = true;
-    // What follows --args are texts, after the program.
-    else if (text === '--args' || text === '--jsonargs') {
-      operands.push(
-        ...command.words
-          .slice(index + 1, operands.length === 0 ? index + 2 : index + 1)
-          .map((next) => argumentOf(next)),
-      );
-      break;
-    }
+    // The operands behind --args are texts, but for the program.
+    else if (text === '--args' || text === '--jsonargs') texts = true;
   }
   return plainPaths([...files, ...(fromFile ? operands : operands.slice(1))], 'reads');
 }

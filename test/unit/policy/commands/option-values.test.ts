@@ -33,6 +33,7 @@ describe('values of options that are paths', () => {
     "jq -n --rawfile a /etc/shadow '$a'",
     'jq --slurpfile a /etc/shadow . a.txt',
     'jq -f /etc/shadow a.txt',
+    "jq -n --args '$a' --rawfile a /etc/shadow",
     'jq a.txt -f /etc/shadow',
     'jq -nf /etc/shadow',
     'git ls-files -X /etc/shadow',
