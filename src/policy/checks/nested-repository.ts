@@ -14,6 +14,8 @@ export function nestedRepository(
   use: Use,
   context: CheckContext,
 ): string | undefined {
+  // A repository without a folder `.git`: the settings are a file of the work tree itself.
+  if (use.options.some(({ name }) => name === 'bare')) return '--bare';
   const cwds = directoriesOf(command, context);
   const moves = use.options.filter(({ name, value }) => name === 'C' && value !== undefined);
   if (moves.length > 1) return moves.map(({ value }) => value?.word.source).join(' ');

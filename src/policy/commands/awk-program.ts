@@ -89,3 +89,26 @@ function redirectsOutput(statement: string): boolean {
   const print = statement.search(/\bprintf?\b/);
   return print >= 0 && statement.indexOf('>', print) >= 0;
 }
+
+/** A file that a program names as a string of its own. */
+export interface AwkFile {
+  readonly path: string;
+  readonly effect: 'reads' | 'writes';
+}
+
+/** Between a word and its redirect stand strings and other text of one statement; bounded, so that time is too. */
+const FILES: readonly { readonly pattern: RegExp; readonly effect: AwkFile['effect'] }[] = [
+  { pattern: /\bgetline\b[^;\n{}"<]{0,200}<\s*"((?:[^"\\\n]|\\.)*)"/g, effect: 'reads' },
+  {
+    pattern: /\bprintf?\b(?:"(?:[^"\\\n]|\\.){0,400}"|[^;\n{}">]){0,200}>{1,2}\s*"((?:[^"\\\n]|\\.)*)"/g,
+    effect: 'writes',
+  },
+];
+
+/** The files that a program reads with getline, or prints to. */
+export function filesOfAwkProgram(program: string): readonly AwkFile[] {
+  if (!/\b(?:getline|printf?)\b/.test(program)) return [];
+  return FILES.flatMap(({ pattern, effect }) =>
+    [...program.matchAll(pattern)].map((match) => ({ path: match[1] ?? '', effect })),
+  );
+}

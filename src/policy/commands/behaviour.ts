@@ -2,7 +2,15 @@ import type { SimpleCommand, Word } from '../../model/command-line.ts';
 import type { Reach, Risk } from '../../model/decision.ts';
 
 /** What a flag or an operand makes a program do, as far as the policy cares. */
-export type Effect = 'harmless' | 'reads' | 'writes' | 'removes' | 'loads' | 'executes' | 'network';
+export type Effect =
+  | 'harmless'
+  | 'produces'
+  | 'reads'
+  | 'writes'
+  | 'removes'
+  | 'loads'
+  | 'executes'
+  | 'network';
 
 /**
  * Options of a program: names separated by blanks, one letter is a short option, more is a long one. What is not listed
@@ -17,6 +25,8 @@ export interface Grammar {
   readonly stopAtOperand?: boolean;
   /** `-20` is a count. */
   readonly numeric?: boolean;
+  /** Long options are not abbreviated: `--run` is not `--runner`. */
+  readonly exact?: boolean;
   /** The table is not complete; unknown options are not reported. */
   readonly open?: boolean;
   /** Without a value, harmless. */
@@ -29,6 +39,10 @@ export interface Grammar {
   readonly reads?: string;
   /** The value is a path that is written. */
   readonly writes?: string;
+  /** The value is a path of what the program makes anyway (logs, caches, build folders): written, and no risk of its own. */
+  readonly produces?: string;
+  /** The same, where the value can only be attached. */
+  readonly producesAttached?: string;
   /** Flags that make the program write something: files of the operands, or others. */
   readonly writing?: string;
   /** Flags that make it delete something. */
@@ -80,6 +94,10 @@ export interface Behaviour {
   readonly inspect?: (use: Use) => readonly Finding[];
   /** Which operands are paths, where `operands` is not enough. */
   readonly paths?: (use: Use) => readonly PathUse[];
+  /** Paths besides those of options and operands: in a script, in a part of a value. */
+  readonly morePaths?: (use: Use) => readonly PathUse[];
+  /** True where it only reads or prints, whatever the risk of the program is otherwise. */
+  readonly onlyReads?: (use: Use) => boolean;
   /** Further demands under an allow-list. */
   readonly strict?: (use: Use) => readonly Finding[];
 }
@@ -105,7 +123,7 @@ export interface Program extends Behaviour {
 
 /** Something that a program would do with these words. */
 export interface Finding {
-  readonly effect: Exclude<Effect, 'harmless'> | 'invalid';
+  readonly effect: Exclude<Effect, 'harmless' | 'produces'> | 'invalid';
   /** Stable, `snake_case`. */
   readonly code: string;
   /** Completes "`program` …": what it does. */

@@ -1,5 +1,6 @@
 import { type Finding, finding } from './behaviour.ts';
 import { inherited } from './describe.ts';
+import { isSink } from './sinks.ts';
 import type { Use } from './use.ts';
 
 /** What the options and scripts of a command make its program do besides what its name says. */
@@ -9,6 +10,7 @@ export function findingsOf(use: Use): readonly Finding[] {
     const dashed = option.name.length === 1 ? `-${option.name}` : `--${option.name}`;
     switch (option.effect) {
       case 'harmless':
+      case 'produces':
       case 'reads':
         break;
       case 'writes':
@@ -59,11 +61,4 @@ export function findingsOf(use: Use): readonly Finding[] {
   const inspect = inherited(use, 'inspect');
   if (inspect !== undefined && inspect !== use.program.inspect) findings.push(...inspect(use));
   return findings;
-}
-
-const SINKS: ReadonlySet<string> = new Set(['-', '/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty']);
-
-/** True for targets that keep nothing. */
-export function isSink(path: string): boolean {
-  return SINKS.has(path);
 }

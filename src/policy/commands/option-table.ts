@@ -5,11 +5,14 @@ export interface OptionRule {
   readonly name: string;
   readonly effect: Effect;
   readonly value: 'none' | 'required' | 'optional';
+  /** It changes the files of the operands. */
+  readonly inPlace: boolean;
 }
 
 /** A grammar, ready for look-ups. */
 export interface OptionTable {
   readonly rules: ReadonlyMap<string, OptionRule>;
+  /** Those that may be abbreviated. */
   readonly longNames: readonly string[];
   /** An option can execute or write, so an unknown one might too. */
   readonly powerful: boolean;
@@ -22,6 +25,8 @@ const COLUMNS: readonly {
     | 'optionals'
     | 'reads'
     | 'writes'
+    | 'produces'
+    | 'producesAttached'
     | 'writing'
     | 'removing'
     | 'loads'
@@ -37,6 +42,8 @@ const COLUMNS: readonly {
   { key: 'optionals', effect: 'harmless', value: 'optional' },
   { key: 'reads', effect: 'reads', value: 'required' },
   { key: 'writes', effect: 'writes', value: 'required' },
+  { key: 'produces', effect: 'produces', value: 'required' },
+  { key: 'producesAttached', effect: 'produces', value: 'optional' },
   { key: 'writing', effect: 'writes', value: 'optional' },
   { key: 'removing', effect: 'removes', value: 'optional' },
   { key: 'loads', effect: 'loads', value: 'required' },
@@ -61,9 +68,10 @@ export function optionTable(grammar: Grammar): OptionTable {
     const names = grammar[key];
     if (names === undefined) continue;
     powerful ||= POWERFUL.has(effect);
-    for (const name of names.split(' ')) rules.set(name, { name, effect, value });
+    for (const name of names.split(' ')) rules.set(name, { name, effect, value, inPlace: key === 'writing' });
   }
-  const table = { rules, longNames: [...rules.keys()].filter((name) => name.length > 1), powerful };
+  const longNames = grammar.exact === true ? [] : [...rules.keys()].filter((name) => name.length > 1);
+  const table = { rules, longNames, powerful };
   built.set(grammar, table);
   return table;
 }

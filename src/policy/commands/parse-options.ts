@@ -49,7 +49,7 @@ export function parseOptions(
       name: rule.name,
       effect: rule.effect,
       value,
-      inPlace: rule.effect === 'writes' && rule.value === 'optional',
+      inPlace: rule.inPlace,
       word,
     });
   };
@@ -60,7 +60,7 @@ export function parseOptions(
     const text = leadingText(word);
     const complete = word.value !== undefined;
     if (afterDashes !== undefined || text[0] !== '-' || (text === '-' && complete)) {
-      if (afterDashes === undefined && text === '' && !complete) openEnded.push(word);
+      if (afterDashes === undefined && text === '' && !complete && !isDescriptor(word)) openEnded.push(word);
       if (stopAtOperand) break;
       operands.push(argumentOf(word));
     } else if (text === '--' && complete) {
@@ -86,6 +86,11 @@ export function parseOptions(
     afterDashes: afterDashes ?? operands.length,
     next: index,
   };
+}
+
+/** True for a process substitution alone: bash always puts `/dev/fd/N` there. */
+function isDescriptor({ parts }: Word): boolean {
+  return parts.length === 1 && parts[0]?.kind === 'process-substitution';
 }
 
 type Take = (rule: OptionRule, word: Word, attached: Argument | undefined) => void;

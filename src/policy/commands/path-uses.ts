@@ -39,10 +39,11 @@ export function pathUses(command: SimpleCommand, use: Use | undefined): readonly
   for (const { effect, value, inPlace } of use.options) {
     if (value === undefined || inPlace) continue;
     if (effect === 'reads' || effect === 'loads') found.push({ argument: value, effect: 'reads' });
-    else if (effect === 'writes') found.push({ argument: value, effect: 'writes' });
+    else if (effect === 'writes' || effect === 'produces') found.push({ argument: value, effect: 'writes' });
     else if (effect === 'executes' && looksLikePath(value)) found.push({ argument: value, effect: 'reads' });
   }
   found.push(...(inherited(use, 'paths')?.(use) ?? operandPaths(use)));
+  found.push(...(inherited(use, 'morePaths')?.(use) ?? []));
   return found;
 }
 

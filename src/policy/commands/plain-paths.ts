@@ -1,5 +1,5 @@
 import type { PathUse } from './behaviour.ts';
-import type { Argument } from './use.ts';
+import { type Argument, argumentOf } from './use.ts';
 
 /** Arguments that are paths, all used alike. */
 export function plainPaths(
@@ -12,4 +12,9 @@ export function plainPaths(
 /** The first operands are read, the one at `index` is written. */
 export function writtenAt(operands: readonly Argument[], index: number): readonly PathUse[] {
   return operands.map((argument, at) => ({ argument, effect: at === index ? 'writes' : 'reads' }));
+}
+
+/** A path that stands inside a script, as an argument of its own. */
+export function pathInside({ word }: Argument, path: string): Argument {
+  return argumentOf({ ...word, value: path, parts: [{ kind: 'literal', text: path }], source: path });
 }

@@ -2,8 +2,9 @@ import type { Parsed, Redirect, SimpleCommand } from '../../model/command-line.t
 import { RISKS, type Risk } from '../../model/decision.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import type { Finding } from './behaviour.ts';
-import { describeCommand, type IsForeign } from './describe.ts';
-import { findingsOf, isSink } from './findings.ts';
+import { describeCommand, type IsForeign, inherited } from './describe.ts';
+import { findingsOf } from './findings.ts';
+import { isSink } from './sinks.ts';
 import type { Use } from './use.ts';
 
 /** The higher of two risks. */
@@ -30,7 +31,8 @@ export function riskOf(command: SimpleCommand, isForeign?: IsForeign): Risk {
 /** As `riskOf`, without redirects. */
 export function riskOfUse(use: Use): Risk {
   if (asksForHelp(use)) return 'low';
-  return findingsOf(use).reduce<Risk>((risk, { effect }) => higherRisk(risk, riskOfEffect(effect)), use.risk);
+  const own = inherited(use, 'onlyReads')?.(use) === true ? 'low' : use.risk;
+  return findingsOf(use).reduce<Risk>((risk, { effect }) => higherRisk(risk, riskOfEffect(effect)), own);
 }
 
 function riskOfEffect(effect: Finding['effect']): Risk {

@@ -1,11 +1,17 @@
 import type { Finding } from './behaviour.ts';
 import { finding } from './behaviour.ts';
 
+/** A file that a script names. */
+export interface SedFile {
+  readonly path: string;
+  readonly effect: 'reads' | 'writes';
+}
+
 /**
  * What a script of GNU sed would do: `e` runs, `w` and `W` write, `r` and `R` read, `s///e` and `s///w` too. A script
- * that does not parse gives `invalid`.
+ * that does not parse gives `invalid`. The files that it names are added to `files`.
  */
-export function inspectSedScript(script: string, source: string): readonly Finding[] {
+export function inspectSedScript(script: string, source: string, files: SedFile[] = []): readonly Finding[] {
   const findings: Finding[] = [];
   let at = 0;
   const invalid = (): readonly Finding[] => [
@@ -120,6 +126,7 @@ export function inspectSedScript(script: string, source: string): readonly Findi
       case 'W': {
         const file = skip(/[^\n]*/y).trim();
         if (!/^\/dev\/std(?:out|err)$/.test(file)) {
+          files.push({ path: file, effect: 'writes' });
           findings.push(
             finding('writes', 'sed_writes', `writes ${file || 'a file'} through its script`, source),
           );
@@ -130,6 +137,7 @@ export function inspectSedScript(script: string, source: string): readonly Findi
       case 'R': {
         const file = skip(/[^\n]*/y).trim();
         if (file !== '/dev/stdin') {
+          files.push({ path: file, effect: 'reads' });
           findings.push(
             finding('reads', 'sed_reads', `reads ${file || 'a file'} through its script`, source),
           );
@@ -153,6 +161,7 @@ export function inspectSedScript(script: string, source: string): readonly Findi
           at++;
           const file = skip(/[^\n]*/y).trim();
           if (!/^\/dev\/std(?:out|err)$/.test(file)) {
+            files.push({ path: file, effect: 'writes' });
             findings.push(
               finding('writes', 'sed_writes', `writes ${file || 'a file'} through s///w`, source),
             );

@@ -11,7 +11,7 @@ import { doas, su, sudo } from './privilege.ts';
 import { PROJECT_TOOLS, projectTool, toolRunner } from './project-tools.ts';
 import { container, ssh } from './remote.ts';
 import type { Runner } from './runner.ts';
-import { SHELLS, shell } from './shells.ts';
+import { FOREIGN_SHELLS, foreignShell, SHELLS, shell } from './shells.ts';
 import { entr, flock, gdb, multiplexer, script, UNREADABLE, unreadable, watch } from './terminal.ts';
 import { parallel, xargs } from './xargs.ts';
 
@@ -62,6 +62,7 @@ const REGISTRY: ReadonlyMap<string, Runner> = new Map([
     (call) => launch(launcher, call),
   ]),
   ...Object.keys(SHELLS).map((name): [string, Runner] => [name, shell]),
+  ...FOREIGN_SHELLS.map((name): [string, Runner] => [name, foreignShell]),
   ...UNREADABLE.map((name): [string, Runner] => [name, unreadable]),
   ...PROJECT_TOOLS.map((name): [string, Runner] => [name, projectTool]),
   ...Object.entries(RUNNERS),

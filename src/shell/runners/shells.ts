@@ -6,6 +6,7 @@ import { type Dialect, NOTHING, type Runner, type Runs, refused } from './runner
 /** Shells by the dialect that they read. */
 export const SHELLS: Readonly<Record<string, Dialect>> = {
   bash: 'bash',
+  rbash: 'bash',
   sh: 'posix',
   dash: 'posix',
   ash: 'posix',
@@ -13,6 +14,17 @@ export const SHELLS: Readonly<Record<string, Dialect>> = {
   ksh: 'zsh',
   mksh: 'zsh',
   fish: 'zsh',
+};
+
+/** Shells whose language is not read here. */
+export const FOREIGN_SHELLS: readonly string[] =
+  'csh tcsh bcsh yash posh pdksh oksh lksh rksh ksh93 rzsh sash osh ysh nu elvish xonsh'.split(' ');
+
+/** `csh -c text`, a script, or commands on the standard input: none is understood. */
+export const foreignShell: Runner = (call) => {
+  const [, only, ...others] = call.words;
+  if (others.length === 0 && only?.value !== undefined && INERT.has(only.value)) return NOTHING;
+  return refused(`${call.name} reads another language: use sh -c or bash -c.`, call.words[0]);
 };
 
 /** Letters that only change how the shell starts or fails, `c` aside. */

@@ -1,6 +1,6 @@
 import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
 import { plainPaths } from '../plain-paths.ts';
-import type { Use } from '../use.ts';
+import { hasOption, type Use } from '../use.ts';
 
 /** `tar xzf` without a dash: the first word bundles options whose values follow in order. */
 function inspectTar(use: Use): readonly Finding[] {
@@ -66,6 +66,11 @@ function inspectZip({ command }: Use): readonly Finding[] {
     .map(({ source }) => finding('executes', 'executes_by_option', 'can run a program through -TT', source));
 }
 
+/** True if a compressor prints what it is given, or looks at it, and leaves the file. */
+function toStdout(use: Use): boolean {
+  return hasOption(use, 'c stdout to-stdout t test l list');
+}
+
 /** Programs that pack and unpack. */
 export const ARCHIVES: readonly ProgramRow[] = [
   ...programs('tar bsdtar gtar', 'low', 'local', {
@@ -90,24 +95,43 @@ export const ARCHIVES: readonly ProgramRow[] = [
     operands: 'guess',
     inspect: inspectZip,
   }),
-  ...programs('unzip 7z 7za 7zr unrar rar cpio pax ar', 'medium', 'local', {
+  ...programs('unzip', 'medium', 'local', {
+    grammar: { open: true, flags: 'q l t o n v p j c C L a b u f X Z z', values: 'P', writes: 'd' },
+    operands: 'guess',
+    onlyReads: ({ options }) => options.some(({ name }) => /^[ltvpcZz]$/.test(name)),
+  }),
+  ...programs('7z 7za 7zr unrar rar cpio pax ar', 'medium', 'local', {
     grammar: { open: true, flags: 'q l t o n v p j', writes: 'd', executes: 'rsh-command to-command' },
     operands: 'guess',
   }),
   ...programs(
-    'gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress uncompress pigz brotli lzma',
+    'gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd compress uncompress pigz lzma',
     'medium',
     'local',
     {
       grammar: {
         open: true,
-        numeric: true,
-        flags: 'd k c f v t l q r',
-        values: 'S suffix',
+        exact: true,
+        flags:
+          'd k c f v t l q r n N z a 0 1 2 3 4 5 6 7 8 9 stdout to-stdout decompress uncompress keep force quiet verbose test list fast best',
+        values: 'S suffix T threads',
         writes: 'o output',
+        removing: 'rm',
+        reads: 'D files files0',
       },
-      operands: 'writes',
+      paths: (use) => plainPaths(use.operands, toStdout(use) ? 'reads' : 'writes'),
+      onlyReads: toStdout,
     },
   ),
+  ...programs('lz4 brotli', 'medium', 'local', {
+    grammar: {
+      open: true,
+      numeric: true,
+      flags: 'd k c f v t l q r',
+      values: 'S suffix',
+      writes: 'o output',
+    },
+    operands: 'writes',
+  }),
   ...programs('zcat bzcat xzcat zstdcat lzcat zless zmore zipinfo', 'low', 'local', { operands: 'reads' }),
 ];

@@ -1,9 +1,23 @@
 import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
-import type { Use } from '../use.ts';
+import { type Argument, hasOption, type Use } from '../use.ts';
 import { variableRule } from '../variables.ts';
 
 /** `make SHELL=…` is code on the command line; `CC=…` names a program as the environment does. */
-function inspectMake({ operands }: Use): readonly Finding[] {
+function inspectMake(use: Use): readonly Finding[] {
+  const prints = hasOption(use, 'n just-print dry-run recon q question');
+  return [...(prints ? [] : installs(use.operands)), ...inspectVariables(use.operands)];
+}
+
+/** Targets that put files where others look for programs. */
+function installs(operands: readonly Argument[]): readonly Finding[] {
+  return operands
+    .filter(({ text }) =>
+      /^(?:un)?install(?:$|\/|[-_](?:strip|bin|exec|data|libs?|headers|man|local)$)/.test(text),
+    )
+    .map(({ word }) => finding('writes', 'installs', 'installs what it builds', word.source));
+}
+
+function inspectVariables(operands: readonly Argument[]): readonly Finding[] {
   return operands.flatMap(({ text, complete, word }) => {
     if (/^(?:SHELL|\.SHELLFLAGS)\s*[:+?!]*=/.test(text) || /\$[({]shell\b/.test(text)) {
       return [finding('executes', 'make_variable', 'gets a variable that names a program', word.source)];
@@ -20,7 +34,31 @@ function inspectMake({ operands }: Use): readonly Finding[] {
 }
 
 /** Settings of cmake that name programs or files of code. */
-function inspectCmake({ options }: Use): readonly Finding[] {
+function inspectCmake(use: Use): readonly Finding[] {
+  const { options, operands } = use;
+  const targets = options.flatMap(({ name, value }) =>
+    (name === 'target' || name === 't') && value !== undefined ? [value] : [],
+  );
+  const install = options
+    .filter(({ name }) => name === 'install')
+    .map(({ word }) => finding('writes', 'installs', 'installs what was built', word.source));
+  return [...install, ...installs([...targets, ...operands]), ...toBuilder(use), ...inspectSettings(use)];
+}
+
+/** Options that cmake hands to make or ninja behind `--`: other files of rules, and variables. */
+function toBuilder(use: Use): readonly Finding[] {
+  const handed = use.operands.slice(use.afterDashes);
+  return [
+    ...handed
+      .filter(({ text }) => /^(?:-[A-Za-z]*[fCEtI]|--(?:f|mak|ev|dir|inc))/.test(text))
+      .map(({ word }) =>
+        finding('loads', 'loads_by_option', 'hands on an option that loads rules', word.source),
+      ),
+    ...inspectVariables(handed),
+  ];
+}
+
+function inspectSettings({ options }: Use): readonly Finding[] {
   return options
     .filter(
       ({ name, value }) =>
@@ -32,6 +70,25 @@ function inspectCmake({ options }: Use): readonly Finding[] {
     .map(({ word }) =>
       finding('loads', 'cmake_variable', 'gets a variable that names a program or code', word.source),
     );
+}
+
+/** Tools of ninja that only print. */
+const NINJA_PRINTS: ReadonlySet<string> = new Set(
+  'commands compdb compdb-targets deps graph inputs list missingdeps multi-inputs query rules targets'.split(
+    ' ',
+  ),
+);
+/** Those that change the build folder. */
+const NINJA_CHANGES: ReadonlySet<string> = new Set('clean cleandead recompact restat'.split(' '));
+
+function inspectNinja({ options, operands }: Use): readonly Finding[] {
+  const tools = options.flatMap(({ name, value, word }) => {
+    if (name !== 't' || (value?.complete === true && NINJA_PRINTS.has(value.text))) return [];
+    return value?.complete === true && NINJA_CHANGES.has(value.text)
+      ? [finding('writes', 'cleans', 'changes what was built', word.source)]
+      : [finding('executes', 'runs_tool', 'runs a tool that is not known to print only', word.source)];
+  });
+  return [...tools, ...installs(operands)];
 }
 
 /** Builders and compilers. What their files say is code of the workspace. */
@@ -52,22 +109,38 @@ export const BUILD: readonly ProgramRow[] = [
   ...programs('cmake', 'low', 'unknown', {
     grammar: {
       open: true,
+      exact: true,
       flags: 'L A',
       values: 'G D j parallel target config preset t',
-      reads: 'S B build C',
+      reads: 'S build install',
+      produces: 'B graphviz trace-redirect profiling-output debugger-dap-log prefix install-prefix',
       // -E is a tool box of file commands.
-      loads: 'P E toolchain',
+      loads: 'C P E toolchain',
+      executes: 'open',
     },
     operands: 'guess',
     inspect: inspectCmake,
   }),
-  ...programs('ninja samu ctest', 'low', 'unknown', {
+  ...programs('ninja samu', 'low', 'unknown', {
     grammar: {
       open: true,
-      flags: 'v n V Q N output-on-failure progress rerun-failed k',
-      values: 'j R E L t d l w',
-      reads: 'C test-dir',
-      loads: 'f S script SP',
+      flags: 'v n verbose quiet h version',
+      values: 'j k t d l w',
+      reads: 'C',
+      loads: 'f',
+    },
+    operands: 'none',
+    inspect: inspectNinja,
+  }),
+  ...programs('ctest', 'low', 'unknown', {
+    grammar: {
+      open: true,
+      exact: true,
+      flags: 'v n V Q N F H U W output-on-failure progress rerun-failed',
+      values: 'j R E L t d l w C I LE D M T A',
+      reads: 'test-dir',
+      produces: 'O output-log output-junit',
+      loads: 'S script SP',
       executes: 'test-command build-and-test overwrite',
     },
     operands: 'none',
@@ -101,7 +174,16 @@ export const BUILD: readonly ProgramRow[] = [
     },
     operands: 'guess',
   }),
-  ...programs('ld lld gold mold as ldd objcopy strip ranlib patchelf install_name_tool', 'medium', 'local', {
+  // It has the loader open the file, which may run code of it: only what the system brought is read.
+  ...programs('ldd', 'medium', 'local', {
+    grammar: { open: true },
+    operands: 'guess',
+    onlyReads: ({ operands }) =>
+      operands.every(
+        ({ text, complete }) => complete && /^\/(?:usr\/)?(?:bin|sbin|lib\w*)\/(?!.*\.\.)/.test(text),
+      ),
+  }),
+  ...programs('ld lld gold mold as objcopy strip ranlib patchelf install_name_tool', 'medium', 'local', {
     operands: 'guess',
   }),
   ...programs('clang-tidy cppcheck iwyu', 'low', 'unknown', {

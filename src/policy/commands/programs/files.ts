@@ -1,5 +1,6 @@
 import { type Finding, type ProgramRow, programs } from '../behaviour.ts';
 import { plainPaths } from '../plain-paths.ts';
+import { isSink } from '../sinks.ts';
 import { hasOption, type Use } from '../use.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
@@ -137,6 +138,9 @@ export const FILES: readonly ProgramRow[] = [
   ...programs('tee', 'medium', 'local', {
     grammar: { flags: 'a append i ignore-interrupts p', optionals: 'output-error' },
     operands: 'writes',
+    // tee would make a file that is called `-`.
+    onlyReads: ({ operands }) =>
+      operands.every(({ text, complete }) => complete && text !== '-' && isSink(text)),
   }),
   ...programs('split csplit', 'medium', 'local', {
     grammar: {
@@ -157,19 +161,28 @@ export const FILES: readonly ProgramRow[] = [
     operands: 'none',
   }),
   ...programs(
-    'stat du df wc cksum md5sum sha1sum sha224sum sha256sum sha512sum b2sum sum shasum',
+    'cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum sum shasum',
     'low',
     'local',
     {
-      // None of their options writes or runs anything.
+      // -c is no option with a value: the list of sums is an operand.
       grammar: {
         open: true,
-        values: 'c format printf t d max-depth B block-size threshold a algorithm total type x',
-        reads: 'files0-from exclude-from X',
+        flags: 'b binary c check t text z zero w warn tag quiet status strict ignore-missing',
+        values: 'a algorithm l length',
       },
       operands: 'reads',
     },
   ),
+  ...programs('stat du df wc', 'low', 'local', {
+    // None of their options writes or runs anything.
+    grammar: {
+      open: true,
+      values: 'c format printf t d max-depth B block-size threshold a algorithm total type x',
+      reads: 'files0-from exclude-from X',
+    },
+    operands: 'reads',
+  }),
   ...programs('file', 'low', 'local', {
     grammar: {
       open: true,

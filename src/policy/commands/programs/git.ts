@@ -1,5 +1,6 @@
 import { type Behaviour, type Finding, finding, type Grammar, type ProgramRow, verbs } from '../behaviour.ts';
 import { isHarmlessSetting } from '../git-config.ts';
+import { plainPaths } from '../plain-paths.ts';
 import type { Use } from '../use.ts';
 
 /** Options of the diff family, which most reading verbs take. */
@@ -106,9 +107,19 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   ...verbs('log show diff whatchanged shortlog range-diff', READING),
   ...verbs('diff-tree diff-index diff-files', READING),
   ...verbs(
-    'status rev-parse rev-list describe ls-files ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format fsck verify-commit verify-tag show-branch help version get-tar-commit-id merge-tree patch-id stripspace column',
+    'status rev-parse rev-list describe ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format fsck verify-commit verify-tag show-branch version get-tar-commit-id merge-tree patch-id stripspace column',
     PLAIN,
   ),
+  'ls-files': {
+    ...PLAIN,
+    grammar: {
+      open: true,
+      flags: 'c d m o i s u k z t v f',
+      values: 'x exclude',
+      reads: 'X exclude-from exclude-per-directory',
+    },
+  },
+  help: { ...PLAIN, grammar: { open: true, flags: 'a g c m i all guides', executing: 'w web' } },
   // Runs the filters of the repository's own configuration only.
   'format-patch': {
     risk: 'medium',
@@ -177,7 +188,17 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       }),
     },
   },
-  config: { risk: 'low', operands: 'none', inspect: inspectConfig },
+  config: {
+    risk: 'low',
+    operands: 'none',
+    grammar: { open: true, flags: 'l z e', values: 'blob type default comment f file' },
+    inspect: inspectConfig,
+    paths: (use) =>
+      plainPaths(
+        use.options.filter(({ name }) => name === 'f' || name === 'file').map(({ value }) => value),
+        inspectConfig(use).length > 0 ? 'writes' : 'reads',
+      ),
+  },
   stash: {
     risk: 'medium',
     operands: 'none',

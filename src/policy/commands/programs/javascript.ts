@@ -1,8 +1,35 @@
-import { type Behaviour, type ProgramRow, programs, verbs } from '../behaviour.ts';
+import { type Behaviour, type Finding, finding, type ProgramRow, programs, verbs } from '../behaviour.ts';
+import type { Use } from '../use.ts';
+import { JAVASCRIPT_TOOLS } from './javascript-tools.ts';
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'none' };
 const SCRIPT: Behaviour = { risk: 'low', reach: 'network', operands: 'none' };
 const READS: Behaviour = { risk: 'low', reach: 'network', operands: 'none' };
+
+/** `npm audit --fix` is `npm audit fix`. */
+function fixes({ command, verbs: [, inner] }: Use): readonly Finding[] {
+  return command.words
+    .filter(({ value }) => inner === undefined && value !== undefined && /^--fix(?:=(?!false)|$)/.test(value))
+    .map(({ source }) => finding('writes', 'rewrites', 'changes what is installed', source));
+}
+
+/** Programs of packages with the same name, which print their version and no more. */
+const TOOLS_ASKED: ReadonlySet<string> = new Set(
+  'tsc eslint prettier jest vitest mocha vite webpack rollup esbuild tsx stylelint'.split(' '),
+);
+
+/** `npx tsc --version`: what it would run is listed beside it, and does nothing. */
+function asksVersion({ program, command }: Use): boolean {
+  const words = command.words.slice(1).map(({ value }) => value);
+  if (words[0] === '--no-install') words.shift();
+  const [tool, option] = words;
+  return (
+    program.name === 'npx' &&
+    words.length === 2 &&
+    TOOLS_ASKED.has(tool ?? '') &&
+    (option === '--version' || option === '--help' || (option === '-v' && tool === 'tsc'))
+  );
+}
 
 /** Verbs of npm and its kin, with their aliases. */
 const VERBS: Readonly<Record<string, Behaviour>> = {
@@ -19,7 +46,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     'ls list la ll outdated view info show v why explain doctor help root prefix bin ping whoami search fund query diff sbom completion find-dupes',
     READS,
   ),
-  audit: { ...READS, verbs: verbs('fix', CHANGES) },
+  audit: { ...READS, verbs: verbs('fix', CHANGES), inspect: fixes },
   config: { ...CHANGES, verbs: verbs('get list ls', READS) },
   c: { ...CHANGES, verbs: verbs('get list ls', READS) },
 };
@@ -44,7 +71,10 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     operands: 'guess',
     verbs: { ...VERBS, ...verbs('test', SCRIPT), ...verbs('run build x create upgrade', CHANGES) },
   }),
-  ...programs('npx bunx pnpx yarnpkg corepack nvm fnm volta n', 'medium', 'network', { operands: 'none' }),
+  ...programs('npx bunx pnpx yarnpkg corepack nvm fnm volta n', 'medium', 'network', {
+    operands: 'none',
+    onlyReads: asksVersion,
+  }),
   ...programs(
     'node nodejs deno tsx ts-node ts-node-esm esno swc-node nodemon babel-node zx electron',
     'medium',
@@ -60,31 +90,9 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
       operands: 'guess',
     },
   ),
-  // Their configuration is code of the workspace, like a test that they run.
+  ...JAVASCRIPT_TOOLS,
   ...programs(
-    'tsc tsgo vue-tsc eslint jest vitest mocha ava tap c8 nyc karma biome oxlint xo standard stylelint knip depcheck madge ncu attw publint tsd dpdm size-limit',
-    'low',
-    'unknown',
-    {
-      grammar: {
-        open: true,
-        values: 't testNamePattern w ext format rule reporter maxWorkers testPathPattern env target module',
-        reads: 'p project root',
-        loads: 'c config r require setupFiles globalSetup',
-        writes: 'o output-file outDir outFile outputFile coverageDirectory',
-        // eslint --fix and its kin change what they are given.
-        writing: 'fix write init u updateSnapshot',
-        executes: 'plugin resolve-plugins-relative-to rulesdir parser',
-      },
-      operands: 'guess',
-    },
-  ),
-  ...programs('prettier', 'low', 'unknown', {
-    grammar: { open: true, reads: 'ignore-path', loads: 'config plugin', writing: 'w write' },
-    operands: 'guess',
-  }),
-  ...programs(
-    'vite next nuxt astro webpack rollup esbuild parcel turbo nx lerna tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix rimraf playwright cypress puppeteer lighthouse husky lint-staged changeset semantic-release prisma drizzle-kit typeorm sequelize wrangler vercel netlify firebase http-server serve concurrently npm-run-all run-s run-p cross-env dotenv pm2 gulp grunt bower lefthook nest',
+    'vite next nuxt astro webpack rollup esbuild parcel turbo nx lerna tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix rimraf playwright cypress puppeteer lighthouse husky lint-staged changeset semantic-release prisma drizzle-kit typeorm sequelize wrangler vercel netlify firebase http-server serve concurrently npm-run-all run-s run-p nyc cross-env dotenv pm2 gulp grunt bower lefthook nest',
     'medium',
     'unknown',
     { operands: 'guess' },

@@ -1,7 +1,24 @@
-import { type Behaviour, finding, type ProgramRow, programs, verbs } from '../behaviour.ts';
+import { type Behaviour, type Finding, finding, type ProgramRow, programs, verbs } from '../behaviour.ts';
+import type { Use } from '../use.ts';
 
 const LOW: Behaviour = { risk: 'low' };
 const MEDIUM: Behaviour = { risk: 'medium' };
+
+/** `cargo doc --open` starts a browser; its name may come from the settings of the workspace. */
+function opensBrowser({ command }: Use): readonly Finding[] {
+  return command.words
+    .filter(({ value }) => value === '--open')
+    .map(({ source }) => finding('loads', 'opens_browser', 'starts a browser', source));
+}
+
+/** The linker that -ldflags names is a program. */
+function inspectGo({ options }: Use): readonly Finding[] {
+  return options
+    .filter(({ name, value }) => name === 'ldflags' && value?.word.source.includes('-extld') === true)
+    .map(({ word }) =>
+      finding('executes', 'executes_by_option', 'can run a program through -extld', word.source),
+    );
+}
 
 /** Compilers, run times and project tools of other languages. */
 export const LANGUAGES: readonly ProgramRow[] = [
@@ -24,11 +41,13 @@ export const LANGUAGES: readonly ProgramRow[] = [
             open: true,
             values:
               'p package F features j jobs bin example target profile message-format exclude test color',
-            reads: 'manifest-path lockfile-path',
-            writes: 'target-dir artifact-dir',
+            reads: 'manifest-path',
+            produces: 'lockfile-path',
+            writes: 'target-dir artifact-dir out-dir',
             executes: 'config',
             writing: 'fix',
           },
+          inspect: opensBrowser,
         },
       ),
       fmt: {
@@ -45,7 +64,13 @@ export const LANGUAGES: readonly ProgramRow[] = [
         {
           risk: 'medium',
           operands: 'none',
-          grammar: { open: true, reads: 'manifest-path path', writes: 'target-dir root', executes: 'config' },
+          grammar: {
+            open: true,
+            reads: 'manifest-path path',
+            produces: 'lockfile-path',
+            writes: 'target-dir root',
+            executes: 'config',
+          },
         },
       ),
     },
@@ -75,10 +100,16 @@ export const LANGUAGES: readonly ProgramRow[] = [
         grammar: {
           style: 'single-dash',
           open: true,
-          values: 'run bench count timeout tags ldflags gcflags mod p cpu covermode coverpkg f short skip',
-          writes: 'o coverprofile cpuprofile memprofile trace outputdir',
-          executes: 'exec toolexec vettool',
+          flags: 'short',
+          values: 'run bench count timeout tags ldflags gcflags mod p cpu covermode coverpkg f skip',
+          writes:
+            'o coverprofile cpuprofile memprofile blockprofile mutexprofile trace outputdir test.coverprofile test.cpuprofile test.memprofile test.blockprofile test.mutexprofile test.trace test.outputdir test.testlogfile',
+          produces: 'pkgdir',
+          reads: 'C',
+          loads: 'overlay modfile',
+          executes: 'exec toolexec vettool gccgoflags',
         },
+        inspect: inspectGo,
       }),
       env: {
         risk: 'low',
@@ -149,13 +180,35 @@ export const LANGUAGES: readonly ProgramRow[] = [
   ...programs('dotnet', 'medium', 'network', {
     operands: 'guess',
     verbs: {
-      ...verbs('build test', LOW),
+      ...verbs('build test', {
+        ...LOW,
+        grammar: {
+          open: true,
+          values: 'c configuration f framework r runtime v verbosity filter a arch os',
+          reads: 's settings runsettings',
+          loads: 'test-adapter-path',
+          produces: 'o output artifacts-path results-directory',
+        },
+      }),
       ...verbs('run add remove publish restore new tool nuget clean pack ef format', MEDIUM),
     },
   }),
   ...programs('swift', 'medium', 'network', {
     operands: 'guess',
-    verbs: { ...verbs('build test', LOW), ...verbs('run package', MEDIUM) },
+    verbs: {
+      ...verbs('build test', {
+        ...LOW,
+        grammar: {
+          open: true,
+          exact: true,
+          values: 'c configuration target product filter skip j jobs',
+          reads: 'package-path',
+          produces: 'build-path scratch-path cache-path xunit-output',
+          executes: 'toolchain destination toolset',
+        },
+      }),
+      ...verbs('run package', MEDIUM),
+    },
   }),
   ...programs('swiftc swiftlint swiftformat xcodebuild xcrun pod fastlane', 'medium', 'unknown', {
     operands: 'guess',

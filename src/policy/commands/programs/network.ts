@@ -47,7 +47,7 @@ export const NETWORK: readonly ProgramRow[] = [
       writtenAt(operands, operands.length - 1).filter(({ argument }) => !/^[^/]*:/.test(argument.text)),
   }),
   ...programs(
-    'dig nslookup host ping ping6 fping traceroute tracepath mtr whois getent nmap masscan arp arping resolvectl drill kdig finger ntpdate',
+    'dig nslookup host ping ping6 fping traceroute tracepath mtr whois nmap masscan arp arping resolvectl drill kdig finger ntpdate',
     'high',
     'network',
     {

@@ -1,13 +1,66 @@
-import { type Behaviour, type ProgramRow, programs, verbs } from '../behaviour.ts';
+import {
+  type Behaviour,
+  type Finding,
+  finding,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  verbs,
+} from '../behaviour.ts';
+import { argumentOf, type Use } from '../use.ts';
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'guess' };
-const READS: Behaviour = { risk: 'low', operands: 'none' };
+
+/** What package managers are asked: with options that can still write a log, read files and run a Python. */
+const ASKS: Behaviour = {
+  risk: 'low',
+  reach: 'network',
+  operands: 'none',
+  grammar: {
+    open: true,
+    flags: 'q quiet v verbose l local u uptodate o outdated e editable f files all no-input user pre',
+    values: 'i index-url extra-index-url format exclude timeout retries proxy',
+    reads: 'r requirement path directory project cert client-cert',
+    loads: 'python',
+    produces: 'log log-file local-log cache-dir',
+  },
+};
+
+/** `python -m json.tool FILE` prints; the second file would be its output. */
+function printsJson({ command }: Use): boolean {
+  const [, module, name, ...rest] = command.words.map(({ value }) => value);
+  if (module !== '-m' || name !== 'json.tool') return false;
+  const files = rest.filter(
+    (text) =>
+      text === undefined ||
+      !/^--(?:sort-keys|no-indent|compact|json-lines|no-ensure-ascii|tab|indent=\d+)$/.test(text),
+  );
+  return files.length <= 1 && files[0]?.startsWith('-') !== true;
+}
+
+/** `-p NAME` loads a module; `-p no:NAME` leaves one out. */
+function loadsPlugin({ options }: Use): readonly Finding[] {
+  return options
+    .filter(({ name, value }) => name === 'p' && value?.text.startsWith('no:') !== true)
+    .map(({ word }) => finding('loads', 'loads_by_option', 'runs code from a file through -p', word.source));
+}
+
+/** `html:DIR`, `xml:FILE`: where a report of coverage goes. */
+function reportsOfCoverage({ options }: Use): readonly PathUse[] {
+  return options.flatMap(({ name, value }) => {
+    const colon = name === 'cov-report' ? (value?.text.indexOf(':') ?? -1) : -1;
+    return value === undefined || colon < 0
+      ? []
+      : [{ argument: argumentOf(value.word, value.start + colon + 1), effect: 'writes' as const }];
+  });
+}
 
 /** Python, its package managers and tools. */
 export const PYTHON: readonly ProgramRow[] = [
   ...programs('python python2 python3 pypy pypy3 ipython jupyter bpython', 'medium', 'network', {
     grammar: { open: true, stopAtOperand: true, flags: 'b B d E i I O q s S u v x P', values: 'c m W X' },
     operands: 'guess',
+    onlyReads: printsJson,
   }),
   ...programs(
     'pip pip3 uv pipx conda mamba micromamba poetry pdm hatch pipenv rye easy_install',
@@ -28,18 +81,50 @@ export const PYTHON: readonly ProgramRow[] = [
           'install uninstall download wheel add remove sync lock update upgrade init new venv run tool build publish cache config create env self python exec shell compile',
           CHANGES,
         ),
-        ...verbs('list show freeze check tree help inspect debug version info', {
-          ...READS,
-          reach: 'network',
-        }),
-        pip: { ...CHANGES, verbs: verbs('list show freeze check tree', { ...READS, reach: 'network' }) },
+        ...verbs('list show freeze check tree help inspect debug version info', ASKS),
+        pip: { ...CHANGES, verbs: verbs('list show freeze check tree', ASKS) },
       },
     },
   ),
   // Runs a tool that it downloads if need be; the tables of reach of the field call it unknown.
   ...programs('uvx', 'medium', 'unknown', { operands: 'none' }),
+  ...programs('pytest py.test', 'low', 'unknown', {
+    grammar: {
+      open: true,
+      flags:
+        'x q v s l h verbose quiet exitfirst lf ff nf last-failed failed-first new-first co collect-only no-header no-summary no-cov cov-reset no-cov-on-fail cov-branch cov-append fixtures markers strict-markers strict-config setup-show setup-only setup-plan sw stepwise trace pdb showlocals disable-warnings json-report help version',
+      values:
+        'k m n p W r tb maxfail durations durations-min cov-report cov-fail-under cov-context color capture show-capture import-mode log-level log-cli-level log-file-level log-file-mode log-format log-cli-format log-date-format log-file-format log-cli-date-format log-file-date-format log-auto-indent numprocesses dist junit-prefix timeout deselect assert code-highlight verbosity',
+      optionals: 'cov',
+      reads: 'rootdir confcutdir ignore ignore-glob cov-config',
+      writes: 'basetemp',
+      produces:
+        'junitxml junit-xml log-file html report-log csv json-report-file benchmark-json benchmark-storage resultlog result-log',
+      producesAttached: 'debug',
+      loads: 'c config-file o override-ini',
+      executes: 'pdbcls px tx rsyncdir pythonpath',
+      network: 'pastebin',
+    },
+    operands: 'guess',
+    inspect: loadsPlugin,
+    morePaths: reportsOfCoverage,
+  }),
+  ...programs('mypy dmypy', 'low', 'unknown', {
+    grammar: {
+      open: true,
+      flags: 'h v V i strict pretty incremental no-incremental sqlite-cache',
+      values: 'm module p package c command python-version platform exclude follow-imports',
+      reads: 'custom-typeshed-dir',
+      produces:
+        'cache-dir junit-xml html-report any-exprs-report cobertura-xml-report linecount-report linecoverage-report lineprecision-report txt-report xml-report xslt-html-report xslt-txt-report timing-stats line-checking-stats',
+      loads: 'config-file',
+      executes: 'python-executable',
+      executing: 'install-types',
+    },
+    operands: 'guess',
+  }),
   ...programs(
-    'pytest py.test nose2 mypy pyright basedpyright pyre pytype pylint flake8 pycodestyle pydocstyle bandit vulture radon ty',
+    'nose2 pyright basedpyright pyre pytype pylint flake8 pycodestyle pydocstyle bandit vulture radon ty',
     'low',
     'unknown',
     {
@@ -49,6 +134,7 @@ export const PYTHON: readonly ProgramRow[] = [
         reads: 'rootdir confcutdir',
         writes: 'o output junitxml junit-xml html-report basetemp output-file',
         loads: 'p c rcfile config config-file load-plugins init-hook override-ini',
+        executes: 'pythonpath venvpath',
       },
       operands: 'guess',
     },

@@ -122,9 +122,11 @@ export const READERS: readonly ProgramRow[] = [
       reads: 'f file r reference',
     },
     operands: 'none',
-    inspect: ({ command }) =>
+    inspect: ({ command, operands }) =>
       command.words
         .filter(({ value }) => value !== undefined && /^(?:-[a-zA-Z]*s|--s)/.test(value))
+        // An operand that is not a format is the time to set.
+        .concat(operands.filter(({ text }) => text !== '' && text[0] !== '+').map(({ word }) => word))
         .map(({ source }) => finding('writes', 'sets_clock', 'sets the clock', source)),
   }),
   ...programs('hostname', 'low', 'local', {
@@ -140,6 +142,12 @@ export const READERS: readonly ProgramRow[] = [
     'local',
     { operands: 'none' },
   ),
+  ...programs('getent', 'high', 'network', {
+    grammar: { values: 's service', flags: 'i no-idn' },
+    operands: 'none',
+    // The other data bases ask name servers.
+    onlyReads: ({ operands }) => /^(?:passwd|group|shells|services|protocols)$/.test(operands[0]?.text ?? ''),
+  }),
   ...programs('hexdump hd od xxd strings', 'low', 'local', {
     grammar: {
       open: true,

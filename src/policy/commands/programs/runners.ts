@@ -1,6 +1,9 @@
 import { type Finding, finding, type Grammar, type ProgramRow, programs } from '../behaviour.ts';
 import type { Use } from '../use.ts';
 
+/** Each of them has a runner in `shell/runners/shells.ts`, which says what it runs. */
+export const SHELL_NAMES = 'sh bash dash zsh ksh mksh ash fish csh tcsh rbash';
+
 const SHELL: Grammar = {
   stopAtOperand: true,
   flags:
@@ -32,7 +35,7 @@ function inspectShell(use: Use): readonly Finding[] {
 /** Programs that run another one, which the parser lists beside them. */
 export const RUNNERS: readonly ProgramRow[] = [
   ...programs(
-    'command exec builtin nohup timeout nice ionice chrt taskset stdbuf setsid unbuffer setarch env xargs caffeinate dbus-run-session catchsegv',
+    'command exec builtin nohup timeout nice ionice chrt taskset stdbuf setsid unbuffer setarch env caffeinate dbus-run-session catchsegv',
     'low',
     'local',
     {
@@ -40,6 +43,17 @@ export const RUNNERS: readonly ProgramRow[] = [
       grammar: { open: true, stopAtOperand: true },
     },
   ),
+  ...programs('xargs', 'low', 'local', {
+    operands: 'none',
+    grammar: {
+      open: true,
+      stopAtOperand: true,
+      flags: '0 r t p x o',
+      values: 'd delimiter E I L n max-args P max-procs s max-chars',
+      optionals: 'e i l eof replace max-lines',
+      reads: 'a arg-file',
+    },
+  }),
   ...programs('time', 'low', 'local', {
     operands: 'none',
     grammar: {
@@ -50,7 +64,7 @@ export const RUNNERS: readonly ProgramRow[] = [
     },
   }),
   ...programs('parallel watch entr flock script busybox toybox', 'medium', 'local', { operands: 'none' }),
-  ...programs('sh bash dash zsh ksh mksh ash fish csh tcsh rbash', 'low', 'network', {
+  ...programs(SHELL_NAMES, 'low', 'network', {
     operands: 'guess',
     grammar: SHELL,
     inspect: inspectShell,

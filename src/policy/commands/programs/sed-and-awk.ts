@@ -1,6 +1,7 @@
-import { inspectAwkProgram } from '../awk-program.ts';
-import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
-import { inspectSedScript } from '../sed-script.ts';
+import { filesOfAwkProgram, inspectAwkProgram } from '../awk-program.ts';
+import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
+import { pathInside, plainPaths } from '../plain-paths.ts';
+import { inspectSedScript, type SedFile } from '../sed-script.ts';
 import type { Argument, Use } from '../use.ts';
 
 /** The scripts on the command line: values of options, else the first operand. */
@@ -35,8 +36,53 @@ function strictSed(use: Use): readonly Finding[] {
     .map((found) => ({ ...found, effect: 'invalid' }));
 }
 
+/** The files that the scripts of sed read and write. */
+function filesOfSed(use: Use): readonly PathUse[] {
+  return scriptsOf(use, ['e', 'expression'], ['f', 'file']).flatMap((script) => {
+    const files: SedFile[] = [];
+    if (script.complete) inspectSedScript(script.text, script.word.source, files);
+    return files.map(({ path, effect }) => ({ argument: pathInside(script, path), effect }));
+  });
+}
+
+/** Settings of mawk that run nothing; `exec`, by any of its abbreviations, loads a program file as -f does. */
+const HARMLESS_W: ReadonlySet<string> = new Set('version help usage dump interactive posix'.split(' '));
+
+/** What -W says that is not known to be harmless: to gawk it is any long option. */
+function unknownW({ options }: Use): readonly Argument[] {
+  return options.flatMap(({ name, value }) =>
+    name === 'W' && value !== undefined && !(value.complete && HARMLESS_W.has(value.text)) ? [value] : [],
+  );
+}
+
+function programsOfAwk(use: Use): readonly Argument[] {
+  return unknownW(use).length > 0 ? [] : scriptsOf(use, ['e', 'source'], ['f', 'file', 'E', 'exec']);
+}
+
+/** The files that programs of awk name, and those of -W. */
+function filesOfAwk(use: Use): readonly PathUse[] {
+  const settings = unknownW(use);
+  const named = settings.flatMap((value) => {
+    const equals = value.text.indexOf('=');
+    return equals < 0 ? [] : [pathInside(value, value.text.slice(equals + 1))];
+  });
+  return [
+    ...plainPaths(settings.length === 0 ? [] : [...named, ...use.operands.slice(0, 1)], 'reads'),
+    ...programsOfAwk(use).flatMap((program) =>
+      filesOfAwkProgram(program.text).map(({ path, effect }) => ({
+        argument: pathInside(program, path),
+        effect,
+      })),
+    ),
+  ];
+}
+
 function inspectAwk(use: Use): readonly Finding[] {
-  return scriptsOf(use, ['e', 'source'], ['f', 'file', 'E', 'exec']).flatMap((script) =>
+  const settings = unknownW(use).map(({ word }) =>
+    finding('loads', 'loads_by_option', 'may run a program from a file through -W', word.source),
+  );
+  if (settings.length > 0) return settings;
+  return programsOfAwk(use).flatMap((script) =>
     script.complete
       ? inspectAwkProgram(script.text, script.word.source)
       : [
@@ -63,6 +109,7 @@ export const SED_AND_AWK: readonly ProgramRow[] = [
     operands: 'script-then-reads',
     scriptOptions: 'e expression f file',
     inspect: inspectSed,
+    morePaths: filesOfSed,
     strict: strictSed,
   }),
   ...programs('awk gawk mawk nawk', 'low', 'local', {
@@ -77,6 +124,7 @@ export const SED_AND_AWK: readonly ProgramRow[] = [
     operands: 'script-then-reads',
     scriptOptions: 'e source f file E exec',
     inspect: inspectAwk,
+    morePaths: filesOfAwk,
   }),
   ...programs('perl', 'medium', 'network', {
     grammar: { open: true, values: 'e E M m I 0 i', flags: 'n p l a w' },

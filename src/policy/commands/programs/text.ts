@@ -1,5 +1,6 @@
 import { finding, type ProgramRow, programs } from '../behaviour.ts';
 import { writtenAt } from '../plain-paths.ts';
+import { pathsOfJq } from './jq.ts';
 
 /** Programs that turn text into other text. */
 export const TEXT: readonly ProgramRow[] = [
@@ -81,11 +82,11 @@ export const TEXT: readonly ProgramRow[] = [
     grammar: {
       flags:
         'r raw-output R raw-input s slurp n null-input c compact-output C color-output M monochrome-output a ascii-output S sort-keys j join-output e exit-status seq stream tab unbuffered h help V version args jsonargs stream-errors raw-output0',
-      values: 'indent arg argjson',
-      reads: 'slurpfile rawfile f from-file L library-path argfile',
+      // -f takes no value: the first operand is a file then.
+      values: 'indent arg argjson slurpfile rawfile argfile',
+      reads: 'f from-file L library-path',
     },
-    operands: 'script-then-reads',
-    scriptOptions: 'f from-file',
+    paths: pathsOfJq,
   }),
   ...programs('yq', 'low', 'local', {
     grammar: {

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { SHELL_NAMES } from '../../../src/policy/commands/programs/runners.ts';
+import { programNames } from '../../../src/policy/commands/registry.ts';
+import { parseShell } from '../../../src/shell/parse.ts';
+import { runnerOf } from '../../../src/shell/runners/registry.ts';
+
+/** Programs of the tables whose names end like those of shells; rsh is one elsewhere, which the network keeps away. */
+const NO_SHELLS: ReadonlySet<string> = new Set(['hash', 'trash', 'rsh']);
+
+describe('shells', () => {
+  it('each that the tables know has a runner', () => {
+    const shells = [
+      ...SHELL_NAMES.split(' '),
+      ...programNames().filter((name) => /^[a-z]?(?:[a-z]?[abckz]|pd|mk)?sh$/.test(name)),
+    ].filter((name) => !NO_SHELLS.has(name));
+    expect(shells.filter((name) => runnerOf(name, true) === undefined)).toEqual([]);
+  });
+
+  it.each([
+    "tcsh -c 'rm x'",
+    "csh -fc 'rm x'",
+    'csh x.csh',
+    'echo ls | tcsh',
+    "/bin/csh -c 'rm x'",
+    "env tcsh -c 'rm x'",
+    "yash -c 'rm x'",
+  ])('%s is not understood', (command) => {
+    expect(parseShell(command).understood).toBe(false);
+  });
+
+  it('rbash is read as bash', () => {
+    const parsed = parseShell("rbash -c 'rm x'");
+    const commands = parsed.understood ? parsed.line.commands : [];
+    expect(commands.map(({ words }) => words[0]?.value)).toEqual(['rbash', 'rm']);
+  });
+
+  it('asking a shell for its version runs nothing', () => {
+    expect(parseShell('tcsh --version').understood).toBe(true);
+  });
+});
