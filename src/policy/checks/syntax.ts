@@ -35,6 +35,10 @@ function judgeRedirect(redirect: Redirect): readonly Reason[] {
   if (/^\/dev\/(?:tcp|udp)(?:\/|$)/.test(text)) {
     return [reason('deny', 'network_device', `bash would open a network connection: ${source}`, [source])];
   }
+  if (mayBeNetworkDevice(redirect)) {
+    const message = `bash would open a network connection if this is /dev/tcp or /dev/udp: ${source}; write the path out`;
+    return [reason('ask', 'network_device_unclear', message, [source])];
+  }
   if (
     /^\/+(?:proc|sys)(?:\/|$)/.test(text) &&
     !/^\/proc\/self\/fd\/\d+$/.test(text) &&
@@ -47,6 +51,15 @@ function judgeRedirect(redirect: Redirect): readonly Reason[] {
     ];
   }
   return [];
+}
+
+/** `/dev/$x/host/80`, `$x/tcp/host/80`, `/dev$x`: what is known of the word leaves room for a network device. */
+function mayBeNetworkDevice({ target }: Redirect): boolean {
+  if (target.value !== undefined) return false;
+  // Any text in place of what is not known; the NUL cannot be part of a path.
+  const shape = target.parts.map((part) => (part.kind === 'literal' ? part.text : '\0')).join('');
+  if (shape.startsWith('\0')) return /(?:^|\0|\/)(?:tcp|udp)(?:\/|\0)/.test(shape);
+  return shape.startsWith('/') && /^\/(?:\0|d(?:\0|e(?:\0|v(?:\0|\/(?:\0|[tu]\0|tc\0|ud\0)))))/.test(shape);
 }
 
 /** `f(){ f|f& };f`: the same name several times, once of them in the background. */
