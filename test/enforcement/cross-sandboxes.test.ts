@@ -21,10 +21,10 @@ describe('reaching from one sandbox into another', () => {
     );
     const attack = `
       cat mine; echo " $NAME"
-      echo "$NAME" > written; echo "$NAME" > "$TMPDIR/note"; echo "$NAME" > "$HOME/note"
+      echo "$NAME" > written-$$; echo "$NAME" > "$TMPDIR/note"; echo "$NAME" > "$HOME/note"
       for other in ../*/; do [ "$(basename "$other")" = "$NAME" ] || { cat "$other/mine"; echo x > "$other/stray"; } 2>/dev/null; done
       sleep 0.05
-      cat "$TMPDIR/note" "$HOME/note" written
+      cat "$TMPDIR/note" "$HOME/note" written-$$
     `;
     const results = await Promise.all(
       sandboxes.flatMap((sandbox) => [sandbox.run(attack), sandbox.run(attack)]),
@@ -37,7 +37,11 @@ describe('reaching from one sandbox into another', () => {
       ]);
       expect(result.cwd).toBe(join(arena.root, name ?? ''));
     });
-    for (const name of names) expect(readdirSync(join(arena.root, name)).sort()).toEqual(['mine', 'written']);
+    // A file of its own for each of the two commands: one that is written anew is empty for a moment.
+    for (const name of names) {
+      const found = readdirSync(join(arena.root, name)).map((file) => file.replace(/\d+$/, 'N'));
+      expect(found.sort()).toEqual(['mine', 'written-N', 'written-N']);
+    }
     await Promise.all(sandboxes.map((sandbox) => sandbox.close()));
   });
 
