@@ -84,7 +84,8 @@ describe('texts that are made to be slow', () => {
   ])('%s, many times', (text) => {
     const source = text.repeat(1500);
     parseShell(source);
-    expect(spent(() => parseShell(source))).toBeLessThan(100);
+    // What grows faster than the text takes seconds; a busy machine takes a few times 50 ms.
+    expect(spent(() => parseShell(source))).toBeLessThan(1_000);
   });
 });
 
