@@ -41,7 +41,7 @@ const COMMON = {
   bundle: true,
   platform: 'node',
   target: 'node20',
-  external: ['zod', 'smol-toml', 'toml-eslint-parser'],
+  external: ['zod', 'smol-toml', 'toml-eslint-parser', '@photostructure/sqlite', '@anthropic-ai/sdk'],
   // What is parsed at each start; names stay, for stack traces.
   minifyWhitespace: true,
   minifySyntax: true,

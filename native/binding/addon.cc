@@ -12,6 +12,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "binding/host_functions.h"
 #include "landlock/ruleset.h"
 #include "process/command.h"
 #include "process/command_threads.h"
@@ -452,20 +453,6 @@ Napi::Value EndAll(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// makePipe(): [read end, write end], close-on-exec.
-Napi::Value MakePipe(const Napi::CallbackInfo& info) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    Napi::Error::New(info.Env(), std::string("pipe: ") + strerror(errno))
-        .ThrowAsJavaScriptException();
-    return info.Env().Undefined();
-  }
-  Napi::Array result = Napi::Array::New(info.Env(), 2);
-  result.Set(0u, Napi::Number::New(info.Env(), ends[0]));
-  result.Set(1u, Napi::Number::New(info.Env(), ends[1]));
-  return result;
-}
-
 Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new Addon(env));
   exports["probe"] = Napi::Function::New(env, Probe);
@@ -479,6 +466,9 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["acknowledge"] = Napi::Function::New(env, Acknowledge);
   exports["endAll"] = Napi::Function::New(env, EndAll);
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
+  exports["tryLock"] = Napi::Function::New(env, TryLock);
+  exports["unlock"] = Napi::Function::New(env, Unlock);
+  exports["peerCredentials"] = Napi::Function::New(env, PeerCredentials);
   return exports;
 }
 

@@ -52,6 +52,29 @@ export const ERROR_CODES = {
     meaning: 'The program exists but cannot be executed, or the sandbox may not execute it.',
   },
   'output.lost': { exitStatus: 125, meaning: 'Standard output cannot be written.' },
+  'state.unusable': {
+    exitStatus: 125,
+    meaning: 'The state directory or the database in it cannot be used, so nothing was run.',
+  },
+  'state.untrusted': { exitStatus: 125, meaning: 'Others own the state directory or can use it.' },
+  'state.reachable': {
+    exitStatus: 125,
+    meaning: 'Commands could reach the state directory under this policy, and answer for the user.',
+  },
+  'audit.failed': {
+    exitStatus: 125,
+    meaning: 'A record could not be written to the audit trail, so nothing was run.',
+  },
+  'approval.unknown': {
+    exitStatus: 125,
+    meaning: 'There is no such request or grant, or it does not wait for an answer.',
+  },
+  'session.invalid': { exitStatus: 125, meaning: 'The session is unknown or belongs to another principal.' },
+  'hook.unusable': {
+    exitStatus: 125,
+    meaning: 'A plug-in of the policy is not trusted or cannot be loaded.',
+  },
+  'gate.unusable': { exitStatus: 125, meaning: 'The gate server cannot be started or reached.' },
   'sandbox.closed': { exitStatus: 125, meaning: 'The sandbox was closed before the command started.' },
 } as const satisfies Record<string, { readonly exitStatus: number; readonly meaning: string }>;
 

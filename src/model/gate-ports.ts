@@ -1,12 +1,23 @@
 import type { CommandLine, Parsed } from './command-line.ts';
 import type { Reach, Taint } from './decision.ts';
 
-/** Counts what was run. The policy only looks; the launch records. */
+/** Counts what was run. The policy only looks; the launch reserves, and commits once something started. */
 export interface ActionBudget {
-  /** Actions recorded in the last 3,600 seconds. */
+  /** Actions of the last 3,600 seconds, reserved ones included. */
   used(): number | Promise<number>;
-  /** Called right before a launch. False: the limit was reached in the meantime, and nothing is recorded. */
-  record(limit: number): boolean | Promise<boolean>;
+  /**
+   * Called right before a launch; at most `limit` actions are ever reserved or committed within 3,600 seconds, whoever
+   * else counts at the same time. `undefined`: the limit is reached, and nothing is recorded.
+   */
+  reserve(limit: number): Reservation | undefined | Promise<Reservation | undefined>;
+}
+
+/** One action that is about to happen. One that is neither committed nor released counts. */
+export interface Reservation {
+  /** Something started. */
+  commit(): void | Promise<void>;
+  /** Nothing started: the action is given back. */
+  release(): void | Promise<void>;
 }
 
 /** What a reviewer is asked about. */
@@ -18,9 +29,12 @@ export interface ReviewRequest {
   readonly taints: readonly Taint[];
 }
 
-/** `clear`: nothing to object to; `flag`: it looks like data leaving or an order obeyed. */
+/**
+ * `clear`: nothing to object to; `flag`: it looks like data leaving or an order obeyed; `unclear`: no answer that could
+ * be used, so that a person has to decide.
+ */
 export interface Review {
-  readonly outcome: 'clear' | 'flag';
+  readonly outcome: 'clear' | 'flag' | 'unclear';
   readonly reason?: string;
 }
 
@@ -40,13 +54,32 @@ export interface GitGuard {
   judge(parsed: Parsed, cwd: string): GuardAnswer | Promise<GuardAnswer>;
 }
 
-/** A plug-in that is asked before a tool is used. It may refuse; what was refused before it cannot bring back. */
+/** What hooks are told about a tool. */
+export type ToolInput = Readonly<Record<string, unknown>>;
+
+/** What hooks are told after a tool was used. */
+export interface ToolResult {
+  readonly status: string;
+  readonly exitCode: number | undefined;
+  readonly durationMs: number;
+}
+
+/** What hooks are told about the session of an agent. */
+export interface HookSession {
+  readonly id: string;
+  readonly principal: string;
+}
+
+/**
+ * A plug-in that is asked before a tool is used. It may refuse; what was refused before it cannot bring back. The other
+ * events only tell it something; `sessionStart` may refuse the session.
+ */
 export interface ToolHook {
   readonly name: string;
-  beforeToolUse(
-    toolName: string,
-    toolInput: Readonly<Record<string, unknown>>,
-  ): GuardAnswer | Promise<GuardAnswer>;
+  beforeToolUse(toolName: string, toolInput: ToolInput): GuardAnswer | Promise<GuardAnswer>;
+  afterToolUse?(toolName: string, toolInput: ToolInput, result: ToolResult): void | Promise<void>;
+  sessionStart?(session: HookSession): GuardAnswer | Promise<GuardAnswer>;
+  sessionEnd?(session: HookSession): void | Promise<void>;
 }
 
 /** Ports to what has a state or belongs to somebody else. A missing one never makes anything allowed. */

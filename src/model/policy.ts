@@ -44,6 +44,30 @@ export interface CommandRule {
   readonly reason: string | undefined;
 }
 
+/** Who answers what the policy asks. */
+export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
+export type ApproverName = (typeof APPROVERS)[number];
+
+/** An ES module that is asked about tools. */
+export interface HookPlugin {
+  /** Absolute. */
+  readonly path: string;
+  /** Hexadecimal; `undefined`: only its owner may be able to write the file. */
+  readonly sha256: string | undefined;
+}
+
+/** Who looks at a command of a tainted session. */
+export type ReviewerSettings =
+  | { readonly kind: 'command'; readonly argv: readonly [string, ...string[]] }
+  | {
+      readonly kind: 'model';
+      readonly model: string;
+      /** `undefined`: the SDK's own. */
+      readonly baseUrl: string | undefined;
+      readonly keyVariable: string;
+      readonly maxTokens: number;
+    };
+
 /** The effective policy of one sandbox: profile, policy files and options merged. */
 export interface Policy {
   readonly profile: string;
@@ -60,8 +84,25 @@ export interface Policy {
     readonly rules: readonly CommandRule[];
   };
   readonly approval: {
+    readonly ask: ApproverName;
+    /** How long an answer may take. */
+    readonly timeoutMs: number;
     /** How long a reviewer may take before the question goes to a person. */
     readonly reviewerTimeoutMs: number;
+  };
+  /** `undefined`: nobody. */
+  readonly reviewer: ReviewerSettings | undefined;
+  readonly hooks: {
+    /** Push, pull and rebase are refused. */
+    readonly gitGuard: boolean;
+    readonly plugins: readonly HookPlugin[];
+  };
+  readonly audit: {
+    /** `undefined`: only what the gate server decides. */
+    readonly enabled: boolean | undefined;
+    /** Whether a command runs whose record cannot be written. */
+    readonly onFailure: 'refuse' | 'warn';
+    readonly hmacKeyFile: string | undefined;
   };
   readonly unsafe: {
     /** Commands are run without being judged; what contains them is the kernel alone. */
@@ -73,6 +114,8 @@ export interface Policy {
     readonly protected: readonly string[];
     /** Absolute: shown as a file that exists and is refused, so that programs say so. */
     readonly masked: readonly string[];
+    /** Absolute: what a command reads of them taints its session. */
+    readonly secret: readonly string[];
     readonly workspaceAccess: 'read' | 'write';
     readonly tmp: Sharing;
     readonly home: Sharing;

@@ -170,4 +170,13 @@ export interface NativeAddon {
   endAll(): void;
   /** [read end, write end], both close-on-exec. */
   makePipe(): readonly [number, number];
+  /**
+   * Takes the exclusive lock of an open file (flock(2)); false: somebody else has it. It ends with the last descriptor of
+   * the open file, however the process ends. Throws for anything but a lock that is taken.
+   */
+  tryLock(fd: number): boolean;
+  /** Gives that lock up. */
+  unlock(fd: number): void;
+  /** Who connected a Unix socket, as the kernel noted it then (SO_PEERCRED). Throws for anything but a Unix socket. */
+  peerCredentials(fd: number): { readonly pid: number; readonly uid: number; readonly gid: number };
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Autonomy } from '../model/decision.ts';
-import type { CommandRule, PathRule, Policy } from '../model/policy.ts';
+import type { CommandRule, PathRule, Policy, ReviewerSettings } from '../model/policy.ts';
 import { DEFAULT_PROFILE, PROFILES } from './profiles/built-in.ts';
 import type { PolicyFile, RuleInFile } from './schema.ts';
 
@@ -37,7 +37,7 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
     access: PathRule['access'],
     reason: string,
   ): PathRule[] => (paths ?? []).map((path) => ({ path: absolute(path), access, required: true, reason }));
-  const { security, commands, filesystem, network, environment, limits, approval, unsafe } = file;
+  const { security, commands, filesystem, network, environment, limits, approval, audit, unsafe } = file;
 
   return {
     profile: base.profile,
@@ -51,7 +51,22 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
       rules: [...base.commands.rules, ...(commands?.rules ?? []).map(commandRule)],
     },
     approval: {
+      ask: approval?.ask ?? base.approval.ask,
+      timeoutMs: seconds(approval?.timeout_seconds) ?? base.approval.timeoutMs,
       reviewerTimeoutMs: seconds(approval?.reviewer_timeout_seconds) ?? base.approval.reviewerTimeoutMs,
+    },
+    reviewer: reviewerSettings(file.reviewer) ?? base.reviewer,
+    hooks: {
+      gitGuard: file.hooks?.git_guard ?? base.hooks.gitGuard,
+      plugins: [
+        ...base.hooks.plugins,
+        ...(file.hooks?.plugins ?? []).map(({ path, sha256 }) => ({ path, sha256 })),
+      ],
+    },
+    audit: {
+      enabled: audit?.enabled ?? base.audit.enabled,
+      onFailure: audit?.on_failure ?? base.audit.onFailure,
+      hmacKeyFile: audit?.hmac_key_file ?? base.audit.hmacKeyFile,
     },
     unsafe: { unjudgedCommands: unsafe?.unjudged_commands ?? base.unsafe.unjudgedCommands },
     filesystem: {
@@ -64,6 +79,7 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
         ...rules(options.writable, 'write', 'asked for by the caller'),
       ],
       protected: [...base.filesystem.protected, ...(filesystem?.protect ?? [])],
+      secret: [...base.filesystem.secret, ...(filesystem?.secret ?? []).map(absolute)],
       tmp: filesystem?.tmp ?? base.filesystem.tmp,
       home: filesystem?.home ?? base.filesystem.home,
     },
@@ -90,6 +106,22 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
       }),
     },
     demand: { ...base.demand, ...file.demand },
+  };
+}
+
+const DEFAULT_KEY_VARIABLE = 'ANTHROPIC_API_KEY';
+const DEFAULT_REVIEW_TOKENS = 256;
+
+function reviewerSettings(file: PolicyFile['reviewer']): ReviewerSettings | undefined {
+  const [program, ...args] = file?.command ?? [];
+  if (program !== undefined) return { kind: 'command', argv: [program, ...args] };
+  if (file?.model === undefined) return undefined;
+  return {
+    kind: 'model',
+    model: file.model,
+    baseUrl: file.base_url,
+    keyVariable: file.key_variable ?? DEFAULT_KEY_VARIABLE,
+    maxTokens: file.max_tokens ?? DEFAULT_REVIEW_TOKENS,
   };
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AUTONOMIES } from '../model/decision.ts';
 import { CONTROL_IDS } from '../model/enforcement-report.ts';
+import { APPROVERS } from '../model/policy.ts';
 
 const path = z
   .string()
@@ -90,6 +91,11 @@ export const policyFileSchema = z.strictObject({
       protect: paths
         .optional()
         .describe('Further paths, relative to the workspace, that must not be written.'),
+      secret: paths
+        .optional()
+        .describe(
+          'Paths whose content must not leave: a command that names one, or what is beneath it, taints its session. ~ is the home directory; relative to the workspace.',
+        ),
       tmp: sharing.optional().describe('private: a /tmp of its own for each command; host: the real one.'),
       home: sharing
         .optional()
@@ -145,6 +151,18 @@ export const policyFileSchema = z.strictObject({
     .optional(),
   approval: z
     .strictObject({
+      ask: z
+        .enum(APPROVERS)
+        .optional()
+        .describe(
+          'Who answers what the policy asks. terminal: whoever sits there; queue: sandbox-run approvals, from anywhere on this machine; nobody: what is asked is refused.',
+        ),
+      timeout_seconds: z
+        .number()
+        .positive()
+        .max(86_400)
+        .optional()
+        .describe('How long an answer may take; after that the command is refused. Default: 300.'),
       reviewer_timeout_seconds: z
         .number()
         .positive()
@@ -155,7 +173,70 @@ export const policyFileSchema = z.strictObject({
         ),
     })
     .optional(),
-  audit: z.strictObject({}).optional().describe('Nothing can be set here yet.'),
+  reviewer: z
+    .strictObject({
+      command: z
+        .array(z.string().min(1))
+        .min(1)
+        .optional()
+        .describe(
+          'A program that reviews, first word an absolute path: JSON on standard input and output. It comes before a model.',
+        ),
+      model: z.string().min(1).optional().describe('A model that reviews, through the Messages API.'),
+      base_url: z.url().optional().describe('Where that API is. Default: that of the SDK.'),
+      key_variable: z
+        .string()
+        .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
+        .optional()
+        .describe('The variable of the launcher that holds the API key. Default: ANTHROPIC_API_KEY.'),
+      max_tokens: positive.max(4096).optional().describe('Of the answer. Default: 256.'),
+    })
+    .optional(),
+  hooks: z
+    .strictObject({
+      git_guard: z
+        .boolean()
+        .optional()
+        .describe('true: git push, pull and rebase, and what amounts to them, are refused.'),
+      plugins: z
+        .array(
+          z.strictObject({
+            path: z
+              .string()
+              .regex(/^\//, 'must be absolute')
+              .describe('An ES module outside of every workspace.'),
+            sha256: z
+              .string()
+              .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
+              .optional()
+              .describe('What its content must have; without it, only its owner may be able to write it.'),
+          }),
+        )
+        .optional()
+        .describe('Asked in this order after the built-in checks; the first that refuses, refuses.'),
+    })
+    .optional(),
+  audit: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .optional()
+        .describe(
+          'true: every decision and result is written to the audit trail. Not given: only what the gate server decides.',
+        ),
+      on_failure: z
+        .enum(['refuse', 'warn'])
+        .optional()
+        .describe('What happens if a record cannot be written. Default: refuse, nothing runs.'),
+      hmac_key_file: z
+        .string()
+        .regex(/^\//, 'must be absolute')
+        .optional()
+        .describe(
+          'A file with a secret of at least 32 bytes that only its owner can read; it signs the records.',
+        ),
+    })
+    .optional(),
   demand: z
     .partialRecord(z.enum(CONTROL_IDS), z.enum(['required', 'best-effort']))
     .optional()

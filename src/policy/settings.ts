@@ -27,6 +27,13 @@ export const SCALAR_SETTINGS: readonly Setting[] = [
   { key: 'limits.address_space', of: (policy) => policy.limits.addressSpace },
   { key: 'limits.cpu_seconds', of: (policy) => policy.limits.cpuSeconds },
   { key: 'limits.umask', of: ({ limits }) => limits.umask?.toString(8).padStart(3, '0') },
+  { key: 'approval.ask', of: (policy) => policy.approval.ask },
+  { key: 'approval.timeout_seconds', of: (policy) => seconds(policy.approval.timeoutMs) },
+  { key: 'reviewer', of: (policy) => policy.reviewer },
+  { key: 'hooks.git_guard', of: (policy) => policy.hooks.gitGuard },
+  { key: 'audit.enabled', of: (policy) => policy.audit.enabled },
+  { key: 'audit.on_failure', of: (policy) => policy.audit.onFailure },
+  { key: 'audit.hmac_key_file', of: (policy) => policy.audit.hmacKeyFile },
   {
     key: 'approval.reviewer_timeout_seconds',
     of: (policy) => seconds(policy.approval.reviewerTimeoutMs),
@@ -50,6 +57,8 @@ export const LIST_SETTINGS: readonly ListSetting[] = [
   { key: 'filesystem.read', of: (policy) => granted(policy, 'filesystem.read') },
   { key: 'filesystem.write', of: (policy) => granted(policy, 'filesystem.write') },
   { key: 'filesystem.protect', of: (policy) => policy.filesystem.protected },
+  { key: 'filesystem.secret', of: (policy) => policy.filesystem.secret },
+  { key: 'hooks.plugins', of: (policy) => policy.hooks.plugins },
   { key: 'environment.pass', of: (policy) => policy.environment.pass },
 ];
 
@@ -82,6 +91,11 @@ const WEAKENINGS: readonly {
     key: 'commands.permit_dangerous',
     weak: ({ commands }) => commands.permitDangerous.length > 0,
     meaning: 'dangerous programs may run',
+  },
+  {
+    key: 'audit.on_failure',
+    weak: ({ audit }) => audit.onFailure === 'warn',
+    meaning: 'commands run that the audit trail may not have',
   },
   {
     key: 'network.mode',

@@ -1,5 +1,5 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { createActionWindow } from '../gate/action-window.ts';
+import { budgetOf } from '../gate/principal-budget.ts';
 import type { Autonomy } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import { buildEnvironment } from '../policy/environment.ts';
@@ -10,6 +10,7 @@ import { planResolved } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
+import { defaultPrincipal, lazyState, stateDirectory } from './state.ts';
 
 /** A judge without a sandbox: decides as a run would and starts nothing. */
 export interface Checker {
@@ -29,12 +30,14 @@ export async function createChecker(options: SandboxOptions): Promise<Checker> {
   const { plan, problem } = planIfPossible(resolved);
   const { policy, workspace, workspaceLayer } = resolved;
   const environment = buildEnvironment(process.env, policy.environment.pass, policy.environment.set);
+  const state = lazyState(stateDirectory());
+  const budgetStore = async () => (await state()).budget;
   const judge = createJudge({
     policy,
     rules: commandRules(resolved, plan),
     searchPath: environment.variables.PATH ?? '',
     find: createProgramFinder(plan),
-    gate: { budget: createActionWindow(() => performance.now()), ...options.gate },
+    gate: { budget: budgetOf(defaultPrincipal(), budgetStore), ...options.gate },
   });
   const narrowed = (autonomy: Autonomy | undefined) =>
     autonomy && strictestAutonomy(autonomy, workspaceLayer?.file.security?.autonomy);

@@ -1,6 +1,6 @@
 import type { Decision } from '../model/decision.ts';
 import type { ExecutionError } from '../model/execution-result.ts';
-import type { ActionBudget } from '../model/gate-ports.ts';
+import type { ActionBudget, Reservation } from '../model/gate-ports.ts';
 import { refusalSentence } from '../policy/explain.ts';
 import { isPromise } from '../util/promise.ts';
 
@@ -29,19 +29,19 @@ export function budgetRefusal(limit: number): ExecutionError {
   );
 }
 
-/** Counts an action. A store that fails counts as used up. */
-export function recordAction(
+/** Reserves an action. A store that fails counts as used up. */
+export function reserveAction(
   budget: ActionBudget | undefined,
   limit: number,
-): boolean | PromiseLike<boolean> {
+): Reservation | undefined | PromiseLike<Reservation | undefined> {
   try {
-    const recorded = budget?.record(limit) ?? false;
-    if (!isPromise(recorded)) return recorded === true;
-    return recorded.then(
-      (done) => done === true,
-      () => false,
+    const reserved = budget?.reserve(limit);
+    if (!isPromise(reserved)) return reserved;
+    return reserved.then(
+      (reservation) => reservation,
+      () => undefined,
     );
   } catch {
-    return false;
+    return undefined;
   }
 }

@@ -2,10 +2,11 @@ import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { createActionWindow } from '../gate/action-window.ts';
+import { budgetOf } from '../gate/principal-budget.ts';
 import type { Decision } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
+import type { Reservation } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import { type NativeCommand, type NativeFailure, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
@@ -29,8 +30,9 @@ import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { inspectProtectedPaths } from './protected-paths.ts';
-import { budgetRefusal, recordAction, refusalOf } from './refusal.ts';
+import { budgetRefusal, refusalOf, reserveAction } from './refusal.ts';
 import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
+import { defaultPrincipal, lazyState, stateDirectory } from './state.ts';
 
 /** A command started with streams. */
 export interface SandboxProcess {
@@ -88,7 +90,9 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const environment = buildEnvironment(process.env, policy.environment.pass, policy.environment.set);
   const find = createProgramFinder(plan);
   const settle = createCommandSettler(plan, environment, find);
-  const gate = { budget: createActionWindow(() => performance.now()), ...prepared.gate };
+  const state = lazyState(stateDirectory());
+  const budgetStore = async () => (await state()).budget;
+  const gate = { budget: budgetOf(defaultPrincipal(), budgetStore), ...prepared.gate };
   const judge = prepared.createJudge?.({
     policy,
     rules: commandRules(prepared.resolved, plan),
@@ -147,11 +151,11 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     const limit = policy.security.maxActionsPerHour;
     if (judge === undefined || limit === undefined) return launchNow(settled, context, options, how);
     // The last moment: what is refused or never starts does not use the budget up.
-    const after = (recorded: boolean, stop: boolean): RunningCommand => {
-      if (!recorded) return without(denied(context, budgetRefusal(limit)));
+    const after = (reservation: Reservation | undefined, stop: boolean): RunningCommand => {
+      if (reservation === undefined) return without(denied(context, budgetRefusal(limit)));
       return stop ? without(canceledBefore(context)) : launchNow(settled, context, options, how);
     };
-    const recorded = recordAction(gate.budget, limit);
+    const recorded = reserveAction(gate.budget, limit);
     if (!isPromise(recorded)) return after(recorded, false);
     return pendingCommand((isCanceledNow) =>
       recorded.then((done) => after(done, givenUp() || isCanceledNow())),

@@ -202,9 +202,9 @@ describe('the budget', () => {
   });
 
   it.each([
-    ['no record, because others used it up', { used: () => 0, record: () => false }],
-    ['no record, later', { used: async () => 0, record: async () => false }],
-    ['a store that breaks', { used: () => 0, record: () => Promise.reject(new Error('disk full')) }],
+    ['no reservation, because others used it up', { used: () => 0, reserve: () => undefined }],
+    ['no reservation, later', { used: async () => 0, reserve: async () => undefined }],
+    ['a store that breaks', { used: () => 0, reserve: () => Promise.reject(new Error('disk full')) }],
   ] as const satisfies readonly (readonly [string, ActionBudget])[])(
     'is kept to with %s',
     async (_, budget) => {
@@ -218,9 +218,9 @@ describe('the budget', () => {
     const recorded: number[] = [];
     const budget: ActionBudget = {
       used: async () => 0,
-      record: async (limit) => {
+      reserve: async (limit) => {
         recorded.push(limit);
-        return true;
+        return { commit: () => {}, release: () => {} };
       },
     };
     await using sandbox = await sandboxWith({ ...limited(5), gate: { budget } });

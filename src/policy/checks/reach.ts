@@ -26,14 +26,14 @@ function afterReview(answer: Review | undefined, taints: ReadonlySet<Taint>): re
       return taints.size > 1
         ? say('ask', 'reviewer_flagged', `the reviewer objects and a person has to decide${note}`)
         : say('deny', 'reviewer_flagged', `the reviewer objects${note}`);
+    // Whatever else it says: the answer comes from outside.
     default:
-      return unclear(answer.outcome);
+      return say(
+        'ask',
+        'reviewer_unclear',
+        `the reviewer’s answer is unclear; a person has to decide${note}`,
+      );
   }
-}
-
-/** The types rule it out, but the answer comes from outside. */
-function unclear(_outcome: never): readonly Reason[] {
-  return say('ask', 'reviewer_unclear', 'the reviewer’s answer is unclear; a person has to decide');
 }
 
 async function askReviewer(context: CheckContext): Promise<readonly Reason[]> {

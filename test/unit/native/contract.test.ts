@@ -1,4 +1,7 @@
-import { closeSync, fstatSync } from 'node:fs';
+import { closeSync, fstatSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { createConnection, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { NativeAddon } from '../../../src/native/contract.ts';
 import { loadAddon } from '../../../src/native/load.ts';
@@ -16,6 +19,9 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   acknowledge: true,
   endAll: true,
   makePipe: true,
+  tryLock: true,
+  unlock: true,
+  peerCredentials: true,
 };
 const addon = loadAddon();
 
@@ -49,6 +55,46 @@ describe('the addon', () => {
     for (const end of ends) {
       expect(fstatSync(end).isFIFO()).toBe(true);
       closeSync(end);
+    }
+  });
+
+  it('locks a file for one opener at a time', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'sandbox-run-contract-test-'));
+    const [one, other] = [openSync(join(directory, 'lock'), 'w'), openSync(join(directory, 'lock'), 'w')];
+    try {
+      expect([addon.tryLock(one), addon.tryLock(one), addon.tryLock(other)]).toEqual([true, true, false]);
+      addon.unlock(one);
+      expect(addon.tryLock(other)).toBe(true);
+      closeSync(other);
+      expect(addon.tryLock(one)).toBe(true);
+      expect(() => addon.tryLock(1 << 20)).toThrow('flock: Bad file descriptor');
+      expect(() => addon.unlock(1 << 20)).toThrow('flock: Bad file descriptor');
+    } finally {
+      closeSync(one);
+      rmSync(directory, { recursive: true });
+    }
+  });
+
+  it('knows who connected a Unix socket', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'sandbox-run-contract-test-'));
+    const server = createServer();
+    try {
+      await new Promise<void>((done) => server.listen(join(directory, 'socket'), done));
+      const accepted = new Promise<Socket>((done) => server.once('connection', done));
+      const client = createConnection(join(directory, 'socket'));
+      const socket = await accepted;
+      const { fd } = (socket as unknown as { readonly _handle: { readonly fd: number } })._handle;
+      expect(addon.peerCredentials(fd)).toEqual({
+        pid: process.pid,
+        uid: process.getuid?.(),
+        gid: process.getgid?.(),
+      });
+      expect(() => addon.peerCredentials(1 << 20)).toThrow('SO_PEERCRED: Bad file descriptor');
+      client.destroy();
+      socket.destroy();
+    } finally {
+      server.close();
+      rmSync(directory, { recursive: true });
     }
   });
 });

@@ -5,7 +5,7 @@ import { contextOf } from '../../../support/check-context.ts';
 
 const store = (used: ActionBudget['used']): ActionBudget => ({
   used,
-  record: () => {
+  reserve: () => {
     throw new Error('a check must not record');
   },
 });

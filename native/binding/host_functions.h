@@ -1,0 +1,27 @@
+#ifndef SANDBOX_RUN_BINDING_HOST_FUNCTIONS_H_
+#define SANDBOX_RUN_BINDING_HOST_FUNCTIONS_H_
+
+#include <napi.h>
+
+namespace sandbox_run {
+
+// System calls that Node does not offer and that have nothing to do with commands. Each throws an
+// error with `errno`'s text where the call fails.
+
+// makePipe(): [read end, write end], close-on-exec.
+Napi::Value MakePipe(const Napi::CallbackInfo& info);
+
+// tryLock(fd): takes the exclusive lock of an open file (flock); false: somebody else has it. The
+// lock belongs to the open file, so it ends with its last descriptor, however the process ends.
+Napi::Value TryLock(const Napi::CallbackInfo& info);
+
+// unlock(fd): gives that lock up.
+Napi::Value Unlock(const Napi::CallbackInfo& info);
+
+// peerCredentials(fd): {pid, uid, gid} of whoever connected a Unix socket, as the kernel noted them
+// then (SO_PEERCRED, unix(7)).
+Napi::Value PeerCredentials(const Napi::CallbackInfo& info);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_BINDING_HOST_FUNCTIONS_H_

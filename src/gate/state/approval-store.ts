@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto';
+import { APPROVAL_SCOPES, type ApprovalAnswer, type ApprovalRequest } from '../../model/approval.ts';
+import type { Clock } from './clock.ts';
+import type { Database, SqlRow } from './database.ts';
+import type { ApprovalStore, StoredApproval, StoredGrant } from './state.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Enough that nobody guesses one, and short enough to be typed: 96 bits. */
+const unguessableId = () => randomBytes(12).toString('base64url');
+
+/** Requests and grants in SQLite. */
+export function createApprovalStore(database: Database, clock: Clock): ApprovalStore {
+  /** What is too late is so for everybody, whoever looks first. */
+  function settleExpired(): void {
+    database.run(
+      `UPDATE approvals SET state = 'expired' WHERE state = 'pending' AND expires_at <= ?`,
+      clock.now(),
+    );
+  }
+
+  return {
+    post: (request, expiresAt) =>
+      database.transaction(() => {
+        database.run('DELETE FROM approvals WHERE created_at < ?', clock.now() - DAY_MS);
+        const id = unguessableId();
+        database.run(
+          `INSERT INTO approvals (id, principal, fingerprint, request, state, created_at, expires_at)
+           VALUES (?, ?, ?, ?, 'pending', ?, ?)`,
+          id,
+          request.principal,
+          request.fingerprint,
+          JSON.stringify(request),
+          clock.now(),
+          expiresAt,
+        );
+        return id;
+      }),
+    find: (id) =>
+      database.transaction(() => {
+        settleExpired();
+        return database.all('SELECT * FROM approvals WHERE id = ?', id).map(approvalOf)[0];
+      }),
+    list: (which) =>
+      database.transaction(() => {
+        settleExpired();
+        const where = which === 'pending' ? `WHERE state = 'pending'` : '';
+        return database.all(`SELECT * FROM approvals ${where} ORDER BY created_at, id`).map(approvalOf);
+      }),
+    answer: (id, answer) =>
+      database.transaction(() => {
+        settleExpired();
+        const changed = database.run(
+          `UPDATE approvals SET state = ?, scope = ?, answered_at = ?, answered_by = ? WHERE id = ? AND state = 'pending'`,
+          answer.approved ? 'approved' : 'denied',
+          answer.approved ? answer.scope : null,
+          clock.now(),
+          answer.by,
+          id,
+        );
+        return changed === 1;
+      }),
+    take: (id) =>
+      database.transaction(() => {
+        settleExpired();
+        const found = database.all('SELECT * FROM approvals WHERE id = ?', id).map(approvalOf)[0];
+        if (found?.state === 'pending') return undefined;
+        if (found?.state === 'approved') database.run(`UPDATE approvals SET state = 'used' WHERE id = ?`, id);
+        return answerOf(found);
+      }),
+    withdraw: (id) => {
+      database.run(`UPDATE approvals SET state = 'withdrawn' WHERE id = ? AND state = 'pending'`, id);
+    },
+    granted: (request) =>
+      database
+        .all(
+          `SELECT * FROM grants WHERE fingerprint = ? AND principal = ?
+           AND (scope = 'always' OR (scope = 'session' AND session = ?))`,
+          request.fingerprint,
+          request.principal,
+          request.session ?? null,
+        )
+        .map(grantOf)[0],
+    grant: (request, scope, by) => {
+      database.run(
+        `INSERT INTO grants (id, principal, fingerprint, scope, session, request, granted_at, granted_by)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        unguessableId(),
+        request.principal,
+        request.fingerprint,
+        scope,
+        scope === 'session' ? (request.session ?? null) : null,
+        JSON.stringify(request),
+        clock.now(),
+        by,
+      );
+    },
+    grants: () => database.all('SELECT * FROM grants ORDER BY granted_at, id').map(grantOf),
+    revoke: (id) => database.run('DELETE FROM grants WHERE id = ?', id) === 1,
+  };
+}
+
+/** What a row that is settled means for its asker. Whatever is not a clear yes is a no. */
+function answerOf(found: StoredApproval | undefined): ApprovalAnswer {
+  const by = found?.answeredBy ?? 'state';
+  switch (found?.state) {
+    case 'approved':
+      return found.scope === undefined
+        ? { approved: false, reason: 'failed', by, detail: 'the answer has no scope' }
+        : { approved: true, scope: found.scope, by };
+    case 'denied':
+      return { approved: false, reason: 'denied', by };
+    case 'expired':
+      return { approved: false, reason: 'expired', by };
+    default:
+      return { approved: false, reason: 'failed', by, detail: 'the request is not there any more' };
+  }
+}
+
+const STATES: readonly StoredApproval['state'][] = [
+  'pending',
+  'approved',
+  'denied',
+  'expired',
+  'used',
+  'withdrawn',
+];
+
+function approvalOf(row: SqlRow): StoredApproval {
+  return {
+    id: String(row.id),
+    request: JSON.parse(String(row.request)) as ApprovalRequest,
+    // A state that nobody knows is none that could be approved.
+    state: STATES.find((state) => state === row.state) ?? 'withdrawn',
+    createdAt: Number(row.created_at),
+    expiresAt: Number(row.expires_at),
+    scope: APPROVAL_SCOPES.find((scope) => scope === row.scope),
+    answeredAt: row.answered_at === null ? undefined : Number(row.answered_at),
+    answeredBy: row.answered_by === null ? undefined : String(row.answered_by),
+  };
+}
+
+function grantOf(row: SqlRow): StoredGrant {
+  return {
+    id: String(row.id),
+    request: JSON.parse(String(row.request)) as ApprovalRequest,
+    scope: row.scope === 'always' ? 'always' : 'session',
+    session: row.session === null ? undefined : String(row.session),
+    grantedAt: Number(row.granted_at),
+    grantedBy: String(row.granted_by),
+  };
+}

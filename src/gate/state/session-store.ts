@@ -1,0 +1,86 @@
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { TAINTS, type Taint } from '../../model/decision.ts';
+import type { SessionInfo } from '../../model/session.ts';
+import type { Clock } from './clock.ts';
+import type { Database, SqlRow } from './database.ts';
+import type { SessionStore } from './state.ts';
+
+/** A session that was not used for so long is not concurrent with anything. */
+const CONCURRENT_MS = 12 * 3_600_000;
+
+/** Sessions and taints in SQLite. */
+export function createSessionStore(database: Database, clock: Clock): SessionStore {
+  function use(id: string, principal: string): void {
+    const now = clock.now();
+    database.run(
+      `INSERT INTO sessions (id, principal, started_at, last_used_at) VALUES (?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, ended_at = NULL
+       WHERE principal = excluded.principal`,
+      id,
+      principal,
+      now,
+      now,
+    );
+    const [owner] = database.all('SELECT principal FROM sessions WHERE id = ?', id);
+    if (owner?.principal !== principal)
+      throw new SandboxError(
+        'session.invalid',
+        `the session ${JSON.stringify(id)} belongs to another principal; use an id of your own`,
+      );
+  }
+
+  function taintsOf(id: string): SessionInfo['taints'] {
+    return database
+      .all('SELECT taint, reason, at FROM taints WHERE session = ? ORDER BY at', id)
+      .flatMap(({ taint, reason, at }) =>
+        isTaint(taint) ? [{ taint, reason: String(reason), at: Number(at) }] : [],
+      );
+  }
+
+  const info = (row: SqlRow): SessionInfo => ({
+    id: String(row.id),
+    principal: String(row.principal),
+    startedAt: Number(row.started_at),
+    lastUsedAt: Number(row.last_used_at),
+    endedAt: row.ended_at === null ? undefined : Number(row.ended_at),
+    taints: taintsOf(String(row.id)),
+  });
+
+  return {
+    use: (id, principal) => database.transaction(() => use(id, principal)),
+    taint: (id, principal, taint, reason) =>
+      database.transaction(() => {
+        use(id, principal);
+        database.run(
+          'INSERT INTO taints (session, taint, reason, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+          id,
+          taint,
+          reason,
+          clock.now(),
+        );
+      }),
+    taints: (id, principal) =>
+      database
+        .all(
+          `SELECT DISTINCT taint FROM taints JOIN sessions ON sessions.id = taints.session
+           WHERE sessions.id = ? OR (sessions.principal = ? AND sessions.ended_at IS NULL AND sessions.last_used_at > ?)`,
+          id,
+          principal,
+          clock.now() - CONCURRENT_MS,
+        )
+        .map(({ taint }) => taint)
+        .filter(isTaint),
+    find: (id) => database.all('SELECT * FROM sessions WHERE id = ?', id).map(info)[0],
+    list: (principal) =>
+      database
+        .all('SELECT * FROM sessions WHERE principal = ? ORDER BY last_used_at, id', principal)
+        .map(info),
+    end: (id) => {
+      database.run('UPDATE sessions SET ended_at = ? WHERE id = ?', clock.now(), id);
+    },
+  };
+}
+
+function isTaint(value: unknown): value is Taint {
+  return TAINTS.some((taint) => taint === value);
+}

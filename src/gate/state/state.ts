@@ -1,0 +1,92 @@
+import type { ApprovalAnswer, ApprovalRequest, ApprovalScope } from '../../model/approval.ts';
+import type { Taint } from '../../model/decision.ts';
+import type { SessionInfo } from '../../model/session.ts';
+
+/** A store may be a file beside us or a server far away. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/**
+ * What the gate has to remember, shared by every process of a user (or of a fleet). Each method is atomic, and throws or
+ * rejects with a `SandboxError` `state.unusable` when the store cannot be used; whoever calls refuses then.
+ */
+export interface GateState {
+  readonly budget: BudgetStore;
+  readonly approvals: ApprovalStore;
+  readonly sessions: SessionStore;
+  close(): void;
+}
+
+/** Actions in a sliding window of 3,600 seconds. */
+export interface BudgetStore {
+  /** Actions of the window, reserved ones included. */
+  used(principal: string): MaybePromise<number>;
+  /** Id of a reservation, or `undefined` if `limit` is reached; then nothing is recorded. */
+  reserve(principal: string, limit: number): MaybePromise<string | undefined>;
+  commit(reservation: string): MaybePromise<void>;
+  release(reservation: string): MaybePromise<void>;
+  /** Forgets the actions of a principal; returns how many there were. */
+  reset(principal: string): MaybePromise<number>;
+}
+
+/** A stored request. Times in milliseconds since 1970. */
+export interface StoredApproval {
+  /** Unguessable. */
+  readonly id: string;
+  readonly request: ApprovalRequest;
+  readonly state: 'pending' | 'approved' | 'denied' | 'expired' | 'used' | 'withdrawn';
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly scope: ApprovalScope | undefined;
+  readonly answeredAt: number | undefined;
+  readonly answeredBy: string | undefined;
+}
+
+/** An approval that is remembered. */
+export interface StoredGrant {
+  /** Unguessable. */
+  readonly id: string;
+  readonly request: ApprovalRequest;
+  readonly scope: Exclude<ApprovalScope, 'once'>;
+  /** Of the scope `session`. */
+  readonly session: string | undefined;
+  readonly grantedAt: number;
+  readonly grantedBy: string;
+}
+
+/** Requests that wait for an answer, and what was answered once and for longer. */
+export interface ApprovalStore {
+  /** Stores a request that waits; returns its id. */
+  post(request: ApprovalRequest, expiresAt: number): MaybePromise<string>;
+  find(id: string): MaybePromise<StoredApproval | undefined>;
+  /** Newest last; those that wait, or all of the last day. */
+  list(which: 'pending' | 'all'): MaybePromise<readonly StoredApproval[]>;
+  /** False: it does not wait (any more), so nothing changed. The first answer stands. */
+  answer(id: string, answer: ApprovalAnswer): MaybePromise<boolean>;
+  /**
+   * What became of a request that its asker waits for: an answer, which is used up by this call, or `undefined` while
+   * there is none. Settles what is expired.
+   */
+  take(id: string): MaybePromise<ApprovalAnswer | undefined>;
+  /** The asker went away: a request that still waits cannot be answered any more. */
+  withdraw(id: string): MaybePromise<void>;
+  /** An answer that was remembered for exactly this request, in its session or for always. */
+  granted(request: ApprovalRequest): MaybePromise<StoredGrant | undefined>;
+  /** Remembers. */
+  grant(request: ApprovalRequest, scope: StoredGrant['scope'], by: string): MaybePromise<void>;
+  grants(): MaybePromise<readonly StoredGrant[]>;
+  /** False: there is no such grant. */
+  revoke(id: string): MaybePromise<boolean>;
+}
+
+/** Sessions of agents with their taints, which are never taken away. */
+export interface SessionStore {
+  /** Notes that a session is used; makes it if there is none. Throws `session.invalid` if it belongs to another principal. */
+  use(id: string, principal: string): MaybePromise<void>;
+  taint(id: string, principal: string, taint: Taint, reason: string): MaybePromise<void>;
+  /** Taints of the session and of every session of the principal that is used at the same time. */
+  taints(id: string, principal: string): MaybePromise<readonly Taint[]>;
+  find(id: string): MaybePromise<SessionInfo | undefined>;
+  /** Newest last. */
+  list(principal: string): MaybePromise<readonly SessionInfo[]>;
+  end(id: string): MaybePromise<void>;
+}

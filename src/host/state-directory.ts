@@ -1,0 +1,54 @@
+import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+
+/**
+ * Where approvals, budget, sessions and the audit trail are kept: `$XDG_STATE_HOME/sandbox-run`, or beneath
+ * `~/.local/state`. A relative XDG_STATE_HOME is to be ignored (XDG Base Directory Specification). The directory need not
+ * exist.
+ */
+export function stateDirectoryPath(home: string, stateHome: string | undefined): string {
+  const base = stateHome !== undefined && isAbsolute(stateHome) ? stateHome : join(home, '.local/state');
+  return join(base, 'sandbox-run');
+}
+
+/**
+ * Makes the state directory, or one inside it, if it is not there, and makes sure that it is ours alone: whoever could
+ * write in it could answer for the user. Returns the canonical path.
+ * @throws {SandboxError} `state.unusable` if it cannot be made, `state.untrusted` if it belongs to somebody else, can be
+ * used by others, or is a symbolic link.
+ */
+export function ensureStateDirectory(path: string): string {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeIfMissing(path);
+    const info = lstatSync(path);
+    if (!info.isDirectory()) refuse(path, 'is not a directory; move it away');
+    if (info.uid !== process.geteuid?.())
+      refuse(path, `belongs to user ${info.uid}; it must be yours (or set XDG_STATE_HOME)`);
+    if ((info.mode & 0o077) !== 0)
+      refuse(path, `can be used by others (mode ${(info.mode & 0o777).toString(8)}); chmod 700 it`);
+    return realpathSync(path);
+  } catch (error) {
+    if (error instanceof SandboxError) throw error;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new SandboxError(
+      'state.unusable',
+      `the state directory ${path} cannot be made or read (${code}); make it writable or set XDG_STATE_HOME`,
+      { cause: error },
+    );
+  }
+}
+
+function makeIfMissing(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Often it is there, and another process may be making it.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+function refuse(path: string, why: string): never {
+  throw new SandboxError('state.untrusted', `the state directory ${path} ${why}`);
+}

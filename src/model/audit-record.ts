@@ -1,0 +1,59 @@
+import type { ApprovalAnswer } from './approval.ts';
+import type { Decision } from './decision.ts';
+import type { EnforcementReport } from './enforcement-report.ts';
+import type { Command } from './execution-request.ts';
+import type { ExecutionResult } from './execution-result.ts';
+
+/** What was decided about one request; written, and on the disk, before anything starts. */
+export interface DecisionRecord {
+  readonly type: 'decision';
+  /** Unique; the result of the same request has it too. */
+  readonly request: string;
+  readonly principal: string;
+  readonly session: string | undefined;
+  readonly command: Command;
+  readonly cwd: string;
+  /** `undefined`: commands are not judged (`unsafe.unjudged_commands`). */
+  readonly decision: Decision | undefined;
+  /** Undefined: nobody was asked. */
+  readonly approval: ApprovalAnswer | undefined;
+  /** What follows: the command is launched, or the code of why not. */
+  readonly outcome: 'launch' | string;
+  readonly profile: string;
+  readonly backend: string;
+  readonly report: EnforcementReport;
+}
+
+/** How a command that was launched ended. */
+export interface ResultRecord {
+  readonly type: 'result';
+  readonly request: string;
+  readonly principal: string;
+  readonly session: string | undefined;
+  readonly status: ExecutionResult['status'];
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+  /** Stable code, if it could not be started. */
+  readonly error: string | undefined;
+  readonly durationMs: number;
+  readonly outputBytes: { readonly stdout: number; readonly stderr: number };
+}
+
+/** Something that happened besides commands: a pattern over several of them, a refused message, a taint. */
+export interface EventRecord {
+  readonly type: 'event';
+  /** Stable, snake_case. */
+  readonly code: string;
+  readonly principal: string;
+  readonly session: string | undefined;
+  readonly message: string;
+  readonly details: Readonly<Record<string, string | number | boolean>>;
+}
+
+export type AuditRecord = DecisionRecord | ResultRecord | EventRecord;
+
+/** Where records go. */
+export interface AuditSink {
+  /** Settles when the record is on the disk; rejects with a `SandboxError` `audit.failed` if it cannot be written. */
+  append(record: AuditRecord): Promise<void>;
+}

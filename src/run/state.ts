@@ -1,0 +1,36 @@
+import { homedir } from 'node:os';
+import type { GateState, MaybePromise } from '../gate/state/state.ts';
+import { ensureStateDirectory, stateDirectoryPath } from '../host/state-directory.ts';
+
+/** The state directory of this process's user; it need not exist. */
+export function stateDirectory(): string {
+  return stateDirectoryPath(homedir(), process.env.XDG_STATE_HOME);
+}
+
+/** Opens the state of a directory with the first call; at once from then on. A failure is tried again by the next call. */
+export function lazyState(directory: string): () => MaybePromise<GateState> {
+  let state: MaybePromise<GateState> | undefined;
+  return () => {
+    state ??= open(directory).then(
+      (opened) => {
+        state = opened;
+        return opened;
+      },
+      (error: unknown) => {
+        state = undefined;
+        throw error;
+      },
+    );
+    return state;
+  };
+}
+
+async function open(directory: string): Promise<GateState> {
+  const { openState } = await import('../gate/state/open-state.ts');
+  return openState(ensureStateDirectory(directory));
+}
+
+/** Who actions are counted for and approvals belong to, unless the application says: the user of this process. */
+export function defaultPrincipal(): string {
+  return `uid:${process.geteuid?.()}`;
+}
