@@ -19,6 +19,8 @@ export interface DecisionRecord {
   readonly approval: ApprovalAnswer | undefined;
   /** What follows: the command is launched, or the code of why not. */
   readonly outcome: 'launch' | string;
+  /** What the command writes and executes, as far as its words tell: canonical paths. */
+  readonly files: { readonly writes: readonly string[]; readonly executes: readonly string[] };
   readonly profile: string;
   readonly backend: string;
   readonly report: EnforcementReport;

@@ -47,6 +47,8 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   policyFiles: BOOLEAN,
   autonomy: oneOf('readonly', 'supervised', 'autonomous'),
   gate: [isRecord, 'an object'],
+  principal: [(value) => isString(value) && value !== '', 'a string that is not empty'],
+  session: [(value) => isString(value) || isRecord(value), 'a session of openSession() or its id'],
   readable: STRINGS,
   writable: STRINGS,
   passEnv: STRINGS,

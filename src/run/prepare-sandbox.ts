@@ -11,7 +11,8 @@ import type { NativeAddon, NativeConfinement, NativeFailure } from '../native/co
 import { loadAddon } from '../native/load.ts';
 import { makePlan } from '../plan/plan.ts';
 import { describeFailure, namespaceRefusal } from './failure.ts';
-import type { Judge, JudgeParts } from './judge.ts';
+import { createGate, type Gate } from './gate.ts';
+import type { Examiner, JudgeParts } from './judge.ts';
 import { closeHooksGap } from './protected-paths.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
@@ -24,9 +25,9 @@ export interface PreparedSandbox {
   readonly plan: LaunchPlan;
   readonly features: HostFeatures;
   readonly resolved: ResolvedPolicy;
-  readonly gate: SandboxOptions['gate'];
+  readonly gate: Gate;
   /** `undefined`: commands are not judged. */
-  readonly createJudge: ((parts: JudgeParts) => Judge) | undefined;
+  readonly createExaminer: ((parts: JudgeParts) => Examiner) | undefined;
 }
 
 /** Policy, host and plan, without touching the kernel. */
@@ -82,6 +83,7 @@ export async function prepareSandbox(
   const { addon, policy, workspace, resolved, features: found, planFor } = await planSandbox(options);
   const features = asIf(found);
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
+  const gate = await createGate({ policy, options });
   const attempt = async (host: HostFeatures) => {
     const plan = planFor(host);
     const confinement = addon.createConfinement(await confinementSpec(plan, host.architecture));
@@ -99,8 +101,8 @@ export async function prepareSandbox(
         plan,
         features: host,
         resolved,
-        gate: options.gate,
-        createJudge: judge?.createJudge,
+        gate,
+        createExaminer: judge?.createExaminer,
       },
       failure,
     };
@@ -113,6 +115,7 @@ export async function prepareSandbox(
   }
   if (failure === undefined) return prepared;
   addon.closeConfinement(prepared.confinement);
+  await gate.close();
   const { code, message } = describeFailure(failure);
   throw new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
 }
