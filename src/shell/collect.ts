@@ -1,6 +1,6 @@
 import type { SimpleCommand, Span, Word } from '../model/command-line.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { readShell } from './adapter.ts';
+import { readShell } from './adapter/read-shell.ts';
 import { builtinProblem } from './builtins.ts';
 import {
   afterwards,
