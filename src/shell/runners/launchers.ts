@@ -1,6 +1,16 @@
 import type { Launcher } from './launch.ts';
 
 const HELP = { help: 'flag', version: 'flag' } as const;
+const NAMESPACES = {
+  mount: 'optional',
+  uts: 'optional',
+  ipc: 'optional',
+  net: 'optional',
+  pid: 'optional',
+  user: 'optional',
+  cgroup: 'optional',
+  time: 'optional',
+} as const;
 
 export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
   nohup: { options: { long: HELP } },
@@ -100,14 +110,7 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
       values: 'RwSG',
       long: {
         ...HELP,
-        mount: 'optional',
-        uts: 'optional',
-        ipc: 'optional',
-        net: 'optional',
-        pid: 'optional',
-        user: 'optional',
-        cgroup: 'optional',
-        time: 'optional',
+        ...NAMESPACES,
         fork: 'flag',
         'kill-child': 'optional',
         'mount-proc': 'optional',
@@ -140,14 +143,7 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
         ...HELP,
         all: 'flag',
         target: 'value',
-        mount: 'optional',
-        uts: 'optional',
-        ipc: 'optional',
-        net: 'optional',
-        pid: 'optional',
-        user: 'optional',
-        cgroup: 'optional',
-        time: 'optional',
+        ...NAMESPACES,
         setuid: 'value',
         setgid: 'value',
         root: 'optional',
