@@ -2,7 +2,9 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox, SandboxError } from '../../src/index.ts';
-import { eventually, expectNothingLeft, makePlace, processesWith } from './support.ts';
+import { eventually } from '../support/eventually.ts';
+import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
+import { makePlace } from './support.ts';
 
 const place = makePlace();
 let sandbox: Sandbox;

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox } from '../../src/index.ts';
-import { expectNothingLeft, makePlace, processesWith, sleep } from './support.ts';
+import { sleep } from '../support/eventually.ts';
+import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
+import { makePlace } from './support.ts';
 
 const place = makePlace();
 let sandbox: Sandbox;

@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox, SandboxError } from '../../src/index.ts';
-import { expectNothingLeft, makePlace } from './support.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
+import { makePlace } from './support.ts';
 
 const place = makePlace();
 let sandbox: Sandbox;
