@@ -2,6 +2,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
+import { createSandbox, type Sandbox } from '../../src/index.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
 import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
 
 /** The built library, for programs that the tests start. */
@@ -38,4 +41,19 @@ export function makePlace(): Place {
       rmSync(root, { recursive: true, force: true });
     },
   };
+}
+
+/** A place with a sandbox in its workspace for all tests of one file; nothing may be left behind them. */
+export async function makePlaceWithSandbox(): Promise<{
+  readonly place: Place;
+  readonly sandbox: Sandbox;
+}> {
+  const place = makePlace();
+  const sandbox = await createSandbox({ workspace: place.workspace });
+  afterAll(async () => {
+    await sandbox.close();
+    await expectNothingLeft(place);
+    place.dispose();
+  });
+  return { place, sandbox };
 }
