@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { buildEnvironment, looksSecret } from '../../../src/policy/environment.ts';
+import { buildEnvironment } from '../../../src/policy/environment.ts';
 import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
+import { looksSecret } from '../../../src/util/secret-name.ts';
 
 describe('looksSecret', () => {
   it.each(
