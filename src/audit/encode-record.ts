@@ -3,23 +3,15 @@ import type { Decision } from '../model/decision.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { createRedactor, type Redactor } from '../util/redact.ts';
+import { visibleJson } from '../util/visible-text.ts';
 import { boundedJson } from './bound-value.ts';
 
-/** The members of a record's JSON object, without its braces: redacted, of bounded size, without control characters. */
+/**
+ * The members of a record's JSON object, without its braces: redacted, of bounded size, and safe to be shown by `cat`.
+ */
 export function encodeRecord(record: AuditRecord): string {
   const json = boundedJson(plain(record, createRedactor()));
-  return escapeInvisible(json).slice(1, -1);
-}
-
-/** JSON escapes only the first 32 characters: this keeps `cat` and `tail` of a file safe, too. */
-function escapeInvisible(json: string): string {
-  if (!/[^ -~]/.test(json)) return json;
-  return json.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (character) =>
-    character
-      .split('')
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-      .join(''),
-  );
+  return visibleJson(json).slice(1, -1);
 }
 
 function plain(record: AuditRecord, redactor: Redactor): object {

@@ -46,7 +46,7 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
   const pending = new Set<Promise<unknown>>();
   let draining: Promise<void> | undefined;
   let closed = false;
-  const observer = createObserver(directory, enqueue);
+  const observer = createObserver(directory, enqueue, clock);
 
   /** Records that arrive in one turn of the event loop are written together. */
   function enqueue(record: AuditRecord): Promise<void> {

@@ -20,3 +20,14 @@ export function visibleText(text: string, options: { readonly keepLineBreaks?: b
     return code <= 0xffff ? `\\u${digits.padStart(4, '0')}` : `\\u{${digits}}`;
   });
 }
+
+/** JSON without line breaks, of the same meaning, in which nothing is left that a terminal would obey or not show. */
+export function visibleJson(json: string): string {
+  if (!/[^ -~]/.test(json)) return json;
+  return json.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+}

@@ -3,8 +3,9 @@ import { commandText, isObject, objectsOf, type StoredRecord, textOf, textsOf } 
 import type { ObservedDecision } from './pattern.ts';
 import { PATTERNS } from './registry.ts';
 
-/** How long a command is remembered, how many of one session, and of how many sessions. */
-const REMEMBERED_MS = 10 * 60_000;
+/** How long a command is remembered. */
+export const REMEMBERED_MS = 10 * 60_000;
+/** How many of one session, and of how many sessions. */
 const MOST_COMMANDS = 200;
 const MOST_SESSIONS = 500;
 
