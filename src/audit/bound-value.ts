@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { visibleJson } from '../util/visible-text.ts';
 
 /** A line of the trail has at most about this many bytes. */
 const LONGEST = 256 * 1024;
@@ -11,15 +12,17 @@ const LIMITS = [
   [80, 4],
 ] as const;
 
+const encode = (value: unknown) => visibleJson(JSON.stringify(value));
+
 /**
- * A value as JSON of a bounded size. What is too long is cut, and says so: its size and the SHA-256 of the whole tell it
+ * A value as JSON of a bounded size, safe to be shown by `cat`. What is too long is cut, and says so: its size and the SHA-256 of the whole tell it
  * from others that begin alike.
  */
 export function boundedJson(value: unknown): string {
-  const whole = JSON.stringify(value);
+  const whole = encode(value);
   if (whole.length <= LONGEST / 6 || Buffer.byteLength(whole) <= LONGEST) return whole;
   for (const [characters, items] of LIMITS) {
-    const json = JSON.stringify(cut(value, characters, items));
+    const json = encode(cut(value, characters, items));
     if (Buffer.byteLength(json) <= LONGEST) return json;
   }
   return JSON.stringify({ cut: mark('everything', whole) });

@@ -3,15 +3,13 @@ import type { Decision } from '../model/decision.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { createRedactor, type Redactor } from '../util/redact.ts';
-import { visibleJson } from '../util/visible-text.ts';
 import { boundedJson } from './bound-value.ts';
 
 /**
  * The members of a record's JSON object, without its braces: redacted, of bounded size, and safe to be shown by `cat`.
  */
 export function encodeRecord(record: AuditRecord): string {
-  const json = boundedJson(plain(record, createRedactor()));
-  return visibleJson(json).slice(1, -1);
+  return boundedJson(plain(record, createRedactor())).slice(1, -1);
 }
 
 function plain(record: AuditRecord, redactor: Redactor): object {

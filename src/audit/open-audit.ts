@@ -50,10 +50,11 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
 
   /** Records that arrive in one turn of the event loop are written together. */
   function enqueue(record: AuditRecord): Promise<void> {
+    const fields = encodeRecord(record);
     const appended = new Promise<void>((resolve, reject) => {
-      queue.push({ fields: encodeRecord(record), durable: record.type === 'decision', resolve, reject });
+      queue.push({ fields, durable: record.type === 'decision', resolve, reject });
     });
-    draining ??= new Promise<void>((done) => setImmediate(done)).then(drain);
+    draining ??= turn().then(drain);
     pending.add(appended);
     const forget = () => pending.delete(appended);
     appended.then(forget, forget);
@@ -69,6 +70,8 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
         break;
       }
       writeSome();
+      // Others have their turn, in this process and for the lock.
+      if (queue.length > 0) await turn();
     }
     draining = undefined;
   }
@@ -81,7 +84,7 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
           directory,
           new Error(`another process keeps it locked for ${LOCK_TIMEOUT_MS / 1000} s (fuser shows it)`),
         );
-      await new Promise<void>((done) => (wait === 0 ? setImmediate(done) : setTimeout(done, wait)));
+      await (wait === 0 ? turn() : new Promise<void>((done) => setTimeout(done, wait)));
     }
   }
 
@@ -123,7 +126,11 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
   return {
     append: async (record) => {
       if (closed) throw new SandboxError('audit.failed', `the audit trail ${directory} was closed`);
-      await enqueue(record);
+      try {
+        await enqueue(record);
+      } catch (error) {
+        throw auditFailure(directory, error);
+      }
     },
     close: async () => {
       if (closed) return;
@@ -135,4 +142,9 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
       writer.close();
     },
   };
+}
+
+/** The next turn of the event loop. */
+function turn(): Promise<void> {
+  return new Promise((done) => setImmediate(done));
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseRecord, type StoredRecord } from '../audit/stored-record.ts';
 import { beginning, createCursor } from '../audit/trail-cursor.ts';
-import { dayFileName, listDayFiles } from '../audit/trail-files.ts';
+import { dayFileName, headPath, listDayFiles } from '../audit/trail-files.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { stateDirectory } from '../run/state.ts';
 import { visibleJson } from '../util/visible-text.ts';
@@ -18,7 +18,9 @@ const BUFFERED = 64 * 1024;
  */
 export function trailDirectory(): string {
   const directory = join(stateDirectory(), 'audit');
-  const found = reading(() => existsSync(join(directory, 'head')) || listDayFiles(directory).length > 0);
+  const found = reading(
+    () => existsSync(directory) && (existsSync(headPath(directory)) || listDayFiles(directory).length > 0),
+  );
   if (!found) throw new SandboxError('audit.unreadable', `there is no audit trail in ${directory}`);
   return directory;
 }

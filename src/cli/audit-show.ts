@@ -54,7 +54,17 @@ function describeWhole(record: StoredRecord): string {
 }
 
 function rowsOf(name: string, value: unknown): readonly string[] {
+  if (name === 'report.controls' && isObject(value)) return controlRows(value);
   if (isObject(value))
     return Object.entries(value).flatMap(([inner, one]) => rowsOf(`${name}.${inner}`, one));
   return [`  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`];
+}
+
+/** One row for each state that a control can have. */
+function controlRows(controls: Readonly<Record<string, unknown>>): readonly string[] {
+  const states = [...new Set(Object.values(controls).map(String))];
+  return states.map((state) => {
+    const ids = Object.keys(controls).filter((id) => String(controls[id]) === state);
+    return `  report.${state}: ${ids.join(', ')}`;
+  });
 }
