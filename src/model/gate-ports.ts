@@ -51,7 +51,8 @@ export interface GuardAnswer {
 
 /** Knows what must not happen to a repository. */
 export interface GitGuard {
-  judge(parsed: Parsed, cwd: string): GuardAnswer | Promise<GuardAnswer>;
+  /** `text`: the line as it was given, for one that was not understood. */
+  judge(parsed: Parsed, cwd: string, text?: string): GuardAnswer | Promise<GuardAnswer>;
 }
 
 /** What hooks are told about a tool. */
