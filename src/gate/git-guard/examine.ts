@@ -19,11 +19,18 @@ export interface World {
   readonly aliasesAt: (directory: string) => Aliases | undefined;
 }
 
+/** Aliases that call several others could keep the guard busy for hours. */
+const MAX_TEXTS = 100;
+
 /** Why the line is refused, if it is. `text`: as it was given, for a line that was not understood. */
 export function examine(parsed: Parsed, text: string, cwd: string, world: World): string | undefined {
+  let texts = 0;
   const asking: Asking = {
     aliasesAt: world.aliasesAt,
-    examineText: (inner, place) => examineLine(world.parse(inner), inner, place, asking),
+    examineText(inner, place) {
+      texts += 1;
+      return texts > MAX_TEXTS ? TOO_DEEP : examineLine(world.parse(inner), inner, place, asking);
+    },
   };
   const start = { directories: [cwd], unsettled: undefined, depth: 0 };
   const { refusal, fetches = false, integrates } = examineLine(parsed, text, start, asking);

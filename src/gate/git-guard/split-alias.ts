@@ -1,4 +1,7 @@
-/** The words of an alias, as git splits it: quotes of both kinds, and a backslash before any character, also in quotes. */
+/**
+ * The words of an alias, as git splits it: quotes of both kinds, and a backslash before any character, also in double
+ * quotes. Blanks at the ends, of which git makes an empty word, are nothing. Undefined: git refuses it, too.
+ */
 export function splitAlias(text: string): readonly string[] | undefined {
   const words: string[] = [];
   let word: string | undefined;
