@@ -11,6 +11,8 @@ export function visibleText(text: string, keep = ''): string {
 /** One line of at most so many characters, for text that others wrote. */
 export function visibleLine(text: string, limit: number): string {
   // Cut before, so that the work is bounded, and after, as escapes are longer.
-  const line = visibleText(text.slice(0, limit + 1).trim());
-  return line.length <= limit ? line : `${line.slice(0, limit - 1)}…`;
+  const line = visibleText(text.trim().slice(0, limit + 2));
+  if (line.length <= limit) return line;
+  // Not between the halves of a pair.
+  return `${line.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

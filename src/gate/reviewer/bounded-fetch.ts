@@ -1,3 +1,5 @@
+import { exactText } from './reply.ts';
+
 /** Of a whole response; one that fits is a few hundred bytes. */
 const MAX_RESPONSE_BYTES = 256 * 1024;
 
@@ -8,7 +10,7 @@ const MAX_RESPONSE_BYTES = 256 * 1024;
 export async function boundedFetch(url: string | URL | Request, init?: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, redirect: 'error' });
   const { status, statusText, headers } = response;
-  const text = new TextDecoder('utf-8', { fatal: true }).decode(await bodyOf(response));
+  const text = exactText(await bodyOf(response));
   // A body was decoded, where there is one: its length and encoding are no longer those of the headers.
   const kept = new Headers(headers);
   for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) kept.delete(name);

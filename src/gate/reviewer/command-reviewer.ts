@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { isAbsolute } from 'node:path';
 import type { Reviewer } from '../../model/gate-ports.ts';
 import type { ReviewerSettings } from '../../model/policy.ts';
-import { reviewOf, unclear } from './reply.ts';
+import { exactText, reviewOf, unclear } from './reply.ts';
 import { type Subject, subjectOf, TOO_LONG } from './subject.ts';
 
 type CommandSettings = Extract<ReviewerSettings, { readonly kind: 'command' }>;
@@ -41,7 +41,7 @@ function reviewerEnvironment(env: Environment): NodeJS.ProcessEnv {
 
 function decoded(output: Buffer): string | undefined {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(output);
+    return exactText(output);
   } catch {
     return undefined;
   }

@@ -27,6 +27,11 @@ export function reviewOf(text: string): Review {
   return { outcome: reply.data.flagged ? 'flag' : 'clear', ...(reason === '' ? {} : { reason }) };
 }
 
+/** The text of exact UTF-8; a byte order mark is a character like any other, and no JSON. Throws for other bytes. */
+export function exactText(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+}
+
 function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -14,8 +14,12 @@ export function reviewerOf(
   let reviewer: Promise<Reviewer> | undefined;
   return {
     async review(request) {
-      reviewer ??= load(settings, env, timeoutMs);
-      return (await reviewer).review(request);
+      try {
+        reviewer ??= load(settings, env, timeoutMs);
+        return await (await reviewer).review(request);
+      } catch {
+        return { outcome: 'unclear', reason: 'the reviewer failed' };
+      }
     },
   };
 }
