@@ -62,6 +62,12 @@ export const OTHER_PROGRAMS: readonly (readonly [program: string, ...words: stri
 ];
 export const OTHER = `pushes or pulls: ${TO_A_PERSON}`;
 
+/** Programs that take code as a word, and what in such code runs git to this end. Patterns of awk are none. */
+export const INTERPRETER =
+  /^(?:python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|[gmn]?awk)$/;
+export const MOVES_COMMITS = /\b(?:push|pull|rebase|send-pack)\b/;
+export const RUNS_PROGRAMS = /system|exec|spawn|popen|subprocess|Command|shell|`|\bqx\b|%x/i;
+
 /** Variables and options whose value is a command, or names one. */
 export const COMMAND_VARIABLE =
   /^(?:GIT_EDITOR|GIT_SEQUENCE_EDITOR|GIT_PAGER|GIT_SSH|GIT_SSH_COMMAND|GIT_ASKPASS|GIT_EXTERNAL_DIFF|GIT_PROXY_COMMAND|GIT_CONFIG_VALUE_\d+|EDITOR|VISUAL|PAGER|SSH_ASKPASS)$/;

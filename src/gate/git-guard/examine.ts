@@ -1,5 +1,13 @@
 import type { CommandLine, Parsed, SimpleCommand } from '../../model/command-line.ts';
-import { COMMAND_VARIABLE, OTHER, OTHER_PROGRAMS, SETTINGS_VARIABLE } from './commands.ts';
+import {
+  COMMAND_VARIABLE,
+  INTERPRETER,
+  MOVES_COMMITS,
+  OTHER,
+  OTHER_PROGRAMS,
+  RUNS_PROGRAMS,
+  SETTINGS_VARIABLE,
+} from './commands.ts';
 import { type Finding, merged, NOTHING } from './finding.ts';
 import {
   type Aliases,
@@ -11,6 +19,7 @@ import {
   type Place,
   TOO_DEEP,
 } from './git-command.ts';
+import type { Argument } from './invocation.ts';
 
 /** What an examination may ask. */
 export interface World {
@@ -55,7 +64,7 @@ function examineLine(parsed: Parsed, text: string, place: Place, asking: Asking)
 
 /** As a word of its own, with quotes and backslashes taken away: `.git`, `GIT_DIR`, `g"i"t`, but not `github`. */
 function mentionsGit(text: string): boolean {
-  return /(?<![a-z0-9])git(?![a-z0-9])/i.test(text.replace(/["'\\\n]/g, ''));
+  return /(?<![a-z0-9])git(?![a-z0-9])/i.test(text.replace(/\\\n|["'\\]/g, ''));
 }
 
 /** What else in the line may change which aliases there are before one is used. */
@@ -107,7 +116,7 @@ function examineSettings(command: SimpleCommand, place: Place, asking: Asking): 
   });
 }
 
-function examineCommand({ words }: SimpleCommand, place: Place, asking: Asking): Finding {
+function examineCommand({ words, redirects }: SimpleCommand, place: Place, asking: Asking): Finding {
   const [program, ...rest] = words;
   const name = program?.value?.split('/').pop();
   if (name === undefined) return NOTHING;
@@ -118,5 +127,17 @@ function examineCommand({ words }: SimpleCommand, place: Place, asking: Asking):
   const other = OTHER_PROGRAMS.find(
     ([known, ...verbs]) => known === name && verbs.every((verb, at) => operands[at]?.value === verb),
   );
-  return other === undefined ? NOTHING : { refusal: `${other.join(' ')} ${OTHER}` };
+  if (other !== undefined) return { refusal: `${other.join(' ')} ${OTHER}` };
+  const code = INTERPRETER.test(name)
+    ? [...rest, ...redirects.map(({ target }) => target)].find(runsGit)
+    : undefined;
+  return code === undefined
+    ? NOTHING
+    : { refusal: `the code for ${name} seems to run git so that it ${OTHER}` };
+}
+
+/** Code in a line of its own is not read; what looks like this is refused. */
+function runsGit({ value, source }: Argument): boolean {
+  const code = value ?? source;
+  return mentionsGit(code) && MOVES_COMMITS.test(code) && RUNS_PROGRAMS.test(code);
 }

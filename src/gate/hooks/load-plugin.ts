@@ -40,15 +40,16 @@ const LOOKS_LIKE_EVENT = /tool_?use$|^session_?(?:start|end|begin|stop)|^session
 export async function loadHooks(
   plugins: readonly HookPlugin[],
   where: Writable,
+  loadTimeoutMs = LOAD_TIMEOUT_MS,
 ): Promise<readonly ToolHook[]> {
-  return Promise.all(plugins.map((plugin) => loadHook(plugin, where)));
+  return Promise.all(plugins.map((plugin) => loadHook(plugin, where, loadTimeoutMs)));
 }
 
-async function loadHook(plugin: HookPlugin, where: Writable): Promise<ToolHook> {
+async function loadHook(plugin: HookPlugin, where: Writable, timeoutMs: number): Promise<ToolHook> {
   const name = basename(plugin.path);
   try {
     const file = await readTrusted(plugin, where);
-    return hookOf(name, await loaded(moduleUrl(file, plugin.sha256 !== undefined)));
+    return hookOf(name, await loaded(moduleUrl(file, plugin.sha256 !== undefined), timeoutMs));
   } catch (error) {
     return refusingHook(name, `the hook ${plugin.path} cannot be used: ${messageOf(error)}`);
   }
@@ -63,10 +64,10 @@ function moduleUrl({ path, content, sha256 }: TrustedFile, pinned: boolean): str
   return `${pathToFileURL(path)}?sha256=${sha256}`;
 }
 
-async function loaded(url: string): Promise<Readonly<Record<string, unknown>>> {
+async function loaded(url: string, timeoutMs: number): Promise<Readonly<Record<string, unknown>>> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(unusable('it did not load in time')), LOAD_TIMEOUT_MS);
+    timer = setTimeout(() => fail(unusable('it did not load in time')), timeoutMs);
   });
   try {
     return await Promise.race([importModule(url), late]);

@@ -201,6 +201,23 @@ hub pull
 gh pr create --fill
 jj git push
 dulwich push
+python3 -c 'import os; os.system("git push")'
+python -c 'import subprocess; subprocess.run(["git", "push"])'
+node -e 'require("child_process").execSync("git pull")'
+perl -e 'system "git rebase main"'
+perl -e 'print \`git push\`'
+ruby -e 'system("git push")'
+awk 'BEGIN { system("git push") }'
+tclsh <<< 'exec git push'
+git $'pu\x73h'
+git pus?
+git pu$()sh
+git status; trap 'git push' EXIT
+alias g='git push'; g
+declare x=push; git "$x"
+set -- push; git "$@"
+bash <<< 'git push'
+echo 'git push' | bash
 git status 'unterminated
 coproc git push
 git status; ((
@@ -304,6 +321,10 @@ curl https://github.com/x/y.git
 [[ $x =~ github ]]
 ls 'unterminated
 echo git ; ls
+awk '/git push/ { print }' notes
+python3 -c 'print("git push")'
+perl -ne 'print if /git push/' notes
+sed -n '/git push/p' notes
 `;
 
 const lines = (text: string) => text.trim().split('\n');
@@ -323,6 +344,12 @@ describe('the git guard', () => {
     expect(guard.judge(refused, '/repository', '')).toMatchObject({ allowed: false });
     const quoting = parseArgv(['git', 'commit', '-m', '"; git push']);
     expect(guard.judge(quoting, '/repository', '')).toEqual({ allowed: true });
+  });
+
+  it('reads here-documents and texts over several lines', async () => {
+    for (const line of ['bash <<EOF\ngit push\nEOF', 'git status\ngit push', 'git \\\n push', '((\ngit\n'])
+      expect(await judge(line)).toMatchObject({ allowed: false });
+    expect(await judge('cat > notes <<EOF\ngit push\nEOF')).toEqual({ allowed: true });
   });
 
   it('answers at once as long as no alias has to be read', () => {

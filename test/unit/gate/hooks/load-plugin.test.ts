@@ -159,7 +159,6 @@ describe('a plug-in refuses everything, and says why, if it', () => {
       /session_pause.*no event/,
     ],
     ['is CommonJS', 'exports.before_tool_use = () => ({ allowed: true });', /exports is not defined/],
-    ['never finishes loading', 'await new Promise(() => {});', /in time/],
   ];
   it.each(BROKEN)('%s', async (_, text, reason) => {
     const path = write(text);
@@ -169,6 +168,14 @@ describe('a plug-in refuses everything, and says why, if it', () => {
       expect(await hook.sessionStart?.({ id: 'x', principal: 'p' })).toEqual(refusing(reason));
       expect((await hook.beforeToolUse('t', {})).reason).toContain(path);
     }
+  });
+
+  it('never finishes loading', async () => {
+    const path = write(
+      'await new Promise(() => {}); export const before_tool_use = () => ({ allowed: true });',
+    );
+    const [hook] = await loadHooks([{ path, sha256: undefined }], { workspace, writable: [] }, 200);
+    expect(await hook?.beforeToolUse('t', {})).toEqual(refusing(/in time/));
   });
 
   it('is not there, a directory, a pipe or a device', async () => {
