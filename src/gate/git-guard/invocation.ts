@@ -43,7 +43,7 @@ export function invocationOf(words: readonly Argument[]): Invocation {
       at += 1;
       const alias = aliasOf(words[at]);
       if (alias === undefined) otherSettings ??= '-c';
-      else if (alias !== 'other') aliases.set(alias.name, alias.value);
+      else if (alias !== 'other') addAlias(aliases, alias.name, alias.value);
     } else if (option === '-C') {
       at += 1;
       directories.push(words[at] ?? { value: undefined, source: '' });
@@ -53,6 +53,12 @@ export function invocationOf(words: readonly Argument[]): Invocation {
     }
   }
   return { verb: words[at], args: words.slice(at + 1), directories, aliases, otherSettings };
+}
+
+/** Two that differ in capitals only may be two: what cannot be told is no alias that can be read. */
+export function addAlias(aliases: Map<string, string>, name: string, value: string): void {
+  const known = aliases.get(name);
+  aliases.set(name, known === undefined || known === value ? value : '');
 }
 
 /** `undefined`: the setting may define any alias. */

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { addAlias } from './invocation.ts';
 
 /** Longer than git needs for a few files, shorter than anybody waits for a pipe in the place of one. */
 const TIMEOUT_MS = 3000;
@@ -43,13 +44,17 @@ export function readAliases(
 
 /** `alias.name` LF value NUL, for each. */
 function aliasesIn(output: string): ReadonlyMap<string, string> {
-  const aliases = new Map<string, string>();
+  const values = new Map<string, string>();
   for (const entry of output.split('\0')) {
     if (entry === '') continue;
-    // Without a value there is no line break either.
+    // Without a value there is no line break either. Of equal keys the last counts.
     const [key = '', ...value] = entry.split('\n');
+    values.set(key, value.join('\n'));
+  }
+  const aliases = new Map<string, string>();
+  for (const [key, value] of values) {
     const name = key.slice('alias.'.length).replace(/\.command$/, '');
-    aliases.set(name.toLowerCase(), value.join('\n'));
+    addAlias(aliases, name.toLowerCase(), value);
   }
   return aliases;
 }

@@ -53,10 +53,7 @@ function ofBranches(verb: string, args: readonly Argument[]): Finding {
     case 'merge':
       return ofMerge(args);
     case 'reset':
-      return args.some(isFetched) ||
-        (args.some(matches(/^--(?:hard|keep|merge|soft)$/)) && args.some(isRemoteBranch))
-        ? { integrates: PULLS }
-        : NOTHING;
+      return movesBranch(args) ? { integrates: PULLS } : NOTHING;
     case 'checkout':
       return forced(args, /^-[a-zA-Z]*B/);
     case 'switch':
@@ -82,6 +79,12 @@ const isRemoteBranch = ({ value }: Argument) =>
   value === undefined ||
   (!value.startsWith('-') && (/^[^/]+\/./.test(value) || /^refs\/remotes\//.test(value)));
 
+/** Without an option a name with a slash may as well be a path, which is only taken out of the index. */
+function movesBranch(args: readonly Argument[]): boolean {
+  if (args.some(isFetched) || args.some(matches(/^(?:origin|upstream|refs\/remotes)\//))) return true;
+  return args.some(matches(/^--[hkms]/)) && args.some(isRemoteBranch);
+}
+
 function forced(args: readonly Argument[], force: RegExp): Finding {
   const moves = args.some(matches(force)) && (args.some(isFetched) || args.some(isRemoteBranch));
   return moves ? { integrates: PULLS } : NOTHING;
@@ -100,8 +103,10 @@ const FETCH_VALUES =
   /^(?:-j|-o|--(?:jobs|server-option|depth|deepen|shallow-since|shallow-exclude|refmap|upload-pack|filter|negotiation-tip|recurse-submodules-default|submodule-prefix))$/;
 
 function ofFetch(args: readonly Argument[]): Finding {
-  if (args.some(matches(/^-[a-zA-Z]*u|^--update-h/)))
-    return { refusal: 'git fetch --update-head-ok moves the branch that is checked out, as git pull does' };
+  if (args.some(matches(/^-[a-zA-Z]*u|^--update-h|^--std/)))
+    return {
+      refusal: 'git fetch with --update-head-ok or --stdin can move local branches, as git pull does',
+    };
   const operands = args.filter((argument, at) => {
     const before = args[at - 1]?.value;
     if (before !== undefined && FETCH_VALUES.test(before)) return false;

@@ -183,6 +183,11 @@ git merge origin/main; git fetch
 git fetch && git reset --hard origin/main
 git fetch && git reset --hard FETCH_HEAD
 git fetch && git reset @{u}
+git fetch && git reset --har origin/main
+git fetch && git reset origin/main
+git fetch && git reset --hard "$x"
+git fetch --stdin origin
+git -c alias.a.command=push -c alias.A.command=status a
 git fetch && git checkout -B main origin/main
 git fetch && git switch -C main origin/main
 git fetch && git branch -f main origin/main
@@ -237,6 +242,7 @@ git merge feature
 git merge --abort
 git fetch && git merge --abort
 git fetch && git reset --hard HEAD
+git fetch && git reset src/file
 git fetch && git checkout -b feature origin/feature
 git fetch && git log origin/main
 git rebase --abort

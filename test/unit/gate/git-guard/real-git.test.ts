@@ -216,6 +216,13 @@ describe('reading aliases', () => {
       ['c', ''],
     ]);
   });
+
+  it('takes none of two that differ in capitals only, and may be two', async () => {
+    const text = '[alias "a"]\n\tcommand = push\n[alias "A"]\n\tcommand = status\n';
+    writeFileSync(join(world.home, '.gitconfig'), text);
+    expect([...(await readAliases(world.repository, { HOME: world.home }))]).toEqual([['a', '']]);
+    expect(await judge('git a')).toBe(false);
+  });
 });
 
 describe('an alias is split as git splits it', () => {
