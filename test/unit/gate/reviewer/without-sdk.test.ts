@@ -17,9 +17,9 @@ beforeAll(async () => {
   const options = {
     entryPoints: [SOURCE],
     bundle: true,
-    platform: 'node',
+    platform: 'node' as const,
     external: ['@anthropic-ai/sdk'],
-  } as const;
+  };
   await build({ ...options, format: 'esm', outfile: join(directory, 'reviewer.mjs') });
   await build({
     ...options,
