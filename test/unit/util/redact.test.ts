@@ -80,6 +80,27 @@ describe('a redactor', () => {
     ).toEqual(['run', '--password', X, '--token', '--force', '-p', '80']);
   });
 
+  it.each([
+    [
+      ['curl', '-u', 'me:hunter2', 'h'],
+      ['curl', '-u', `me:${X}`, 'h'],
+    ],
+    [
+      ['mysql', '-u', 'root', '-phunter2'],
+      ['mysql', '-u', 'root', `-p${X}`],
+    ],
+    [
+      ['curl', '-H', 'Authorization: Bearer hunter2'],
+      ['curl', '-H', `Authorization: Bearer ${X}`],
+    ],
+    [
+      ['git', 'commit', '-m', 'two words'],
+      ['git', 'commit', '-m', 'two words'],
+    ],
+  ])('sees %j as one command', (words, expected) => {
+    expect(createRedactor().words(words)).toEqual(expected);
+  });
+
   it('takes out of other texts what was a secret in one', () => {
     const redactor = createRedactor();
     redactor.words(['run', '--password', 'hunter2']);
