@@ -53,12 +53,17 @@ export function createRecognizer(): Recognizer {
     for (const [key, at] of raised) if (at < since) raised.delete(key);
     const latest = observe(record);
     const events = own ? find(latest, decisions, raised, record) : [];
-    decisions.push(latest);
+    if (isRemembered(latest)) decisions.push(latest);
     if (decisions.length > MOST_COMMANDS) decisions.shift();
     return events;
   }
 
   return { show };
+}
+
+/** Of what was allowed, only the files that it wrote matter later. */
+function isRemembered({ verdict, launched, writes }: ObservedDecision): boolean {
+  return verdict !== 'allow' || !launched || writes.length > 0;
 }
 
 function find(
