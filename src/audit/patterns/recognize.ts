@@ -1,5 +1,6 @@
 import type { EventRecord } from '../../model/audit-record.ts';
 import { commandText, isObject, objectsOf, type StoredRecord, textOf, textsOf } from '../stored-record.ts';
+import { commandWords } from './command-words.ts';
 import type { ObservedDecision } from './pattern.ts';
 import { PATTERNS } from './registry.ts';
 
@@ -94,7 +95,7 @@ function observe(record: StoredRecord): ObservedDecision {
     seq,
     at,
     request: textOf(fields, 'request') ?? '',
-    command: commandText(record).slice(0, 4096),
+    words: verdict === 'ask' ? commandWords(commandText(record)) : new Set(),
     verdict: verdict === 'allow' || verdict === 'ask' || verdict === 'deny' ? verdict : undefined,
     launched: fields.outcome === 'launch',
     escapes: objectsOf(fields, 'checks')
