@@ -73,6 +73,10 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'There is no such request or grant, or it does not wait for an answer.',
   },
+  'approval.void': {
+    exitStatus: 126,
+    meaning: 'What was approved is not what would run: something changed while the question was open.',
+  },
   'session.invalid': { exitStatus: 125, meaning: 'The session is unknown or belongs to another principal.' },
   'hook.unusable': {
     exitStatus: 125,

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors/codes.ts';
+import type { ApprovalAnswer } from './approval.ts';
 import type { Decision } from './decision.ts';
 import type { EnforcementReport } from './enforcement-report.ts';
 
@@ -42,6 +43,8 @@ export interface ExecutionResultBase {
   readonly report: EnforcementReport;
   /** What the policy decided and why; `undefined`: commands are not judged (`unsafe.unjudged_commands`). */
   readonly decision: Decision | undefined;
+  /** What came of asking somebody; `undefined`: nobody was asked. */
+  readonly approval: ApprovalAnswer | undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { signalName } from '../kernel/errno.ts';
+import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
 import type { ExecutionError, ExecutionResult, ExecutionResultBase } from '../model/execution-result.ts';
@@ -12,6 +13,7 @@ export interface RunContext {
   readonly warnings: readonly string[];
   readonly report: EnforcementReport;
   readonly decision: Decision | undefined;
+  readonly approval: ApprovalAnswer | undefined;
 }
 
 /** What was found in the workspace after the run. */
@@ -43,6 +45,7 @@ export function classify(
     cwd: context.cwd,
     report: context.report,
     decision: context.decision,
+    approval: context.approval,
     stdout: decode(stdout),
     stderr: decode(stderr),
     truncated: {
@@ -117,6 +120,7 @@ function emptyResult(context: RunContext): ExecutionResultBase {
     warnings: context.warnings,
     report: context.report,
     decision: context.decision,
+    approval: context.approval,
   };
 }
 

@@ -22,6 +22,8 @@ export type SettledCommand =
       readonly cwd: string;
       /** As the addon takes it. */
       readonly env: Uint8Array;
+      /** The same by name; HOME and TMPDIR are missing where the addon sets them. */
+      readonly variables: Readonly<Record<string, string | undefined>>;
     }
   | {
       readonly ok: false;
@@ -98,6 +100,6 @@ export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnviron
     let env = isShell ? baseBlockForShells : baseBlock;
     if (options.env !== undefined)
       env = environmentBlock(isShell ? { ...variables, ...FOR_SHELLS } : variables);
-    return { ok: true, program: program.path, argv, cwd, env };
+    return { ok: true, program: program.path, argv, cwd, env, variables };
   };
 }

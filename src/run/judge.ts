@@ -7,9 +7,11 @@ import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import type { CheckContext } from '../policy/checks/check.ts';
 import type { RulesOfCommands } from '../policy/checks/rules.ts';
+import type { CommandEffects } from '../policy/effects.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import {
   CHECKS,
+  effectsOf,
   evaluate,
   isForeignTo,
   parseArgv,
@@ -35,6 +37,18 @@ export interface JudgeRequest {
 /** Decides about a command; at once, unless a port has to be waited for. */
 export type Judge = (request: JudgeRequest) => Decision | Promise<Decision>;
 
+/** A decision, and what it was made from. */
+export interface Examination {
+  readonly decision: Decision | Promise<Decision>;
+  /** Canonical directory in which the command would start. */
+  readonly cwd: string;
+  /** What the command would touch, as far as its words tell. Not cheap: about as much as the decision. */
+  readonly effects: (decision: Decision) => CommandEffects;
+}
+
+/** Like a judge, for who needs to know more than the decision. */
+export type Examiner = (request: JudgeRequest) => Examination;
+
 /** What a judge is made of. */
 export interface JudgeParts {
   readonly policy: Policy;
@@ -46,7 +60,13 @@ export interface JudgeParts {
 }
 
 /** Wires parser, checks and ports: the stages do not know each other. */
-export function createJudge({ policy, rules, searchPath, find, gate }: JudgeParts): Judge {
+export function createJudge(parts: JudgeParts): Judge {
+  const examine = createExaminer(parts);
+  return (request) => examine(request).decision;
+}
+
+/** The same, with what the decision was made from. */
+export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeParts): Examiner {
   const ports: GatePorts = {
     budget: gate.budget,
     reviewer: gate.reviewer,
@@ -70,7 +90,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
     return canonical;
   }
 
-  return function judge(request) {
+  return function examine(request) {
     const { command, cwd = '.' } = request;
     const parsed = typeof command === 'string' ? parseShell(command) : parseArgv(command);
     // It remembers what it saw, which is right for one decision and wrong for two.
@@ -101,10 +121,16 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
       gate: ports,
     };
     const isForeign = isForeignTo(unrated);
-    return evaluate(CHECKS, {
+    const context = {
       ...unrated,
       risk: riskOfLine(parsed, isForeign),
       reach: reachOfLine(parsed, isForeign),
-    });
+    };
+    return {
+      decision: evaluate(CHECKS, context),
+      cwd: unrated.cwd,
+      effects: ({ reasons }) =>
+        effectsOf(context, reasons, typeof command === 'string' ? command : undefined),
+    };
   };
 }

@@ -4,5 +4,6 @@ export { isForeignTo } from '../policy/checks/locations.ts';
 export { CHECKS } from '../policy/checks/registry.ts';
 export { reachOfLine } from '../policy/commands/reach.ts';
 export { riskOfLine } from '../policy/commands/risk.ts';
+export { effectsOf, secretAmong } from '../policy/effects.ts';
 export { evaluate } from '../policy/evaluate.ts';
 export { parseArgv, parseShell } from '../shell/parse.ts';

@@ -12,24 +12,23 @@ export interface RunningCommand {
 /** Signals that would have ended the command, had it begun. */
 const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGKILL']);
 
-/** A command that starts later: what is done to it before then is remembered. */
-export function pendingCommand(
-  begin: (isCanceled: () => boolean) => PromiseLike<RunningCommand>,
-): RunningCommand {
+/**
+ * A command that starts later, if it does. What is done to it before then gives it up; `giveUp` ends what it waits for.
+ */
+export function pendingCommand(begun: Promise<RunningCommand>, giveUp: () => void): RunningCommand {
   let started: RunningCommand | undefined;
-  let canceled = false;
-  const result = Promise.resolve(begin(() => canceled)).then((running) => {
+  const result = begun.then((running) => {
     started = running;
     return running.result;
   });
   return {
     result,
     kill: (signal) => {
-      if (started === undefined && ENDING.has(signal)) canceled = true;
+      if (started === undefined && ENDING.has(signal)) giveUp();
       return started?.kill(signal) ?? false;
     },
     cancel: () => {
-      canceled = true;
+      giveUp();
       started?.cancel();
     },
   };

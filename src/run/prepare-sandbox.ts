@@ -1,20 +1,25 @@
 import { accessSync, constants } from 'node:fs';
+import { dirname } from 'node:path';
 import { confinementSpec } from '../backends/landlock/confinement-spec.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { gitIdentity } from '../host/git-identity.ts';
 import { probeHost, withoutNamespaces } from '../host/probe.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
+import { makeDirectories } from '../host/state-directory.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import type { NativeAddon, NativeConfinement, NativeFailure } from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';
-import { makePlan } from '../plan/plan.ts';
+import { makePlan, type OwnDirectory } from '../plan/plan.ts';
 import { describeFailure, namespaceRefusal } from './failure.ts';
-import type { Judge, JudgeParts } from './judge.ts';
+import { createGate, type Gate } from './gate.ts';
+import type { Examiner, JudgeParts } from './judge.ts';
+import { userPolicyPath } from './policy-layers.ts';
 import { closeHooksGap } from './protected-paths.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
+import { stateDirectory } from './state.ts';
 
 /** Everything that the commands of one sandbox share. */
 export interface PreparedSandbox {
@@ -24,9 +29,9 @@ export interface PreparedSandbox {
   readonly plan: LaunchPlan;
   readonly features: HostFeatures;
   readonly resolved: ResolvedPolicy;
-  readonly gate: SandboxOptions['gate'];
+  readonly gate: Gate;
   /** `undefined`: commands are not judged. */
-  readonly createJudge: ((parts: JudgeParts) => Judge) | undefined;
+  readonly createExaminer: ((parts: JudgeParts) => Examiner) | undefined;
 }
 
 /** Policy, host and plan, without touching the kernel. */
@@ -55,6 +60,7 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
   const addon = loadAddon();
   const features = probeHost(addon);
   const identity = gitIdentity(home, process.env.XDG_CONFIG_HOME);
+  const own = ownDirectories(home);
   const planFor = (wanted: HostFeatures) =>
     makePlan({
       policy,
@@ -65,6 +71,7 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
       memoryParent: writableDirectory('/dev/shm'),
       hostHome: home,
       seedFiles: identity === undefined ? [] : [{ path: 'slot:home/.gitconfig', content: identity }],
+      ownDirectories: own,
       lookup: createPathLookup(),
     });
   return { addon, policy, workspace, resolved, features, planFor };
@@ -82,8 +89,16 @@ export async function prepareSandbox(
   const { addon, policy, workspace, resolved, features: found, planFor } = await planSandbox(options);
   const features = asIf(found);
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
+  const gate = await createGate({
+    policy,
+    options,
+    workspace,
+    writable: () => writableRoots(planFor(features)),
+  });
   const attempt = async (host: HostFeatures) => {
     const plan = planFor(host);
+    // Otherwise a command that may write around them could make them, with approvals of its own.
+    for (const path of plan.hiddenPaths) makeDirectories(path);
     const confinement = addon.createConfinement(await confinementSpec(plan, host.architecture));
     const preparing = new Promise<NativeFailure | undefined>((done) => {
       addon.prepare(confinement, done);
@@ -99,8 +114,8 @@ export async function prepareSandbox(
         plan,
         features: host,
         resolved,
-        gate: options.gate,
-        createJudge: judge?.createJudge,
+        gate,
+        createExaminer: judge?.createExaminer,
       },
       failure,
     };
@@ -113,8 +128,21 @@ export async function prepareSandbox(
   }
   if (failure === undefined) return prepared;
   addon.closeConfinement(prepared.confinement);
+  await gate.close();
   const { code, message } = describeFailure(failure);
   throw new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
+}
+
+function ownDirectories(home: string): readonly OwnDirectory[] {
+  return [
+    { path: stateDirectory(), mayLieInWorkspace: false },
+    { path: dirname(userPolicyPath(home, process.env.XDG_CONFIG_HOME)), mayLieInWorkspace: true },
+  ];
+}
+
+/** Where commands can write that are not private to one of them. */
+export function writableRoots(plan: LaunchPlan): readonly string[] {
+  return plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
 }
 
 function writableDirectory(path: string): string | undefined {

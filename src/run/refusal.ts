@@ -1,8 +1,9 @@
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';
 import type { ExecutionError } from '../model/execution-result.ts';
-import type { ActionBudget, Reservation } from '../model/gate-ports.ts';
 import { refusalSentence } from '../policy/explain.ts';
-import { isPromise } from '../util/promise.ts';
+import { assertNever } from '../util/assert-never.ts';
 
 const denied = (message: string): ExecutionError => ({
   code: 'command.denied',
@@ -29,19 +30,36 @@ export function budgetRefusal(limit: number): ExecutionError {
   );
 }
 
-/** Reserves an action. A store that fails counts as used up. */
-export function reserveAction(
-  budget: ActionBudget | undefined,
-  limit: number,
-): Reservation | undefined | PromiseLike<Reservation | undefined> {
-  try {
-    const reserved = budget?.reserve(limit);
-    if (!isPromise(reserved)) return reserved;
-    return reserved.then(
-      (reservation) => reservation,
-      () => undefined,
-    );
-  } catch {
-    return undefined;
+/** For a command that somebody was asked about and that nobody approved. `asked`: what the policy asks. */
+export function approvalRefusal(
+  asked: ExecutionError,
+  answer: ApprovalAnswer & { readonly approved: false },
+  timeoutMs: number,
+): ExecutionError {
+  switch (answer.reason) {
+    case 'nobody':
+      return asked;
+    case 'denied':
+      return denied(`refused by whoever was asked (${answer.by})`);
+    case 'expired':
+      return {
+        ...asked,
+        message: `the policy asks before it runs this, and nobody answered within ${Math.round(timeoutMs / 1000)} s (approval.timeout_seconds)`,
+      };
+    case 'failed':
+      return {
+        ...asked,
+        message: `${asked.message}; asking failed: ${answer.detail ?? 'no reason was given'}`,
+      };
+    default:
+      return assertNever(answer.reason);
   }
+}
+
+/** For a command that cannot be decided about, because what remembers, asks or records does not work. */
+export function unusableGate(error: unknown): ExecutionError {
+  if (error instanceof SandboxError) return { ...denied(error.message), code: error.code };
+  return denied(
+    `refused, because the decision failed: ${error instanceof Error ? error.message : String(error)}`,
+  );
 }

@@ -1,6 +1,18 @@
+import type { Approver } from '../model/approval.ts';
+import type { AuditSink } from '../model/audit-record.ts';
 import type { Autonomy, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
+import type { ApproverName } from '../model/policy.ts';
 import type { PolicyFile } from '../policy/schema.ts';
+import type { AgentSession } from './session.ts';
+
+/** Parts of the gate that an application brings itself. */
+export interface GateOptions extends Partial<Omit<GatePorts, 'within'>> {
+  /** Who answers what the policy asks. */
+  readonly approver?: Approver;
+  /** Where decisions and results are recorded. */
+  readonly audit?: AuditSink;
+}
 
 /** Options of `createSandbox`. */
 export interface SandboxOptions {
@@ -14,8 +26,14 @@ export interface SandboxOptions {
   readonly policyFiles?: boolean;
   /** How much is left to the agent. Default: the policy's, else `supervised`. */
   readonly autonomy?: Autonomy;
-  /** What has a state or belongs to the application: budget, reviewer, git guard, hooks. */
-  readonly gate?: Partial<Omit<GatePorts, 'within'>>;
+  /** Who is asked what the policy asks. Default: the policy's, else `terminal`, which a library is without an approver. */
+  readonly ask?: ApproverName;
+  /** What has a state or belongs to the application; each takes the place of what the policy would give. */
+  readonly gate?: GateOptions;
+  /** Who the commands are run for: budget, approvals and sessions belong to it. Default: the user of this process. */
+  readonly principal?: string;
+  /** The session of the agent, from `openSession()`, or its id. Default: none, so that nothing is remembered of it. */
+  readonly session?: AgentSession | string;
   /** Further paths to read and execute from. They must exist. */
   readonly readable?: readonly string[];
   /** Further paths to write. They must exist. */

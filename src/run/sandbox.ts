@@ -2,21 +2,18 @@ import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { budgetOf } from '../gate/principal-budget.ts';
-import type { Decision } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import type { Reservation } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import { type NativeCommand, type NativeFailure, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
 import { buildEnvironment } from '../policy/environment.ts';
 import { isPromise } from '../util/promise.ts';
+import { type Admission, createAdmission } from './admission.ts';
 import { checkCommand, checkRunOptions, checkSandboxOptions, checkSpawnOptions } from './check-options.ts';
 import {
   canceledBefore,
   classify,
-  denied,
   type KeptOutput,
   NOTHING_CHANGED,
   notStarted,
@@ -30,9 +27,7 @@ import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { inspectProtectedPaths } from './protected-paths.ts';
-import { budgetRefusal, refusalOf, reserveAction } from './refusal.ts';
 import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
-import { defaultPrincipal, lazyState, stateDirectory } from './state.ts';
 
 /** A command started with streams. */
 export interface SandboxProcess {
@@ -86,21 +81,26 @@ function standardInput(options: RunOptions): number {
 
 /** Internal: a sandbox from kernel objects that are ready. */
 export function sandboxOf(prepared: PreparedSandbox): Sandbox {
-  const { addon, confinement, policy, plan } = prepared;
+  const { addon, confinement, policy, plan, gate } = prepared;
   const environment = buildEnvironment(process.env, policy.environment.pass, policy.environment.set);
   const find = createProgramFinder(plan);
-  const settle = createCommandSettler(plan, environment, find);
-  const state = lazyState(stateDirectory());
-  const budgetStore = async () => (await state()).budget;
-  const gate = { budget: budgetOf(defaultPrincipal(), budgetStore), ...prepared.gate };
-  const judge = prepared.createJudge?.({
+  const examine = prepared.createExaminer?.({
     policy,
     rules: commandRules(prepared.resolved, plan),
     searchPath: environment.variables.PATH ?? '',
     find,
     gate,
   });
+  const admit = createAdmission({
+    policy,
+    plan,
+    gate,
+    examine,
+    settle: createCommandSettler(plan, environment, find),
+    warnings: environment.warnings,
+  });
   const running = new Map<number, Promise<ExecutionResult>>();
+  const waiting = new Set<RunningCommand>();
   let closed = false;
 
   function launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
@@ -111,55 +111,48 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
         'this sandbox was closed; make a new one with createSandbox()',
       );
     }
-    const settled = settle(command, options);
-    const decision = judge?.({ command, ...options });
-    if (!isPromise(decision)) return launchJudged(settled, decision, options, how, () => false);
-    return pendingCommand((isCanceled) =>
-      decision.then((ready) => launchJudged(settled, ready, options, how, isCanceled)),
+    let controller: AbortController | undefined;
+    const giveUp = () => {
+      controller ??= new AbortController();
+      controller.abort();
+    };
+    const signal = () => {
+      controller ??= new AbortController();
+      return options.signal === undefined
+        ? controller.signal
+        : AbortSignal.any([controller.signal, options.signal]);
+    };
+    const isGivenUp = () => closed || controller?.signal.aborted === true || options.signal?.aborted === true;
+    const admission = admit({ command, options, signal });
+    if (!isPromise(admission)) return launchAdmitted(admission, options, how, isGivenUp);
+    const pending = pendingCommand(
+      admission.then((ready) => launchAdmitted(ready, options, how, isGivenUp)),
+      giveUp,
     );
+    waiting.add(pending);
+    void pending.result.finally(() => waiting.delete(pending)).catch(() => {});
+    return pending;
   }
 
-  /** What is left to do once the decision is there. `isCanceled`: somebody gave up on it in the meantime. */
-  function launchJudged(
-    settled: SettledCommand,
-    decision: Decision | undefined,
+  function launchAdmitted(
+    admission: Admission,
     options: SpawnOptions,
     how: Launch,
-    isCanceled: () => boolean,
+    isGivenUp: () => boolean,
   ): RunningCommand {
-    const context: RunContext = {
-      argv: settled.argv,
-      cwd: settled.cwd,
-      warnings: environment.warnings,
-      report: plan.report,
-      decision,
-    };
-    const without = (result: ExecutionResult): RunningCommand => {
+    const without = (result: ExecutionResult | Promise<ExecutionResult>): RunningCommand => {
       how.release?.();
       return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
     };
-    const refusal = decision && refusalOf(decision, options.approved ?? false);
-    // A question about a program that is not there need not be asked.
-    if (refusal !== undefined && (settled.ok || refusal.code === 'command.denied'))
-      return without(denied(context, refusal));
-    if (!settled.ok) {
-      const { code, message, path } = settled;
-      return without(notStarted(context, { code, message, stage: undefined, errno: undefined, path }));
+    if (!admission.admitted) return without(admission.result);
+    const { settled, context, ended } = admission;
+    if (isGivenUp()) {
+      const canceled = canceledBefore(context);
+      return without(ended?.(canceled, false) ?? canceled);
     }
-    const givenUp = () => isCanceled() || closed || options.signal?.aborted === true;
-    if (givenUp()) return without(canceledBefore(context));
-    const limit = policy.security.maxActionsPerHour;
-    if (judge === undefined || limit === undefined) return launchNow(settled, context, options, how);
-    // The last moment: what is refused or never starts does not use the budget up.
-    const after = (reservation: Reservation | undefined, stop: boolean): RunningCommand => {
-      if (reservation === undefined) return without(denied(context, budgetRefusal(limit)));
-      return stop ? without(canceledBefore(context)) : launchNow(settled, context, options, how);
-    };
-    const recorded = reserveAction(gate.budget, limit);
-    if (!isPromise(recorded)) return after(recorded, false);
-    return pendingCommand((isCanceledNow) =>
-      recorded.then((done) => after(done, givenUp() || isCanceledNow())),
-    );
+    const started = launchNow(settled, context, options, how);
+    if (ended === undefined) return started;
+    return { ...started, result: started.result.then((result) => ended(result, true)) };
   }
 
   function launchNow(
@@ -270,8 +263,10 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   async function close(): Promise<void> {
     closed = true;
     for (const id of running.keys()) addon.cancel(id, true);
-    await Promise.all(running.values());
+    for (const pending of waiting) pending.cancel();
+    await Promise.all([...running.values(), ...[...waiting].map(({ result }) => result)]);
     addon.closeConfinement(confinement);
+    await gate.close();
   }
 
   return {

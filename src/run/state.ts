@@ -1,10 +1,16 @@
 import { homedir } from 'node:os';
+import { join } from 'node:path';
 import type { GateState, MaybePromise } from '../gate/state/state.ts';
 import { ensureStateDirectory, stateDirectoryPath } from '../host/state-directory.ts';
 
 /** The state directory of this process's user; it need not exist. */
 export function stateDirectory(): string {
   return stateDirectoryPath(homedir(), process.env.XDG_STATE_HOME);
+}
+
+/** Where the audit trail of a state directory is. */
+export function auditDirectory(directory: string = stateDirectory()): string {
+  return join(directory, 'audit');
 }
 
 /** Opens the state of a directory with the first call; at once from then on. A failure is tried again by the next call. */
@@ -33,4 +39,11 @@ async function open(directory: string): Promise<GateState> {
 /** Who actions are counted for and approvals belong to, unless the application says: the user of this process. */
 export function defaultPrincipal(): string {
   return `uid:${process.geteuid?.()}`;
+}
+
+/** The state of this user, for commands that only show or change it, and whose it is. */
+export async function openOwnState(
+  principal: string = defaultPrincipal(),
+): Promise<{ readonly state: GateState; readonly principal: string }> {
+  return { state: await open(stateDirectory()), principal };
 }

@@ -1,68 +1,26 @@
-import type { SimpleCommand, Span, Word } from '../model/command-line.ts';
-import { assertNever } from '../util/assert-never.ts';
-import { readShell } from './adapter.ts';
+import type { SimpleCommand, Word } from '../model/command-line.ts';
+import { readShell } from './adapter/read-shell.ts';
 import { builtinProblem } from './builtins.ts';
-import {
-  afterwards,
-  both,
-  changed,
-  type Directories,
-  type Flow,
-  mayMove,
-  movesSomewhere,
-  START,
-  union,
-} from './directories.ts';
+import { both, changed, type Directories, type Flow, joined, movesSomewhere, START } from './directories.ts';
+import { follow, followAll, type Visitor } from './flow.ts';
 import { collectFunctions } from './functions.ts';
 import type { Limits } from './limits.ts';
 import { moves } from './movers.ts';
-import { createNumbers, type Numbers, settleNumbers } from './numbers.ts';
+import { createNumbers, settleNumbers } from './numbers.ts';
 import { plainProblem } from './plain.ts';
 import { type Report, refuse } from './report.ts';
 import { runnerOf } from './runners/registry.ts';
 import type { Run } from './runners/runner.ts';
-import type { LoopNode, SimpleNode, SyntaxNode } from './syntax.ts';
+import { isLost, LOSING, outermost, type Scope } from './scope.ts';
+import type { RedirectedNode, SimpleNode } from './syntax.ts';
 import { badCharacter } from './text-checks.ts';
 import { assignsAny } from './walk.ts';
-
-/** What holds for a command because of where it stands. */
-interface Scope {
-  readonly background: boolean;
-  readonly runBy: number | undefined;
-  readonly place: Span | undefined;
-  /** A shell looks the command up, so that builtins and functions count. */
-  readonly inShell: boolean;
-  readonly functions: ReadonlySet<string>;
-  readonly numbers: Numbers;
-  /** Runners around it. */
-  readonly depth: number;
-  /** A variable is set that changes what `cd` does. */
-  readonly lost: boolean;
-  /** Some command of the text, at whatever depth, may change the directory. */
-  readonly moving: boolean;
-}
-
-const LOSING = new Set(['CDPATH', 'HOME', 'PWD', 'OLDPWD']);
 
 /** Lists the commands of a text for bash. */
 export function collectText(source: string, report: Report, limits: Limits): void {
   const numbers = createNumbers();
   const collector = new Collector(report, limits);
-  collector.text(
-    source,
-    {
-      background: false,
-      runBy: undefined,
-      place: undefined,
-      inShell: true,
-      functions: new Set(),
-      numbers,
-      depth: 0,
-      lost: false,
-      moving: false,
-    },
-    START,
-  );
+  collector.text(source, outermost(true, numbers), START);
   settleNumbers(numbers, report);
 }
 
@@ -73,24 +31,14 @@ export function collectArgv(words: readonly Word[], report: Report, limits: Limi
   new Collector(report, limits).command(
     { words, assignments: [], redirects: [], span },
     undefined,
-    {
-      background: false,
-      runBy: undefined,
-      place: undefined,
-      inShell: false,
-      functions: new Set(),
-      numbers,
-      depth: 0,
-      lost: false,
-      moving: false,
-    },
+    outermost(false, numbers),
     START,
   );
 }
 
 type Written = Pick<SimpleCommand, 'words' | 'assignments' | 'redirects' | 'span'>;
 
-class Collector {
+class Collector implements Visitor {
   private readonly report: Report;
   private readonly limits: Limits;
 
@@ -124,118 +72,18 @@ class Collector {
     }
     const lost = scope.lost || assignsAny(tree, LOSING);
     const moving = scope.moving || movesSomewhere(tree);
-    return this.walk(tree, { ...scope, functions, lost, moving }, directories);
+    return follow(tree, { ...scope, functions, lost, moving }, directories, this);
   }
 
-  private walk(node: SyntaxNode, scope: Scope, directories: Directories): Flow {
-    switch (node.kind) {
-      case 'simple':
-        return this.simple(node, scope, directories);
-      case 'list': {
-        let now: Flow = both(directories);
-        for (const item of node.items) {
-          const before = afterwards(now);
-          const inner = item.background ? { ...scope, background: true } : scope;
-          const flow = this.walk(item.node, inner, before);
-          now = item.background ? both(before) : flow;
-        }
-        return now;
-      }
-      case 'and-or':
-        return this.andOr(node.nodes, node.operators, scope, directories);
-      case 'pipeline': {
-        const [only, ...others] = node.nodes;
-        if (only === undefined) return both(directories);
-        if (others.length > 0) {
-          for (const child of node.nodes) this.walk(child, scope, directories);
-          return both(directories);
-        }
-        const flow = this.walk(only, scope, directories);
-        return node.negated ? { ok: flow.fail, fail: flow.ok } : flow;
-      }
-      case 'group': {
-        const flow = this.walk(node.body, scope, directories);
-        return node.subshell ? both(directories) : flow;
-      }
-      case 'redirected': {
-        const { redirects, span } = node;
-        this.emit({ words: [], assignments: [], redirects, span }, scope, directories);
-        const flow = this.walk(node.body, scope, directories);
-        this.substitutions(node.substitutions, scope, directories);
-        return { ok: flow.ok, fail: union(flow.fail, directories) };
-      }
-      case 'if': {
-        let outcome: Flow = { ok: [], fail: [] };
-        let open: Directories = directories;
-        for (const branch of node.branches) {
-          const condition = this.walk(branch.condition, scope, open);
-          outcome = joined(outcome, this.walk(branch.body, scope, condition.ok));
-          open = condition.fail;
-        }
-        return joined(
-          outcome,
-          node.otherwise === undefined ? both(open) : this.walk(node.otherwise, scope, open),
-        );
-      }
-      case 'loop':
-        return this.loop(node, scope, directories);
-      case 'case': {
-        this.substitutions(node.substitutions, scope, directories);
-        return node.bodies
-          .map((body) => this.walk(body, scope, directories))
-          .reduce(joined, both(directories));
-      }
-      case 'function':
-        // Called from anywhere, so nothing is known about the place unless nothing ever moves.
-        this.walk(node.body, scope, scope.moving ? undefined : directories);
-        return both(directories);
-      case 'expression':
-        this.substitutions(node.substitutions, scope, directories);
-        return both(directories);
-      default:
-        return assertNever(node);
-    }
-  }
-
-  private andOr(
-    nodes: readonly SyntaxNode[],
-    operators: readonly ('&&' | '||')[],
-    scope: Scope,
-    directories: Directories,
-  ): Flow {
-    let now = both(directories);
-    nodes.forEach((node, index) => {
-      const operator = operators[index - 1];
-      if (operator === '&&') {
-        const next = this.walk(node, scope, now.ok);
-        now = { ok: next.ok, fail: union(now.fail, next.fail) };
-      } else if (operator === '||') {
-        const next = this.walk(node, scope, now.fail);
-        now = { ok: union(now.ok, next.ok), fail: next.fail };
-      } else now = this.walk(node, scope, directories);
-    });
-    return now;
-  }
-
-  private loop(node: LoopNode, scope: Scope, directories: Directories): Flow {
-    this.substitutions(node.substitutions, scope, directories);
-    const mayLeave = (part: SyntaxNode | undefined) => part !== undefined && mayMove(part, scope.functions);
-    const moves = scope.moving && (mayLeave(node.body) || mayLeave(node.condition));
-    const inside = moves ? undefined : directories;
-    const condition = node.condition === undefined ? both(inside) : this.walk(node.condition, scope, inside);
-    this.walk(node.body, scope, node.until ? condition.fail : condition.ok);
-    return both(inside);
-  }
-
-  private substitutions(nodes: readonly SyntaxNode[], scope: Scope, directories: Directories): void {
-    for (const node of nodes) this.walk(node, scope, directories);
-  }
-
-  private simple(node: SimpleNode, scope: Scope, directories: Directories): Flow {
+  simple(node: SimpleNode, scope: Scope, directories: Directories): Flow {
     const { words, assignments, redirects, span } = node;
     const index = this.emit({ words, assignments, redirects, span }, scope, directories);
-    this.substitutions(node.substitutions, scope, directories);
+    followAll(node.substitutions, scope, directories, this);
     return this.call(words, index, node.input, scope, directories);
+  }
+
+  redirects({ redirects, span }: RedirectedNode, scope: Scope, directories: Directories): void {
+    this.emit({ words: [], assignments: [], redirects, span }, scope, directories);
   }
 
   /** A command that is given as words. */
@@ -392,17 +240,6 @@ class Collector {
       this.report.problem = { ...problem, code: 'inner_text' };
     }
   }
-}
-
-/** Also where eval, a loop or `read` assigns to such a variable. */
-function isLost({ lost, numbers }: Scope): boolean {
-  if (lost) return true;
-  for (const name of LOSING) if (numbers.tainted.has(name) || numbers.assigned.has(name)) return true;
-  return false;
-}
-
-function joined(a: Flow, b: Flow): Flow {
-  return { ok: union(a.ok, b.ok), fail: union(a.fail, b.fail) };
 }
 
 function intoDirectory(directories: Directories, target: Word | 'unknown'): Directories {

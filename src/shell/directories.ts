@@ -32,6 +32,11 @@ export function union(a: Directories, b: Directories): Directories {
   return all.length > MAX_POSSIBILITIES ? undefined : all;
 }
 
+/** After one of two commands; it is not known which. */
+export function joined(a: Flow, b: Flow): Flow {
+  return { ok: union(a.ok, b.ok), fail: union(a.fail, b.fail) };
+}
+
 /** After `cd target`. */
 export function changed(directories: Directories, target: Word): Flow {
   return { ok: directories?.map((list) => [...list, target]), fail: directories };

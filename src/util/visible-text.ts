@@ -1,24 +1,28 @@
 /**
- * Whatever a terminal would obey or not show: control characters, format characters (bidirectional ones among them), lone
- * surrogates, private and unassigned characters, separators other than the space.
+ * What a person would not see, or not as what it is: control characters, format characters (bidirectional ones among
+ * them), everything that Unicode calls ignorable, private and unassigned characters, halves of pairs, every space but
+ * the space, marks that sit on no letter, and a backslash that looks like the beginning of an escape of ours.
  */
-const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu;
-const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+const UNSEEN =
+  /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1D159}]|(?! )\p{Zs}|(?<!\p{L}\p{M}?)\p{M}|\\(?=u\{)/gu;
+
+const escapeOf = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
 
 /**
- * A text that can be shown to a person in a terminal, as it is: what would be obeyed or is invisible is written as `\n`,
- * `\x1b`, `\u202e` or `\u{e0041}`.
+ * Text for people: what they would not see becomes `\u{202e}`. Different texts stay different: a backslash that is
+ * followed by `u{` is itself shown as `\u{5c}`. Characters in `keep` stay as they are.
  */
-export function visibleText(text: string, options: { readonly keepLineBreaks?: boolean } = {}): string {
-  return text.replace(INVISIBLE, (character) => {
-    if (character === '\n' && options.keepLineBreaks === true) return character;
-    const short = SHORT[character];
-    if (short !== undefined) return short;
-    const code = character.codePointAt(0) ?? 0;
-    const digits = code.toString(16);
-    if (code <= 0xff) return `\\x${digits.padStart(2, '0')}`;
-    return code <= 0xffff ? `\\u${digits.padStart(4, '0')}` : `\\u{${digits}}`;
-  });
+export function visibleText(text: string, { keep = '' }: { readonly keep?: string } = {}): string {
+  return text.replace(UNSEEN, (character) => (keep.includes(character) ? character : escapeOf(character)));
+}
+
+/** One line of at most so many characters, for text that others wrote. */
+export function visibleLine(text: string, limit: number): string {
+  // Cut before, so that the work is bounded, and after, as escapes are longer.
+  const line = visibleText(text.trim().slice(0, limit + 2));
+  if (line.length <= limit) return line;
+  // Not between the halves of a pair.
+  return `${line.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
 /** JSON without line breaks, of the same meaning, in which nothing is left that a terminal would obey or not show. */

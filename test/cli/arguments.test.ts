@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { cli, expectNothingLeft, expectOneLine, makePlace } from './support.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
+import { cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());

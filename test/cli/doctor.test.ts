@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { cli, expectNothingLeft, makePlace } from './support.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
+import { cli, makePlace } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());

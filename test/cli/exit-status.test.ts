@@ -2,7 +2,8 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { cli, expectNothingLeft, expectOneLine, makePlace } from './support.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
+import { cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { cli, expectNothingLeft, makePlace } from './support.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
+import { cli, makePlace } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());

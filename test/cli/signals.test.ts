@@ -2,7 +2,9 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { cli, eventually, expectNothingLeft, makePlace, processesWith, startCli } from './support.ts';
+import { eventually } from '../support/eventually.ts';
+import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
+import { cli, makePlace, startCli } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { execa } from 'execa';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { CLI, cli, expectNothingLeft, makePlace } from './support.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
+import { CLI, cli, makePlace } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());

@@ -1,18 +1,10 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { expect } from 'vitest';
+import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
 
 /** The built command line. The tests run what users run. */
 export const CLI = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url));
@@ -35,12 +27,6 @@ export function makePlace(): Place {
   const tmp = join(root, 'tmp');
   mkdirSync(workspace);
   mkdirSync(tmp);
-  // What these tests try, a policy may refuse: here the kernel is to refuse it. Tests of the policy say so themselves.
-  const configuration = join(root, 'config');
-  mkdirSync(join(configuration, 'sandbox-run'), { recursive: true });
-  writeFileSync(join(configuration, 'sandbox-run/policy.toml'), '[unsafe]\nunjudged_commands = true\n', {
-    mode: 0o600,
-  });
   return {
     root,
     workspace,
@@ -48,7 +34,7 @@ export function makePlace(): Place {
     env: {
       PATH: process.env.PATH ?? '',
       HOME: join(root, 'home'),
-      XDG_CONFIG_HOME: configuration,
+      XDG_CONFIG_HOME: makeUnjudgedConfiguration(root),
       TMPDIR: tmp,
       TERM: 'xterm',
       LANG: 'C.UTF-8',
@@ -97,45 +83,4 @@ export function startCli(
 export function expectOneLine(stderr: string): void {
   expect(stderr).toMatch(/^sandbox-run: [^\n]+\n$/);
   expect(stderr).not.toMatch(/\bat .*[:(]\d+/);
-}
-
-/** Private directories of commands are gone, in the place's temporary directory. */
-export async function expectNothingLeft(place: Place): Promise<void> {
-  try {
-    await eventually(() => expect(readdirSync(place.tmp)).toEqual([]));
-  } finally {
-    // One failure is enough: the next test starts clean.
-    for (const name of readdirSync(place.tmp))
-      rmSync(join(place.tmp, name), { recursive: true, force: true });
-  }
-}
-
-/** Processes, zombies aside, whose command line contains a mark. */
-export function processesWith(mark: string): readonly number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => pid !== process.pid && commandLine(pid).includes(mark));
-}
-
-function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  } catch {
-    return '';
-  }
-}
-
-/** Tries an assertion until it holds, for at most five seconds. */
-export async function eventually(assertion: () => void): Promise<void> {
-  const end = Date.now() + 5_000;
-  for (;;) {
-    try {
-      assertion();
-      return;
-    } catch (error) {
-      if (Date.now() > end) throw error;
-      await new Promise((done) => setTimeout(done, 20));
-    }
-  }
 }

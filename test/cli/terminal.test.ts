@@ -1,7 +1,9 @@
 import { existsSync, rmSync } from 'node:fs';
 import { execa } from 'execa';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { CLI, eventually, expectNothingLeft, makePlace, PTY_DRIVER, processesWith } from './support.ts';
+import { eventually } from '../support/eventually.ts';
+import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
+import { CLI, makePlace, PTY_DRIVER } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());

@@ -2,7 +2,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectNothingLeft, makePlace, ROOT } from './support.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
+import { makePlace, ROOT } from './support.ts';
 
 const place = makePlace();
 const project = join(place.root, 'project');

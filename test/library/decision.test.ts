@@ -8,7 +8,9 @@ import {
   type SandboxOptions,
   type ToolHook,
 } from '../../src/index.ts';
-import { expectNothingLeft, makePlace, sleep } from './support.ts';
+import { sleep } from '../support/eventually.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
+import { makePlace } from './support.ts';
 
 const place = makePlace();
 // The built-in policy, and not the one that lets other tests run everything.

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { createSandbox, SandboxError } from '../../src/index.ts';
-import { eventually, expectNothingLeft, LIBRARY, makePlace, processesWith, sleep } from './support.ts';
+import { eventually, sleep } from '../support/eventually.ts';
+import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
+import { LIBRARY, makePlace } from './support.ts';
 
 const place = makePlace();
 afterEach(() => expectNothingLeft(place));

@@ -1,19 +1,12 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSandbox, type Sandbox, SandboxError } from '../../src/index.ts';
-import { eventually, expectNothingLeft, makePlace, processesWith } from './support.ts';
+import { describe, expect, it } from 'vitest';
+import { createSandbox, SandboxError } from '../../src/index.ts';
+import { eventually } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
+import { makePlaceWithSandbox } from './support.ts';
 
-const place = makePlace();
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await createSandbox({ workspace: place.workspace });
-});
-afterAll(async () => {
-  await sandbox.close();
-  await expectNothingLeft(place);
-  place.dispose();
-});
+const { place, sandbox } = await makePlaceWithSandbox();
 
 /** What a caller without types may pass. */
 // biome-ignore lint/suspicious/noExplicitAny: that is what is tested

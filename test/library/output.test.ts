@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSandbox, type Sandbox } from '../../src/index.ts';
-import { expectNothingLeft, makePlace, processesWith, sleep } from './support.ts';
+import { describe, expect, it } from 'vitest';
+import { createSandbox } from '../../src/index.ts';
+import { sleep } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
+import { makePlaceWithSandbox } from './support.ts';
 
-const place = makePlace();
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await createSandbox({ workspace: place.workspace });
-});
-afterAll(async () => {
-  await sandbox.close();
-  await expectNothingLeft(place);
-  place.dispose();
-});
+const { place, sandbox } = await makePlaceWithSandbox();
 
 async function textOf(stream: AsyncIterable<Buffer | string>): Promise<string> {
   const chunks: Buffer[] = [];

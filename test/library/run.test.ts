@@ -1,19 +1,10 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSandbox, type Sandbox, SandboxError } from '../../src/index.ts';
-import { expectNothingLeft, makePlace } from './support.ts';
+import { describe, expect, it } from 'vitest';
+import { createSandbox, SandboxError } from '../../src/index.ts';
+import { makePlaceWithSandbox } from './support.ts';
 
-const place = makePlace();
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await createSandbox({ workspace: place.workspace });
-});
-afterAll(async () => {
-  await sandbox.close();
-  await expectNothingLeft(place);
-  place.dispose();
-});
+const { place, sandbox } = await makePlaceWithSandbox();
 
 describe('createSandbox', () => {
   it('takes every option', async () => {

@@ -1,16 +1,11 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect } from 'vitest';
+import { afterAll } from 'vitest';
+import { createSandbox, type Sandbox } from '../../src/index.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
+import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
 
 /** The built library, for programs that the tests start. */
 export const LIBRARY = fileURLToPath(new URL('../../dist/index.js', import.meta.url));
@@ -32,7 +27,7 @@ export function makePlace(): Place {
   for (const directory of [workspace, other, tmp]) mkdirSync(directory);
   const before = { TMPDIR: process.env.TMPDIR, XDG_CONFIG_HOME: process.env.XDG_CONFIG_HOME };
   process.env.TMPDIR = tmp;
-  process.env.XDG_CONFIG_HOME = unjudged(root);
+  process.env.XDG_CONFIG_HOME = makeUnjudgedConfiguration(root);
   return {
     root,
     workspace,
@@ -48,55 +43,17 @@ export function makePlace(): Place {
   };
 }
 
-/** What these tests try is about the kernel and the library, not about the policy; that has tests of its own. */
-function unjudged(root: string): string {
-  const configuration = join(root, 'config');
-  mkdirSync(join(configuration, 'sandbox-run'), { recursive: true });
-  writeFileSync(join(configuration, 'sandbox-run/policy.toml'), '[unsafe]\nunjudged_commands = true\n', {
-    mode: 0o644,
+/** A place with a sandbox in its workspace for all tests of one file; nothing may be left behind them. */
+export async function makePlaceWithSandbox(): Promise<{
+  readonly place: Place;
+  readonly sandbox: Sandbox;
+}> {
+  const place = makePlace();
+  const sandbox = await createSandbox({ workspace: place.workspace });
+  afterAll(async () => {
+    await sandbox.close();
+    await expectNothingLeft(place);
+    place.dispose();
   });
-  return configuration;
+  return { place, sandbox };
 }
-
-/** Processes, zombies aside, whose command line contains a mark. */
-export function processesWith(mark: string): readonly number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => pid !== process.pid && commandLine(pid).includes(mark));
-}
-
-function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  } catch {
-    return '';
-  }
-}
-
-/** Nothing of the place's commands is left. */
-export async function expectNothingLeft(place: Place): Promise<void> {
-  try {
-    await eventually(() => expect(readdirSync(place.tmp)).toEqual([]));
-  } finally {
-    // One failure is enough: the next test starts clean.
-    for (const name of readdirSync(place.tmp))
-      rmSync(join(place.tmp, name), { recursive: true, force: true });
-  }
-}
-
-/** Tries an assertion until it holds, for at most five seconds. */
-export async function eventually(assertion: () => void): Promise<void> {
-  const end = Date.now() + 5_000;
-  for (;;) {
-    try {
-      assertion();
-      return;
-    } catch (error) {
-      if (Date.now() > end) throw error;
-      await sleep(20);
-    }
-  }
-}
-
-export const sleep = (milliseconds: number) => new Promise<void>((done) => setTimeout(done, milliseconds));

@@ -10,8 +10,9 @@ const CONCURRENT_MS = 12 * 3_600_000;
 
 /** Sessions and taints in SQLite. */
 export function createSessionStore(database: Database, clock: Clock): SessionStore {
-  function use(id: string, principal: string): void {
+  function use(id: string, principal: string): 'new' | 'known' {
     const now = clock.now();
+    const known = database.all('SELECT ended_at FROM sessions WHERE id = ?', id)[0];
     database.run(
       `INSERT INTO sessions (id, principal, started_at, last_used_at) VALUES (?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, ended_at = NULL
@@ -27,6 +28,8 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
         'session.invalid',
         `the session ${JSON.stringify(id)} belongs to another principal; use an id of your own`,
       );
+    // One that had ended begins anew, with its taints.
+    return known === undefined || known.ended_at !== null ? 'new' : 'known';
   }
 
   function taintsOf(id: string): SessionInfo['taints'] {
@@ -75,9 +78,22 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
       database
         .all('SELECT * FROM sessions WHERE principal = ? ORDER BY last_used_at, id', principal)
         .map(info),
-    end: (id) => {
-      database.run('UPDATE sessions SET ended_at = ? WHERE id = ?', clock.now(), id);
-    },
+    end: (id, principal) =>
+      database.transaction(() => {
+        const ended = database.run(
+          'UPDATE sessions SET ended_at = ? WHERE id = ? AND principal = ? AND ended_at IS NULL',
+          clock.now(),
+          id,
+          principal,
+        );
+        if (ended === 1)
+          database.run(
+            "DELETE FROM grants WHERE scope = 'session' AND session = ? AND principal = ?",
+            id,
+            principal,
+          );
+        return ended === 1;
+      }),
   };
 }
 

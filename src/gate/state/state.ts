@@ -80,13 +80,17 @@ export interface ApprovalStore {
 
 /** Sessions of agents with their taints, which are never taken away. */
 export interface SessionStore {
-  /** Notes that a session is used; makes it if there is none. Throws `session.invalid` if it belongs to another principal. */
-  use(id: string, principal: string): MaybePromise<void>;
+  /**
+   * Notes that a session is used; makes it if there is none, which is told. Throws `session.invalid` if it belongs to
+   * another principal.
+   */
+  use(id: string, principal: string): MaybePromise<'new' | 'known'>;
   taint(id: string, principal: string, taint: Taint, reason: string): MaybePromise<void>;
   /** Taints of the session and of every session of the principal that is used at the same time. */
   taints(id: string, principal: string): MaybePromise<readonly Taint[]>;
   find(id: string): MaybePromise<SessionInfo | undefined>;
   /** Newest last. */
   list(principal: string): MaybePromise<readonly SessionInfo[]>;
-  end(id: string): MaybePromise<void>;
+  /** Ends a session, and what was granted for it. False: the principal has none of that id that is open. */
+  end(id: string, principal: string): MaybePromise<boolean>;
 }

@@ -27,7 +27,6 @@ export function parseOptions(
   grammar: Grammar = NO_GRAMMAR,
   stopAtOperand = grammar.stopAtOperand === true,
 ): ParsedOptions {
-  const table = optionTable(grammar);
   const options: OptionUse[] = [];
   const operands: Argument[] = [];
   const unknown: Word[] = [];
@@ -54,6 +53,7 @@ export function parseOptions(
     });
   };
 
+  const reading: Reading = { table: optionTable(grammar), take, unknown };
   for (; index < words.length; index++) {
     const word = words[index];
     if (word === undefined) break;
@@ -71,11 +71,11 @@ export function parseOptions(
       }
       afterDashes = operands.length;
     } else if (grammar.style === 'single-dash') {
-      readSingleDash(table, word, text, take, unknown);
+      readSingleDash(word, text, reading);
     } else if (text.startsWith('--')) {
-      readLong(table, word, text, complete, take, unknown);
+      readLong(word, text, reading);
     } else if (!(grammar.numeric === true && /^-\d+$/.test(text))) {
-      readShort(table, word, text, complete, take, unknown);
+      readShort(word, text, reading);
     }
   }
   return {
@@ -93,16 +93,15 @@ function isDescriptor({ parts }: Word): boolean {
   return parts.length === 1 && parts[0]?.kind === 'process-substitution';
 }
 
-type Take = (rule: OptionRule, word: Word, attached: Argument | undefined) => void;
+/** What reading one word with options needs, and where its options go. */
+interface Reading {
+  readonly table: OptionTable;
+  readonly take: (rule: OptionRule, word: Word, attached: Argument | undefined) => void;
+  readonly unknown: Word[];
+}
 
-function readLong(
-  table: OptionTable,
-  word: Word,
-  text: string,
-  complete: boolean,
-  take: Take,
-  unknown: Word[],
-): void {
+function readLong(word: Word, text: string, { table, take, unknown }: Reading): void {
+  const complete = word.value !== undefined;
   const equals = text.indexOf('=');
   if (equals < 0 && !complete) {
     unknown.push(word);
@@ -113,14 +112,8 @@ function readLong(
   else take(rule, word, equals < 0 ? undefined : argumentOf(word, equals + 1));
 }
 
-function readShort(
-  table: OptionTable,
-  word: Word,
-  text: string,
-  complete: boolean,
-  take: Take,
-  unknown: Word[],
-): void {
+function readShort(word: Word, text: string, { table, take, unknown }: Reading): void {
+  const complete = word.value !== undefined;
   for (let at = 1; at < text.length; at++) {
     const rule = table.rules.get(text[at] ?? '');
     if (rule === undefined) {
@@ -139,7 +132,7 @@ function readShort(
   if (!complete) unknown.push(word);
 }
 
-function readSingleDash(table: OptionTable, word: Word, text: string, take: Take, unknown: Word[]): void {
+function readSingleDash(word: Word, text: string, { table, take, unknown }: Reading): void {
   const dashes = text.startsWith('--') ? 2 : 1;
   const equals = text.indexOf('=');
   const rule = table.rules.get(equals < 0 ? text.slice(dashes) : text.slice(dashes, equals));

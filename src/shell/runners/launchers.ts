@@ -1,26 +1,15 @@
-import type { Word } from '../../model/command-line.ts';
-import { prefixOf } from '../words.ts';
-import { type OptionTable, optionValue, readOptions } from './options.ts';
-import { type Call, NOTHING, type Runner, type Runs, refused, runWords } from './runner.ts';
-
-/** Programs of the form `name [options] [operands] command…`. */
-export interface Launcher {
-  readonly options: OptionTable;
-  /** Operands before the command. */
-  readonly operands?: number;
-  /** Options whose value is the directory of the command. */
-  readonly directory?: readonly string[];
-  /** Options may also stand behind the operands. */
-  readonly optionsBehind?: boolean;
-  /** Options that make the program run nothing. */
-  readonly inert?: readonly string[];
-}
+import type { Launcher } from './launch.ts';
 
 const HELP = { help: 'flag', version: 'flag' } as const;
-const SIGNALS = {
-  'block-signal': 'optional',
-  'default-signal': 'optional',
-  'ignore-signal': 'optional',
+const NAMESPACES = {
+  mount: 'optional',
+  uts: 'optional',
+  ipc: 'optional',
+  net: 'optional',
+  pid: 'optional',
+  user: 'optional',
+  cgroup: 'optional',
+  time: 'optional',
 } as const;
 
 export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
@@ -121,14 +110,7 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
       values: 'RwSG',
       long: {
         ...HELP,
-        mount: 'optional',
-        uts: 'optional',
-        ipc: 'optional',
-        net: 'optional',
-        pid: 'optional',
-        user: 'optional',
-        cgroup: 'optional',
-        time: 'optional',
+        ...NAMESPACES,
         fork: 'flag',
         'kill-child': 'optional',
         'mount-proc': 'optional',
@@ -161,14 +143,7 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
         ...HELP,
         all: 'flag',
         target: 'value',
-        mount: 'optional',
-        uts: 'optional',
-        ipc: 'optional',
-        net: 'optional',
-        pid: 'optional',
-        user: 'optional',
-        cgroup: 'optional',
-        time: 'optional',
+        ...NAMESPACES,
         setuid: 'value',
         setgid: 'value',
         root: 'optional',
@@ -330,62 +305,3 @@ export const LAUNCHERS: Readonly<Record<string, Launcher>> = {
   sccache: { options: {} },
   distcc: { options: {} },
 };
-
-const PLAIN_ASSIGNMENT = /^(?:[A-Za-z_][A-Za-z0-9_]*=|-$)/;
-
-/** env has options, then assignments, then the command; `-S` splits a text into words. */
-export const env: Runner = (call) => {
-  const read = readOptions(call.words.slice(1), {
-    flags: 'i0v',
-    values: 'uCS',
-    long: {
-      ...HELP,
-      ...SIGNALS,
-      'ignore-environment': 'flag',
-      null: 'flag',
-      debug: 'flag',
-      unset: 'value',
-      chdir: 'value',
-      'split-string': 'value',
-      'list-signal-handling': 'flag',
-    },
-  });
-  if (!read.ok) return refused(`env: ${read.message}`, read.word);
-  if (optionValue(read.options, 'S', 'split-string') !== undefined) {
-    return refused('env -S splits a text by rules of its own: write the words out.', call.words[0]);
-  }
-  // A lone dash means -i, and assignments may follow.
-  const isAssignment = (word: Word) => /^[^=]*=/.test(prefixOf(word)) || word.value === '-';
-  const first = read.rest.findIndex((word) => !isAssignment(word));
-  const odd = read.rest
-    .slice(0, first === -1 ? undefined : first)
-    .find((word) => !PLAIN_ASSIGNMENT.test(prefixOf(word)));
-  // Among others: BASH_FUNC_ls%% gives bash a function.
-  if (odd !== undefined) return refused(`env: ${odd.source} is not a plain variable.`, odd);
-  const directory = optionValue(read.options, 'C', 'chdir');
-  return first === -1
-    ? NOTHING
-    : runWords(read.rest.slice(first), directory === undefined ? {} : { directory });
-};
-
-/** Runs what stands behind options and operands. */
-export function launch(launcher: Launcher, call: Call): Runs {
-  const read = readOptions(call.words.slice(1), launcher.options);
-  if (!read.ok) return refused(`${call.name}: ${read.message}`, read.word);
-  if (read.options.some((option) => launcher.inert?.includes(option.name))) return NOTHING;
-  const operands = read.rest.slice(0, launcher.operands ?? 0);
-  const dynamic = operands.find((word) => word.value === undefined);
-  if (dynamic !== undefined) {
-    return refused(
-      `${call.name}: ${dynamic.source} must be written out, or it is not clear what runs.`,
-      dynamic,
-    );
-  }
-  const behind = readOptions(
-    read.rest.slice(operands.length),
-    launcher.optionsBehind ? launcher.options : {},
-  );
-  if (!behind.ok) return refused(`${call.name}: ${behind.message}`, behind.word);
-  const directory = optionValue(read.options, ...(launcher.directory ?? []));
-  return runWords(behind.rest, directory === undefined ? {} : { directory });
-}

@@ -1,8 +1,10 @@
 import { BUILTIN_RUNNERS } from './builtins.ts';
+import { env } from './env.ts';
 import { fd } from './fd.ts';
 import { find } from './find.ts';
 import { git } from './git.ts';
-import { env, LAUNCHERS, launch } from './launchers.ts';
+import { launch } from './launch.ts';
+import { LAUNCHERS } from './launchers.ts';
 import { make } from './make.ts';
 import { hyperfine, perf } from './measuring.ts';
 import { busybox, LOADER_NAME, loader, PROC_NAME, procRoot } from './multi-call.ts';

@@ -15,6 +15,7 @@ const CONTEXT: RunContext = {
   warnings: ['before'],
   report: { backend: 'landlock', landlockAbi: 6, controls: [] },
   decision: undefined,
+  approval: undefined,
 };
 const NOTHING_AFTER: AfterRun = { createdProtectedPaths: [], warnings: [] };
 const QUIET: NativeOutcome = {

@@ -1,0 +1,258 @@
+import { randomUUID } from 'node:crypto';
+import type { ErrorCode } from '../errors/codes.ts';
+import type { ApprovalAnswer } from '../model/approval.ts';
+import type { AuditRecord } from '../model/audit-record.ts';
+import type { Decision } from '../model/decision.ts';
+import type { Command } from '../model/execution-request.ts';
+import type { ExecutionError, ExecutionResult } from '../model/execution-result.ts';
+import type { Reservation } from '../model/gate-ports.ts';
+import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { Policy } from '../model/policy.ts';
+import type { CommandEffects } from '../policy/effects.ts';
+import { isPromise } from '../util/promise.ts';
+import { type ApprovalRequestMaker, approvalRequestMaker } from './approval-request.ts';
+import { canceledBefore, denied, notStarted, type RunContext } from './classify.ts';
+import type { SettledCommand } from './command-line.ts';
+import { exposuresOf } from './exposures.ts';
+import type { Gate } from './gate.ts';
+import type { Examination, Examiner } from './judge.ts';
+import { approvalRefusal, budgetRefusal, refusalOf, unusableGate } from './refusal.ts';
+import type { SpawnOptions } from './sandbox-options.ts';
+
+/** A request on its way to the launch. */
+export interface AdmissionRequest {
+  readonly command: Command;
+  readonly options: SpawnOptions;
+  /** Aborted when nobody wants the command any more. */
+  readonly signal: () => AbortSignal;
+}
+
+/** Whether a command may be launched now. */
+export type Admission =
+  | {
+      readonly admitted: true;
+      readonly settled: SettledCommand & { readonly ok: true };
+      readonly context: RunContext;
+      /**
+       * To be called with the result, which it may add warnings to: counts, records and tells. `launched` false: the
+       * command was given up. Undefined: there is nothing to do.
+       */
+      readonly ended: ((result: ExecutionResult, launched: boolean) => Promise<ExecutionResult>) | undefined;
+    }
+  | { readonly admitted: false; readonly result: ExecutionResult };
+
+/** What admission is made of, for one sandbox. */
+export interface AdmissionParts {
+  readonly policy: Policy;
+  readonly plan: LaunchPlan;
+  readonly gate: Gate;
+  /** `undefined`: commands are not judged. */
+  readonly examine: Examiner | undefined;
+  readonly settle: (command: Command, options: SpawnOptions) => SettledCommand;
+  /** Remarks on the environment. */
+  readonly warnings: readonly string[];
+}
+
+/** Decides about requests for one sandbox: at once where nothing has to be asked, counted or written. */
+export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission>;
+
+/** Everything between a request and its launch: judge, ask, count, record. */
+export function createAdmission(parts: AdmissionParts): Admit {
+  const { policy, plan, gate, examine, settle } = parts;
+  const limit = examine === undefined ? undefined : policy.security.maxActionsPerHour;
+  const hasMemory =
+    gate.record !== undefined ||
+    gate.session !== undefined ||
+    limit !== undefined ||
+    gate.hooks.some((hook) => hook.afterToolUse !== undefined);
+  let maker: ApprovalRequestMaker | undefined;
+  const makeRequest: ApprovalRequestMaker = (asked) => {
+    maker ??= approvalRequestMaker({
+      policy,
+      plan,
+      principal: gate.principal,
+      session: gate.session?.id,
+    });
+    return maker(asked);
+  };
+  const contextOf = (
+    settled: SettledCommand,
+    decision: Decision | undefined,
+    approval?: ApprovalAnswer,
+    warnings: readonly string[] = [],
+  ): RunContext => ({
+    argv: settled.argv,
+    cwd: settled.cwd,
+    warnings: warnings.length === 0 ? parts.warnings : [...parts.warnings, ...warnings],
+    report: plan.report,
+    decision,
+    approval,
+  });
+
+  /** The way without memory: what most commands take. */
+  function admitPlainly(request: AdmissionRequest): Admission | Promise<Admission> {
+    const { command, options } = request;
+    const settled = settle(command, options);
+    const examination = examine?.({ command, ...options });
+    const decision = examination?.decision;
+    if (isPromise(decision)) return admitWithMemory(request);
+    const refusal = decision && refusalOf(decision, options.approved ?? false);
+    if (refusal?.code === 'command.needs_approval' && settled.ok) return admitWithMemory(request);
+    const context = contextOf(settled, decision);
+    // A question about a program that is not there need not be asked.
+    if (refusal?.code === 'command.denied') return { admitted: false, result: denied(context, refusal) };
+    if (!settled.ok) return { admitted: false, result: notStarted(context, notSettled(settled)) };
+    return { admitted: true, settled, context, ended: undefined };
+  }
+
+  /** The other way: waits for people, reviewers, the store and the disk. */
+  async function admitWithMemory({ command, options, signal }: AdmissionRequest): Promise<Admission> {
+    const id = randomUUID();
+    const settled = settle(command, options);
+    let decision: Decision | undefined;
+    let approval: ApprovalAnswer | undefined;
+    let effects: CommandEffects | undefined;
+    let reservation: Reservation | undefined;
+    const warnings: string[] = [];
+    const record = async (entry: AuditRecord) => {
+      const warning = await gate.record?.(entry);
+      if (warning !== undefined) warnings.push(warning);
+    };
+
+    const decisionRecord = (outcome: 'launch' | ErrorCode | 'canceled'): AuditRecord => ({
+      type: 'decision',
+      request: id,
+      principal: gate.principal,
+      session: gate.session?.id,
+      command,
+      cwd: settled.cwd,
+      decision,
+      approval,
+      outcome,
+      profile: policy.profile,
+      backend: plan.report.backend,
+      report: plan.report,
+      files: { writes: effects?.writes ?? [], executes: effects?.executes ?? [] },
+    });
+    const resultRecord = (result: ExecutionResult): AuditRecord => ({
+      type: 'result',
+      request: id,
+      principal: gate.principal,
+      session: gate.session?.id,
+      status: result.status,
+      exitCode: result.exitCode,
+      signal: result.signal,
+      error: result.error?.code,
+      durationMs: result.durationMs,
+      outputBytes: {
+        stdout: Buffer.byteLength(result.stdout) + result.truncated.stdout,
+        stderr: Buffer.byteLength(result.stderr) + result.truncated.stderr,
+      },
+    });
+    const refused = async (make: () => ExecutionResult): Promise<Admission> => {
+      await reservation?.release();
+      await record(decisionRecord(make().error?.code ?? 'canceled'));
+      return { admitted: false, result: make() };
+    };
+    const context = () => contextOf(settled, decision, approval, warnings);
+
+    try {
+      const examineNow = async (): Promise<Examination | undefined> => {
+        const taints = await gate.taints(options.taints ?? []);
+        return examine?.({ command, ...options, taints });
+      };
+      const examination = await examineNow();
+      decision = await examination?.decision;
+      if (decision !== undefined) effects = examination?.effects(decision);
+      const refusal = decision && refusalOf(decision, options.approved ?? false);
+      if (refusal?.code === 'command.denied') return await refused(() => denied(context(), refusal));
+      if (!settled.ok) return await refused(() => notStarted(context(), notSettled(settled)));
+      if (
+        refusal !== undefined &&
+        decision !== undefined &&
+        examination !== undefined &&
+        effects !== undefined
+      ) {
+        const asked = { command, cwd: examination.cwd, decision, effects, variables: settled.variables };
+        const request = makeRequest(asked);
+        const desk = await gate.desk();
+        if (desk === undefined) return await refused(() => denied(context(), refusal));
+        approval = await desk.decide(request, signal());
+        if (!approval.approved) {
+          const error = approvalRefusal(refusal, approval, policy.approval.timeoutMs);
+          return await refused(() =>
+            signal().aborted ? canceledBefore(context()) : denied(context(), error),
+          );
+        }
+        // Time has passed: what was shown must be what runs, and still not be refused.
+        const again = await examineNow();
+        const decisionNow = await again?.decision;
+        const settledNow = settle(command, options);
+        const same =
+          again !== undefined &&
+          decisionNow !== undefined &&
+          decisionNow.verdict !== 'deny' &&
+          settledNow.ok &&
+          settledNow.program === settled.program &&
+          makeRequest({
+            command,
+            cwd: again.cwd,
+            decision: decisionNow,
+            effects: again.effects(decisionNow),
+            variables: settledNow.variables,
+          }).fingerprint === request.fingerprint;
+        if (!same) return await refused(() => denied(context(), VOID));
+      }
+      if (signal().aborted) return await refused(() => canceledBefore(context()));
+      if (limit !== undefined) {
+        reservation = await gate.budget.reserve(limit);
+        if (reservation === undefined) return await refused(() => denied(context(), budgetRefusal(limit)));
+      }
+      if (gate.session !== undefined && decision !== undefined && effects !== undefined) {
+        for (const { taint, reason } of exposuresOf(policy, plan, decision, effects))
+          await gate.session.taint(taint, reason);
+      }
+      await record(decisionRecord('launch'));
+    } catch (error) {
+      // Whatever fails on the way to a yes is a no. What was reserved stays counted if it cannot be given back.
+      await Promise.resolve(reservation?.release()).catch(() => {});
+      return { admitted: false, result: denied(context(), unusableGate(error)) };
+    }
+
+    const launchContext = context();
+    const ended = async (result: ExecutionResult, launched: boolean): Promise<ExecutionResult> => {
+      const before = warnings.length;
+      const attempt = async (work: () => unknown) => {
+        try {
+          await work();
+        } catch (error) {
+          // It has run: what is left is to say so.
+          warnings.push(error instanceof Error ? error.message : String(error));
+        }
+      };
+      const started = launched && result.status !== 'setup-failed';
+      await attempt(() => (started ? reservation?.commit() : reservation?.release()));
+      await attempt(() => record(resultRecord(result)));
+      if (started) warnings.push(...(await gate.afterToolUse(command, settled.cwd, result)));
+      const after = warnings.slice(before);
+      return after.length === 0 ? result : { ...result, warnings: [...result.warnings, ...after] };
+    };
+    return { admitted: true, settled, context: launchContext, ended };
+  }
+
+  return hasMemory ? admitWithMemory : admitPlainly;
+}
+
+/** Somebody said yes to something else. */
+const VOID: ExecutionError = {
+  code: 'approval.void',
+  message:
+    'something changed while the question was open (a file behind the command, the directory, or what the policy says); ask again',
+  stage: undefined,
+  errno: undefined,
+  path: undefined,
+};
+
+function notSettled({ code, message, path }: SettledCommand & { readonly ok: false }): ExecutionError {
+  return { code, message, stage: undefined, errno: undefined, path };
+}

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { GateState, MaybePromise } from '../gate/state/state.ts';
+import { TAINTS, type Taint } from '../model/decision.ts';
+import { defaultPrincipal, lazyState, stateDirectory } from './state.ts';
+
+/** The session of an agent: what it was exposed to is remembered, also by later processes. */
+export interface AgentSession {
+  readonly id: string;
+  readonly principal: string;
+  /**
+   * Notes that the session was exposed to something: `corruption`, content that may instruct the model; `secret`, data
+   * that must not leave. It is never taken away.
+   */
+  taint(taint: Taint, reason?: string): Promise<void>;
+  /** Its taints and those of every session of the same principal that is used at the same time. */
+  taints(): Promise<readonly Taint[]>;
+  /** Ends it: its taints count for it alone from now on, and what was approved for the session is asked again. */
+  end(): Promise<void>;
+}
+
+/** Options of `openSession`. */
+export interface SessionOptions {
+  /** Letters, digits, `.`, `_` and `-`, at most 128. Default: a new one that nobody can guess. */
+  readonly id?: string;
+  /** Who it belongs to. Default: the user of this process. */
+  readonly principal?: string;
+}
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
+
+/** @throws {SandboxError} `session.invalid` for an id that is none. */
+export function checkSessionId(id: string): string {
+  if (NAME.test(id)) return id;
+  throw new SandboxError(
+    'session.invalid',
+    `${JSON.stringify(id)} cannot be the id of a session; it takes letters, digits, ".", "_" and "-", at most 128`,
+  );
+}
+
+/**
+ * Opens a session of an agent, or goes on with one.
+ * @throws {SandboxError} `session.invalid`, `state.unusable`, `state.untrusted`.
+ */
+export async function openSession(options: SessionOptions = {}): Promise<AgentSession> {
+  const id = checkSessionId(options.id ?? randomUUID());
+  const principal = options.principal ?? defaultPrincipal();
+  const state = lazyState(stateDirectory());
+  await (await state()).sessions.use(id, principal);
+  return sessionOf(id, principal, state);
+}
+
+/** A session in a state. */
+export function sessionOf(id: string, principal: string, state: () => MaybePromise<GateState>): AgentSession {
+  return {
+    id,
+    principal,
+    taint: async (taint, reason = 'the application says so') => {
+      if (!TAINTS.includes(taint))
+        throw new SandboxError('usage.invalid', `a taint is one of ${TAINTS.join(', ')}`);
+      await (await state()).sessions.taint(id, principal, taint, reason);
+    },
+    taints: async () => (await state()).sessions.taints(id, principal),
+    end: async () => {
+      await (await state()).sessions.end(id, principal);
+    },
+  };
+}

@@ -1,0 +1,174 @@
+import type { WordPart as ParsedPart, Word as ParsedWord } from 'unbash';
+import type { WordPart } from '../../model/command-line.ts';
+import { assertNever } from '../../util/assert-never.ts';
+import {
+  ansiText,
+  isPlainOperand,
+  isPlainQuoted,
+  isPlainUnquoted,
+  unescapeQuoted,
+  unescapeUnquoted,
+} from '../text-checks.ts';
+import { readArithmetic } from './arithmetic.ts';
+import type { Context, Quoting } from './context.ts';
+import { readParameter } from './parameters.ts';
+
+/** Text, quotes and expansions: what a word or a here-document consists of. */
+export function readPart(part: ParsedPart, quoting: Quoting, context: Context): readonly WordPart[] {
+  const { text } = context;
+  const raw = text.of(part);
+  switch (part.type) {
+    case 'Literal': {
+      const plain = quoting === 'none' ? isPlainUnquoted(raw) : isPlainQuoted(raw);
+      const value = quoting === 'none' ? unescapeUnquoted(raw) : unescapeQuoted(raw);
+      if (!plain || (quoting !== 'document' && value !== part.value)) {
+        text.refuse(
+          'ambiguous',
+          'A word holds an operator or expansion where text is expected: quote it.',
+          part,
+        );
+      }
+      return [{ kind: 'literal', text: value }];
+    }
+    case 'SingleQuoted': {
+      const value = raw.slice(1, -1);
+      if (raw !== `'${value}'` || value.includes("'") || value !== part.value) {
+        text.refuse('ambiguous', 'A quoted text is not what it looks like.', part);
+      }
+      text.literals.push({ start: part.pos, end: part.end });
+      return [{ kind: 'literal', text: value }];
+    }
+    case 'AnsiCQuoted': {
+      const value = ansiText(raw);
+      if (value === undefined || value !== part.value) {
+        text.refuse('construct', "In $'…' only \\n, \\t, \\\\, \\' and \\\" are understood.", part);
+      }
+      return [{ kind: 'literal', text: value ?? part.value }];
+    }
+    case 'DoubleQuoted':
+      return readDoubleQuoted(part, context);
+    case 'Glob':
+      for (const inner of part.parts ?? []) {
+        if (inner.type !== 'Literal' || !isPlainUnquoted(inner.text)) {
+          text.refuse('ambiguous', 'A glob in brackets holds more than text.', part);
+        }
+      }
+      if (!/^(?:\*+|\?|\[[^\s`$'"\\();|&<>]*\])$/.test(raw))
+        text.refuse('ambiguous', 'A glob is not plain.', part);
+      return [{ kind: 'glob', text: raw }];
+    case 'SimpleExpansion': {
+      const name = raw.slice(1);
+      if (!/^\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9?#@*$!-])$/.test(raw))
+        text.refuse('ambiguous', 'An expansion is not plain.', part);
+      return [{ kind: 'parameter', name, plain: true, ...quoted(quoting) }];
+    }
+    case 'ParameterExpansion':
+      return [readParameter(part, quoting, text, (word) => readOperand(word, quoting, context))];
+    case 'CommandExpansion':
+      readSubstitution(part, quoting, context);
+      return [{ kind: 'command-substitution', ...quoted(quoting) }];
+    case 'ArithmeticExpansion':
+      if (part.expression === undefined || !/^\$\(\(.*\)\)$/s.test(raw)) {
+        text.refuse(
+          'construct',
+          'Arithmetic is understood only as $((…)) with numbers and plain names.',
+          part,
+        );
+      } else readArithmetic(part.expression, text);
+      return [{ kind: 'arithmetic' }];
+    case 'ProcessSubstitution':
+      if (part.script !== undefined) context.substitute(part.script, true);
+      if (!/^[<>]\(.*\)$/s.test(raw)) text.refuse('ambiguous', 'A process substitution is not plain.', part);
+      return [{ kind: 'process-substitution', direction: part.operator === '<' ? 'in' : 'out' }];
+    case 'BraceExpansion':
+      if (part.parts !== undefined || !/^\{[A-Za-z0-9_.,/+@%=:~{}-]*\}$/.test(raw)) {
+        text.refuse(
+          'construct',
+          'A brace expansion is understood only with plain text in it: write the words out.',
+          part,
+        );
+      }
+      return [{ kind: 'brace', text: raw }];
+    case 'LocaleString':
+    case 'ExtendedGlob':
+      return [{ kind: 'glob', text: raw }];
+    default:
+      return assertNever(part);
+  }
+}
+
+function readDoubleQuoted(
+  part: Extract<ParsedPart, { readonly type: 'DoubleQuoted' }>,
+  context: Context,
+): readonly WordPart[] {
+  const { text } = context;
+  const raw = text.of(part);
+  let at = part.pos + 1;
+  const parts: WordPart[] = [];
+  for (const child of part.parts) {
+    if (child.pos !== at) text.refuse('ambiguous', 'A quoted text is not what it looks like.', part);
+    at = child.end;
+    parts.push(...readPart(child, 'double', context));
+  }
+  const closed = raw.length >= 2 && raw.startsWith('"') && raw.endsWith('"');
+  if (!closed || at !== part.end - 1)
+    text.refuse('ambiguous', 'A quoted text is not what it looks like.', part);
+  // An empty pair of quotes is a word, and text beside an expansion.
+  return parts.length === 0 ? [{ kind: 'literal', text: '' }] : parts;
+}
+
+function readSubstitution(
+  part: Extract<ParsedPart, { readonly type: 'CommandExpansion' }>,
+  quoting: Quoting,
+  context: Context,
+): void {
+  const { text, nested } = context;
+  const raw = text.of(part);
+  const backticks = raw.startsWith('`');
+  if (backticks && (quoting !== 'none' || raw.includes('\\') || raw.slice(1, -1).includes('`'))) {
+    text.refuse(
+      'construct',
+      'Backticks are understood only outside of quotes and without backslashes: use $(…).',
+      part,
+    );
+  }
+  if (!backticks && !/^\$\((?!\().*\)$/s.test(raw)) {
+    text.refuse(
+      'ambiguous',
+      'A substitution must begin with $( and no second bracket: put a blank between.',
+      part,
+    );
+  }
+  if (part.script === undefined) return;
+  const [only, ...others] = part.script.commands;
+  const isSimple = only?.command.type === 'Command' && others.length === 0 && only.background !== true;
+  // Bash prints and reads again the text of a substitution; with a here-document in anything larger it goes wrong.
+  context.substitute(part.script, nested || backticks || !isSimple);
+}
+
+/** The `y` of `${x:-y}`: text and whole expansions. */
+function readOperand(word: ParsedWord, quoting: Quoting, context: Context): void {
+  const { text } = context;
+  let at = word.pos;
+  const literal = {
+    type: 'Literal',
+    pos: word.pos,
+    end: word.end,
+    text: text.of(word),
+    value: word.value,
+  } as const;
+  for (const part of word.parts ?? [literal]) {
+    if (part.pos !== at)
+      text.refuse('ambiguous', 'The text in an expansion is not what it looks like.', word);
+    at = part.end;
+    if (part.type === 'Literal') {
+      if (!isPlainOperand(text.of(part)))
+        text.refuse('ambiguous', 'The text in an expansion is not plain.', word);
+    } else readPart(part, quoting, context);
+  }
+  if (at !== word.end) text.refuse('ambiguous', 'The text in an expansion is not what it looks like.', word);
+}
+
+function quoted(quoting: Quoting): { readonly quoted?: true } {
+  return quoting === 'none' ? {} : { quoted: true };
+}

@@ -1,0 +1,123 @@
+import { assertNever } from '../util/assert-never.ts';
+import { afterwards, both, type Directories, type Flow, joined, mayMove, union } from './directories.ts';
+import type { Scope } from './scope.ts';
+import type { LoopNode, RedirectedNode, SimpleNode, SyntaxNode } from './syntax.ts';
+
+/** What is done with the commands on the way. */
+export interface Visitor {
+  /** A simple command, what it substitutes included. */
+  simple(node: SimpleNode, scope: Scope, directories: Directories): Flow;
+  /** Only the redirects of a compound command. */
+  redirects(node: RedirectedNode, scope: Scope, directories: Directories): void;
+}
+
+/** Visits the commands of a tree in an order in which they could run, each with where the shell may stand then. */
+export function follow(node: SyntaxNode, scope: Scope, directories: Directories, visitor: Visitor): Flow {
+  switch (node.kind) {
+    case 'simple':
+      return visitor.simple(node, scope, directories);
+    case 'list': {
+      let now: Flow = both(directories);
+      for (const item of node.items) {
+        const before = afterwards(now);
+        const inner = item.background ? { ...scope, background: true } : scope;
+        const flow = follow(item.node, inner, before, visitor);
+        now = item.background ? both(before) : flow;
+      }
+      return now;
+    }
+    case 'and-or':
+      return andOr(node.nodes, node.operators, scope, directories, visitor);
+    case 'pipeline': {
+      const [only, ...others] = node.nodes;
+      if (only === undefined) return both(directories);
+      if (others.length > 0) {
+        for (const child of node.nodes) follow(child, scope, directories, visitor);
+        return both(directories);
+      }
+      const flow = follow(only, scope, directories, visitor);
+      return node.negated ? { ok: flow.fail, fail: flow.ok } : flow;
+    }
+    case 'group': {
+      const flow = follow(node.body, scope, directories, visitor);
+      return node.subshell ? both(directories) : flow;
+    }
+    case 'redirected': {
+      visitor.redirects(node, scope, directories);
+      const flow = follow(node.body, scope, directories, visitor);
+      followAll(node.substitutions, scope, directories, visitor);
+      return { ok: flow.ok, fail: union(flow.fail, directories) };
+    }
+    case 'if': {
+      let outcome: Flow = { ok: [], fail: [] };
+      let open: Directories = directories;
+      for (const branch of node.branches) {
+        const condition = follow(branch.condition, scope, open, visitor);
+        outcome = joined(outcome, follow(branch.body, scope, condition.ok, visitor));
+        open = condition.fail;
+      }
+      return joined(
+        outcome,
+        node.otherwise === undefined ? both(open) : follow(node.otherwise, scope, open, visitor),
+      );
+    }
+    case 'loop':
+      return loop(node, scope, directories, visitor);
+    case 'case': {
+      followAll(node.substitutions, scope, directories, visitor);
+      return node.bodies
+        .map((body) => follow(body, scope, directories, visitor))
+        .reduce(joined, both(directories));
+    }
+    case 'function':
+      // Called from anywhere, so nothing is known about the place unless nothing ever moves.
+      follow(node.body, scope, scope.moving ? undefined : directories, visitor);
+      return both(directories);
+    case 'expression':
+      followAll(node.substitutions, scope, directories, visitor);
+      return both(directories);
+    default:
+      return assertNever(node);
+  }
+}
+
+function andOr(
+  nodes: readonly SyntaxNode[],
+  operators: readonly ('&&' | '||')[],
+  scope: Scope,
+  directories: Directories,
+  visitor: Visitor,
+): Flow {
+  let now = both(directories);
+  nodes.forEach((node, index) => {
+    const operator = operators[index - 1];
+    if (operator === '&&') {
+      const next = follow(node, scope, now.ok, visitor);
+      now = { ok: next.ok, fail: union(now.fail, next.fail) };
+    } else if (operator === '||') {
+      const next = follow(node, scope, now.fail, visitor);
+      now = { ok: union(now.ok, next.ok), fail: next.fail };
+    } else now = follow(node, scope, directories, visitor);
+  });
+  return now;
+}
+
+function loop(node: LoopNode, scope: Scope, directories: Directories, visitor: Visitor): Flow {
+  followAll(node.substitutions, scope, directories, visitor);
+  const mayLeave = (part: SyntaxNode | undefined) => part !== undefined && mayMove(part, scope.functions);
+  const moves = scope.moving && (mayLeave(node.body) || mayLeave(node.condition));
+  const inside = moves ? undefined : directories;
+  const condition =
+    node.condition === undefined ? both(inside) : follow(node.condition, scope, inside, visitor);
+  follow(node.body, scope, node.until ? condition.fail : condition.ok, visitor);
+  return both(inside);
+}
+
+export function followAll(
+  nodes: readonly SyntaxNode[],
+  scope: Scope,
+  directories: Directories,
+  visitor: Visitor,
+): void {
+  for (const node of nodes) follow(node, scope, directories, visitor);
+}
