@@ -75,9 +75,12 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
       database
         .all('SELECT * FROM sessions WHERE principal = ? ORDER BY last_used_at, id', principal)
         .map(info),
-    end: (id) => {
-      database.run('UPDATE sessions SET ended_at = ? WHERE id = ?', clock.now(), id);
-    },
+    end: (id) =>
+      database.transaction(() => {
+        database.run('UPDATE sessions SET ended_at = ? WHERE id = ?', clock.now(), id);
+        // What was approved for the session ends with it, also if its id is used again.
+        database.run(`DELETE FROM grants WHERE scope = 'session' AND session = ?`, id);
+      }),
   };
 }
 
