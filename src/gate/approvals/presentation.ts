@@ -41,6 +41,17 @@ export function presentRequest(
   return rows.map((row) => `${row}\n`).join('');
 }
 
+/** Which command it is, and where it would run: whole, without what was said about it. */
+export function presentCommand(
+  request: ApprovalRequest,
+  { columns = 100 }: PresentationOptions = {},
+): string {
+  const view = viewOf(request);
+  const width = Math.max(columns - GUTTER, NARROWEST);
+  const rows = [...commandRows(view.command, width), ...labelled('directory', [view.cwd], width)];
+  return rows.map((row) => `${row}\n`).join('');
+}
+
 /** How much there is to read, for those whose screen is too short for it. */
 export function sizeOfCommand({ command }: ApprovalRequest): string {
   if (typeof command !== 'string') return `${command.length} words`;

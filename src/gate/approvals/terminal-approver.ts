@@ -9,9 +9,9 @@ import { openTerminal, type Terminal, terminalFile } from './terminal.ts';
 /** How a terminal is used. */
 export interface TerminalApproverOptions {
   /** Locks an open file for us alone; false: somebody else has it. Without it two processes may ask at the same time. */
-  readonly tryLock?: (fd: number) => boolean;
+  readonly tryLock?: ((fd: number) => boolean) | undefined;
   /** Called when Ctrl-C was typed, which is a no. */
-  readonly onInterrupt?: () => void;
+  readonly onInterrupt?: (() => void) | undefined;
 }
 
 const TTY = '/dev/tty';
@@ -118,12 +118,26 @@ function askOn(
   signal?.addEventListener('abort', cancel, { once: true });
   if (signal?.aborted === true) cancel();
 
+  /** What cannot be shown cannot be answered. */
+  function say(text: string): void {
+    try {
+      terminal.write(text);
+    } catch (error) {
+      settle({
+        approved: false,
+        reason: 'failed',
+        by: BY,
+        detail: `the terminal cannot be written: ${error}`,
+      });
+    }
+  }
+
   let deaf = true;
   let hearing: NodeJS.Timeout | undefined;
   /** Keys count from now on, a moment later. */
   function question(text: string): void {
     deaf = true;
-    terminal.write(text);
+    say(text);
     hearing = setTimeout(() => {
       // What waits in the terminal was typed until now, however long we were busy.
       terminal.drain();
@@ -151,7 +165,7 @@ function askOn(
   }
 
   const editor = createLineEditor({
-    echo: terminal.write,
+    echo: say,
     onLine: heard,
     onEnd: () => settle(DENIED),
     onInterrupt: () => {
@@ -165,7 +179,7 @@ function askOn(
   });
 
   const menu = choices.map((name) => `  ${CHOICES[name as keyof typeof CHOICES]}\n`).join('');
-  terminal.write(
+  say(
     `\n--- sandbox-run: the policy asks about this command (${sizeOfCommand(request)}) ---\n${presentRequest(request, terminal)}${menu}`,
   );
   question(`Run it? ${choices.join(' / ')} [deny]: `);
@@ -177,7 +191,7 @@ function askOn(
       signal?.removeEventListener('abort', cancel);
     })
     .then((answer) => {
-      terminal.write(`\n--- ${describe(answer)} ---\n`);
+      say(`\n--- ${describe(answer)} ---\n`);
       return answer;
     })
     .finally(() => terminal.close());

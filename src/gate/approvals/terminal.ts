@@ -37,9 +37,12 @@ export function openTerminal(path: string): Terminal | undefined {
 
 function terminalOf(path: string, input: ReadStream, output: number): Terminal {
   const columns = columnsOf(path);
-  // Also where the process ends without closing.
-  const restore = () => input.setRawMode(false);
+  // Not from the background: changing a terminal from there would stop us, and the shell has set it itself.
+  const restore = () => {
+    if (isInForeground()) input.setRawMode(false);
+  };
   input.setRawMode(true);
+  // Also where the process ends without closing.
   process.once('exit', restore);
   let closed = false;
   return {
@@ -59,8 +62,7 @@ function terminalOf(path: string, input: ReadStream, output: number): Terminal {
       if (closed) return;
       closed = true;
       process.removeListener('exit', restore);
-      // Not into the background: changing a terminal from there would stop us, and the shell has set it itself.
-      if (isInForeground()) restore();
+      restore();
       input.destroy();
       closeSync(output);
     },
@@ -75,14 +77,15 @@ function columnsOf(path: string): number {
 }
 
 function drain(path: string): void {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  let fd: number | undefined;
   try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     const buffer = Buffer.alloc(4096);
     while (readSync(fd, buffer) > 0);
   } catch {
     // EAGAIN: nothing is left. Whatever else it is will end the reading, too.
   } finally {
-    closeSync(fd);
+    if (fd !== undefined) closeSync(fd);
   }
 }
 
