@@ -21,6 +21,8 @@ export interface ApprovalSocketOptions {
 /** No message is longer; what is longer is no message. */
 const LONGEST_MESSAGE = 64 * 1024;
 const MOST_CONNECTIONS = 64;
+/** How long somebody has to read why the connection ends. */
+const LINGER_MS = 1_000;
 
 const messageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('list') }).describe('asks for the requests that wait'),
@@ -96,9 +98,10 @@ function converse(socket: Socket, store: ApprovalStore, by: string, over: AbortS
   };
   const fail = (code: string, message: string) => {
     if (socket.writable) socket.end(`${JSON.stringify({ type: 'error', code, message })}\n`);
-    // Nothing that follows is read.
+    // What follows is not heard, and not for long.
     socket.removeAllListeners('data');
     socket.resume();
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
     ended.abort();
   };
   let watching = false;

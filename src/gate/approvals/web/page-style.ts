@@ -15,6 +15,7 @@ export const STYLE = `
   --mono: ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Menlo, monospace;
 }
 * { box-sizing: border-box; }
+[hidden] { display: none !important; }
 body {
   margin: 0 auto; padding: 1rem; max-width: 60rem;
   background: var(--ground); color: var(--text);

@@ -52,7 +52,7 @@ export async function serveApprovalPage({
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     if (!isFromHere(request, port))
       return end(response, 403, 'This server is used under its own address only.');
-    switch (request.url) {
+    switch (request.url?.split('?')[0]) {
       case '/':
         if (request.method !== 'GET') return end(response, 403, 'The page is only to be read.');
         response.setHeader('Content-Security-Policy', PAGE_POLICY);
