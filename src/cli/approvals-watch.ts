@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { answerRequest } from '../gate/approvals/answer-request.ts';
 import { requestAsJson } from '../gate/approvals/request-json.ts';
@@ -12,9 +13,7 @@ import { untilEnded } from './until-ended.ts';
 /** `approvals watch`: until a signal comes. */
 export async function watchRequests(store: ApprovalStore, json: boolean): Promise<string> {
   if (!json) printOut('Watching for requests; Ctrl-C ends.\n');
-  await untilEnded((over) =>
-    !json && process.stdin.isTTY ? askAll(store, over) : tellAll(store, json, over.signal),
-  );
+  await untilEnded((over) => (!json && isatty(0) ? askAll(store, over) : tellAll(store, json, over.signal)));
   return '';
 }
 

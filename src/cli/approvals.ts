@@ -30,7 +30,8 @@ address can answer. The socket is for programs of the same user: one JSON object
   {"type": "list"}
   {"type": "watch"}
   {"type": "answer", "id": ID, "approved": true | false, "scope": "once" | "session" | "always"}
-Choose a path that sandboxed commands cannot reach. Ends with Ctrl-C or SIGTERM.`;
+Choose a path that sandboxed commands cannot reach; programs that are confined by seccomp or
+no_new_privs, unlike the server, are not heard. Ends with Ctrl-C or SIGTERM.`;
 
 interface Format {
   readonly json?: boolean;

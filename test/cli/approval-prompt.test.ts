@@ -219,4 +219,24 @@ describe('approvals watch on a terminal', () => {
     expect(answers).toContainEqual({ approved: true, scope: 'once', by: 'watch' });
     expect(answers).toContainEqual({ approved: false, reason: 'denied', by: 'watch' });
   });
+
+  it('does not ask about what was answered elsewhere meanwhile', async () => {
+    const { approvals: store } = await place.open();
+    for (const { id } of await store.list('pending')) await store.withdraw(id);
+    const expiresAt = Date.now() + 60_000;
+    const first = await store.post(sampleRequest({ command: 'number one' }), expiresAt);
+    const approve = `${quoted([process.execPath, CLI, 'approvals', 'approve'])} ${first} > /dev/null`;
+    const isRaw = 'stty -a < /dev/tty | grep -q -- -icanon';
+    const script = [
+      `${quoted(WATCH)} < /dev/tty & pid=$!`,
+      `until ${isRaw}; do sleep 0.02; done; ${approve}`,
+      `while ${isRaw}; do sleep 0.02; done; kill $pid; wait $pid; echo "ended $?"`,
+    ].join('\n');
+    const talk = await onTerminal(
+      ['bash', '-c', script],
+      [QUESTION, { expect: '--- withdrawn' }, { expect: 'ended 0' }],
+    );
+    expect(talk).toMatchObject({ failed: null, status: 0 });
+    expect(await store.take(first)).toMatchObject({ approved: true, by: 'command line' });
+  });
 });

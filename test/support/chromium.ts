@@ -11,8 +11,8 @@ export function useChromium(): () => Browser {
         '--host-resolver-rules=MAP rebound.example 127.0.0.1, MAP attacker.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
         '--disable-background-networking',
         '--disable-component-update',
-        // Chromium does not sandbox itself as root; the pages are ours.
-        ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+        // Chromium cannot sandbox itself as root, nor in containers without user namespaces; the pages are ours.
+        '--no-sandbox',
       ],
     });
   });

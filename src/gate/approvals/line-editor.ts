@@ -1,6 +1,7 @@
 /** What a line editor tells. */
 export interface LineEditorEvents {
   readonly echo: (text: string) => void;
+  /** A line with an escape in it is told as that one character. */
   readonly onLine: (line: string) => void;
   /** Ctrl-D or Ctrl-\. */
   readonly onEnd: () => void;
@@ -19,12 +20,20 @@ const LONGEST = 20;
 /** Makes one. */
 export function createLineEditor({ echo, onLine, onEnd, onInterrupt }: LineEditorEvents): LineEditor {
   let line = '';
+  /**
+   * An escape came: an arrow key, a paste, or what the terminal itself answers to whoever writes the right thing to it.
+   * None of it is an answer of a person, up to the end of the line.
+   */
+  let strange = false;
   function key(character: string): void {
     if (character === '\r' || character === '\n') {
-      const whole = line;
+      const whole = strange ? '\x1b' : line;
       line = '';
+      strange = false;
       echo('\n');
       onLine(whole);
+    } else if (character === '\x1b' || strange) {
+      strange = true;
     } else if (character === '\x7f' || character === '\b') {
       if (line === '') return;
       line = line.slice(0, -1);
@@ -39,8 +48,6 @@ export function createLineEditor({ echo, onLine, onEnd, onInterrupt }: LineEdito
   }
   return {
     type(text, isDeaf) {
-      // Arrows and the like are several characters that must not be taken for keys.
-      if (text.startsWith('\x1b')) return;
       for (const character of text) {
         if (character === '\x03') onInterrupt();
         else if (character === '\x04' || character === '\x1c') onEnd();

@@ -38,11 +38,31 @@ export function createTerminalApprover({ tryLock, onInterrupt }: TerminalApprove
   return {
     ask(request, { timeoutMs, signal }) {
       const end = performance.now() + timeoutMs;
-      const answer = last.then(() => ask(request, end, signal));
-      last = answer.catch(() => {});
+      const before = last;
+      const answer = cameInTime(before, end, signal).then((came) => {
+        if (came) return ask(request, end, signal);
+        return signal?.aborted === true ? CANCELED : EXPIRED;
+      });
+      last = Promise.allSettled([before, answer]);
       return answer;
     },
   };
+}
+
+/** False: the time was over, or nobody waits any more. */
+async function cameInTime(
+  turn: Promise<unknown>,
+  end: number,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const done = new AbortController();
+  const given = signal === undefined ? done.signal : AbortSignal.any([signal, done.signal]);
+  const late = sleep(Math.max(end - performance.now(), 0), false, { signal: given }).catch(() => false);
+  try {
+    return await Promise.race([turn.then(() => true), late]);
+  } finally {
+    done.abort();
+  }
 }
 
 interface Lock {

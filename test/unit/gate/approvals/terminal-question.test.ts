@@ -153,11 +153,31 @@ describe('a question on a terminal', () => {
     expect(other.state.interrupted).toBe(true);
   });
 
-  it('arrows and pasted escapes are no letters', async () => {
-    const { type, answered } = askAndListen();
-    type('\x1b[A');
-    type('\x1bOo\r');
+  it.each([
+    ['an arrow key', ['\x1b[A', 'o\r']],
+    ['a report of the terminal', ['\x1b]lonce\r']],
+    ['a report in pieces', ['\x1b', ']l', 'once', '\r']],
+    ['a paste', ['\x1b[200~once\x1b[201~\r']],
+    ['an escape behind a word', ['once\x1b[A\r']],
+    ['an escape that was rubbed out', ['\x1b\x15\x7f\x7fonce\r']],
+  ])('%s is no answer, and asked again', async (_, pieces) => {
+    const { type, seen, state, answered } = askAndListen();
+    for (const piece of pieces) type(piece);
+    await Promise.resolve();
+    expect(state.answer).toBeUndefined();
+    expect(seen.output).toContain('Please answer');
+    // A second line of the same is not heard.
+    type('once\r');
+    vi.advanceTimersByTime(300);
     type('\r');
+    expect(await answered).toEqual(DENIED);
+  });
+
+  it('an escape does not confirm', async () => {
+    const { type, answered } = askAndListen();
+    type('always\r');
+    vi.advanceTimersByTime(300);
+    type('\x1b[Ayes\r');
     expect(await answered).toEqual(DENIED);
   });
 
