@@ -145,7 +145,7 @@ describe('the prompt on a terminal', () => {
   });
 
   it('expires', async () => {
-    const talk = await onTerminal(asking(sampleRequest(), 400), [QUESTION, answer('.*expired')]);
+    const talk = await onTerminal(asking(sampleRequest(), 1_500), [QUESTION, answer('.*expired')]);
     expect(talk).toMatchObject({ failed: null, status: 0 });
   });
 

@@ -4,8 +4,9 @@ import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ApprovalServer } from '../../../../../src/gate/approvals/approval-server.ts';
 import { serveApprovalPage } from '../../../../../src/gate/approvals/web/web-server.ts';
+import type { Clock } from '../../../../../src/gate/state/clock.ts';
 import type { ApprovalRequest } from '../../../../../src/model/approval.ts';
-import { makeStatePlace, sampleRequest, until } from '../../../../support/approvals.ts';
+import { handClock, makeStatePlace, sampleRequest, until } from '../../../../support/approvals.ts';
 import { useChromium } from '../../../../support/chromium.ts';
 
 const place = makeStatePlace();
@@ -22,8 +23,8 @@ afterEach(async () => {
   }
 });
 
-async function serve() {
-  const { approvals: store } = await place.open();
+async function serve(clock?: Clock) {
+  const { approvals: store } = await place.open(clock);
   for (const { id } of await store.list('pending')) await store.withdraw(id);
   const server = await serveApprovalPage({ store, port: 0 });
   servers.push(server);
@@ -32,7 +33,7 @@ async function serve() {
     server,
     base: server.address.replace(/#.*/, ''),
     post: (changes: Partial<ApprovalRequest> = {}, ms = 60_000) =>
-      store.post(sampleRequest(changes), Date.now() + ms),
+      store.post(sampleRequest(changes), (clock?.now() ?? Date.now()) + ms),
   };
 }
 
@@ -49,8 +50,8 @@ async function newPage(options: BrowserContextOptions = {}) {
   return { page, problems };
 }
 
-async function open(options: BrowserContextOptions = {}) {
-  const served = await serve();
+async function open(options: BrowserContextOptions = {}, clock?: Clock) {
+  const served = await serve(clock);
   const opened = await newPage(options);
   await opened.page.goto(served.server.address);
   await opened.page.getByText('Live').waitFor();
@@ -198,31 +199,38 @@ describe('the page of approvals', () => {
   });
 
   it('what is answered elsewhere, expires or is withdrawn goes away', async () => {
-    const { page, post, store } = await open();
+    const hand = handClock(Date.now());
+    const { page, post, store } = await open({}, hand.clock);
     const answered = await post();
     const withdrawn = await post();
-    const expired = await post({}, 1_500);
+    const expired = await post({}, 1_000);
     for (const id of [answered, withdrawn, expired]) await card(page, id).waitFor();
     await store.answer(answered, { approved: true, scope: 'once', by: 'test' });
     await store.withdraw(withdrawn);
+    hand.advance(1_000);
     for (const id of [answered, withdrawn, expired]) await card(page, id).waitFor({ state: 'detached' });
     await page.getByText('Nothing waits for an answer.').waitFor();
   });
 
   it('a click that comes right after the button is not heard', async () => {
     const { page, post, store } = await open();
+    // The time of the page stands still from now on.
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000);
     const id = await post();
-    // In the page, as soon as the button is there: nobody is as quick from outside.
-    const heard = await page.evaluate(`(async () => {
-      for (;;) {
-        const button = document.querySelector('[data-id="${id}"] button.once');
-        if (button !== null) return button.getAttribute('aria-disabled');
-        await new Promise(requestAnimationFrame);
-      }
-    })()`);
-    expect(heard).toBe('true');
-    await card(page, id).locator('button.once[aria-disabled="false"]').waitFor();
+    const once = card(page, id).locator('button.once');
+    await once.waitFor();
+    expect(await once.getAttribute('aria-disabled')).toBe('true');
+    await once.click({ force: true });
+    await page.clock.runFor(450);
+    await once.click({ force: true });
+    await page.clock.runFor(100);
+    expect(await once.getAttribute('aria-disabled')).toBe('false');
+    // Nothing was sent: that would have been noted.
+    expect(await page.locator('#log li').count()).toBe(0);
     expect(await store.take(id)).toBeUndefined();
+    await once.click();
+    expect(await until(() => store.take(id))).toMatchObject({ approved: true });
   });
 
   it('a button that moved is deaf again', async () => {
