@@ -1,3 +1,4 @@
+import { closeSync, constants as fileConstants, openSync } from 'node:fs';
 import { constants } from 'node:os';
 import { ERROR_CODES } from '../errors/codes.ts';
 import type { Approver } from '../model/approval.ts';
@@ -32,18 +33,29 @@ export async function run(args: readonly string[]): Promise<number> {
 /** Who is asked from here. */
 function gateOf({ quiet }: RunArguments): GateOptions {
   let approver: Approver | undefined;
-  return {
-    terminal: {
-      ask: async (request, options) => {
-        approver ??= await terminalApprover();
-        return approver.ask(request, options);
-      },
+  const terminal: Approver = {
+    ask: async (request, options) => {
+      approver ??= await terminalApprover();
+      return approver.ask(request, options);
     },
+  };
+  return {
+    ...(hasTerminal() ? { terminal } : {}),
     onQueued: (id) => {
       if (!quiet)
         printError(`waits for an answer: sandbox-run approvals show ${id}, approve ${id} or deny ${id}`);
     },
   };
+}
+
+/** Whether this process has a controlling terminal at all. */
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', fileConstants.O_RDONLY | fileConstants.O_NOCTTY));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function terminalApprover(): Promise<Approver> {
