@@ -109,8 +109,9 @@ export function askOn(
 
   const size = sizeOfCommand(request);
   const menu = choices.map((name) => `${MEANINGS[name]}\n`).join('');
+  const left = Math.ceil((end - performance.now()) / 1000);
   say(`\n--- sandbox-run: the policy asks about a command (${size}) ---\n`);
-  say(`${presentRequest(request, terminal)}\n${menu}`);
+  say(`${presentRequest(request, terminal)}\n${menu}No answer within ${left} s is a no.\n`);
   // Again, for those who see only the end of it.
   question(`Run this command of ${size}? ${choices.join(' / ')} [deny]: `);
 

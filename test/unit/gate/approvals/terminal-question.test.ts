@@ -183,6 +183,7 @@ describe('a question on a terminal', () => {
 
   it('expires', async () => {
     const { answered, seen } = ask();
+    expect(seen.output).toContain('No answer within 60 s is a no');
     vi.advanceTimersByTime(60_000);
     expect(await answered).toMatchObject({ approved: false, reason: 'expired' });
     expect(seen.output).toMatch(/--- expired ---\n$/);
