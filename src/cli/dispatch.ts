@@ -8,6 +8,7 @@ type CliCommand = (args: readonly string[]) => Promise<number>;
 const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = {
   check: async () => (await import('./check.ts')).check,
   doctor: async () => (await import('./doctor.ts')).doctor,
+  gate: async () => (await import('./gate.ts')).gate,
   policy: async () => (await import('./policy.ts')).policy,
 };
 

@@ -28,6 +28,7 @@ Commands:
   check             says what the policy thinks of a command, and runs nothing
   policy            shows, checks and makes policy files
   doctor            what this host can enforce, and how to get what is missing
+  gate              decides about the commands of agents in containers
 
 Examples:
   sandbox-run -- git status
