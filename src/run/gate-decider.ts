@@ -7,6 +7,7 @@ import type { Decision } from '../model/decision.ts';
 import type { ExecutionError } from '../model/execution-result.ts';
 import type { Policy } from '../model/policy.ts';
 import type { CommandEffects } from '../policy/effects.ts';
+import { decisiveReason } from '../policy/evaluate.ts';
 import { exposuresOf } from './exposures.ts';
 import type { Examiner } from './judge.ts';
 import { approvalRefusal, budgetRefusal, refusalOf, unusableGate } from './refusal.ts';
@@ -146,7 +147,7 @@ async function settle(parts: GateDeciderParts, request: GateRequest): Promise<Se
       const approval = await ask({ command, cwd: workspace, decision, effects, principal, session, signal });
       settled = { ...settled, approval };
       if (approval.approved !== true)
-        return { ...settled, refusal: approvalRefusal(objection, approval, policy.approval.timeoutMs) };
+        return { ...settled, refusal: notApproved(objection, decision, approval, policy) };
       // Time has passed: what was approved must still not be refused.
       const now = refusalOf((await judge()).decision, true);
       if (now !== undefined) return { ...settled, refusal: now };
@@ -164,6 +165,18 @@ async function settle(parts: GateDeciderParts, request: GateRequest): Promise<Se
   } catch (error) {
     return { ...settled, refusal: unusableGate(error) };
   }
+}
+
+/** Without advice on options of a command line that nobody here has used. */
+function notApproved(
+  objection: ExecutionError,
+  decision: Decision,
+  approval: ApprovalAnswer & { readonly approved: false },
+  policy: Policy,
+): ExecutionError {
+  const why = decisiveReason(decision)?.message ?? 'no reason was given';
+  const message = `the policy asks before it allows this, and nobody is there to answer: ${why}`;
+  return approvalRefusal({ ...objection, message }, approval, policy.approval.timeoutMs);
 }
 
 const WITHDRAWN = { code: 'command.denied', message: 'the request was withdrawn' } as const;

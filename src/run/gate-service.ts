@@ -63,16 +63,15 @@ export async function startGateService(options: GateServiceOptions): Promise<Gat
   };
   try {
     const { socket, folders, onProblem } = options;
+    const { tryLock, peerCredentials: peerOf } = addon;
     if (folders !== undefined) {
       const limits = { requestAgeMs: policy.approval.timeoutMs };
-      const { tryLock } = addon;
       servers.push(
         await serveFolder({ ...folders, allowedUids, tryLock, answer, report, onProblem, limits }),
       );
     }
     if (socket !== undefined) {
-      const peerOf = addon.peerCredentials;
-      servers.push(await serveSocket({ path: socket, allowedUids, peerOf, answer, report }));
+      servers.push(await serveSocket({ path: socket, allowedUids, peerOf, tryLock, answer, report }));
     }
   } catch (error) {
     await close();

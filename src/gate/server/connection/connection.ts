@@ -148,8 +148,11 @@ export function serveConnection({ socket, principal, answer, report, limits }: C
   // Whatever went wrong with it, 'close' follows.
   socket.on('error', () => {});
   socket.on('close', () => withdrawAll('the client went away'));
-  socket.setTimeout(limits.idleMs, () => {
+  socket.setTimeout(limits.idleMs);
+  socket.on('timeout', () => {
     if (pending.size === 0) socket.destroy();
+    // It is told once only.
+    else socket.setTimeout(limits.idleMs);
   });
 
   return {

@@ -14,6 +14,8 @@ export interface SocketServerOptions {
   readonly allowedUids: ReadonlySet<number>;
   /** The addon's: who connected the socket of a descriptor, as the kernel noted it. */
   readonly peerOf: (fd: number) => { readonly uid: number };
+  /** The addon's: takes the lock of an open file. */
+  readonly tryLock: (fd: number) => boolean;
   readonly answer: Answerer;
   readonly report: ReportRefusal;
   readonly limits?: Partial<SocketLimits>;
@@ -27,7 +29,7 @@ export interface SocketServerOptions {
 export async function serveSocket(options: SocketServerOptions): Promise<GateServer> {
   const { allowedUids, peerOf, answer, report } = options;
   const limits = { ...SOCKET_LIMITS, ...options.limits };
-  const path = await claimSocketPath(options.path);
+  const { path, release } = await claimSocketPath(options.path, options.tryLock);
   const connections = new Set<Connection>();
   let closing = false;
 
@@ -54,7 +56,7 @@ export async function serveSocket(options: SocketServerOptions): Promise<GateSer
   }
 
   const server = createServer(accept);
-  await listen(server, path);
+  await listen(server, path).finally(release);
   const forOthers = [...allowedUids].some((uid) => uid !== process.geteuid?.());
   chmodSync(path, forOthers ? 0o666 : 0o600);
   // A connection that cannot be accepted (no descriptors left) is one that gets no answer.
