@@ -38,6 +38,8 @@ export function askSocket(path: string, message: GateMessage, timeoutMs: number)
     /** A server that has another answer gives it before it ends its side. */
     function expectEnd(given: ClientOutcome): void {
       answer = given;
+      // It came in time.
+      clearTimeout(timer);
       socket.end();
       endTimer = setTimeout(() => finish(given), END_MS);
     }
