@@ -17,9 +17,12 @@ export interface AnswererOptions {
  */
 export function createAnswerer({ decide, timeoutMs, onAnswer }: AnswererOptions): Answerer {
   return async (request) => {
-    const given = await settle(decide, request, timeoutMs);
-    // Whatever a decider says that is not exactly a yes is a no.
-    const answer: GateAnswer = given.decision === 'allow' ? given : { ...given, decision: 'deny' as const };
+    const { decision, reason } = (await settle(decide, request, timeoutMs)) ?? {};
+    const answer: GateAnswer = {
+      // Whatever a decider says that is not exactly a yes is a no.
+      decision: decision === 'allow' ? 'allow' : 'deny',
+      ...(reason === undefined ? {} : { reason }),
+    };
     onAnswer?.(request, answer);
     return answer;
   };
@@ -27,12 +30,16 @@ export function createAnswerer({ decide, timeoutMs, onAnswer }: AnswererOptions)
 
 const no = (reason: string): GateAnswer => ({ decision: 'deny', reason });
 
-function settle(decide: GateDecide, request: GateRequest, timeoutMs: number): Promise<GateAnswer> {
+function settle(
+  decide: GateDecide,
+  request: GateRequest,
+  timeoutMs: number,
+): Promise<GateAnswer | undefined> {
   const { signal } = request;
   if (signal.aborted) return Promise.resolve(no(whyAborted(signal)));
-  return new Promise((done) => {
+  return new Promise<GateAnswer | undefined>((done) => {
     const controller = new AbortController();
-    const finish = (answer: GateAnswer) => {
+    const finish = (answer: GateAnswer | undefined) => {
       clearTimeout(timer);
       signal.removeEventListener('abort', withdraw);
       done(answer);
