@@ -43,6 +43,7 @@ export function describePlan(plan: LaunchPlan): string {
     plan.protectedPaths.length === 0
       ? ''
       : `Protected inside the workspace\n  ${plan.protectedPaths.join('\n  ')}\n`,
+    plan.hiddenPaths.length === 0 ? '' : `Hidden\n  ${plan.hiddenPaths.join('\n  ')}\n`,
     plan.seccompGroups.length === 0 ? '' : `System calls refused\n  ${plan.seccompGroups.join(' ')}\n`,
     plan.limits.length === 0
       ? ''

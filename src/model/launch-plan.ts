@@ -42,6 +42,8 @@ export interface LaunchPlan {
   readonly paths: readonly PlannedPath[];
   /** Absolute paths inside the workspace that are shut for writing where they exist. */
   readonly protectedPaths: readonly string[];
+  /** Directories beneath `paths` in whose place the command finds nothing: this program's own. They must exist. */
+  readonly hiddenPaths: readonly string[];
   readonly landlock: {
     /** 0: not used. */
     readonly abi: number;

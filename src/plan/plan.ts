@@ -8,7 +8,7 @@ import type { Policy, ResourceLimits } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { chooseMechanisms, enforcementReport, type Mechanisms, requireDemands } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
-import { VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
+import { NOTHING, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
 
 /** What a plan is made from. */
 export interface PlanInput {
@@ -25,7 +25,19 @@ export interface PlanInput {
   /** The launcher's own home and temporary directory, for policies that share them. */
   readonly hostHome: string;
   readonly seedFiles: LaunchPlan['seedFiles'];
+  /**
+   * Where this program keeps approvals, audit trail and policy: no command may see them, because whoever writes there
+   * answers for the user. Absolute; need not exist.
+   */
+  readonly ownDirectories: readonly OwnDirectory[];
   readonly lookup: PathLookup;
+}
+
+/** A directory that belongs to this program. */
+export interface OwnDirectory {
+  readonly path: string;
+  /** Of the settings of somebody whose workspace they are. */
+  readonly mayLieInWorkspace: boolean;
 }
 
 /**
@@ -43,6 +55,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
   const paths = resolveRules(input, links);
   if (!used.view) refuseReadOnlyInsideWritable(paths);
   const protectedPaths = protection.paths;
+  const hiddenPaths = ownDirectoriesWithin(input, paths, used.view);
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp === 'private';
 
   const slotDirectories = [
@@ -54,13 +67,14 @@ export function makePlan(input: PlanInput): LaunchPlan {
     workspace,
     paths,
     protectedPaths,
+    hiddenPaths,
     landlock: { ...handledRights(used), rules: landlockRules(used, paths, slotDirectories, sharedMemory) },
     namespaces: used.view
       ? {
           user: features.needsUserNamespace,
           network: used.networkNamespace,
           ipc: true,
-          view: viewSteps({ paths, links, protectedPaths, workspace, policy, sharedMemory }),
+          view: viewSteps({ paths, links, protectedPaths, hiddenPaths, workspace, policy, sharedMemory }),
         }
       : undefined,
     seccompGroups: seccompGroups(used),
@@ -68,7 +82,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     umask: policy.limits.umask,
     temporaryParent: input.temporaryParent,
     memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
-    slotDirectories,
+    slotDirectories: hiddenPaths.length === 0 ? slotDirectories : [...slotDirectories, NOTHING],
     seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
     home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? VIEW_HOME : 'slot:home',
     tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? VIEW_TMP : 'slot:tmp',
@@ -161,6 +175,37 @@ function refuseReadOnlyInsideWritable(paths: readonly PlannedPath[]): void {
       );
     }
   }
+}
+
+/**
+ * Our own directories that lie in what the policy grants; the view puts nothing in their place.
+ * @throws {SandboxError} `state.reachable` where they cannot be kept out.
+ */
+function ownDirectoriesWithin(
+  { workspace, lookup, ownDirectories }: PlanInput,
+  paths: readonly PlannedPath[],
+  hasView: boolean,
+): readonly string[] {
+  return ownDirectories.flatMap(({ path: named, mayLieInWorkspace }) => {
+    const own = lookup.resolve(named).canonical;
+    const refuse = (because: string): never => {
+      throw new SandboxError(
+        'state.reachable',
+        `commands could reach ${own}, where sandbox-run keeps what it trusts, ${because}; set XDG_STATE_HOME and XDG_CONFIG_HOME to directories outside, or choose another workspace or path`,
+      );
+    };
+    const inside = paths.find(({ path }) => isBeneath(path, own));
+    if (inside !== undefined) refuse(`through ${inside.path}`);
+    // A workspace changes hands as a whole: it is copied, mounted elsewhere, given to others.
+    if (isBeneath(own, workspace) && !mayLieInWorkspace) refuse('because it lies in the workspace');
+    const around = paths.find(({ path }) => isBeneath(own, path));
+    if (around === undefined) return [];
+    if (!hasView)
+      refuse(
+        `because the policy grants ${around.path} and this host refuses the namespaces that could hide it`,
+      );
+    return [own];
+  });
 }
 
 interface Protection {

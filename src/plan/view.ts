@@ -6,6 +6,8 @@ import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 /** Where the command finds its private directories in a view. */
 export const VIEW_HOME = '/home/sandbox';
 export const VIEW_TMP = '/tmp';
+/** An empty directory of the command's own, shown in place of what it must not see. */
+export const NOTHING = 'slot:nothing';
 const VIEW_SHARED_MEMORY = '/dev/shm';
 
 /** What the view is made of. */
@@ -15,6 +17,8 @@ export interface ViewParts {
   readonly links: readonly SymbolicLink[];
   /** Existing or not; shut for writing where they exist. */
   readonly protectedPaths: readonly string[];
+  /** Directories in whose place nothing is shown. */
+  readonly hiddenPaths: readonly string[];
   readonly workspace: string;
   readonly policy: Policy;
   readonly sharedMemory: boolean;
@@ -75,19 +79,23 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   // leave the read-only mount behind and make room for another `.git`.
   // From the outermost writable grant on: the workspace itself may lie inside one and be renamed there.
   const root = outermostWritable(parts.workspace, parts.paths);
-  const pinned = new Set(parts.protectedPaths.flatMap((path) => directoriesBetween(path, root)));
+  const pinned = new Set([
+    ...parts.protectedPaths.flatMap((path) => directoriesBetween(path, root)),
+    ...parts.hiddenPaths.flatMap((path) => directoriesBetween(path, outermostWritable(path, parts.paths))),
+  ]);
   for (const path of pinned) {
     steps.push(bind(path, path, { writable: isWritable(path, parts.paths), watched: true }));
   }
   for (const path of parts.protectedPaths) steps.push(bind(path, path, { watched: true }));
+  for (const path of parts.hiddenPaths) steps.push(bind(NOTHING, path, { required: true }));
   return sortOuterFirst(steps);
 }
 
-/** The outermost writable grant around the workspace, which may be the workspace itself. */
-function outermostWritable(workspace: string, all: readonly PlannedPath[]): string {
+/** The outermost writable grant around a path, or the path itself. */
+function outermostWritable(inner: string, all: readonly PlannedPath[]): string {
   return all
-    .filter((grant) => grant.access === 'write' && isBeneath(workspace, grant.path))
-    .reduce((outer, grant) => (grant.path.length < outer.length ? grant.path : outer), workspace);
+    .filter((grant) => grant.access === 'write' && isBeneath(inner, grant.path))
+    .reduce((outer, grant) => (grant.path.length < outer.length ? grant.path : outer), inner);
 }
 
 /** A grant inside another one with the same mount flags needs no mount of its own. */

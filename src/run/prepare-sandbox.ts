@@ -1,4 +1,5 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { confinementSpec } from '../backends/landlock/confinement-spec.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { gitIdentity } from '../host/git-identity.ts';
@@ -9,13 +10,15 @@ import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import type { NativeAddon, NativeConfinement, NativeFailure } from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';
-import { makePlan } from '../plan/plan.ts';
+import { makePlan, type OwnDirectory } from '../plan/plan.ts';
 import { describeFailure, namespaceRefusal } from './failure.ts';
 import { createGate, type Gate } from './gate.ts';
 import type { Examiner, JudgeParts } from './judge.ts';
+import { userPolicyPath } from './policy-layers.ts';
 import { closeHooksGap } from './protected-paths.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
+import { stateDirectory } from './state.ts';
 
 /** Everything that the commands of one sandbox share. */
 export interface PreparedSandbox {
@@ -56,6 +59,7 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
   const addon = loadAddon();
   const features = probeHost(addon);
   const identity = gitIdentity(home, process.env.XDG_CONFIG_HOME);
+  const own = ownDirectories(home);
   const planFor = (wanted: HostFeatures) =>
     makePlan({
       policy,
@@ -66,6 +70,7 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
       memoryParent: writableDirectory('/dev/shm'),
       hostHome: home,
       seedFiles: identity === undefined ? [] : [{ path: 'slot:home/.gitconfig', content: identity }],
+      ownDirectories: own,
       lookup: createPathLookup(),
     });
   return { addon, policy, workspace, resolved, features, planFor };
@@ -86,6 +91,8 @@ export async function prepareSandbox(
   const gate = await createGate({ policy, options });
   const attempt = async (host: HostFeatures) => {
     const plan = planFor(host);
+    // Otherwise a command that may write around them could make them, with approvals of its own.
+    for (const path of plan.hiddenPaths) mkdirSync(path, { recursive: true, mode: 0o700 });
     const confinement = addon.createConfinement(await confinementSpec(plan, host.architecture));
     const preparing = new Promise<NativeFailure | undefined>((done) => {
       addon.prepare(confinement, done);
@@ -118,6 +125,13 @@ export async function prepareSandbox(
   await gate.close();
   const { code, message } = describeFailure(failure);
   throw new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
+}
+
+function ownDirectories(home: string): readonly OwnDirectory[] {
+  return [
+    { path: stateDirectory(), mayLieInWorkspace: false },
+    { path: dirname(userPolicyPath(home, process.env.XDG_CONFIG_HOME)), mayLieInWorkspace: true },
+  ];
 }
 
 function writableDirectory(path: string): string | undefined {

@@ -111,6 +111,7 @@ export function planOf(changes: Partial<PlanInput> = {}) {
     memoryParent: '/dev/shm',
     hostHome: '/home/user',
     seedFiles: [{ path: 'slot:home/.gitconfig', content: '[user]\n' }],
+    ownDirectories: [],
     lookup: fakeLookup({ '/w/.git': 'missing' }),
     ...changes,
   });

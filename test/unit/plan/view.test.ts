@@ -15,6 +15,7 @@ function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
     paths: [],
     links: [],
     protectedPaths: [],
+    hiddenPaths: [],
     workspace: '/w',
     policy: policyOfRules([], { tmp: 'host', home: 'host' }),
     sharedMemory: false,
