@@ -7,7 +7,7 @@ import { createChecker } from '../run/check-command.ts';
 import { exposuresOf } from '../run/exposures.ts';
 import type { SandboxOptions } from '../run/sandbox-options.ts';
 import { defaultPrincipal } from '../run/state.ts';
-import type { GateAddress } from './gate.ts';
+import type { GateAddress } from './gate-options.ts';
 import { printOut } from './print.ts';
 import { printable } from './printable.ts';
 

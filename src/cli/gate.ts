@@ -1,7 +1,13 @@
-import { InvalidArgumentError } from 'commander';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { Taint } from '../model/decision.ts';
-import type { SandboxOptions } from '../run/sandbox-options.ts';
+import {
+  addressOf,
+  type CheckOptions,
+  foldersOf,
+  parseGateSeconds,
+  parseUid,
+  type ServeOptions,
+  sandboxOptionsOf,
+} from './gate-options.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { parseTaints } from './policy-options.ts';
 import { printOut } from './print.ts';
@@ -54,26 +60,6 @@ Examples:
 
 Exit status: 0 allowed; 126 refused, also for want of an answer; 125 wrong usage.`;
 
-interface ServeOptions {
-  readonly socket?: string;
-  readonly requests?: string;
-  readonly responses?: string;
-  readonly workspace?: string;
-  readonly profile?: string;
-  readonly policy?: string;
-  readonly allowUid?: readonly number[];
-  readonly quiet?: boolean;
-}
-
-interface CheckOptions extends Omit<ServeOptions, 'allowUid' | 'quiet'> {
-  readonly shell?: string;
-  readonly session?: string;
-  readonly tool?: string;
-  readonly taint?: readonly Taint[];
-  readonly timeout?: number;
-  readonly json?: boolean;
-}
-
 /** `sandbox-run gate`: decides for agents in containers, and asks for them. */
 export async function gate(args: readonly string[]): Promise<number> {
   const program = createProgram('sandbox-run gate')
@@ -106,7 +92,7 @@ export async function gate(args: readonly string[]): Promise<number> {
           throw new SandboxError('usage.invalid', 'gate serve needs --socket, or --requests and --responses');
         const { serveGate } = await import('./gate-serve.ts');
         const { socket, allowUid: allowedUids = [], quiet = false } = options;
-        return serveGate({ sandbox: sandboxOptions(options), socket, folders, allowedUids, quiet });
+        return serveGate({ sandbox: sandboxOptionsOf(options), socket, folders, allowedUids, quiet });
       };
     });
   command('check', 'asks whether a command may run')
@@ -114,7 +100,7 @@ export async function gate(args: readonly string[]): Promise<number> {
     .option('--session <id>', 'session of the agent')
     .option('--tool <name>', 'tool that would run it')
     .option('--taint <list>', 'what the session has seen: corruption, secret', parseTaints)
-    .option('--timeout <seconds>', 'for the answer (default: 310)', parseSeconds)
+    .option('--timeout <seconds>', 'for the answer (default: 310)', parseGateSeconds)
     .option('--json', 'one JSON object')
     .addHelpText('after', CHECK_HELP)
     .action((options: CheckOptions) => {
@@ -122,57 +108,10 @@ export async function gate(args: readonly string[]): Promise<number> {
         const { checkAtGate } = await import('./gate-check.ts');
         const { shell: command = '', session, tool, taint: taints = [], timeout, json = false } = options;
         const where = addressOf(options);
-        const sandbox = sandboxOptions(options);
+        const sandbox = sandboxOptionsOf(options);
         return checkAtGate({ command, session, tool, taints, where, sandbox, json, timeoutMs: timeout });
       };
     });
   if (parseArguments(program, args) === undefined) return 0;
   return task();
-}
-
-function foldersOf({ requests, responses }: ServeOptions) {
-  if (requests === undefined && responses === undefined) return undefined;
-  if (requests !== undefined && responses !== undefined) return { requests, responses };
-  throw new SandboxError('usage.invalid', '--requests and --responses go together');
-}
-
-/** Where a client asks. */
-export type GateAddress =
-  | { readonly socket: string }
-  | { readonly requests: string; readonly responses: string };
-
-function addressOf(options: CheckOptions): GateAddress {
-  const folders = foldersOf(options);
-  if (folders !== undefined) {
-    if (options.socket === undefined) return folders;
-    throw new SandboxError('usage.invalid', 'either --socket, or --requests and --responses');
-  }
-  const socket = options.socket ?? process.env.SANDBOX_RUN_GATE;
-  if (socket !== undefined && socket !== '') return { socket };
-  throw new SandboxError(
-    'usage.invalid',
-    'nobody to ask: name --socket, or --requests and --responses, or set SANDBOX_RUN_GATE',
-  );
-}
-
-function sandboxOptions({ workspace, profile, policy }: ServeOptions): SandboxOptions {
-  return {
-    ...(workspace === undefined ? {} : { workspace }),
-    ...(profile === undefined ? {} : { profile }),
-    ...(policy === undefined ? {} : { policy }),
-  };
-}
-
-/** (uid_t)-1 is nobody, for the kernel. */
-const MAX_UID = 0xffff_fffe;
-
-function parseUid(text: string): number {
-  if (/^\d{1,10}$/.test(text) && Number(text) <= MAX_UID) return Number(text);
-  throw new InvalidArgumentError('it must be the number of a user.');
-}
-
-function parseSeconds(text: string): number {
-  const seconds = Number(text);
-  if (text.trim() !== '' && seconds > 0 && seconds <= 86_400) return Math.ceil(seconds * 1000);
-  throw new InvalidArgumentError('it must be a number of seconds, more than 0 and at most a day.');
 }

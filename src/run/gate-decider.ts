@@ -114,15 +114,16 @@ async function record(parts: GateDeciderParts, request: GateRequest, settled: Se
 }
 
 /**
- * What a request without a session taints: one that belongs to the principal, and that no client can name. Without it a
- * container could leave the session out whenever it does something that it does not want to be remembered.
+ * What a request without a session taints: one that belongs to the principal, that no client can name, and that is in use
+ * at the same time as all its others. Without it a container could leave the session out whenever it does something that
+ * it does not want to be remembered.
  */
 const sessionWithoutName = (principal: string) => `gate:${principal}`;
 
 async function settle(parts: GateDeciderParts, request: GateRequest): Promise<Settled> {
   const { policy, workspace, ask } = parts;
   const { command, principal, signal } = request;
-  const sessionId = request.session ?? sessionWithoutName(principal);
+  const { session } = request;
   let settled: Omit<Settled, 'refusal'> = {};
   try {
     const { sessions, budget } = await parts.state();
@@ -131,19 +132,19 @@ async function settle(parts: GateDeciderParts, request: GateRequest): Promise<Se
       const examination = examine({
         command,
         cwd: workspace,
-        taints: await sessions.taints(sessionId, principal),
+        // Without a name: those of every session of the principal.
+        taints: await sessions.taints(session ?? '', principal),
       });
       const decision = await examination.decision;
       return { decision, effects: examination.effects(decision) };
     };
 
-    if (request.session !== undefined) await sessions.use(sessionId, principal);
+    if (session !== undefined) await sessions.use(session, principal);
     const { decision, effects } = await judge();
     settled = { decision, effects };
     const objection = refusalOf(decision, false);
     if (objection !== undefined) {
       if (objection.code === 'command.denied') return { ...settled, refusal: objection };
-      const { session } = request;
       const approval = await ask({ command, cwd: workspace, decision, effects, principal, session, signal });
       settled = { ...settled, approval };
       if (approval.approved !== true)
@@ -160,7 +161,7 @@ async function settle(parts: GateDeciderParts, request: GateRequest): Promise<Se
       settled = { ...settled, reservation };
     }
     for (const { taint, reason } of exposuresOf(policy, undefined, decision, effects))
-      await sessions.taint(sessionId, principal, taint, reason);
+      await sessions.taint(session ?? sessionWithoutName(principal), principal, taint, reason);
     return { ...settled, refusal: undefined };
   } catch (error) {
     return { ...settled, refusal: unusableGate(error) };

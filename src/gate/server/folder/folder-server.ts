@@ -1,4 +1,3 @@
-import { type FSWatcher, watch } from 'node:fs';
 import { lstat, opendir, rmdir, unlink } from 'node:fs/promises';
 import type { Answerer } from '../answer.ts';
 import { type GateServer, principalOf, type RefusalCode, type ReportRefusal } from '../ports.ts';
@@ -8,6 +7,7 @@ import { idOfName, isTemporary, nameOf } from './names.ts';
 import { openFolders } from './open-folders.ts';
 import { type ReadFile, readStrangersFile } from './request-file.ts';
 import { createResponseFolder } from './response-folder.ts';
+import { createWalks, watchFolder } from './walks.ts';
 
 /** Where requests come from, from whom, and who answers. */
 export interface FolderServerOptions {
@@ -163,7 +163,10 @@ export async function serveFolder(options: FolderServerOptions): Promise<GateSer
         });
       }
       if (closing) return;
-      await take(name);
+      await take(name).catch((error: unknown) => {
+        onProblem?.(`a request could not be looked at: ${String(error)}`);
+        stuck.add(name);
+      });
       if (stuck.has(name)) seen.add(name);
     }
     for (const name of stuck) if (!seen.has(name)) stuck.delete(name);
@@ -201,42 +204,6 @@ export async function serveFolder(options: FolderServerOptions): Promise<GateSer
       await Promise.all(left.map(({ settled }) => settled));
       await ticking;
       folders.close();
-    },
-  };
-}
-
-/** Shared folders often tell of nothing: then it is the poll that finds requests. */
-function watchFolder(path: string, onChange: () => void): FSWatcher | undefined {
-  try {
-    const watcher = watch(path, onChange);
-    watcher.on('error', () => watcher.close());
-    return watcher;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Walks one at a time: what is asked for during one becomes another, after a pause. */
-function createWalks(walk: () => Promise<void>, pauseMs: number) {
-  let running: Promise<void> | undefined;
-  let wanted = false;
-  let stopped = false;
-  async function run(): Promise<void> {
-    while (wanted && !stopped) {
-      wanted = false;
-      await walk();
-      if (!stopped) await new Promise((done) => setTimeout(done, pauseMs));
-    }
-    running = undefined;
-  }
-  return {
-    request: () => {
-      wanted = true;
-      if (!stopped) running ??= run();
-    },
-    stop: async () => {
-      stopped = true;
-      await running;
     },
   };
 }

@@ -14,7 +14,7 @@ export type ReadFile =
       readonly changedAt: number;
     }
   /** It is no file that could be a message; not to be read, and not to be answered. */
-  | { readonly kind: 'forged'; readonly uid: number; readonly problem: string }
+  | { readonly kind: 'forged'; readonly uid: number /* -1: not known */; readonly problem: string }
   | { readonly kind: 'gone' };
 
 /** Its line break, too. */
@@ -29,10 +29,11 @@ export async function readStrangersFile(
   isAllowed: (uid: number) => boolean,
 ): Promise<ReadFile> {
   let handle: FileHandle | undefined;
+  let uid = -1;
+  const forged = (problem: string): ReadFile => ({ kind: 'forged', uid, problem });
   try {
     const seen = await lstat(path, { bigint: true });
-    const uid = Number(seen.uid);
-    const forged = (problem: string): ReadFile => ({ kind: 'forged', uid, problem });
+    uid = Number(seen.uid);
     // Before it is opened: opening a device may already do something.
     if (!seen.isFile()) return forged('it is not a regular file');
     if (!isAllowed(uid)) return forged('it belongs to somebody who may not ask');
@@ -55,7 +56,7 @@ export async function readStrangersFile(
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT') return { kind: 'gone' };
     // A link that took its place, no permission, a failing disk.
-    return { kind: 'forged', uid: -1, problem: 'it cannot be read' };
+    return forged('it cannot be read');
   } finally {
     await handle?.close();
   }

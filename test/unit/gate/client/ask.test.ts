@@ -16,7 +16,8 @@ import { serveSocket } from '../../../../src/gate/server/connection/socket-serve
 import { serveFolder } from '../../../../src/gate/server/folder/folder-server.ts';
 import type { GateMessage } from '../../../../src/gate/server/protocol.ts';
 import { loadAddon } from '../../../../src/native/load.ts';
-import { eventually, makeRoom, pause, serverParts } from '../server/support.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { makeRoom, pause, serverParts } from '../server/support.ts';
 
 const { peerCredentials: peerOf, tryLock } = loadAddon();
 const message = (command: string): GateMessage => ({

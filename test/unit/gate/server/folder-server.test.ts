@@ -23,7 +23,8 @@ import { type FolderServerOptions, serveFolder } from '../../../../src/gate/serv
 import type { FolderLimits } from '../../../../src/gate/server/folder/limits.ts';
 import type { GateServer } from '../../../../src/gate/server/ports.ts';
 import { loadAddon } from '../../../../src/native/load.ts';
-import { eventually, makeRoom, OWN_UID, pause, requestText, serverParts } from './support.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { makeRoom, OWN_UID, pause, requestText, serverParts } from './support.ts';
 
 const { tryLock } = loadAddon();
 const NOBODY = 65534;

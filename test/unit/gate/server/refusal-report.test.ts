@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RefusedMessage } from '../../../../src/gate/server/ports.ts';
 import { createRefusalReport } from '../../../../src/gate/server/refusal-report.ts';
 import type { AuditRecord } from '../../../../src/model/audit-record.ts';
-import { eventually } from './support.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 const refused = (principal = 'uid:1', code: RefusedMessage['code'] = 'malformed'): RefusedMessage => ({
   code,

@@ -20,7 +20,8 @@ import {
 } from '../../../../src/gate/server/connection/socket-server.ts';
 import type { GateServer } from '../../../../src/gate/server/ports.ts';
 import { loadAddon } from '../../../../src/native/load.ts';
-import { connectTo, eventually, makeRoom, OWN_UID, pause, requestText, serverParts } from './support.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { connectTo, makeRoom, OWN_UID, pause, requestText, serverParts } from './support.ts';
 
 const { peerCredentials: peerOf, tryLock } = loadAddon();
 const NOBODY = 65534;

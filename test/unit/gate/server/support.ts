@@ -96,18 +96,4 @@ export async function connectTo(path: string): Promise<TestClient> {
   };
 }
 
-/** Tries an assertion until it holds, for at most ten seconds. */
-export async function eventually(assertion: () => void): Promise<void> {
-  const end = Date.now() + 10_000;
-  for (;;) {
-    try {
-      assertion();
-      return;
-    } catch (error) {
-      if (Date.now() > end) throw error;
-      await new Promise((done) => setTimeout(done, 10));
-    }
-  }
-}
-
 export const pause = (milliseconds: number) => new Promise<void>((done) => setTimeout(done, milliseconds));
