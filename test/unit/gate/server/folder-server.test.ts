@@ -392,6 +392,43 @@ describe('what a container puts there instead of a request', () => {
     for (const { command } of asked) expect(command).toBe('no');
   });
 
+  it('a name that is exchanged all the time leads nowhere, blocks nothing and leaves nothing open', async () => {
+    const secret = join(room.path, 'secret');
+    writeFileSync(secret, requestText('x', 'allow secret'));
+    const { asked, codes } = await serve();
+    const open = () => readdirSync('/proc/self/fd').length;
+    const before = open();
+    const attacker = spawn(process.execPath, [
+      '-e',
+      `const fs = require('fs'), path = require('path'), { spawnSync } = require('child_process');
+      const [requests, secret, text] = process.argv.slice(1);
+      const away = path.join(requests, '.tmp-swap'), name = path.join(requests, 'x.json'), fifo = path.join(requests, '.tmp-fifo');
+      const quiet = (work) => { try { work(); } catch {} };
+      spawnSync('mkfifo', [fifo]);
+      const end = Date.now() + 1500;
+      for (let i = 0; Date.now() < end; i++) {
+        quiet(() => fs.unlinkSync(away));
+        if (i % 4 === 0) quiet(() => fs.writeFileSync(away, text));
+        if (i % 4 === 1) quiet(() => fs.symlinkSync(secret, away));
+        if (i % 4 === 2) quiet(() => fs.linkSync(secret, away));
+        if (i % 4 === 3) quiet(() => fs.linkSync(fifo, away));
+        quiet(() => fs.renameSync(away, name));
+      }`,
+      requests,
+      secret,
+      requestText('x', 'no'),
+    ]);
+    expect(await once(attacker, 'close')).toEqual([0, null]);
+    ask('a', 'allow');
+    await answered('a');
+    rmSync(join(requests, '.tmp-fifo'));
+    await emptied();
+    for (const { command } of asked) expect(['no', 'allow']).toContain(command);
+    expect(codes()).toContain('forged_file');
+    expect(readFileSync(secret, 'utf8')).toContain('secret');
+    expect(open()).toBeLessThanOrEqual(before);
+  });
+
   it('10,000 files do not hang it, and a request among them is answered', async () => {
     for (let number = 0; number < 10_000; number += 1) writeFileSync(join(requests, `junk ${number}`), 'x');
     let longest = 0;

@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { SocketLimits } from '../../../../src/gate/server/connection/limits.ts';
 import {
@@ -251,6 +252,42 @@ describe('a client that does not follow the protocol', () => {
     other.send(`${requestText('a', 'no')}\n`);
     await eventually(() => expect(other.answers()).toMatchObject([{ request_id: 'a', decision: 'deny' }]));
     expect(one.lines).toEqual([]);
+  });
+
+  it('is allowed nothing for noise, in whatever pieces', async () => {
+    const { path, asked } = await serve();
+    const good = requestText('a', 'allow');
+    const noise = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+      // A good request with one byte that is another one.
+      fc
+        .tuple(fc.nat(good.length - 1), fc.integer({ min: 0, max: 255 }))
+        .map(([at, byte]) =>
+          Buffer.concat([
+            Buffer.from(good.slice(0, at)),
+            Buffer.from([byte]),
+            Buffer.from(good.slice(at + 1)),
+          ]),
+        ),
+      fc.json().map((text) => Buffer.from(text)),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(noise, { maxLength: 5 }), async (messages) => {
+        const client = await connectTo(path);
+        const from = asked.length;
+        for (const message of messages) client.send(Buffer.concat([message, Buffer.from('\n')]));
+        client.socket.end();
+        await client.closed;
+        for (const { decision, request_id: id } of client.answers()) {
+          const isAsked = asked.slice(from).some((request) => request.requestId === id);
+          expect(decision === 'deny' || isAsked).toBe(true);
+        }
+      }),
+      { numRuns: 100 },
+    );
+    const client = await connectTo(path);
+    client.send(`${good}\n`);
+    await eventually(() => expect(client.answers()).toEqual([{ request_id: 'a', decision: 'allow' }]));
   });
 
   it('fills no memory by not taking its answers', async () => {
