@@ -1,8 +1,10 @@
+import { SandboxError } from '../errors/sandbox-error.ts';
 import { createAnswerer } from '../gate/server/answer.ts';
 import { serveSocket } from '../gate/server/connection/socket-server.ts';
 import { serveFolder } from '../gate/server/folder/folder-server.ts';
 import type { GateServer, OnAnswer, RefusedMessage } from '../gate/server/ports.ts';
 import { createRefusalReport } from '../gate/server/refusal-report.ts';
+import { ambiguousUid } from '../host/ambiguous-uid.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import { loadAddon } from '../native/load.ts';
 import { approvalRequestMaker } from './approval-request.ts';
@@ -35,6 +37,8 @@ export interface GateServiceOptions {
  */
 export async function startGateService(options: GateServiceOptions): Promise<GateServer> {
   const addon = loadAddon();
+  const allowedUids = new Set([...options.allowedUids, process.geteuid?.() ?? -1]);
+  refuseAmbiguous(allowedUids);
   const { policy } = await resolvePolicy(options.sandbox);
   const gate = await createGate({ policy, options: options.sandbox });
   const checker = await createChecker(
@@ -53,7 +57,6 @@ export async function startGateService(options: GateServiceOptions): Promise<Gat
   const timeoutMs = policy.approval.timeoutMs + policy.approval.reviewerTimeoutMs + MARGIN_MS;
   const answer = createAnswerer({ decide, timeoutMs, onAnswer: options.onAnswer });
   const { report, flush } = createRefusalReport({ audit, onRefusal: options.onRefusal });
-  const allowedUids = new Set([...options.allowedUids, process.geteuid?.() ?? -1]);
 
   const servers: GateServer[] = [];
   const close = async () => {
@@ -78,6 +81,15 @@ export async function startGateService(options: GateServiceOptions): Promise<Gat
     throw error;
   }
   return { close };
+}
+
+function refuseAmbiguous(uids: ReadonlySet<number>): void {
+  const ambiguous = ambiguousUid();
+  if (ambiguous === undefined || !uids.has(ambiguous)) return;
+  throw new SandboxError(
+    'gate.unusable',
+    `user ${ambiguous} may not ask here: in this user namespace everybody who has no place in it looks like that; start the gate outside of it`,
+  );
 }
 
 function guardsOf({ reviewer, gitGuard, hooks }: Gate): SandboxOptions['gate'] {
