@@ -6,10 +6,13 @@ type CliCommand = (args: readonly string[]) => Promise<number>;
 
 /** THE registry of subcommands. Each is loaded only when it is called. */
 const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = {
+  audit: async () => (await import('./audit.ts')).audit,
+  budget: async () => (await import('./budget.ts')).budget,
   check: async () => (await import('./check.ts')).check,
   doctor: async () => (await import('./doctor.ts')).doctor,
   gate: async () => (await import('./gate.ts')).gate,
   policy: async () => (await import('./policy.ts')).policy,
+  session: async () => (await import('./session.ts')).session,
 };
 
 /**

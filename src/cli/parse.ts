@@ -21,7 +21,9 @@ export function parseArguments(program: Command, args: readonly string[]): Comma
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return undefined;
-    const reason = error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
+    // Commander wants to show its help then, as an error.
+    const message = error.code === 'commander.help' ? 'a subcommand is missing' : error.message;
+    const reason = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
     throw new SandboxError('usage.invalid', `${reason} (see ${program.name()} --help)`);
   }
 }

@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { makeDirectories } from '../host/state-directory.ts';
 import { userPolicyPath } from '../run/policy-layers.ts';
 import { policyTemplate } from './policy-template.ts';
 
@@ -9,7 +10,7 @@ import { policyTemplate } from './policy-template.ts';
 export function initPolicy(file: string | undefined): string {
   const path = file === undefined ? userPolicyPath(homedir(), process.env.XDG_CONFIG_HOME) : resolve(file);
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeDirectories(dirname(path));
     // Nobody else may write it, whatever the umask.
     writeFileSync(path, policyTemplate(), { flag: 'wx', mode: 0o644 });
   } catch (error) {

@@ -1,11 +1,20 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { AUTONOMIES, TAINTS, type Taint } from '../model/decision.ts';
+import { APPROVERS } from '../model/policy.ts';
 
 /** `--autonomy A`. */
 export function autonomyOption(): Option {
   return new Option('--autonomy <level>', 'how much is left to the agent (default: supervised)').choices(
     AUTONOMIES,
   );
+}
+
+/** `--ask WHO`. */
+export function askOption(): Option {
+  return new Option(
+    '--ask <whom>',
+    'who answers what the policy asks: terminal, queue (sandbox-run approvals), nobody',
+  ).choices(APPROVERS);
 }
 
 /** A word that names a taint. */

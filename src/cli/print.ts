@@ -1,9 +1,9 @@
 import { writeSync } from 'node:fs';
 import { SandboxError } from '../errors/sandbox-error.ts';
 
-/** Writes to standard output, all of it, before anything else happens. */
-export function printOut(text: string): void {
-  writeAll(1, text);
+/** Writes to standard output, all of it, before anything else happens. False: nobody reads it any more. */
+export function printOut(text: string): boolean {
+  return writeAll(1, text);
 }
 
 /** One line on standard error, from the launcher and not from the command. */
@@ -16,7 +16,7 @@ export function printNote(text: string): void {
   writeAll(2, text);
 }
 
-function writeAll(fd: number, text: string): void {
+function writeAll(fd: number, text: string): boolean {
   let rest = Buffer.from(text);
   while (rest.length > 0) {
     try {
@@ -25,7 +25,7 @@ function writeAll(fd: number, text: string): void {
       const code = error instanceof Error && 'code' in error ? error.code : undefined;
       // A full non-blocking pipe is tried again; a reader that went away has read enough.
       if (code === 'EAGAIN') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-      else if (code === 'EPIPE' || fd !== 1) return;
+      else if (code === 'EPIPE' || fd !== 1) return false;
       else
         throw new SandboxError(
           'output.lost',
@@ -33,4 +33,5 @@ function writeAll(fd: number, text: string): void {
         );
     }
   }
+  return true;
 }

@@ -2,11 +2,12 @@ import { InvalidArgumentError } from 'commander';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Autonomy, Taint } from '../model/decision.ts';
 import type { Command as CommandToRun } from '../model/execution-request.ts';
+import type { ApproverName } from '../model/policy.ts';
 import { PROFILES } from '../policy/profiles/built-in.ts';
 import type { SandboxOptions } from '../run/sandbox-options.ts';
 import { packageVersion } from '../version.ts';
 import { createProgram, parseArguments } from './parse.ts';
-import { autonomyOption, parseTaints } from './policy-options.ts';
+import { askOption, autonomyOption, parseTaints } from './policy-options.ts';
 
 /** What the command line of `sandbox-run [options] COMMAND` asks for. */
 export interface RunArguments {
@@ -25,8 +26,10 @@ Profiles:
 ${PROFILES.map((profile) => `  ${profile.name.padEnd(17)} ${profile.summary}`).join('\n')}
 
 Commands:
+  budget            shows or resets the actions of this hour
   check             says what the policy thinks of a command, and runs nothing
   policy            shows, checks and makes policy files
+  session           shows what sessions of agents were exposed to
   doctor            what this host can enforce, and how to get what is missing
   gate              decides about the commands of agents in containers
 
@@ -59,6 +62,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user')
     .addOption(autonomyOption())
     .option('--approved', 'you looked at this command: run it though the policy asks')
+    .option('--session <id>', 'the session of the agent: what it is exposed to is remembered')
+    .addOption(askOption())
     .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
     .option('--ro <path>', 'a further path to read and execute from; repeatable', collect)
     .option('--rw <path>', 'a further path to write; repeatable', collect)
@@ -81,6 +86,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     autonomy?: Autonomy;
     approved?: boolean;
     taint?: readonly Taint[];
+    session?: string;
+    ask?: ApproverName;
     ro?: string[];
     rw?: string[];
     env?: string[];
@@ -98,6 +105,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
       ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
       ...(options.autonomy === undefined ? {} : { autonomy: options.autonomy }),
       ...(options.profile === undefined ? {} : { profile: options.profile }),
+      ...(options.session === undefined ? {} : { session: options.session }),
+      ...(options.ask === undefined ? {} : { ask: options.ask }),
       ...(options.policy === undefined ? {} : { policy: options.policy }),
       readable: options.ro ?? [],
       writable: options.rw ?? [],

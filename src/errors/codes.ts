@@ -65,6 +65,10 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'A record could not be written to the audit trail, so nothing was run.',
   },
+  'audit.unreadable': {
+    exitStatus: 125,
+    meaning: 'The audit trail is not there, cannot be read, or has no such record.',
+  },
   'approval.unknown': {
     exitStatus: 125,
     meaning: 'There is no such request or grant, or it does not wait for an answer.',

@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, realpathSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 
@@ -20,8 +20,7 @@ export function stateDirectoryPath(home: string, stateHome: string | undefined):
  */
 export function ensureStateDirectory(path: string): string {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    makeIfMissing(path);
+    makeDirectories(path);
     const info = lstatSync(path);
     if (!info.isDirectory()) refuse(path, 'is not a directory; move it away');
     if (info.uid !== process.geteuid?.())
@@ -40,7 +39,13 @@ export function ensureStateDirectory(path: string): string {
   }
 }
 
-function makeIfMissing(path: string): void {
+/**
+ * Makes a directory, and those that lead to it, for their owner alone; one by one, because mkdir's own `recursive` never
+ * ends where a parent cannot exist, as in /proc.
+ */
+export function makeDirectories(path: string): void {
+  const parent = dirname(path);
+  if (parent !== path && !existsSync(parent)) makeDirectories(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {

@@ -19,11 +19,11 @@ export interface DecisionRecord {
   readonly approval: ApprovalAnswer | undefined;
   /** What follows: the command is launched, or the code of why not. */
   readonly outcome: 'launch' | string;
-  /** What the command writes and executes, as far as its words tell: canonical paths. */
-  readonly files: { readonly writes: readonly string[]; readonly executes: readonly string[] };
   readonly profile: string;
   readonly backend: string;
   readonly report: EnforcementReport;
+  /** Files that the command names, canonical, as far as its text tells; missing if it was not looked at. */
+  readonly files?: { readonly writes: readonly string[]; readonly executes: readonly string[] };
 }
 
 /** How a command that was launched ended. */
@@ -56,6 +56,9 @@ export type AuditRecord = DecisionRecord | ResultRecord | EventRecord;
 
 /** Where records go. */
 export interface AuditSink {
-  /** Settles when the record is on the disk; rejects with a `SandboxError` `audit.failed` if it cannot be written. */
+  /**
+   * Settles when a decision is on the disk, and when anything else is written (a power cut can lose the last of those);
+   * rejects with a `SandboxError` `audit.failed` if that fails.
+   */
   append(record: AuditRecord): Promise<void>;
 }

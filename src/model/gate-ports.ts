@@ -51,7 +51,8 @@ export interface GuardAnswer {
 
 /** Knows what must not happen to a repository. */
 export interface GitGuard {
-  judge(parsed: Parsed, cwd: string): GuardAnswer | Promise<GuardAnswer>;
+  /** `text`: the line as it was given, for one that was not understood. */
+  judge(parsed: Parsed, cwd: string, text?: string): GuardAnswer | Promise<GuardAnswer>;
 }
 
 /** What hooks are told about a tool. */
@@ -71,8 +72,10 @@ export interface HookSession {
 }
 
 /**
- * A plug-in that is asked before a tool is used. It may refuse; what was refused before it cannot bring back. The other
- * events only tell it something; `sessionStart` may refuse the session.
+ * A plug-in that is asked before a tool is used. It may refuse; what was refused before it cannot bring back: it is asked
+ * after the built-in checks, and the first that refuses ends the round. `sessionStart` may refuse a session in the same
+ * way. The other events only tell it something: what goes wrong there becomes a warning. It runs in the launcher's
+ * process with the launcher's rights, so that it has to be as trustworthy as the policy that names it.
  */
 export interface ToolHook {
   readonly name: string;

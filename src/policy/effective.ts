@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Autonomy } from '../model/decision.ts';
-import type { CommandRule, PathRule, Policy, ReviewerSettings } from '../model/policy.ts';
+import type { ApproverName, CommandRule, PathRule, Policy, ReviewerSettings } from '../model/policy.ts';
 import { DEFAULT_PROFILE, PROFILES } from './profiles/built-in.ts';
 import type { PolicyFile, RuleInFile } from './schema.ts';
 
@@ -9,6 +9,7 @@ import type { PolicyFile, RuleInFile } from './schema.ts';
 export interface PolicyOptions {
   readonly profile?: string | undefined;
   readonly autonomy?: Autonomy | undefined;
+  readonly ask?: ApproverName | undefined;
   readonly file?: PolicyFile | undefined;
   readonly readable?: readonly string[];
   readonly writable?: readonly string[];
@@ -51,7 +52,7 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
       rules: [...base.commands.rules, ...(commands?.rules ?? []).map(commandRule)],
     },
     approval: {
-      ask: approval?.ask ?? base.approval.ask,
+      ask: options.ask ?? approval?.ask ?? base.approval.ask,
       timeoutMs: seconds(approval?.timeout_seconds) ?? base.approval.timeoutMs,
       reviewerTimeoutMs: seconds(approval?.reviewer_timeout_seconds) ?? base.approval.reviewerTimeoutMs,
     },

@@ -1,11 +1,4 @@
-/** Names that look like secrets are never passed by a pattern, only by their exact name. */
-const SECRET_NAME =
-  /KEY|SECRET|TOKEN|PASSW|PASSPHRASE|CREDENTIAL|AUTH|PRIVATE|COOKIE|SESSION|_PAT$|_PWD$|DSN$|CONNECTION_STRING/i;
-
-/** True if a variable's name suggests that its value is a secret. */
-export function looksSecret(name: string): boolean {
-  return SECRET_NAME.test(name);
-}
+import { looksSecret } from '../util/secret-name.ts';
 
 /** Used where the launcher has no PATH of its own. */
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';

@@ -1,6 +1,7 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { TAINTS } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
+import { APPROVERS } from '../model/policy.ts';
 import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
 
 /** A year; what is longer is a mistake, and would overflow the clock. */
@@ -46,6 +47,7 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   policy: [(value) => isString(value) || isRecord(value), 'a path or an object'],
   policyFiles: BOOLEAN,
   autonomy: oneOf('readonly', 'supervised', 'autonomous'),
+  ask: oneOf(...APPROVERS),
   gate: [isRecord, 'an object'],
   principal: [(value) => isString(value) && value !== '', 'a string that is not empty'],
   session: [(value) => isString(value) || isRecord(value), 'a session of openSession() or its id'],

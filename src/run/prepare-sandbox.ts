@@ -1,10 +1,11 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { dirname } from 'node:path';
 import { confinementSpec } from '../backends/landlock/confinement-spec.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { gitIdentity } from '../host/git-identity.ts';
 import { probeHost, withoutNamespaces } from '../host/probe.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
+import { makeDirectories } from '../host/state-directory.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
@@ -92,7 +93,7 @@ export async function prepareSandbox(
   const attempt = async (host: HostFeatures) => {
     const plan = planFor(host);
     // Otherwise a command that may write around them could make them, with approvals of its own.
-    for (const path of plan.hiddenPaths) mkdirSync(path, { recursive: true, mode: 0o700 });
+    for (const path of plan.hiddenPaths) makeDirectories(path);
     const confinement = addon.createConfinement(await confinementSpec(plan, host.architecture));
     const preparing = new Promise<NativeFailure | undefined>((done) => {
       addon.prepare(confinement, done);

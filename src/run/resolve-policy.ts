@@ -52,6 +52,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     {
       profile: options.profile,
       autonomy: options.autonomy,
+      ask: options.ask,
       file,
       readable: options.readable ?? [],
       writable: options.writable ?? [],

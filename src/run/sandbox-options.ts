@@ -2,6 +2,7 @@ import type { Approver } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
 import type { Autonomy, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
+import type { ApproverName } from '../model/policy.ts';
 import type { PolicyFile } from '../policy/schema.ts';
 import type { AgentSession } from './session.ts';
 
@@ -25,6 +26,8 @@ export interface SandboxOptions {
   readonly policyFiles?: boolean;
   /** How much is left to the agent. Default: the policy's, else `supervised`. */
   readonly autonomy?: Autonomy;
+  /** Who is asked what the policy asks. Default: the policy's, else `terminal`, which a library is without an approver. */
+  readonly ask?: ApproverName;
   /** What has a state or belongs to the application; each takes the place of what the policy would give. */
   readonly gate?: GateOptions;
   /** Who the commands are run for: budget, approvals and sessions belong to it. Default: the user of this process. */

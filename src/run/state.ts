@@ -34,3 +34,10 @@ async function open(directory: string): Promise<GateState> {
 export function defaultPrincipal(): string {
   return `uid:${process.geteuid?.()}`;
 }
+
+/** The state of this user, for commands that only show or change it, and whose it is. */
+export async function openOwnState(
+  principal: string = defaultPrincipal(),
+): Promise<{ readonly state: GateState; readonly principal: string }> {
+  return { state: await open(stateDirectory()), principal };
+}

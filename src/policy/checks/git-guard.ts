@@ -10,7 +10,9 @@ export const gitGuard: Check = {
   judge(context) {
     const guard = context.gate.gitGuard;
     if (guard === undefined) return [];
-    const reason = askGuard(NAME, 'the git guard', context, () => guard.judge(context.parsed, context.cwd));
+    const reason = askGuard(NAME, 'the git guard', context, () =>
+      guard.judge(context.parsed, context.cwd, context.text),
+    );
     return reason instanceof Promise ? reason.then((settled) => [settled]) : [reason];
   },
 };

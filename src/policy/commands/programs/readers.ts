@@ -1,4 +1,4 @@
-import { looksSecret } from '../../environment.ts';
+import { looksSecret } from '../../../util/secret-name.ts';
 import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
 import { writtenAt } from '../plain-paths.ts';
 import type { Use } from '../use.ts';

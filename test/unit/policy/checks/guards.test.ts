@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { GuardAnswer, ToolHook } from '../../../../src/model/gate-ports.ts';
+import type { GitGuard, GuardAnswer, ToolHook } from '../../../../src/model/gate-ports.ts';
 import { gitGuard } from '../../../../src/policy/checks/git-guard.ts';
 import { hooks, TOOL_NAME } from '../../../../src/policy/checks/hooks.ts';
 import { contextOf } from '../../../support/check-context.ts';
@@ -31,6 +31,17 @@ describe('the git guard', () => {
   it.each(ANSWERS)('that answers %s', async (_, judge, expected) => {
     const said = await gitGuard.judge(contextOf('git commit', { gate: { gitGuard: { judge } } }));
     expect(said.map(({ verdict, code }) => `${verdict} ${code}`)).toEqual([expected]);
+  });
+
+  it('is told the line as it was given, also if nobody understood it', () => {
+    const seen: unknown[] = [];
+    const judge: GitGuard['judge'] = (parsed, cwd, text) => {
+      seen.push(parsed.understood, cwd, text);
+      return { allowed: true };
+    };
+    const context = contextOf('git commit ((', { gate: { gitGuard: { judge } } });
+    gitGuard.judge(context);
+    expect(seen).toEqual([false, context.cwd, 'git commit ((']);
   });
 
   it('need not be there', () => {

@@ -1,0 +1,219 @@
+import type { Head } from './head.ts';
+import type { FileLine } from './read-lines.ts';
+import { macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
+import { parseRecord, textOf } from './stored-record.ts';
+
+/** Something that is wrong with a trail. */
+export interface Problem {
+  readonly kind:
+    | 'changed'
+    | 'removed'
+    | 'reordered'
+    | 'inserted'
+    | 'truncated'
+    | 'unreadable'
+    | 'anchor'
+    | 'mac';
+  /** One sentence. */
+  readonly message: string;
+  readonly file?: string;
+  readonly line?: number;
+  readonly seq?: number;
+}
+
+/** What a chain is compared with. */
+interface Expected {
+  readonly report: (problem: Problem) => void;
+  readonly key: Uint8Array | undefined;
+  readonly head: Head | undefined;
+  readonly anchor: { readonly seq: number; readonly hash: string } | undefined;
+}
+
+interface Gap {
+  readonly first: number;
+  readonly last: number;
+  readonly file: string;
+  readonly line: number;
+}
+
+/** What the trail says about itself when it was not what it had to be. */
+const CONFESSIONS: Readonly<Record<string, string>> = {
+  audit_records_lost: 'records before this one were missing when it was written',
+  audit_anchor_lost: 'head was missing when it was written: records before it may have been removed',
+};
+
+/** Compares the lines of a trail, shown in their order, with each other. Memory does not grow with the trail. */
+export function createChainCheck({ report, key, head, anchor }: Expected) {
+  const gaps: Gap[] = [];
+  let file = '';
+  let line = 0;
+  let beyond = false;
+  let records = 0;
+  let first: { readonly seq: number; readonly file: string } | undefined;
+  // Two records may claim one number: then either hash will do for the next.
+  let last:
+    | {
+        readonly seq: number;
+        readonly hashes: readonly string[];
+        readonly prev: string;
+        readonly file: string;
+      }
+    | undefined;
+  let signedRecords = 0;
+  let signedSince: number | undefined;
+  let headSeen = head === undefined || head.seq === 0;
+  let anchorSeen = anchor === undefined;
+  let unfinished = 0;
+  let torn = false;
+
+  const at = (seq?: number) => ({ file, line, ...(seq === undefined ? {} : { seq }) });
+
+  function checkLine({ bytes, offset, complete }: FileLine): void {
+    line += 1;
+    beyond = head !== undefined && (file > head.file || (file === head.file && offset >= head.size));
+    if (!complete) {
+      // Behind the head: a process was killed, or is writing.
+      if (beyond) torn = true;
+      else report({ kind: 'truncated', message: 'the file ends in the middle of a record', ...at() });
+      return;
+    }
+    const opened = openLine(bytes);
+    if (opened === undefined) {
+      report({ kind: 'unreadable', message: 'this line is no record: it was changed or put in', ...at() });
+      return;
+    }
+    records += 1;
+    if (beyond) unfinished += 1;
+    checkRecord(opened, bytes);
+  }
+
+  function checkRecord(record: OpenedLine, bytes: Buffer): void {
+    const { seq, hash, intact } = record;
+    first ??= { seq, file };
+    if (!intact) report({ kind: 'changed', message: `record ${seq} was changed`, ...at(seq) });
+    checkPlace(record);
+    if (line === 1 && record.follows === undefined)
+      report({
+        kind: 'removed',
+        message: `records before record ${seq} were removed from the beginning of the file`,
+        ...at(seq),
+      });
+    if (line !== 1 && record.follows !== undefined)
+      report({
+        kind: 'inserted',
+        message: `record ${seq} is the first of a file, but others stand before it`,
+        ...at(seq),
+      });
+    checkMac(record);
+    if (head !== undefined && seq === head.seq && hash === head.hash) headSeen = true;
+    if (anchor !== undefined && seq === anchor.seq && hash === anchor.hash) anchorSeen = true;
+    checkConfession(bytes, seq);
+  }
+
+  function checkPlace({ seq, prev, hash }: OpenedLine): void {
+    if (last === undefined) {
+      if (seq === 1 && prev !== NO_HASH)
+        report({ kind: 'changed', message: 'record 1 says that another one goes before it', ...at(seq) });
+    } else if (seq > last.seq + 1) {
+      gaps.push({ first: last.seq + 1, last: seq - 1, file, line });
+    } else if (seq === last.seq + 1) {
+      if (!last.hashes.includes(prev))
+        report({
+          kind: 'changed',
+          message: `record ${last.seq} is not the one that record ${seq} was written after`,
+          ...at(last.seq),
+        });
+    } else {
+      if (takeFromGap(seq))
+        report({ kind: 'reordered', message: `record ${seq} stands behind record ${last.seq}`, ...at(seq) });
+      else report({ kind: 'inserted', message: `two records have the number ${seq}`, ...at(seq) });
+      if (seq === last.seq) last = { ...last, hashes: [...last.hashes, hash].slice(-8) };
+      return;
+    }
+    last = { seq, hashes: [hash], prev, file };
+  }
+
+  /** A record that was missing until now. */
+  function takeFromGap(seq: number): boolean {
+    const index = gaps.findIndex((gap) => gap.first <= seq && seq <= gap.last);
+    const gap = gaps[index];
+    if (gap === undefined) return false;
+    const parts = [
+      { ...gap, last: seq - 1 },
+      { ...gap, first: seq + 1 },
+    ];
+    gaps.splice(index, 1, ...parts.filter((part) => part.first <= part.last));
+    return true;
+  }
+
+  function checkMac({ seq, hash, mac }: OpenedLine): void {
+    if (key === undefined) return;
+    if (mac === undefined) {
+      if (signedSince !== undefined)
+        report({
+          kind: 'mac',
+          message: `record ${seq} has no MAC: it was written without the key`,
+          ...at(seq),
+        });
+      return;
+    }
+    signedSince ??= seq;
+    signedRecords += 1;
+    if (mac !== macOf(key, 'record', hash))
+      report({ kind: 'mac', message: `record ${seq} has a MAC that was not made with this key`, ...at(seq) });
+  }
+
+  function checkConfession(bytes: Buffer, seq: number): void {
+    if (!bytes.toString('latin1', 0, 240).includes('"type":"event","code":"audit_')) return;
+    const code = textOf(parseRecord(bytes)?.fields ?? {}, 'code') ?? '';
+    const message = CONFESSIONS[code];
+    if (message !== undefined)
+      report({ kind: 'truncated', message: `record ${seq} says: ${message}`, ...at(seq) });
+  }
+
+  function checkEnd(): void {
+    for (const { first: from, last: to, file: where, line: number } of gaps) {
+      const which = from === to ? `record ${from} is` : `records ${from} to ${to} are`;
+      report({ kind: 'removed', message: `${which} missing`, file: where, line: number, seq: from });
+    }
+    if (head !== undefined && !headSeen)
+      report({
+        kind: (last?.seq ?? 0) < head.seq ? 'truncated' : 'changed',
+        message:
+          (last?.seq ?? 0) < head.seq
+            ? `the trail ends with record ${last?.seq ?? 0}, but record ${head.seq} was written`
+            : `record ${head.seq} is not the one that head knows`,
+      });
+    if (anchor !== undefined && !anchorSeen)
+      report({ kind: 'anchor', message: `record ${anchor.seq} with the hash that was noted is not there` });
+    if (key !== undefined && signedRecords === 0 && records > 0)
+      report({ kind: 'mac', message: 'no record was signed with a key' });
+  }
+
+  return {
+    beginFile: (name: string) => {
+      file = name;
+      line = 0;
+    },
+    line: checkLine,
+    finish: () => {
+      checkEnd();
+      const signed = key === undefined ? undefined : { records: signedRecords, since: signedSince };
+      const [hash = ''] = last?.hashes ?? [];
+      return { records, first, last: last && { seq: last.seq, hash, file: last.file }, signed };
+    },
+    /** What lies behind the head if nobody is writing. */
+    remarksOnEnd: (): string[] => [
+      ...(unfinished > 0
+        ? [
+            `${unfinished} records at the end are not in head yet: they are being written, or their process was killed and the next one adopts them`,
+          ]
+        : []),
+      ...(torn
+        ? [
+            'the last line is not complete: it is being written, or its process was killed and the next one cuts it off',
+          ]
+        : []),
+    ],
+  };
+}

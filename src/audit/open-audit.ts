@@ -1,0 +1,150 @@
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { AuditRecord, AuditSink } from '../model/audit-record.ts';
+import { encodeRecord } from './encode-record.ts';
+import { auditFailure } from './failure.ts';
+import { createObserver } from './observer.ts';
+import { createTrailWriter, type FileLock, type Written } from './trail-writer.ts';
+
+/** How long another process may hold the lock before we give up. It holds it for well under a millisecond. */
+const LOCK_TIMEOUT_MS = 5_000;
+/** Records written at once, so that nobody waits long for the lock. */
+const MOST_RECORDS = 256;
+const MOST_CHARACTERS = 1024 * 1024;
+
+/** How a trail is opened. */
+export interface AuditOptions {
+  /** The addon. */
+  readonly lock: FileLock;
+  /** See `loadAuditKey`. */
+  readonly hmacKey?: Uint8Array | undefined;
+  /** Milliseconds since 1970. */
+  readonly clock?: () => number;
+}
+
+/** An audit trail that is written to. */
+export interface AuditTrail extends AuditSink {
+  /** Waits for what is being written; nothing can be appended any more. */
+  close(): Promise<void>;
+}
+
+interface Entry {
+  readonly fields: string;
+  /** Whoever appended it waits for the disk. */
+  readonly durable: boolean;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * The audit trail in a directory, which must exist and be ours by the time of the first record (`ensureStateDirectory`).
+ * Opens nothing before that. Any number of processes may write to it.
+ */
+export function openAudit(directory: string, options: AuditOptions): AuditTrail {
+  const clock = options.clock ?? Date.now;
+  const writer = createTrailWriter(directory, { lock: options.lock, key: options.hmacKey, clock });
+  const queue: Entry[] = [];
+  const pending = new Set<Promise<unknown>>();
+  let draining: Promise<void> | undefined;
+  let closed = false;
+  const observer = createObserver(directory, enqueue, clock);
+
+  /** Records that arrive in one turn of the event loop are written together. */
+  function enqueue(record: AuditRecord): Promise<void> {
+    const fields = encodeRecord(record);
+    const appended = new Promise<void>((resolve, reject) => {
+      queue.push({ fields, durable: record.type === 'decision', resolve, reject });
+    });
+    draining ??= turn().then(drain);
+    pending.add(appended);
+    const forget = () => pending.delete(appended);
+    appended.then(forget, forget);
+    return appended;
+  }
+
+  async function drain(): Promise<void> {
+    while (queue.length > 0) {
+      try {
+        await takeLock();
+      } catch (error) {
+        for (const entry of queue.splice(0)) entry.reject(error);
+        break;
+      }
+      writeSome();
+      // Others have their turn, in this process and for the lock.
+      if (queue.length > 0) await turn();
+    }
+    draining = undefined;
+  }
+
+  async function takeLock(): Promise<void> {
+    const end = performance.now() + LOCK_TIMEOUT_MS;
+    for (let wait = 0; !writer.lock(); wait = 1) {
+      if (performance.now() > end)
+        throw auditFailure(
+          directory,
+          new Error(`another process keeps it locked for ${LOCK_TIMEOUT_MS / 1000} s (fuser shows it)`),
+        );
+      await (wait === 0 ? turn() : new Promise<void>((done) => setTimeout(done, wait)));
+    }
+  }
+
+  function writeSome(): void {
+    const entries = takeSome();
+    try {
+      let written: Written;
+      try {
+        written = writer.write(entries.map(({ fields }) => fields));
+      } finally {
+        writer.unlock();
+      }
+      settle(entries, written);
+    } catch (error) {
+      for (const entry of entries) entry.reject(error);
+    }
+  }
+
+  function takeSome(): readonly Entry[] {
+    let characters = 0;
+    const after = queue.findIndex(({ fields }, index) => {
+      characters += fields.length;
+      return index > 0 && (index >= MOST_RECORDS || characters > MOST_CHARACTERS);
+    });
+    return queue.splice(0, after === -1 ? queue.length : after);
+  }
+
+  function settle(entries: readonly Entry[], written: Written): void {
+    observer.wrote(written, entries.length);
+    const waiting = entries.filter(({ durable }) => durable);
+    for (const entry of entries) if (!entry.durable) entry.resolve();
+    if (waiting.length === 0) return;
+    written.file.durable().then(
+      () => waiting.forEach(({ resolve }) => void resolve()),
+      (error: unknown) => waiting.forEach(({ reject }) => void reject(error)),
+    );
+  }
+
+  return {
+    append: async (record) => {
+      if (closed) throw new SandboxError('audit.failed', `the audit trail ${directory} was closed`);
+      try {
+        await enqueue(record);
+      } catch (error) {
+        throw auditFailure(directory, error);
+      }
+    },
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      while (pending.size > 0) await Promise.allSettled(pending);
+      observer.finish();
+      while (pending.size > 0) await Promise.allSettled(pending);
+      await draining;
+      writer.close();
+    },
+  };
+}
+
+/** The next turn of the event loop. */
+function turn(): Promise<void> {
+  return new Promise((done) => setImmediate(done));
+}

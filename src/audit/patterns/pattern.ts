@@ -1,0 +1,34 @@
+/** What the patterns know of a decision. */
+export interface ObservedDecision {
+  readonly seq: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly request: string;
+  /** At most its first 4,096 characters. */
+  readonly command: string;
+  readonly verdict: 'allow' | 'ask' | 'deny' | undefined;
+  /** It was launched. */
+  readonly launched: boolean;
+  /** Words that lead out of the workspace, as the check of paths saw them. */
+  readonly escapes: readonly string[];
+  readonly writes: readonly string[];
+  readonly executes: readonly string[];
+}
+
+/** What a pattern recognized. */
+export interface Finding {
+  /** What it is about: one event is raised for it within the time that is remembered. */
+  readonly about: string;
+  readonly message: string;
+  readonly details: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** Something that can only be seen over several commands of one session. Pure. */
+export interface Pattern {
+  /** Code of the event; stable, `snake_case`. */
+  readonly code: string;
+  /** One sentence: what raises it. */
+  readonly summary: string;
+  /** `earlier`: what is remembered of the same session, oldest first, without `latest`. */
+  find(latest: ObservedDecision, earlier: readonly ObservedDecision[]): readonly Finding[];
+}

@@ -1,0 +1,101 @@
+import type { EventRecord } from '../../model/audit-record.ts';
+import { commandText, isObject, objectsOf, type StoredRecord, textOf, textsOf } from '../stored-record.ts';
+import type { ObservedDecision } from './pattern.ts';
+import { PATTERNS } from './registry.ts';
+
+/** How long a command is remembered. */
+export const REMEMBERED_MS = 10 * 60_000;
+/** How many of one session, and of how many sessions. */
+const MOST_COMMANDS = 200;
+const MOST_SESSIONS = 500;
+
+/** Recognizes patterns in the records of a trail, which it is shown in their order. */
+export interface Recognizer {
+  /** `own`: the record was written by this process, which is then the one to raise events about it. */
+  show(record: StoredRecord, own: boolean): readonly EventRecord[];
+}
+
+interface Memory {
+  readonly decisions: ObservedDecision[];
+  /** When which event was raised. */
+  readonly raised: Map<string, number>;
+}
+
+/** Knows nothing yet. */
+export function createRecognizer(): Recognizer {
+  const memories = new Map<string, Memory>();
+
+  function memoryOf({ fields }: StoredRecord): Memory {
+    const principal = textOf(fields, 'principal') ?? '';
+    const session = textOf(fields, 'session');
+    const key = JSON.stringify(session === undefined ? [principal] : [principal, session]);
+    const memory = memories.get(key) ?? { decisions: [], raised: new Map() };
+    // Moves it to the end: the one that was used longest ago is forgotten first.
+    memories.delete(key);
+    memories.set(key, memory);
+    const [oldest] = memories.keys();
+    if (memories.size > MOST_SESSIONS && oldest !== undefined) memories.delete(oldest);
+    return memory;
+  }
+
+  function show(record: StoredRecord, own: boolean): readonly EventRecord[] {
+    if (record.type === 'event') {
+      const about = isObject(record.fields.details) ? textOf(record.fields.details, 'about') : undefined;
+      if (about !== undefined)
+        memoryOf(record).raised.set(`${textOf(record.fields, 'code')} ${about}`, record.at);
+      return [];
+    }
+    if (record.type !== 'decision') return [];
+    const { decisions, raised } = memoryOf(record);
+    const since = record.at - REMEMBERED_MS;
+    const forgotten = decisions.findIndex(({ at }) => at >= since);
+    decisions.splice(0, forgotten === -1 ? decisions.length : forgotten);
+    for (const [key, at] of raised) if (at < since) raised.delete(key);
+    const latest = observe(record);
+    const events = own ? find(latest, decisions, raised, record) : [];
+    decisions.push(latest);
+    if (decisions.length > MOST_COMMANDS) decisions.shift();
+    return events;
+  }
+
+  return { show };
+}
+
+function find(
+  latest: ObservedDecision,
+  earlier: readonly ObservedDecision[],
+  raised: Map<string, number>,
+  { fields }: StoredRecord,
+): readonly EventRecord[] {
+  const events: EventRecord[] = [];
+  for (const { code, find: findIn } of PATTERNS) {
+    for (const { about, message, details } of findIn(latest, earlier)) {
+      const key = `${code} ${about}`;
+      if (raised.has(key)) continue;
+      raised.set(key, latest.at);
+      const principal = textOf(fields, 'principal') ?? '';
+      const session = textOf(fields, 'session');
+      events.push({ type: 'event', code, principal, session, message, details: { about, ...details } });
+    }
+  }
+  return events;
+}
+
+function observe(record: StoredRecord): ObservedDecision {
+  const { seq, at, fields } = record;
+  const verdict = textOf(fields, 'verdict');
+  const files = isObject(fields.files) ? fields.files : {};
+  return {
+    seq,
+    at,
+    request: textOf(fields, 'request') ?? '',
+    command: commandText(record).slice(0, 4096),
+    verdict: verdict === 'allow' || verdict === 'ask' || verdict === 'deny' ? verdict : undefined,
+    launched: fields.outcome === 'launch',
+    escapes: objectsOf(fields, 'checks')
+      .filter(({ check, code }) => check === 'paths' && /^(?:may_)?escapes?_/.test(String(code)))
+      .flatMap((check) => textsOf(check, 'words')),
+    writes: textsOf(files, 'writes'),
+    executes: textsOf(files, 'executes'),
+  };
+}

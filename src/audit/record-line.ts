@@ -1,0 +1,77 @@
+import { createHash, createHmac } from 'node:crypto';
+
+/** What the first record of a trail follows. */
+export const NO_HASH = '0'.repeat(64);
+
+/** What a record gets when it is written. */
+export interface Envelope {
+  readonly seq: number;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  /** The first record of a file says which file goes before; `null`: none does. `undefined`: it is not the first. */
+  readonly follows: string | null | undefined;
+  /** Hash of the record before. */
+  readonly prev: string;
+}
+
+/** A line of the trail and the hash that the next one refers to. */
+export interface SealedLine {
+  readonly text: string;
+  readonly hash: string;
+}
+
+/**
+ * Makes a line. Its hash is the SHA-256 of all bytes of the line before `,"hash":`, the hash of the record before among
+ * them; with a key, `mac` is the HMAC-SHA-256 of that hash. So a line can be checked with sed and sha256sum.
+ * `fields`: members of a JSON object without its braces.
+ */
+export function sealRecord(fields: string, envelope: Envelope, key: Uint8Array | undefined): SealedLine {
+  const { seq, time, follows, prev } = envelope;
+  const first = follows === undefined ? '' : `"follows":${JSON.stringify(follows)},`;
+  const body = `{"seq":${seq},"time":"${new Date(time).toISOString()}",${first}${fields},"prev":"${prev}"`;
+  const hash = createHash('sha256').update(body).digest('hex');
+  const mac = key === undefined ? '' : `,"mac":"${macOf(key, 'record', hash)}"`;
+  return { text: `${body},"hash":"${hash}"${mac}}\n`, hash };
+}
+
+/** Authenticates what only the owner of the key may have written. */
+export function macOf(key: Uint8Array, purpose: 'record' | 'head', text: string): string {
+  return createHmac('sha256', key).update(`sandbox-run audit ${purpose}\n${text}`).digest('hex');
+}
+
+/** What a line says about itself. */
+export interface OpenedLine {
+  readonly seq: number;
+  readonly follows: string | null | undefined;
+  readonly prev: string;
+  readonly hash: string;
+  readonly mac: string | undefined;
+  /** The hash is that of the content. */
+  readonly intact: boolean;
+}
+
+const END = /,"hash":"([0-9a-f]{64})"(?:,"mac":"([0-9a-f]{64})")?\}$/;
+const PREV = /,"prev":"([0-9a-f]{64})"$/;
+const START = /^\{"seq":([1-9]\d{0,15}),"time":"[^"]{24,27}",(?:"follows":(null|"[^"\\]{1,64}"),)?"type":"/;
+/** Longer than what {@link END} and {@link PREV} match. */
+const TAIL = 320;
+
+/** Reads the envelope of a line (without its line break); `undefined`: it is no record. */
+export function openLine(line: Buffer): OpenedLine | undefined {
+  const start = START.exec(line.toString('latin1', 0, 160));
+  const tail = line.toString('latin1', Math.max(0, line.length - TAIL));
+  const end = END.exec(tail);
+  if (start === null || end === null) return undefined;
+  const prev = PREV.exec(tail.slice(0, end.index))?.[1];
+  const [, hash, mac] = end;
+  if (prev === undefined || hash === undefined) return undefined;
+  const body = line.subarray(0, line.length - (tail.length - end.index));
+  return {
+    seq: Number(start[1]),
+    follows: start[2] === undefined ? undefined : start[2] === 'null' ? null : start[2].slice(1, -1),
+    prev,
+    hash,
+    mac,
+    intact: createHash('sha256').update(body).digest('hex') === hash,
+  };
+}

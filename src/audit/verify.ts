@@ -1,0 +1,105 @@
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { createChainCheck, type Problem } from './chain-check.ts';
+import { type Head, headMac, readHead } from './head.ts';
+import { readLines } from './read-lines.ts';
+import { headPath, listDayFiles } from './trail-files.ts';
+
+/** What `verify` found. */
+export interface Verification {
+  /** At most {@link MOST_PROBLEMS} of them. */
+  readonly problems: readonly Problem[];
+  readonly problemCount: number;
+  readonly records: number;
+  readonly files: number;
+  /** The first and the last record; `undefined`: there is none. */
+  readonly first: { readonly seq: number; readonly file: string } | undefined;
+  readonly last: { readonly seq: number; readonly hash: string; readonly file: string } | undefined;
+  /** Records with a MAC, and since which one, if a key was given. */
+  readonly signed: { readonly records: number; readonly since: number | undefined } | undefined;
+  /** What is no problem but worth knowing. */
+  readonly remarks: readonly string[];
+}
+
+/** How to verify. */
+export interface VerifyOptions {
+  readonly key?: Uint8Array | undefined;
+  /** A record that was noted elsewhere and must be there. */
+  readonly anchor?: { readonly seq: number; readonly hash: string } | undefined;
+  /** The chain has to begin with record 1. */
+  readonly complete?: boolean | undefined;
+}
+
+export const MOST_PROBLEMS = 1_000;
+
+/**
+ * Walks a whole trail and says which records were changed, removed, reordered or put in, and whether its end is there.
+ * May run while others write. Throws if a file cannot be read.
+ */
+export function verifyTrail(directory: string, { key, anchor, complete }: VerifyOptions): Verification {
+  const problems: Problem[] = [];
+  let problemCount = 0;
+  const report = (problem: Problem) => {
+    problemCount += 1;
+    if (problems.length < MOST_PROBLEMS) problems.push(problem);
+  };
+  // Before the files: whatever is written meanwhile lies behind it.
+  const head = readHeadOf(directory);
+  const files = listDayFiles(directory);
+  const check = createChainCheck({ report, key, head, anchor });
+  for (const name of files) verifyFile(directory, name, check);
+  const end = check.finish();
+  if (complete === true && end.first !== undefined && end.first.seq !== 1)
+    report({
+      kind: 'removed',
+      message: `the chain begins with record ${end.first.seq}; older files were removed`,
+    });
+  if (head === undefined)
+    report({ kind: 'anchor', message: 'head is missing or damaged: records may be missing at the end' });
+  else if (key !== undefined && head.mac !== headMac(key, head))
+    report({
+      kind: 'mac',
+      message:
+        head.mac === undefined
+          ? 'head has no MAC: it was written without the key, by a forger or under another policy'
+          : 'head has a MAC that was not made with this key',
+    });
+  // Records behind the head that we knew are all right if the head has moved on meanwhile.
+  const now = readHeadOf(directory);
+  const remarks = now?.seq === head?.seq ? check.remarksOnEnd() : [];
+  if (end.first !== undefined && end.first.seq !== 1)
+    remarks.unshift(
+      `the chain begins with record ${end.first.seq} in ${end.first.file}: older files were removed`,
+    );
+  return { problems, problemCount, files: files.length, remarks, ...end };
+}
+
+function readHeadOf(directory: string): Head | undefined {
+  let fd: number;
+  try {
+    fd = openSync(headPath(directory), 'r');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    // Without the lock: what was read twice alike was not being written.
+    for (let tries = 0, last = readHead(fd); ; tries += 1) {
+      const head = readHead(fd);
+      if (JSON.stringify(head) === JSON.stringify(last) || tries === 100) return head;
+      last = head;
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function verifyFile(directory: string, name: string, check: ReturnType<typeof createChainCheck>): void {
+  const fd = openSync(join(directory, name), 'r');
+  try {
+    check.beginFile(name);
+    for (const line of readLines(fd, 0, fstatSync(fd).size)) check.line(line);
+  } finally {
+    closeSync(fd);
+  }
+}

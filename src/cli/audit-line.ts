@@ -1,0 +1,44 @@
+import { commandText, isObject, type StoredRecord, textOf } from '../audit/stored-record.ts';
+import { visibleText } from '../util/visible-text.ts';
+
+/** A line shows so many characters of a command or a message. */
+const LONGEST = 2_000;
+
+/** One record on one line, safe for terminals. */
+export function describeRecord(record: StoredRecord): string {
+  const time = Number.isNaN(record.at) ? 'no time' : new Date(record.at).toISOString();
+  const parts = [time, `#${record.seq}`, record.type, ...partsOf(record)];
+  return parts.map((part) => visibleText(shorten(part))).join('  ');
+}
+
+function partsOf(record: StoredRecord): readonly string[] {
+  const { fields, type } = record;
+  const text = (name: string) => textOf(fields, name) ?? '-';
+  switch (type) {
+    case 'decision':
+      return [text('verdict'), text('outcome'), text('request'), commandText(record)];
+    case 'result': {
+      const end = textOf(fields, 'signal') ?? textOf(fields, 'error') ?? String(fields.exitCode ?? '-');
+      return [
+        text('status'),
+        end,
+        text('request'),
+        `${String(fields.durationMs)} ms`,
+        bytesOf(fields.outputBytes),
+      ];
+    }
+    case 'event':
+      return [text('code'), text('session'), text('message')];
+    // Of a newer version, or forged: shown all the same.
+    default:
+      return [JSON.stringify(fields)];
+  }
+}
+
+function bytesOf(value: unknown): string {
+  return isObject(value) ? `${String(value.stdout)}+${String(value.stderr)} bytes` : '-';
+}
+
+function shorten(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}… (${text.length} characters)` : text;
+}

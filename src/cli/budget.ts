@@ -1,0 +1,74 @@
+import { resolvePolicy } from '../run/resolve-policy.ts';
+import { openOwnState } from '../run/state.ts';
+import { createProgram, parseArguments } from './parse.ts';
+import { printOut } from './print.ts';
+
+const HELP_AFTER = `
+security.max_actions_per_hour in the policy is the limit: commands that were launched within any
+3,600 seconds, by every sandbox-run of this user together. What is refused does not count, and
+does not make anybody wait longer.
+
+Examples:
+  sandbox-run budget show
+  sandbox-run budget show --json
+  sandbox-run budget reset
+
+Exit status: 0; 125 if the state directory cannot be used or anything else failed.`;
+
+interface Options {
+  readonly principal?: string;
+  readonly workspace?: string;
+  readonly policy?: string;
+  readonly json?: boolean;
+}
+
+/** `sandbox-run budget`: the actions of the last hour. */
+export async function budget(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run budget')
+    .description('Shows how many actions of this hour are used, or forgets them.')
+    .addHelpText('after', HELP_AFTER);
+  let task = async (): Promise<string> => program.helpInformation() + HELP_AFTER;
+  program
+    .command('show')
+    .description('actions of the last 3,600 seconds, and the limit')
+    .option('--principal <name>', 'of another principal than this user')
+    .option('--workspace <dir>', 'whose policy has the limit (default: the current directory)')
+    .option('--policy <file>', 'policy file')
+    .option('--json', 'one JSON object')
+    .allowExcessArguments(false)
+    .action((options: Options) => {
+      task = () => show(options);
+    });
+  program
+    .command('reset')
+    .description('forgets the actions of the last hour')
+    .option('--principal <name>', 'of another principal than this user')
+    .allowExcessArguments(false)
+    .action((options: Options) => {
+      task = () => reset(options);
+    });
+  if (parseArguments(program, args) === undefined) return 0;
+  printOut(await task());
+  return 0;
+}
+
+async function show({ principal: named, workspace, policy: file, json }: Options): Promise<string> {
+  const { policy } = await resolvePolicy({
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(file === undefined ? {} : { policy: file }),
+  });
+  const limit = policy.security.maxActionsPerHour;
+  const { state, principal } = await openOwnState(named);
+  const used = await state.budget.used(principal);
+  state.close();
+  if (json === true) return `${JSON.stringify({ principal, used, limit: limit ?? null })}\n`;
+  const rest = limit === undefined ? 'there is no limit' : `of ${limit}, ${Math.max(0, limit - used)} left`;
+  return `${principal}: ${used} actions in the last hour, ${rest}\n`;
+}
+
+async function reset({ principal: named }: Options): Promise<string> {
+  const { state, principal } = await openOwnState(named);
+  const forgotten = await state.budget.reset(principal);
+  state.close();
+  return `${principal}: ${forgotten} actions forgotten\n`;
+}

@@ -1,0 +1,112 @@
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { TAINTS, type Taint } from '../model/decision.ts';
+import type { SessionInfo } from '../model/session.ts';
+import { checkSessionId } from '../run/session.ts';
+import { openOwnState } from '../run/state.ts';
+import { createProgram, parseArguments } from './parse.ts';
+import { printOut } from './print.ts';
+
+const HELP_AFTER = `
+A session is made by its first use: sandbox-run --session ID. What it was exposed to stays with it:
+corruption, content that may instruct the model; secret, data that must not leave. Sessions of one
+user that are used at the same time share their taints.
+
+Examples:
+  sandbox-run session list
+  sandbox-run session show fix-the-build
+  sandbox-run session taint fix-the-build secret --reason 'the key was pasted'
+  sandbox-run session end fix-the-build
+
+Exit status: 0; 125 if there is no such session or anything else failed.`;
+
+interface Options {
+  readonly json?: boolean;
+  readonly reason?: string;
+}
+
+/** `sandbox-run session`: sessions of agents and what they were exposed to. */
+export async function session(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run session')
+    .description('Shows sessions of agents and what they were exposed to.')
+    .addHelpText('after', HELP_AFTER);
+  let task = async (): Promise<string> => program.helpInformation() + HELP_AFTER;
+  const command = (usage: string, description: string) =>
+    program.command(usage).description(description).allowExcessArguments(false);
+  command('list', 'sessions of this user, the last one used last')
+    .option('--json', 'one JSON object a line')
+    .action((options: Options) => {
+      task = () => list(options);
+    });
+  command('show <id>', 'one session with its taints')
+    .option('--json', 'one JSON object')
+    .action((id: string, options: Options) => {
+      task = () => show(id, options);
+    });
+  command('taint <id> <taint>', `notes that the session was exposed: ${TAINTS.join(' or ')}`)
+    .option('--reason <text>', 'where it came from', 'said on the command line')
+    .action((id: string, taint: string, { reason = '' }: Options) => {
+      task = () => addTaint(id, taint, reason);
+    });
+  command('end <id>', 'ends it: what was approved for the session is asked again').action((id: string) => {
+    task = () => end(id);
+  });
+  if (parseArguments(program, args) === undefined) return 0;
+  printOut(await task());
+  return 0;
+}
+
+async function list({ json }: Options): Promise<string> {
+  const { state, principal } = await openOwnState();
+  const sessions = await state.sessions.list(principal);
+  state.close();
+  if (json === true) return sessions.map((found) => `${JSON.stringify(found)}\n`).join('');
+  if (sessions.length === 0) return `${principal} has no sessions\n`;
+  return sessions.map((found) => `${describe(found)}\n`).join('');
+}
+
+async function show(id: string, { json }: Options): Promise<string> {
+  const { state, principal } = await openOwnState();
+  const found = await state.sessions.find(checkSessionId(id));
+  const inForce = await state.sessions.taints(id, principal);
+  state.close();
+  if (found === undefined || found.principal !== principal) throw unknown(id);
+  if (json === true) return `${JSON.stringify({ ...found, taintsInForce: inForce })}\n`;
+  const taints = found.taints.map(
+    ({ taint, reason, at }) => `  ${taint.padEnd(11)} since ${new Date(at).toISOString()}: ${reason}\n`,
+  );
+  const others = inForce.filter((taint) => !found.taints.some((own) => own.taint === taint));
+  const shared = others.length === 0 ? '' : `  ${others.join(', ')}: of other sessions at the same time\n`;
+  return `${describe(found)}\n${taints.join('')}${shared}`;
+}
+
+function describe({ id, startedAt, lastUsedAt, endedAt, taints }: SessionInfo): string {
+  const time = (at: number) => new Date(at).toISOString();
+  const ended = endedAt === undefined ? '' : `, ended ${time(endedAt)}`;
+  const tainted = taints.length === 0 ? 'untainted' : taints.map(({ taint }) => taint).join(' and ');
+  return `${id}: ${tainted}; started ${time(startedAt)}, last used ${time(lastUsedAt)}${ended}`;
+}
+
+async function addTaint(id: string, name: string, reason: string): Promise<string> {
+  const taint: Taint | undefined = TAINTS.find((known) => known === name);
+  if (taint === undefined)
+    throw new SandboxError('usage.invalid', `"${name}" is no taint; there are ${TAINTS.join(', ')}`);
+  const { state, principal } = await openOwnState();
+  await state.sessions.taint(checkSessionId(id), principal, taint, reason);
+  state.close();
+  return `${id}: ${taint}\n`;
+}
+
+async function end(id: string): Promise<string> {
+  const { state, principal } = await openOwnState();
+  const ended = await state.sessions.end(checkSessionId(id), principal);
+  state.close();
+  if (!ended) throw unknown(id);
+  return `${id}: ended\n`;
+}
+
+function unknown(id: string): SandboxError {
+  return new SandboxError(
+    'session.invalid',
+    `there is no open session ${id} of this user (sandbox-run session list shows them)`,
+  );
+}

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { makeDirectory, recordsOf, verify } from './support.ts';
+import { createWriters } from './writers.ts';
+
+const startWriter = await createWriters();
+
+describe('eight processes', () => {
+  it('append 10,000 records to one chain without mixing lines', async () => {
+    const directory = makeDirectory();
+    const writers = Array.from({ length: 8 }, (_, index) =>
+      startWriter({ directory, name: `w${index}`, count: 625, together: 25 }),
+    );
+    expect(await Promise.all(writers.map(({ ended }) => ended))).toEqual(Array(8).fill(0));
+    const records = recordsOf(directory);
+    expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 10_000 }, (_, index) => index + 1));
+    expect(new Set(records.map(({ type, request }) => `${type} ${request}`)).size).toBe(10_000);
+    expect(verify(directory)).toMatchObject({ problemCount: 0, records: 10_000, remarks: [] });
+  });
+});
+
+describe('processes that are killed at any moment', () => {
+  it('leave a clean chain that has every decision that was acknowledged', async () => {
+    const directory = makeDirectory();
+    const acknowledged: string[] = [];
+    const end = performance.now() + 4_000;
+    let killed = 0;
+    for (let round = 0; performance.now() < end; round += 1) {
+      const writers = Array.from({ length: 3 }, (_, index) =>
+        startWriter({ directory, name: `k${round}-${index}`, count: 1e6, together: 1 + 20 * index }),
+      );
+      await sleep(150 + Math.random() * 150);
+      for (const { child } of writers) {
+        child.kill('SIGKILL');
+        await sleep(Math.random() * 5);
+      }
+      for (const ended of await Promise.all(writers.map((writer) => writer.ended)))
+        if (ended === 'SIGKILL') killed += 1;
+      acknowledged.push(...writers.flatMap((writer) => writer.acknowledged()));
+    }
+    const last = startWriter({ directory, name: 'last', count: 1, together: 1 });
+    expect(await last.ended).toBe(0);
+    expect(killed).toBeGreaterThan(5);
+    expect(acknowledged.length).toBeGreaterThan(100);
+    const records = recordsOf(directory);
+    expect(verify(directory)).toMatchObject({ problemCount: 0, records: records.length, remarks: [] });
+    const decided = new Set(records.filter(({ type }) => type === 'decision').map(({ request }) => request));
+    expect(acknowledged.filter((request) => !decided.has(request))).toEqual([]);
+  });
+});

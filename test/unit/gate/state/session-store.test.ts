@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { HOUR, open, stateDirectories, testClock } from './fixtures.ts';
+
+const directory = stateDirectories();
+
+describe('sessions', () => {
+  it('keep their taints over a restart, each once with where it came from first', async () => {
+    const [clock, path] = [testClock(), directory()];
+    const first = await open(path, clock);
+    await first.sessions.taint('s', 'p', 'secret', 'read .env');
+    clock.pass(5);
+    await first.sessions.taint('s', 'p', 'secret', 'again');
+    await first.sessions.taint('s', 'p', 'corruption', 'fetched');
+    first.close();
+    const { sessions } = await open(path, clock);
+    expect(await sessions.find('s')).toMatchObject({
+      id: 's',
+      principal: 'p',
+      endedAt: undefined,
+      taints: [
+        { taint: 'secret', reason: 'read .env' },
+        { taint: 'corruption', reason: 'fetched' },
+      ],
+    });
+    expect([...(await sessions.taints('s', 'p'))].sort()).toEqual(['corruption', 'secret']);
+  });
+
+  it('of one principal at the same time share their taints', async () => {
+    const { sessions } = await open(directory(), testClock());
+    await sessions.use('one', 'p');
+    await sessions.taint('other', 'p', 'secret', 'x');
+    await sessions.taint('foreign', 'q', 'corruption', 'x');
+    expect(await sessions.taints('one', 'p')).toEqual(['secret']);
+    expect(await sessions.taints('new', 'p')).toEqual(['secret']);
+    expect(await sessions.taints('theirs', 'q')).toEqual(['corruption']);
+  });
+
+  it('that have ended, or were not used for half a day, keep their taints to themselves', async () => {
+    const clock = testClock();
+    const { sessions } = await open(directory(), clock);
+    await sessions.taint('ended', 'p', 'secret', 'x');
+    await sessions.taint('idle', 'p', 'corruption', 'x');
+    expect(await sessions.end('ended', 'p')).toBe(true);
+    clock.pass(12 * HOUR);
+    expect(await sessions.taints('one', 'p')).toEqual([]);
+    expect(await sessions.taints('ended', 'p')).toEqual(['secret']);
+    expect(await sessions.taints('idle', 'p')).toEqual(['corruption']);
+    // Whoever goes on with one has them again.
+    expect(await sessions.use('ended', 'p')).toBe('new');
+    expect(await sessions.taints('one', 'p')).toEqual(['secret']);
+  });
+
+  it('belong to the principal that made them', async () => {
+    const { sessions } = await open(directory(), testClock());
+    expect(await sessions.use('s', 'p')).toBe('new');
+    expect(await sessions.use('s', 'p')).toBe('known');
+    await expect(async () => sessions.use('s', 'q')).rejects.toMatchObject({ code: 'session.invalid' });
+    await expect(async () => sessions.taint('s', 'q', 'secret', 'x')).rejects.toMatchObject({
+      code: 'session.invalid',
+    });
+    expect(await sessions.end('s', 'q')).toBe(false);
+    expect(await sessions.taints('s', 'p')).toEqual([]);
+    expect(await sessions.list('q')).toEqual([]);
+    expect(await sessions.list('p')).toHaveLength(1);
+  });
+});
