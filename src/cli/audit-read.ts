@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseRecord, type StoredRecord } from '../audit/stored-record.ts';
 import { beginning, createCursor } from '../audit/trail-cursor.ts';
 import { dayFileName, headPath, listDayFiles } from '../audit/trail-files.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { stateDirectory } from '../run/state.ts';
+import { auditDirectory } from '../run/state.ts';
 import { visibleJson } from '../util/visible-text.ts';
 import { describeRecord } from './audit-line.ts';
 import { printOut } from './print.ts';
@@ -17,7 +16,7 @@ const BUFFERED = 64 * 1024;
  * @throws {SandboxError} `audit.unreadable` if there is no trail.
  */
 export function trailDirectory(): string {
-  const directory = join(stateDirectory(), 'audit');
+  const directory = auditDirectory();
   const found = reading(
     () => existsSync(directory) && (existsSync(headPath(directory)) || listDayFiles(directory).length > 0),
   );

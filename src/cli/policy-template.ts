@@ -37,7 +37,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'reviewer.model': '"claude-haiku-4-5"',
   'reviewer.base_url': '"https://api.anthropic.com"',
   'reviewer.key_variable': '"ANTHROPIC_API_KEY"',
-  'reviewer.max_tokens': '256',
+  'reviewer.max_tokens': '1024',
   'hooks.git_guard': 'true',
   'hooks.plugins': '[{ path = "/etc/sandbox-run/hooks/mine.mjs" }]',
   'audit.enabled': 'true',

@@ -81,13 +81,6 @@ function remark(result: ExecutionResult, sandbox: Sandbox, json: boolean): void 
     if (result.warnings.some((warning) => warning.includes(path))) continue;
     printError(`warning: the command created ${path}, which a trusted program may execute later; look at it`);
   }
-  // Each command line is a process of its own, and there is no store that they share.
-  if (
-    result.decision?.reasons.some(({ check, code }) => check === 'budget' && code === 'within_limit') === true
-  )
-    printError(
-      'warning: security.max_actions_per_hour does not hold here: nothing counts between two command lines',
-    );
   if (json) return;
   if (result.error !== undefined) printError(result.error.message);
   if (result.status === 'timed-out')

@@ -111,7 +111,8 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
 }
 
 const DEFAULT_KEY_VARIABLE = 'ANTHROPIC_API_KEY';
-const DEFAULT_REVIEW_TOKENS = 256;
+/** Models that think before they answer count that too. */
+const DEFAULT_REVIEW_TOKENS = 1024;
 
 function reviewerSettings(file: PolicyFile['reviewer']): ReviewerSettings | undefined {
   const [program, ...args] = file?.command ?? [];

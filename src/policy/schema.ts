@@ -183,13 +183,16 @@ export const policyFileSchema = z.strictObject({
           'A program that reviews, first word an absolute path: JSON on standard input and output. It comes before a model.',
         ),
       model: z.string().min(1).optional().describe('A model that reviews, through the Messages API.'),
-      base_url: z.url().optional().describe('Where that API is. Default: that of the SDK.'),
+      base_url: z
+        .url({ protocol: /^https?$/ })
+        .optional()
+        .describe('Where that API is. Default: that of the SDK.'),
       key_variable: z
         .string()
         .regex(/^[A-Za-z_][A-Za-z0-9_]*$/)
         .optional()
         .describe('The variable of the launcher that holds the API key. Default: ANTHROPIC_API_KEY.'),
-      max_tokens: positive.max(4096).optional().describe('Of the answer. Default: 256.'),
+      max_tokens: positive.max(4096).optional().describe('Of the answer, thinking included. Default: 1024.'),
     })
     .optional(),
   hooks: z

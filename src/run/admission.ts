@@ -61,7 +61,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
   const { policy, plan, gate, examine, settle } = parts;
   const limit = examine === undefined ? undefined : policy.security.maxActionsPerHour;
   const hasMemory =
-    gate.audit !== undefined ||
+    gate.record !== undefined ||
     gate.session !== undefined ||
     limit !== undefined ||
     gate.hooks.some((hook) => hook.afterToolUse !== undefined);
@@ -79,10 +79,11 @@ export function createAdmission(parts: AdmissionParts): Admit {
     settled: SettledCommand,
     decision: Decision | undefined,
     approval?: ApprovalAnswer,
+    warnings: readonly string[] = [],
   ): RunContext => ({
     argv: settled.argv,
     cwd: settled.cwd,
-    warnings: parts.warnings,
+    warnings: warnings.length === 0 ? parts.warnings : [...parts.warnings, ...warnings],
     report: plan.report,
     decision,
     approval,
@@ -112,6 +113,11 @@ export function createAdmission(parts: AdmissionParts): Admit {
     let approval: ApprovalAnswer | undefined;
     let effects: CommandEffects | undefined;
     let reservation: Reservation | undefined;
+    const warnings: string[] = [];
+    const record = async (entry: AuditRecord) => {
+      const warning = await gate.record?.(entry);
+      if (warning !== undefined) warnings.push(warning);
+    };
 
     const decisionRecord = (outcome: 'launch' | ErrorCode | 'canceled'): AuditRecord => ({
       type: 'decision',
@@ -128,13 +134,27 @@ export function createAdmission(parts: AdmissionParts): Admit {
       report: plan.report,
       files: { writes: effects?.writes ?? [], executes: effects?.executes ?? [] },
     });
+    const resultRecord = (result: ExecutionResult): AuditRecord => ({
+      type: 'result',
+      request: id,
+      principal: gate.principal,
+      session: gate.session?.id,
+      status: result.status,
+      exitCode: result.exitCode,
+      signal: result.signal,
+      error: result.error?.code,
+      durationMs: result.durationMs,
+      outputBytes: {
+        stdout: Buffer.byteLength(result.stdout) + result.truncated.stdout,
+        stderr: Buffer.byteLength(result.stderr) + result.truncated.stderr,
+      },
+    });
     const refused = async (make: () => ExecutionResult): Promise<Admission> => {
       await reservation?.release();
-      const result = make();
-      await gate.audit?.append(decisionRecord(result.error?.code ?? 'canceled'));
-      return { admitted: false, result };
+      await record(decisionRecord(make().error?.code ?? 'canceled'));
+      return { admitted: false, result: make() };
     };
-    const context = () => contextOf(settled, decision, approval);
+    const context = () => contextOf(settled, decision, approval, warnings);
 
     try {
       const examineNow = async (): Promise<Examination | undefined> => {
@@ -192,45 +212,32 @@ export function createAdmission(parts: AdmissionParts): Admit {
         for (const { taint, reason } of exposuresOf(policy, plan, decision, effects))
           await gate.session.taint(taint, reason);
       }
-      await gate.audit?.append(decisionRecord('launch'));
+      await record(decisionRecord('launch'));
     } catch (error) {
       // Whatever fails on the way to a yes is a no. What was reserved stays counted if it cannot be given back.
       await Promise.resolve(reservation?.release()).catch(() => {});
       return { admitted: false, result: denied(context(), unusableGate(error)) };
     }
 
+    const launchContext = context();
     const ended = async (result: ExecutionResult, launched: boolean): Promise<ExecutionResult> => {
-      const warnings: string[] = [];
+      const before = warnings.length;
       const attempt = async (work: () => unknown) => {
         try {
           await work();
         } catch (error) {
+          // It has run: what is left is to say so.
           warnings.push(error instanceof Error ? error.message : String(error));
         }
       };
       const started = launched && result.status !== 'setup-failed';
       await attempt(() => (started ? reservation?.commit() : reservation?.release()));
-      await attempt(() =>
-        gate.audit?.append({
-          type: 'result',
-          request: id,
-          principal: gate.principal,
-          session: gate.session?.id,
-          status: result.status,
-          exitCode: result.exitCode,
-          signal: result.signal,
-          error: result.error?.code,
-          durationMs: result.durationMs,
-          outputBytes: {
-            stdout: Buffer.byteLength(result.stdout) + result.truncated.stdout,
-            stderr: Buffer.byteLength(result.stderr) + result.truncated.stderr,
-          },
-        }),
-      );
+      await attempt(() => record(resultRecord(result)));
       if (started) warnings.push(...(await gate.afterToolUse(command, settled.cwd, result)));
-      return warnings.length === 0 ? result : { ...result, warnings: [...result.warnings, ...warnings] };
+      const after = warnings.slice(before);
+      return after.length === 0 ? result : { ...result, warnings: [...result.warnings, ...after] };
     };
-    return { admitted: true, settled, context: context(), ended };
+    return { admitted: true, settled, context: launchContext, ended };
   }
 
   return hasMemory ? admitWithMemory : admitPlainly;

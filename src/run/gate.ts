@@ -1,19 +1,26 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AuditTrail } from '../audit/open-audit.ts';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalDesk } from '../gate/approvals/desk.ts';
+import type { EventLimit } from '../gate/hooks/events.ts';
 import { budgetOf } from '../gate/principal-budget.ts';
 import type { GateState, MaybePromise } from '../gate/state/state.ts';
+import { ensureStateDirectory } from '../host/state-directory.ts';
 import type { Approver } from '../model/approval.ts';
-import type { AuditSink } from '../model/audit-record.ts';
+import type { AuditRecord, AuditSink } from '../model/audit-record.ts';
 import type { Taint } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { ActionBudget, GitGuard, Reviewer, ToolHook } from '../model/gate-ports.ts';
 import type { Policy } from '../model/policy.ts';
+import { loadAddon } from '../native/load.ts';
+import { TOOL_NAME } from '../policy/checks/hooks.ts';
 import { andThen } from '../util/promise.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
 import { type AgentSession, checkSessionId, sessionOf } from './session.ts';
-import { defaultPrincipal, lazyState, stateDirectory } from './state.ts';
+import { auditDirectory, defaultPrincipal, lazyState, stateDirectory } from './state.ts';
+import { within } from './time-limit.ts';
 
 /** Everything with a memory that stands between a decision and a launch. What the policy does not ask for is not loaded. */
 export interface Gate {
@@ -23,8 +30,11 @@ export interface Gate {
   readonly reviewer: Reviewer | undefined;
   readonly gitGuard: GitGuard | undefined;
   readonly hooks: readonly ToolHook[];
-  /** `undefined`: nothing is recorded. */
-  readonly audit: AuditSink | undefined;
+  /**
+   * Writes to the audit trail; `undefined`: nothing is recorded. Rejects if that fails, or settles with a warning where
+   * the policy has it so.
+   */
+  readonly record: ((record: AuditRecord) => Promise<string | undefined>) | undefined;
   /** Taints in force: those given and those of the session. */
   taints(given: readonly Taint[]): MaybePromise<readonly Taint[]>;
   /** Who answers; `undefined`: nobody, and nothing was ever remembered. */
@@ -38,28 +48,38 @@ export interface Gate {
 export interface GateParts {
   readonly policy: Policy;
   readonly options: Pick<SandboxOptions, 'gate' | 'principal' | 'session'>;
+  /** Canonical. */
+  readonly workspace: string;
+  /** Canonical roots that commands can write: what lies there is nobody's plug-in. */
+  readonly writable: () => readonly string[];
+  /** Whether decisions are recorded where the policy does not say. */
+  readonly auditByDefault?: boolean;
 }
 
 /**
  * Makes the gate of one sandbox.
  * @throws {SandboxError} for a state directory, an audit key, a plug-in or a session that cannot be used.
  */
-export async function createGate({ policy, options }: GateParts): Promise<Gate> {
+export async function createGate(parts: GateParts): Promise<Gate> {
+  const { policy, options } = parts;
   const given = options.gate ?? {};
   const principal = options.principal ?? defaultPrincipal();
   const directory = stateDirectory();
   const state = lazyState(directory);
   const session = sessionFor(options.session, principal, state);
-  if (session !== undefined) await (await state()).sessions.use(session.id, session.principal);
+  const hooks = [...(await pluginsOf(parts)), ...(given.hooks ?? [])];
+  const limit = { within, timeoutMs: policy.approval.reviewerTimeoutMs };
+  if (session !== undefined) await startSession(session, hooks, limit, state);
+  const trail = given.audit === undefined ? await trailOf(parts, directory) : undefined;
 
   return {
     principal: session?.principal ?? principal,
     session,
     budget: given.budget ?? budgetOf(principal, () => andThen(state(), (opened) => opened.budget)),
-    reviewer: given.reviewer,
-    gitGuard: given.gitGuard,
-    hooks: given.hooks ?? [],
-    audit: given.audit,
+    reviewer: given.reviewer ?? (await reviewerFor(policy)),
+    gitGuard: given.gitGuard ?? (policy.hooks.gitGuard ? await ownGitGuard() : undefined),
+    hooks,
+    record: recorder(given.audit ?? trail, policy.audit),
     taints: (extra) => (session === undefined ? extra : taintsOf(session, extra, state)),
     desk: () => {
       const { ask, timeoutMs } = policy.approval;
@@ -69,8 +89,12 @@ export async function createGate({ policy, options }: GateParts): Promise<Gate> 
       if (!isAsked && !existsSync(join(directory, 'gate.db'))) return undefined;
       return openDesk(given.approver, timeoutMs, state);
     },
-    afterToolUse: async () => [],
-    close: async () => {},
+    afterToolUse: async (command, cwd, { status, exitCode, durationMs }) => {
+      if (!hooks.some((hook) => hook.afterToolUse !== undefined)) return [];
+      const { afterToolUse } = await import('../gate/hooks/events.ts');
+      return afterToolUse(hooks, TOOL_NAME, { command, cwd }, { status, exitCode, durationMs }, limit);
+    },
+    close: async () => trail?.close(),
   };
 }
 
@@ -92,6 +116,85 @@ function taintsOf(
       andThen(sessions.taints(id, principal), (remembered) => [...new Set([...given, ...remembered])]),
     ),
   );
+}
+
+/** A session that begins may be refused by a hook. */
+async function startSession(
+  { id, principal }: AgentSession,
+  hooks: readonly ToolHook[],
+  limit: EventLimit,
+  state: () => MaybePromise<GateState>,
+): Promise<void> {
+  const begun = await (await state()).sessions.use(id, principal);
+  if (begun === 'known' || !hooks.some((hook) => hook.sessionStart !== undefined)) return;
+  const { sessionStart } = await import('../gate/hooks/events.ts');
+  const answer = await sessionStart(hooks, { id, principal }, limit);
+  if (answer.allowed) return;
+  await (await state()).sessions.end(id, principal);
+  throw new SandboxError(
+    'session.invalid',
+    `a hook refuses the session ${id}: ${answer.reason ?? 'it gave no reason'}`,
+  );
+}
+
+async function pluginsOf({ policy, workspace, writable }: GateParts): Promise<readonly ToolHook[]> {
+  if (policy.hooks.plugins.length === 0) return [];
+  const { loadHooks } = await import('../gate/hooks/load-plugin.ts');
+  return loadHooks(policy.hooks.plugins, { workspace, writable: writable() });
+}
+
+async function reviewerFor({ reviewer, approval }: Policy): Promise<Reviewer | undefined> {
+  if (reviewer === undefined) return undefined;
+  const { reviewerOf } = await import('../gate/reviewer/reviewer.ts');
+  return reviewerOf(reviewer, process.env, approval.reviewerTimeoutMs);
+}
+
+async function ownGitGuard(): Promise<GitGuard> {
+  const [{ createGitGuard }, { readAliases }, { parseShell }] = await Promise.all([
+    import('../gate/git-guard/git-guard.ts'),
+    import('../gate/git-guard/read-aliases.ts'),
+    import('./judgement.ts'),
+  ]);
+  return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, process.env) });
+}
+
+/** The audit trail of the state directory. What cannot be recorded is refused, or a warning, as the policy says. */
+async function trailOf(
+  { policy, auditByDefault = false }: GateParts,
+  directory: string,
+): Promise<AuditTrail | undefined> {
+  if (!(policy.audit.enabled ?? auditByDefault)) return undefined;
+  const [{ openAudit }, { loadAuditKey }] = await Promise.all([
+    import('../audit/open-audit.ts'),
+    import('../audit/key.ts'),
+  ]);
+  const { hmacKeyFile, onFailure } = policy.audit;
+  const path = auditDirectory(directory);
+  const trail = openAudit(path, {
+    lock: loadAddon(),
+    hmacKey: hmacKeyFile === undefined ? undefined : loadAuditKey(hmacKeyFile),
+  });
+  try {
+    ensureStateDirectory(directory);
+    ensureStateDirectory(path);
+  } catch (error) {
+    if (onFailure === 'refuse') throw error;
+  }
+  return trail;
+}
+
+/** Appends a record; where the policy wants no more, a failure is a sentence instead of an exception. */
+function recorder(audit: AuditSink | undefined, { onFailure }: Policy['audit']): Gate['record'] {
+  if (audit === undefined) return undefined;
+  return async (record) => {
+    try {
+      await audit.append(record);
+      return undefined;
+    } catch (error) {
+      if (onFailure === 'refuse') throw error;
+      return `not recorded: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  };
 }
 
 async function openDesk(

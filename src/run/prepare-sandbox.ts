@@ -89,7 +89,12 @@ export async function prepareSandbox(
   const { addon, policy, workspace, resolved, features: found, planFor } = await planSandbox(options);
   const features = asIf(found);
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
-  const gate = await createGate({ policy, options });
+  const gate = await createGate({
+    policy,
+    options,
+    workspace,
+    writable: () => writableRoots(planFor(features)),
+  });
   const attempt = async (host: HostFeatures) => {
     const plan = planFor(host);
     // Otherwise a command that may write around them could make them, with approvals of its own.
@@ -133,6 +138,11 @@ function ownDirectories(home: string): readonly OwnDirectory[] {
     { path: stateDirectory(), mayLieInWorkspace: false },
     { path: dirname(userPolicyPath(home, process.env.XDG_CONFIG_HOME)), mayLieInWorkspace: true },
   ];
+}
+
+/** Where commands can write that are not private to one of them. */
+export function writableRoots(plan: LaunchPlan): readonly string[] {
+  return plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
 }
 
 function writableDirectory(path: string): string | undefined {

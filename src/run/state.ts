@@ -1,10 +1,16 @@
 import { homedir } from 'node:os';
+import { join } from 'node:path';
 import type { GateState, MaybePromise } from '../gate/state/state.ts';
 import { ensureStateDirectory, stateDirectoryPath } from '../host/state-directory.ts';
 
 /** The state directory of this process's user; it need not exist. */
 export function stateDirectory(): string {
   return stateDirectoryPath(homedir(), process.env.XDG_STATE_HOME);
+}
+
+/** Where the audit trail of a state directory is. */
+export function auditDirectory(directory: string = stateDirectory()): string {
+  return join(directory, 'audit');
 }
 
 /** Opens the state of a directory with the first call; at once from then on. A failure is tried again by the next call. */
