@@ -7,9 +7,9 @@ import { createChecker } from '../run/check-command.ts';
 import { exposuresOf } from '../run/exposures.ts';
 import type { SandboxOptions } from '../run/sandbox-options.ts';
 import { defaultPrincipal } from '../run/state.ts';
+import { visibleText } from '../util/visible-text.ts';
 import type { GateAddress } from './gate-options.ts';
 import { printOut } from './print.ts';
-import { printable } from './printable.ts';
 
 interface AtGate {
   readonly command: string;
@@ -39,7 +39,7 @@ export async function checkAtGate(asked: AtGate): Promise<number> {
     printOut(`${JSON.stringify({ request_id: requestId, decision, reason, by })}\n`);
   } else {
     const why = reason ?? (isLocal ? 'provably local' : undefined);
-    printOut(`${decision}${why === undefined ? '' : `  ${printable(why)}`}\n`);
+    printOut(`${decision}${why === undefined ? '' : `  ${visibleText(why)}`}\n`);
   }
   return EXIT[decision];
 }

@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import type { GateAnswer, GateRequest, RefusedMessage } from '../gate/server/ports.ts';
 import { startGateService } from '../run/gate-service.ts';
 import type { SandboxOptions } from '../run/sandbox-options.ts';
+import { visibleLine } from '../util/visible-text.ts';
 import { printError, printOut } from './print.ts';
-import { printable } from './printable.ts';
 
 interface Serve {
   readonly sandbox: SandboxOptions;
@@ -42,16 +42,10 @@ export async function serveGate({ socket, folders, quiet, ...rest }: Serve): Pro
 function describeAnswer(request: GateRequest, { decision, reason }: GateAnswer): string {
   const { principal, requestId, session, command } = request;
   const who = session === undefined ? principal : `${principal} ${session}`;
-  const why = reason === undefined ? '' : ` (${shown(reason)})`;
-  return `gate: ${decision} ${who} ${requestId}: ${shown(command)}${why}`;
+  const why = reason === undefined ? '' : ` (${visibleLine(reason, MAX_SHOWN)})`;
+  return `gate: ${decision} ${who} ${requestId}: ${visibleLine(command, MAX_SHOWN)}${why}`;
 }
 
 function describeRefusal({ code, principal, message }: RefusedMessage, count: number): string {
-  return `gate: refused ${principal}: ${shown(message)} [${code}]${count > 1 ? ` ${count} times more` : ''}`;
-}
-
-/** A stranger's text: it must not reach the terminal as anything but text. */
-function shown(text: string): string {
-  const cut = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
-  return printable(cut);
+  return `gate: refused ${principal}: ${visibleLine(message, MAX_SHOWN)} [${code}]${count > 1 ? ` ${count} times more` : ''}`;
 }

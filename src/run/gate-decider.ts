@@ -36,6 +36,11 @@ export interface GateDeciderParts {
   /** Canonical; where every command is taken to start. */
   readonly workspace: string;
   readonly state: () => MaybePromise<GateState>;
+  /** Notes that a session is used; rejects if it is not the principal's, or refused. */
+  readonly startSession: (session: {
+    readonly id: string;
+    readonly principal: string;
+  }) => MaybePromise<unknown>;
   readonly ask: GateAsk;
   /** A record that cannot be written makes the answer a no. */
   readonly audit: AuditSink | undefined;
@@ -54,8 +59,6 @@ interface Settled {
 
 /** Nothing of it is enforced by us: the container runs the command, or does not. */
 const NO_ENFORCEMENT: DecisionRecord['report'] = { backend: 'landlock', landlockAbi: 0, controls: [] };
-/** Not `launch`: what becomes of the command nobody tells us. */
-const ALLOWED = 'allow';
 
 /**
  * Decides for a gate server: the session and its taints, the policy, somebody who is asked, the budget. An `allow` says
@@ -101,7 +104,7 @@ async function record(parts: GateDeciderParts, request: GateRequest, settled: Se
       cwd: parts.workspace,
       decision,
       approval,
-      outcome: refusal?.code ?? ALLOWED,
+      outcome: refusal?.code ?? 'allow',
       files: { writes: effects?.writes ?? [], executes: effects?.executes ?? [] },
       profile: parts.policy.profile,
       backend: 'none',
@@ -139,7 +142,7 @@ async function settle(parts: GateDeciderParts, request: GateRequest): Promise<Se
       return { decision, effects: examination.effects(decision) };
     };
 
-    if (session !== undefined) await sessions.use(session, principal);
+    if (session !== undefined) await parts.startSession({ id: session, principal });
     const { decision, effects } = await judge();
     settled = { decision, effects };
     const objection = refusalOf(decision, false);

@@ -6,9 +6,11 @@ import type { GateServer, OnAnswer, RefusedMessage } from '../gate/server/ports.
 import { createRefusalReport } from '../gate/server/refusal-report.ts';
 import { ambiguousUid } from '../host/ambiguous-uid.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
+import type { AuditSink } from '../model/audit-record.ts';
 import { loadAddon } from '../native/load.ts';
 import { approvalRequestMaker } from './approval-request.ts';
 import { type Checker, createChecker } from './check-command.ts';
+import { commandRules } from './command-rules.ts';
 import { createGate, type Gate } from './gate.ts';
 import { createGateDecider, type GateAsk } from './gate-decider.ts';
 import { resolvePolicy } from './resolve-policy.ts';
@@ -39,18 +41,26 @@ export async function startGateService(options: GateServiceOptions): Promise<Gat
   const addon = loadAddon();
   const allowedUids = new Set([...options.allowedUids, process.geteuid?.() ?? -1]);
   refuseAmbiguous(allowedUids);
-  const { policy } = await resolvePolicy(options.sandbox);
-  const gate = await createGate({ policy, options: options.sandbox });
+  const resolved = await resolvePolicy(options.sandbox);
+  const { policy, workspace } = resolved;
+  const gate = await createGate({
+    policy,
+    options: options.sandbox,
+    workspace,
+    writable: () => [workspace, ...commandRules(resolved, undefined).writable],
+    auditByDefault: true,
+  });
   const checker = await createChecker(
     { ...options.sandbox, gate: { ...options.sandbox.gate, ...guardsOf(gate) } },
     { enforced: false },
   );
-  const { audit } = gate;
+  const audit = auditOf(gate, options.onProblem);
   const decide = createGateDecider({
     examineFor: checker.examineFor,
     policy,
-    workspace: checker.workspace,
+    workspace,
     state: lazyState(stateDirectory()),
+    startSession: gate.startSession,
     ask: askDesk(gate, checker),
     audit,
   });
@@ -90,6 +100,17 @@ function refuseAmbiguous(uids: ReadonlySet<number>): void {
     'gate.unusable',
     `user ${ambiguous} may not ask here: in this user namespace everybody who has no place in it looks like that; start the gate outside of it`,
   );
+}
+
+/** Rejects what could not be recorded, unless the policy wants a warning. */
+function auditOf({ record }: Gate, warn: GateServiceOptions['onProblem']): AuditSink | undefined {
+  if (record === undefined) return undefined;
+  return {
+    append: async (entry) => {
+      const warning = await record(entry);
+      if (warning !== undefined) warn?.(warning);
+    },
+  };
 }
 
 function guardsOf({ reviewer, gitGuard, hooks }: Gate): SandboxOptions['gate'] {

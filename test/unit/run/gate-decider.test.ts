@@ -55,6 +55,7 @@ async function decider(
     policy,
     workspace,
     state: () => state,
+    startSession: ({ id, principal }) => state.sessions.use(id, principal),
     ask: async (question) => {
       questions.push(question);
       return typeof answer === 'function' ? answer() : answer;
