@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -97,6 +98,31 @@ describe('sandbox-run gate', () => {
     }
     await eventually(() => expect(readdirSync(requests)).toEqual([]));
     expect(readdirSync(responses)).toHaveLength(2);
+  });
+
+  it('has every decision and every refusal on record, without being told to', async () => {
+    const { child } = await serve(['--socket', socket, '--policy', autonomous]);
+    await check(['--socket', socket, '--session', 'on-record', '-c', 'touch recorded']);
+    await check(['--socket', socket, '--session', 'on-record', '-c', 'sudo recorded']);
+    const stranger = createConnection(socket);
+    stranger.on('error', () => {});
+    stranger.end('garbage\n');
+    await once(stranger, 'close');
+    child.kill('SIGTERM');
+    await child;
+    const search = async (...args: string[]) => {
+      const { stdout } = await cli(place, ['audit', 'search', '--json', ...args], { env });
+      return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+    };
+    const decisions = (await search()).filter(({ session }) => session === 'on-record');
+    expect(decisions).toMatchObject([
+      { type: 'decision', outcome: 'allow', command: 'touch recorded', backend: 'none' },
+      { type: 'decision', outcome: 'command.denied', command: 'sudo recorded' },
+    ]);
+    expect((await search()).filter(({ code }) => code === 'gate_message_refused')).toMatchObject([
+      { type: 'event', details: { refusal: 'malformed', transport: 'socket' } },
+    ]);
+    expect((await cli(place, ['audit', 'verify'], { env })).exitCode).toBe(0);
   });
 
   it('prints one object with --json', async () => {
