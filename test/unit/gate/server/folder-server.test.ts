@@ -45,10 +45,9 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await Promise.all(servers.map((server) => server.close()));
-  expect(existsSync(responses) ? readdirSync(responses).filter((name) => name.startsWith('.')) : []).toEqual(
-    [],
-  );
+  const left = existsSync(responses) ? readdirSync(responses) : [];
   room.dispose();
+  expect(left.filter((name) => name.startsWith('.'))).toEqual([]);
 });
 
 async function serve(limits: Partial<FolderLimits> = {}, more: Partial<FolderServerOptions> = {}) {
