@@ -1,5 +1,21 @@
 export { ERROR_CODES, type ErrorCode } from './errors/codes.ts';
 export { SandboxError } from './errors/sandbox-error.ts';
+export {
+  APPROVAL_SCOPES,
+  type ApprovalAnswer,
+  type ApprovalOptions,
+  type ApprovalPart,
+  type ApprovalRequest,
+  type ApprovalScope,
+  type Approver,
+} from './model/approval.ts';
+export type {
+  AuditRecord,
+  AuditSink,
+  DecisionRecord,
+  EventRecord,
+  ResultRecord,
+} from './model/audit-record.ts';
 export type { Autonomy, Decision, Reach, Reason, Risk, Taint, Verdict } from './model/decision.ts';
 export type {
   Control,
@@ -14,13 +30,24 @@ export type {
   ActionBudget,
   GitGuard,
   GuardAnswer,
+  HookSession,
+  Reservation,
   Review,
   Reviewer,
   ReviewRequest,
   ToolHook,
+  ToolInput,
+  ToolResult,
 } from './model/gate-ports.ts';
 export type { LaunchPlan } from './model/launch-plan.ts';
 export type { PolicyFile } from './policy/schema.ts';
 export type { RunningCommand } from './run/pending-command.ts';
 export { createSandbox, type Sandbox, type SandboxProcess } from './run/sandbox.ts';
-export type { OutputChunk, RunOptions, SandboxOptions, SpawnOptions } from './run/sandbox-options.ts';
+export type {
+  GateOptions,
+  OutputChunk,
+  RunOptions,
+  SandboxOptions,
+  SpawnOptions,
+} from './run/sandbox-options.ts';
+export { type AgentSession, openSession, type SessionOptions } from './run/session.ts';

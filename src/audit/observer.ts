@@ -5,7 +5,7 @@ import { createCursor, type Place, somewhatBefore, type TrailCursor } from './tr
 import type { Written } from './trail-writer.ts';
 
 /** How much of the trail before our first record is looked at, so that a process knows what others did before it. */
-const LOOK_BACK_BYTES = 256 * 1024;
+const LOOK_BACK_BYTES = 128 * 1024;
 /** The command shall start first. */
 const DELAY_MS = 5;
 
@@ -42,13 +42,13 @@ export function createObserver(
   }
 
   function lookAt(line: Buffer, since: number): void {
-    // Results are half of the trail, and no pattern needs them; nor what is too old to be remembered.
     const start = line.toString('latin1', 0, 160);
-    if (start.includes('"type":"result"') || isBefore(start, since)) return;
+    const seq = Number(/^\{"seq":(\d+)/.exec(start)?.[1]);
+    while (own[0] !== undefined && own[0].end <= seq) own.shift();
+    const isOwn = own[0] !== undefined && own[0].first <= seq;
+    if (isBefore(start, since) || isNothing(line, start, isOwn)) return;
     const record = parseRecord(line);
     if (record === undefined) return;
-    while (own[0] !== undefined && own[0].end <= record.seq) own.shift();
-    const isOwn = own[0] !== undefined && own[0].first <= record.seq;
     for (const event of recognizer.show(record, isOwn)) append(event).catch(() => {});
   }
 
@@ -65,6 +65,15 @@ export function createObserver(
       look();
     },
   };
+}
+
+/**
+ * Records that no pattern needs, recognized without parsing them: results, and what others were allowed and wrote nothing.
+ * In a text of a record the quotes would be escaped.
+ */
+function isNothing(line: Buffer, start: string, isOwn: boolean): boolean {
+  if (start.includes('"type":"result"')) return true;
+  return !isOwn && line.includes(',"verdict":"allow","risk":') && !line.includes(',"files":{"writes":["');
 }
 
 function isBefore(start: string, since: number): boolean {

@@ -1,7 +1,10 @@
 import { constants } from 'node:os';
 import { ERROR_CODES } from '../errors/codes.ts';
+import type { Approver } from '../model/approval.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
+import { loadAddon } from '../native/load.ts';
 import { createSandbox, type Sandbox } from '../run/sandbox.ts';
+import type { GateOptions } from '../run/sandbox-options.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { forwardSignals, type SignalForwarding } from './forward-signals.ts';
@@ -19,11 +22,33 @@ export async function run(args: readonly string[]): Promise<number> {
   if (wanted === undefined) return 0;
   const signals = forwardSignals();
   try {
-    await using sandbox = await createSandbox(wanted.sandbox);
+    await using sandbox = await createSandbox({ ...wanted.sandbox, gate: gateOf(wanted) });
     return await runIn(sandbox, wanted, signals);
   } finally {
     signals.stop();
   }
+}
+
+/** Who is asked from here. */
+function gateOf({ quiet }: RunArguments): GateOptions {
+  let approver: Approver | undefined;
+  return {
+    terminal: {
+      ask: async (request, options) => {
+        approver ??= await terminalApprover();
+        return approver.ask(request, options);
+      },
+    },
+    onQueued: (id) => {
+      if (!quiet)
+        printError(`waits for an answer: sandbox-run approvals show ${id}, approve ${id} or deny ${id}`);
+    },
+  };
+}
+
+async function terminalApprover(): Promise<Approver> {
+  const { createTerminalApprover } = await import('../gate/approvals/terminal-approver.ts');
+  return createTerminalApprover({ tryLock: loadAddon().tryLock });
 }
 
 async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForwarding): Promise<number> {

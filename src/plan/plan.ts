@@ -30,6 +30,8 @@ export interface PlanInput {
    * answers for the user. Absolute; need not exist.
    */
   readonly ownDirectories: readonly OwnDirectory[];
+  /** Those of them, canonical, that are not there and that nobody can make. */
+  readonly impossible?: readonly string[];
   readonly lookup: PathLookup;
 }
 
@@ -182,7 +184,7 @@ function refuseReadOnlyInsideWritable(paths: readonly PlannedPath[]): void {
  * @throws {SandboxError} `state.reachable` where they cannot be kept out.
  */
 function ownDirectoriesWithin(
-  { workspace, lookup, ownDirectories }: PlanInput,
+  { workspace, lookup, ownDirectories, impossible = [] }: PlanInput,
   paths: readonly PlannedPath[],
   hasView: boolean,
 ): readonly string[] {
@@ -199,7 +201,7 @@ function ownDirectoriesWithin(
     // A workspace changes hands as a whole: it is copied, mounted elsewhere, given to others.
     if (isBeneath(own, workspace) && !mayLieInWorkspace) refuse('because it lies in the workspace');
     const around = paths.find(({ path }) => isBeneath(own, path));
-    if (around === undefined) return [];
+    if (around === undefined || impossible.includes(own)) return [];
     if (!hasView)
       refuse(
         `because the policy grants ${around.path} and this host refuses the namespaces that could hide it`,

@@ -17,7 +17,7 @@ export function refusalSentence(decision: Decision): string | undefined {
       const other = asked.every(({ check }) => SETTLED_BY_AUTONOMY.has(check))
         ? '; so does --autonomy autonomous, or security.autonomy in the policy'
         : '';
-      return `the policy asks before it runs this, and nobody is there to answer: ${reason} (--approved, or approved: true in the library, runs it${other})`;
+      return `the policy asks before it runs this, and nobody is there to answer: ${reason} (--approved, or approved: true in the library, runs it, --ask queue waits for sandbox-run approvals${other})`;
     }
   }
 }

@@ -61,7 +61,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
         executables: [...new Set(files)].map((path) => ({ name: path, path, identity: identityOf(path) })),
         environment,
         profile: policy.profile,
-        confinement: planDigest,
+        confinement: [planDigest],
         policyVersion,
       }),
       principal,

@@ -87,12 +87,13 @@ export async function createGate(parts: GateParts): Promise<Gate> {
     record: recorder(given.audit ?? trail, policy.audit),
     taints: (extra) => (session === undefined ? extra : taintsOf(session, extra, state)),
     desk: () => {
-      const { ask, timeoutMs } = policy.approval;
+      const { ask } = policy.approval;
       if (ask === 'nobody') return undefined;
       // Without anybody to ask there may still be an answer that was remembered, but not where nothing ever was.
-      const isAsked = given.approver !== undefined || ask === 'queue';
+      const asked = given.approver ?? (ask === 'terminal' ? given.terminal : undefined);
+      const isAsked = asked !== undefined || ask === 'queue';
       if (!isAsked && !existsSync(join(directory, 'gate.db'))) return undefined;
-      return openDesk(given.approver, timeoutMs, state);
+      return openDesk({ policy, approver: asked, onQueued: given.onQueued, state });
     },
     startSession: (begun) => startSession(begun, hooks, limit, state),
     afterToolUse: async (command, cwd, { status, exitCode, durationMs }) => {
@@ -203,15 +204,20 @@ function recorder(audit: AuditSink | undefined, { onFailure }: Policy['audit']):
   };
 }
 
-async function openDesk(
-  approver: Approver | undefined,
-  timeoutMs: number,
-  state: () => MaybePromise<GateState>,
-): Promise<ApprovalDesk> {
-  const { createApprovalDesk } = await import('../gate/approvals/desk.ts');
-  return createApprovalDesk({
-    store: () => andThen(state(), ({ approvals }) => approvals),
-    approver,
-    timeoutMs,
-  });
+async function openDesk(parts: {
+  readonly policy: Policy;
+  readonly approver: Approver | undefined;
+  readonly onQueued: ((id: string) => void) | undefined;
+  readonly state: () => MaybePromise<GateState>;
+}): Promise<ApprovalDesk> {
+  const { policy, onQueued, state } = parts;
+  const [{ createApprovalDesk }, { createQueueApprover }] = await Promise.all([
+    import('../gate/approvals/desk.ts'),
+    import('../gate/approvals/queue-approver.ts'),
+  ]);
+  const { ask, timeoutMs } = policy.approval;
+  const store = () => andThen(state(), ({ approvals }) => approvals);
+  const queue = () => createQueueApprover(store, onQueued === undefined ? {} : { onPosted: onQueued });
+  const approver = parts.approver ?? (ask === 'queue' ? queue() : undefined);
+  return createApprovalDesk({ store, approver, timeoutMs });
 }

@@ -12,6 +12,7 @@ import type { Policy } from '../model/policy.ts';
 import type { NativeAddon, NativeConfinement, NativeFailure } from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';
 import { makePlan, type OwnDirectory } from '../plan/plan.ts';
+import { isBeneath } from '../util/absolute-path.ts';
 import { describeFailure, namespaceRefusal } from './failure.ts';
 import { createGate, type Gate } from './gate.ts';
 import type { Examiner, JudgeParts } from './judge.ts';
@@ -43,7 +44,7 @@ export interface PlannedSandbox {
   readonly resolved: ResolvedPolicy;
   readonly features: HostFeatures;
   /** The plan for a host with these features. */
-  readonly planFor: (features: HostFeatures) => LaunchPlan;
+  readonly planFor: (features: HostFeatures, impossible?: readonly string[]) => LaunchPlan;
 }
 
 /**
@@ -61,7 +62,7 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
   const features = probeHost(addon);
   const identity = gitIdentity(home, process.env.XDG_CONFIG_HOME);
   const own = ownDirectories(home);
-  const planFor = (wanted: HostFeatures) =>
+  const planFor = (wanted: HostFeatures, impossible: readonly string[] = []) =>
     makePlan({
       policy,
       features: wanted,
@@ -72,6 +73,7 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
       hostHome: home,
       seedFiles: identity === undefined ? [] : [{ path: 'slot:home/.gitconfig', content: identity }],
       ownDirectories: own,
+      impossible,
       lookup: createPathLookup(),
     });
   return { addon, policy, workspace, resolved, features, planFor };
@@ -96,9 +98,7 @@ export async function prepareSandbox(
     writable: () => writableRoots(planFor(features)),
   });
   const attempt = async (host: HostFeatures) => {
-    const plan = planFor(host);
-    // Otherwise a command that may write around them could make them, with approvals of its own.
-    for (const path of plan.hiddenPaths) makeDirectories(path);
+    const plan = withHiddenMade(planFor(host), (impossible) => planFor(host, impossible));
     const confinement = addon.createConfinement(await confinementSpec(plan, host.architecture));
     const preparing = new Promise<NativeFailure | undefined>((done) => {
       addon.prepare(confinement, done);
@@ -138,6 +138,31 @@ function ownDirectories(home: string): readonly OwnDirectory[] {
     { path: stateDirectory(), mayLieInWorkspace: false },
     { path: dirname(userPolicyPath(home, process.env.XDG_CONFIG_HOME)), mayLieInWorkspace: true },
   ];
+}
+
+/**
+ * Makes the directories that are to be hidden: otherwise a command that may write around them could make them, with
+ * approvals of its own. What cannot be made where commands only read need not be hidden.
+ */
+function withHiddenMade(
+  plan: LaunchPlan,
+  planWithout: (impossible: readonly string[]) => LaunchPlan,
+): LaunchPlan {
+  const impossible = plan.hiddenPaths.filter((path) => {
+    try {
+      makeDirectories(path);
+      return false;
+    } catch (error) {
+      const around = writableRoots(plan).find((root) => isBeneath(path, root));
+      if (around === undefined) return true;
+      throw new SandboxError(
+        'state.unusable',
+        `${path} cannot be made, and commands that can write ${around} could make it instead; make it or set XDG_STATE_HOME and XDG_CONFIG_HOME`,
+        { cause: error },
+      );
+    }
+  });
+  return impossible.length === 0 ? plan : planWithout(impossible);
 }
 
 /** Where commands can write that are not private to one of them. */

@@ -8,8 +8,12 @@ import type { AgentSession } from './session.ts';
 
 /** Parts of the gate that an application brings itself. */
 export interface GateOptions extends Partial<Omit<GatePorts, 'within'>> {
-  /** Who answers what the policy asks. */
+  /** Who answers what the policy asks, wherever it asks; only `ask: 'nobody'` keeps it from being asked. */
   readonly approver?: Approver;
+  /** Who answers where the policy asks on the terminal; a library has none. */
+  readonly terminal?: Approver;
+  /** Told the id of each request that waits in the queue. */
+  readonly onQueued?: (id: string) => void;
   /** Where decisions and results are recorded. */
   readonly audit?: AuditSink;
 }

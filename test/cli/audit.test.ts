@@ -130,7 +130,7 @@ describe('audit tail', () => {
       expect(output).not.toBe('');
       expect(output.replaceAll('\n', '')).toMatch(/^[ -~]*$/);
     }
-    expect(outputs[1]).toContain('echo \\x1b]0;title\\x07\\x1b[2J\\u202e\\x9b31m\\nrm x\\r\n');
+    expect(outputs[1]).toContain('echo \\u{1b}]0;title\\u{7}\\u{1b}[2J\\u{202e}\\u{9b}31m\\u{a}rm x\\u{d}\n');
   });
 });
 

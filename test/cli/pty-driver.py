@@ -1,7 +1,8 @@
 """Runs a program on a terminal of its own and talks to it.
 
 Standard input: JSON {"argv": [...], "cwd": "...", "env": {...}, "size": [rows, columns], "steps": [step, ...]}, a step
-being {"expect": REGEX}, {"send": TEXT}, {"resize": [rows, columns]} or {"pause": SECONDS}.
+being {"expect": REGEX}, {"send": TEXT}, {"resize": [rows, columns]}, {"pause": SECONDS} or {"insist": TEXT, "until": REGEX}:
+typed again and again until that comes.
 Standard output: JSON {"output": TEXT, "failed": STEP or null, "status": wait status or null}.
 """
 import fcntl
@@ -57,13 +58,15 @@ def main():
             while time.monotonic() < end and read(0.02):
                 pass
         else:
-            pattern = re.compile(step["expect"].encode())
+            pattern = re.compile(step["until" if "insist" in step else "expect"].encode())
             end = time.monotonic() + STEP_TIMEOUT
             while True:
                 found = pattern.search(output, position)
                 if found:
                     position = found.end()
                     break
+                if "insist" in step:
+                    os.write(terminal, step["insist"].encode())
                 if time.monotonic() > end or not read(0.1):
                     found = pattern.search(output, position)
                     if found:

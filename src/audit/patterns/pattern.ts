@@ -4,8 +4,8 @@ export interface ObservedDecision {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly request: string;
-  /** At most its first 4,096 characters. */
-  readonly command: string;
+  /** Of a command that was asked about: what makes it what it is; see `commandWords`. */
+  readonly words: ReadonlySet<string>;
   readonly verdict: 'allow' | 'ask' | 'deny' | undefined;
   /** It was launched, or a container was told that it may run it. */
   readonly launched: boolean;

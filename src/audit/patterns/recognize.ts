@@ -1,5 +1,6 @@
 import type { EventRecord } from '../../model/audit-record.ts';
 import { commandText, isObject, objectsOf, type StoredRecord, textOf, textsOf } from '../stored-record.ts';
+import { commandWords } from './command-words.ts';
 import type { ObservedDecision } from './pattern.ts';
 import { PATTERNS } from './registry.ts';
 
@@ -53,12 +54,17 @@ export function createRecognizer(): Recognizer {
     for (const [key, at] of raised) if (at < since) raised.delete(key);
     const latest = observe(record);
     const events = own ? find(latest, decisions, raised, record) : [];
-    decisions.push(latest);
+    if (isRemembered(latest)) decisions.push(latest);
     if (decisions.length > MOST_COMMANDS) decisions.shift();
     return events;
   }
 
   return { show };
+}
+
+/** Of what was allowed, only the files that it wrote matter later. */
+function isRemembered({ verdict, launched, writes }: ObservedDecision): boolean {
+  return verdict !== 'allow' || !launched || writes.length > 0;
 }
 
 function find(
@@ -89,7 +95,7 @@ function observe(record: StoredRecord): ObservedDecision {
     seq,
     at,
     request: textOf(fields, 'request') ?? '',
-    command: commandText(record).slice(0, 4096),
+    words: verdict === 'ask' ? commandWords(commandText(record)) : new Set(),
     verdict: verdict === 'allow' || verdict === 'ask' || verdict === 'deny' ? verdict : undefined,
     launched: fields.outcome === 'launch' || fields.outcome === 'allow',
     escapes: objectsOf(fields, 'checks')

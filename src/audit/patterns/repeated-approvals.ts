@@ -11,12 +11,11 @@ export const repeatedApprovals: Pattern = {
   summary: `approval is asked for a command after ${REFUSED_BEFORE} requests for variants of it got no yes`,
   find: (latest, earlier) => {
     if (latest.verdict !== 'ask') return [];
-    const words = wordsOf(latest.command);
     const alike = earlier.filter(
-      (one) => isRefusedRequest(one) && similarity(words, wordsOf(one.command)) >= ALIKE,
+      (one) => isRefusedRequest(one) && similarity(latest.words, one.words) >= ALIKE,
     );
     if (alike.length < REFUSED_BEFORE) return [];
-    const [program = ''] = words;
+    const [program = ''] = latest.words;
     return [
       {
         about: program,
@@ -35,40 +34,6 @@ export const repeatedApprovals: Pattern = {
 
 function isRefusedRequest({ verdict, launched }: ObservedDecision): boolean {
   return verdict === 'ask' && !launched;
-}
-
-/** Words that say nothing about what is done, but that somebody tries around it. */
-const AROUND = new Set([
-  'sudo',
-  'env',
-  'command',
-  'exec',
-  'nohup',
-  'nice',
-  'time',
-  'sh',
-  'bash',
-  'dash',
-  '-c',
-  '-lc',
-  '--',
-]);
-const MOST_WORDS = 200;
-
-/** The words that make a command what it is: without quotes, directories of programs and spellings of options. */
-function wordsOf(command: string): ReadonlySet<string> {
-  const words = command
-    .slice(0, 4096)
-    .split(/[\s;|&()<>{}'"`\\]+/)
-    .filter((word) => word !== '' && !AROUND.has(word))
-    .slice(0, MOST_WORDS)
-    .map((word) => word.replace(/^(?:\.\/)+|^\/(?:usr\/)?(?:local\/)?s?bin\//, ''))
-    // -rf, -r -f and -fr
-    .flatMap((word) =>
-      /^-[A-Za-z]{2,4}$/.test(word) ? [...word.slice(1)].map((letter) => `-${letter}`) : [word],
-    )
-    .filter((word) => word !== '' && !AROUND.has(word));
-  return new Set(words);
 }
 
 function similarity(a: ReadonlySet<string>, b: ReadonlySet<string>): number {

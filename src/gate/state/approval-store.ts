@@ -6,15 +6,15 @@ import type { ApprovalStore, StoredApproval, StoredGrant } from './state.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Enough that nobody guesses one, and short enough to be typed: 96 bits. */
-const unguessableId = () => randomBytes(12).toString('base64url');
+/** Enough that nobody guesses one, and short enough to be typed: 96 bits. Never looks like an option. */
+const unguessableId = () => randomBytes(12).toString('hex');
 
 /** Requests and grants in SQLite. */
 export function createApprovalStore(database: Database, clock: Clock): ApprovalStore {
-  /** What is too late is so for everybody, whoever looks first. */
+  /** What is too late is so for everybody, whoever looks first; so is an answer that nobody came for. */
   function settleExpired(): void {
     database.run(
-      `UPDATE approvals SET state = 'expired' WHERE state = 'pending' AND expires_at <= ?`,
+      `UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= ?`,
       clock.now(),
     );
   }
@@ -69,7 +69,10 @@ export function createApprovalStore(database: Database, clock: Clock): ApprovalS
         return answerOf(found);
       }),
     withdraw: (id) => {
-      database.run(`UPDATE approvals SET state = 'withdrawn' WHERE id = ? AND state = 'pending'`, id);
+      database.run(
+        `UPDATE approvals SET state = 'withdrawn' WHERE id = ? AND state IN ('pending', 'approved')`,
+        id,
+      );
     },
     granted: (request) =>
       database
@@ -81,20 +84,30 @@ export function createApprovalStore(database: Database, clock: Clock): ApprovalS
           request.session ?? null,
         )
         .map(grantOf)[0],
-    grant: (request, scope, by) => {
-      database.run(
-        `INSERT INTO grants (id, principal, fingerprint, scope, session, request, granted_at, granted_by)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        unguessableId(),
-        request.principal,
-        request.fingerprint,
-        scope,
-        scope === 'session' ? (request.session ?? null) : null,
-        JSON.stringify(request),
-        clock.now(),
-        by,
-      );
-    },
+    grant: (request, scope, by) =>
+      database.transaction(() => {
+        const session = scope === 'session' ? (request.session ?? null) : null;
+        // In place of an equal one: who revokes what is shown must not leave a second one behind.
+        database.run(
+          'DELETE FROM grants WHERE fingerprint = ? AND principal = ? AND scope = ? AND session IS ?',
+          request.fingerprint,
+          request.principal,
+          scope,
+          session,
+        );
+        database.run(
+          `INSERT INTO grants (id, principal, fingerprint, scope, session, request, granted_at, granted_by)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+          unguessableId(),
+          request.principal,
+          request.fingerprint,
+          scope,
+          session,
+          JSON.stringify(request),
+          clock.now(),
+          by,
+        );
+      }),
     grants: () => database.all('SELECT * FROM grants ORDER BY granted_at, id').map(grantOf),
     revoke: (id) => database.run('DELETE FROM grants WHERE id = ?', id) === 1,
   };

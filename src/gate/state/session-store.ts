@@ -86,6 +86,7 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
           id,
           principal,
         );
+        // What was approved for the session ends with it, also if its id is used again.
         if (ended === 1)
           database.run(
             "DELETE FROM grants WHERE scope = 'session' AND session = ? AND principal = ?",

@@ -6,8 +6,10 @@ const say = (verdict: Reason['verdict'], code: string, message: string): readonl
   { check: 'budget', verdict, code, message, words: [] },
 ];
 
-const unusable = () =>
-  say('deny', 'store_unusable', 'the actions of this hour cannot be counted, so nothing is run');
+const unusable = (error?: unknown) => {
+  const why = error instanceof Error ? `: ${error.message}` : '';
+  return say('deny', 'store_unusable', `the actions of this hour cannot be counted, so nothing is run${why}`);
+};
 
 function compare(used: number, limit: number): readonly Reason[] {
   if (!Number.isFinite(used) || used < 0) return unusable();
@@ -39,8 +41,8 @@ export const budget: Check = {
       const used = gate.budget.used();
       if (!isPromise(used)) return compare(used, limit);
       return used.then((count) => compare(count, limit), unusable);
-    } catch {
-      return unusable();
+    } catch (error) {
+      return unusable(error);
     }
   },
 };

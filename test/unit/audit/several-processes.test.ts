@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { makeDirectory, recordsOf, verify } from './support.ts';
@@ -6,12 +8,23 @@ import { createWriters } from './writers.ts';
 const startWriter = await createWriters();
 
 describe('eight processes', () => {
-  it('append 10,000 records to one chain without mixing lines', async () => {
+  it('append 10,000 records to one chain without mixing lines, while somebody verifies it', async () => {
     const directory = makeDirectory();
     const writers = Array.from({ length: 8 }, (_, index) =>
       startWriter({ directory, name: `w${index}`, count: 625, together: 25 }),
     );
-    expect(await Promise.all(writers.map(({ ended }) => ended))).toEqual(Array(8).fill(0));
+    let looks = 0;
+    let isWriting = true;
+    const ended = Promise.all(writers.map((writer) => writer.ended)).finally(() => {
+      isWriting = false;
+    });
+    for (; isWriting; looks += 1) {
+      // A reader does not disturb them, and finds nothing wrong in a trail that grows.
+      expect(existsSync(join(directory, 'head')) ? verify(directory).problems : []).toEqual([]);
+      await sleep(100);
+    }
+    expect(await ended).toEqual(Array(8).fill(0));
+    expect(looks).toBeGreaterThan(3);
     const records = recordsOf(directory);
     expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 10_000 }, (_, index) => index + 1));
     expect(new Set(records.map(({ type, request }) => `${type} ${request}`)).size).toBe(10_000);

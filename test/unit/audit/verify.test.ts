@@ -200,6 +200,34 @@ describe('verify finds', () => {
   });
 });
 
+describe('verify finds any change at all:', () => {
+  it('of one byte, anywhere in the file', async () => {
+    const directory = await trail();
+    const file = join(directory, filesOf(directory)[0] ?? '');
+    const bytes = readFileSync(file);
+    const unnoticed: number[] = [];
+    for (let at = 0; at < bytes.length; at += 3) {
+      const changed = Buffer.from(bytes);
+      changed[at] = (bytes[at] ?? 0) ^ (1 << (at % 7));
+      writeFileSync(file, changed);
+      if (verify(directory).problemCount === 0) unnoticed.push(at);
+    }
+    expect(unnoticed).toEqual([]);
+  });
+
+  it('an end that is cut off anywhere', async () => {
+    const directory = await trail();
+    const file = join(directory, filesOf(directory)[0] ?? '');
+    const bytes = readFileSync(file);
+    const unnoticed: number[] = [];
+    for (let length = 0; length < bytes.length; length += 3) {
+      writeFileSync(file, bytes.subarray(0, length));
+      if (verify(directory).problemCount === 0) unnoticed.push(length);
+    }
+    expect(unnoticed).toEqual([]);
+  });
+});
+
 describe('with a key, verify finds', () => {
   const key = KEY;
 

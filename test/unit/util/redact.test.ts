@@ -80,6 +80,27 @@ describe('a redactor', () => {
     ).toEqual(['run', '--password', X, '--token', '--force', '-p', '80']);
   });
 
+  it.each([
+    [
+      ['curl', '-u', 'me:hunter2', 'h'],
+      ['curl', '-u', `me:${X}`, 'h'],
+    ],
+    [
+      ['mysql', '-u', 'root', '-phunter2'],
+      ['mysql', '-u', 'root', `-p${X}`],
+    ],
+    [
+      ['curl', '-H', 'Authorization: Bearer hunter2'],
+      ['curl', '-H', `Authorization: Bearer ${X}`],
+    ],
+    [
+      ['git', 'commit', '-m', 'two words'],
+      ['git', 'commit', '-m', 'two words'],
+    ],
+  ])('sees %j as one command', (words, expected) => {
+    expect(createRedactor().words(words)).toEqual(expected);
+  });
+
   it('takes out of other texts what was a secret in one', () => {
     const redactor = createRedactor();
     redactor.words(['run', '--password', 'hunter2']);
@@ -123,17 +144,11 @@ describe('hostile text', () => {
     '--token hunter22 ',
   ];
 
-  it.each(UNITS)('of many %j takes time in proportion to its length', (unit) => {
-    const time = (length: number) => {
-      const text = unit.repeat(Math.ceil(length / unit.length));
-      const started = performance.now();
-      redact(text);
-      return performance.now() - started;
-    };
-    time(1 << 14);
-    const small = Math.max(2, Math.min(time(1 << 17), time(1 << 17)));
-    const large = Math.min(time(1 << 20), time(1 << 20));
-    // Eight times as long; a quadratic pattern would take 64 times as long.
-    expect(large / small).toBeLessThan(32);
+  it.each(UNITS)('of 1 MiB of %j takes seconds at most', (unit) => {
+    const text = unit.repeat(Math.ceil((1 << 20) / unit.length));
+    const started = performance.now();
+    redact(text);
+    // About 0.1 s; a pattern that is not linear takes minutes.
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 });

@@ -1,0 +1,141 @@
+import type { ApprovalAnswer, ApprovalRequest, ApprovalScope } from '../../model/approval.ts';
+import { viewOf } from './approval-view.ts';
+import { createLineEditor } from './line-editor.ts';
+import { presentRequest, scopeSentence, sizeOfCommand } from './presentation.ts';
+import type { Terminal } from './terminal.ts';
+
+const BY = 'terminal';
+/** What was typed before somebody can have read the question is no answer to it. */
+const DEAF_MS = 300;
+
+export const EXPIRED: ApprovalAnswer = { approved: false, reason: 'expired', by: BY };
+export const NOBODY: ApprovalAnswer = { approved: false, reason: 'nobody', by: BY };
+export const CANCELED: ApprovalAnswer = {
+  approved: false,
+  reason: 'failed',
+  by: BY,
+  detail: 'nobody waits for it any more',
+};
+const DENIED: ApprovalAnswer = { approved: false, reason: 'denied', by: BY };
+
+/** Until when, for whom. */
+export interface Asking {
+  readonly end: number;
+  readonly signal: AbortSignal | undefined;
+  readonly onInterrupt: (() => void) | undefined;
+}
+
+const CHOICES = ['once', 'session', 'always', 'deny'] as const;
+const MEANINGS: Readonly<Record<(typeof CHOICES)[number], string>> = {
+  once: '[o]nce     this time',
+  session: '[s]ession  while this session lasts',
+  always: '[a]lways   until it is revoked',
+  deny: '[d]eny     no (Enter)',
+};
+
+/** Shows the request, then asks until there is an answer; gives the terminal back. */
+export function askOn(
+  terminal: Terminal,
+  request: ApprovalRequest,
+  { end, signal, onInterrupt }: Asking,
+): Promise<ApprovalAnswer> {
+  const view = viewOf(request);
+  const choices = CHOICES.filter((name) => name !== 'session' || view.session !== undefined);
+  const { promise, settle } = settledOnce<ApprovalAnswer>();
+  const timer = setTimeout(() => settle(EXPIRED), Math.max(end - performance.now(), 0));
+  const cancel = () => settle(CANCELED);
+  signal?.addEventListener('abort', cancel, { once: true });
+  if (signal?.aborted === true) cancel();
+
+  /** What cannot be shown cannot be answered. */
+  function say(text: string): void {
+    try {
+      terminal.write(text);
+    } catch (error) {
+      settle({
+        approved: false,
+        reason: 'failed',
+        by: BY,
+        detail: `the terminal cannot be written: ${error}`,
+      });
+    }
+  }
+
+  let deaf = true;
+  let hearing: NodeJS.Timeout | undefined;
+  /** Keys count from now on, a moment later. */
+  function question(text: string): void {
+    deaf = true;
+    say(text);
+    hearing = setTimeout(() => {
+      // What waits in the terminal was typed until now, however long we were busy.
+      terminal.drain();
+      deaf = false;
+    }, DEAF_MS);
+  }
+
+  /** The scope that was chosen and has to be confirmed. */
+  let chosen: ApprovalScope | undefined;
+  function heard(line: string): void {
+    const word = line.trim().toLowerCase();
+    if (chosen !== undefined) {
+      if (word === 'yes') settle({ approved: true, scope: chosen, by: BY });
+      else settle(DENIED);
+      return;
+    }
+    const choice = word === '' ? 'deny' : choices.find((name) => name === word || name[0] === word);
+    if (choice === undefined) question(`Please answer ${choices.join(', ')}: `);
+    else if (choice === 'deny') settle(DENIED);
+    else if (choice === 'once') settle({ approved: true, scope: 'once', by: BY });
+    else {
+      chosen = choice;
+      question(`${scopeSentence(chosen, view)}\nType yes to confirm (anything else: deny): `);
+    }
+  }
+
+  const editor = createLineEditor({
+    echo: say,
+    onLine: heard,
+    onEnd: () => settle(DENIED),
+    onInterrupt: () => {
+      settle(DENIED);
+      onInterrupt?.();
+    },
+  });
+  terminal.onInput((text) => {
+    if (text === undefined) settle(DENIED);
+    else editor.type(text, () => deaf);
+  });
+
+  const size = sizeOfCommand(request);
+  const menu = choices.map((name) => `${MEANINGS[name]}\n`).join('');
+  say(`\n--- sandbox-run: the policy asks about a command (${size}) ---\n`);
+  say(`${presentRequest(request, terminal)}\n${menu}`);
+  // Again, for those who see only the end of it.
+  question(`Run this command of ${size}? ${choices.join(' / ')} [deny]: `);
+
+  return promise
+    .finally(() => {
+      clearTimeout(timer);
+      clearTimeout(hearing);
+      signal?.removeEventListener('abort', cancel);
+    })
+    .then((answer) => {
+      say(`\n--- ${describe(answer)} ---\n`);
+      return answer;
+    })
+    .finally(() => terminal.close());
+}
+
+function describe(answer: ApprovalAnswer): string {
+  if (answer.approved) return `approved: ${answer.scope}`;
+  return answer.reason === 'failed' ? 'withdrawn' : answer.reason;
+}
+
+function settledOnce<T>(): { readonly promise: Promise<T>; readonly settle: (value: T) => void } {
+  let settle: (value: T) => void = () => {};
+  const promise = new Promise<T>((resolve) => {
+    settle = resolve;
+  });
+  return { promise, settle };
+}

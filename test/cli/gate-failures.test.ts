@@ -1,0 +1,165 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cli, expectOneLine, makePlace } from './support.ts';
+
+const place = makePlace();
+const state = join(place.root, 'state');
+const isRoot = process.getuid?.() === 0;
+
+beforeAll(() => mkdirSync(state));
+afterAll(() => place.dispose());
+
+/** A policy for the user, and a run of something that leaves a trace. */
+async function run(policy: string, ...args: readonly string[]) {
+  writeFileSync(join(place.root, 'config/sandbox-run/policy.toml'), policy, { mode: 0o600 });
+  rmSync(join(place.workspace, 'trace'), { force: true });
+  // Longer than what may be left of a page that a file has begun.
+  const command = `: > trace; : ${'x'.repeat(9_000)}`;
+  return cli(place, ['--autonomy', 'autonomous', ...args, '-c', command], {
+    env: { XDG_STATE_HOME: state },
+  });
+}
+const hasRun = () => existsSync(join(place.workspace, 'trace'));
+
+const AUDIT = '[audit]\nenabled = true\n';
+const BUDGET = '[security]\nmax_actions_per_hour = 100\n';
+
+/** Fills what is left of a file system, to the last byte. */
+function fill(directory: string): void {
+  const { bavail, bsize } = statfsSync(directory);
+  try {
+    writeFileSync(join(directory, 'filling'), Buffer.alloc(Number(bavail) * Number(bsize)));
+  } catch {
+    // Full now.
+  }
+}
+
+// Mounting needs root. The same for an ordinary user: a directory that cannot be written, below.
+describe.runIf(isRoot)('a state directory on a file system (mounted by root)', () => {
+  beforeAll(() => {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=755', 'tmpfs', state]);
+  });
+  afterAll(() => {
+    execFileSync('umount', ['-l', state]);
+  });
+
+  it.each([
+    ['audit trail', AUDIT, /audit/],
+    ['budget', BUDGET, /disk is full; make room|No space|cannot be used|cannot be counted/],
+    ['session', '', /disk is full; make room|cannot be used/],
+  ])('that is full: no command runs, %s', async (what, policy, message) => {
+    const args = what === 'session' ? ['--session', 's'] : [];
+    expect(await run(policy, ...args)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(hasRun()).toBe(true);
+    fill(state);
+    try {
+      const refused = await run(policy, ...args);
+      expect([125, 126]).toContain(refused.exitCode);
+      expectOneLine(refused.stderr);
+      expect(refused.stderr).toMatch(message);
+      expect(hasRun()).toBe(false);
+    } finally {
+      rmSync(join(state, 'filling'));
+    }
+    expect(await run(policy, ...args)).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+
+  it.each([
+    ['audit trail', AUDIT],
+    ['budget', BUDGET],
+  ])('that is read-only: no command runs, %s', async (_, policy) => {
+    expect(await run(policy)).toMatchObject({ exitCode: 0, stderr: '' });
+    execFileSync('mount', ['-o', 'remount,ro', state]);
+    try {
+      const refused = await run(policy);
+      expect([125, 126]).toContain(refused.exitCode);
+      expectOneLine(refused.stderr);
+      expect(hasRun()).toBe(false);
+    } finally {
+      execFileSync('mount', ['-o', 'remount,rw', state]);
+    }
+  });
+
+  it('that is full: a command runs with a warning where the policy wants no more', async () => {
+    const lenient = `${AUDIT}on_failure = "warn"\n`;
+    expect(await run(lenient)).toMatchObject({ exitCode: 0, stderr: '' });
+    fill(state);
+    try {
+      const result = await run(lenient);
+      expect(result.exitCode).toBe(0);
+      expect(result.stderr).toMatch(/^sandbox-run: warning: not recorded: /);
+      expect(hasRun()).toBe(true);
+    } finally {
+      rmSync(join(state, 'filling'));
+    }
+  });
+});
+
+describe('a state directory that cannot be made', () => {
+  it.each([
+    ['audit trail', AUDIT],
+    ['budget', BUDGET],
+  ])('no command runs, %s', async (_, policy) => {
+    writeFileSync(join(place.root, 'a-file'), '');
+    writeFileSync(join(place.root, 'config/sandbox-run/policy.toml'), policy, { mode: 0o600 });
+    const refused = await cli(place, ['-c', ': > trace'], {
+      env: { XDG_STATE_HOME: join(place.root, 'a-file/state') },
+    });
+    expect([125, 126]).toContain(refused.exitCode);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toContain('XDG_STATE_HOME');
+  });
+
+  it('that others can use is not trusted', async () => {
+    const open = join(place.root, 'open');
+    mkdirSync(join(open, 'sandbox-run'), { recursive: true });
+    chmodSync(join(open, 'sandbox-run'), 0o777);
+    writeFileSync(join(place.root, 'config/sandbox-run/policy.toml'), AUDIT, { mode: 0o600 });
+    const refused = await cli(place, ['true'], { env: { XDG_STATE_HOME: open } });
+    expect(refused).toMatchObject({ exitCode: 125, stdout: '' });
+    expect(refused.stderr).toContain('can be used by others (mode 777); chmod 700 it');
+  });
+
+  it('does not matter where nothing has to be remembered', async () => {
+    writeFileSync(join(place.root, 'config/sandbox-run/policy.toml'), '', { mode: 0o600 });
+    const ran = await cli(place, ['--', 'echo', 'fine'], { env: { XDG_STATE_HOME: '/proc/no' } });
+    expect(ran).toMatchObject({ exitCode: 0, stdout: 'fine\n', stderr: '' });
+  });
+
+  it('is not made where nothing has to be remembered', async () => {
+    const fresh = join(place.root, 'fresh');
+    await cli(place, ['--', 'true'], { env: { XDG_STATE_HOME: fresh } });
+    await cli(place, ['-c', 'touch asked-about'], { env: { XDG_STATE_HOME: fresh } });
+    expect(existsSync(fresh)).toBe(false);
+  });
+});
+
+describe('what is recorded', () => {
+  it('is there before the command starts, and its end after', async () => {
+    const home = join(place.root, 'recorded');
+    writeFileSync(join(place.root, 'config/sandbox-run/policy.toml'), AUDIT, { mode: 0o600 });
+    const run = await cli(place, ['--json', '--', 'sh', '-c', 'echo out; exit 3'], {
+      env: { XDG_STATE_HOME: home },
+    });
+    expect(run.exitCode).toBe(3);
+    const refused = await cli(place, ['cat', '/etc/shadow'], { env: { XDG_STATE_HOME: home } });
+    expect(refused.exitCode).toBe(126);
+    const [day] = execFileSync('ls', [join(home, 'sandbox-run/audit')], { encoding: 'utf8' })
+      .split('\n')
+      .filter((name) => name.endsWith('.jsonl'));
+    const records = readFileSync(join(home, 'sandbox-run/audit', String(day)), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(records).toMatchObject([
+      { seq: 1, type: 'decision', outcome: 'launch', command: ['sh', '-c', 'echo out; exit 3'] },
+      { seq: 2, type: 'result', status: 'exited', exitCode: 3, outputBytes: { stdout: 4, stderr: 0 } },
+      { seq: 3, type: 'decision', outcome: 'command.denied', verdict: 'deny' },
+    ]);
+    expect(records[1].request).toBe(records[0].request);
+    expect(records[0].report.controls).toMatchObject({ filesystem: 'enforced', network: 'enforced' });
+    expect((await cli(place, ['audit', 'verify'], { env: { XDG_STATE_HOME: home } })).exitCode).toBe(0);
+  });
+});

@@ -1,0 +1,343 @@
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  type Approver,
+  createSandbox,
+  openSession,
+  type SandboxOptions,
+} from '../../src/index.ts';
+import { makePlace } from './support.ts';
+
+const place = makePlace();
+const before = process.env.XDG_STATE_HOME;
+let states = 0;
+beforeEach(() => {
+  process.env.XDG_STATE_HOME = join(place.root, `state-${++states}`);
+  for (const name of ['made', 'script.sh', 'tool'])
+    rmSync(join(place.workspace, name), { recursive: true, force: true });
+});
+afterAll(() => {
+  if (before === undefined) delete process.env.XDG_STATE_HOME;
+  else process.env.XDG_STATE_HOME = before;
+  place.dispose();
+});
+
+/** The files of a test place do not judge; these tests are about what is judged. */
+const sandboxWith = ({ policy, ...options }: Omit<SandboxOptions, 'policy'> & { policy?: object } = {}) =>
+  createSandbox({
+    workspace: place.workspace,
+    policy: { ...policy, unsafe: { unjudged_commands: false } },
+    ...options,
+  });
+
+const YES: ApprovalAnswer = { approved: true, scope: 'once', by: 'test' };
+/** Somebody who answers, and what was asked. */
+function approving(
+  answer: (request: ApprovalRequest) => ApprovalAnswer | Promise<ApprovalAnswer> = () => YES,
+) {
+  const asked: ApprovalRequest[] = [];
+  const approver: Approver = {
+    ask: async (request) => {
+      asked.push(request);
+      return answer(request);
+    },
+  };
+  return { asked, gate: { approver } };
+}
+
+describe('an approval', () => {
+  it('lets the command run, and the result says who approved', async () => {
+    const { asked, gate } = approving();
+    await using sandbox = await sandboxWith({ gate, session: 's' });
+    expect(await sandbox.run('mkdir made && ls')).toMatchObject({
+      status: 'exited',
+      stdout: 'made\n',
+      approval: YES,
+    });
+    expect(asked).toMatchObject([
+      {
+        command: 'mkdir made && ls',
+        cwd: place.workspace,
+        session: 's',
+        profile: 'workspace-write',
+        parts: [
+          { source: 'mkdir made', executable: expect.stringMatching(/\/mkdir$/) },
+          { source: 'ls', executable: expect.stringMatching(/\/ls$/), remarks: [] },
+        ],
+      },
+    ]);
+    expect(asked[0]?.parts[0]?.remarks.join()).toContain('mkdir');
+    expect(asked[0]?.confinement.join()).toContain(place.workspace);
+    // What needs no approval is not asked about.
+    await sandbox.run('ls');
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      'a no',
+      { approved: false, reason: 'denied', by: 'test' },
+      'command.denied',
+      /refused by whoever was asked/,
+    ],
+    [
+      'no answer',
+      { approved: false, reason: 'expired', by: 'test' },
+      'command.needs_approval',
+      /nobody answered/,
+    ],
+    [
+      'a broken approver',
+      { approved: false, reason: 'failed', by: 'x', detail: 'gone' },
+      'command.needs_approval',
+      /gone/,
+    ],
+    ['nonsense', { approved: 'yes' } as never, 'command.needs_approval', /./],
+    ['nothing', undefined as never, 'command.needs_approval', /./],
+    ['an exception', 'throws' as never, 'command.needs_approval', /./],
+  ] as const)('is not given by %s', async (_, answer, code, message) => {
+    await using sandbox = await sandboxWith({
+      gate: approving(() => {
+        if ((answer as unknown) === 'throws') throw new Error('broken');
+        return answer as ApprovalAnswer;
+      }).gate,
+    });
+    const result = await sandbox.run('mkdir made');
+    expect(result).toMatchObject({ status: 'denied', error: { code } });
+    expect(result.error?.message).toMatch(message);
+  });
+
+  it('is not asked for what is refused, or cannot be started', async () => {
+    const { asked, gate } = approving();
+    await using sandbox = await sandboxWith({ gate });
+    expect((await sandbox.run('mkdir made; cat /etc/shadow')).error?.code).toBe('command.denied');
+    expect((await sandbox.run(['no-such-program'])).error?.code).toBe('program.not_found');
+    expect(asked).toEqual([]);
+  });
+
+  const write = (name: string, text: string) => {
+    writeFileSync(join(place.workspace, name), text);
+    chmodSync(join(place.workspace, name), 0o755);
+  };
+
+  it.each([
+    ['the program', ['./tool'], 'tool'],
+    ['a program of a shell string', 'true && ./tool', 'tool'],
+    ['a script that is named', ['bash', 'script.sh'], 'script.sh'],
+  ] as const)('is void if %s is changed while the question is open', async (_, command, file) => {
+    write(file, '#!/bin/sh\necho good\n');
+    const { gate } = approving(() => {
+      write(file, '#!/bin/sh\necho evil\n');
+      return YES;
+    });
+    await using sandbox = await sandboxWith({ gate });
+    expect(await sandbox.run(command)).toMatchObject({
+      status: 'denied',
+      stdout: '',
+      error: { code: 'approval.void' },
+    });
+  });
+
+  it('is void if another directory has taken the place of the working directory', async () => {
+    const sub = join(place.workspace, 'made');
+    mkdirSync(sub);
+    const { gate } = approving(() => {
+      rmSync(sub, { recursive: true });
+      return YES;
+    });
+    await using sandbox = await sandboxWith({ gate });
+    const result = await sandbox.run('touch x', { cwd: 'made' });
+    expect(result.status).not.toBe('exited');
+  });
+
+  it('is asked again for every change of the request, and not for the same', async () => {
+    write('tool', '#!/bin/sh\necho tool\n');
+    const { asked, gate } = approving(() => ({ approved: true, scope: 'session', by: 'test' }));
+    const inSession = (session: string) => sandboxWith({ gate, session });
+    await using one = await inSession('one');
+    await using other = await inSession('other');
+    mkdirSync(join(place.workspace, 'made'));
+    const count = async (run: () => Promise<{ readonly status: string }>) => {
+      const already = asked.length;
+      expect((await run()).status).toBe('exited');
+      return asked.length - already;
+    };
+    expect(await count(() => one.run('./tool x'))).toBe(1);
+    expect(await count(() => one.run('./tool x'))).toBe(0);
+    expect(await count(() => one.run('./tool y'))).toBe(1);
+    expect(await count(() => one.run('./tool  x'))).toBe(1);
+    expect(await count(() => one.run(['./tool', 'x']))).toBe(1);
+    expect(await count(() => one.run('../tool x', { cwd: 'made' }))).toBe(1);
+    expect(await count(() => one.run('./tool x', { env: { A: 'b' } }))).toBe(1);
+    expect(await count(() => one.run('./tool x', { env: { TERM: 'dumb' } }))).toBe(0);
+    expect(await count(() => other.run('./tool x'))).toBe(1);
+    write('tool', '#!/bin/sh\necho more\n');
+    expect(await count(() => one.run('./tool x'))).toBe(1);
+    await using networked = await sandboxWith({ gate, session: 'one', profile: 'networked' });
+    expect(await count(() => networked.run('./tool x'))).toBe(1);
+  });
+
+  it('for always holds in later processes too, without anybody to ask', async () => {
+    {
+      const { gate } = approving(() => ({ approved: true, scope: 'always', by: 'test' }));
+      await using sandbox = await sandboxWith({ gate });
+      await sandbox.run('mkdir -p made');
+    }
+    await using later = await sandboxWith();
+    expect(await later.run('mkdir -p made')).toMatchObject({
+      status: 'exited',
+      approval: { scope: 'always' },
+    });
+    expect((await later.run('mkdir -p made2')).status).toBe('denied');
+    await using strict = await sandboxWith({ ask: 'nobody' });
+    expect((await strict.run('mkdir -p made')).status).toBe('denied');
+  });
+
+  it('that nobody waits for any more is withdrawn, and nothing runs', async () => {
+    let seen: AbortSignal | undefined;
+    const approver: Approver = {
+      ask: (_, { signal }) => {
+        seen = signal;
+        return new Promise((done) => {
+          signal?.addEventListener('abort', () => done(YES));
+        });
+      },
+    };
+    await using sandbox = await sandboxWith({ gate: { approver } });
+    const running = sandbox.start('mkdir made');
+    await expect.poll(() => seen !== undefined).toBe(true);
+    running.cancel();
+    expect((await running.result).status).toBe('canceled');
+    expect(seen?.aborted).toBe(true);
+  });
+});
+
+describe('taints', () => {
+  const TAINTED = { policy: { network: { mode: 'open' } } } as const;
+
+  it('set by the application hold for later processes of the session', async () => {
+    const session = await openSession({ id: 'work' });
+    {
+      await using sandbox = await sandboxWith({ ...TAINTED, session });
+      const clean = await sandbox.run('curl http://127.0.0.1:9/', { approved: true });
+      expect(clean.decision?.reasons).toContainEqual(expect.objectContaining({ code: 'untainted' }));
+    }
+    await session.taint('secret', 'a key was shown');
+    await session.taint('corruption');
+    await using later = await sandboxWith({ ...TAINTED, session: 'work' });
+    const { decision } = await later.run('curl http://127.0.0.1:9/');
+    expect(decision?.reasons).toContainEqual(
+      expect.objectContaining({ check: 'reach', code: 'both_taints' }),
+    );
+    await using none = await sandboxWith(TAINTED);
+    expect((await none.run('curl http://127.0.0.1:9/')).decision?.reasons).toContainEqual(
+      expect.objectContaining({ code: 'untainted' }),
+    );
+  });
+
+  it('are set by commands that name what is secret, or a directory around it', async () => {
+    mkdirSync(join(place.workspace, 'made'));
+    writeFileSync(join(place.workspace, 'made/.env'), 'KEY=1');
+    const policy = { filesystem: { secret: ['made/.env'] } };
+    for (const [index, command] of ['cat made/.env', 'grep -r KEY made', ': < made/.env'].entries()) {
+      const session = await openSession({ id: `s-${index}` });
+      await using sandbox = await sandboxWith({ policy, session });
+      await sandbox.run('ls script.sh; true');
+      expect(await session.taints()).toEqual([]);
+      expect((await sandbox.run(command)).status).toBe('exited');
+      expect(await session.taints()).toEqual(['secret']);
+      await session.end();
+    }
+  });
+
+  it('are set by commands that fetch from outside, where they can', async () => {
+    const session = await openSession();
+    {
+      await using offline = await sandboxWith({ session });
+      await offline.run('curl http://127.0.0.1:9/', { approved: true });
+      expect(await session.taints()).toEqual([]);
+    }
+    await using online = await sandboxWith({ ...TAINTED, session });
+    await online.run('curl http://127.0.0.1:9/');
+    expect(await session.taints()).toEqual([]);
+    await online.run('curl http://127.0.0.1:9/', { approved: true });
+    expect(await session.taints()).toEqual(['corruption']);
+  });
+
+  it('of a session of somebody else are not mine to use', async () => {
+    await openSession({ id: 'theirs', principal: 'agent-1' });
+    await expect(openSession({ id: 'theirs', principal: 'agent-2' })).rejects.toMatchObject({
+      code: 'session.invalid',
+    });
+    await expect(sandboxWith({ session: 'theirs', principal: 'agent-2' })).rejects.toMatchObject({
+      code: 'session.invalid',
+    });
+    for (const id of ['', '../x', 'a b', 'x'.repeat(200)])
+      await expect(openSession({ id })).rejects.toMatchObject({ code: 'session.invalid' });
+  });
+});
+
+describe('hooks of the policy', () => {
+  const plugin = join(place.root, 'plugin.mjs');
+  const log = join(place.root, 'log');
+
+  it('see tools and sessions, and may refuse', async () => {
+    writeFileSync(
+      plugin,
+      `import { appendFileSync } from 'node:fs';
+      const note = (...what) => appendFileSync(${JSON.stringify(log)}, JSON.stringify(what) + '\\n');
+      export const session_start = ({ id }) => (note('start', id), { allowed: id !== 'bad' });
+      export const before_tool_use = (tool, { command }) => (note('before', tool, command), { allowed: !command.includes('evil') });
+      export const after_tool_use = (tool, { command }, { status, exitCode }) => note('after', command, status, exitCode);`,
+      { mode: 0o600 },
+    );
+    const policy = { hooks: { plugins: [{ path: plugin }] } };
+    await expect(sandboxWith({ policy, session: 'bad' })).rejects.toMatchObject({ code: 'session.invalid' });
+    await using sandbox = await sandboxWith({ policy, session: 'good' });
+    expect((await sandbox.run('echo fine')).stdout).toBe('fine\n');
+    expect((await sandbox.run('echo evil')).error?.code).toBe('command.denied');
+    const lines = readFileSync(log, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines).toEqual([
+      ['start', 'bad'],
+      ['start', 'good'],
+      ['before', 'run_command', 'echo fine'],
+      ['after', 'echo fine', 'exited', 0],
+      ['before', 'run_command', 'echo evil'],
+    ]);
+  });
+
+  it('that lie where commands can write, or cannot be loaded, refuse everything', async () => {
+    writeFileSync(
+      join(place.workspace, 'mine.mjs'),
+      'export const before_tool_use = () => ({ allowed: true });',
+    );
+    for (const path of [join(place.workspace, 'mine.mjs'), join(place.root, 'missing.mjs')]) {
+      await using sandbox = await sandboxWith({ policy: { hooks: { plugins: [{ path }] } } });
+      expect((await sandbox.run('echo x')).error?.code).toBe('command.denied');
+    }
+  });
+});
+
+describe('the git guard of the policy', () => {
+  it('refuses a push that nothing else would refuse, and what amounts to one', async () => {
+    await using sandbox = await sandboxWith({
+      autonomy: 'autonomous',
+      policy: { hooks: { git_guard: true } },
+    });
+    for (const command of [
+      'git push',
+      'git -C . pull',
+      ['git', 'rebase', 'main'],
+      'git fetch && git merge FETCH_HEAD',
+    ])
+      expect((await sandbox.run(command as string)).decision).toMatchObject({ verdict: 'deny' });
+    for (const command of ['git log --grep=push', 'git status'])
+      expect((await sandbox.run(command)).decision?.verdict).toBe('allow');
+  });
+});

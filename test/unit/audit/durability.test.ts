@@ -1,0 +1,90 @@
+import type * as fs from 'node:fs';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { decision, decisions, makeDirectory, open, recordsOf, result } from './support.ts';
+
+const disk = vi.hoisted(() => ({
+  syncs: 0,
+  error: null as NodeJS.ErrnoException | null,
+  until: Promise.resolve(),
+}));
+
+vi.mock('node:fs', async (original) => {
+  const actual = await original<typeof fs>();
+  return {
+    ...actual,
+    fdatasync: (fd: number, done: (error: NodeJS.ErrnoException | null) => void) => {
+      disk.syncs += 1;
+      actual.fdatasync(fd, (error) => void disk.until.then(() => done(disk.error ?? error)));
+    },
+  };
+});
+
+beforeEach(() => {
+  disk.syncs = 0;
+  disk.error = null;
+  disk.until = Promise.resolve();
+});
+
+describe('a decision', () => {
+  it('is synced to the disk before it is acknowledged', async () => {
+    const trail = open(makeDirectory());
+    await trail.append(decision('a'));
+    expect(disk.syncs).toBe(1);
+    await trail.append(decision('b'));
+    expect(disk.syncs).toBe(2);
+    await trail.close();
+  });
+
+  it('shares the sync with those that are written at the same time', async () => {
+    const trail = open(makeDirectory());
+    await Promise.all(decisions(64).map((record) => trail.append(record)));
+    expect(disk.syncs).toBe(1);
+    await trail.close();
+  });
+
+  it('shares the next sync if one is running', async () => {
+    const directory = makeDirectory();
+    const trail = open(directory);
+    let release = () => {};
+    disk.until = new Promise((done) => {
+      release = done;
+    });
+    const first = trail.append(decision('a'));
+    await vi.waitFor(() => expect(disk.syncs).toBe(1));
+    const others: Promise<void>[] = [];
+    for (const record of decisions(10)) {
+      others.push(trail.append(record));
+      await vi.waitFor(() => expect(recordsOf(directory)).toHaveLength(1 + others.length));
+    }
+    expect(disk.syncs).toBe(1);
+    release();
+    await Promise.all([first, ...others]);
+    expect(disk.syncs).toBe(2);
+    await trail.close();
+  });
+
+  it('is refused if the disk fails, and the next one is tried again', async () => {
+    const directory = makeDirectory();
+    const trail = open(directory);
+    disk.error = Object.assign(new Error('EIO'), { code: 'EIO' });
+    await expect(trail.append(decision('a'))).rejects.toMatchObject({
+      code: 'audit.failed',
+      message: expect.stringMatching(/cannot be written: reading or writing it failed; look at the disk$/),
+    });
+    disk.error = null;
+    await trail.append(decision('b'));
+    await trail.close();
+    expect(recordsOf(directory)).toHaveLength(2);
+  });
+});
+
+describe('a result', () => {
+  it('waits for no disk', async () => {
+    const directory = makeDirectory();
+    const trail = open(directory);
+    await trail.append(result('a'));
+    expect(disk.syncs).toBe(0);
+    expect(recordsOf(directory)).toHaveLength(1);
+    await trail.close();
+  });
+});
