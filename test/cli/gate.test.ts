@@ -11,8 +11,9 @@ import { CLI, cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
 afterAll(() => {
-  expect(processesWith(place.root)).toEqual([]);
+  const left = processesWith(place.root);
   place.dispose();
+  expect(left).toEqual([]);
 });
 
 // Of the policy as it is built in, not of the one that lets the other tests run everything.
