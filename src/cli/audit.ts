@@ -97,7 +97,10 @@ export async function audit(args: readonly string[]): Promise<number> {
     )
     .option('--session <id>', 'of this session')
     .addOption(new Option('--verdict <verdict>', 'what the policy said').choices(VERDICTS))
-    .option('--outcome <outcome>', 'launch, or the code of why not; or how a command ended (exited, …)')
+    .option(
+      '--outcome <outcome>',
+      'launch, allow (of the gate), or the code of why not; or how a command ended (exited, …)',
+    )
     .addOption(new Option('--type <type>', 'kind of record').choices(['decision', 'result', 'event']))
     .option(
       '--since <time>',

@@ -11,6 +11,7 @@ const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = {
   budget: async () => (await import('./budget.ts')).budget,
   check: async () => (await import('./check.ts')).check,
   doctor: async () => (await import('./doctor.ts')).doctor,
+  gate: async () => (await import('./gate.ts')).gate,
   policy: async () => (await import('./policy.ts')).policy,
   session: async () => (await import('./session.ts')).session,
 };

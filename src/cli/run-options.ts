@@ -31,6 +31,7 @@ Commands:
   policy            shows, checks and makes policy files
   session           shows what sessions of agents were exposed to
   doctor            what this host can enforce, and how to get what is missing
+  gate              decides about the commands of agents in containers
 
 Examples:
   sandbox-run -- git status

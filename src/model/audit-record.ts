@@ -17,8 +17,8 @@ export interface DecisionRecord {
   readonly decision: Decision | undefined;
   /** Undefined: nobody was asked. */
   readonly approval: ApprovalAnswer | undefined;
-  /** What follows: the command is launched, or the code of why not. */
-  readonly outcome: 'launch' | string;
+  /** What follows: the command is launched, a container is told that it may run it, or the code of why not. */
+  readonly outcome: 'launch' | 'allow' | string;
   readonly profile: string;
   readonly backend: string;
   readonly report: EnforcementReport;

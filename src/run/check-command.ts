@@ -2,10 +2,11 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { budgetOf } from '../gate/principal-budget.ts';
 import type { Autonomy } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { Policy } from '../model/policy.ts';
 import { buildEnvironment } from '../policy/environment.ts';
 import { strictestAutonomy } from '../policy/narrow.ts';
 import { commandRules } from './command-rules.ts';
-import { createJudge, type Judge } from './judge.ts';
+import { createExaminer, type Examiner, type Judge } from './judge.ts';
 import { planResolved } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
@@ -14,35 +15,59 @@ import { defaultPrincipal, lazyState, stateDirectory } from './state.ts';
 
 /** A judge without a sandbox: decides as a run would and starts nothing. */
 export interface Checker {
+  /** Counts on the budget of this process's user. */
   readonly judge: Judge;
+  /** The same for another principal, with what a decision was made from. */
+  readonly examineFor: (principal: string) => Examiner;
+  readonly policy: Policy;
+  /** The environment that the policy gives every command. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
   /** Canonical. */
   readonly workspace: string;
   /** Why this host could not run anything under the policy; the decisions then count on no enforcement. */
   readonly unenforceable: string | undefined;
 }
 
+/** What the decisions are for. */
+export interface CheckerOptions {
+  /** False: somebody else runs the commands, so that nothing counts on the kernel's part of the policy. */
+  readonly enforced?: boolean;
+}
+
 /**
  * Makes the judge that `createSandbox` would make.
  * @throws {SandboxError} as `resolvePolicy`.
  */
-export async function createChecker(options: SandboxOptions): Promise<Checker> {
+export async function createChecker(
+  options: SandboxOptions,
+  { enforced = true }: CheckerOptions = {},
+): Promise<Checker> {
   const resolved = await resolvePolicy(options);
-  const { plan, problem } = planIfPossible(resolved);
+  const { plan, problem } = enforced ? planIfPossible(resolved) : {};
   const { policy, workspace, workspaceLayer } = resolved;
   const environment = buildEnvironment(process.env, policy.environment.pass, policy.environment.set);
   const state = lazyState(stateDirectory());
   const budgetStore = async () => (await state()).budget;
-  const judge = createJudge({
-    policy,
-    rules: commandRules(resolved, plan),
-    searchPath: environment.variables.PATH ?? '',
-    find: createProgramFinder(plan),
-    gate: { budget: budgetOf(defaultPrincipal(), budgetStore), ...options.gate },
-  });
+  const rules = commandRules(resolved, plan);
+  const find = createProgramFinder(plan);
   const narrowed = (autonomy: Autonomy | undefined) =>
     autonomy && strictestAutonomy(autonomy, workspaceLayer?.file.security?.autonomy);
+  function examineFor(principal: string): Examiner {
+    const examine = createExaminer({
+      policy,
+      rules,
+      searchPath: environment.variables.PATH ?? '',
+      find,
+      gate: { budget: budgetOf(principal, budgetStore), ...options.gate },
+    });
+    return (request) => examine({ ...request, autonomy: narrowed(request.autonomy) });
+  }
+  const examine = examineFor(defaultPrincipal());
   return {
-    judge: (request) => judge({ ...request, autonomy: narrowed(request.autonomy) }),
+    judge: (request) => examine(request).decision,
+    examineFor,
+    policy,
+    variables: environment.variables,
     workspace,
     unenforceable: problem,
   };

@@ -12,11 +12,11 @@ export interface Exposure {
 
 /**
  * What a session is exposed to by a command: secret files that its words name, and what comes from outside where it can
- * reach there. What a program reads without being told to is not seen.
+ * reach there. What a program reads without being told to is not seen. Without a plan nothing is enforced by us.
  */
 export function exposuresOf(
   policy: Policy,
-  plan: LaunchPlan,
+  plan: LaunchPlan | undefined,
   decision: Decision,
   effects: CommandEffects,
 ): readonly Exposure[] {
@@ -24,7 +24,7 @@ export function exposuresOf(
   const secret = secretAmong(effects.reads, policy.filesystem.secret);
   if (secret !== undefined)
     exposures.push({ taint: 'secret', reason: `a command reads ${secret} (filesystem.secret)` });
-  const network = plan.report.controls.find(({ id }) => id === 'network');
+  const network = plan?.report.controls.find(({ id }) => id === 'network');
   if (decision.reach === 'network' && network?.state !== 'enforced')
     exposures.push({ taint: 'corruption', reason: 'a command fetches from outside' });
   return exposures;

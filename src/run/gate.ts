@@ -39,6 +39,11 @@ export interface Gate {
   taints(given: readonly Taint[]): MaybePromise<readonly Taint[]>;
   /** Who answers; `undefined`: nobody, and nothing was ever remembered. */
   desk(): MaybePromise<ApprovalDesk | undefined>;
+  /**
+   * Notes that a session is used. Rejects with `session.invalid` if it belongs to another principal, or begins and a hook
+   * refuses it.
+   */
+  startSession(session: Pick<AgentSession, 'id' | 'principal'>): Promise<void>;
   /** Tells the hooks; returns sentences about those that failed. */
   afterToolUse(command: Command, cwd: string, result: ExecutionResult): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -90,6 +95,7 @@ export async function createGate(parts: GateParts): Promise<Gate> {
       if (!isAsked && !existsSync(join(directory, 'gate.db'))) return undefined;
       return openDesk({ policy, approver: asked, onQueued: given.onQueued, state });
     },
+    startSession: (begun) => startSession(begun, hooks, limit, state),
     afterToolUse: async (command, cwd, { status, exitCode, durationMs }) => {
       if (!hooks.some((hook) => hook.afterToolUse !== undefined)) return [];
       const { afterToolUse } = await import('../gate/hooks/events.ts');
@@ -121,7 +127,7 @@ function taintsOf(
 
 /** A session that begins may be refused by a hook. */
 async function startSession(
-  { id, principal }: AgentSession,
+  { id, principal }: Pick<AgentSession, 'id' | 'principal'>,
   hooks: readonly ToolHook[],
   limit: EventLimit,
   state: () => MaybePromise<GateState>,

@@ -7,7 +7,7 @@ export interface ObservedDecision {
   /** Of a command that was asked about: what makes it what it is; see `commandWords`. */
   readonly words: ReadonlySet<string>;
   readonly verdict: 'allow' | 'ask' | 'deny' | undefined;
-  /** It was launched. */
+  /** It was launched, or a container was told that it may run it. */
   readonly launched: boolean;
   /** Words that lead out of the workspace, as the check of paths saw them. */
   readonly escapes: readonly string[];

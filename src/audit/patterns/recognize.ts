@@ -97,7 +97,7 @@ function observe(record: StoredRecord): ObservedDecision {
     request: textOf(fields, 'request') ?? '',
     words: verdict === 'ask' ? commandWords(commandText(record)) : new Set(),
     verdict: verdict === 'allow' || verdict === 'ask' || verdict === 'deny' ? verdict : undefined,
-    launched: fields.outcome === 'launch',
+    launched: fields.outcome === 'launch' || fields.outcome === 'allow',
     escapes: objectsOf(fields, 'checks')
       .filter(({ check, code }) => check === 'paths' && /^(?:may_)?escapes?_/.test(String(code)))
       .flatMap((check) => textsOf(check, 'words')),

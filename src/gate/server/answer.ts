@@ -1,0 +1,62 @@
+import type { GateAnswer, GateDecide, GateRequest, OnAnswer } from './ports.ts';
+
+/** What becomes of each well-formed request, whatever way it came. */
+export type Answerer = (request: GateRequest) => Promise<GateAnswer>;
+
+/** How long deciding may take, and who is told. */
+export interface AnswererOptions {
+  readonly decide: GateDecide;
+  /** After that the answer is no. The decider has a time limit of its own for people; this one is for what it forgot. */
+  readonly timeoutMs: number;
+  readonly onAnswer?: OnAnswer | undefined;
+}
+
+/**
+ * Makes of a decider one that always answers: a failure, silence and a request that nobody waits for any more are a no.
+ * A late yes changes nothing.
+ */
+export function createAnswerer({ decide, timeoutMs, onAnswer }: AnswererOptions): Answerer {
+  return async (request) => {
+    const { decision, reason } = (await settle(decide, request, timeoutMs)) ?? {};
+    const answer: GateAnswer = {
+      // Whatever a decider says that is not exactly a yes is a no.
+      decision: decision === 'allow' ? 'allow' : 'deny',
+      ...(reason === undefined ? {} : { reason }),
+    };
+    onAnswer?.(request, answer);
+    return answer;
+  };
+}
+
+const no = (reason: string): GateAnswer => ({ decision: 'deny', reason });
+
+function settle(
+  decide: GateDecide,
+  request: GateRequest,
+  timeoutMs: number,
+): Promise<GateAnswer | undefined> {
+  const { signal } = request;
+  if (signal.aborted) return Promise.resolve(no(whyAborted(signal)));
+  return new Promise<GateAnswer | undefined>((done) => {
+    const controller = new AbortController();
+    const finish = (answer: GateAnswer | undefined) => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', withdraw);
+      done(answer);
+    };
+    const giveUp = (reason: string) => {
+      finish(no(reason));
+      controller.abort();
+    };
+    const withdraw = () => giveUp(whyAborted(signal));
+    const timer = setTimeout(() => giveUp('no decision was made in time'), timeoutMs);
+    signal.addEventListener('abort', withdraw);
+    Promise.resolve()
+      .then(() => decide({ ...request, signal: controller.signal }))
+      .then(finish, () => finish(no('the gate could not decide')));
+  });
+}
+
+function whyAborted({ reason }: AbortSignal): string {
+  return typeof reason === 'string' ? reason : 'the request was withdrawn';
+}

@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs';
+
+/** Ids that there are: all but -1. */
+const ALL = 0xffff_ffff;
+
+/**
+ * The user that stands for everybody who has no id in our user namespace (user_namespaces(7)): whoever seems to be that
+ * one may be anybody. `undefined`: everybody has one here, or nothing is known of user namespaces.
+ */
+export function ambiguousUid(read: (path: string) => string = readText): number | undefined {
+  try {
+    const rows = read('/proc/self/uid_map').trim().split('\n');
+    const mapped = rows.reduce((sum, row) => sum + Number(row.trim().split(/\s+/)[2]), 0);
+    return mapped >= ALL ? undefined : Number(read('/proc/sys/kernel/overflowuid'));
+  } catch {
+    return undefined;
+  }
+}
+
+function readText(path: string): string {
+  return readFileSync(path, 'utf8');
+}

@@ -1,0 +1,321 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createConnection, createServer } from 'node:net';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
+import { CLI, cli, expectOneLine, makePlace } from './support.ts';
+
+const place = makePlace();
+afterAll(() => {
+  const left = processesWith(place.root);
+  place.dispose();
+  expect(left).toEqual([]);
+});
+
+// Of the policy as it is built in, not of the one that lets the other tests run everything.
+const env = { XDG_CONFIG_HOME: join(place.root, 'no-config'), XDG_STATE_HOME: join(place.root, 'state') };
+const autonomous = join(place.root, 'autonomous.toml');
+writeFileSync(autonomous, '[security]\nautonomy = "autonomous"\n', { mode: 0o600 });
+chmodSync(place.root, 0o755);
+
+const socket = join(place.root, 'gate.sock');
+const requests = join(place.root, 'requests');
+const responses = join(place.root, 'responses');
+const folders = ['--requests', requests, '--responses', responses];
+
+let running: (() => Promise<unknown>)[] = [];
+beforeEach(() => {
+  mkdirSync(requests, { mode: 0o755 });
+  mkdirSync(responses, { mode: 0o755 });
+});
+afterEach(async () => {
+  for (const stop of running) await stop();
+  running = [];
+  for (const path of [requests, responses, socket]) rmSync(path, { recursive: true, force: true });
+});
+
+/** Starts a gate and waits until it is ready. */
+async function serve(args: readonly string[]) {
+  const child = execa(process.execPath, [CLI, 'gate', 'serve', ...args], {
+    cwd: place.workspace,
+    env: { ...place.env, ...env },
+    extendEnv: false,
+    reject: false,
+    stdin: 'ignore',
+  });
+  let out = '';
+  let log = '';
+  child.stdout.on('data', (text) => {
+    out += text;
+  });
+  child.stderr.on('data', (text) => {
+    log += text;
+  });
+  running.push(() => {
+    child.kill('SIGKILL');
+    return child;
+  });
+  await eventually(() => expect(`${out}${log}`).toMatch(/^the gate is ready: /));
+  return { child, log: () => log, out: () => out };
+}
+
+const check = (args: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+  cli(place, ['gate', 'check', ...args], { env: { ...env, ...more } });
+
+describe('sandbox-run gate', () => {
+  it('answers over a socket what the policy of the host says', async () => {
+    const { log } = await serve(['--socket', socket, '--policy', autonomous]);
+    const allowed = await check(['--socket', socket, '-c', 'touch x']);
+    expect(allowed).toMatchObject({ exitCode: 0, stdout: 'allow\n', stderr: '' });
+    const denied = await check(['--socket', socket, '-c', 'sudo ls']);
+    expect(denied).toMatchObject({ exitCode: 126, stderr: '' });
+    expect(denied.stdout).toMatch(/^deny {2}refused by the policy: sudo /);
+    const lines = log().trimEnd().split('\n');
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toMatch(/^sandbox-run: gate: allow uid:\d+ [0-9a-f-]{36}: touch x$/);
+    expect(lines[1]).toMatch(
+      /^sandbox-run: gate: deny uid:\d+ [0-9a-f-]{36}: sudo ls \(refused by the policy/,
+    );
+  });
+
+  it('denies what the policy asks where there is nobody to ask', async () => {
+    await serve(['--socket', socket]);
+    const { exitCode, stdout } = await check(['--socket', socket, '-c', 'touch x']);
+    expect(exitCode).toBe(126);
+    expect(stdout).toMatch(/^deny {2}the policy asks before it allows this/);
+    expect(stdout).not.toMatch(/--approved/);
+  });
+
+  it('answers by way of folders, and both at once', async () => {
+    const { out } = await serve(['--socket', socket, ...folders, '--policy', autonomous]);
+    expect(out()).toBe(`the gate is ready: ${socket}, ${requests}\n`);
+    for (const way of [['--socket', socket], folders]) {
+      expect((await check([...way, '-c', 'touch x'])).exitCode).toBe(0);
+      expect((await check([...way, '-c', 'sudo ls'])).exitCode).toBe(126);
+    }
+    await eventually(() => expect(readdirSync(requests)).toEqual([]));
+    expect(readdirSync(responses)).toHaveLength(2);
+  });
+
+  it('has every decision and every refusal on record, without being told to', async () => {
+    const { child } = await serve(['--socket', socket, '--policy', autonomous]);
+    await check(['--socket', socket, '--session', 'on-record', '-c', 'touch recorded']);
+    await check(['--socket', socket, '--session', 'on-record', '-c', 'sudo recorded']);
+    const stranger = createConnection(socket);
+    stranger.on('error', () => {});
+    stranger.end('garbage\n');
+    await once(stranger, 'close');
+    child.kill('SIGTERM');
+    await child;
+    const search = async (...args: string[]) => {
+      const { stdout } = await cli(place, ['audit', 'search', '--json', ...args], { env });
+      return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+    };
+    const decisions = (await search()).filter(({ session }) => session === 'on-record');
+    expect(decisions).toMatchObject([
+      { type: 'decision', outcome: 'allow', command: 'touch recorded', backend: 'none' },
+      { type: 'decision', outcome: 'command.denied', command: 'sudo recorded' },
+    ]);
+    expect((await search()).filter(({ code }) => code === 'gate_message_refused')).toMatchObject([
+      { type: 'event', details: { refusal: 'malformed', transport: 'socket' } },
+    ]);
+    expect((await cli(place, ['audit', 'verify'], { env })).exitCode).toBe(0);
+  });
+
+  it('prints one object with --json', async () => {
+    await serve(['--socket', socket]);
+    const { stdout, exitCode } = await check(['--socket', socket, '--json', '-c', 'sudo ls']);
+    expect(exitCode).toBe(126);
+    expect(JSON.parse(stdout)).toEqual({
+      request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      decision: 'deny',
+      reason: expect.stringMatching(/sudo/),
+      by: 'host',
+    });
+  });
+
+  it('keeps a command from writing on the terminal of whoever watches', async () => {
+    const { log } = await serve(['--socket', socket]);
+    await check(['--socket', socket, '-c', 'sudo ls \u001b[2J\u202e\u009b0m\nnew line']);
+    expect(log()).toMatch(/\\u\{1b\}\[2J\\u\{202e\}\\u\{9b\}0m\\u\{a\}new line/);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what it is about.
+    expect(log()).not.toMatch(/[\u001b\u009b\u202e]/);
+  });
+
+  it('says nothing with --quiet', async () => {
+    const { log } = await serve(['--socket', socket, '--quiet']);
+    await check(['--socket', socket, '-c', 'sudo ls']);
+    expect(log()).toBe('');
+  });
+
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('ends with %s and leaves no socket', async (signal) => {
+    const { child } = await serve(['--socket', socket]);
+    child.kill(signal);
+    expect(await child).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(existsSync(socket)).toBe(false);
+  });
+
+  it('starts over the socket of one that was killed, and not over that of one that lives', async () => {
+    const first = await serve(['--socket', socket]);
+    const second = await cli(place, ['gate', 'serve', '--socket', socket], { env });
+    expect(second).toMatchObject({ exitCode: 125, stdout: '' });
+    expectOneLine(second.stderr);
+    expect(second.stderr).toMatch(/another server/);
+    first.child.kill('SIGKILL');
+    await first.child;
+    expect(existsSync(socket)).toBe(true);
+    await serve(['--socket', socket, '--policy', autonomous]);
+    expect((await check(['--socket', socket, '-c', 'touch x'])).exitCode).toBe(0);
+  });
+
+  it.runIf(process.getuid?.() === 0)('lets other users ask only if they are named', async () => {
+    const asNobody = () =>
+      spawnSync('runuser', ['-u', 'nobody', '--', process.execPath, '-e', NOBODYS_CLIENT, socket], {
+        cwd: '/',
+        encoding: 'utf8',
+      }).stdout;
+    const { child, log } = await serve(['--socket', socket, '--allow-uid', '65534', '--policy', autonomous]);
+    expect((statSync(socket).mode & 0o777).toString(8)).toBe('666');
+    expect(JSON.parse(asNobody())).toEqual({ request_id: 'a', decision: 'allow' });
+    await eventually(() => expect(log()).toContain('allow uid:65534 a: touch x'));
+    child.kill('SIGTERM');
+    await child;
+    await serve(['--socket', socket, '--allow-uid', '65533', '--policy', autonomous]);
+    expect(asNobody()).not.toContain('decision');
+  });
+});
+
+const NOBODYS_CLIENT = `
+  const socket = require('net').createConnection(process.argv[1]);
+  socket.on('connect', () => socket.write('{"type":"security:bash_check","request_id":"a","command":"touch x"}\\n'));
+  socket.on('data', (data) => { process.stdout.write(data); socket.destroy(); });
+  socket.on('error', (error) => console.log(error.code));`;
+
+describe('sandbox-run gate check', () => {
+  const nowhere = ['--socket', join(place.root, 'nobody-there')];
+
+  it.each(['ls -la | head', 'cat notes.txt', 'grep -rn x .'])(
+    'decides here what is provably local: %s',
+    async (command) => {
+      const result = await check([...nowhere, '-c', command]);
+      expect(result).toMatchObject({ exitCode: 0, stdout: 'allow  provably local\n', stderr: '' });
+      expect(JSON.parse((await check([...nowhere, '--json', '-c', command])).stdout)).toMatchObject({
+        decision: 'allow',
+        by: 'here',
+      });
+    },
+  );
+
+  it.each([
+    ['uses the network', 'curl https://example.org'],
+    ['changes something', 'touch x'],
+    ['is not understood', 'ls "'],
+    ['is not known', './program'],
+    ['is dangerous', 'sudo ls'],
+  ])('asks about what %s, and takes silence for a no', async (_, command) => {
+    const result = await check([...nowhere, '--json', '-c', command]);
+    expect(result.exitCode).toBe(126);
+    expect(JSON.parse(result.stdout)).toMatchObject({
+      decision: 'deny',
+      by: 'nobody',
+      reason: expect.stringMatching(/cannot be reached \(ENOENT\)/),
+    });
+  });
+
+  it('asks about everything once the session has seen something, or where its own policy is more generous', async () => {
+    expect((await check([...nowhere, '--taint', 'corruption', '-c', 'ls'])).exitCode).toBe(126);
+    expect((await check([...nowhere, '--policy', autonomous, '-c', 'touch x'])).exitCode).toBe(126);
+  });
+
+  it('asks about what reads a secret, because the host has to know', async () => {
+    const secret = join(place.root, 'secret.toml');
+    writeFileSync(secret, `[filesystem]\nsecret = [${JSON.stringify(join(place.workspace, 'key'))}]\n`, {
+      mode: 0o600,
+    });
+    expect((await check([...nowhere, '--policy', secret, '-c', 'cat notes.txt'])).exitCode).toBe(0);
+    expect((await check([...nowhere, '--policy', secret, '-c', 'cat key'])).exitCode).toBe(126);
+  });
+
+  it('finds the socket in the environment', async () => {
+    await serve(['--socket', socket, '--policy', autonomous]);
+    expect((await check(['-c', 'touch x'], { SANDBOX_RUN_GATE: socket })).exitCode).toBe(0);
+  });
+
+  it('waits no longer than --timeout', async () => {
+    const silent = createServer((connection) => connection.resume());
+    await new Promise<void>((done) => silent.listen(socket, done));
+    const { exitCode, stdout } = await check(['--socket', socket, '--timeout', '0.3', '-c', 'touch x']);
+    expect(exitCode).toBe(126);
+    expect(stdout).toMatch(/in time/);
+    await new Promise((done) => silent.close(done));
+    const { exitCode: later } = await check([...folders, '--timeout', '0.3', '-c', 'touch x']);
+    expect(later).toBe(126);
+    expect(readdirSync(requests)).toEqual([]);
+  });
+
+  it('believes no yes that is not one to this request', async () => {
+    const forger = createServer((connection) => {
+      connection.on('error', () => {});
+      connection.once('data', () => connection.end('{"request_id":"guessed","decision":"allow"}\n'));
+    });
+    await new Promise<void>((done) => forger.listen(socket, done));
+    expect((await check(['--socket', socket, '-c', 'touch x'])).exitCode).toBe(126);
+    await new Promise((done) => forger.close(done));
+  });
+
+  it('shows a reason as text', async () => {
+    const painter = createServer((connection) => {
+      connection.on('error', () => {});
+      connection.once('data', (data) => {
+        const { request_id } = JSON.parse(String(data));
+        connection.end(`${JSON.stringify({ request_id, decision: 'deny', reason: '\u001b[2J\nallow' })}\n`);
+      });
+    });
+    await new Promise<void>((done) => painter.listen(socket, done));
+    const { stdout } = await check(['--socket', socket, '-c', 'touch x']);
+    expect(stdout).toBe('deny  \\u{1b}[2J\\u{a}allow\n');
+    await new Promise((done) => painter.close(done));
+  });
+});
+
+describe('the usage of sandbox-run gate', () => {
+  it.each([
+    ['nobody to ask', ['check', '-c', 'ls'], /nobody to ask/],
+    ['no command', ['check', '--socket', 'x'], /-c/],
+    ['one folder', ['check', '--requests', 'x', '-c', 'ls'], /go together/],
+    ['two ways', ['check', '--socket', 'x', ...folders, '-c', 'ls'], /either/],
+    ['a bad session', ['check', '--socket', 'x', '--session', 'a b', '-c', 'touch x'], /session/],
+    ['a bad time', ['check', '--socket', 'x', '--timeout', '0', '-c', 'ls'], /seconds/],
+    ['words left over', ['check', '--socket', 'x', '-c', 'ls', 'y'], /argument/],
+    ['nowhere to serve', ['serve'], /--socket/],
+    ['no user', ['serve', '--socket', 'x', '--allow-uid', 'root'], /number of a user/],
+    ['the user that nobody is', ['serve', '--socket', 'x', '--allow-uid', '4294967295'], /number of a user/],
+    [
+      'a policy that is not there',
+      ['serve', '--socket', 'x', '--policy', '/nonexistent.toml'],
+      /nonexistent/,
+    ],
+    ['one folder for both', ['serve', '--requests', '.', '--responses', '.'], /apart/],
+    ['an unknown word', ['server'], /server/],
+  ])('%s ends with 125', async (_, args, message) => {
+    const result = await cli(place, ['gate', ...args], { env });
+    expect(result).toMatchObject({ exitCode: 125, stdout: '' });
+    expectOneLine(result.stderr);
+    expect(result.stderr).toMatch(message);
+  });
+
+  it.each([
+    [['--help'], /gate serve --help/],
+    [['serve', '--help'], /read-only into the container/],
+    [['check', '--help'], /not the model/],
+  ])('%j explains', async (args, text) => {
+    const { exitCode, stdout } = await cli(place, ['gate', ...args], { env });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(text);
+    expect(stdout).toMatch(/Usage: sandbox-run gate/);
+  });
+});
