@@ -44,8 +44,12 @@ export async function readStrangersFile(
     if (before.nlink !== 1n) return forged('it has further names');
     if (before.size > MAX_BYTES) return forged('it is longer than 256 KiB');
     const bytes = await readUpTo(handle, Number(before.size) + 1);
-    const after = await handle.stat({ bigint: true });
+    // By its name: a file that had another name when it was opened has lost this one since, or still has both.
+    const after = await lstat(path, { bigint: true });
     const untouched =
+      after.ino === before.ino &&
+      after.dev === before.dev &&
+      after.nlink === 1n &&
       bytes.length === Number(before.size) &&
       after.size === before.size &&
       after.mtimeNs === before.mtimeNs &&
