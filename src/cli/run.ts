@@ -59,7 +59,7 @@ function hasTerminal(): boolean {
 }
 
 async function terminalApprover(): Promise<Approver> {
-  const { createTerminalApprover } = await import('../gate/approvals/terminal-approver.ts');
+  const { createTerminalApprover } = await import('../run/gate-parts.ts');
   return createTerminalApprover({ tryLock: loadAddon().tryLock });
 }
 

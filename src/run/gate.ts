@@ -98,7 +98,7 @@ export async function createGate(parts: GateParts): Promise<Gate> {
     startSession: (begun) => startSession(begun, hooks, limit, state),
     afterToolUse: async (command, cwd, { status, exitCode, durationMs }) => {
       if (!hooks.some((hook) => hook.afterToolUse !== undefined)) return [];
-      const { afterToolUse } = await import('../gate/hooks/events.ts');
+      const { afterToolUse } = await import('./gate-parts.ts');
       return afterToolUse(hooks, TOOL_NAME, { command, cwd }, { status, exitCode, durationMs }, limit);
     },
     close: async () => trail?.close(),
@@ -134,7 +134,7 @@ async function startSession(
 ): Promise<void> {
   const begun = await (await state()).sessions.use(id, principal);
   if (begun === 'known' || !hooks.some((hook) => hook.sessionStart !== undefined)) return;
-  const { sessionStart } = await import('../gate/hooks/events.ts');
+  const { sessionStart } = await import('./gate-parts.ts');
   const answer = await sessionStart(hooks, { id, principal }, limit);
   if (answer.allowed) return;
   await (await state()).sessions.end(id, principal);
@@ -146,20 +146,19 @@ async function startSession(
 
 async function pluginsOf({ policy, workspace, writable }: GateParts): Promise<readonly ToolHook[]> {
   if (policy.hooks.plugins.length === 0) return [];
-  const { loadHooks } = await import('../gate/hooks/load-plugin.ts');
+  const { loadHooks } = await import('./gate-parts.ts');
   return loadHooks(policy.hooks.plugins, { workspace, writable: writable() });
 }
 
 async function reviewerFor({ reviewer, approval }: Policy): Promise<Reviewer | undefined> {
   if (reviewer === undefined) return undefined;
-  const { reviewerOf } = await import('../gate/reviewer/reviewer.ts');
+  const { reviewerOf } = await import('./gate-parts.ts');
   return reviewerOf(reviewer, process.env, approval.reviewerTimeoutMs);
 }
 
 async function ownGitGuard(): Promise<GitGuard> {
-  const [{ createGitGuard }, { readAliases }, { parseShell }] = await Promise.all([
-    import('../gate/git-guard/git-guard.ts'),
-    import('../gate/git-guard/read-aliases.ts'),
+  const [{ createGitGuard, readAliases }, { parseShell }] = await Promise.all([
+    import('./gate-parts.ts'),
     import('./judgement.ts'),
   ]);
   return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, process.env) });
@@ -171,10 +170,7 @@ async function trailOf(
   directory: string,
 ): Promise<AuditTrail | undefined> {
   if (!(policy.audit.enabled ?? auditByDefault)) return undefined;
-  const [{ openAudit }, { loadAuditKey }] = await Promise.all([
-    import('../audit/open-audit.ts'),
-    import('../audit/key.ts'),
-  ]);
+  const { openAudit, loadAuditKey } = await import('./gate-parts.ts');
   const { hmacKeyFile, onFailure } = policy.audit;
   const path = auditDirectory(directory);
   const trail = openAudit(path, {
@@ -211,10 +207,7 @@ async function openDesk(parts: {
   readonly state: () => MaybePromise<GateState>;
 }): Promise<ApprovalDesk> {
   const { policy, onQueued, state } = parts;
-  const [{ createApprovalDesk }, { createQueueApprover }] = await Promise.all([
-    import('../gate/approvals/desk.ts'),
-    import('../gate/approvals/queue-approver.ts'),
-  ]);
+  const { createApprovalDesk, createQueueApprover } = await import('./gate-parts.ts');
   const { ask, timeoutMs } = policy.approval;
   const store = () => andThen(state(), ({ approvals }) => approvals);
   const queue = () => createQueueApprover(store, onQueued === undefined ? {} : { onPosted: onQueued });

@@ -1,5 +1,5 @@
 // Everything that judges: pure, and large. In dist/ it is a file of its own with its compiled code beside it, because
-// compiling it would be the greater part of the command line's start (scripts/build-judgement.mjs).
+// compiling it would be the greater part of the command line's start (scripts/build-compiled.mjs).
 export { isForeignTo } from '../policy/checks/locations.ts';
 export { CHECKS } from '../policy/checks/registry.ts';
 export { reachOfLine } from '../policy/commands/reach.ts';

@@ -41,12 +41,12 @@ export async function loadOperatorLayers(
   const layers: PolicyLayer[] = [];
   for (const { name, path, required } of files) {
     if (!required && !mayExist(path)) continue;
-    const { loadLayer } = await import('../policy/load.ts');
+    const { loadLayer } = await import('./policy-files.ts');
     const layer = await loadLayer(name, path, { required });
     if (layer !== undefined) layers.push(layer);
   }
   if (typeof policy === 'object') {
-    const { checkPolicy } = await import('../policy/load.ts');
+    const { checkPolicy } = await import('./policy-files.ts');
     layers.push({ name: 'option', path: undefined, text: undefined, file: await checkPolicy(policy) });
   }
   for (const layer of layers) await tryExamples(layer);
@@ -57,7 +57,7 @@ export async function loadOperatorLayers(
 export async function loadWorkspaceLayer(workspace: string): Promise<WorkspaceLayer | undefined> {
   const path = join(workspace, WORKSPACE_POLICY);
   if (!mayExist(path)) return undefined;
-  const { loadWorkspaceFile } = await import('../policy/load.ts');
+  const { loadWorkspaceFile } = await import('./policy-files.ts');
   const layer = await loadWorkspaceFile(path, statSync(workspace).uid);
   if (layer !== undefined) await tryExamples(layer);
   return layer;
@@ -68,7 +68,7 @@ export async function loadWorkspaceLayer(workspace: string): Promise<WorkspaceLa
  * @throws {SandboxError} for anything wrong with it.
  */
 export async function validateFile(path: string, narrowing: boolean): Promise<void> {
-  const { loadLayer, loadWorkspaceFile } = await import('../policy/load.ts');
+  const { loadLayer, loadWorkspaceFile } = await import('./policy-files.ts');
   const layer = narrowing
     ? await loadWorkspaceFile(path, ownerOf(dirname(path)), { required: true })
     : await loadLayer('option', path, { required: true });

@@ -32,7 +32,7 @@ export function lazyState(directory: string): () => MaybePromise<GateState> {
 }
 
 async function open(directory: string): Promise<GateState> {
-  const { openState } = await import('../gate/state/open-state.ts');
+  const { openState } = await import('./gate-parts.ts');
   return openState(ensureStateDirectory(directory));
 }
 

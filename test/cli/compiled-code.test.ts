@@ -5,14 +5,17 @@ import { wrapped } from '../../src/run/load-compiled.ts';
 
 const dist = (name: string) => new URL(`../../dist/${name}`, import.meta.url);
 
-describe.each(['dispatch', 'judgement'])('the compiled code of %s in dist', (name) => {
-  it('is of this version of Node and V8 takes it', () => {
-    const source = wrapped(readFileSync(dist(`${name}.cjs`), 'latin1'));
-    const cachedData = readFileSync(dist(`${name}.${process.version}.code`));
-    expect(new Script(source, { cachedData }).cachedDataRejected).toBe(false);
-  });
+describe.each(['dispatch', 'gate-parts', 'judgement', 'policy-files'])(
+  'the compiled code of %s in dist',
+  (name) => {
+    it('is of this version of Node and V8 takes it', () => {
+      const source = wrapped(readFileSync(dist(`${name}.cjs`), 'latin1'));
+      const cachedData = readFileSync(dist(`${name}.${process.version}.code`));
+      expect(new Script(source, { cachedData }).cachedDataRejected).toBe(false);
+    });
 
-  it('belongs to a source of one byte per character', () => {
-    expect(readFileSync(dist(`${name}.cjs`), 'latin1')).not.toMatch(/[\u0080-\u00ff]/);
-  });
-});
+    it('belongs to a source of one byte per character', () => {
+      expect(readFileSync(dist(`${name}.cjs`), 'latin1')).not.toMatch(/[\u0080-\u00ff]/);
+    });
+  },
+);

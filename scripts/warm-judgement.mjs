@@ -16,27 +16,16 @@ const SAMPLES = [
   'ls |',
 ];
 
-/** Builds and returns the names that the module exports. */
-export async function buildJudgement(build, root) {
-  const outfile = join(root, 'dist/judgement.cjs');
-  await build({
-    absWorkingDir: root,
-    entryPoints: ['src/run/judgement.ts'],
-    outfile,
-    bundle: true,
-    minify: true,
-    format: 'cjs',
-    platform: 'node',
-    target: 'node20',
-    // One byte per character: read without decoding.
-    charset: 'ascii',
-    logLevel: 'warning',
-  });
-  return Object.keys(await writeCompiledCode(outfile, warmUp));
-}
-
 /** Decides about the samples, so that what decisions need is compiled. */
-async function warmUp({ parseShell, parseArgv, evaluate, CHECKS, isForeignTo, riskOfLine, reachOfLine }) {
+export async function decideSamples({
+  parseShell,
+  parseArgv,
+  evaluate,
+  CHECKS,
+  isForeignTo,
+  riskOfLine,
+  reachOfLine,
+}) {
   const rules = {
     workspace: '/w',
     writable: ['/tmp'],
@@ -72,21 +61,4 @@ async function warmUp({ parseShell, parseArgv, evaluate, CHECKS, isForeignTo, ri
       reach: reachOfLine(parsed, isForeign),
     });
   }
-}
-
-/** Makes the bundles take `judgement.ts` from that file. */
-export function takeJudgementCompiled(names) {
-  return {
-    name: 'judgement',
-    setup({ onLoad }) {
-      onLoad({ filter: /\/src\/run\/judgement\.ts$/ }, ({ path }) => ({
-        contents: [
-          `import { loadCompiled } from './load-compiled.ts';`,
-          `export const { ${names.join(', ')} } = loadCompiled('judgement');`,
-        ].join('\n'),
-        loader: 'js',
-        resolveDir: join(path, '..'),
-      }));
-    },
-  };
 }

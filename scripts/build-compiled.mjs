@@ -1,0 +1,56 @@
+// Modules that become files of their own in dist/, each with compiled code for the Node that builds, so that the start of
+// the command line need not compile them.
+import { join } from 'node:path';
+import { writeCompiledCode } from './compiled-code.mjs';
+import { useGateParts } from './warm-gate-parts.mjs';
+import { decideSamples } from './warm-judgement.mjs';
+import { readSamples } from './warm-policy-files.mjs';
+
+/** By name, in src/run/; what uses them once. A module may use those before it. */
+const MODULES = [
+  { name: 'judgement', use: decideSamples },
+  // With its libraries: finding and loading their files takes longer than what they do.
+  { name: 'policy-files', use: readSamples, bundled: ['zod', 'smol-toml'] },
+  { name: 'gate-parts', use: useGateParts },
+];
+
+/** Builds them; returns plugins that make other bundles take them from there. */
+export async function buildCompiledModules(common, build) {
+  const plugins = [];
+  for (const { name, use, bundled = [] } of MODULES) {
+    const outfile = join(common.absWorkingDir, `dist/${name}.cjs`);
+    await build({
+      ...common,
+      outdir: undefined,
+      outfile,
+      entryPoints: [`src/run/${name}.ts`],
+      external: common.external.filter((library) => !bundled.includes(library)),
+      minify: true,
+      format: 'cjs',
+      supported: { 'dynamic-import': false },
+      // One byte per character: read without decoding.
+      charset: 'ascii',
+      define: { 'import.meta.url': '__moduleUrl' },
+      banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
+      plugins: [...plugins],
+    });
+    plugins.push(taken(name, Object.keys(await writeCompiledCode(outfile, use))));
+  }
+  return plugins;
+}
+
+function taken(name, exports) {
+  return {
+    name,
+    setup({ onLoad }) {
+      onLoad({ filter: new RegExp(`/src/run/${name}\\.ts$`) }, ({ path }) => ({
+        contents: [
+          `import { loadCompiled } from './load-compiled.ts';`,
+          `export const { ${exports.join(', ')} } = loadCompiled('${name}');`,
+        ].join('\n'),
+        loader: 'js',
+        resolveDir: join(path, '..'),
+      }));
+    },
+  };
+}
