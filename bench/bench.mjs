@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { commandLineGoals, measureCommandLine, printCommandLine } from './cases/command-line.mjs';
 import { filesGoals, measureFiles, printFiles } from './cases/files.mjs';
+import { gateGoals, measureGate, printGate } from './cases/gate.mjs';
 import { launchGoals, measureLaunch, printLaunch } from './cases/launch.mjs';
 import { leakGoals, measureLeaks, printLeaks } from './cases/leaks.mjs';
 import { measureOutput, printOutput } from './cases/output.mjs';
@@ -17,6 +18,7 @@ import { printGoals } from './table.mjs';
 
 const FULL = {
   launch: { rounds: 40, perTurn: 5 },
+  gate: { rounds: 60, perTurn: 5 },
   commandLine: { rounds: 100, perTurn: 2 },
   throughput: { rounds: 5, total: 1000 },
   output: { rounds: 7, megabytes: 100 },
@@ -25,6 +27,7 @@ const FULL = {
 };
 const QUICK = {
   launch: { rounds: 2, perTurn: 2 },
+  gate: { rounds: 2, perTurn: 2 },
   commandLine: { rounds: 1, perTurn: 2 },
   throughput: { rounds: 1, total: 64 },
   output: { rounds: 1, megabytes: 10 },
@@ -72,6 +75,7 @@ try {
   await step('throughput', measureThroughput, printThroughput, throughputGoals, {
     counts: counts.throughput,
   });
+  await step('gate', measureGate, printGate, gateGoals, { counts: counts.gate });
   await step('command-line', measureCommandLine, printCommandLine, commandLineGoals, {
     counts: counts.commandLine,
   });

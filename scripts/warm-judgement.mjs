@@ -1,8 +1,4 @@
-// Builds dist/judgement.cjs and the compiled code for the Node that builds: V8 takes the functions that the samples below
-// have called from there, so that the start of the command line need not compile them.
-import { join } from 'node:path';
-import { writeCompiledCode } from './compiled-code.mjs';
-
+// What judges, used once: V8 keeps the compiled code of the functions that these samples call.
 const SAMPLES = [
   'true',
   'ls -la src | head -5',

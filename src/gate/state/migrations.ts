@@ -13,7 +13,13 @@ export const MIGRATIONS: readonly string[] = [
     uptime_ms INTEGER NOT NULL,
     committed INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX actions_of ON actions (principal);
+  CREATE INDEX actions_by_age ON actions (principal, boot, uptime_ms);
+
+  -- How many rows of actions a principal has: counting them would take longer with each.
+  CREATE TABLE budgets (
+    principal TEXT PRIMARY KEY,
+    used INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE approvals (
     id TEXT PRIMARY KEY,
