@@ -1,9 +1,9 @@
 /** Tries an assertion until it holds, for at most five seconds. */
-export async function eventually(assertion: () => void): Promise<void> {
+export async function eventually(assertion: () => void | Promise<void>): Promise<void> {
   const end = Date.now() + 5_000;
   for (;;) {
     try {
-      assertion();
+      await assertion();
       return;
     } catch (error) {
       if (Date.now() > end) throw error;

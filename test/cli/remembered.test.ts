@@ -1,0 +1,208 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { CLI, cli, expectOneLine, makePlace, PTY_DRIVER, startCli } from './support.ts';
+
+const made = makePlace();
+const place = { ...made, env: { ...made.env, XDG_STATE_HOME: join(made.root, 'state') } };
+const policyFile = join(place.root, 'config/sandbox-run/policy.toml');
+const hasRun = () => existsSync(join(place.workspace, 'made'));
+const set = (policy: string) => writeFileSync(policyFile, policy, { mode: 0o600 });
+
+beforeEach(() => {
+  set('');
+  rmSync(join(place.workspace, 'made'), { recursive: true, force: true });
+  rmSync(place.env.XDG_STATE_HOME, { recursive: true, force: true });
+});
+afterAll(() => place.dispose());
+
+const run = (...args: readonly string[]) => cli(place, args);
+
+describe('the budget', () => {
+  it('holds over command lines, is shown and can be reset', async () => {
+    set('[security]\nmax_actions_per_hour = 2\n');
+    expect((await run('true')).exitCode).toBe(0);
+    // What does not start uses nothing up.
+    expect((await run('no-such-program')).exitCode).toBe(127);
+    expect((await run('cat', '/etc/shadow')).exitCode).toBe(126);
+    expect((await run('true')).exitCode).toBe(0);
+    const third = await run('true');
+    expect(third.exitCode).toBe(126);
+    expectOneLine(third.stderr);
+    const shown = await run('budget', 'show');
+    expect(shown.stdout).toMatch(/^uid:\d+: 2 actions in the last hour, of 2, 0 left\n$/);
+    expect(JSON.parse((await run('budget', 'show', '--json')).stdout)).toMatchObject({ used: 2, limit: 2 });
+    expect((await run('budget', 'reset')).stdout).toMatch(/: 2 actions forgotten\n$/);
+    expect((await run('true')).exitCode).toBe(0);
+  });
+
+  it('explains itself, and refuses what it does not know', async () => {
+    expect((await run('budget', '--help')).stdout).toContain('sandbox-run budget reset');
+    for (const args of [
+      ['budget', 'rest'],
+      ['budget', 'show', 'more'],
+      ['budget', 'show', '--jso'],
+    ])
+      expect(await run(...args)).toMatchObject({ exitCode: 125, stdout: '' });
+  });
+});
+
+describe('sessions', () => {
+  it('are made by their use, shown, tainted and ended', async () => {
+    expect((await run('--session', 'fix-1', 'true')).exitCode).toBe(0);
+    expect((await run('session', 'taint', 'fix-1', 'secret', '--reason', 'pasted')).exitCode).toBe(0);
+    const shown = await run('session', 'show', 'fix-1');
+    expect(shown.stdout).toMatch(/^fix-1: secret; started .*\n {2}secret +since .*: pasted\n$/);
+    expect(JSON.parse((await run('session', 'show', 'fix-1', '--json')).stdout)).toMatchObject({
+      id: 'fix-1',
+      taintsInForce: ['secret'],
+    });
+    expect((await run('session', 'list')).stdout).toMatch(/^fix-1: secret;/);
+    expect((await run('session', 'end', 'fix-1')).exitCode).toBe(0);
+    for (const args of [
+      ['end', 'fix-1'],
+      ['show', 'other'],
+      ['show', '../x'],
+      ['taint', 'fix-1', 'mud'],
+    ]) {
+      const result = await run('session', ...args);
+      expect(result.exitCode).toBe(125);
+      expectOneLine(result.stderr);
+    }
+  });
+
+  it('are asked before the network, once they are tainted', async () => {
+    set('[security]\nautonomy = "autonomous"\n[network]\nmode = "open"\n[filesystem]\nsecret = [".env"]\n');
+    writeFileSync(join(place.workspace, '.env'), 'KEY=1\n');
+    const fetching = ['--session', 's', '-c', 'curl -s http://127.0.0.1:9/ || true'];
+    expect((await run('--session', 's', 'cat', '.env')).stdout).toBe('KEY=1\n');
+    const asked = await run(...fetching);
+    expect(asked.exitCode).toBe(126);
+    expect(asked.stderr).toContain('saw secret data');
+    expect((await run('--session', 's', 'ls')).exitCode).toBe(0);
+  });
+});
+
+describe('a question', () => {
+  it('in the queue waits for an answer from elsewhere', async () => {
+    const waiting = startCli(place, ['--ask', 'queue', '-c', 'mkdir made && echo done']);
+    let id = '';
+    await eventually(async () => {
+      const [request] = JSON.parse(`[${(await run('approvals', 'list', '--json')).stdout.trim()}]`);
+      id = request.id;
+    });
+    expect(hasRun()).toBe(false);
+    const shown = await run('approvals', 'show', id);
+    expect(shown.stdout).toContain('mkdir made && echo done');
+    expect(shown.stdout).toContain(place.workspace);
+    expect((await run('approvals', 'approve', id)).exitCode).toBe(0);
+    expect(await waiting).toMatchObject({ exitCode: 0, stdout: 'done\n' });
+    expect((await waiting).stderr).toContain(`approvals show ${id}`);
+    expect(hasRun()).toBe(true);
+    // Used up.
+    expect((await run('approvals', 'approve', id)).exitCode).toBe(125);
+  });
+
+  it('in the queue that is denied, or not answered, does not run', async () => {
+    set('[approval]\nask = "queue"\ntimeout_seconds = 1\n');
+    const late = await run('-c', 'mkdir made');
+    expect(late).toMatchObject({ exitCode: 126, stdout: '' });
+    expect(late.stderr).toContain('nobody answered within 1 s');
+    set('[approval]\nask = "queue"\n');
+    const waiting = startCli(place, ['-q', '-c', 'mkdir made']);
+    await eventually(async () => {
+      const { stdout } = await run('approvals', 'list', '--json');
+      expect((await run('approvals', 'deny', JSON.parse(stdout).id)).exitCode).toBe(0);
+    });
+    expect(await waiting).toMatchObject({ exitCode: 126 });
+    expect(hasRun()).toBe(false);
+  });
+
+  it('in the queue is withdrawn when its asker is ended', async () => {
+    const waiting = startCli(place, ['--ask', 'queue', '-c', 'mkdir made']);
+    await eventually(async () => {
+      expect((await run('approvals', 'list', '--json')).stdout).toContain('mkdir made');
+    });
+    waiting.kill('SIGTERM');
+    await waiting;
+    expect((await run('approvals', 'list', '--json')).stdout).toBe('');
+    expect(hasRun()).toBe(false);
+  });
+
+  it('is refused at once with --ask nobody, and without a terminal', async () => {
+    for (const args of [['--ask', 'nobody'], []]) {
+      const refused = await run(...args, '-c', 'mkdir made');
+      expect(refused).toMatchObject({ exitCode: 126, stdout: '' });
+      expectOneLine(refused.stderr);
+    }
+    expect(hasRun()).toBe(false);
+  });
+
+  /** Types an answer on a terminal of its own. */
+  async function onTerminal(args: readonly string[], steps: readonly object[]) {
+    const input = JSON.stringify({
+      argv: [process.execPath, CLI, ...args],
+      cwd: place.workspace,
+      env: place.env,
+      size: [40, 100],
+      steps,
+    });
+    const { stdout } = await execa('python3', [PTY_DRIVER], { input });
+    return JSON.parse(stdout);
+  }
+  const QUESTION = { expect: 'Run this command of .*\\[deny\\]: ' };
+  const choose = (word: string) => [{ insist: `\x15${word}`, until: `\\x08?${word}` }, { send: '\r' }];
+
+  it('on the terminal is answered there, and the terminal is the command’s afterwards', async () => {
+    const yes = await onTerminal(
+      ['-c', 'mkdir made && read -p "name? " name && echo "hello $name"'],
+      [QUESTION, ...choose('once'), { expect: 'name\\? ' }, { send: 'world\r' }, { expect: 'hello world' }],
+    );
+    expect(yes).toMatchObject({ failed: null, status: 0 });
+    expect(hasRun()).toBe(true);
+  });
+
+  it('on the terminal that is not answered with a yes does not run', async () => {
+    for (const key of ['\r', '\x03', '\x04']) {
+      const no = await onTerminal(
+        ['-c', 'mkdir made'],
+        [QUESTION, { insist: key, until: 'refused by whoever was asked' }],
+      );
+      expect(no.failed).toBeNull();
+      expect(no.status).toBe(126);
+    }
+    expect(hasRun()).toBe(false);
+  });
+
+  it('that was answered for always is not asked again, until that is revoked', async () => {
+    const always = await onTerminal(
+      ['-c', 'mkdir -p made'],
+      [QUESTION, ...choose('always'), { expect: 'Type yes to confirm' }, ...choose('yes')],
+    );
+    expect(always).toMatchObject({ failed: null, status: 0 });
+    expect((await run('-c', 'mkdir -p made')).exitCode).toBe(0);
+    expect((await run('-c', 'mkdir -p made/b')).exitCode).toBe(126);
+    const [grant] = JSON.parse(`[${(await run('approvals', 'grants', '--json')).stdout.trim()}]`);
+    expect(grant).toMatchObject({ scope: 'always' });
+    expect((await run('approvals', 'revoke', grant.id)).exitCode).toBe(0);
+    expect((await run('-c', 'mkdir -p made')).exitCode).toBe(126);
+  });
+
+  it('is void if the script is changed before the answer', async () => {
+    mkdirSync(join(place.workspace, 'made'));
+    const script = join(place.workspace, 'made/deploy.sh');
+    writeFileSync(script, 'echo good\n');
+    const waiting = startCli(place, ['--ask', 'queue', '-c', 'bash made/deploy.sh']);
+    let id = '';
+    await eventually(async () => {
+      id = JSON.parse((await run('approvals', 'list', '--json')).stdout).id;
+    });
+    writeFileSync(script, 'echo evil\n');
+    await run('approvals', 'approve', id);
+    const result = await waiting;
+    expect(result).toMatchObject({ exitCode: 126, stdout: '' });
+    expect(result.stderr).toContain('something changed while the question was open');
+  });
+});
