@@ -1,6 +1,7 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { TAINTS, type Taint } from '../model/decision.ts';
 import type { SessionInfo } from '../model/session.ts';
+import { endSession } from '../run/end-session.ts';
 import { checkSessionId } from '../run/session.ts';
 import { openOwnState } from '../run/state.ts';
 import { createProgram, parseArguments } from './parse.ts';
@@ -22,6 +23,7 @@ Exit status: 0; 125 if there is no such session or anything else failed.`;
 interface Options {
   readonly json?: boolean;
   readonly reason?: string;
+  readonly policy?: string;
 }
 
 /** `sandbox-run session`: sessions of agents and what they were exposed to. */
@@ -47,9 +49,11 @@ export async function session(args: readonly string[]): Promise<number> {
     .action((id: string, taint: string, { reason = '' }: Options) => {
       task = () => addTaint(id, taint, reason);
     });
-  command('end <id>', 'ends it: what was approved for the session is asked again').action((id: string) => {
-    task = () => end(id);
-  });
+  command('end <id>', 'ends it: what was approved for the session is asked again; hooks are told')
+    .option('--policy <file>', 'policy file, for its hooks')
+    .action((id: string, options: Options) => {
+      task = () => end(id, options);
+    });
   if (parseArguments(program, args) === undefined) return 0;
   printOut(await task());
   return 0;
@@ -96,11 +100,8 @@ async function addTaint(id: string, name: string, reason: string): Promise<strin
   return `${id}: ${taint}\n`;
 }
 
-async function end(id: string): Promise<string> {
-  const { state, principal } = await openOwnState();
-  const ended = await state.sessions.end(checkSessionId(id), principal);
-  state.close();
-  if (!ended) throw unknown(id);
+async function end(id: string, { policy }: Options): Promise<string> {
+  await endSession(checkSessionId(id), policy === undefined ? {} : { policy });
   return `${id}: ended\n`;
 }
 

@@ -50,7 +50,10 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   ask: oneOf(...APPROVERS),
   gate: [isRecord, 'an object'],
   principal: [(value) => isString(value) && value !== '', 'a string that is not empty'],
-  session: [(value) => isString(value) || isRecord(value), 'a session of openSession() or its id'],
+  session: [
+    (value) => isString(value) || (isRecord(value) && typeof value.onEnd === 'function'),
+    'a session of openSession() or its id',
+  ],
   readable: STRINGS,
   writable: STRINGS,
   passEnv: STRINGS,

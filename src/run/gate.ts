@@ -19,7 +19,7 @@ import { TOOL_NAME } from '../policy/checks/hooks.ts';
 import { andThen } from '../util/promise.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
 import { type AgentSession, checkSessionId, sessionOf } from './session.ts';
-import { auditDirectory, defaultPrincipal, lazyState, stateDirectory } from './state.ts';
+import { auditDirectory, defaultPrincipal, type LazyState, lazyState, stateDirectory } from './state.ts';
 import { within } from './time-limit.ts';
 
 /** Everything with a memory that stands between a decision and a launch. What the policy does not ask for is not loaded. */
@@ -68,17 +68,18 @@ export interface GateParts {
 export async function createGate(parts: GateParts): Promise<Gate> {
   const { policy, options } = parts;
   const given = options.gate ?? {};
-  const principal = options.principal ?? defaultPrincipal();
+  const principal = principalOf(options);
   const directory = stateDirectory();
   const state = lazyState(directory);
   const session = sessionFor(options.session, principal, state);
   const hooks = [...(await pluginsOf(parts)), ...(given.hooks ?? [])];
   const limit = { within, timeoutMs: policy.approval.reviewerTimeoutMs };
   if (session !== undefined) await startSession(session, hooks, limit, state);
+  session?.onEnd(() => tellEnd(session, hooks, limit));
   const trail = given.audit === undefined ? await trailOf(parts, directory) : undefined;
 
   return {
-    principal: session?.principal ?? principal,
+    principal,
     session,
     budget: given.budget ?? budgetOf(principal, () => andThen(state(), (opened) => opened.budget)),
     reviewer: given.reviewer ?? (await reviewerFor(policy)),
@@ -101,14 +102,28 @@ export async function createGate(parts: GateParts): Promise<Gate> {
       const { afterToolUse } = await import('./gate-parts.ts');
       return afterToolUse(hooks, TOOL_NAME, { command, cwd }, { status, exitCode, durationMs }, limit);
     },
-    close: async () => trail?.close(),
+    close: async () => {
+      await trail?.close();
+      await state.close();
+    },
   };
+}
+
+/** One principal for everything: what is counted for one must not be approved for another. */
+function principalOf({ principal, session }: GateParts['options']): string {
+  const owner = typeof session === 'object' ? session.principal : undefined;
+  if (principal !== undefined && owner !== undefined && principal !== owner)
+    throw new SandboxError(
+      'session.invalid',
+      `the session belongs to ${owner}, and the sandbox is to be of ${principal}; open a session for that one`,
+    );
+  return principal ?? owner ?? defaultPrincipal();
 }
 
 function sessionFor(
   session: AgentSession | string | undefined,
   principal: string,
-  state: () => MaybePromise<GateState>,
+  state: LazyState,
 ): AgentSession | undefined {
   return typeof session === 'string' ? sessionOf(checkSessionId(session), principal, state) : session;
 }
@@ -142,6 +157,17 @@ async function startSession(
     'session.invalid',
     `a hook refuses the session ${id}: ${answer.reason ?? 'it gave no reason'}`,
   );
+}
+
+/** What fails when a session ends is nobody's business any more. */
+async function tellEnd(
+  { id, principal }: AgentSession,
+  hooks: readonly ToolHook[],
+  limit: EventLimit,
+): Promise<void> {
+  if (!hooks.some((hook) => hook.sessionEnd !== undefined)) return;
+  const { sessionEnd } = await import('./gate-parts.ts');
+  await sessionEnd(hooks, { id, principal }, limit);
 }
 
 async function pluginsOf({ policy, workspace, writable }: GateParts): Promise<readonly ToolHook[]> {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { GateState, MaybePromise } from '../gate/state/state.ts';
 import { TAINTS, type Taint } from '../model/decision.ts';
-import { defaultPrincipal, lazyState, stateDirectory } from './state.ts';
+import { defaultPrincipal, type LazyState, lazyState, stateDirectory } from './state.ts';
 
 /** The session of an agent: what it was exposed to is remembered, also by later processes. */
 export interface AgentSession {
@@ -15,8 +14,13 @@ export interface AgentSession {
   taint(taint: Taint, reason?: string): Promise<void>;
   /** Its taints and those of every session of the same principal that is used at the same time. */
   taints(): Promise<readonly Taint[]>;
-  /** Ends it: its taints count for it alone from now on, and what was approved for the session is asked again. */
+  /**
+   * Ends it: its taints count for it alone from now on, and what was approved for the session is asked again. Hooks of
+   * sandboxes that use it are told.
+   */
   end(): Promise<void>;
+  /** @internal Called with the end. */
+  onEnd(tell: () => Promise<unknown>): void;
 }
 
 /** Options of `openSession`. */
@@ -46,12 +50,15 @@ export async function openSession(options: SessionOptions = {}): Promise<AgentSe
   const id = checkSessionId(options.id ?? randomUUID());
   const principal = options.principal ?? defaultPrincipal();
   const state = lazyState(stateDirectory());
-  await (await state()).sessions.use(id, principal);
+  const known = await (await state()).sessions.find(id);
+  if (known !== undefined && known.principal !== principal)
+    throw new SandboxError('session.invalid', `the session ${id} belongs to another principal`);
   return sessionOf(id, principal, state);
 }
 
 /** A session in a state. */
-export function sessionOf(id: string, principal: string, state: () => MaybePromise<GateState>): AgentSession {
+export function sessionOf(id: string, principal: string, state: LazyState): AgentSession {
+  const atEnd = new Set<() => Promise<unknown>>();
   return {
     id,
     principal,
@@ -63,6 +70,11 @@ export function sessionOf(id: string, principal: string, state: () => MaybePromi
     taints: async () => (await state()).sessions.taints(id, principal),
     end: async () => {
       await (await state()).sessions.end(id, principal);
+      await Promise.all([...atEnd].map((tell) => tell()));
+      await state.close();
+    },
+    onEnd: (tell) => {
+      atEnd.add(tell);
     },
   };
 }

@@ -13,10 +13,17 @@ export function auditDirectory(directory: string = stateDirectory()): string {
   return join(directory, 'audit');
 }
 
-/** Opens the state of a directory with the first call; at once from then on. A failure is tried again by the next call. */
-export function lazyState(directory: string): () => MaybePromise<GateState> {
+/** The state of a directory, opened with the first call; at once from then on. A failure is tried again by the next. */
+export interface LazyState {
+  (): MaybePromise<GateState>;
+  /** Closes what was opened. A later call opens it again. */
+  close(): Promise<void>;
+}
+
+/** Opens nothing before it is needed. */
+export function lazyState(directory: string): LazyState {
   let state: MaybePromise<GateState> | undefined;
-  return () => {
+  const get = () => {
     state ??= open(directory).then(
       (opened) => {
         state = opened;
@@ -29,6 +36,12 @@ export function lazyState(directory: string): () => MaybePromise<GateState> {
     );
     return state;
   };
+  const close = async () => {
+    const opened = await state;
+    state = undefined;
+    opened?.close();
+  };
+  return Object.assign(get, { close });
 }
 
 async function open(directory: string): Promise<GateState> {

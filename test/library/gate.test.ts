@@ -268,7 +268,7 @@ describe('taints', () => {
   });
 
   it('of a session of somebody else are not mine to use', async () => {
-    await openSession({ id: 'theirs', principal: 'agent-1' });
+    await (await openSession({ id: 'theirs', principal: 'agent-1' })).taint('secret');
     await expect(openSession({ id: 'theirs', principal: 'agent-2' })).rejects.toMatchObject({
       code: 'session.invalid',
     });
@@ -291,14 +291,17 @@ describe('hooks of the policy', () => {
       const note = (...what) => appendFileSync(${JSON.stringify(log)}, JSON.stringify(what) + '\\n');
       export const session_start = ({ id }) => (note('start', id), { allowed: id !== 'bad' });
       export const before_tool_use = (tool, { command }) => (note('before', tool, command), { allowed: !command.includes('evil') });
+      export const session_end = ({ id }) => note('end', id);
       export const after_tool_use = (tool, { command }, { status, exitCode }) => note('after', command, status, exitCode);`,
       { mode: 0o600 },
     );
     const policy = { hooks: { plugins: [{ path: plugin }] } };
     await expect(sandboxWith({ policy, session: 'bad' })).rejects.toMatchObject({ code: 'session.invalid' });
-    await using sandbox = await sandboxWith({ policy, session: 'good' });
+    const session = await openSession({ id: 'good' });
+    await using sandbox = await sandboxWith({ policy, session });
     expect((await sandbox.run('echo fine')).stdout).toBe('fine\n');
     expect((await sandbox.run('echo evil')).error?.code).toBe('command.denied');
+    await session.end();
     const lines = readFileSync(log, 'utf8')
       .trimEnd()
       .split('\n')
@@ -309,6 +312,7 @@ describe('hooks of the policy', () => {
       ['before', 'run_command', 'echo fine'],
       ['after', 'echo fine', 'exited', 0],
       ['before', 'run_command', 'echo evil'],
+      ['end', 'good'],
     ]);
   });
 
