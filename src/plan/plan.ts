@@ -26,20 +26,23 @@ export interface PlanInput {
   readonly hostHome: string;
   readonly seedFiles: LaunchPlan['seedFiles'];
   /**
-   * Where this program keeps approvals, audit trail and policy: no command may see them, because whoever writes there
+   * Where this program keeps approvals, audit trail and policy: no command may change them, because whoever writes there
    * answers for the user. Absolute; need not exist.
    */
-  readonly ownDirectories: readonly OwnDirectory[];
+  readonly own: readonly OwnPath[];
   /** Those of them, canonical, that are not there and that nobody can make. */
   readonly impossible?: readonly string[];
   readonly lookup: PathLookup;
 }
 
-/** A directory that belongs to this program. */
-export interface OwnDirectory {
+/** Something that belongs to this program, or to whoever runs it. */
+export interface OwnPath {
   readonly path: string;
-  /** Of the settings of somebody whose workspace they are. */
-  readonly mayLieInWorkspace: boolean;
+  /**
+   * `state`: a directory that no workspace may hold; `settings`: a directory that may be in a workspace, if somebody works
+   * on settings; `policy`: a file that is obeyed.
+   */
+  readonly kind: 'state' | 'settings' | 'policy';
 }
 
 /**
@@ -56,8 +59,9 @@ export function makePlan(input: PlanInput): LaunchPlan {
   const links: SymbolicLink[] = [];
   const paths = resolveRules(input, links);
   if (!used.view) refuseReadOnlyInsideWritable(paths);
-  const protectedPaths = protection.paths;
-  const hiddenPaths = ownDirectoriesWithin(input, paths, used.view);
+  const ownPaths = ownPathsWithin(input, paths, used.view);
+  const protectedPaths = [...new Set([...protection.paths, ...ownPaths.readOnly])];
+  const hiddenPaths = ownPaths.hidden;
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp === 'private';
 
   const slotDirectories = [
@@ -179,35 +183,58 @@ function refuseReadOnlyInsideWritable(paths: readonly PlannedPath[]): void {
   }
 }
 
-/**
- * Our own directories that lie in what the policy grants; the view puts nothing in their place.
- * @throws {SandboxError} `state.reachable` where they cannot be kept out.
- */
-function ownDirectoriesWithin(
-  { workspace, lookup, ownDirectories, impossible = [] }: PlanInput,
+/** What has to be done about our own paths in what the policy grants. */
+interface OwnPathsWithin {
+  /** Directories in whose place the view puts nothing. */
+  readonly hidden: readonly string[];
+  /** Files in the workspace that are shut for writing. */
+  readonly readOnly: readonly string[];
+}
+
+/** @throws {SandboxError} `state.reachable` where our own paths cannot be kept from commands. */
+function ownPathsWithin(
+  { workspace, lookup, own, impossible = [] }: PlanInput,
   paths: readonly PlannedPath[],
   hasView: boolean,
-): readonly string[] {
-  return ownDirectories.flatMap(({ path: named, mayLieInWorkspace }) => {
-    const own = lookup.resolve(named).canonical;
+): OwnPathsWithin {
+  const hidden: string[] = [];
+  const readOnly: string[] = [];
+  const isHidden = (path: string) => hidden.some((directory) => isBeneath(path, directory));
+  for (const { path: named, kind } of own) {
+    const { canonical, links } = lookup.resolve(named);
     const refuse = (because: string): never => {
       throw new SandboxError(
         'state.reachable',
-        `commands could reach ${own}, where sandbox-run keeps what it trusts, ${because}; set XDG_STATE_HOME and XDG_CONFIG_HOME to directories outside, or choose another workspace or path`,
+        `commands could reach ${canonical}, where sandbox-run keeps what it trusts, ${because}; set XDG_STATE_HOME and XDG_CONFIG_HOME to directories outside, or choose another workspace or path`,
       );
     };
-    const inside = paths.find(({ path }) => isBeneath(path, own));
+    const writable = (path: string) =>
+      paths.find((grant) => grant.access === 'write' && isBeneath(path, grant.path) && !isHidden(path));
+    // Whoever writes where a link is makes it lead to something else.
+    for (const link of links) {
+      if (writable(link.path) !== undefined)
+        refuse(`by way of the link ${link.path}, which they could replace`);
+    }
+    if (kind === 'policy') {
+      const grant = writable(canonical);
+      if (grant === undefined) continue;
+      if (!isBeneath(canonical, workspace) || !hasView) refuse(`because they can write ${grant.path}`);
+      readOnly.push(canonical);
+      continue;
+    }
+    const inside = paths.find(({ path }) => isBeneath(path, canonical));
     if (inside !== undefined) refuse(`through ${inside.path}`);
     // A workspace changes hands as a whole: it is copied, mounted elsewhere, given to others.
-    if (isBeneath(own, workspace) && !mayLieInWorkspace) refuse('because it lies in the workspace');
-    const around = paths.find(({ path }) => isBeneath(own, path));
-    if (around === undefined || impossible.includes(own)) return [];
+    if (isBeneath(canonical, workspace) && kind === 'state') refuse('because it lies in the workspace');
+    const around = paths.find(({ path }) => isBeneath(canonical, path));
+    if (around === undefined || impossible.includes(canonical)) continue;
     if (!hasView)
       refuse(
         `because the policy grants ${around.path} and this host refuses the namespaces that could hide it`,
       );
-    return [own];
-  });
+    hidden.push(canonical);
+  }
+  return { hidden, readOnly };
 }
 
 interface Protection {

@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { confinementSpec } from '../backends/landlock/confinement-spec.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { gitIdentity } from '../host/git-identity.ts';
@@ -11,7 +11,7 @@ import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import type { NativeAddon, NativeConfinement, NativeFailure } from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';
-import { makePlan, type OwnDirectory } from '../plan/plan.ts';
+import { makePlan, type OwnPath } from '../plan/plan.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { describeFailure, namespaceRefusal } from './failure.ts';
 import { createGate, type Gate } from './gate.ts';
@@ -61,7 +61,7 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
   const addon = loadAddon();
   const features = probeHost(addon);
   const identity = gitIdentity(home, process.env.XDG_CONFIG_HOME);
-  const own = ownDirectories(home);
+  const own = ownPaths(resolved);
   const planFor = (wanted: HostFeatures, impossible: readonly string[] = []) =>
     makePlan({
       policy,
@@ -72,7 +72,7 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
       memoryParent: writableDirectory('/dev/shm'),
       hostHome: home,
       seedFiles: identity === undefined ? [] : [{ path: 'slot:home/.gitconfig', content: identity }],
-      ownDirectories: own,
+      own,
       impossible,
       lookup: createPathLookup(),
     });
@@ -133,10 +133,14 @@ export async function prepareSandbox(
   throw new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
 }
 
-function ownDirectories(home: string): readonly OwnDirectory[] {
+/** What this program keeps and obeys. The policy of the machine belongs to root. */
+function ownPaths({ home, layers }: ResolvedPolicy): readonly OwnPath[] {
+  const userPolicy = userPolicyPath(home, process.env.XDG_CONFIG_HOME);
+  const files = new Set([userPolicy, ...layers.flatMap(({ path }) => path ?? [])]);
   return [
-    { path: stateDirectory(), mayLieInWorkspace: false },
-    { path: dirname(userPolicyPath(home, process.env.XDG_CONFIG_HOME)), mayLieInWorkspace: true },
+    { path: stateDirectory(), kind: 'state' },
+    { path: dirname(userPolicy), kind: 'settings' },
+    ...[...files].map((path) => ({ path: resolve(path), kind: 'policy' as const })),
   ];
 }
 

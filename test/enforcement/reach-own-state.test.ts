@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -121,6 +122,71 @@ describe('reaching what sandbox-run itself keeps', () => {
     await expect(sandboxIn(WITHOUT_VIEW, { workspace: arena.workspace, writable: [home] })).rejects.toThrow(
       /commands could reach .*\/\.local\/state\/sandbox-run.* because the policy grants .*home-.* namespaces/,
     );
+  });
+
+  describe.each(TIERS)('by way of links, $name', (tier) => {
+    const linked = async (
+      variable: string,
+      make: (place: string) => string,
+      writable: readonly string[] = [],
+    ) => {
+      const place = mkdtempSync(join(arena.root, 'linked-'));
+      const previous = process.env[variable];
+      process.env[variable] = make(place);
+      try {
+        const sandbox = await sandboxIn(tier, { workspace: arena.workspace, writable: [place, ...writable] });
+        await sandbox.close();
+      } finally {
+        process.env[variable] = previous;
+      }
+    };
+    const away = (name: string) => {
+      const directory = mkdtempSync(join(arena.outside, 'away-'));
+      mkdirSync(join(directory, name, 'sandbox-run'), { recursive: true, mode: 0o700 });
+      return join(directory, name);
+    };
+
+    it.each(['XDG_STATE_HOME', 'XDG_CONFIG_HOME'])(
+      'that a command could replace is refused: %s',
+      async (name) => {
+        const link = (place: string) => {
+          symlinkSync(away('real'), join(place, 'link'));
+          return join(place, 'link');
+        };
+        await expect(linked(name, link)).rejects.toMatchObject({
+          code: 'state.reachable',
+          message: expect.stringContaining('by way of the link'),
+        });
+        const inWorkspace = (place: string) => {
+          const path = join(arena.workspace, `link-of-${place.slice(-6)}`);
+          symlinkSync(away('real'), path);
+          return path;
+        };
+        await expect(linked(name, inWorkspace)).rejects.toMatchObject({ code: 'state.reachable' });
+      },
+    );
+  });
+
+  it.each(TIERS)('a policy file in the workspace is not a command’s to change, $name', async (tier) => {
+    const file = join(arena.workspace, 'settings/policy.toml');
+    mkdirSync(join(arena.workspace, 'settings'), { recursive: true });
+    writeFileSync(file, '[unsafe]\nunjudged_commands = true\n', { mode: 0o600 });
+    symlinkSync(file, join(config, 'policy.toml'));
+    try {
+      const made = sandboxIn(tier, { workspace: arena.workspace });
+      if (!tier.view) {
+        await expect(made).rejects.toMatchObject({ code: 'state.reachable' });
+        return;
+      }
+      await using sandbox = await made;
+      await sandbox.run(
+        'echo x > settings/policy.toml; mv settings/policy.toml settings/old; mv settings away; mkdir settings; echo y > settings/policy.toml; rm -rf settings; true',
+      );
+      expect(readFileSync(file, 'utf8')).toBe('[unsafe]\nunjudged_commands = true\n');
+    } finally {
+      rmSync(join(config, 'policy.toml'));
+      rmSync(join(arena.workspace, 'settings'), { recursive: true });
+    }
   });
 
   it.each(TIERS)('is refused as the workspace, or inside it, $name', async (tier) => {

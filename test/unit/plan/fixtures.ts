@@ -111,7 +111,7 @@ export function planOf(changes: Partial<PlanInput> = {}) {
     memoryParent: '/dev/shm',
     hostHome: '/home/user',
     seedFiles: [{ path: 'slot:home/.gitconfig', content: '[user]\n' }],
-    ownDirectories: [],
+    own: [],
     lookup: fakeLookup({ '/w/.git': 'missing' }),
     ...changes,
   });
