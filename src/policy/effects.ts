@@ -22,8 +22,15 @@ export interface PartOfLine {
   readonly source: string;
   /** Canonical; `undefined`: a builtin, a function, or nothing that was found. */
   readonly executable: string | undefined;
-  /** Canonical paths of files that it names and that commands can change: a script, a settings file. */
+  /** Canonical paths of the directories in which it may run. */
+  readonly directories: readonly string[];
+  /**
+   * Canonical paths of files that decide what it does and that commands can change, there or not: scripts and settings
+   * that its words name, and what programs of its kind look for where it runs.
+   */
   readonly files: readonly string[];
+  /** It runs code that nobody can see beforehand: what comes through a pipe, what a pattern will match. */
+  readonly isOpen: boolean;
   /** What the checks said about words of it. */
   readonly remarks: readonly string[];
 }
@@ -41,11 +48,13 @@ export function effectsOf(
   const touched = { reads: new Set<string>(), writes: new Set<string>(), executes: new Set<string>() };
   const parts = commandsOf(context.parsed).map((command): PartOfLine => {
     const cwds = directoriesOf(command, context);
+    const written = new Set<string>();
     for (const use of pathUses(command, describeCommand(command, isForeign))) {
       const locations = locationsOf(use.argument, cwds, context);
       if (locations === 'foreign-home') continue;
       const paths = locations.flatMap(({ resolved }) => (resolved === undefined ? [] : [resolved.canonical]));
       for (const path of paths) touched[use.effect === 'reads' ? 'reads' : 'writes'].add(path);
+      if (use.effect !== 'reads') for (const path of paths) written.add(path);
     }
     const name = command.words[0]?.value;
     const [cwd] = cwds;
@@ -54,10 +63,16 @@ export function effectsOf(
         ? undefined
         : context.findExecutable(name, cwd);
     if (executable !== undefined) touched.executes.add(executable);
+    const directories = cwds.flatMap((directory) =>
+      directory === undefined ? [] : [context.paths.resolve(directory).canonical],
+    );
     return {
       source: sourceOf(command, source),
       executable,
-      files: changeableFiles(command, cwds, context),
+      directories,
+      // What it writes anyway does not decide what it does.
+      files: changeableFiles(command, directories, context).filter((path) => !written.has(path)),
+      isOpen: cwds.includes(undefined) || runsUnseenCode(command),
       remarks: remarksOn(command, reasons),
     };
   });
@@ -75,24 +90,76 @@ function sourceOf({ span, words, runBy }: SimpleCommand, source: string | undefi
   return source.slice(span.start, span.end);
 }
 
+/** What tools look for in the directory in which they run. */
+const CONVENTIONAL_FILES =
+  'package.json Makefile makefile GNUmakefile pyproject.toml setup.py setup.cfg tox.ini noxfile.py conftest.py Cargo.toml build.rs CMakeLists.txt justfile Justfile Taskfile.yml Rakefile build.gradle pom.xml .npmrc .yarnrc.yml'.split(
+    ' ',
+  );
+/** What an interpreter runs of a directory. */
+const ENTRY_FILES = ['__main__.py', '__init__.py', 'index.js', 'index.mjs', 'index.ts', 'package.json'];
+
 function changeableFiles(
   command: SimpleCommand,
-  cwds: readonly (string | undefined)[],
+  directories: readonly string[],
   context: CheckContext,
 ): readonly string[] {
   const found = new Set<string>();
-  for (const word of command.words.slice(1, MOST_FILES)) {
+  const add = (path: string) => {
+    const { canonical } = context.paths.resolve(path);
+    if (found.size < MOST_FILES && mayWrite(canonical, context)) found.add(canonical);
+  };
+  const words = [...command.words.slice(1), ...command.redirects.map(({ target }) => target)];
+  for (const word of words) {
     if (word.value === undefined) continue;
-    // `--file=build.mk` names one too.
-    const equals = word.value.startsWith('-') ? word.value.indexOf('=') + 1 : 0;
-    if (word.value.startsWith('-') && equals === 0) continue;
-    const locations = locationsOf(argumentOf(word, equals), cwds, context);
+    const locations = locationsOf(argumentOf(word, startOfValue(word.value)), directories, context);
     if (locations === 'foreign-home') continue;
     for (const { resolved } of locations) {
-      if (resolved?.kind === 'other' && mayWrite(resolved.canonical, context)) found.add(resolved.canonical);
+      if (resolved?.kind === 'other') add(resolved.canonical);
+      if (resolved?.kind === 'directory' && isInterpreter(command))
+        for (const name of ENTRY_FILES) add(`${resolved.canonical}/${name}`);
     }
   }
+  for (const directory of directories) {
+    for (const name of [...CONVENTIONAL_FILES, ...moduleFiles(command)]) add(`${directory}/${name}`);
+  }
   return [...found];
+}
+
+/** `--file=build.mk` and `-fbuild.mk` name a file too. */
+function startOfValue(word: string): number {
+  if (word.startsWith('--')) return word.indexOf('=') + 1;
+  return /^-[A-Za-z]./.test(word) ? 2 : 0;
+}
+
+/** `python3 -m tools.build` runs a file of that name. */
+function moduleFiles({ words }: SimpleCommand): readonly string[] {
+  const at = words.findIndex(({ value }) => value === '-m');
+  const module = at < 1 ? undefined : words[at + 1]?.value?.replaceAll('.', '/');
+  return module === undefined ? [] : [`${module}.py`, `${module}/__main__.py`, `${module}/__init__.py`];
+}
+
+/** Programs that run what they read. */
+const INTERPRETERS =
+  /^(?:(?:ba|da|z|k|fi|tc|c)?sh|python[\d.]*|node|deno|bun|perl|ruby|php|lua[\d.]*|Rscript|tclsh|xargs|parallel|source|\.)$/;
+const CODE_OPTION = /^-(?:[A-Za-z]*[cem]|-eval|-print|-command)$/;
+
+function nameOf({ words: [program] }: SimpleCommand): string {
+  return program?.value?.slice(program.value.lastIndexOf('/') + 1) ?? '';
+}
+
+const isInterpreter = (command: SimpleCommand) => INTERPRETERS.test(nameOf(command));
+
+/** An interpreter whose script comes through its input, or has a name that is known only when it runs. */
+function runsUnseenCode(command: SimpleCommand): boolean {
+  if (!isInterpreter(command)) return false;
+  const rest = command.words.slice(1);
+  const name = nameOf(command);
+  if (/^(?:xargs|parallel)$/.test(name)) return true;
+  if (rest.some(({ value }) => value === undefined)) return true;
+  const values = rest.map(({ value }) => value ?? '');
+  if (values.some((value) => CODE_OPTION.test(value))) return false;
+  const script = values.find((value) => !/^-./.test(value));
+  return script === undefined || /^(?:-|\/dev\/(?:stdin|fd\/.*)|\/proc\/self\/fd\/.*)$/.test(script);
 }
 
 function remarksOn(command: SimpleCommand, reasons: readonly Reason[]): readonly string[] {

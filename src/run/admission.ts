@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { ErrorCode } from '../errors/codes.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { AuditRecord } from '../model/audit-record.ts';
@@ -16,13 +16,15 @@ import type { SettledCommand } from './command-line.ts';
 import { exposuresOf } from './exposures.ts';
 import type { Gate } from './gate.ts';
 import type { Examination, Examiner } from './judge.ts';
-import { approvalRefusal, budgetRefusal, refusalOf, unusableGate } from './refusal.ts';
+import { approvalRefusal, budgetRefusal, refusalOf, unusableGate, VOID } from './refusal.ts';
 import type { SpawnOptions } from './sandbox-options.ts';
 
 /** A request on its way to the launch. */
 export interface AdmissionRequest {
   readonly command: Command;
   readonly options: SpawnOptions;
+  /** What is written to its standard input. */
+  readonly input?: Uint8Array | undefined;
   /** Aborted when nobody wants the command any more. */
   readonly signal: () => AbortSignal;
 }
@@ -49,6 +51,8 @@ export interface AdmissionParts {
   /** `undefined`: commands are not judged. */
   readonly examine: Examiner | undefined;
   readonly settle: (command: Command, options: SpawnOptions) => SettledCommand;
+  /** Names of variables that the policy or the caller asked for. */
+  readonly given: ReadonlySet<string>;
   /** Remarks on the environment. */
   readonly warnings: readonly string[];
 }
@@ -59,7 +63,7 @@ export type Admit = (request: AdmissionRequest) => Admission | Promise<Admission
 /** Everything between a request and its launch: judge, ask, count, record. */
 export function createAdmission(parts: AdmissionParts): Admit {
   const { policy, plan, gate, examine, settle } = parts;
-  const limit = examine === undefined ? undefined : policy.security.maxActionsPerHour;
+  const limit = policy.security.maxActionsPerHour;
   const hasMemory =
     gate.record !== undefined ||
     gate.session !== undefined ||
@@ -70,6 +74,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
     maker ??= approvalRequestMaker({
       policy,
       plan,
+      given: parts.given,
       principal: gate.principal,
       session: gate.session?.id,
     });
@@ -106,7 +111,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
   }
 
   /** The other way: waits for people, reviewers, the store and the disk. */
-  async function admitWithMemory({ command, options, signal }: AdmissionRequest): Promise<Admission> {
+  async function admitWithMemory({ command, options, input, signal }: AdmissionRequest): Promise<Admission> {
     const id = randomUUID();
     const settled = settle(command, options);
     let decision: Decision | undefined;
@@ -158,6 +163,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
 
     try {
       const examineNow = async (): Promise<Examination | undefined> => {
+        for (const taint of options.taints ?? []) await gate.session?.taint(taint, 'said with a command');
         const taints = await gate.taints(options.taints ?? []);
         return examine?.({ command, ...options, taints });
       };
@@ -173,8 +179,18 @@ export function createAdmission(parts: AdmissionParts): Admit {
         examination !== undefined &&
         effects !== undefined
       ) {
-        const asked = { command, cwd: examination.cwd, decision, effects, variables: settled.variables };
-        const request = makeRequest(asked);
+        const asking = (
+          { cwd }: Examination,
+          about: Decision,
+          touched: CommandEffects,
+          { variables }: SettledCommand & { readonly ok: true },
+        ) =>
+          makeRequest({
+            ...{ command, cwd, decision: about, effects: touched, variables, once: id },
+            changed: Object.keys(options.env ?? {}),
+            details: detailsOf(options, input),
+          });
+        const request = asking(examination, decision, effects, settled);
         const desk = await gate.desk();
         if (desk === undefined) return await refused(() => denied(context(), refusal));
         approval = await desk.decide(request, signal());
@@ -194,13 +210,8 @@ export function createAdmission(parts: AdmissionParts): Admit {
           decisionNow.verdict !== 'deny' &&
           settledNow.ok &&
           settledNow.program === settled.program &&
-          makeRequest({
-            command,
-            cwd: again.cwd,
-            decision: decisionNow,
-            effects: again.effects(decisionNow),
-            variables: settledNow.variables,
-          }).fingerprint === request.fingerprint;
+          asking(again, decisionNow, again.effects(decisionNow), settledNow).fingerprint ===
+            request.fingerprint;
         if (!same) return await refused(() => denied(context(), VOID));
       }
       if (signal().aborted) return await refused(() => canceledBefore(context()));
@@ -243,15 +254,13 @@ export function createAdmission(parts: AdmissionParts): Admit {
   return hasMemory ? admitWithMemory : admitPlainly;
 }
 
-/** Somebody said yes to something else. */
-const VOID: ExecutionError = {
-  code: 'approval.void',
-  message:
-    'something changed while the question was open (a file behind the command, the directory, or what the policy says); ask again',
-  stage: undefined,
-  errno: undefined,
-  path: undefined,
-};
+/** What else of a request makes a difference. */
+function detailsOf({ timeout }: SpawnOptions, input: Uint8Array | undefined): readonly string[] {
+  return [
+    ...(timeout === undefined ? [] : [`timeout ${timeout}`]),
+    ...(input === undefined ? [] : [`input ${createHash('sha256').update(input).digest('hex')}`]),
+  ];
+}
 
 function notSettled({ code, message, path }: SettledCommand & { readonly ok: false }): ExecutionError {
   return { code, message, stage: undefined, errno: undefined, path };

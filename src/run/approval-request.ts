@@ -7,13 +7,17 @@ import type { Command } from '../model/execution-request.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import type { CommandEffects } from '../policy/effects.ts';
+import { PROFILES } from '../policy/profiles/built-in.ts';
 import { packageVersion } from '../version.ts';
+import type { ResolvedPolicy } from './resolve-policy.ts';
 
 /** What does not change from command to command of one sandbox. */
 export interface ApprovalSurroundings {
   readonly policy: Policy;
   /** `undefined`: nothing is enforced by us, the command runs somewhere else. */
   readonly plan: LaunchPlan | undefined;
+  /** Names of variables that the policy or the caller asked for, beyond what every command has. */
+  readonly given: ReadonlySet<string>;
   readonly principal: string;
   readonly session: string | undefined;
 }
@@ -27,41 +31,58 @@ export interface AskedCommand {
   readonly effects: CommandEffects;
   /** The command's whole environment; HOME and TMPDIR may be missing. */
   readonly variables: Readonly<Record<string, string | undefined>>;
+  /** Names that the request itself sets or takes away. */
+  readonly changed: readonly string[];
+  /** What else the request says: its input, its time limit. */
+  readonly details: readonly string[];
+  /** Of this request alone: takes the place of what cannot be known of an open command, which is asked each time. */
+  readonly once: string;
 }
 
 /** Makes requests for one sandbox. */
 export type ApprovalRequestMaker = (asked: AskedCommand) => ApprovalRequest;
 
-/** Says nothing about what a command does: how the terminal looks, which language people speak. */
-const COSMETIC = /^(?:TERM|COLORTERM|NO_COLOR|LANG|LC_\w+|TZ|USER|SHELL|CI)$/;
+/** As this process has them they say nothing about what a command does: how the terminal looks, which language people speak. */
+const COSMETIC = /^(?:TERM|COLORTERM|NO_COLOR|LANG|LC_ALL|LC_CTYPE|TZ|USER)$/;
 
 /**
  * Everything that a person has to see, and the fingerprint over everything that matters. Made again right before the
  * launch, it has the same fingerprint only if nothing of it has changed.
  */
 export function approvalRequestMaker(surroundings: ApprovalSurroundings): ApprovalRequestMaker {
-  const { policy, plan, principal, session } = surroundings;
+  const { policy, plan, given, principal, session } = surroundings;
   const confinement =
     plan === undefined ? ['nothing here: it runs somewhere else'] : confinementOf(policy, plan);
   const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
   const planDigest = digest(plan ?? null);
   const policyVersion = digest([packageVersion, policy]);
-  return ({ command, cwd, decision, effects, variables }) => {
-    const environment = Object.entries(variables)
-      .filter(([name]) => !COSMETIC.test(name))
-      .map(([name, value]) => (value === undefined ? `-${name}` : `${name}=${value}`))
-      .sort();
+  return (asked) => {
+    const { command, cwd, decision, effects, variables } = asked;
+    const changed = new Set(asked.changed);
+    const text = (name: string) => {
+      const value = variables[name];
+      return value === undefined ? `-${name}` : `${name}=${value}`;
+    };
+    const names = [...new Set([...Object.keys(variables), ...changed])].sort();
     const files = effects.parts.flatMap(({ executable, files }) =>
       executable === undefined ? files : [executable, ...files],
     );
+    const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
     return {
       fingerprint: fingerprint({
         command,
         cwd,
         executables: [...new Set(files)].map((path) => ({ name: path, path, identity: identityOf(path) })),
-        environment,
+        environment: names.filter((name) => changed.has(name) || !COSMETIC.test(name)).map(text),
         profile: policy.profile,
-        confinement: [planDigest],
+        confinement: [
+          planDigest,
+          ...asked.details,
+          // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
+          digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
+          digest(questions.map(({ check, code, words }) => [check, code, words])),
+          ...(effects.parts.some(({ isOpen }) => isOpen) ? [asked.once] : []),
+        ],
         policyVersion,
       }),
       principal,
@@ -70,7 +91,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       cwd,
       decision,
       parts: effects.parts.map(({ source, executable, remarks }) => ({ source, executable, remarks })),
-      environment,
+      environment: names.filter((name) => changed.has(name) || given.has(name)).map(text),
       profile: policy.profile,
       confinement,
     };
@@ -108,4 +129,17 @@ function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
         `${state === 'degraded' ? 'only in part' : 'not at all'} enforced here: ${id} (${reason})`,
     ),
   ];
+}
+
+/** Names of variables that somebody asked for, beyond the pass list of the built-in profile. */
+export function givenVariables({ named }: Pick<ResolvedPolicy, 'named'>): ReadonlySet<string> {
+  const builtIn = PROFILES.find(({ name }) => name === named.profile)?.policy.environment.pass ?? [];
+  const passed = Object.keys(process.env).filter((name) =>
+    named.environment.pass.some(
+      (entry) =>
+        !builtIn.includes(entry) &&
+        (entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1)))),
+    ),
+  );
+  return new Set([...Object.keys(named.environment.set), ...passed]);
 }

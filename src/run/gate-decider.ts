@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { GateAnswer, GateDecide, GateRequest } from '../gate/server/ports.ts';
 import type { GateState, MaybePromise } from '../gate/state/state.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
@@ -10,7 +10,7 @@ import type { CommandEffects } from '../policy/effects.ts';
 import { decisiveReason } from '../policy/evaluate.ts';
 import { exposuresOf } from './exposures.ts';
 import type { Examiner } from './judge.ts';
-import { approvalRefusal, budgetRefusal, refusalOf, unusableGate } from './refusal.ts';
+import { approvalRefusal, budgetRefusal, refusalOf, unusableGate, VOID } from './refusal.ts';
 
 /** What somebody is asked about a command that a container wants to run. */
 export interface GateQuestion {
@@ -21,12 +21,12 @@ export interface GateQuestion {
   readonly effects: CommandEffects;
   readonly principal: string;
   readonly session: string | undefined;
-  /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
+  /** Of this question alone. */
+  readonly once: string;
 }
 
 /** Asks somebody. What is not a clear yes is a no; it settles in time. */
-export type GateAsk = (question: GateQuestion) => Promise<ApprovalAnswer>;
+export type GateAsk = (question: GateQuestion, signal: AbortSignal) => Promise<ApprovalAnswer>;
 
 /** What a decider is made of. */
 export interface GateDeciderParts {
@@ -42,6 +42,8 @@ export interface GateDeciderParts {
     readonly principal: string;
   }) => MaybePromise<unknown>;
   readonly ask: GateAsk;
+  /** What an answer is bound to. */
+  readonly fingerprintOf: (question: GateQuestion) => string;
   /** A record that cannot be written makes the answer a no. */
   readonly audit: AuditSink | undefined;
 }
@@ -148,13 +150,18 @@ async function settle(parts: GateDeciderParts, request: GateRequest): Promise<Se
     const objection = refusalOf(decision, false);
     if (objection !== undefined) {
       if (objection.code === 'command.denied') return { ...settled, refusal: objection };
-      const approval = await ask({ command, cwd: workspace, decision, effects, principal, session, signal });
+      const once = randomUUID();
+      const question = { command, cwd: workspace, decision, effects, principal, session, once };
+      const asked = parts.fingerprintOf(question);
+      const approval = await ask(question, signal);
       settled = { ...settled, approval };
       if (approval.approved !== true)
         return { ...settled, refusal: notApproved(objection, decision, approval, policy) };
-      // Time has passed: what was approved must still not be refused.
-      const now = refusalOf((await judge()).decision, true);
+      // Time has passed: what was shown must still be what would run, and not be refused.
+      const again = await judge();
+      const now = refusalOf(again.decision, true);
       if (now !== undefined) return { ...settled, refusal: now };
+      if (parts.fingerprintOf({ ...question, ...again }) !== asked) return { ...settled, refusal: VOID };
     }
     if (signal.aborted) return { ...settled, refusal: WITHDRAWN };
     const limit = policy.security.maxActionsPerHour;

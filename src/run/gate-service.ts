@@ -8,11 +8,11 @@ import { ambiguousUid } from '../host/ambiguous-uid.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
 import { loadAddon } from '../native/load.ts';
-import { approvalRequestMaker } from './approval-request.ts';
+import { approvalRequestMaker, givenVariables } from './approval-request.ts';
 import { type Checker, createChecker } from './check-command.ts';
 import { commandRules } from './command-rules.ts';
 import { createGate, type Gate } from './gate.ts';
-import { createGateDecider, type GateAsk } from './gate-decider.ts';
+import { createGateDecider, type GateAsk, type GateQuestion } from './gate-decider.ts';
 import { resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
 import { lazyState, stateDirectory } from './state.ts';
@@ -61,7 +61,7 @@ export async function startGateService(options: GateServiceOptions): Promise<Gat
     workspace,
     state: lazyState(stateDirectory()),
     startSession: gate.startSession,
-    ask: askDesk(gate, checker),
+    ...askDesk(gate, checker, givenVariables(resolved)),
     audit,
   });
   const timeoutMs = policy.approval.timeoutMs + policy.approval.reviewerTimeoutMs + MARGIN_MS;
@@ -123,12 +123,22 @@ function guardsOf({ reviewer, gitGuard, hooks }: Gate): SandboxOptions['gate'] {
 
 const NOBODY: ApprovalAnswer = { approved: false, reason: 'nobody', by: 'nobody' };
 
-/** Asks whoever the policy names. */
-function askDesk(gate: Gate, { policy, variables }: Checker): GateAsk {
-  return async ({ command, cwd, decision, effects, principal, session, signal }) => {
-    const desk = await gate.desk();
-    if (desk === undefined) return NOBODY;
-    const make = approvalRequestMaker({ policy, plan: undefined, principal, session });
-    return desk.decide(make({ command, cwd, decision, effects, variables }), signal);
+/** Asks whoever the policy names, and tells what an answer is bound to. */
+function askDesk(
+  gate: Gate,
+  { policy, variables }: Checker,
+  given: ReadonlySet<string>,
+): { readonly ask: GateAsk; readonly fingerprintOf: (question: GateQuestion) => string } {
+  const requestOf = ({ command, cwd, decision, effects, principal, session, once }: GateQuestion) =>
+    approvalRequestMaker({ policy, plan: undefined, given, principal, session })({
+      ...{ command, cwd, decision, effects, variables, once },
+      ...{ changed: [], details: [] },
+    });
+  return {
+    ask: async (question, signal) => {
+      const desk = await gate.desk();
+      return desk === undefined ? NOBODY : desk.decide(requestOf(question), signal);
+    },
+    fingerprintOf: (question) => requestOf(question).fingerprint,
   };
 }

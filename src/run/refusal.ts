@@ -63,3 +63,13 @@ export function unusableGate(error: unknown): ExecutionError {
     `refused, because the decision failed: ${error instanceof Error ? error.message : String(error)}`,
   );
 }
+
+/** Somebody said yes to something else. */
+export const VOID: ExecutionError = {
+  code: 'approval.void',
+  message:
+    'something changed while the question was open (a file behind the command, the directory, or what the policy says); ask again',
+  stage: undefined,
+  errno: undefined,
+  path: undefined,
+};

@@ -10,6 +10,7 @@ import { launchCommand } from '../native/launch.ts';
 import { buildEnvironment } from '../policy/environment.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Admission, createAdmission } from './admission.ts';
+import { givenVariables } from './approval-request.ts';
 import { checkCommand, checkRunOptions, checkSandboxOptions, checkSpawnOptions } from './check-options.ts';
 import {
   canceledBefore,
@@ -97,6 +98,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     gate,
     examine,
     settle: createCommandSettler(plan, environment, find),
+    given: givenVariables(prepared.resolved),
     warnings: environment.warnings,
   });
   const running = new Map<number, Promise<ExecutionResult>>();
@@ -123,7 +125,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
         : AbortSignal.any([controller.signal, options.signal]);
     };
     const isGivenUp = () => closed || controller?.signal.aborted === true || options.signal?.aborted === true;
-    const admission = admit({ command, options, signal });
+    const admission = admit({ command, options, input: how.input, signal });
     if (!isPromise(admission)) return launchAdmitted(admission, options, how, isGivenUp);
     const pending = pendingCommand(
       admission.then((ready) => launchAdmitted(ready, options, how, isGivenUp)),

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -16,7 +16,7 @@ const before = process.env.XDG_STATE_HOME;
 let states = 0;
 beforeEach(() => {
   process.env.XDG_STATE_HOME = join(place.root, `state-${++states}`);
-  for (const name of ['made', 'script.sh', 'tool'])
+  for (const name of ['made', 'script.sh', 'tool', 'tool.py', 'Makefile'])
     rmSync(join(place.workspace, name), { recursive: true, force: true });
 });
 afterAll(() => {
@@ -127,6 +127,10 @@ describe('an approval', () => {
     ['the program', ['./tool'], 'tool'],
     ['a program of a shell string', 'true && ./tool', 'tool'],
     ['a script that is named', ['bash', 'script.sh'], 'script.sh'],
+    ['a script behind a redirect', 'python3 < script.sh', 'script.sh'],
+    ['a file that an option names', 'make -ftool deploy', 'tool'],
+    ['a module', 'mkdir -p made && python3 -m tool', 'tool.py'],
+    ['what a tool looks for', 'mkdir -p made && make deploy', 'Makefile'],
   ] as const)('is void if %s is changed while the question is open', async (_, command, file) => {
     write(file, '#!/bin/sh\necho good\n');
     const { gate } = approving(() => {
@@ -139,6 +143,62 @@ describe('an approval', () => {
       stdout: '',
       error: { code: 'approval.void' },
     });
+  });
+
+  it('is void if a link leads a part elsewhere by then', async () => {
+    for (const name of ['one', 'two']) mkdirSync(join(place.workspace, 'made', name), { recursive: true });
+    const link = join(place.workspace, 'made/link');
+    symlinkSync('one', link);
+    const { gate } = approving(() => {
+      rmSync(link);
+      symlinkSync('two', link);
+      return YES;
+    });
+    await using sandbox = await sandboxWith({ gate });
+    expect((await sandbox.run('cd made/link && git init .')).error?.code).toBe('approval.void');
+  });
+
+  it('is void if the session was tainted by then, and what is remembered does not hold any more', async () => {
+    const session = await openSession();
+    const { asked, gate } = approving(() => ({ approved: true, scope: 'session', by: 'test' }));
+    const network = { network: { mode: 'open' } };
+    await using sandbox = await sandboxWith({ gate, session, policy: network });
+    const fetching = () => sandbox.run('mkdir -p made; curl -s http://127.0.0.1:9/ || true');
+    expect((await fetching()).status).toBe('exited');
+    expect((await fetching()).status).toBe('exited');
+    const before = asked.length;
+    await session.taint('secret');
+    await fetching();
+    expect(asked.length).toBe(before + 1);
+    const later = approving(async () => {
+      await session.taint('corruption');
+      return YES;
+    });
+    const fresh = await openSession();
+    await using other = await sandboxWith({ gate: later.gate, session: fresh, policy: network });
+    await session.end();
+    await using tainted = await sandboxWith({
+      gate: approving(async () => {
+        await fresh.taint('secret');
+        return YES;
+      }).gate,
+      session: fresh,
+      policy: network,
+    });
+    expect((await tainted.run('mkdir -p made; curl -s http://127.0.0.1:9/ || true')).error?.code).toBe(
+      'approval.void',
+    );
+    await other.close();
+  });
+
+  it('of code that nobody can see beforehand is asked each time', async () => {
+    const { asked, gate } = approving(() => ({ approved: true, scope: 'always', by: 'test' }));
+    await using sandbox = await sandboxWith({ gate });
+    for (const command of ['python3 -', 'echo | python3', 'true | xargs touch']) {
+      await sandbox.run(command);
+      await sandbox.run(command);
+    }
+    expect(asked).toHaveLength(6);
   });
 
   it('is void if another directory has taken the place of the working directory', async () => {
@@ -172,7 +232,10 @@ describe('an approval', () => {
     expect(await count(() => one.run(['./tool', 'x']))).toBe(1);
     expect(await count(() => one.run('../tool x', { cwd: 'made' }))).toBe(1);
     expect(await count(() => one.run('./tool x', { env: { A: 'b' } }))).toBe(1);
-    expect(await count(() => one.run('./tool x', { env: { TERM: 'dumb' } }))).toBe(0);
+    expect(await count(() => one.run('./tool x', { env: { SHELL: '/tmp/sh' } }))).toBe(1);
+    expect(await count(() => one.run('./tool x', { timeout: 9_000 }))).toBe(1);
+    expect(await count(() => one.run('./tool x', { input: 'y' }))).toBe(1);
+    expect(await count(() => one.run('./tool x', { input: 'y' }))).toBe(0);
     expect(await count(() => other.run('./tool x'))).toBe(1);
     write('tool', '#!/bin/sh\necho more\n');
     expect(await count(() => one.run('./tool x'))).toBe(1);

@@ -60,6 +60,7 @@ async function decider(
       questions.push(question);
       return typeof answer === 'function' ? answer() : answer;
     },
+    fingerprintOf: ({ command }) => command,
     audit: {
       append: async (record) => {
         records.push(record);
@@ -137,6 +138,16 @@ describe('the decider of a gate', () => {
     const decide = await decider(() => Promise.reject(new Error('x')));
     expect(await decide('git push')).toMatchObject({ decision: 'deny' });
     expect(records).toHaveLength(1);
+  });
+
+  it('that something else would be bound to by then is a no', async () => {
+    let looks = 0;
+    const decide = await decider(YES, {}, { fingerprintOf: () => `look ${++looks}` });
+    expect(await decide('git push')).toMatchObject({
+      decision: 'deny',
+      reason: expect.stringContaining('something changed while the question was open'),
+    });
+    expect(looks).toBe(2);
   });
 
   it('does not allow what was withdrawn while it was asked', async () => {
