@@ -70,7 +70,7 @@ async function list({ json }: Options): Promise<string> {
 
 async function show(id: string, { json }: Options): Promise<string> {
   const { state, principal } = await openOwnState();
-  const found = await state.sessions.find(checkSessionId(id));
+  const found = await state.sessions.find(id);
   const inForce = await state.sessions.taints(id, principal);
   state.close();
   if (found === undefined || found.principal !== principal) throw unknown(id);
@@ -101,7 +101,7 @@ async function addTaint(id: string, name: string, reason: string): Promise<strin
 }
 
 async function end(id: string, { policy }: Options): Promise<string> {
-  await endSession(checkSessionId(id), policy === undefined ? {} : { policy });
+  await endSession(id, policy === undefined ? {} : { policy });
   return `${id}: ended\n`;
 }
 

@@ -3,8 +3,8 @@ import { commandRules } from './command-rules.ts';
 import { createGate } from './gate.ts';
 import { resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
-import { openSession } from './session.ts';
-import { openOwnState } from './state.ts';
+import { sessionOf } from './session.ts';
+import { lazyState, openOwnState, stateDirectory } from './state.ts';
 
 /**
  * Ends a session of this user from outside, and tells the hooks of the policy.
@@ -21,7 +21,7 @@ export async function endSession(id: string, options: SandboxOptions): Promise<v
     );
   const resolved = await resolvePolicy(options);
   const { policy, workspace } = resolved;
-  const session = await openSession({ id, principal });
+  const session = sessionOf(id, principal, lazyState(stateDirectory()));
   const writable = () => commandRules(resolved, undefined).writable;
   const gate = await createGate({ policy, options: { ...options, session }, workspace, writable });
   await session.end();

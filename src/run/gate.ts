@@ -151,8 +151,12 @@ async function startSession(
   if (begun === 'known' || !hooks.some((hook) => hook.sessionStart !== undefined)) return;
   const { sessionStart } = await import('./gate-parts.ts');
   const answer = await sessionStart(hooks, { id, principal }, limit);
-  if (answer.allowed) return;
-  await (await state()).sessions.end(id, principal);
+  const { sessions } = await state();
+  if (answer.allowed) {
+    await sessions.announce(id, principal);
+    return;
+  }
+  await sessions.end(id, principal);
   throw new SandboxError(
     'session.invalid',
     `a hook refuses the session ${id}: ${answer.reason ?? 'it gave no reason'}`,

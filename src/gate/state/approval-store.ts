@@ -19,6 +19,33 @@ export function createApprovalStore(database: Database, clock: Clock): ApprovalS
     );
   }
 
+  function grant(request: ApprovalRequest, scope: StoredGrant['scope'], by: string): void {
+    const session = scope === 'session' ? (request.session ?? null) : null;
+    // What was approved for a session that has ended since is over with it.
+    const ended = database.all('SELECT 1 FROM sessions WHERE id = ? AND ended_at IS NOT NULL', session);
+    if (ended.length > 0) return;
+    // In place of an equal one: who revokes what is shown must not leave a second one behind.
+    database.run(
+      'DELETE FROM grants WHERE fingerprint = ? AND principal = ? AND scope = ? AND session IS ?',
+      request.fingerprint,
+      request.principal,
+      scope,
+      session,
+    );
+    database.run(
+      `INSERT INTO grants (id, principal, fingerprint, scope, session, request, granted_at, granted_by)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      unguessableId(),
+      request.principal,
+      request.fingerprint,
+      scope,
+      session,
+      JSON.stringify(request),
+      clock.now(),
+      by,
+    );
+  }
+
   return {
     post: (request, expiresAt) =>
       database.transaction(() => {
@@ -58,6 +85,12 @@ export function createApprovalStore(database: Database, clock: Clock): ApprovalS
           answer.by,
           id,
         );
+        // Now, because the asker may be gone by the time it would do so.
+        if (changed === 1 && answer.approved && answer.scope !== 'once') {
+          const [found] = database.all('SELECT * FROM approvals WHERE id = ?', id).map(approvalOf);
+          if (found !== undefined && (answer.scope === 'always' || found.request.session !== undefined))
+            grant(found.request, answer.scope, answer.by);
+        }
         return changed === 1;
       }),
     take: (id) =>
@@ -84,30 +117,7 @@ export function createApprovalStore(database: Database, clock: Clock): ApprovalS
           request.session ?? null,
         )
         .map(grantOf)[0],
-    grant: (request, scope, by) =>
-      database.transaction(() => {
-        const session = scope === 'session' ? (request.session ?? null) : null;
-        // In place of an equal one: who revokes what is shown must not leave a second one behind.
-        database.run(
-          'DELETE FROM grants WHERE fingerprint = ? AND principal = ? AND scope = ? AND session IS ?',
-          request.fingerprint,
-          request.principal,
-          scope,
-          session,
-        );
-        database.run(
-          `INSERT INTO grants (id, principal, fingerprint, scope, session, request, granted_at, granted_by)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-          unguessableId(),
-          request.principal,
-          request.fingerprint,
-          scope,
-          session,
-          JSON.stringify(request),
-          clock.now(),
-          by,
-        );
-      }),
+    grant: (request, scope, by) => database.transaction(() => grant(request, scope, by)),
     grants: () => database.all('SELECT * FROM grants ORDER BY granted_at, id').map(grantOf),
     revoke: (id) => database.run('DELETE FROM grants WHERE id = ?', id) === 1,
   };

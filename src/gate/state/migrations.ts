@@ -52,7 +52,9 @@ export const MIGRATIONS: readonly string[] = [
     principal TEXT NOT NULL,
     started_at INTEGER NOT NULL,
     last_used_at INTEGER NOT NULL,
-    ended_at INTEGER
+    ended_at INTEGER,
+    -- Whether the hooks were told of it, and said yes.
+    announced INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX sessions_of ON sessions (principal, last_used_at);
 

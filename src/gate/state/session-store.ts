@@ -12,24 +12,23 @@ const CONCURRENT_MS = 12 * 3_600_000;
 export function createSessionStore(database: Database, clock: Clock): SessionStore {
   function use(id: string, principal: string): 'new' | 'known' {
     const now = clock.now();
-    const known = database.all('SELECT ended_at FROM sessions WHERE id = ?', id)[0];
     database.run(
       `INSERT INTO sessions (id, principal, started_at, last_used_at) VALUES (?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, ended_at = NULL
+       ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, ended_at = NULL,
+         announced = CASE WHEN ended_at IS NULL THEN announced ELSE 0 END
        WHERE principal = excluded.principal`,
       id,
       principal,
       now,
       now,
     );
-    const [owner] = database.all('SELECT principal FROM sessions WHERE id = ?', id);
+    const [owner] = database.all('SELECT principal, announced FROM sessions WHERE id = ?', id);
     if (owner?.principal !== principal)
       throw new SandboxError(
         'session.invalid',
         `the session ${JSON.stringify(id)} belongs to another principal; use an id of your own`,
       );
-    // One that had ended begins anew, with its taints.
-    return known === undefined || known.ended_at !== null ? 'new' : 'known';
+    return owner.announced === 1 ? 'known' : 'new';
   }
 
   function taintsOf(id: string): SessionInfo['taints'] {
@@ -62,17 +61,34 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
           clock.now(),
         );
       }),
+    announce: (id, principal) => {
+      database.run('UPDATE sessions SET announced = 1 WHERE id = ? AND principal = ?', id, principal);
+    },
     taints: (id, principal) =>
-      database
-        .all(
-          `SELECT DISTINCT taint FROM taints JOIN sessions ON sessions.id = taints.session
-           WHERE sessions.id = ? OR (sessions.principal = ? AND sessions.ended_at IS NULL AND sessions.last_used_at > ?)`,
-          id,
-          principal,
-          clock.now() - CONCURRENT_MS,
-        )
-        .map(({ taint }) => taint)
-        .filter(isTaint),
+      database.transaction(() => {
+        const taints = database
+          .all(
+            `SELECT DISTINCT taint FROM taints JOIN sessions ON sessions.id = taints.session
+             WHERE sessions.id = ? OR (sessions.principal = ? AND sessions.ended_at IS NULL AND sessions.last_used_at > ?)`,
+            id,
+            principal,
+            clock.now() - CONCURRENT_MS,
+          )
+          .map(({ taint }) => taint)
+          .filter(isTaint);
+        for (const taint of taints) {
+          database.run(
+            `INSERT INTO taints (session, taint, reason, at)
+             SELECT id, ?, 'another session at the same time', ? FROM sessions WHERE id = ? AND principal = ?
+             ON CONFLICT DO NOTHING`,
+            taint,
+            clock.now(),
+            id,
+            principal,
+          );
+        }
+        return taints;
+      }),
     find: (id) => database.all('SELECT * FROM sessions WHERE id = ?', id).map(info)[0],
     list: (principal) =>
       database

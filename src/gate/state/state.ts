@@ -81,12 +81,17 @@ export interface ApprovalStore {
 /** Sessions of agents with their taints, which are never taken away. */
 export interface SessionStore {
   /**
-   * Notes that a session is used; makes it if there is none, which is told. Throws `session.invalid` if it belongs to
-   * another principal.
+   * Notes that a session is used; makes it if there is none. `new` until it is announced. Throws `session.invalid` if it
+   * belongs to another principal.
    */
   use(id: string, principal: string): MaybePromise<'new' | 'known'>;
+  /** Whoever has to be asked about a session that begins said yes. */
+  announce(id: string, principal: string): MaybePromise<void>;
   taint(id: string, principal: string, taint: Taint, reason: string): MaybePromise<void>;
-  /** Taints of the session and of every session of the principal that is used at the same time. */
+  /**
+   * Taints of the session and of every session of the principal that is used at the same time; the session has them from
+   * then on, whatever becomes of the others.
+   */
   taints(id: string, principal: string): MaybePromise<readonly Taint[]>;
   find(id: string): MaybePromise<SessionInfo | undefined>;
   /** Newest last. */

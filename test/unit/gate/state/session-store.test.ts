@@ -32,6 +32,12 @@ describe('sessions', () => {
     await sessions.taint('foreign', 'q', 'corruption', 'x');
     expect(await sessions.taints('one', 'p')).toEqual(['secret']);
     expect(await sessions.taints('new', 'p')).toEqual(['secret']);
+    // For good: what was seen by then is not forgotten when the other one ends.
+    await sessions.end('other', 'p');
+    expect(await sessions.taints('one', 'p')).toEqual(['secret']);
+    expect(await sessions.taints('new', 'p')).toEqual(['secret']);
+    await sessions.end('one', 'p');
+    expect(await sessions.taints('new', 'p')).toEqual([]);
     expect(await sessions.taints('theirs', 'q')).toEqual(['corruption']);
   });
 
@@ -53,7 +59,13 @@ describe('sessions', () => {
   it('belong to the principal that made them', async () => {
     const { sessions } = await open(directory(), testClock());
     expect(await sessions.use('s', 'p')).toBe('new');
+    expect(await sessions.use('s', 'p')).toBe('new');
+    await sessions.announce('s', 'q');
+    expect(await sessions.use('s', 'p')).toBe('new');
+    await sessions.announce('s', 'p');
     expect(await sessions.use('s', 'p')).toBe('known');
+    await sessions.end('s', 'p');
+    expect(await sessions.use('s', 'p')).toBe('new');
     await expect(async () => sessions.use('s', 'q')).rejects.toMatchObject({ code: 'session.invalid' });
     await expect(async () => sessions.taint('s', 'q', 'secret', 'x')).rejects.toMatchObject({
       code: 'session.invalid',
