@@ -36,7 +36,9 @@ function partsOf(record: StoredRecord): readonly string[] {
 }
 
 function bytesOf(value: unknown): string {
-  return isObject(value) ? `${String(value.stdout)}+${String(value.stderr)} bytes` : '-';
+  // What went to the caller's own streams was not counted.
+  const count = (bytes: unknown) => (typeof bytes === 'number' ? String(bytes) : '?');
+  return isObject(value) ? `${count(value.stdout)}+${count(value.stderr)} bytes` : '-';
 }
 
 function shorten(text: string): string {

@@ -1,6 +1,7 @@
 import { loadAuditKey } from '../audit/key.ts';
 import { type Verification, verifyTrail } from '../audit/verify.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { operatorPolicy } from '../run/policy-layers.ts';
 import { visibleText } from '../util/visible-text.ts';
 import { reading, trailDirectory } from './audit-read.ts';
 import { printOut } from './print.ts';
@@ -18,7 +19,7 @@ interface Options {
 /** Prints what is wrong with the trail; 1 if anything is. */
 export async function verify({ key, anchor, complete, json }: Options): Promise<number> {
   const options = {
-    key: key === undefined ? undefined : loadAuditKey(key),
+    key: await signingKey(key),
     anchor: anchor === undefined ? undefined : parseAnchor(anchor),
     complete,
   };
@@ -27,6 +28,12 @@ export async function verify({ key, anchor, complete, json }: Options): Promise<
   const ok = found.problemCount === 0;
   printOut(json === true ? `${JSON.stringify({ ok, ...found }, null, 2)}\n` : describe(found));
   return ok ? 0 : 1;
+}
+
+/** The key that is named, or that of the policy: without it a trail that was made anew looks right. */
+async function signingKey(named: string | undefined): Promise<Uint8Array | undefined> {
+  const path = named ?? (await operatorPolicy()).audit.hmacKeyFile;
+  return path === undefined ? undefined : loadAuditKey(path);
 }
 
 function parseAnchor(text: string): { readonly seq: number; readonly hash: string } {

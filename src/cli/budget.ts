@@ -1,4 +1,4 @@
-import { resolvePolicy } from '../run/resolve-policy.ts';
+import { operatorPolicy } from '../run/policy-layers.ts';
 import { openOwnState } from '../run/state.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { printOut } from './print.ts';
@@ -17,7 +17,6 @@ Exit status: 0; 125 if the state directory cannot be used or anything else faile
 
 interface Options {
   readonly principal?: string;
-  readonly workspace?: string;
   readonly policy?: string;
   readonly json?: boolean;
 }
@@ -32,7 +31,6 @@ export async function budget(args: readonly string[]): Promise<number> {
     .command('show')
     .description('actions of the last 3,600 seconds, and the limit')
     .option('--principal <name>', 'of another principal than this user')
-    .option('--workspace <dir>', 'whose policy has the limit (default: the current directory)')
     .option('--policy <file>', 'policy file')
     .option('--json', 'one JSON object')
     .allowExcessArguments(false)
@@ -52,11 +50,8 @@ export async function budget(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-async function show({ principal: named, workspace, policy: file, json }: Options): Promise<string> {
-  const { policy } = await resolvePolicy({
-    ...(workspace === undefined ? {} : { workspace }),
-    ...(file === undefined ? {} : { policy: file }),
-  });
+async function show({ principal: named, policy: file, json }: Options): Promise<string> {
+  const policy = await operatorPolicy(file);
   const limit = policy.security.maxActionsPerHour;
   const { state, principal } = await openOwnState(named);
   const used = await state.budget.used(principal);

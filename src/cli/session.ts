@@ -101,7 +101,7 @@ async function addTaint(id: string, name: string, reason: string): Promise<strin
 }
 
 async function end(id: string, { policy }: Options): Promise<string> {
-  await endSession(id, policy === undefined ? {} : { policy });
+  await endSession(id, policy);
   return `${id}: ended\n`;
 }
 

@@ -38,7 +38,8 @@ export interface ResultRecord {
   /** Stable code, if it could not be started. */
   readonly error: string | undefined;
   readonly durationMs: number;
-  readonly outputBytes: { readonly stdout: number; readonly stderr: number };
+  /** `undefined`: it was not captured. */
+  readonly outputBytes: { readonly stdout: number | undefined; readonly stderr: number | undefined };
 }
 
 /** Something that happened besides commands: a pattern over several of them, a refused message, a taint. */

@@ -25,6 +25,8 @@ export interface ExecutionResultBase {
   readonly stderr: string;
   /** Bytes that the command wrote and that were not kept. */
   readonly truncated: { readonly stdout: number; readonly stderr: number };
+  /** Bytes that the command wrote, kept or not; `undefined` for a stream that was not captured. */
+  readonly outputBytes: { readonly stdout: number | undefined; readonly stderr: number | undefined };
   /** Wall clock from the start of the launch to the end of the process tree. */
   readonly durationMs: number;
   /** CPU time of the command and the children that it waited for. */

@@ -11,12 +11,13 @@ export interface BuiltEnvironment {
 
 /**
  * Rebuilds the environment: of `host` only the names in `pass` (a trailing `*` matches any rest, except names that
- * look like secrets), then `set` on top. HOME and TMPDIR are added by the launch. Pure.
+ * look like secrets) and not `withheld`, then `set` on top. HOME and TMPDIR are added by the launch. Pure.
  */
 export function buildEnvironment(
   host: Readonly<Record<string, string | undefined>>,
   pass: readonly string[],
   set: Readonly<Record<string, string>>,
+  withheld?: string,
 ): BuiltEnvironment {
   const variables: Record<string, string> = { PATH: DEFAULT_PATH };
   const warnings: string[] = [];
@@ -35,5 +36,6 @@ export function buildEnvironment(
     }
     variables[entry] = value;
   }
+  if (withheld !== undefined) delete variables[withheld];
   return { variables: { ...variables, ...set }, warnings };
 }

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { ErrorCode } from '../errors/codes.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { AuditRecord } from '../model/audit-record.ts';
-import type { Decision } from '../model/decision.ts';
+import type { Decision, Reason } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionError, ExecutionResult } from '../model/execution-result.ts';
 import type { Reservation } from '../model/gate-ports.ts';
@@ -100,9 +100,11 @@ export function createAdmission(parts: AdmissionParts): Admit {
     const settled = settle(command, options);
     const examination = examine?.({ command, ...options });
     const decision = examination?.decision;
-    if (isPromise(decision)) return admitWithMemory(request);
+    // It is asked once: whoever says no to this is not asked again.
+    if (isPromise(decision)) return admitWithMemory(request, examination);
     const refusal = decision && refusalOf(decision, options.approved ?? false);
-    if (refusal?.code === 'command.needs_approval' && settled.ok) return admitWithMemory(request);
+    if (refusal?.code === 'command.needs_approval' && settled.ok)
+      return admitWithMemory(request, examination);
     const context = contextOf(settled, decision);
     // A question about a program that is not there need not be asked.
     if (refusal?.code === 'command.denied') return { admitted: false, result: denied(context, refusal) };
@@ -111,7 +113,10 @@ export function createAdmission(parts: AdmissionParts): Admit {
   }
 
   /** The other way: waits for people, reviewers, the store and the disk. */
-  async function admitWithMemory({ command, options, input, signal }: AdmissionRequest): Promise<Admission> {
+  async function admitWithMemory(
+    { command, options, input, signal }: AdmissionRequest,
+    examined?: Examination,
+  ): Promise<Admission> {
     const id = randomUUID();
     const settled = settle(command, options);
     let decision: Decision | undefined;
@@ -149,10 +154,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
       signal: result.signal,
       error: result.error?.code,
       durationMs: result.durationMs,
-      outputBytes: {
-        stdout: Buffer.byteLength(result.stdout) + result.truncated.stdout,
-        stderr: Buffer.byteLength(result.stderr) + result.truncated.stderr,
-      },
+      outputBytes: result.outputBytes,
     });
     const refused = async (make: () => ExecutionResult): Promise<Admission> => {
       await reservation?.release();
@@ -167,9 +169,11 @@ export function createAdmission(parts: AdmissionParts): Admit {
         const taints = await gate.taints(options.taints ?? []);
         return examine?.({ command, ...options, taints });
       };
-      const examination = await examineNow();
+      const examination = examined ?? (await examineNow());
       decision = await examination?.decision;
       if (decision !== undefined) effects = examination?.effects(decision);
+      if (options.approved === true && decision?.reasons.some(wasSettledByApproval) === true)
+        approval = { approved: true, scope: 'once', by: 'the caller' };
       const refusal = decision && refusalOf(decision, options.approved ?? false);
       if (refusal?.code === 'command.denied') return await refused(() => denied(context(), refusal));
       if (!settled.ok) return await refused(() => notStarted(context(), notSettled(settled)));
@@ -227,7 +231,10 @@ export function createAdmission(parts: AdmissionParts): Admit {
     } catch (error) {
       // Whatever fails on the way to a yes is a no. What was reserved stays counted if it cannot be given back.
       await Promise.resolve(reservation?.release()).catch(() => {});
-      return { admitted: false, result: denied(context(), unusableGate(error)) };
+      const refusal = unusableGate(error);
+      // If that is what failed there is nothing more to be done: the command does not run.
+      if (refusal.code !== 'audit.failed') await record(decisionRecord(refusal.code)).catch(() => {});
+      return { admitted: false, result: denied(context(), refusal) };
     }
 
     const launchContext = context();
@@ -252,6 +259,11 @@ export function createAdmission(parts: AdmissionParts): Admit {
   }
 
   return hasMemory ? admitWithMemory : admitPlainly;
+}
+
+/** A question, or what would have been one without `approved`. */
+function wasSettledByApproval({ verdict, code }: Reason): boolean {
+  return verdict === 'ask' || code === 'approved';
 }
 
 /** What else of a request makes a difference. */

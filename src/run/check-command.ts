@@ -3,8 +3,8 @@ import { budgetOf } from '../gate/principal-budget.ts';
 import type { Autonomy } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
-import { buildEnvironment } from '../policy/environment.ts';
 import { strictestAutonomy } from '../policy/narrow.ts';
+import { commandEnvironment } from './command-environment.ts';
 import { commandRules } from './command-rules.ts';
 import { createExaminer, type Examiner, type Judge } from './judge.ts';
 import { planResolved } from './prepare-sandbox.ts';
@@ -45,7 +45,7 @@ export async function createChecker(
   const resolved = await resolvePolicy(options);
   const { plan, problem } = enforced ? planIfPossible(resolved) : {};
   const { policy, workspace, workspaceLayer } = resolved;
-  const environment = buildEnvironment(process.env, policy.environment.pass, policy.environment.set);
+  const environment = commandEnvironment(policy);
   const state = lazyState(stateDirectory());
   const budgetStore = async () => (await state()).budget;
   const rules = commandRules(resolved, plan);

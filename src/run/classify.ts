@@ -31,12 +31,13 @@ export interface KeptOutput {
   readonly stderr: Uint8Array;
 }
 
-/** The result of a command that was launched. */
+/** The result of a command that was launched. `isCaptured`: its output came through us. */
 export function classify(
   context: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
   kept?: KeptOutput,
+  isCaptured = true,
 ): ExecutionResult {
   const stdout = kept?.stdout ?? outcome.stdout;
   const stderr = kept?.stderr ?? outcome.stderr;
@@ -51,6 +52,10 @@ export function classify(
     truncated: {
       stdout: outcome.stdoutBytes - (stdout?.length ?? 0),
       stderr: outcome.stderrBytes - (stderr?.length ?? 0),
+    },
+    outputBytes: {
+      stdout: isCaptured ? outcome.stdoutBytes : undefined,
+      stderr: isCaptured ? outcome.stderrBytes : undefined,
     },
     durationMs: outcome.durationMs,
     cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
@@ -112,6 +117,7 @@ function emptyResult(context: RunContext): ExecutionResultBase {
     stdout: '',
     stderr: '',
     truncated: { stdout: 0, stderr: 0 },
+    outputBytes: { stdout: 0, stderr: 0 },
     durationMs: 0,
     cpu: { userMs: 0, systemMs: 0 },
     peakMemoryBytes: undefined,

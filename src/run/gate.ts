@@ -6,6 +6,7 @@ import type { ApprovalDesk } from '../gate/approvals/desk.ts';
 import type { EventLimit } from '../gate/hooks/events.ts';
 import { budgetOf } from '../gate/principal-budget.ts';
 import type { GateState, MaybePromise } from '../gate/state/state.ts';
+import { createPathLookup } from '../host/resolve-path.ts';
 import { ensureStateDirectory } from '../host/state-directory.ts';
 import type { Approver } from '../model/approval.ts';
 import type { AuditRecord, AuditSink } from '../model/audit-record.ts';
@@ -16,6 +17,7 @@ import type { ActionBudget, GitGuard, Reviewer, ToolHook } from '../model/gate-p
 import type { Policy } from '../model/policy.ts';
 import { loadAddon } from '../native/load.ts';
 import { TOOL_NAME } from '../policy/checks/hooks.ts';
+import { isBeneath } from '../util/absolute-path.ts';
 import { andThen } from '../util/promise.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
 import { type AgentSession, checkSessionId, sessionOf } from './session.ts';
@@ -82,7 +84,7 @@ export async function createGate(parts: GateParts): Promise<Gate> {
     principal,
     session,
     budget: given.budget ?? budgetOf(principal, () => andThen(state(), (opened) => opened.budget)),
-    reviewer: given.reviewer ?? (await reviewerFor(policy)),
+    reviewer: given.reviewer ?? (await reviewerFor(parts)),
     gitGuard: given.gitGuard ?? (policy.hooks.gitGuard ? await ownGitGuard() : undefined),
     hooks,
     record: recorder(given.audit ?? trail, policy.audit),
@@ -180,8 +182,22 @@ async function pluginsOf({ policy, workspace, writable }: GateParts): Promise<re
   return loadHooks(policy.hooks.plugins, { workspace, writable: writable() });
 }
 
-async function reviewerFor({ reviewer, approval }: Policy): Promise<Reviewer | undefined> {
+async function reviewerFor({ policy, workspace, writable }: GateParts): Promise<Reviewer | undefined> {
+  const { reviewer, approval } = policy;
   if (reviewer === undefined) return undefined;
+  if (reviewer.kind === 'command') {
+    // It runs unconfined.
+    const [named] = reviewer.argv;
+    const program = createPathLookup().resolve(named).canonical;
+    const root = [workspace, ...writable()].find(
+      (place) => isBeneath(program, place) || isBeneath(named, place),
+    );
+    if (root !== undefined)
+      throw new SandboxError(
+        'hook.unusable',
+        `the reviewer ${named} lies in ${root}, where commands can write; move it elsewhere`,
+      );
+  }
   const { reviewerOf } = await import('./gate-parts.ts');
   return reviewerOf(reviewer, process.env, approval.reviewerTimeoutMs);
 }
@@ -211,7 +227,9 @@ async function trailOf(
     ensureStateDirectory(directory);
     ensureStateDirectory(path);
   } catch (error) {
-    if (onFailure === 'refuse') throw error;
+    // Where others can write there is no trail, whatever the policy makes of failures.
+    const untrusted = error instanceof SandboxError && error.code === 'state.untrusted';
+    if (onFailure === 'refuse' || untrusted) throw error;
   }
   return trail;
 }

@@ -1,7 +1,10 @@
 import { statSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
+import type { Policy } from '../model/policy.ts';
+import { effectivePolicy } from '../policy/effective.ts';
 import type { WorkspaceLayer } from '../policy/load.ts';
-import type { LayerName, PolicyLayer } from '../policy/merge.ts';
+import { type LayerName, mergeLayers, type PolicyLayer } from '../policy/merge.ts';
 import type { FileWithRules } from '../policy/rule-examples.ts';
 import type { PolicyFile } from '../policy/schema.ts';
 
@@ -51,6 +54,16 @@ export async function loadOperatorLayers(
   }
   for (const layer of layers) await tryExamples(layer);
   return layers;
+}
+
+/**
+ * The policy of the machine and the user, for what has to do with no workspace.
+ * @throws {SandboxError} for anything wrong with any of the files.
+ */
+export async function operatorPolicy(named?: string): Promise<Policy> {
+  const home = homedir();
+  const file = mergeLayers(await loadOperatorLayers(home, named));
+  return effectivePolicy({ file }, home, home);
 }
 
 /** The workspace's file, if it is there. `workspace` is canonical. */

@@ -7,7 +7,6 @@ import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import { type NativeCommand, type NativeFailure, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
-import { buildEnvironment } from '../policy/environment.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { givenVariables } from './approval-request.ts';
@@ -20,6 +19,7 @@ import {
   notStarted,
   type RunContext,
 } from './classify.ts';
+import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler, type SettledCommand } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
 import { describeFailure } from './failure.ts';
@@ -83,7 +83,7 @@ function standardInput(options: RunOptions): number {
 /** Internal: a sandbox from kernel objects that are ready. */
 export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const { addon, confinement, policy, plan, gate } = prepared;
-  const environment = buildEnvironment(process.env, policy.environment.pass, policy.environment.set);
+  const environment = commandEnvironment(policy);
   const find = createProgramFinder(plan);
   const examine = prepared.createExaminer?.({
     policy,
@@ -194,7 +194,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
               outcome.changedPaths === undefined
                 ? NOTHING_CHANGED
                 : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
-            finish(classify(context, outcome, after, how.kept?.()));
+            finish(classify(context, outcome, after, how.kept?.(), how.stdio[1] === STDIO_CAPTURE));
           },
         },
       );

@@ -2,9 +2,11 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync 
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import {
+  type ActionBudget,
   type ApprovalAnswer,
   type ApprovalRequest,
   type Approver,
+  type AuditRecord,
   createSandbox,
   openSession,
   type SandboxOptions,
@@ -47,6 +49,11 @@ function approving(
   };
   return { asked, gate: { approver } };
 }
+
+const write = (name: string, text: string) => {
+  writeFileSync(join(place.workspace, name), text);
+  chmodSync(join(place.workspace, name), 0o755);
+};
 
 describe('an approval', () => {
   it('lets the command run, and the result says who approved', async () => {
@@ -117,11 +124,6 @@ describe('an approval', () => {
     expect((await sandbox.run(['no-such-program'])).error?.code).toBe('program.not_found');
     expect(asked).toEqual([]);
   });
-
-  const write = (name: string, text: string) => {
-    writeFileSync(join(place.workspace, name), text);
-    chmodSync(join(place.workspace, name), 0o755);
-  };
 
   it.each([
     ['the program', ['./tool'], 'tool'],
@@ -388,6 +390,100 @@ describe('hooks of the policy', () => {
       await using sandbox = await sandboxWith({ policy: { hooks: { plugins: [{ path }] } } });
       expect((await sandbox.run('echo x')).error?.code).toBe('command.denied');
     }
+  });
+});
+
+describe('what an application brings', () => {
+  it('is asked once for each command, and its first no stands', async () => {
+    let asked = 0;
+    const hook = {
+      name: 'flip',
+      beforeToolUse: async () => {
+        asked++;
+        return { allowed: asked % 2 === 0 };
+      },
+    };
+    await using sandbox = await sandboxWith({ gate: { hooks: [hook] } });
+    expect((await sandbox.run('true')).status).toBe('denied');
+    expect(asked).toBe(1);
+    expect((await sandbox.run('true')).status).toBe('exited');
+    expect(asked).toBe(2);
+  });
+
+  it('gets a record of every decision, with who approved it and what it wrote', async () => {
+    const records: AuditRecord[] = [];
+    const audit = {
+      append: async (record: AuditRecord) => {
+        records.push(record);
+      },
+    };
+    const budget: ActionBudget = {
+      used: () => 0,
+      reserve: () => {
+        throw new Error('broken');
+      },
+    };
+    {
+      await using sandbox = await sandboxWith({ gate: { audit } });
+      await sandbox.run('mkdir made', { approved: true });
+      await sandbox.run(['head', '-c', '1000', '/dev/urandom']);
+      const child = sandbox.spawn(['true']);
+      child.stdout.resume();
+      child.stderr.resume();
+      await child.result;
+      await sandbox.run('cat /etc/shadow');
+      await using counted = await sandboxWith({
+        gate: { audit, budget },
+        policy: { security: { max_actions_per_hour: 5 } },
+      });
+      await counted.run('true');
+    }
+    expect(records).toMatchObject([
+      { type: 'decision', outcome: 'launch', approval: { approved: true, scope: 'once', by: 'the caller' } },
+      { type: 'result', status: 'exited', outputBytes: { stdout: 0, stderr: 0 } },
+      { type: 'decision', outcome: 'launch', approval: undefined },
+      { type: 'result', outputBytes: { stdout: 1000, stderr: 0 } },
+      { type: 'decision', outcome: 'launch' },
+      { type: 'result', outputBytes: { stdout: undefined, stderr: undefined } },
+      { type: 'decision', outcome: 'command.denied' },
+      { type: 'decision', outcome: 'command.denied' },
+    ]);
+  });
+
+  it('is counted for who it belongs to, judged or not', async () => {
+    const session = await openSession({ principal: 'bob' });
+    const policy = { security: { max_actions_per_hour: 2 } };
+    await using one = await sandboxWith({ session, policy });
+    await using other = await sandboxWith({ principal: 'bob', policy });
+    await using unjudged = await createSandbox({
+      workspace: place.workspace,
+      principal: 'bob',
+      policy: { ...policy, unsafe: { unjudged_commands: true } },
+    });
+    const statuses = [];
+    for (const sandbox of [one, other, unjudged, one]) statuses.push((await sandbox.run('true')).status);
+    expect(statuses).toEqual(['exited', 'exited', 'denied', 'denied']);
+    await expect(sandboxWith({ session, principal: 'eve' })).rejects.toMatchObject({
+      code: 'session.invalid',
+    });
+  });
+
+  it('does not give the key of the reviewer to commands', async () => {
+    process.env.MY_REVIEW = 'the-key';
+    try {
+      await using sandbox = await sandboxWith({
+        policy: { environment: { pass: ['MY_*'] }, reviewer: { model: 'm', key_variable: 'MY_REVIEW' } },
+      });
+      expect((await sandbox.run('printenv MY_REVIEW')).stdout).toBe('');
+    } finally {
+      delete process.env.MY_REVIEW;
+    }
+  });
+
+  it('is no reviewer where commands can write', async () => {
+    write('tool', '#!/bin/sh\n');
+    const policy = { reviewer: { command: [join(place.workspace, 'tool')] } };
+    await expect(sandboxWith({ policy })).rejects.toMatchObject({ code: 'hook.unusable' });
   });
 });
 

@@ -32,16 +32,19 @@ export function modelReviewer(settings: ModelSettings, env: Environment, timeout
 
   async function send(key: string, prompt: Prompt, signal: AbortSignal): Promise<unknown> {
     const { Anthropic } = await import('@anthropic-ai/sdk');
-    const client = new Anthropic({
-      apiKey: key,
-      baseURL: settings.baseUrl ?? DEFAULT_BASE_URL,
-      maxRetries: 0,
-      timeout: timeoutMs,
-      fetch: boundedFetch,
-      // It would write to the console, and the command to whoever collects traces.
-      logLevel: 'off',
-      openTelemetry: false,
-    });
+    const client = withoutCustomHeaders(
+      () =>
+        new Anthropic({
+          apiKey: key,
+          baseURL: settings.baseUrl ?? DEFAULT_BASE_URL,
+          maxRetries: 0,
+          timeout: timeoutMs,
+          fetch: boundedFetch,
+          // It would write to the console, and the command to whoever collects traces.
+          logLevel: 'off',
+          openTelemetry: false,
+        }),
+    );
     const { system, user } = prompt;
     const request = {
       model: settings.model,
@@ -108,4 +111,18 @@ function whatFailed(error: unknown): string {
   if ('code' in error && (error.code === 'ERR_MODULE_NOT_FOUND' || error.code === 'MODULE_NOT_FOUND'))
     return 'the package @anthropic-ai/sdk is not installed beside sandbox-run';
   return error.constructor.name;
+}
+
+const CUSTOM_HEADERS = 'ANTHROPIC_CUSTOM_HEADERS';
+
+/** The SDK takes headers from there, the key's among them; what is sent is the policy's to say. */
+function withoutCustomHeaders<T>(make: () => T): T {
+  const before = process.env[CUSTOM_HEADERS];
+  if (before === undefined) return make();
+  delete process.env[CUSTOM_HEADERS];
+  try {
+    return make();
+  } finally {
+    process.env[CUSTOM_HEADERS] = before;
+  }
 }
