@@ -45,7 +45,7 @@ export async function checkAtGate(asked: AtGate): Promise<number> {
 }
 
 /**
- * Nothing that the host would have to know: low risk, no way to the network, understood completely, no secret file, and
+ * Nothing that the host would have to know: low risk, no way to the network, understood completely, names no file, and
  * nothing was seen that could give orders. Whatever else the policy says here, it is the host's that counts.
  */
 async function isProvablyLocal({ command, sandbox, taints }: AtGate): Promise<boolean> {
@@ -55,7 +55,11 @@ async function isProvablyLocal({ command, sandbox, taints }: AtGate): Promise<bo
   const decision = await examination.decision;
   const { verdict, risk, reach } = decision;
   if (verdict !== 'allow' || risk !== 'low' || reach !== 'local') return false;
-  return exposuresOf(policy, undefined, decision, examination.effects(decision)).length === 0;
+  const effects = examination.effects(decision);
+  // What is secret is the host's to know: whoever names a file asks.
+  if ([effects.reads, effects.writes, effects.patterns, effects.searches].some((paths) => paths.length > 0))
+    return false;
+  return exposuresOf(policy, undefined, decision, effects).length === 0;
 }
 
 async function ask(asked: AtGate, requestId: string): Promise<ClientOutcome> {

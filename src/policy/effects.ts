@@ -1,4 +1,4 @@
-import type { SimpleCommand } from '../model/command-line.ts';
+import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { CheckContext } from './checks/check.ts';
@@ -15,6 +15,12 @@ export interface CommandEffects {
   readonly reads: readonly string[];
   readonly writes: readonly string[];
   readonly executes: readonly string[];
+  /** Where patterns begin to match: what is before the first `*`, as a path. */
+  readonly patterns: readonly string[];
+  /** Directories that programs search without being told which. */
+  readonly searches: readonly string[];
+  /** All of the text. */
+  readonly text: string;
 }
 
 /** One simple command of a line. */
@@ -46,6 +52,8 @@ export function effectsOf(
 ): CommandEffects {
   const isForeign = isForeignTo(context);
   const touched = { reads: new Set<string>(), writes: new Set<string>(), executes: new Set<string>() };
+  const patterns = new Set<string>();
+  const searches = new Set<string>();
   const parts = commandsOf(context.parsed).map((command): PartOfLine => {
     const cwds = directoriesOf(command, context);
     const written = new Set<string>();
@@ -56,6 +64,8 @@ export function effectsOf(
       for (const path of paths) touched[use.effect === 'reads' ? 'reads' : 'writes'].add(path);
       if (use.effect !== 'reads') for (const path of paths) written.add(path);
     }
+    for (const word of command.words) for (const place of patternsOf(word, cwds)) patterns.add(place);
+    if (searchesEverything(command)) for (const place of cwds) if (place !== undefined) searches.add(place);
     const name = command.words[0]?.value;
     const [cwd] = cwds;
     const executable =
@@ -81,7 +91,31 @@ export function effectsOf(
     reads: [...touched.reads],
     writes: [...touched.writes],
     executes: [...touched.executes],
+    patterns: [...patterns],
+    searches: [...searches],
+    text: context.text,
   };
+}
+
+function patternsOf(word: Word, cwds: readonly (string | undefined)[]): readonly string[] {
+  const at = word.parts.findIndex(({ kind }) => kind === 'glob');
+  if (at === -1) return [];
+  const before = word.parts.slice(0, at);
+  const literal = before.map((part) => (part.kind === 'literal' ? part.text : '')).join('');
+  // What comes from a variable may lead anywhere; its text is looked at as such.
+  if (before.some(({ kind }) => kind !== 'literal')) return [];
+  return cwds.flatMap((cwd) =>
+    literal.startsWith('/') ? [literal] : cwd === undefined ? [] : [`${cwd}/${literal}`],
+  );
+}
+
+/** `rg x` and `grep -r x` read all that is beneath the directory they run in. */
+function searchesEverything(command: SimpleCommand): boolean {
+  const name = nameOf(command);
+  const options = command.words.slice(1).map(({ value }) => value ?? '');
+  return (
+    /^(?:rg|ag|ack)$/.test(name) || (name === 'grep' && options.some((option) => /^-\w*[rR]/.test(option)))
+  );
 }
 
 function sourceOf({ span, words, runBy }: SimpleCommand, source: string | undefined): string {
@@ -170,7 +204,26 @@ function remarksOn(command: SimpleCommand, reasons: readonly Reason[]): readonly
     .map((reason) => reason.message);
 }
 
-/** The first path of `reads` that is secret, or leads to something secret: a directory around it. */
-export function secretAmong(reads: readonly string[], secrets: readonly string[]): string | undefined {
-  return reads.find((path) => secrets.some((secret) => isBeneath(path, secret) || isBeneath(secret, path)));
+/**
+ * The first secret that a line names: by a path to it or to a directory around it, by a pattern that may match it, or by
+ * its name anywhere in the text (in a variable, in code, in the input of xargs). Rather once too often than not.
+ */
+export function secretAmong(effects: CommandEffects, secrets: readonly string[]): string | undefined {
+  const { reads, writes, patterns, searches, text } = effects;
+  return secrets.find(
+    (secret) =>
+      [...reads, ...writes].some((path) => isBeneath(path, secret)) ||
+      [...reads, ...searches].some((path) => isBeneath(secret, path)) ||
+      patterns.some((pattern) => secret.startsWith(pattern) || pattern.startsWith(`${secret}/`)) ||
+      mentions(text, secret.slice(secret.lastIndexOf('/') + 1)),
+  );
+}
+
+/** The name as a word of its own: `key.pem` in `file:key.pem`, not `env` in `environment`. */
+function mentions(text: string, name: string): boolean {
+  const isPartOfName = (character: string | undefined) => character !== undefined && /[\w-]/.test(character);
+  for (let at = text.indexOf(name); name !== '' && at !== -1; at = text.indexOf(name, at + 1)) {
+    if (!isPartOfName(text[at - 1]) && !isPartOfName(text[at + name.length])) return true;
+  }
+  return false;
 }

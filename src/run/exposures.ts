@@ -21,7 +21,7 @@ export function exposuresOf(
   effects: CommandEffects,
 ): readonly Exposure[] {
   const exposures: Exposure[] = [];
-  const secret = secretAmong(effects.reads, policy.filesystem.secret);
+  const secret = secretAmong(effects, policy.filesystem.secret);
   if (secret !== undefined)
     exposures.push({ taint: 'secret', reason: `a command reads ${secret} (filesystem.secret)` });
   const network = plan?.report.controls.find(({ id }) => id === 'network');

@@ -307,12 +307,18 @@ describe('taints', () => {
     mkdirSync(join(place.workspace, 'made'));
     writeFileSync(join(place.workspace, 'made/.env'), 'KEY=1');
     const policy = { filesystem: { secret: ['made/.env'] } };
-    for (const [index, command] of ['cat made/.env', 'grep -r KEY made', ': < made/.env'].entries()) {
+    const commands = [
+      ...['cat made/.env', 'grep -r KEY made', ': < made/.env', 'cat made/.e*', 'rg KEY', 'grep -r KEY'],
+      ...['F=made/.env; cat "$F"', 'for f in .env; do cat made/$f; done', 'source made/.env'],
+      ...['python3 -c \'print(open("made/.env").read())\'', 'echo made/.env | xargs cat', 'cd made; cat .e*'],
+    ];
+    for (const [index, command] of commands.entries()) {
       const session = await openSession({ id: `s-${index}` });
       await using sandbox = await sandboxWith({ policy, session });
-      await sandbox.run('ls script.sh; true');
+      for (const other of ['ls script.sh; true', 'echo environment', 'cat made/x* ; true'])
+        await sandbox.run(other, { approved: true });
       expect(await session.taints()).toEqual([]);
-      expect((await sandbox.run(command)).status).toBe('exited');
+      expect((await sandbox.run(command, { approved: true })).status).toBe('exited');
       expect(await session.taints()).toEqual(['secret']);
       await session.end();
     }
