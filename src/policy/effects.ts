@@ -73,6 +73,7 @@ export function effectsOf(
         ? undefined
         : context.findExecutable(name, cwd);
     if (executable !== undefined) touched.executes.add(executable);
+    for (const script of scriptsOf(command, cwds, context)) touched.executes.add(script);
     const directories = cwds.flatMap((directory) =>
       directory === undefined ? [] : [context.paths.resolve(directory).canonical],
     );
@@ -182,6 +183,20 @@ function nameOf({ words: [program] }: SimpleCommand): string {
 }
 
 const isInterpreter = (command: SimpleCommand) => INTERPRETERS.test(nameOf(command));
+
+/** The file that an interpreter runs. */
+function scriptsOf(
+  command: SimpleCommand,
+  cwds: readonly (string | undefined)[],
+  context: CheckContext,
+): readonly string[] {
+  if (!isInterpreter(command)) return [];
+  const script = command.words.slice(1).find(({ value }) => value === undefined || !value.startsWith('-'));
+  if (script?.value === undefined) return [];
+  const locations = locationsOf(argumentOf(script), cwds, context);
+  if (locations === 'foreign-home') return [];
+  return locations.flatMap(({ resolved }) => (resolved === undefined ? [] : [resolved.canonical]));
+}
 
 /** An interpreter whose script comes through its input, or has a name that is known only when it runs. */
 function runsUnseenCode(command: SimpleCommand): boolean {

@@ -80,7 +80,7 @@ const WEAKENINGS: readonly {
   {
     key: 'unsafe.unjudged_commands',
     weak: ({ unsafe }) => unsafe.unjudgedCommands,
-    meaning: 'commands are not judged',
+    meaning: 'commands are not judged, and no hook or guard is asked about them',
   },
   {
     key: 'security.autonomy',
