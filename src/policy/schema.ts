@@ -249,7 +249,9 @@ export const policyFileSchema = z.strictObject({
       unjudged_commands: z
         .boolean()
         .optional()
-        .describe('true: commands run without being judged, by hooks and guards neither; the kernel alone contains them.'),
+        .describe(
+          'true: commands run without being judged, by hooks and guards neither; the kernel alone contains them.',
+        ),
     })
     .optional(),
 });

@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { ErrorCode } from '../errors/codes.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { AuditRecord } from '../model/audit-record.ts';
 import type { Decision, Reason } from '../model/decision.ts';
@@ -11,6 +10,8 @@ import type { Policy } from '../model/policy.ts';
 import type { CommandEffects } from '../policy/effects.ts';
 import { isPromise } from '../util/promise.ts';
 import { type ApprovalRequestMaker, approvalRequestMaker } from './approval-request.ts';
+import { askApproval, type CommandSeen } from './ask-approval.ts';
+import { decisionRecord, type RecordedDecision, resultRecord } from './audit-records.ts';
 import { canceledBefore, denied, notStarted, type RunContext } from './classify.ts';
 import type { SettledCommand } from './command-line.ts';
 import { exposuresOf } from './exposures.ts';
@@ -117,7 +118,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
     { command, options, input, signal }: AdmissionRequest,
     examined?: Examination,
   ): Promise<Admission> {
-    const id = randomUUID();
+    const about = { request: randomUUID(), principal: gate.principal, session: gate.session?.id };
     const settled = settle(command, options);
     let decision: Decision | undefined;
     let approval: ApprovalAnswer | undefined;
@@ -128,47 +129,35 @@ export function createAdmission(parts: AdmissionParts): Admit {
       const warning = await gate.record?.(entry);
       if (warning !== undefined) warnings.push(warning);
     };
-
-    const decisionRecord = (outcome: 'launch' | ErrorCode | 'canceled'): AuditRecord => ({
-      type: 'decision',
-      request: id,
-      principal: gate.principal,
-      session: gate.session?.id,
-      command,
-      cwd: settled.cwd,
-      decision,
-      approval,
-      outcome,
-      profile: policy.profile,
-      backend: plan.report.backend,
-      report: plan.report,
-      files: { writes: effects?.writes ?? [], executes: effects?.executes ?? [] },
-    });
-    const resultRecord = (result: ExecutionResult): AuditRecord => ({
-      type: 'result',
-      request: id,
-      principal: gate.principal,
-      session: gate.session?.id,
-      status: result.status,
-      exitCode: result.exitCode,
-      signal: result.signal,
-      error: result.error?.code,
-      durationMs: result.durationMs,
-      outputBytes: result.outputBytes,
-    });
-    const refused = async (make: () => ExecutionResult): Promise<Admission> => {
-      await reservation?.release();
-      await record(decisionRecord(make().error?.code ?? 'canceled'));
-      return { admitted: false, result: make() };
+    const recordDecision = (outcome: RecordedDecision['outcome']) => {
+      const decided = { command, cwd: settled.cwd, decision, approval, effects, outcome };
+      return record(decisionRecord(about, decided, plan, policy.profile));
     };
     const context = () => contextOf(settled, decision, approval, warnings);
+    const refused = async (make: () => ExecutionResult): Promise<Admission> => {
+      await reservation?.release();
+      await recordDecision(make().error?.code ?? 'canceled');
+      return { admitted: false, result: make() };
+    };
+    const examineNow = async (): Promise<Examination | undefined> => {
+      for (const taint of options.taints ?? []) await gate.session?.taint(taint, 'said with a command');
+      const taints = await gate.taints(options.taints ?? []);
+      return examine?.({ command, ...options, taints });
+    };
+    const lookAgain = async (): Promise<CommandSeen | undefined> => {
+      const [examination, now] = [await examineNow(), settle(command, options)];
+      if (examination === undefined || !now.ok) return undefined;
+      const decided = await examination.decision;
+      return { examination, decision: decided, effects: examination.effects(decided), settled: now };
+    };
+    const requestOf = ({ examination, settled: { variables }, ...seen }: CommandSeen) =>
+      makeRequest({
+        ...{ command, cwd: examination.cwd, ...seen, variables, once: about.request },
+        changed: Object.keys(options.env ?? {}),
+        details: detailsOf(options, input),
+      });
 
     try {
-      const examineNow = async (): Promise<Examination | undefined> => {
-        for (const taint of options.taints ?? []) await gate.session?.taint(taint, 'said with a command');
-        const taints = await gate.taints(options.taints ?? []);
-        return examine?.({ command, ...options, taints });
-      };
       const examination = examined ?? (await examineNow());
       decision = await examination?.decision;
       if (decision !== undefined) effects = examination?.effects(decision);
@@ -177,63 +166,34 @@ export function createAdmission(parts: AdmissionParts): Admit {
       const refusal = decision && refusalOf(decision, options.approved ?? false);
       if (refusal?.code === 'command.denied') return await refused(() => denied(context(), refusal));
       if (!settled.ok) return await refused(() => notStarted(context(), notSettled(settled)));
-      if (
-        refusal !== undefined &&
-        decision !== undefined &&
-        examination !== undefined &&
-        effects !== undefined
-      ) {
-        const asking = (
-          { cwd }: Examination,
-          about: Decision,
-          touched: CommandEffects,
-          { variables }: SettledCommand & { readonly ok: true },
-        ) =>
-          makeRequest({
-            ...{ command, cwd, decision: about, effects: touched, variables, once: id },
-            changed: Object.keys(options.env ?? {}),
-            details: detailsOf(options, input),
-          });
-        const request = asking(examination, decision, effects, settled);
+      if (refusal !== undefined && decision && examination && effects) {
         const desk = await gate.desk();
         if (desk === undefined) return await refused(() => denied(context(), refusal));
-        approval = await desk.decide(request, signal());
-        if (!approval.approved) {
-          const error = approvalRefusal(refusal, approval, policy.approval.timeoutMs);
-          return await refused(() =>
-            signal().aborted ? canceledBefore(context()) : denied(context(), error),
-          );
+        const asking = { desk, requestOf, lookAgain, signal: signal() };
+        const { answer, isVoid } = await askApproval({ examination, decision, effects, settled }, asking);
+        approval = answer;
+        if (!signal().aborted && !answer.approved) {
+          const error = approvalRefusal(refusal, answer, policy.approval.timeoutMs);
+          return await refused(() => denied(context(), error));
         }
-        // Time has passed: what was shown must be what runs, and still not be refused.
-        const again = await examineNow();
-        const decisionNow = await again?.decision;
-        const settledNow = settle(command, options);
-        const same =
-          again !== undefined &&
-          decisionNow !== undefined &&
-          decisionNow.verdict !== 'deny' &&
-          settledNow.ok &&
-          settledNow.program === settled.program &&
-          asking(again, decisionNow, again.effects(decisionNow), settledNow).fingerprint ===
-            request.fingerprint;
-        if (!same) return await refused(() => denied(context(), VOID));
+        if (isVoid) return await refused(() => denied(context(), VOID));
       }
       if (signal().aborted) return await refused(() => canceledBefore(context()));
       if (limit !== undefined) {
         reservation = await gate.budget.reserve(limit);
         if (reservation === undefined) return await refused(() => denied(context(), budgetRefusal(limit)));
       }
-      if (gate.session !== undefined && decision !== undefined && effects !== undefined) {
+      if (gate.session !== undefined && decision && effects) {
         for (const { taint, reason } of exposuresOf(policy, plan, decision, effects))
           await gate.session.taint(taint, reason);
       }
-      await record(decisionRecord('launch'));
+      await recordDecision('launch');
     } catch (error) {
       // Whatever fails on the way to a yes is a no. What was reserved stays counted if it cannot be given back.
       await Promise.resolve(reservation?.release()).catch(() => {});
       const refusal = unusableGate(error);
       // If that is what failed there is nothing more to be done: the command does not run.
-      if (refusal.code !== 'audit.failed') await record(decisionRecord(refusal.code)).catch(() => {});
+      if (refusal.code !== 'audit.failed') await recordDecision(refusal.code).catch(() => {});
       return { admitted: false, result: denied(context(), refusal) };
     }
 
@@ -250,7 +210,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
       };
       const started = launched && result.status !== 'setup-failed';
       await attempt(() => (started ? reservation?.commit() : reservation?.release()));
-      await attempt(() => record(resultRecord(result)));
+      await attempt(() => record(resultRecord(about, result)));
       if (started) warnings.push(...(await gate.afterToolUse(command, settled.cwd, result)));
       const after = warnings.slice(before);
       return after.length === 0 ? result : { ...result, warnings: [...result.warnings, ...after] };

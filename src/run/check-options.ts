@@ -118,10 +118,16 @@ export function checkSpawnOptions(options: SpawnOptions): SpawnOptions {
   return checked(options, RUN_OPTIONS, 'spawn');
 }
 
-/** @throws {SandboxError} `usage.invalid`. */
-export function checkCommand(command: Command): void {
-  const isVector = isStrings(command) && command.length > 0;
-  if (isString(command) || isVector) return;
+/**
+ * A copy of the command, if it is one: what is judged, and perhaps asked about for minutes, is what runs.
+ * @throws {SandboxError} `usage.invalid`.
+ */
+export function checkedCommand(command: Command): Command {
+  if (typeof command === 'string') return command;
+  if (isStrings(command)) {
+    const [program, ...args] = command;
+    if (program !== undefined) return [program, ...args];
+  }
   throw new SandboxError(
     'usage.invalid',
     'a command must be a shell string or an array of strings, the program first',

@@ -10,7 +10,7 @@ import { launchCommand } from '../native/launch.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { givenVariables } from './approval-request.ts';
-import { checkCommand, checkRunOptions, checkSandboxOptions, checkSpawnOptions } from './check-options.ts';
+import { checkedCommand, checkRunOptions, checkSandboxOptions, checkSpawnOptions } from './check-options.ts';
 import {
   canceledBefore,
   classify,
@@ -212,8 +212,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { result, kill: (signal) => addon.signal(id, constants.signals[signal]), cancel: abort };
   }
 
-  function start(command: Command, given: RunOptions = {}): RunningCommand {
-    checkCommand(command);
+  function start(asked: Command, given: RunOptions = {}): RunningCommand {
+    const command = checkedCommand(asked);
     const options = checkRunOptions(given);
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
     if (options.stdio === 'inherit') return launch(command, options, { stdio: [0, 1, 2] });
@@ -233,8 +233,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { ...command_, result: keeper.settled(command_.result) };
   }
 
-  function spawn(command: Command, given: SpawnOptions = {}): SandboxProcess {
-    checkCommand(command);
+  function spawn(asked: Command, given: SpawnOptions = {}): SandboxProcess {
+    const command = checkedCommand(asked);
     const options = checkSpawnOptions(given);
     // Here, because loading it takes longer than a command takes that needs no streams.
     const { Socket } = process.getBuiltinModule('node:net');
