@@ -2,6 +2,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Autonomy, Decision, Reason, Taint, Verdict } from '../model/decision.ts';
 import { createChecker } from '../run/check-command.ts';
 import type { JudgeRequest } from '../run/judge.ts';
+import { visibleJson, visibleText } from '../util/visible-text.ts';
 import { decisionAsJson } from './decision-json.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { autonomyOption, parseTaints } from './policy-options.ts';
@@ -81,12 +82,14 @@ export async function check(args: readonly string[]): Promise<number> {
     return checkBatch(checker.judge, request, process.stdin, process.stdout);
   }
   const decision = await checker.judge(request);
-  printOut(options.json === true ? `${JSON.stringify(decisionAsJson(decision))}\n` : describe(decision));
+  printOut(
+    options.json === true ? `${visibleJson(JSON.stringify(decisionAsJson(decision)))}\n` : describe(decision),
+  );
   return EXIT[decision.verdict];
 }
 
 function describe({ verdict, risk, reach, reasons }: Decision): string {
   const row = (reason: Reason) =>
-    `  ${(reason.verdict ?? '-').padEnd(6)} ${reason.check.padEnd(12)} ${reason.code.padEnd(18)} ${reason.message}\n`;
+    `  ${(reason.verdict ?? '-').padEnd(6)} ${reason.check.padEnd(12)} ${reason.code.padEnd(18)} ${visibleText(reason.message)}\n`;
   return `${verdict}  (risk ${risk}, reach ${reach})\n${reasons.map(row).join('')}`;
 }

@@ -122,6 +122,28 @@ describe('wrong usage ends with 125 and one line', () => {
   });
 });
 
+describe('what a terminal would obey', () => {
+  const evil = 'x\x1b]0;owned\x07\x1b[2J\r\u009b1m\u202e';
+  it.each([
+    ['the name of a program', [evil]],
+    ['an unknown option', [`--${evil}`]],
+    ['an unknown subcommand', ['approvals', evil]],
+    ['an unknown profile', ['--profile', evil, 'true']],
+    ['an unknown taint', ['--taint', evil, 'true']],
+    ['a taint of a session', ['session', 'taint', 's', evil]],
+    ['the id of a grant', ['approvals', 'revoke', evil]],
+    ['the path of a socket', ['approvals', 'serve', '--socket', `/nonexistent/${evil}`]],
+    ['a directory', ['--workspace', `/nonexistent/${evil}`, 'true']],
+  ])('is shown in messages as escapes: %s', async (_, args) => {
+    const { stdout, stderr } = await cli(place, args);
+    expect(stdout).toBe('');
+    expectOneLine(stderr);
+    expect(stderr).toContain('x\\u{1b}]0;owned\\u{7}');
+    expect(stderr).not.toContain('\\u{5c}');
+    expect(stderr).not.toMatch(/[^\n -~]/);
+  });
+});
+
 describe('--help and --version', () => {
   it('shows options, examples, profiles and exit statuses', async () => {
     const result = await cli(place, ['--help']);

@@ -73,6 +73,26 @@ describe('sessions', () => {
     }
   });
 
+  it('show the names of files that tainted them, and nothing that a terminal would obey', async () => {
+    const reason = 'read \x1b]0;owned\x07\u202e\u009b2J.txt';
+    const tainted = await run('--session', 's', 'true').then(() =>
+      run('session', 'taint', 's', 'secret', '--reason', reason),
+    );
+    expect(tainted.exitCode).toBe(0);
+    const shown = await run('session', 'show', 's');
+    expect(shown.stdout).toContain('read \\u{1b}]0;owned\\u{7}\\u{202e}\\u{9b}2J.txt');
+    for (const args of [
+      ['show', 's'],
+      ['show', 's', '--json'],
+      ['list', '--json'],
+    ]) {
+      const { stdout } = await run('session', ...args);
+      expect(stdout).not.toMatch(/[^\n -~]/);
+    }
+    const [listed] = JSON.parse(`[${(await run('session', 'list', '--json')).stdout}]`);
+    expect(listed.taints).toMatchObject([{ reason }]);
+  });
+
   it('are asked before the network, once they are tainted', async () => {
     set('[security]\nautonomy = "autonomous"\n[network]\nmode = "open"\n[filesystem]\nsecret = [".env"]\n');
     writeFileSync(join(place.workspace, '.env'), 'KEY=1\n');
