@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -140,16 +141,21 @@ describe('a question', () => {
     expect(hasRun()).toBe(false);
   });
 
-  it('in the queue is withdrawn when its asker is ended', async () => {
-    const waiting = startCli(place, ['--ask', 'queue', '-c', 'mkdir made']);
-    await eventually(async () => {
-      expect((await run('approvals', 'list', '--json')).stdout).toContain('mkdir made');
-    });
-    waiting.kill('SIGTERM');
-    await waiting;
-    expect((await run('approvals', 'list', '--json')).stdout).toBe('');
-    expect(hasRun()).toBe(false);
-  });
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'in the queue is withdrawn when its asker is ended by %s, with status 128+n',
+    async (signal) => {
+      const waiting = startCli(place, ['--ask', 'queue', '-c', 'mkdir made']);
+      await eventually(async () => {
+        expect((await run('approvals', 'list', '--json')).stdout).toContain('mkdir made');
+      });
+      waiting.kill(signal);
+      const { exitCode, stderr } = await waiting;
+      expect(exitCode).toBe(128 + constants.signals[signal]);
+      expect(stderr).toContain(`${signal} came while the command waited for an answer`);
+      expect((await run('approvals', 'list', '--json')).stdout).toBe('');
+      expect(hasRun()).toBe(false);
+    },
+  );
 
   it('is refused at once with --ask nobody, and without a terminal', async () => {
     for (const args of [['--ask', 'nobody'], []]) {
@@ -185,7 +191,7 @@ describe('a question', () => {
   });
 
   it('on the terminal that is not answered with a yes does not run', async () => {
-    for (const key of ['\r', '\x03', '\x04']) {
+    for (const key of ['\r', '\x04']) {
       const no = await onTerminal(
         ['-c', 'mkdir made'],
         [QUESTION, { insist: key, until: 'refused by whoever was asked' }],
@@ -193,6 +199,15 @@ describe('a question', () => {
       expect(no.failed).toBeNull();
       expect(no.status).toBe(126);
     }
+    expect(hasRun()).toBe(false);
+  });
+
+  it('on the terminal that is answered with Ctrl-C ends as by SIGINT', async () => {
+    const no = await onTerminal(
+      ['-c', 'mkdir made'],
+      [QUESTION, { insist: '\x03', until: 'SIGINT came while the command waited for an answer' }],
+    );
+    expect(no).toMatchObject({ failed: null, status: 130 });
     expect(hasRun()).toBe(false);
   });
 
