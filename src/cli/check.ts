@@ -66,26 +66,35 @@ export async function check(args: readonly string[]): Promise<number> {
   if (batch && (options.shell !== undefined || parsed.args.length > 0))
     throw new SandboxError('usage.invalid', 'check --batch takes its commands from standard input');
   const command = batch ? '' : commandOf(options.shell, parsed.args);
-  const checker = await createChecker({
-    ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
-    ...(options.profile === undefined ? {} : { profile: options.profile }),
-    ...(options.policy === undefined ? {} : { policy: options.policy }),
-  });
+  const checker = await createChecker(
+    {
+      ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
+      ...(options.profile === undefined ? {} : { profile: options.profile }),
+      ...(options.policy === undefined ? {} : { policy: options.policy }),
+    },
+    { guarded: true },
+  );
   if (checker.unenforceable !== undefined)
     printError(
       `warning: nothing could be run here, and no enforcement is counted on: ${checker.unenforceable}`,
     );
   const { autonomy, approved, taint: taints, cwd } = options;
   const request: JudgeRequest = { command, autonomy, approved, taints, cwd };
-  if (batch) {
-    const { checkBatch } = await import('./check-batch.ts');
-    return checkBatch(checker.judge, request, process.stdin, process.stdout);
+  try {
+    if (batch) {
+      const { checkBatch } = await import('./check-batch.ts');
+      return await checkBatch(checker.judge, request, process.stdin, process.stdout);
+    }
+    const decision = await checker.judge(request);
+    printOut(
+      options.json === true
+        ? `${visibleJson(JSON.stringify(decisionAsJson(decision)))}\n`
+        : describe(decision),
+    );
+    return EXIT[decision.verdict];
+  } finally {
+    await checker.close();
   }
-  const decision = await checker.judge(request);
-  printOut(
-    options.json === true ? `${visibleJson(JSON.stringify(decisionAsJson(decision)))}\n` : describe(decision),
-  );
-  return EXIT[decision.verdict];
 }
 
 function describe({ verdict, risk, reach, reasons }: Decision): string {
