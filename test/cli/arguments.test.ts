@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { SUBCOMMANDS } from '../../src/cli/dispatch.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { cli, expectOneLine, makePlace } from './support.ts';
 
@@ -162,6 +163,16 @@ describe('--help and --version', () => {
       expect(result.stdout).toContain(part);
     }
     for (const line of result.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+  });
+
+  it('lists every subcommand, in alphabetical order', async () => {
+    const { stdout } = await cli(place, ['--help']);
+    const [, list = ''] = /\nCommands:\n((?: {2}\S.*\n)+)/.exec(stdout) ?? [];
+    const names = list
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.trim().split(' ')[0]);
+    expect(names).toEqual(Object.keys(SUBCOMMANDS).sort());
   });
 
   it('shows the version of the package', async () => {
