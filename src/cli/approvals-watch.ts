@@ -50,8 +50,9 @@ async function askAll(store: ApprovalStore, over: AbortController): Promise<void
     try {
       if (answer.approved) await answerRequest(store, id, answer, 'watch');
       else if (answer.reason === 'denied') await answerRequest(store, id, { approved: false }, 'watch');
-      else if (answer.reason === 'nobody')
-        printError(`${id} is not asked about: this is not in the foreground of a terminal`);
+      else if (answer.reason === 'nobody') printError(`${id} is not asked about: there is no terminal`);
+      else if (answer.reason === 'failed' && !signal.aborted)
+        printError(`${id} is not asked about: ${answer.detail ?? 'asking failed'}`);
     } catch (error) {
       // Somebody else was first.
       if (!(error instanceof SandboxError)) throw error;

@@ -178,7 +178,7 @@ describe('a question', () => {
     const { stdout } = await execa('python3', [PTY_DRIVER], { input });
     return JSON.parse(stdout);
   }
-  const QUESTION = { expect: 'Run this command of .*\\[deny\\]: ' };
+  const QUESTION = { expect: 'Run this command.*\\[deny\\]: ' };
   const choose = (word: string) => [{ insist: `\x15${word}`, until: `\\x08?${word}` }, { send: '\r' }];
 
   it('on the terminal is answered there, and the terminal is the command’s afterwards', async () => {
