@@ -252,6 +252,27 @@ describe('approvals serve', () => {
     expect((await third).exitCode).toBe(0);
   });
 
+  it('serves the page alone where the state directory is too deep for a socket', async () => {
+    const deep = { ...env, XDG_STATE_HOME: join(place.stateHome, 'd'.repeat(120)) };
+    const options = { env: deep, extendEnv: false, reject: false } as const;
+    const server = execa(process.execPath, [CLI, 'approvals', 'serve'], options);
+    let output = '';
+    server.stdout.on('data', (chunk) => {
+      output += chunk;
+    });
+    await until(() => (output.includes('\n') ? true : undefined));
+    expect(output).toMatch(/^web page {2}http:\S+\n$/);
+    expect((await fetch(output.slice(10).trim())).status).toBe(200);
+    server.kill('SIGTERM');
+    const { exitCode, stderr } = await server;
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/^sandbox-run: there is no socket: \S+ is longer than 107 bytes; --socket /);
+    // Who asks for a path gets that or nothing.
+    const given = join(deep.XDG_STATE_HOME, 'a.sock');
+    const refused = await approvals('serve', '--socket', given);
+    expect(refused).toMatchObject({ exitCode: 125, stdout: '' });
+  });
+
   it.each(['65536', '-1', 'x', ''])('port %j is none', async (port) => {
     const result = await approvals('serve', `--port=${port}`);
     expect(result).toMatchObject({ exitCode: 125, stdout: '' });
