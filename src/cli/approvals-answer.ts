@@ -3,7 +3,6 @@ import { answerRequest, type PersonalAnswer } from '../gate/approvals/answer-req
 import { viewOf } from '../gate/approvals/approval-view.ts';
 import { scopeSentence } from '../gate/approvals/presentation.ts';
 import type { ApprovalStore } from '../gate/state/state.ts';
-import { visibleText } from '../util/visible-text.ts';
 import { describeGrant, describeRequest } from './approvals-show.ts';
 
 /** `approvals approve` and `approvals deny`: says what was answered. */
@@ -26,7 +25,7 @@ export async function revokeGrant(store: ApprovalStore, id: string): Promise<str
   if (grant === undefined || !(await store.revoke(id)))
     throw new SandboxError(
       'approval.unknown',
-      `there is no grant ${visibleText(id)}; \`sandbox-run approvals grants\` shows them`,
+      `there is no grant ${id}; \`sandbox-run approvals grants\` shows them`,
     );
   return `${describeGrant(grant)}Revoked.\n`;
 }

@@ -3,7 +3,7 @@ import { viewOf } from '../gate/approvals/approval-view.ts';
 import { presentCommand, presentRequest, scopeSentence } from '../gate/approvals/presentation.ts';
 import { grantAsJson, requestAsJson } from '../gate/approvals/request-json.ts';
 import type { ApprovalStore, StoredApproval, StoredGrant } from '../gate/state/state.ts';
-import { visibleText } from '../util/visible-text.ts';
+import { visibleJson, visibleText } from '../util/visible-text.ts';
 
 /** As wide as the terminal, if it is one. */
 export const outputWidth = () => ({ columns: process.stdout.columns ?? 100 });
@@ -14,7 +14,7 @@ export async function listRequests(
   { all, json }: { readonly all: boolean; readonly json: boolean },
 ): Promise<string> {
   const found = await store.list(all ? 'all' : 'pending');
-  if (json) return found.map((stored) => `${JSON.stringify(requestAsJson(stored))}\n`).join('');
+  if (json) return found.map((stored) => `${visibleJson(JSON.stringify(requestAsJson(stored)))}\n`).join('');
   if (found.length === 0)
     return all ? 'No requests within the last day.\n' : 'Nothing waits for an answer.\n';
   return found
@@ -25,7 +25,7 @@ export async function listRequests(
 /** `approvals show`. */
 export async function showRequest(store: ApprovalStore, id: string, json: boolean): Promise<string> {
   const stored = await requestOf(store, id);
-  return json ? `${JSON.stringify(requestAsJson(stored))}\n` : describeRequest(stored);
+  return json ? `${visibleJson(JSON.stringify(requestAsJson(stored)))}\n` : describeRequest(stored);
 }
 
 /** A request in full. */
@@ -45,7 +45,7 @@ function headOf({ id, state, scope, expiresAt, answeredBy }: StoredApproval): st
 /** `approvals grants`. */
 export async function listGrants(store: ApprovalStore, json: boolean): Promise<string> {
   const grants = await store.grants();
-  if (json) return grants.map((grant) => `${JSON.stringify(grantAsJson(grant))}\n`).join('');
+  if (json) return grants.map((grant) => `${visibleJson(JSON.stringify(grantAsJson(grant)))}\n`).join('');
   return grants.length === 0 ? 'Nothing is remembered.\n' : grants.map(describeGrant).join('\n');
 }
 

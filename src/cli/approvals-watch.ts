@@ -6,6 +6,7 @@ import { createTerminalApprover } from '../gate/approvals/terminal-approver.ts';
 import { watchPending } from '../gate/approvals/watch-pending.ts';
 import type { ApprovalStore, StoredApproval } from '../gate/state/state.ts';
 import { loadAddon } from '../native/load.ts';
+import { visibleJson } from '../util/visible-text.ts';
 import { describeRequest } from './approvals-show.ts';
 import { printError, printOut } from './print.ts';
 import { untilEnded } from './until-ended.ts';
@@ -18,7 +19,7 @@ export async function watchRequests(store: ApprovalStore, json: boolean): Promis
 }
 
 function tellAll(store: ApprovalStore, json: boolean, signal: AbortSignal): Promise<void> {
-  const line = (value: object) => printOut(`${JSON.stringify(value)}\n`);
+  const line = (value: object) => printOut(`${visibleJson(JSON.stringify(value))}\n`);
   return watchPending(
     store,
     ({ come, gone }) => {
@@ -49,8 +50,9 @@ async function askAll(store: ApprovalStore, over: AbortController): Promise<void
     try {
       if (answer.approved) await answerRequest(store, id, answer, 'watch');
       else if (answer.reason === 'denied') await answerRequest(store, id, { approved: false }, 'watch');
-      else if (answer.reason === 'nobody')
-        printError(`${id} is not asked about: this is not in the foreground of a terminal`);
+      else if (answer.reason === 'nobody') printError(`${id} is not asked about: there is no terminal`);
+      else if (answer.reason === 'failed' && !signal.aborted)
+        printError(`${id} is not asked about: ${answer.detail ?? 'asking failed'}`);
     } catch (error) {
       // Somebody else was first.
       if (!(error instanceof SandboxError)) throw error;

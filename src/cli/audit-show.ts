@@ -11,7 +11,7 @@ export async function showRecords(id: string, { json }: { readonly json?: boolea
   const directory = trailDirectory();
   const found = reading(() => find(directory, id));
   if (found.length === 0) {
-    printError(`the audit trail has no record ${visibleText(id)}`);
+    printError(`the audit trail has no record ${id}`);
     return 1;
   }
   for (const { record, line } of found)

@@ -2,6 +2,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Autonomy, Decision, Reason, Taint, Verdict } from '../model/decision.ts';
 import { createChecker } from '../run/check-command.ts';
 import type { JudgeRequest } from '../run/judge.ts';
+import { visibleJson, visibleText } from '../util/visible-text.ts';
 import { decisionAsJson } from './decision-json.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { autonomyOption, parseTaints } from './policy-options.ts';
@@ -65,28 +66,39 @@ export async function check(args: readonly string[]): Promise<number> {
   if (batch && (options.shell !== undefined || parsed.args.length > 0))
     throw new SandboxError('usage.invalid', 'check --batch takes its commands from standard input');
   const command = batch ? '' : commandOf(options.shell, parsed.args);
-  const checker = await createChecker({
-    ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
-    ...(options.profile === undefined ? {} : { profile: options.profile }),
-    ...(options.policy === undefined ? {} : { policy: options.policy }),
-  });
+  const checker = await createChecker(
+    {
+      ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
+      ...(options.profile === undefined ? {} : { profile: options.profile }),
+      ...(options.policy === undefined ? {} : { policy: options.policy }),
+    },
+    { guarded: true },
+  );
   if (checker.unenforceable !== undefined)
     printError(
       `warning: nothing could be run here, and no enforcement is counted on: ${checker.unenforceable}`,
     );
   const { autonomy, approved, taint: taints, cwd } = options;
   const request: JudgeRequest = { command, autonomy, approved, taints, cwd };
-  if (batch) {
-    const { checkBatch } = await import('./check-batch.ts');
-    return checkBatch(checker.judge, request, process.stdin, process.stdout);
+  try {
+    if (batch) {
+      const { checkBatch } = await import('./check-batch.ts');
+      return await checkBatch(checker.judge, request, process.stdin, process.stdout);
+    }
+    const decision = await checker.judge(request);
+    printOut(
+      options.json === true
+        ? `${visibleJson(JSON.stringify(decisionAsJson(decision)))}\n`
+        : describe(decision),
+    );
+    return EXIT[decision.verdict];
+  } finally {
+    await checker.close();
   }
-  const decision = await checker.judge(request);
-  printOut(options.json === true ? `${JSON.stringify(decisionAsJson(decision))}\n` : describe(decision));
-  return EXIT[decision.verdict];
 }
 
 function describe({ verdict, risk, reach, reasons }: Decision): string {
   const row = (reason: Reason) =>
-    `  ${(reason.verdict ?? '-').padEnd(6)} ${reason.check.padEnd(12)} ${reason.code.padEnd(18)} ${reason.message}\n`;
+    `  ${(reason.verdict ?? '-').padEnd(6)} ${reason.check.padEnd(12)} ${reason.code.padEnd(18)} ${visibleText(reason.message)}\n`;
   return `${verdict}  (risk ${risk}, reach ${reach})\n${reasons.map(row).join('')}`;
 }

@@ -5,7 +5,7 @@ import { printError } from './print.ts';
 type CliCommand = (args: readonly string[]) => Promise<number>;
 
 /** THE registry of subcommands. Each is loaded only when it is called. */
-const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = {
+export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = {
   approvals: async () => (await import('./approvals.ts')).approvals,
   audit: async () => (await import('./audit.ts')).audit,
   budget: async () => (await import('./budget.ts')).budget,

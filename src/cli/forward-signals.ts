@@ -8,8 +8,13 @@ const STOP_DELAY_MS = 30;
 
 /** What becomes of the signals that reach this process. */
 export interface SignalForwarding {
-  /** The first signal that wanted to end us before there was a command; it is then not to be started. */
+  /**
+   * The first signal that wanted to end us and reached no process: there was no command yet, which is then not to be
+   * started, or one that waited for an answer, which is then canceled.
+   */
   readonly early: () => NodeJS.Signals | undefined;
+  /** As if this signal had come. */
+  raise(signal: NodeJS.Signals): void;
   /** From now on signals go to this command. */
   to(command: RunningCommand): void;
   /** Leaves signals to their default actions again. */
@@ -28,8 +33,7 @@ export function forwardSignals(): SignalForwarding {
   for (const signal of OTHERS) handlers.set(signal, () => command?.kill(signal));
   for (const signal of ENDING) {
     handlers.set(signal, () => {
-      if (command === undefined) early ??= signal;
-      else command.kill(signal);
+      if (command?.kill(signal) !== true) early ??= signal;
     });
   }
   handlers.set('SIGTSTP', () => {
@@ -44,6 +48,7 @@ export function forwardSignals(): SignalForwarding {
   for (const [signal, handler] of handlers) process.on(signal, handler);
   return {
     early: () => early,
+    raise: (signal) => handlers.get(signal)?.(),
     to: (running) => {
       command = running;
     },

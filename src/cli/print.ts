@@ -1,19 +1,24 @@
 import { writeSync } from 'node:fs';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { visibleText } from '../util/visible-text.ts';
 
 /** Writes to standard output, all of it, before anything else happens. False: nobody reads it any more. */
 export function printOut(text: string): boolean {
   return writeAll(1, text);
 }
 
-/** One line on standard error, from the launcher and not from the command. */
+/**
+ * One line on standard error, from the launcher and not from the command. Names in it may be those of an agent: what a
+ * terminal would obey is shown as an escape. What was made visible before stays as it is.
+ */
 export function printError(message: string): void {
-  writeAll(2, `sandbox-run: ${message.replace(/\s*\n\s*/g, ' ')}\n`);
+  const line = message.replace(/\s*\n\s*/g, ' ');
+  writeAll(2, `sandbox-run: ${visibleText(line, { keep: '\\' })}\n`);
 }
 
-/** Text on standard error as it is. */
+/** Lines on standard error, visible as those of `printError`. */
 export function printNote(text: string): void {
-  writeAll(2, text);
+  writeAll(2, visibleText(text, { keep: '\n\\' }));
 }
 
 function writeAll(fd: number, text: string): boolean {

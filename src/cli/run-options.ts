@@ -26,12 +26,14 @@ Profiles:
 ${PROFILES.map((profile) => `  ${profile.name.padEnd(17)} ${profile.summary}`).join('\n')}
 
 Commands:
+  approvals         answers what the policy asks, and shows or revokes what is remembered
+  audit             reads and verifies the audit trail
   budget            shows or resets the actions of this hour
   check             says what the policy thinks of a command, and runs nothing
-  policy            shows, checks and makes policy files
-  session           shows what sessions of agents were exposed to
   doctor            what this host can enforce, and how to get what is missing
   gate              decides about the commands of agents in containers
+  policy            shows, checks and makes policy files
+  session           shows what sessions of agents were exposed to
 
 Examples:
   sandbox-run -- git status

@@ -8,6 +8,7 @@ import { createSandbox, type Sandbox } from '../run/sandbox.ts';
 import type { GateOptions } from '../run/sandbox-options.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
+import { visibleText } from '../util/visible-text.ts';
 import { forwardSignals, type SignalForwarding } from './forward-signals.ts';
 import { printError, printNote, printOut } from './print.ts';
 import { parseRunArguments, type RunArguments } from './run-options.ts';
@@ -23,7 +24,7 @@ export async function run(args: readonly string[]): Promise<number> {
   if (wanted === undefined) return 0;
   const signals = forwardSignals();
   try {
-    await using sandbox = await createSandbox({ ...wanted.sandbox, gate: gateOf(wanted) });
+    await using sandbox = await createSandbox({ ...wanted.sandbox, gate: gateOf(wanted, signals) });
     return await runIn(sandbox, wanted, signals);
   } finally {
     signals.stop();
@@ -31,11 +32,11 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 /** Who is asked from here. */
-function gateOf({ quiet }: RunArguments): GateOptions {
+function gateOf({ quiet }: RunArguments, signals: SignalForwarding): GateOptions {
   let approver: Approver | undefined;
   const terminal: Approver = {
     ask: async (request, options) => {
-      approver ??= await terminalApprover();
+      approver ??= await terminalApprover(() => signals.raise('SIGINT'));
       return approver.ask(request, options);
     },
   };
@@ -58,21 +59,25 @@ function hasTerminal(): boolean {
   }
 }
 
-async function terminalApprover(): Promise<Approver> {
+async function terminalApprover(onInterrupt: () => void): Promise<Approver> {
   const { createTerminalApprover } = await import('../run/gate-parts.ts');
-  return createTerminalApprover({ tryLock: loadAddon().tryLock });
+  return createTerminalApprover({ tryLock: loadAddon().tryLock, onInterrupt });
 }
 
 async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForwarding): Promise<number> {
   if (wanted.dryRun) {
-    printOut(wanted.json ? `${JSON.stringify(sandbox.plan, null, 2)}\n` : describePlan(sandbox.plan));
+    printOut(
+      wanted.json
+        ? `${JSON.stringify(sandbox.plan, null, 2)}\n`
+        : visibleText(describePlan(sandbox.plan), { keep: '\n' }),
+    );
     return 0;
   }
   if (wanted.verbose) printNote(describeReport(sandbox.plan.report));
   // Signals are delivered between turns of the event loop.
   await new Promise(setImmediate);
   const early = signals.early();
-  if (early !== undefined) return 128 + constants.signals[early];
+  if (early !== undefined) return endedBy(early);
   const current = process.cwd();
   const command = sandbox.start(wanted.command, {
     approved: wanted.approved,
@@ -83,9 +88,16 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   signals.to(command);
   const result = await command.result;
   if (wanted.json) printOut(`${JSON.stringify(result)}\n`);
+  const unheard = signals.early();
+  if (result.status === 'canceled' && unheard !== undefined) {
+    if (!wanted.quiet) printError(`${unheard} came while the command waited for an answer; it was not run`);
+    return endedBy(unheard);
+  }
   if (!wanted.quiet) remark(result, sandbox, wanted.json);
   return exitStatus(result);
 }
+
+const endedBy = (signal: NodeJS.Signals) => 128 + constants.signals[signal];
 
 /** The exit status of the launcher for a result. */
 export function exitStatus(result: ExecutionResult): number {

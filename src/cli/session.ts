@@ -4,6 +4,7 @@ import type { SessionInfo } from '../model/session.ts';
 import { endSession } from '../run/end-session.ts';
 import { checkSessionId } from '../run/session.ts';
 import { openOwnState } from '../run/state.ts';
+import { visibleJson, visibleText } from '../util/visible-text.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { printOut } from './print.ts';
 
@@ -63,7 +64,7 @@ async function list({ json }: Options): Promise<string> {
   const { state, principal } = await openOwnState();
   const sessions = await state.sessions.list(principal);
   state.close();
-  if (json === true) return sessions.map((found) => `${JSON.stringify(found)}\n`).join('');
+  if (json === true) return sessions.map((found) => `${visibleJson(JSON.stringify(found))}\n`).join('');
   if (sessions.length === 0) return `${principal} has no sessions\n`;
   return sessions.map((found) => `${describe(found)}\n`).join('');
 }
@@ -74,9 +75,10 @@ async function show(id: string, { json }: Options): Promise<string> {
   const inForce = await state.sessions.taints(id, principal);
   state.close();
   if (found === undefined || found.principal !== principal) throw unknown(id);
-  if (json === true) return `${JSON.stringify({ ...found, taintsInForce: inForce })}\n`;
+  if (json === true) return `${visibleJson(JSON.stringify({ ...found, taintsInForce: inForce }))}\n`;
   const taints = found.taints.map(
-    ({ taint, reason, at }) => `  ${taint.padEnd(11)} since ${new Date(at).toISOString()}: ${reason}\n`,
+    ({ taint, reason, at }) =>
+      `  ${taint.padEnd(11)} since ${new Date(at).toISOString()}: ${visibleText(reason)}\n`,
   );
   const others = inForce.filter((taint) => !found.taints.some((own) => own.taint === taint));
   const shared = others.length === 0 ? '' : `  ${others.join(', ')}: of other sessions at the same time\n`;
@@ -87,7 +89,7 @@ function describe({ id, startedAt, lastUsedAt, endedAt, taints }: SessionInfo): 
   const time = (at: number) => new Date(at).toISOString();
   const ended = endedAt === undefined ? '' : `, ended ${time(endedAt)}`;
   const tainted = taints.length === 0 ? 'untainted' : taints.map(({ taint }) => taint).join(' and ');
-  return `${id}: ${tainted}; started ${time(startedAt)}, last used ${time(lastUsedAt)}${ended}`;
+  return `${visibleText(id)}: ${tainted}; started ${time(startedAt)}, last used ${time(lastUsedAt)}${ended}`;
 }
 
 async function addTaint(id: string, name: string, reason: string): Promise<string> {

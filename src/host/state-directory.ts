@@ -22,6 +22,8 @@ export function ensureStateDirectory(path: string): string {
   try {
     makeDirectories(path);
     const info = lstatSync(path);
+    if (info.isSymbolicLink())
+      refuse(path, 'is a symbolic link; put a directory in its place, or set XDG_STATE_HOME');
     if (!info.isDirectory()) refuse(path, 'is not a directory; move it away');
     if (info.uid !== process.geteuid?.())
       refuse(path, `belongs to user ${info.uid}; it must be yours (or set XDG_STATE_HOME)`);

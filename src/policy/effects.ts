@@ -119,9 +119,17 @@ function searchesEverything(command: SimpleCommand): boolean {
   );
 }
 
+/** A word that a shell would read as it is. */
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
 function sourceOf({ span, words, runBy }: SimpleCommand, source: string | undefined): string {
   // What a runner starts has the place of the runner's text.
-  if (source === undefined || runBy !== undefined) return words.map((word) => word.source).join(' ');
+  if (source === undefined || runBy !== undefined)
+    return words
+      .map(({ value, source: written }) => (value === undefined ? written : quoted(value)))
+      .join(' ');
   return source.slice(span.start, span.end);
 }
 

@@ -6,8 +6,9 @@ import type { Policy } from '../model/policy.ts';
 import { strictestAutonomy } from '../policy/narrow.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { commandRules } from './command-rules.ts';
+import { createGate, type Gate } from './gate.ts';
 import { createExaminer, type Examiner, type Judge } from './judge.ts';
-import { planResolved } from './prepare-sandbox.ts';
+import { planResolved, writableRoots } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
@@ -26,21 +27,28 @@ export interface Checker {
   readonly workspace: string;
   /** Why this host could not run anything under the policy; the decisions then count on no enforcement. */
   readonly unenforceable: string | undefined;
+  /** Gives up what was opened for the decisions. */
+  close(): Promise<void>;
 }
 
 /** What the decisions are for. */
 export interface CheckerOptions {
   /** False: somebody else runs the commands, so that nothing counts on the kernel's part of the policy. */
   readonly enforced?: boolean;
+  /**
+   * True: git guard, reviewer and plug-ins of the policy have their say, as in a run. Nothing is recorded. False: only
+   * those of `options.gate`.
+   */
+  readonly guarded?: boolean;
 }
 
 /**
  * Makes the judge that `createSandbox` would make.
- * @throws {SandboxError} as `resolvePolicy`.
+ * @throws {SandboxError} as `resolvePolicy`; for a plug-in or a reviewer that cannot be used.
  */
 export async function createChecker(
   options: SandboxOptions,
-  { enforced = true }: CheckerOptions = {},
+  { enforced = true, guarded = false }: CheckerOptions = {},
 ): Promise<Checker> {
   const resolved = await resolvePolicy(options);
   const { plan, problem } = enforced ? planIfPossible(resolved) : {};
@@ -50,6 +58,15 @@ export async function createChecker(
   const budgetStore = async () => (await state()).budget;
   const rules = commandRules(resolved, plan);
   const find = createProgramFinder(plan);
+  const gate = guarded
+    ? await createGate({
+        policy: { ...policy, audit: { ...policy.audit, enabled: false } },
+        options: { gate: options.gate ?? {} },
+        workspace,
+        writable: () => (plan === undefined ? [workspace, ...rules.writable] : writableRoots(plan)),
+      })
+    : undefined;
+  const guards = gate && guardsOf(gate);
   const narrowed = (autonomy: Autonomy | undefined) =>
     autonomy && strictestAutonomy(autonomy, workspaceLayer?.file.security?.autonomy);
   function examineFor(principal: string): Examiner {
@@ -58,7 +75,7 @@ export async function createChecker(
       rules,
       searchPath: environment.variables.PATH ?? '',
       find,
-      gate: { budget: budgetOf(principal, budgetStore), ...options.gate },
+      gate: { budget: budgetOf(principal, budgetStore), ...options.gate, ...guards },
     });
     return (request) => examine({ ...request, autonomy: narrowed(request.autonomy) });
   }
@@ -70,6 +87,19 @@ export async function createChecker(
     variables: environment.variables,
     workspace,
     unenforceable: problem,
+    close: async () => {
+      await gate?.close();
+      await state.close();
+    },
+  };
+}
+
+/** What a gate made of its policy and of what the application gave, for a judge. */
+export function guardsOf({ reviewer, gitGuard, hooks }: Gate): SandboxOptions['gate'] {
+  return {
+    hooks,
+    ...(reviewer === undefined ? {} : { reviewer }),
+    ...(gitGuard === undefined ? {} : { gitGuard }),
   };
 }
 

@@ -9,7 +9,7 @@ import type { ApprovalAnswer } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
 import { loadAddon } from '../native/load.ts';
 import { approvalRequestMaker, givenVariables } from './approval-request.ts';
-import { type Checker, createChecker } from './check-command.ts';
+import { type Checker, createChecker, guardsOf } from './check-command.ts';
 import { commandRules } from './command-rules.ts';
 import { createGate, type Gate } from './gate.ts';
 import { createGateDecider, type GateAsk, type GateQuestion } from './gate-decider.ts';
@@ -110,14 +110,6 @@ function auditOf({ record }: Gate, warn: GateServiceOptions['onProblem']): Audit
       const warning = await record(entry);
       if (warning !== undefined) warn?.(warning);
     },
-  };
-}
-
-function guardsOf({ reviewer, gitGuard, hooks }: Gate): SandboxOptions['gate'] {
-  return {
-    hooks,
-    ...(reviewer === undefined ? {} : { reviewer }),
-    ...(gitGuard === undefined ? {} : { gitGuard }),
   };
 }
 

@@ -54,13 +54,17 @@ describe('approvals list and show', () => {
 
   it('give other programs everything as JSON', async () => {
     const { id } = await post({ command: ['echo', '\u202e'] });
-    const listed = lines((await approvals('list', '--json')).stdout).map((line) => JSON.parse(line));
+    const { stdout } = await approvals('list', '--json');
+    expect(stdout).not.toMatch(/[^\n -~]/);
+    const listed = lines(stdout).map((line) => JSON.parse(line));
     expect(listed.find((request) => request.id === id)).toMatchObject({
       state: 'pending',
       command: ['echo', '\u202e'],
       cwd: '/work/project',
     });
-    const shown = JSON.parse((await approvals('show', id, '--json')).stdout);
+    const asText = (await approvals('show', id, '--json')).stdout;
+    expect(asText).not.toMatch(/[^\n -~]/);
+    const shown = JSON.parse(asText);
     expect(shown).toMatchObject({ id, fingerprint: 'f'.repeat(64) });
   });
 
@@ -146,7 +150,10 @@ describe('approvals approve and deny', () => {
 describe('approvals grants and revoke', () => {
   it('show in full what is remembered, until it is forgotten', async () => {
     const { approvals: store } = await place.open();
-    const request = sampleRequest({ fingerprint: 'a'.repeat(64) });
+    const request = sampleRequest({
+      fingerprint: 'a'.repeat(64),
+      environment: ['GIT_TRACE=1', 'A=\u202e\u009b'],
+    });
     await store.grant(request, 'always', 'test');
     const [grant] = await store.grants();
     const id = grant?.id ?? '';
@@ -156,7 +163,9 @@ describe('approvals grants and revoke', () => {
     );
     expect(shown.stdout).toContain('command     | git push origin main');
     expect(shown.stdout).toContain('environment | GIT_TRACE=1');
-    const json = lines((await approvals('grants', '--json')).stdout).map((line) => JSON.parse(line));
+    const { stdout } = await approvals('grants', '--json');
+    expect(stdout).not.toMatch(/[^\n -~]/);
+    const json = lines(stdout).map((line) => JSON.parse(line));
     expect(json).toMatchObject([{ id, scope: 'always', request: { command: 'git push origin main' } }]);
     expect((await approvals('revoke', id)).stdout).toMatch(/Revoked\.\n$/);
     expect(await store.granted(request)).toBeUndefined();
@@ -241,6 +250,27 @@ describe('approvals serve', () => {
     await until(() => new Promise((done) => third.stdout.once('data', done)));
     third.kill('SIGTERM');
     expect((await third).exitCode).toBe(0);
+  });
+
+  it('serves the page alone where the state directory is too deep for a socket', async () => {
+    const deep = { ...env, XDG_STATE_HOME: join(place.stateHome, 'd'.repeat(120)) };
+    const options = { env: deep, extendEnv: false, reject: false } as const;
+    const server = execa(process.execPath, [CLI, 'approvals', 'serve'], options);
+    let output = '';
+    server.stdout.on('data', (chunk) => {
+      output += chunk;
+    });
+    await until(() => (output.includes('\n') ? true : undefined));
+    expect(output).toMatch(/^web page {2}http:\S+\n$/);
+    expect((await fetch(output.slice(10).trim())).status).toBe(200);
+    server.kill('SIGTERM');
+    const { exitCode, stderr } = await server;
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/^sandbox-run: there is no socket: \S+ is longer than 107 bytes; --socket /);
+    // Who asks for a path gets that or nothing.
+    const given = join(deep.XDG_STATE_HOME, 'a.sock');
+    const refused = await approvals('serve', '--socket', given);
+    expect(refused).toMatchObject({ exitCode: 125, stdout: '' });
   });
 
   it.each(['65536', '-1', 'x', ''])('port %j is none', async (port) => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { SUBCOMMANDS } from '../../src/cli/dispatch.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { cli, expectOneLine, makePlace } from './support.ts';
 
@@ -122,6 +123,28 @@ describe('wrong usage ends with 125 and one line', () => {
   });
 });
 
+describe('what a terminal would obey', () => {
+  const evil = 'x\x1b]0;owned\x07\x1b[2J\r\u009b1m\u202e';
+  it.each([
+    ['the name of a program', [evil]],
+    ['an unknown option', [`--${evil}`]],
+    ['an unknown subcommand', ['approvals', evil]],
+    ['an unknown profile', ['--profile', evil, 'true']],
+    ['an unknown taint', ['--taint', evil, 'true']],
+    ['a taint of a session', ['session', 'taint', 's', evil]],
+    ['the id of a grant', ['approvals', 'revoke', evil]],
+    ['the path of a socket', ['approvals', 'serve', '--socket', `/nonexistent/${evil}`]],
+    ['a directory', ['--workspace', `/nonexistent/${evil}`, 'true']],
+  ])('is shown in messages as escapes: %s', async (_, args) => {
+    const { stdout, stderr } = await cli(place, args);
+    expect(stdout).toBe('');
+    expectOneLine(stderr);
+    expect(stderr).toContain('x\\u{1b}]0;owned\\u{7}');
+    expect(stderr).not.toContain('\\u{5c}');
+    expect(stderr).not.toMatch(/[^\n -~]/);
+  });
+});
+
 describe('--help and --version', () => {
   it('shows options, examples, profiles and exit statuses', async () => {
     const result = await cli(place, ['--help']);
@@ -140,6 +163,16 @@ describe('--help and --version', () => {
       expect(result.stdout).toContain(part);
     }
     for (const line of result.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+  });
+
+  it('lists every subcommand, in alphabetical order', async () => {
+    const { stdout } = await cli(place, ['--help']);
+    const [, list = ''] = /\nCommands:\n((?: {2}\S.*\n)+)/.exec(stdout) ?? [];
+    const names = list
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.trim().split(' ')[0]);
+    expect(names).toEqual(Object.keys(SUBCOMMANDS).sort());
   });
 
   it('shows the version of the package', async () => {

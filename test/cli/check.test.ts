@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cli, expectOneLine, makePlace, startCli } from './support.ts';
@@ -76,6 +76,53 @@ describe('sandbox-run check', () => {
   it('leaves programs of that name to --', async () => {
     expect((await cli(place, ['--', 'check'])).exitCode).toBe(127);
     expect((await cli(place, ['--', 'policy'])).exitCode).toBe(127);
+  });
+});
+
+describe('check with guards of the policy', () => {
+  const configured = join(place.root, 'guarded');
+  const state = join(place.root, 'state');
+  const guarded = { XDG_CONFIG_HOME: configured, XDG_STATE_HOME: state };
+  function set(policy: string): void {
+    mkdirSync(join(configured, 'sandbox-run'), { recursive: true });
+    writeFileSync(join(configured, 'sandbox-run/policy.toml'), policy, { mode: 0o600 });
+  }
+  const both = async (...command: readonly string[]) => {
+    const checked = await cli(place, ['check', ...command], { env: guarded });
+    const ran = await cli(place, ['--dry-run', ...command], { env: guarded });
+    expect(ran.exitCode).toBe(0);
+    return { checked, run: await cli(place, command, { env: guarded }) };
+  };
+  const FREE = '[security]\nautonomy = "autonomous"\n';
+
+  it('refuses what the git guard refuses in a run', async () => {
+    set(`${FREE}[hooks]\ngit_guard = true\n`);
+    const push = await both('-c', 'git push');
+    expect(push.checked.stdout).toMatch(/^deny .*\n(.*\n)* +deny +git-guard /);
+    expect([push.checked.exitCode, push.run.exitCode]).toEqual([126, 126]);
+    const log = await both('-c', 'git --version; echo git push');
+    expect([log.checked.exitCode, log.run.exitCode]).toEqual([0, 0]);
+    const rows = await cli(place, ['check', '--batch'], {
+      env: guarded,
+      input: '{"command":"git push"}\n{"command":"ls"}\n',
+    });
+    expect(lines(rows.stdout).map(({ verdict }) => verdict)).toEqual(['deny', 'allow']);
+  });
+
+  it('refuses what a plug-in refuses in a run', async () => {
+    const plugin = join(place.root, 'no-ls.mjs');
+    writeFileSync(plugin, 'export const before_tool_use = () => ({ allowed: false, reason: "no ls" });\n');
+    set(`${FREE}[[hooks.plugins]]\npath = "${plugin}"\n`);
+    const ls = await both('-c', 'ls');
+    expect(ls.checked.stdout).toContain('no ls');
+    expect([ls.checked.exitCode, ls.run.exitCode]).toEqual([126, 126]);
+  });
+
+  it('records nothing and opens no state', async () => {
+    rmSync(state, { recursive: true, force: true });
+    set(`${FREE}[hooks]\ngit_guard = true\n[audit]\nenabled = true\n`);
+    expect((await cli(place, ['check', '-c', 'git push'], { env: guarded })).exitCode).toBe(126);
+    expect(existsSync(state)).toBe(false);
   });
 });
 

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -73,6 +74,26 @@ describe('sessions', () => {
     }
   });
 
+  it('show the names of files that tainted them, and nothing that a terminal would obey', async () => {
+    const reason = 'read \x1b]0;owned\x07\u202e\u009b2J.txt';
+    const tainted = await run('--session', 's', 'true').then(() =>
+      run('session', 'taint', 's', 'secret', '--reason', reason),
+    );
+    expect(tainted.exitCode).toBe(0);
+    const shown = await run('session', 'show', 's');
+    expect(shown.stdout).toContain('read \\u{1b}]0;owned\\u{7}\\u{202e}\\u{9b}2J.txt');
+    for (const args of [
+      ['show', 's'],
+      ['show', 's', '--json'],
+      ['list', '--json'],
+    ]) {
+      const { stdout } = await run('session', ...args);
+      expect(stdout).not.toMatch(/[^\n -~]/);
+    }
+    const [listed] = JSON.parse(`[${(await run('session', 'list', '--json')).stdout}]`);
+    expect(listed.taints).toMatchObject([{ reason }]);
+  });
+
   it('are asked before the network, once they are tainted', async () => {
     set('[security]\nautonomy = "autonomous"\n[network]\nmode = "open"\n[filesystem]\nsecret = [".env"]\n');
     writeFileSync(join(place.workspace, '.env'), 'KEY=1\n');
@@ -120,16 +141,21 @@ describe('a question', () => {
     expect(hasRun()).toBe(false);
   });
 
-  it('in the queue is withdrawn when its asker is ended', async () => {
-    const waiting = startCli(place, ['--ask', 'queue', '-c', 'mkdir made']);
-    await eventually(async () => {
-      expect((await run('approvals', 'list', '--json')).stdout).toContain('mkdir made');
-    });
-    waiting.kill('SIGTERM');
-    await waiting;
-    expect((await run('approvals', 'list', '--json')).stdout).toBe('');
-    expect(hasRun()).toBe(false);
-  });
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'in the queue is withdrawn when its asker is ended by %s, with status 128+n',
+    async (signal) => {
+      const waiting = startCli(place, ['--ask', 'queue', '-c', 'mkdir made']);
+      await eventually(async () => {
+        expect((await run('approvals', 'list', '--json')).stdout).toContain('mkdir made');
+      });
+      waiting.kill(signal);
+      const { exitCode, stderr } = await waiting;
+      expect(exitCode).toBe(128 + constants.signals[signal]);
+      expect(stderr).toContain(`${signal} came while the command waited for an answer`);
+      expect((await run('approvals', 'list', '--json')).stdout).toBe('');
+      expect(hasRun()).toBe(false);
+    },
+  );
 
   it('is refused at once with --ask nobody, and without a terminal', async () => {
     for (const args of [['--ask', 'nobody'], []]) {
@@ -152,7 +178,7 @@ describe('a question', () => {
     const { stdout } = await execa('python3', [PTY_DRIVER], { input });
     return JSON.parse(stdout);
   }
-  const QUESTION = { expect: 'Run this command of .*\\[deny\\]: ' };
+  const QUESTION = { expect: 'Run this command.*\\[deny\\]: ' };
   const choose = (word: string) => [{ insist: `\x15${word}`, until: `\\x08?${word}` }, { send: '\r' }];
 
   it('on the terminal is answered there, and the terminal is the command’s afterwards', async () => {
@@ -165,7 +191,7 @@ describe('a question', () => {
   });
 
   it('on the terminal that is not answered with a yes does not run', async () => {
-    for (const key of ['\r', '\x03', '\x04']) {
+    for (const key of ['\r', '\x04']) {
       const no = await onTerminal(
         ['-c', 'mkdir made'],
         [QUESTION, { insist: key, until: 'refused by whoever was asked' }],
@@ -173,6 +199,15 @@ describe('a question', () => {
       expect(no.failed).toBeNull();
       expect(no.status).toBe(126);
     }
+    expect(hasRun()).toBe(false);
+  });
+
+  it('on the terminal that is answered with Ctrl-C ends as by SIGINT', async () => {
+    const no = await onTerminal(
+      ['-c', 'mkdir made'],
+      [QUESTION, { insist: '\x03', until: 'SIGINT came while the command waited for an answer' }],
+    );
+    expect(no).toMatchObject({ failed: null, status: 130 });
     expect(hasRun()).toBe(false);
   });
 

@@ -39,6 +39,7 @@ interface PartView {
 /** Makes a request fit to be shown. */
 export function viewOf(request: ApprovalRequest): ApprovalView {
   const { command, decision } = request;
+  const whole = typeof command === 'string' ? undefined : command.join(' ');
   const visible = (text: string) => visibleText(text);
   return {
     command:
@@ -55,7 +56,9 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
       verdict === undefined || verdict === 'allow' ? [] : [{ check, verdict, message: visible(message) }],
     ),
     parts: request.parts.map(({ source, executable, remarks }) => ({
-      source: visible(source),
+      // What a part of an argument vector was written as does not tell its words apart.
+      source:
+        typeof command !== 'string' && source === whole ? command.map(shownWord).join(' ') : visible(source),
       executable: executable === undefined ? undefined : visible(executable),
       remarks: remarks.map(visible),
     })),

@@ -28,7 +28,7 @@ export function presentRequest(
     ...view.remarks.flatMap((remark) =>
       labelled(remark.check, [`${remark.verdict}: ${remark.message}`], width),
     ),
-    ...view.parts.flatMap((part) => partRows(part, width)),
+    ...partsRows(view, width),
     ...labelled('environment', view.environment, width),
     ...labelled('profile', [view.profile], width),
     ...labelled('confinement', view.confinement, width),
@@ -50,6 +50,17 @@ export function presentCommand(
   const width = Math.max(columns - GUTTER, NARROWEST);
   const rows = [...commandRows(view.command, width), ...labelled('directory', [view.cwd], width)];
   return rows.map((row) => `${row}\n`).join('');
+}
+
+/** The command as one row, if it has one line and fits; for those whose screen is too short for the whole request. */
+export function shortCommand(
+  request: ApprovalRequest,
+  { columns = 100 }: PresentationOptions = {},
+): string | undefined {
+  const { command } = viewOf(request);
+  const lines = command.kind === 'argv' ? [command.words.join(' ')] : command.lines;
+  const rows = labelled('command', lines, Math.max(columns - GUTTER, NARROWEST));
+  return rows.length === 1 ? `${rows[0]}\n` : undefined;
 }
 
 /** How much there is to read, for those whose screen is too short for it. */
@@ -85,15 +96,20 @@ function commandRows(command: CommandView, width: number): readonly string[] {
   );
 }
 
-function partRows(
-  { source, executable, remarks }: ApprovalView['parts'][number],
-  width: number,
-): readonly string[] {
-  return [
-    ...labelled('part', [source], width),
-    ...labelled('  runs', [executable ?? 'no program that was found'], width),
-    ...remarks.flatMap((remark) => labelled('  remark', [remark], width)),
-  ];
+/** A sentence that stands above already is not said again for each part that it is about. */
+function partsRows({ parts, remarks }: ApprovalView, width: number): readonly string[] {
+  const said = new Map(remarks.map(({ check, message }) => [message, `as above: ${check}`]));
+  return parts.flatMap(({ source, executable, remarks }) => {
+    const rows = [
+      ...labelled('part', [source], width),
+      ...labelled('  runs', [executable ?? 'no program that was found'], width),
+      ...[...new Set(remarks.map((remark) => said.get(remark) ?? remark))].flatMap((remark) =>
+        labelled('  remark', [remark], width),
+      ),
+    ];
+    for (const remark of remarks) if (!said.has(remark)) said.set(remark, 'as above');
+    return rows;
+  });
 }
 
 /** One row for each text, and further ones behind `:` where it is too long; the label stands before the first. */

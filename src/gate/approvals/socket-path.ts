@@ -3,7 +3,10 @@ import { connect, type Server } from 'node:net';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 
 /** Bytes of a path that fit into an address (unix(7)), the NUL at its end aside. */
-const LONGEST_PATH = 107;
+export const LONGEST_PATH = 107;
+
+/** Whether a socket can have this path. */
+export const fitsAddress = (path: string) => Buffer.byteLength(path) <= LONGEST_PATH;
 
 /**
  * Lets a server listen at a path, for this user alone. What an earlier server left there is taken away; a server that
@@ -11,8 +14,7 @@ const LONGEST_PATH = 107;
  * @throws {SandboxError} `gate.unusable`.
  */
 export async function listenAt(server: Server, path: string): Promise<void> {
-  if (Buffer.byteLength(path) > LONGEST_PATH)
-    throw unusable(path, `the path is too long (at most ${LONGEST_PATH} bytes)`);
+  if (!fitsAddress(path)) throw unusable(path, `the path is too long (at most ${LONGEST_PATH} bytes)`);
   await removeStale(path);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(unusable(path, error.message)));

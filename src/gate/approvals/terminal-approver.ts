@@ -1,8 +1,8 @@
 import { closeSync, constants, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalRequest, Approver } from '../../model/approval.ts';
-import { openTerminal, terminalFile } from './terminal.ts';
-import { askOn, CANCELED, EXPIRED, NOBODY } from './terminal-question.ts';
+import { isInBackground, openTerminal, terminalFile } from './terminal.ts';
+import { askOn, BACKGROUND, CANCELED, EXPIRED, NOBODY } from './terminal-question.ts';
 
 /** How a terminal is used. */
 export interface TerminalApproverOptions {
@@ -28,7 +28,7 @@ export function createTerminalApprover({ tryLock, onInterrupt }: TerminalApprove
     if (lock === undefined) return signal?.aborted === true ? CANCELED : EXPIRED;
     try {
       const terminal = openTerminal(TTY);
-      if (terminal === undefined) return NOBODY;
+      if (terminal === undefined) return isInBackground() ? BACKGROUND : NOBODY;
       return await askOn(terminal, request, { end, signal, onInterrupt });
     } finally {
       lock.release();

@@ -1,7 +1,7 @@
 import type { ApprovalAnswer, ApprovalRequest, ApprovalScope } from '../../model/approval.ts';
 import { viewOf } from './approval-view.ts';
 import { createLineEditor } from './line-editor.ts';
-import { presentRequest, scopeSentence, sizeOfCommand } from './presentation.ts';
+import { presentRequest, scopeSentence, shortCommand, sizeOfCommand } from './presentation.ts';
 import type { Terminal } from './terminal.ts';
 
 const BY = 'terminal';
@@ -10,6 +10,13 @@ const DEAF_MS = 300;
 
 export const EXPIRED: ApprovalAnswer = { approved: false, reason: 'expired', by: BY };
 export const NOBODY: ApprovalAnswer = { approved: false, reason: 'nobody', by: BY };
+export const BACKGROUND: ApprovalAnswer = {
+  approved: false,
+  reason: 'failed',
+  by: BY,
+  detail:
+    'this process is in the background of its terminal; bring it to the foreground (fg), or leave the question in the queue (--ask queue)',
+};
 export const CANCELED: ApprovalAnswer = {
   approved: false,
   reason: 'failed',
@@ -41,6 +48,10 @@ export function askOn(
 ): Promise<ApprovalAnswer> {
   const view = viewOf(request);
   const choices = CHOICES.filter((name) => name !== 'session' || view.session !== undefined);
+  const keys = choices
+    .map(([key]) => key)
+    .join(', ')
+    .replace(/, (.)$/, ' or $1');
   const { promise, settle } = settledOnce<ApprovalAnswer>();
   const timer = setTimeout(() => settle(EXPIRED), Math.max(end - performance.now(), 0));
   const cancel = () => settle(CANCELED);
@@ -84,7 +95,7 @@ export function askOn(
       return;
     }
     const choice = word === '' ? 'deny' : choices.find((name) => name === word || name[0] === word);
-    if (choice === undefined) question(`Please answer ${choices.join(', ')}: `);
+    if (choice === undefined) question(`Please type ${keys} (${choices.join(', ')}): `);
     else if (choice === 'deny') settle(DENIED);
     else if (choice === 'once') settle({ approved: true, scope: 'once', by: BY });
     else {
@@ -113,7 +124,8 @@ export function askOn(
   say(`\n--- sandbox-run: the policy asks about a command (${size}) ---\n`);
   say(`${presentRequest(request, terminal)}\n${menu}No answer within ${left} s is a no.\n`);
   // Again, for those who see only the end of it.
-  question(`Run this command of ${size}? ${choices.join(' / ')} [deny]: `);
+  const which = shortCommand(request, terminal) ?? `The command stands above: ${size}.\n`;
+  question(`${which}Run this command? ${choices.join(' / ')} [deny]: `);
 
   return promise
     .finally(() => {

@@ -110,6 +110,11 @@ function isInForeground(): boolean {
   return terminalStatus()?.foreground === true;
 }
 
+/** Whether there is a controlling terminal that another job has. */
+export function isInBackground(): boolean {
+  return terminalStatus()?.foreground === false;
+}
+
 /** The terminal's own file, which is one for all that use it, other than `/dev/tty`; `undefined`: it has none that we know. */
 export function terminalFile(): string | undefined {
   const device = terminalStatus()?.device;

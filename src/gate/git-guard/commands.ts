@@ -51,8 +51,11 @@ export const ALLOWED_SUBCOMMANDS: Readonly<Record<string, ReadonlySet<string>>> 
 /** Other programs that do the same: names and their first words that are no options. */
 export const OTHER_PROGRAMS: readonly (readonly [program: string, ...words: string[]])[] = [
   ['gh', 'pr', 'create'],
+  ['gh', 'pr', 'merge'],
+  ['gh', 'pr', 'update-branch'],
   ['gh', 'repo', 'sync'],
   ['glab', 'mr', 'create'],
+  ['glab', 'mr', 'merge'],
   ['glab', 'mr', 'rebase'],
   ['jj', 'git', 'push'],
   ['dulwich', 'push'],
@@ -60,13 +63,17 @@ export const OTHER_PROGRAMS: readonly (readonly [program: string, ...words: stri
   ['dulwich', 'rebase'],
   ['dulwich', 'send-pack'],
 ];
-export const OTHER = `pushes or pulls: ${TO_A_PERSON}`;
+export const OTHER = `pushes, pulls or merges: ${TO_A_PERSON}`;
 
 /** Programs that take code as a word, and what in such code runs git to this end. Patterns of awk are none. */
 export const INTERPRETER =
   /^(?:python[\d.]*|pypy\d*|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|[gmn]?awk)$/;
 export const MOVES_COMMITS = /\b(?:push|pull|rebase|send-pack)\b/;
 export const RUNS_PROGRAMS = /system|exec|spawn|popen|subprocess|Command|shell|`|\bqx\b|%x/i;
+
+/** Editors, whose commands may be words, and what in those runs a program. */
+export const EDITOR = /^(?:r?ed|ex|e?vim?|n?vim|view|r?g?vim(?:diff)?|emacs|emacsclient|kak|hx|helix)$/;
+export const RUNS_FROM_EDITOR = /!|system|shell|\bterm|job|process|\$\(|%sh/i;
 
 /** Variables and options whose value is a command, or names one. */
 export const COMMAND_VARIABLE =

@@ -1,10 +1,12 @@
 import type { CommandLine, Parsed, SimpleCommand } from '../../model/command-line.ts';
 import {
   COMMAND_VARIABLE,
+  EDITOR,
   INTERPRETER,
   MOVES_COMMITS,
   OTHER,
   OTHER_PROGRAMS,
+  RUNS_FROM_EDITOR,
   RUNS_PROGRAMS,
   SETTINGS_VARIABLE,
 } from './commands.ts';
@@ -42,8 +44,9 @@ export function examine(parsed: Parsed, text: string, cwd: string, world: World)
     },
   };
   const start = { directories: [cwd], unsettled: undefined, depth: 0 };
-  const { refusal, fetches = false, integrates } = examineLine(parsed, text, start, asking);
-  return refusal ?? (fetches ? integrates : undefined);
+  const found = examineLine(parsed, text, start, asking);
+  const integrates = found.integrates ?? (found.prints ? found.applies : undefined);
+  return found.refusal ?? (found.fetches ? integrates : undefined);
 }
 
 function examineLine(parsed: Parsed, text: string, place: Place, asking: Asking): Finding {
@@ -128,16 +131,16 @@ function examineCommand({ words, redirects }: SimpleCommand, place: Place, askin
     ([known, ...verbs]) => known === name && verbs.every((verb, at) => operands[at]?.value === verb),
   );
   if (other !== undefined) return { refusal: `${other.join(' ')} ${OTHER}` };
-  const code = INTERPRETER.test(name)
-    ? [...rest, ...redirects.map(({ target }) => target)].find(runsGit)
-    : undefined;
+  const runs = EDITOR.test(name) ? RUNS_FROM_EDITOR : INTERPRETER.test(name) ? RUNS_PROGRAMS : undefined;
+  const code =
+    runs && [...rest, ...redirects.map(({ target }) => target)].find((word) => runsGit(word, runs));
   return code === undefined
     ? NOTHING
     : { refusal: `the code for ${name} seems to run git so that it ${OTHER}` };
 }
 
 /** Code in a line of its own is not read; what looks like this is refused. */
-function runsGit({ value, source }: Argument): boolean {
+function runsGit({ value, source }: Argument, runs: RegExp): boolean {
   const code = value ?? source;
-  return mentionsGit(code) && MOVES_COMMITS.test(code) && RUNS_PROGRAMS.test(code);
+  return mentionsGit(code) && MOVES_COMMITS.test(code) && runs.test(code);
 }

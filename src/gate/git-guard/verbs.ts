@@ -55,7 +55,20 @@ function ofBranches(verb: string, args: readonly Argument[]): Finding {
     case 'reset':
       return movesBranch(args) ? { integrates: PULLS } : NOTHING;
     case 'checkout':
-      return forced(args, /^-[a-zA-Z]*B/);
+      return takesFiles(args) ? { integrates: PULLS } : forced(args, /^-[a-zA-Z]*B/);
+    case 'restore':
+      return args.some(isSourceOfRestore) ? { integrates: PULLS } : NOTHING;
+    case 'symbolic-ref':
+      return leadsToRemote(args) ? { integrates: PULLS } : NOTHING;
+    case 'apply':
+    case 'am':
+      return { applies: PULLS };
+    case 'diff':
+    case 'diff-tree':
+    case 'format-patch':
+    case 'log':
+    case 'show':
+      return args.some(isFetched) || args.some(isSurelyRemote) ? { prints: true } : NOTHING;
     case 'switch':
       return forced(args, /^-[a-zA-Z]*C|^--force-c/);
     case 'branch':
@@ -78,6 +91,35 @@ const isFetched = ({ value, source }: Argument) => FETCHED.test(value ?? source)
 const isRemoteBranch = ({ value }: Argument) =>
   value === undefined ||
   (!value.startsWith('-') && (/^[^/]+\/./.test(value) || /^refs\/remotes\//.test(value)));
+
+/** Remotes as people call them, also behind `HEAD..`: names that are no paths. */
+const isSurelyRemote = matches(/(?:^|\.\.|=)(?:origin|upstream|(?:refs\/)?remotes)\//);
+const operandsOf = (args: readonly Argument[]) =>
+  args.filter(({ value }) => value === undefined || !value.startsWith('-'));
+
+/** `checkout origin/main -- path`: what stands before the dashes is no path. */
+function takesFiles(args: readonly Argument[]): boolean {
+  const dashes = args.findIndex(({ value }) => value === '--');
+  const [from, path] = operandsOf(args);
+  if (args.some(matches(/^-[a-zA-Z]*[bB]|^--(?:orphan|track)|^-t/)) || from === undefined) return false;
+  if (dashes === -1) return path !== undefined && (isFetched(from) || isSurelyRemote(from));
+  const before = operandsOf(args.slice(0, dashes));
+  return before.some((word) => isFetched(word) || isRemoteBranch(word));
+}
+
+/** `-s origin/main`, `--source=origin/main`. Without a source the files come from the index. */
+const isSourceOfRestore = (word: Argument, at: number, args: readonly Argument[]): boolean => {
+  const isRemote = isFetched(word) || isSurelyRemote(word) || matches(/^-s(?:origin|upstream)\//)(word);
+  const before = args[at - 1]?.value ?? '';
+  return isRemote && (/^(?:-s|--so)/.test(word.value ?? word.source) || /^(?:-s|--so\w*)$/.test(before));
+};
+
+/** `symbolic-ref HEAD refs/remotes/origin/main`; the HEAD of a remote may lead there. */
+function leadsToRemote(args: readonly Argument[]): boolean {
+  const [name, to] = operandsOf(args);
+  if (to === undefined || /^refs\/remotes\//.test(name?.value ?? '')) return false;
+  return isFetched(to) || isSurelyRemote(to);
+}
 
 /** Without an option a name with a slash may as well be a path, which is only taken out of the index. */
 function movesBranch(args: readonly Argument[]): boolean {

@@ -1,5 +1,6 @@
 import { BUILTIN_RUNNERS } from './builtins.ts';
 import { env } from './env.ts';
+import { devbox, nix, nixShell } from './environments.ts';
 import { fd } from './fd.ts';
 import { find } from './find.ts';
 import { git } from './git.ts';
@@ -33,6 +34,9 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   toybox: busybox,
   ssh,
   git,
+  nix,
+  'nix-shell': nixShell,
+  devbox,
   npm: packageManager,
   pnpm: packageManager,
   yarn: packageManager,

@@ -15,6 +15,10 @@ describe('what a line touches', () => {
     expect(parts[1]?.directories).toEqual(['/w/sub']);
   });
 
+  it('shows what a runner starts as a shell would read it', () => {
+    expect(effects("env git commit -m 'a b'").parts.at(-1)?.source).toBe("git commit -m 'a b'");
+  });
+
   it.each([
     ['cat a b', ['/w/a', '/w/b'], []],
     ['cat < a > b', ['/w/a'], ['/w/b']],

@@ -59,6 +59,30 @@ describe('the presentation of a request', () => {
     ]);
   });
 
+  it('tells them apart in the part, too', () => {
+    const command = ['rm', '-r', 'a b', ''] as const;
+    const parts = [
+      { source: command.join(' '), executable: '/bin/rm', remarks: [] },
+      { source: 'rm x', executable: '/bin/rm', remarks: [] },
+    ];
+    const shown = presentRequest(sampleRequest({ command, parts }));
+    expect(shown).toContain("part        | rm -r 'a b' ''\n");
+    expect(shown).toContain('part        | rm x\n');
+  });
+
+  it('says a remark once', () => {
+    const remarks = ['It changes another repository.', 'git push sends data.'];
+    const part = { source: 'git push', executable: '/usr/bin/git', remarks };
+    const shown = presentRequest(sampleRequest({ parts: [part, part, { ...part, remarks: [] }] }));
+    expect(textBehind(shown, /^remark$/).split('\n')).toEqual([
+      'It changes another repository.',
+      'as above: rules',
+      'as above',
+      'as above: rules',
+    ]);
+    expect(shown.match(/git push sends data/g)).toHaveLength(1);
+  });
+
   it('lets no text pass for a row of its own', () => {
     const fake = `ok${' '.repeat(200)}directory   | /elsewhere`;
     const shown = presentRequest(sampleRequest({ command: fake, cwd: `/w\n${fake}`, environment: [fake] }));

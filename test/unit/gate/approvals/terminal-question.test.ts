@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Terminal } from '../../../../src/gate/approvals/terminal.ts';
 import { askOn } from '../../../../src/gate/approvals/terminal-question.ts';
-import type { ApprovalAnswer } from '../../../../src/model/approval.ts';
+import type { ApprovalAnswer, ApprovalRequest } from '../../../../src/model/approval.ts';
+import type { Command } from '../../../../src/model/execution-request.ts';
 import { sampleRequest } from '../../../support/approvals.ts';
 
 beforeEach(() => {
@@ -32,14 +33,14 @@ function fakeTerminal() {
   return { terminal, seen, type: (text: string | undefined) => listener(text) };
 }
 
-function ask(session?: string) {
+function ask(session?: string, changes: Partial<ApprovalRequest> = {}) {
   const fake = fakeTerminal();
   const over = new AbortController();
   const state: { answer: ApprovalAnswer | undefined; interrupted: boolean } = {
     answer: undefined,
     interrupted: false,
   };
-  const answered = askOn(fake.terminal, sampleRequest({ session }), {
+  const answered = askOn(fake.terminal, sampleRequest({ session, ...changes }), {
     end: performance.now() + 60_000,
     signal: over.signal,
     onInterrupt: () => {
@@ -95,7 +96,7 @@ describe('a question on a terminal', () => {
     async (text) => {
       const { type, seen, answered, state } = askAndListen();
       type(`${text}\r`);
-      expect(seen.output).toContain('Please answer once, always, deny: ');
+      expect(seen.output).toContain('Please type o, a or d (once, always, deny): ');
       await Promise.resolve();
       expect(state.answer).toBeUndefined();
       vi.advanceTimersByTime(300);
@@ -165,7 +166,7 @@ describe('a question on a terminal', () => {
     for (const piece of pieces) type(piece);
     await Promise.resolve();
     expect(state.answer).toBeUndefined();
-    expect(seen.output).toContain('Please answer');
+    expect(seen.output).toContain('Please type');
     // A second line of the same is not heard.
     type('once\r');
     vi.advanceTimersByTime(300);
@@ -210,6 +211,24 @@ describe('a question on a terminal', () => {
       approved: false,
       reason: 'failed',
     });
+  });
+
+  it.each<[Command, string]>([
+    ['ls -l', 'command     | ls -l\nRun this command? once'],
+    [['rm', 'a b'], "command     | rm 'a b'\nRun this command? once"],
+    ['ls\nrm -r x', '\nThe command stands above: 2 lines, 10 characters.\nRun this command? once'],
+    ['x'.repeat(90), '\nThe command stands above: 1 line, 90 characters.\nRun this command? once'],
+  ])('says again what it is about: %j', (command, end) => {
+    const { seen } = ask(undefined, { command });
+    const [, question = ''] = seen.output.split('is a no.');
+    expect(question).toContain(end);
+    expect(question.split('\n').length).toBeLessThanOrEqual(3);
+  });
+
+  it('says which keys there are', () => {
+    const { type, seen } = askAndListen('s');
+    type('y\r');
+    expect(seen.output).toContain('Please type o, s, a or d (once, session, always, deny): ');
   });
 
   it('offers the session only where there is one', () => {

@@ -195,6 +195,39 @@ git fetch && git update-ref refs/heads/main refs/remotes/origin/main
 git fetch && git cherry-pick FETCH_HEAD
 git fetch && bash -c 'git merge origin/main'
 git remote update && git merge
+git fetch; git diff HEAD origin/main | git apply
+git fetch; git diff HEAD...origin/main | git apply -3
+git fetch; git diff ..FETCH_HEAD > p; git apply p
+git fetch; git format-patch --stdout HEAD..origin/main | git am
+git fetch; git symbolic-ref HEAD refs/remotes/origin/main
+git fetch; git checkout origin/main -- .
+git fetch; git checkout origin/main .
+git fetch; git checkout FETCH_HEAD -- src
+git fetch; git restore --source=origin/main .
+git fetch; git restore -s origin/main -- .
+ssh-agent git push
+ssh-agent -a /tmp/s git push
+ssh-agent bash -c 'git push'
+gpg-agent --daemon git push
+gpg-agent --daemon --enable-ssh-support -- git push
+devbox run git push
+devbox run -- git push
+devbox run 'git status && git push'
+nix develop -c git push
+nix develop .#ci --command git push
+nix shell nixpkgs#git -c git push
+nix run nixpkgs#git -- push
+nix-shell -p git --run 'git push'
+gh pr merge 7 --squash
+gh pr update-branch
+glab mr merge 7
+ed <<< '!git push'
+ed -s notes <<< '!git push'
+vim -c '!git push'
+vim '+!git push' notes
+nvim --headless -c ':call system("git push")' -c q
+ex -c 'w !git push'
+emacs --batch --eval '(shell-command "git push")'
 git merge FETCH_HEAD
 git fetch origin main:main
 git fetch origin +refs/heads/main:refs/heads/main
@@ -245,6 +278,39 @@ git fetch && git reset --hard HEAD
 git fetch && git reset src/file
 git fetch && git checkout -b feature origin/feature
 git fetch && git log origin/main
+git fetch && git diff origin/main
+git fetch && git diff src/a.ts | git apply -R
+git fetch && git apply fix.patch
+git diff | git apply
+git diff origin/main | git apply
+git am fix.patch
+git fetch && git checkout origin/main
+git fetch && git checkout -- src/a.ts
+git fetch && git checkout main -- src/a.ts
+git fetch && git checkout -b feature -- origin/feature
+git checkout origin/main -- .
+git fetch && git restore src/a.ts
+git fetch && git restore --staged origin/a.ts
+git restore --source=origin/main .
+git symbolic-ref HEAD
+git fetch; git symbolic-ref refs/remotes/origin/HEAD
+git fetch; git symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/main
+git fetch; git symbolic-ref HEAD refs/heads/main
+ssh-agent -k
+ssh-agent git status
+eval "$(ssh-agent -s)"
+gpg-agent --daemon
+nix develop
+nix build .#push
+nix develop -c git status
+devbox run test
+devbox list
+gh pr view 7
+gh pr list --search merge
+vim push
+vim 'git push.md'
+vim -c 'set tw=72' COMMIT_EDITMSG
+ed <<< 's/git push/git fetch/'
 git rebase --abort
 git rebase --quit
 git rebase --show-current-patch

@@ -1,16 +1,18 @@
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { MIGRATIONS } from '../../../../src/gate/state/migrations.ts';
 import { ensureStateDirectory, stateDirectoryPath } from '../../../../src/host/state-directory.ts';
 import { open, stateDirectories } from './fixtures.ts';
@@ -41,6 +43,7 @@ describe('the state database', () => {
   it.each([
     ['text', (file: string) => writeFileSync(file, 'no database at all\n'.repeat(500)), /not a database/],
     ['a damaged one', damage, /damaged|not a database/],
+    ['one with a damaged header', damageCounters, /damaged; move it away/],
     ['a directory', (file: string) => mkdirSync(file), /cannot be opened/],
     [
       'a link to nowhere it may go',
@@ -70,17 +73,78 @@ describe('the state database', () => {
   });
 });
 
-async function damage(file: string): Promise<void> {
-  const path = join(file, '..');
+/** A tmpfs of its own; `undefined`: this user may not mount. */
+function mountTmpfs(access: 'rw' | 'ro'): string | undefined {
+  const path = directory();
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', `${access},size=256k,mode=700`, 'tmpfs', path]).status !== 0)
+    return undefined;
+  mounted.push(path);
+  return path;
+}
+const mounted: string[] = [];
+afterAll(() => {
+  for (const path of mounted) spawnSync('umount', ['-l', path]);
+});
+
+const ownDisk = mountTmpfs('rw');
+
+describe.skipIf(ownDisk === undefined)('the state database on a disk of its own (not run: no mount)', () => {
+  const disk = ownDisk ?? '';
+
+  it.each([0, 4096, 8192, 16_384])('that is full but for %i bytes: make room', async (left) => {
+    const path = join(disk, `${left}`);
+    mkdirSync(path, { mode: 0o700 });
+    writeFileSync(join(disk, 'left'), Buffer.alloc(left));
+    expect(spawnSync('dd', ['if=/dev/zero', `of=${join(disk, 'ballast')}`, 'bs=4096']).status).not.toBe(0);
+    rmSync(join(disk, 'left'));
+    try {
+      await expect(open(path)).rejects.toMatchObject(unusable(/: the disk is full; make room$/));
+    } finally {
+      rmSync(join(disk, 'ballast'));
+      rmSync(path, { recursive: true });
+    }
+  });
+
+  it('that is read-only is refused as such', async () => {
+    const path = mountTmpfs('ro') ?? '';
+    await expect(open(path)).rejects.toMatchObject(unusable(/file system is read-only; .*XDG_STATE_HOME/));
+  });
+});
+
+it('a database that is damaged where its rows are is called damaged', async () => {
+  const path = directory();
+  const file = join(path, 'gate.db');
+  await fill(path);
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0xff, bytes.length / 2));
   const state = await open(path);
-  for (let i = 0; i < 200; i++) await state.budget.reserve('p', 1000);
+  await expect(async () => state.sessions.list('p')).rejects.toMatchObject(unusable(/damaged; move it away/));
   state.close();
-  const database = new DatabaseSync(file);
-  database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-  database.close();
+});
+
+async function damageCounters(file: string): Promise<void> {
+  await fill(join(file, '..'));
+  writeFileSync(file, readFileSync(file).fill(0, 24, 96));
+}
+
+async function damage(file: string): Promise<void> {
+  await fill(join(file, '..'));
   // All but the first page, which names the tables.
   const bytes = readFileSync(file);
   writeFileSync(file, bytes.fill(0xff, 4096));
+}
+
+/** Makes a database of several pages, all of them in its file. */
+async function fill(path: string): Promise<void> {
+  const state = await open(path);
+  for (let i = 0; i < 200; i++) {
+    await state.budget.reserve('p', 1000);
+    await state.sessions.use(`s${i}`, 'p');
+  }
+  state.close();
+  const database = new DatabaseSync(join(path, 'gate.db'));
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  database.close();
 }
 
 describe('the state directory', () => {
@@ -123,9 +187,14 @@ describe('the state directory', () => {
     mkdirSync(join(parent, 'real'), { mode: 0o700 });
     symlinkSync('real', join(parent, 'link'));
     writeFileSync(join(parent, 'file'), '');
-    for (const name of ['link', 'file'])
+    symlinkSync('nowhere', join(parent, 'dangling'));
+    for (const [name, message] of [
+      ['link', /is a symbolic link; put a directory in its place/],
+      ['dangling', /is a symbolic link/],
+      ['file', /is not a directory/],
+    ] as const)
       expect(() => ensureStateDirectory(join(parent, name))).toThrowError(
-        expect.objectContaining({ code: 'state.untrusted' }),
+        expect.objectContaining({ code: 'state.untrusted', message: expect.stringMatching(message) }),
       );
     expect(readdirSync(join(parent, 'real'))).toEqual([]);
   });
