@@ -111,7 +111,7 @@ function findInCommand(
     remember((values[index] ?? '').slice(from, to));
     found(index, from, to);
   };
-  markCommand(values, mark);
+  markCommand(words, mark);
   if (piped && next !== undefined)
     markPiped(
       values,

@@ -4,6 +4,12 @@ import { isRandom, isReference, isTrivial } from './secret-value.ts';
 /** Says that a part of a word is a secret; up to its end if `to` is missing. */
 export type Mark = (word: number, from: number, to?: number) => void;
 
+/** A word as the program is given it; see `LexedWord`. */
+export interface CommandWord {
+  readonly value: string;
+  readonly mayBeText: boolean;
+}
+
 /** A short option whose meaning depends on the program: its value is the next word or the rest of the same one. */
 interface ProgramOption {
   readonly program: RegExp;
@@ -45,20 +51,23 @@ const SCHEME = /^(?:bearer|basic|token|digest|negotiate|apikey|ntlm)\s+(?=\S)/i;
 const READS_SECRET = /^(?:chpasswd|passwd|--password-stdin|--with-token|--passphrase-fd(?:=0)?)$/;
 
 /** Marks what the words of one command tell about each other. Linear in their length. */
-export function markCommand(words: readonly string[], mark: Mark): void {
+export function markCommand(words: readonly CommandWord[], mark: Mark): void {
   const options = new Set<ProgramOption>();
   let isSetting = false;
-  for (const [index, word] of words.entries()) {
-    const previous = words[index - 1] ?? '';
+  let isEnvironment = false;
+  const values = words.map(({ value }) => value);
+  for (const [index, { value: word, mayBeText }] of words.entries()) {
+    const previous = values[index - 1] ?? '';
     if (isSecretOption(previous) || (isSetting && looksSecretOption(nameOfSetting(previous))))
       markValue(word, index, mark);
-    markProgramOption({ words, index, options }, mark);
-    markAssignment(word, index, mark);
+    markProgramOption({ words: values, index, options }, mark);
+    if (!mayBeText || isEnvironment || !isCommandText(word, previous)) markAssignment(word, index, mark);
     markHeader(word, index, previous, mark);
     if (/^(?:set|put|config|configure)$/.test(word)) isSetting = true;
+    if (/^(?:env|export)$/.test(word)) isEnvironment = true;
     if (options.size < PROGRAM_OPTIONS.length) learnProgram(word, options);
   }
-  if (words.includes('chpasswd')) markInput(words, true, mark);
+  if (values.includes('chpasswd')) markInput(values, true, mark);
 }
 
 /** Marks what a command gives to the next one in a pipeline. */
@@ -133,6 +142,11 @@ function markProgramOption({ words, index, options }: InCommand, mark: Mark): vo
     if (!isAttached && /^(?:[\d.]+:)?\d{1,5}(?::\d{1,5})?(?:\/\w+)?$|^-/.test(value)) continue;
     mark(isAttached ? index : index + 1, isAttached ? length + from : from);
   }
+}
+
+/** `bash -c 'TOKEN=x run'`, `ssh host 'TOKEN=x run'`: what follows is no part of the value. */
+function isCommandText(word: string, previous: string): boolean {
+  return /^[A-Za-z_]\w{0,63}=\S*\s/.test(word) && (!previous.startsWith('-') || /^-\w{0,8}c$/.test(previous));
 }
 
 /** `NAME=value`, `--env=NAME=value`, `-Dname=value`, `--set=a=b,name=value`. */

@@ -1,6 +1,8 @@
 /** A word of a command: what the program is given, and where each of its characters was written. */
 export interface LexedWord {
   readonly value: string;
+  /** It was quoted from its beginning, or was never written for a shell: it may be a command of its own. */
+  readonly mayBeText: boolean;
   /** The place in the text of a part of the value; whole quotes, if the part reaches over one of their ends. */
   place(from: number, to: number): readonly [from: number, to: number];
 }
@@ -19,7 +21,7 @@ interface Quote {
 
 /** A word that has no quotes in it. */
 export function plainWord(value: string, offset = 0): LexedWord {
-  return { value, place: (from, to) => [offset + from, offset + to] };
+  return { value, mayBeText: true, place: (from, to) => [offset + from, offset + to] };
 }
 
 /**
@@ -115,5 +117,5 @@ function lexQuoted(text: string, begin: number): readonly [LexedWord, number] {
     const end = ends[to - 1] ?? start;
     return [isWithin ? start : (first?.from ?? start), isWithin ? end : (last?.to ?? end)];
   };
-  return [{ value: characters.join(''), place }, at];
+  return [{ value: characters.join(''), mayBeText: quotes[0] !== undefined, place }, at];
 }

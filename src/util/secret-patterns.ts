@@ -123,7 +123,7 @@ function findShapes(text: string, found: Found): void {
 }
 
 /** `NAME=value`, `name = value`, `"name": "value"`. */
-const NAME = /(?<![\w.-])(-{0,2})([A-Za-z_][\w.-]{0,63})(\\?["']?)(\s{0,4}[:=])(\s{0,4})\\?/g;
+const NAME = /(?<![\w./-])(-{0,2})([A-Za-z_][\w.-]{0,63})(\\?["']?)(\s{0,4}[:=])(\s{0,4})\\?/g;
 const VALUE = /"(?!\s)(?:[^"\\]|\\.)*"?|'(?!\s)[^']*'?|[^\s"';&|)}<>,\\]+/y;
 
 function findAssignments(text: string, found: Found): void {

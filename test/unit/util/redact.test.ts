@@ -134,7 +134,12 @@ describe('redact takes the secret out of', () => {
   it.each([
     ['git commit -m "x --password hunter22"', `git commit -m "x --password ${X}"`],
     ['bash -c "deploy --token hunter22; ls"', `bash -c "deploy --token ${X}; ls"`],
+    ["bash -c 'TOKEN=hunter22 run it; rm x'", `bash -c 'TOKEN=${X} run it; rm x'`],
+    ["ssh h 'TOKEN=hunter22 run it'", `ssh h 'TOKEN=${X} run it'`],
+    ["env 'TOKEN=hunter 22' run", `env 'TOKEN=${X}' run`],
+    ["curl -d 'password=hunter 22' h", `curl -d 'password=${X}' h`],
     ["curl -u 'me':'hunter22' h", `curl -u 'me':'${X}' h`],
+    ['git clone https://x-access-token:hunter22@h/x', `git clone https://x-access-token:${X}@h/x`],
     ["TOKEN=$'hunter22' run", `TOKEN=$'${X}' run`],
     ['TOKEN=hunt"er22" run', `TOKEN=${X} run`],
     ['curl "https://x/a?b=c&sig=hunter22&d=e"', `curl "https://x/a?b=c&sig=${X}&d=e"`],
