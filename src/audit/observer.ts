@@ -4,8 +4,12 @@ import { parseRecord } from './stored-record.ts';
 import { createCursor, type Place, somewhatBefore, type TrailCursor } from './trail-cursor.ts';
 import type { Written } from './trail-writer.ts';
 
-/** How much of the trail before our first record is looked at, so that a process knows what others did before it. */
-const LOOK_BACK_BYTES = 128 * 1024;
+/**
+ * How much of the trail before our first record is looked at, so that a process knows what others did before it: what is
+ * remembered, in steps that double. So long that nobody pushes it out of sight at once, and is read in a few milliseconds.
+ */
+const FIRST_LOOK_BYTES = 128 * 1024;
+const MOST_LOOK_BYTES = 4 * 1024 * 1024;
 /** The command shall start first. */
 const DELAY_MS = 5;
 
@@ -34,7 +38,7 @@ export function createObserver(
     if (begin === undefined) return;
     const since = clock() - REMEMBERED_MS;
     try {
-      cursor ??= createCursor(directory, somewhatBefore(directory, begin, LOOK_BACK_BYTES));
+      cursor ??= createCursor(directory, placeBefore(directory, begin, since));
       for (const line of cursor.lines()) lookAt(line, since);
     } catch {
       // The trail went away under us: whoever appends next is told.
@@ -65,6 +69,28 @@ export function createObserver(
       look();
     },
   };
+}
+
+/** A place before `begin` where a record is from before `since`. */
+function placeBefore(directory: string, begin: Place, since: number): Place {
+  let place = begin;
+  for (let bytes = FIRST_LOOK_BYTES; bytes <= MOST_LOOK_BYTES; bytes *= 2) {
+    const earlier = somewhatBefore(directory, begin, bytes);
+    if (earlier.name === place.name && earlier.offset === place.offset) break;
+    place = earlier;
+    if (beginsBefore(directory, place, since)) break;
+  }
+  return place;
+}
+
+function beginsBefore(directory: string, place: Place, since: number): boolean {
+  let lines = 0;
+  for (const line of createCursor(directory, place).lines()) {
+    lines += 1;
+    // The first one is the rest of a line.
+    if (lines === 2) return isBefore(line.toString('latin1', 0, 160), since);
+  }
+  return false;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { markCommand, markPiped } from './secret-command.ts';
+import { markCommand, markPiped, mayMark } from './secret-command.ts';
 import { type LexedCommand, type LexedWord, lexCommands, plainWord } from './secret-lexer.ts';
 import { type Found, HINT, SECRET_PATTERNS } from './secret-patterns.ts';
 
@@ -73,6 +73,7 @@ function findInText(text: string, found: Found, remember: Remember, depth: numbe
       found(from, to);
     });
   }
+  if (!isHinted && !mayMark(text)) return;
   const commands = lexCommands(text);
   for (const [index, command] of commands.entries()) {
     const { words } = command;

@@ -35,7 +35,7 @@ const PROGRAM_OPTIONS: readonly ProgramOption[] = [
     option: /^(?:-[sSLkfviIgjNOqR#\d]*b|--cookie=?)/,
     begin: (value) => (value.includes('=') ? 0 : -1),
   },
-  { program: /^(?:mysql|mariadb|mycli|pxc|mongo|sshpass$|rar$|unrar$)/, option: /^-p/, begin: whole },
+  { program: /^(?:mysql|mariadb|mycli|mongo|sshpass$|rar$|unrar$)/, option: /^-p/, begin: whole },
   { program: /^login$/, option: /^-p/, begin: whole },
   { program: /^7z/, option: /^-p(?=.)/, begin: whole },
   { program: /^(?:zip|unzip|zipcloak|sqlcmd|bcp)$/, option: /^-P/, begin: whole },
@@ -46,8 +46,18 @@ const PROGRAM_OPTIONS: readonly ProgramOption[] = [
   { program: /^ssh-keygen$/, option: /^-[NP]/, begin: whole },
 ];
 
+/** Quick: most words are none of them. */
+const ANY_PROGRAM =
+  /curl|wget|http|xh|aria2c|mysql|mariadb|mycli|mongo|sshpass|rar|login|7z|zip|sqlcmd|bcp|redis|ldap|lftp|client|keygen/i;
+
+/** False if nothing in the text is marked unless `HINT` finds something; quick, for what most commands are. */
+export function mayMark(text: string): boolean {
+  return text.includes('@') || text.includes('sudo') || ANY_PROGRAM.test(text);
+}
+
 const HEADER_OPTION = /^(?:-[sSLkfviIgjNOqR#\d]*H|--(?:proxy-)?header=?)/;
 const SCHEME = /^(?:bearer|basic|token|digest|negotiate|apikey|ntlm)\s+(?=\S)/i;
+const SETTING = new Set(['set', 'put', 'config', 'configure']);
 const READS_SECRET = /^(?:chpasswd|passwd|--password-stdin|--with-token|--passphrase-fd(?:=0)?)$/;
 
 /** Marks what the words of one command tell about each other. Linear in their length. */
@@ -56,16 +66,18 @@ export function markCommand(words: readonly CommandWord[], mark: Mark): void {
   let isSetting = false;
   let isEnvironment = false;
   const values = words.map(({ value }) => value);
-  for (const [index, { value: word, mayBeText }] of words.entries()) {
-    const previous = values[index - 1] ?? '';
+  let previous = '';
+  for (let index = 0; index < words.length; index += 1) {
+    const { value: word = '', mayBeText = false } = words[index] ?? {};
     if (isSecretOption(previous) || (isSetting && looksSecretOption(nameOfSetting(previous))))
       markValue(word, index, mark);
     markProgramOption({ words: values, index, options }, mark);
     if (!mayBeText || isEnvironment || !isCommandText(word, previous)) markAssignment(word, index, mark);
     markHeader(word, index, previous, mark);
-    if (/^(?:set|put|config|configure)$/.test(word)) isSetting = true;
-    if (/^(?:env|export)$/.test(word)) isEnvironment = true;
-    if (options.size < PROGRAM_OPTIONS.length) learnProgram(word, options);
+    if (SETTING.has(word)) isSetting = true;
+    else if (word === 'env' || word === 'export') isEnvironment = true;
+    learnProgram(word, options);
+    previous = word;
   }
   if (values.includes('chpasswd')) markInput(values, true, mark);
 }
@@ -93,6 +105,7 @@ function markInput(words: readonly string[], hasUser: boolean, mark: Mark): void
 
 /** `--password`: the next word is a secret. */
 function isSecretOption(word: string): boolean {
+  if (!word.startsWith('-')) return false;
   const name = /^--?([A-Za-z][\w-]{0,63})$/.exec(word)?.[1];
   // `-p` and its like mean too many things.
   return name !== undefined && name.length > 2 && looksSecretOption(name);
@@ -114,7 +127,7 @@ function baseName(word: string): string {
 }
 
 function learnProgram(word: string, options: Set<ProgramOption>): void {
-  if (word.startsWith('-')) return;
+  if (!/^[^-=]/.test(word) || !ANY_PROGRAM.test(word)) return;
   const name = baseName(word);
   for (const option of PROGRAM_OPTIONS) if (option.program.test(name)) options.add(option);
 }
@@ -188,6 +201,7 @@ function namesSecret(written: string): boolean {
 
 /** `X-Auth: value`; also behind an option and behind `http.extraheader=`. */
 function markHeader(word: string, index: number, previous: string, mark: Mark): void {
+  if (!word.includes(':')) return;
   const start = beginOfHeader(word);
   const header = /^["']?([A-Za-z][\w-]{0,63})["']?:\s{0,8}(?=\S)/.exec(word.slice(start, start + 90));
   const name = header?.[1];
