@@ -28,38 +28,55 @@ export function createObserver(
 ): Observer {
   const recognizer = createRecognizer();
   const own: { readonly first: number; readonly end: number }[] = [];
-  let begin: Place | undefined;
+  let ahead: TrailCursor | undefined;
   let cursor: TrailCursor | undefined;
   let finished = false;
   let timer: NodeJS.Timeout | undefined;
 
   function look(): void {
     timer = undefined;
-    if (begin === undefined) return;
     const since = clock() - REMEMBERED_MS;
     try {
-      cursor ??= createCursor(directory, placeBefore(directory, begin, since));
-      for (const line of cursor.lines()) lookAt(line, since);
+      cursor ??= cursorBeforeConspicuous(since);
+      for (const line of cursor?.lines() ?? []) lookAt(line, since);
     } catch {
       // The trail went away under us: whoever appends next is told.
     }
   }
 
-  function lookAt(line: Buffer, since: number): void {
-    const start = line.toString('latin1', 0, 160);
+  /** As long as nothing that we wrote can raise an event, nobody needs to know what was before it. */
+  function cursorBeforeConspicuous(since: number): TrailCursor | undefined {
+    if (ahead === undefined) return undefined;
+    let place = ahead.place();
+    for (const line of ahead.lines()) {
+      const start = startOf(line);
+      if (isOwn(start) && isConspicuous(line, start))
+        return createCursor(directory, placeBefore(directory, place, since));
+      place = ahead.place();
+    }
+    return undefined;
+  }
+
+  /** Asked in the order of the trail. */
+  function isOwn(start: string): boolean {
     const seq = Number(/^\{"seq":(\d+)/.exec(start)?.[1]);
     while (own[0] !== undefined && own[0].end <= seq) own.shift();
-    const isOwn = own[0] !== undefined && own[0].first <= seq;
-    if (isBefore(start, since) || isNothing(line, start, isOwn)) return;
+    return own[0] !== undefined && own[0].first <= seq;
+  }
+
+  function lookAt(line: Buffer, since: number): void {
+    const start = startOf(line);
+    const ours = isOwn(start);
+    if (isBefore(start, since) || isNothing(line, start, ours)) return;
     const record = parseRecord(line);
     if (record === undefined) return;
-    for (const event of recognizer.show(record, isOwn)) append(event).catch(() => {});
+    for (const event of recognizer.show(record, ours)) append(event).catch(() => {});
   }
 
   return {
     wrote: ({ file, first, offset }, count) => {
       own.push({ first, end: first + count });
-      begin ??= { name: file.name, offset };
+      ahead ??= createCursor(directory, { name: file.name, offset });
       if (!finished) timer ??= setTimeout(look, DELAY_MS);
     },
     finish: () => {
@@ -88,9 +105,21 @@ function beginsBefore(directory: string, place: Place, since: number): boolean {
   for (const line of createCursor(directory, place).lines()) {
     lines += 1;
     // The first one is the rest of a line.
-    if (lines === 2) return isBefore(line.toString('latin1', 0, 160), since);
+    if (lines === 2) return isBefore(startOf(line), since);
   }
   return false;
+}
+
+/** What tells records apart without parsing them. */
+function startOf(line: Buffer): string {
+  return line.toString('latin1', 0, 160);
+}
+
+/** A pattern may end with it: somebody was asked, it was not launched, or it runs a file. In a text, quotes are escaped. */
+function isConspicuous(line: Buffer, start: string): boolean {
+  if (!start.includes('"type":"decision"')) return false;
+  const isLaunched = line.includes(',"outcome":"launch",') || line.includes(',"outcome":"allow",');
+  return !isLaunched || line.includes(',"approval":{') || line.includes(',"executes":["');
 }
 
 /**
