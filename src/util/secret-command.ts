@@ -37,6 +37,7 @@ const PROGRAM_OPTIONS: readonly ProgramOption[] = [
   },
   { program: /^(?:mysql|mariadb|mycli|mongo|sshpass$|rar$|unrar$)/, option: /^-p/, begin: whole },
   { program: /^login$/, option: /^-p/, begin: whole },
+  { program: /^secret$/, option: /^(?:-b|--body=?)/, begin: whole },
   { program: /^7z/, option: /^-p(?=.)/, begin: whole },
   { program: /^(?:zip|unzip|zipcloak|sqlcmd|bcp)$/, option: /^-P/, begin: whole },
   { program: /^redis-cli$/, option: /^-a$/, begin: whole },
@@ -48,7 +49,7 @@ const PROGRAM_OPTIONS: readonly ProgramOption[] = [
 
 /** Quick: most words are none of them. */
 const ANY_PROGRAM =
-  /curl|wget|http|xh|aria2c|mysql|mariadb|mycli|mongo|sshpass|rar|login|7z|zip|sqlcmd|bcp|redis|ldap|lftp|client|keygen/i;
+  /curl|wget|http|xh|aria2c|mysql|mariadb|mycli|mongo|sshpass|rar|login|secret|7z|zip|sqlcmd|bcp|redis|ldap|lftp|client|keygen/i;
 
 /** False if nothing in the text is marked unless `HINT` finds something; quick, for what most commands are. */
 export function mayMark(text: string): boolean {
@@ -57,7 +58,7 @@ export function mayMark(text: string): boolean {
 
 const HEADER_OPTION = /^(?:-[sSLkfviIgjNOqR#\d]*H|--(?:proxy-)?header=?)/;
 const SCHEME = /^(?:bearer|basic|token|digest|negotiate|apikey|ntlm)\s+(?=\S)/i;
-const SETTING = new Set(['set', 'put', 'config', 'configure']);
+const SETTING = new Set(['set', 'put', 'config', 'configure', 'machine']);
 const READS_SECRET = /^(?:chpasswd|passwd|--password-stdin|--with-token|--passphrase-fd(?:=0)?)$/;
 
 /** Marks what the words of one command tell about each other. Linear in their length. */
@@ -69,7 +70,7 @@ export function markCommand(words: readonly CommandWord[], mark: Mark): void {
   let previous = '';
   for (let index = 0; index < words.length; index += 1) {
     const { value: word = '', mayBeText = false } = words[index] ?? {};
-    if (isSecretOption(previous) || (isSetting && looksSecretOption(nameOfSetting(previous))))
+    if (isSecretOption(previous) || (isSetting && isSettingOf(previous, word)))
       markValue(word, index, mark);
     markProgramOption({ words: values, index, options }, mark);
     if (!mayBeText || isEnvironment || !isCommandText(word, previous)) markAssignment(word, index, mark);
@@ -111,9 +112,13 @@ function isSecretOption(word: string): boolean {
   return name !== undefined && name.length > 2 && looksSecretOption(name);
 }
 
-/** `config set //registry/:_authToken` */
-function nameOfSetting(word: string): string {
-  return word.startsWith('-') ? '' : word.slice(-64).replace(/^.*[/:]/, '');
+/** `config set //registry/:_authToken X`; but not `set token expiry`, which is prose. */
+function isSettingOf(name: string, value: string): boolean {
+  return (
+    !name.startsWith('-') &&
+    looksSecretOption(name.slice(-64).replace(/^.*[/:]/, '')) &&
+    (/[_./:]/.test(name) || isRandom(value))
+  );
 }
 
 function markValue(word: string, index: number, mark: Mark): void {

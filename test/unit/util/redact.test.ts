@@ -123,6 +123,9 @@ describe('redact takes the secret out of', () => {
     'x --password -hunter22',
     'wget --user=me --password=hunter22 h',
     'keytool -storepass hunter22',
+    'gh secret set X --body hunter22',
+    "printf 'machine h login me password hunter22' > ~/.netrc",
+    "psql 'host=h password=hunter22 user=me'",
     'a && (b; TOKEN=hunter22 c)',
   ])('%j', (text) => {
     const redacted = redact(text);
@@ -172,6 +175,7 @@ describe('redact leaves', () => {
     "grep -rn 'token:' src | head",
     'pip install sk-video-whatever-package',
     'git tag -m "password: reset flow" v1',
+    'git commit -m "config: set token expiry"',
     'git commit -m "api-key: rotate them"',
     'git commit -m "authorization: fix the flow"',
     "grep -rn 'Cookie: ' src",
