@@ -70,8 +70,7 @@ export function markCommand(words: readonly CommandWord[], mark: Mark): void {
   let previous = '';
   for (let index = 0; index < words.length; index += 1) {
     const { value: word = '', mayBeText = false } = words[index] ?? {};
-    if (isSecretOption(previous) || (isSetting && isSettingOf(previous, word)))
-      markValue(word, index, mark);
+    if (isSecretOption(previous) || (isSetting && isSettingOf(previous, word))) markValue(word, index, mark);
     markProgramOption({ words: values, index, options }, mark);
     if (!mayBeText || isEnvironment || !isCommandText(word, previous)) markAssignment(word, index, mark);
     markHeader(word, index, previous, mark);
