@@ -14,6 +14,8 @@ export interface Place {
 export interface TrailCursor {
   /** The complete lines since the last call, without their line breaks. Throws if a file cannot be read. */
   lines(): Generator<Buffer>;
+  /** Behind the last line that was given. */
+  place(): Place;
 }
 
 /** Begins at a place, with the rest of its line. */
@@ -36,6 +38,7 @@ export function createCursor(directory: string, start: Place): TrailCursor {
     *lines() {
       for (const name of listDayFiles(directory)) if (name >= at.name) yield* linesOf(name);
     },
+    place: () => at,
   };
 }
 

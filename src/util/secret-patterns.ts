@@ -1,19 +1,20 @@
-import { looksSecret, looksSecretOption } from './secret-name.ts';
+import { looksSecretOption, looksSecretParameter, looksSecretVariable } from './secret-name.ts';
+import { isRandom, isReference, isTrivial } from './secret-value.ts';
 
-/** Given a secret, says what stands in its place. */
-export type Take = (secret: string) => string;
+/** Says that a part of a text is a secret. */
+export type Found = (from: number, to: number) => void;
 
 /** One way in which a secret can be recognized. */
 export interface SecretPattern {
   /** Quick: false if the pattern cannot match. Most commands have nothing of what makes a secret. */
   readonly mayMatch: (text: string, hinted: boolean) => boolean;
   /** Linear in the length of the text: a match starts only where a run of its characters begins. */
-  readonly replace: (text: string, take: Take) => string;
+  readonly find: (text: string, found: Found) => void;
 }
 
 /** Part of every name that says that a secret follows. Broader than those names. */
 export const HINT =
-  /key|secret|token|pass|pwd|credential|auth|private|cookie|session|pat|dsn|connection|bearer|mysql|mariadb/i;
+  /key|secret|token|pass|pwd|cred|auth|private|cookie|session|pat|dsn|connection|bearer|jwt|sig/i;
 
 /** Shapes that are secrets wherever they stand. A prefix that says whose it is stays. */
 const SHAPES = new RegExp(
@@ -38,104 +39,130 @@ const SHAPES = new RegExp(
   'g',
 );
 
-const HEADER =
-  /(?<![\w-])((?:proxy-)?authorization["']?\s{0,4}[:=]\s{0,4}["']?(?:(?:bearer|basic|token|digest|negotiate|apikey)[\s\\]{1,4})?)([^\s"']+)/gi;
-const COOKIE = /(?<![\w-])((?:set-)?cookie["']?:\s{0,4})([^"'\r\n]+)/gi;
+const SCHEMES = 'bearer|basic|token|digest|negotiate|apikey|ntlm';
+/** With a scheme, which stays if it is a known one: up to the end of the line, as some have several parameters. */
+const HEADER = new RegExp(
+  `(?<![\\w-])((?:proxy-)?authorization["']?\\s{0,4}[:=](?:\\s{1,4}["']?|\\s{0,4}["'])(?:(?:${SCHEMES})\\s{1,4})?)([^\\s"'\\\\$][^"'\\r\\n|;&<>]*)`,
+  'gi',
+);
+const HEADER_WORD = /(?<![\w-])((?:proxy-)?authorization[:=])([^\s"'\\$]+)/gi;
+const COOKIE = /(?<![\w-])((?:set-)?cookie["']?:\s{0,4}["']?)([^\s"'][^"'\r\n]*)/gi;
 const BEARER = /(?<![\w-])(bearer\s{1,4})([\w.~+/=-]{16,})/gi;
 const SLACK_HOOK = /(hooks\.slack\.com\/(?:services|workflows)\/)([\w/-]+)/g;
 /** `//user:password@`; up to the last `@` of the authority, because people do not encode theirs. */
 const URL_PASSWORD = /(:\/\/[^\s/:@"'<>]*:)([^\s/"'<>]+)(?=@)/g;
-/** A token in place of the user: only a long one is no name. */
-const URL_TOKEN = /(:\/\/)([^\s/:@"'<>]{20,})(?=@)/g;
-const USER_PASSWORD = /((?:^|\s)(?:-u|-U|--user|--proxy-user)[ =]?["']?)([^\s:"'=]{1,128}):([^\s"']+)/g;
-const PROGRAM_PASSWORD =
-  /(?<![\w-])((?:sshpass\s{1,4}-p|(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n;|&]{0,200}?\s-p)\s?["']?)([^\s"']+)/g;
+/** Before a password that says nothing, the user is the secret. */
+const URL_USER = /([\w+.-]{0,16}:\/\/)([^\s/:@"'<>?#]+)(?=@|:(?:x-oauth-basic)?@)/g;
+const PARAMETER = /([?&#;]([A-Za-z][\w.-]{0,63})=)([^&\s"'#;<>]+)/g;
 const OPENSSL_PASSWORD = /(?<![\w-])(pass:)([^\s"']+)/g;
-/** `NAME=value`, `--name=value`, `"name": "value"`. */
-const ASSIGNMENT =
-  /(?<![\w.-])(-{0,2})([A-Za-z_][\w.-]{0,63})(\\?["']?\s{0,4}[:=]\s{0,4}\\?)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s"';&|)}<>,\\]+)/g;
-const OPTION =
-  /(?<![\w.-])(--?[A-Za-z][\w-]{0,63})([ \t]{1,8})("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s"'-][^\s"']*)/g;
+const KEY_BEGIN = '-----BEGIN ';
+const KEY_END = '-----END ';
 
 const hinted = (_: string, isHinted: boolean) => isHinted;
 const has = (mark: string) => (text: string) => text.includes(mark);
-const simple = (pattern: RegExp) => (text: string, take: Take) =>
-  text.replace(pattern, (_, kept: string, secret: string) => kept + take(secret));
 
-/** THE table of patterns, applied in this order. */
+/** A pattern whose first group stays. `accept` is given the groups. */
+const after = (pattern: RegExp, accept: (...groups: readonly string[]) => boolean = () => true) => {
+  return (text: string, found: Found) => {
+    for (const match of text.matchAll(pattern)) {
+      const [all, ...groups] = match;
+      if (accept(...groups)) found(match.index + (groups[0]?.length ?? 0), match.index + all.length);
+    }
+  };
+};
+
+/** THE table of what tells a secret in any text; see `markCommand` for what only the words of a command tell. */
 export const SECRET_PATTERNS: readonly SecretPattern[] = [
-  { mayMatch: hinted, replace: simple(HEADER) },
-  { mayMatch: hinted, replace: simple(COOKIE) },
-  { mayMatch: hinted, replace: simple(BEARER) },
-  { mayMatch: has('hooks.slack.com/'), replace: simple(SLACK_HOOK) },
-  { mayMatch: has('://'), replace: simple(URL_PASSWORD) },
-  { mayMatch: has('://'), replace: simple(URL_TOKEN) },
-  { mayMatch: (text) => /-(?:u|U|-user|-proxy-user)/.test(text), replace: replaceUserPassword },
-  { mayMatch: hinted, replace: simple(PROGRAM_PASSWORD) },
-  { mayMatch: has('pass:'), replace: simple(OPENSSL_PASSWORD) },
-  { mayMatch: (text) => /[\w-]{16}/.test(text), replace: replaceShapes },
-  { mayMatch: hinted, replace: replaceAssignments },
-  { mayMatch: hinted, replace: replaceOptions },
+  { mayMatch: hinted, find: after(HEADER, isHeader) },
+  { mayMatch: hinted, find: after(HEADER_WORD, (_, value = '') => !isScheme(value)) },
+  { mayMatch: hinted, find: after(COOKIE, (_, value = '') => value.includes('=')) },
+  { mayMatch: hinted, find: after(BEARER) },
+  { mayMatch: has('hooks.slack.com/'), find: after(SLACK_HOOK) },
+  { mayMatch: has('://'), find: after(URL_PASSWORD) },
+  { mayMatch: has('://'), find: after(URL_USER, (scheme = '', user = '') => !isUser(scheme, user)) },
+  { mayMatch: hinted, find: after(PARAMETER, (_, name = '', value = '') => isParameter(name, value)) },
+  { mayMatch: has('pass:'), find: after(OPENSSL_PASSWORD) },
+  { mayMatch: (text) => /[\w-]{16}/.test(text), find: findShapes },
+  { mayMatch: hinted, find: findAssignments },
+  { mayMatch: has(KEY_BEGIN), find: findPrivateKeys },
 ];
 
-function replaceUserPassword(text: string, take: Take): string {
-  return text.replace(USER_PASSWORD, (all, kept, user, secret) =>
-    // `docker run -u 1000:1000`
-    /^\d+$/.test(user) ? all : `${kept}${user}:${take(secret)}`,
-  );
+function isScheme(value: string): boolean {
+  return new RegExp(`^(?:${SCHEMES})(?![\\w-])`, 'i').test(value);
 }
 
-function replaceShapes(text: string, take: Take): string {
-  return text.replace(SHAPES, (all, ...groups) => {
-    const prefix = String(groups.find((group) => typeof group === 'string') ?? '');
-    return prefix + take(all.slice(prefix.length));
-  });
+/** `authorization: fix the flow` is prose. */
+function isHeader(head = '', value = ''): boolean {
+  if (isScheme(value)) return false;
+  return /^[AP]|["']|\w\s+$/.test(head) || isRandom(value);
 }
 
-function replaceAssignments(text: string, take: Take): string {
-  return text.replace(ASSIGNMENT, (all, dashes, name, sign, value) =>
-    namesSecret(dashes, name, sign) && !isReference(value)
-      ? `${dashes}${name}${sign}${quoted(value, take)}`
-      : all,
-  );
+/** A plain name; where keys are used to log in, whatever is not long. */
+function isUser(scheme: string, user: string): boolean {
+  return /ssh|sftp|rsync/.test(scheme) ? user.length < 20 : /^[A-Za-z][A-Za-z_.-]{0,11}$/.test(user);
 }
 
-function replaceOptions(text: string, take: Take): string {
-  return text.replace(OPTION, (all, option, space, value) =>
-    isSecretOption(option) && !isReference(value) ? `${option}${space}${quoted(value, take)}` : all,
-  );
+function isParameter(name: string, value: string): boolean {
+  if (isTrivial(value) || isReference(value)) return false;
+  return name === 'key' ? isRandom(value) : looksSecretParameter(name);
 }
 
-function quoted(value: string, take: Take): string {
-  const quote = value.startsWith('"') || value.startsWith("'") ? value.charAt(0) : '';
-  const closed = quote !== '' && value.length > 1 && value.endsWith(quote);
-  const inner = value.slice(quote.length, closed ? -1 : undefined);
-  return inner === '' ? value : `${quote}${take(inner)}${closed ? quote : ''}`;
+function findShapes(text: string, found: Found): void {
+  for (const match of text.matchAll(SHAPES)) {
+    const { index } = match;
+    const [all, ...groups] = match;
+    const kept = groups.find((group) => typeof group === 'string') ?? '';
+    const key = all.slice(kept.length);
+    // What people name `sk-` has no digits or no capitals.
+    const isName =
+      kept.startsWith('sk-') &&
+      (!/\d/.test(key) ||
+        (kept === 'sk-' && !/^[a-f0-9]{32,}$/.test(key) && !/^(?=.*[A-Z]).{20,}$/.test(key)));
+    if (!isName) found(index + kept.length, index + all.length);
+  }
 }
 
-/** Names of places and of people, not of secrets. */
-const NOT_SECRET = /(?:_FILE|_PATH|_DIR|_SOCK|_NAME|_EMAIL|_DATE|_URL|^XAUTHORITY)$/;
+/** `NAME=value`, `name = value`, `"name": "value"`. */
+const NAME = /(?<![\w./-])(-{0,2})([A-Za-z_][\w.-]{0,63})(\\?["']?)(\s{0,4}[:=])(\s{0,4})\\?/g;
+const VALUE = /"(?!\s)(?:[^"\\]|\\.)*"?|'(?!\s)[^']*'?|[^\s"';&|)}<>,\\]+/y;
 
-function namesSecret(dashes: string, name: string, sign: string): boolean {
-  if (looksSecretOption(name)) return true;
-  // A variable: the whole table that decides what commands inherit.
-  return (
-    dashes === '' &&
-    sign === '=' &&
-    /^[A-Z_][A-Z0-9_]*$/.test(name) &&
-    looksSecret(name) &&
-    !NOT_SECRET.test(name)
-  );
+function findAssignments(text: string, found: Found): void {
+  NAME.lastIndex = 0;
+  for (let match = NAME.exec(text); match !== null; match = NAME.exec(text)) {
+    const [, dashes = '', name = '', quote = '', sign = '', space = ''] = match;
+    const isVariable = dashes === '' && sign === '=' && /^[A-Z_][A-Z0-9_]*$/.test(name);
+    if (!looksSecretOption(name) && !(isVariable && looksSecretVariable(name))) continue;
+    const from = NAME.lastIndex;
+    VALUE.lastIndex = from;
+    const value = VALUE.exec(text)?.[0] ?? '';
+    // Nothing is looked at twice.
+    NAME.lastIndex = from + value.length;
+    const mark = /^["']/.exec(value)?.[0] ?? '';
+    const isClosed = mark !== '' && value.length > 1 && value.endsWith(mark);
+    const inner = value.slice(mark.length, isClosed ? -1 : undefined);
+    if (inner === '' || isReference(value)) continue;
+    const isOne = sign.endsWith('=')
+      ? !isTrivial(inner)
+      : mark === ''
+        ? isRandom(inner) || (name.includes('-') && /^(?:x-|[A-Z])/.test(name))
+        : quote !== '' || space !== '';
+    if (isOne) found(from + mark.length, from + mark.length + inner.length);
+  }
 }
 
-/** `--password`: the next word is a secret. */
-export function isSecretOption(word: string): boolean {
-  const name = /^--?([A-Za-z][\w-]{0,63})$/.exec(word)?.[1];
-  // `-p` and its like mean too many things.
-  return name !== undefined && name.length > 2 && looksSecretOption(name);
-}
-
-/** `$TOKEN`, `${TOKEN}`, `$(pass show x)`: where the secret comes from, not the secret. */
-function isReference(value: string): boolean {
-  return /^"?\$(?:[A-Z_][A-Z0-9_]*"?$|\{[A-Z_][A-Z0-9_]*\}"?$|\()/.test(value);
+/** Blocks of private keys, whose first line stays; one without an end reaches to the end of the text. */
+function findPrivateKeys(text: string, found: Found): void {
+  for (let begin = text.indexOf(KEY_BEGIN); begin !== -1; ) {
+    const titleBegin = begin + KEY_BEGIN.length;
+    const title = text.slice(titleBegin, titleBegin + 64);
+    const length = title.indexOf('-----');
+    if (length === -1 || !title.slice(0, length).includes('PRIVATE KEY')) {
+      begin = text.indexOf(KEY_BEGIN, titleBegin);
+      continue;
+    }
+    const body = titleBegin + length + 5;
+    const end = text.indexOf(KEY_END, body);
+    found(body, end === -1 ? text.length : end);
+    begin = end === -1 ? -1 : text.indexOf(KEY_BEGIN, end);
+  }
 }

@@ -2,15 +2,18 @@ import type { Pattern } from './pattern.ts';
 
 /** One wrong path is a mistake; so many different ones are a search. */
 const DIFFERENT = 3;
+/** One command that leads out several times is one mistake about where it runs. */
+const COMMANDS = 2;
 
 /** Somebody tries paths, one after the other, that lead out of the workspace. */
 export const pathTraversal: Pattern = {
   code: 'path_traversal_series',
-  summary: `${DIFFERENT} different paths with \`..\` that lead out of the workspace, in one command or several`,
+  summary: `${DIFFERENT} different paths with \`..\` that lead out of the workspace, in ${COMMANDS} refused commands or more`,
   find: (latest, earlier) => {
     if (!latest.escapes.some(climbs)) return [];
-    const paths = new Set([...earlier, latest].flatMap(({ escapes }) => escapes.filter(climbs)));
-    if (paths.size < DIFFERENT) return [];
+    const tries = [...earlier, latest].filter(({ escapes }) => escapes.some(climbs));
+    const paths = new Set(tries.flatMap(({ escapes }) => escapes.filter(climbs)));
+    if (tries.length < COMMANDS || paths.size < DIFFERENT) return [];
     return [
       {
         about: 'paths',

@@ -6,10 +6,13 @@ export interface ObservedDecision {
   readonly request: string;
   /** Of a command that was asked about: what makes it what it is; see `commandWords`. */
   readonly words: ReadonlySet<string>;
-  readonly verdict: 'allow' | 'ask' | 'deny' | undefined;
+  /** Somebody was asked, or would have been. */
+  readonly asked: boolean;
+  /** The policy or a person was against it. */
+  readonly refused: boolean;
   /** It was launched, or a container was told that it may run it. */
   readonly launched: boolean;
-  /** Words that lead out of the workspace, as the check of paths saw them. */
+  /** If it was not launched: words that lead out of the workspace, as the check of paths saw them. */
   readonly escapes: readonly string[];
   readonly writes: readonly string[];
   readonly executes: readonly string[];

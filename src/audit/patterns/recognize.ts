@@ -62,9 +62,9 @@ export function createRecognizer(): Recognizer {
   return { show };
 }
 
-/** Of what was allowed, only the files that it wrote matter later. */
-function isRemembered({ verdict, launched, writes }: ObservedDecision): boolean {
-  return verdict !== 'allow' || !launched || writes.length > 0;
+/** Of what was launched, only the files that it wrote matter later. */
+function isRemembered({ launched, writes }: ObservedDecision): boolean {
+  return !launched || writes.length > 0;
 }
 
 function find(
@@ -87,20 +87,38 @@ function find(
   return events;
 }
 
+/** What says that the policy or a person was against it; not that a program is missing, or that nobody waited. */
+const REFUSALS = new Set(['command.denied', 'command.needs_approval', 'approval.void']);
+
+function wasAsked(fields: StoredRecord['fields'], outcome: string): boolean {
+  const { approval, verdict } = fields;
+  if (isObject(approval) && approval.reason !== 'nobody') return true;
+  return verdict === 'ask' && outcome === 'command.needs_approval';
+}
+
+/** Words for which the check of paths refused a command, or asked. */
+function refusedPaths(fields: StoredRecord['fields']): readonly string[] {
+  return objectsOf(fields, 'checks')
+    .filter(({ check, verdict }) => check === 'paths' && (verdict === 'deny' || verdict === 'ask'))
+    .filter(({ code }) => /^(?:may_)?escapes?_/.test(String(code)))
+    .flatMap((check) => textsOf(check, 'words'));
+}
+
 function observe(record: StoredRecord): ObservedDecision {
   const { seq, at, fields } = record;
-  const verdict = textOf(fields, 'verdict');
+  const outcome = textOf(fields, 'outcome') ?? '';
+  const asked = wasAsked(fields, outcome);
+  const launched = outcome === 'launch' || outcome === 'allow';
   const files = isObject(fields.files) ? fields.files : {};
   return {
     seq,
     at,
     request: textOf(fields, 'request') ?? '',
-    words: verdict === 'ask' ? commandWords(commandText(record)) : new Set(),
-    verdict: verdict === 'allow' || verdict === 'ask' || verdict === 'deny' ? verdict : undefined,
-    launched: fields.outcome === 'launch' || fields.outcome === 'allow',
-    escapes: objectsOf(fields, 'checks')
-      .filter(({ check, code }) => check === 'paths' && /^(?:may_)?escapes?_/.test(String(code)))
-      .flatMap((check) => textsOf(check, 'words')),
+    words: asked ? commandWords(commandText(record)) : new Set(),
+    asked,
+    refused: REFUSALS.has(outcome),
+    launched,
+    escapes: launched ? [] : refusedPaths(fields),
     writes: textsOf(files, 'writes'),
     executes: textsOf(files, 'executes'),
   };

@@ -10,7 +10,7 @@ export const repeatedApprovals: Pattern = {
   code: 'repeated_approval_requests',
   summary: `approval is asked for a command after ${REFUSED_BEFORE} requests for variants of it got no yes`,
   find: (latest, earlier) => {
-    if (latest.verdict !== 'ask') return [];
+    if (!latest.asked) return [];
     const alike = earlier.filter(
       (one) => isRefusedRequest(one) && similarity(latest.words, one.words) >= ALIKE,
     );
@@ -32,8 +32,8 @@ export const repeatedApprovals: Pattern = {
   },
 };
 
-function isRefusedRequest({ verdict, launched }: ObservedDecision): boolean {
-  return verdict === 'ask' && !launched;
+function isRefusedRequest({ asked, launched }: ObservedDecision): boolean {
+  return asked && !launched;
 }
 
 function similarity(a: ReadonlySet<string>, b: ReadonlySet<string>): number {

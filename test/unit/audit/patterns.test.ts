@@ -43,6 +43,11 @@ const judged = (verdict: 'allow' | 'ask' | 'deny', words: readonly string[] = []
     reasons: [reason({ check: 'paths', verdict: 'deny', code: 'escapes_workspace', words })],
   },
 });
+const because = (why: ReturnType<typeof reason>): Step => ({
+  decision: { verdict: 'deny', risk: 'high', reach: 'local', reasons: [why] },
+});
+const missing: Step = { ...judged('ask'), outcome: 'program.not_found', command: 'frobnicate x' };
+const canceled: Step = { ...judged('ask'), outcome: 'canceled', command: 'git push' };
 const denied: Step = { ...judged('deny'), outcome: 'command.denied' };
 const unanswered = (command: DecisionRecord['command']): Step => ({
   ...judged('ask'),
@@ -50,6 +55,7 @@ const unanswered = (command: DecisionRecord['command']): Step => ({
   approval: { approved: false, reason: 'denied', by: 'terminal' },
   command,
 });
+const NOBODY = { approved: false, reason: 'nobody', by: 'desk' } as const;
 const approved = (command: string): Step => ({
   ...judged('ask'),
   approval: { approved: true, scope: 'once', by: 'terminal' },
@@ -68,6 +74,13 @@ describe('create_then_execute', () => {
       executes('/work/y'),
     ];
     expect(raisedBy(steps)).toEqual(['create_then_execute /work/x', 'create_then_execute /work/y']);
+  });
+
+  it('is a file that an interpreter is given', () => {
+    const command = ['sh', '/work/a.sh'] as const;
+    expect(raisedBy([writes('/work/a.sh'), {}, { ...executes('/work/a.sh'), command }])).toEqual([
+      'create_then_execute /work/a.sh',
+    ]);
   });
 
   it('is a file that one command writes and runs', () => {
@@ -98,6 +111,12 @@ describe('repeated_approval_requests', () => {
     expect(raisedBy(spellings.map(unanswered))).toEqual(['repeated_approval_requests rm']);
   });
 
+  it('is the third time that nobody could be asked', () => {
+    expect(raisedBy(Array(3).fill({ ...unanswered('git push'), approval: NOBODY }))).toEqual([
+      'repeated_approval_requests git',
+    ]);
+  });
+
   it('is the same for words, and when somebody gives in', () => {
     expect(
       raisedBy([
@@ -111,6 +130,8 @@ describe('repeated_approval_requests', () => {
 
   it.each<[string, readonly Step[]]>([
     ['a command that is approved each time', Array(9).fill(approved('git push'))],
+    ['a program that is not there', Array(9).fill(missing)],
+    ['something that nobody can be asked about', Array(9).fill({ ...missing, approval: NOBODY })],
     ['a second attempt', Array(2).fill(unanswered('git push'))],
     ['three different commands', ['git push', 'npm publish --tag next', 'rm -r old'].map(unanswered)],
     ['something that is allowed', [...Array(2).fill(unanswered('git push')), { command: 'git push' }]],
@@ -128,6 +149,24 @@ describe('path_traversal_series', () => {
   it.each<[string, readonly Step[]]>([
     ['the same path again', Array(5).fill(tried('../x'))],
     ['absolute paths', ['/etc/a', '/etc/b', '/etc/c', 'a..b/c'].map(tried)],
+    [
+      'one command that leads out several times',
+      [{ ...judged('deny', ['../../a', '../../b', '../../c']), outcome: 'command.denied' }],
+    ],
+    [
+      'what somebody approved',
+      ['../a', '../b', '../c'].map((word) => ({
+        ...judged('ask', [word]),
+        approval: { approved: true, scope: 'once', by: 'terminal' } as const,
+      })),
+    ],
+    [
+      'what was refused for another reason',
+      ['../a', '../b', '../c'].map((word) => ({
+        ...because(reason({ check: 'risk', verdict: 'deny', code: 'high', words: [word] })),
+        outcome: 'command.denied',
+      })),
+    ],
     ['what the policy lets pass', ['../a', '../b', '../c'].map((word) => ({ command: `cat ${word}` }))],
   ])('is not %s', (_, steps) => {
     expect(raisedBy(steps)).toEqual([]);
@@ -142,6 +181,8 @@ describe('many_refusals', () => {
   it.each<[string, readonly Step[]]>([
     ['nine', Array(9).fill(denied)],
     ['ten within a longer time', Array(30).fill({ ...denied, after: 20 })],
+    ['programs that are not there', Array(30).fill({ ...judged('allow'), outcome: 'program.not_found' })],
+    ['requests that were canceled', Array(30).fill(canceled)],
     ['commands that run', Array(30).fill({})],
     ['commands that nobody judges', Array(30).fill({ decision: undefined, outcome: 'program.not_found' })],
   ])('is not %s', (_, steps) => {
@@ -192,6 +233,22 @@ describe('a trail', () => {
     expect(events(directory)).toHaveLength(1);
     await other.append(step('d', executes('/work/x')));
     await Promise.all([one.close(), other.close()]);
+    expect(events(directory)).toHaveLength(1);
+  });
+
+  it('has them when much was written in between, and not when it was long ago', async () => {
+    const directory = makeDirectory();
+    const at = (text: string) => ({ clock: () => Date.parse(text) });
+    const padding = Array.from({ length: 20 }, (_, index) =>
+      step(`p${index}`, { command: 'x'.repeat(60_000) }),
+    );
+    await write(directory, [step('a', writes('/work/x'))], at('2025-01-31T12:00:00Z'));
+    await write(directory, padding, at('2025-01-31T12:05:00Z'));
+    await write(directory, [step('b', executes('/work/x'))], at('2025-01-31T12:09:00Z'));
+    expect(events(directory)).toHaveLength(1);
+    await write(directory, [step('c', writes('/work/y'))], at('2025-01-31T12:10:00Z'));
+    await write(directory, padding, at('2025-01-31T12:21:00Z'));
+    await write(directory, [step('d', executes('/work/y'))], at('2025-01-31T12:22:00Z'));
     expect(events(directory)).toHaveLength(1);
   });
 

@@ -55,7 +55,143 @@ describe('redact takes out', () => {
   });
 });
 
+describe('redact takes the secret out of', () => {
+  it.each([
+    'git commit -m "x --password hunter22"',
+    'bash -c "deploy --token hunter22"',
+    `bash -c 'ssh h "deploy --token hunter22"'`,
+    'aws configure set aws_secret_access_key hunter22',
+    'npm config set //registry.npmjs.org/:_authToken hunter22',
+    'docker login -u me -p hunter22',
+    'helm registry login -u me -p hunter22 h',
+    'az login --service-principal -u me -p hunter22',
+    'oc login -phunter22',
+    'podman login -u me -p=hunter22 h',
+    'git clone https://tokhunter22@github.com/x/y',
+    'git clone https://hunter22:x-oauth-basic@github.com/x/y',
+    'curl "https://x/a?access_token=hunter22"',
+    'curl "https://x/a?b=c&sig=hunter22&d=e"',
+    'curl "https://x/a?X-Amz-Date=1&X-Amz-Signature=hunter22"',
+    'docker run --env=TOKEN=hunter22 i',
+    'docker run -e TOKEN=hunter22 i',
+    'docker run -eTOKEN=hunter22 i',
+    'JAVA_OPTS="-Dpassword=hunter22" run',
+    'JAVA_OPTS="-Xmx1g -Dpassword=hunter22" run',
+    'OPTS="--token hunter22" run',
+    'mysql "-phunter22"',
+    'docker exec db mysqldump -u root -phunter22 x',
+    'docker build --build-arg=NPM_TOKEN=hunter22 .',
+    'kubectl create secret generic x --from-literal=password=hunter22',
+    'helm install --set=auth.password=hunter22 x',
+    'helm install --set a=b,auth.password=hunter22,c=d x',
+    'CMD="export TOKEN=hunter22" run',
+    'PGOPTIONS="password=hunter22" psql',
+    'git -c http.extraheader="PRIVATE-TOKEN: hunter22" fetch',
+    'curl -su me:hunter22 h',
+    'curl -ume:hunter22 h',
+    "curl -u 'me':'hunter22' h",
+    'curl --oauth2-bearer hunter22 h',
+    "curl -b 'session=hunter22' h",
+    'curl -H X-Auth:hunter22 h',
+    'curl -H "X-Auth: hunter22" h',
+    "curl -sH 'token: hunter22' h",
+    'curl --header=X-Key:hunter22 h',
+    "curl -H 'Authorization: Custom hunter22' h",
+    "curl -H 'Authorization: AWS4-HMAC-SHA256 Credential=a/b, Signature=hunter22' h",
+    `curl -H "Authorization: Digest username="me", response="hunter22"" h`,
+    "TOKEN=$'hunter22' run",
+    'PASSWORD=a,hunter22 run',
+    'PASSWORD="a;hunter22" run',
+    'TOKEN=hunt"er22" run',
+    "TOKEN='hunt'er22 run",
+    'TOKEN=hunt\\er22 run',
+    'redis-cli -a hunter22 ping',
+    '7z a -phunter22 x.7z x',
+    'zip -P hunter22 x.zip x',
+    'unzip -Phunter22 x.zip',
+    'ldapsearch -x -w hunter22',
+    'gradle -Ppassword=hunter22 build',
+    'sshpass -p hunter22 ssh h',
+    'sudo sshpass -phunter22 ssh h',
+    'echo me:hunter22 | chpasswd',
+    "printf '%s' me:hunter22 | sudo chpasswd",
+    'chpasswd <<< me:hunter22',
+    'echo hunter22 | docker login --password-stdin',
+    'echo hunter22 | sudo -S id',
+    "cat > c.yml <<E\npassword: hunter22\ndon't: care\nE",
+    "cat > c.py <<E\npassword = 'hunter22'\nE",
+    'x --password -hunter22',
+    'wget --user=me --password=hunter22 h',
+    'keytool -storepass hunter22',
+    'gh secret set X --body hunter22',
+    "printf 'machine h login me password hunter22' > ~/.netrc",
+    "psql 'host=h password=hunter22 user=me'",
+    'a && (b; TOKEN=hunter22 c)',
+  ])('%j', (text) => {
+    const redacted = redact(text);
+    expect(redacted).not.toMatch(/hunt|er22/);
+    expect(redacted).toContain(X);
+    expect(redact(redacted)).toBe(redacted);
+  });
+
+  it.each([
+    ['git commit -m "x --password hunter22"', `git commit -m "x --password ${X}"`],
+    ['bash -c "deploy --token hunter22; ls"', `bash -c "deploy --token ${X}; ls"`],
+    ["bash -c 'TOKEN=hunter22 run it; rm x'", `bash -c 'TOKEN=${X} run it; rm x'`],
+    ["ssh h 'TOKEN=hunter22 run it'", `ssh h 'TOKEN=${X} run it'`],
+    ["env 'TOKEN=hunter 22' run", `env 'TOKEN=${X}' run`],
+    ["curl -d 'password=hunter 22' h", `curl -d 'password=${X}' h`],
+    ["curl -u 'me':'hunter22' h", `curl -u 'me':'${X}' h`],
+    ['git clone https://x-access-token:hunter22@h/x', `git clone https://x-access-token:${X}@h/x`],
+    ["TOKEN=$'hunter22' run", `TOKEN=$'${X}' run`],
+    ['TOKEN=hunt"er22" run', `TOKEN=${X} run`],
+    ['curl "https://x/a?b=c&sig=hunter22&d=e"', `curl "https://x/a?b=c&sig=${X}&d=e"`],
+    ['docker run --env=TOKEN=hunter22 i', `docker run --env=TOKEN=${X} i`],
+    ['helm --set a=b,auth.password=hunter22,c=d x', `helm --set a=b,auth.password=${X},c=d x`],
+    ['echo me:hunter22 | chpasswd', `echo me:${X} | chpasswd`],
+  ])('%j, and of nothing else', (text, expected) => {
+    expect(redact(text)).toBe(expected);
+  });
+});
+
 describe('redact leaves', () => {
+  it.each([
+    'KEY=1 run',
+    'PASS=1 run',
+    'AUTHOR=somebody run',
+    'MONKEY=banana run',
+    'KEYWORD=something run',
+    'TOKENIZERS_PARALLELISM=false run',
+    'USE_AUTH=false SESSION=100 run',
+    'XDG_SESSION_TYPE=wayland run',
+    'docker run -u root:root image',
+    'docker run --name mysql -p 3306:3306 mysql',
+    'docker run --user node:staff image',
+    'rsync -u alpha:beta x',
+    'sort -u alpha:beta',
+    'ansible-playbook --ask-vault-pass site.yml',
+    'rg "password: string"',
+    "jq '{token: .access}' x.json",
+    "grep -rn 'token:' src | head",
+    'pip install sk-video-whatever-package',
+    'git tag -m "password: reset flow" v1',
+    'git commit -m "config: set token expiry"',
+    'git commit -m "api-key: rotate them"',
+    'git commit -m "authorization: fix the flow"',
+    "grep -rn 'Cookie: ' src",
+    'grep -rn "Authorization: Bearer" src',
+    'git clone https://git@github.com/x/y',
+    'git clone ssh://deploy2@github.com/x/y',
+    'curl "https://x/a?page=2&sort=key"',
+    'curl -b cookies.txt -A agent:x https://x/',
+    'curl -H "Authorization: Bearer $TOKEN" h',
+    'ssh -p 2222 h',
+    'mkdir -p src/auth && cp token.ts src/auth/token.ts',
+    'echo done | tee log',
+  ])('%s', (text) => {
+    expect(redact(text)).toBe(text);
+  });
+
   it.each([
     'ls -la && git push origin main',
     'git commit --author="A U Thor <a@example.org>" -m "token handling: fix"',
@@ -92,6 +228,22 @@ describe('a redactor', () => {
     [
       ['curl', '-H', 'Authorization: Bearer hunter2'],
       ['curl', '-H', `Authorization: Bearer ${X}`],
+    ],
+    [
+      ['x', '--password', '-hunter22'],
+      ['x', '--password', X],
+    ],
+    [
+      ['bash', '-c', 'deploy --token hunter22; ls'],
+      ['bash', '-c', `deploy --token ${X}; ls`],
+    ],
+    [
+      ['curl', '-su', 'me:hunter22', 'https://x/a?sig=hunter2222'],
+      ['curl', '-su', `me:${X}`, `https://x/a?sig=${X}`],
+    ],
+    [
+      ['docker', 'run', '-u', 'root:root', '--env=TOKEN=hunter22'],
+      ['docker', 'run', '-u', 'root:root', `--env=TOKEN=${X}`],
     ],
     [
       ['git', 'commit', '-m', 'two words'],
@@ -142,6 +294,21 @@ describe('hostile text', () => {
     '=',
     'password=hunter2 ',
     '--token hunter22 ',
+    '?a=',
+    '&token=',
+    'a=b,',
+    '"\\\\',
+    "$'",
+    'a|',
+    'curl -u ',
+    'TOKEN=',
+    'password:',
+    '-----BEGIN PRIVATE KEY-----x-----END ',
+    'Authorization: ',
+    'x.y+',
+    'a="',
+    '-H a',
+    'X-Auth:',
   ];
 
   it.each(UNITS)('of 1 MiB of %j takes seconds at most', (unit) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { looksSecret, looksSecretOption } from '../../../src/util/secret-name.ts';
+import { looksSecret, looksSecretOption, looksSecretVariable } from '../../../src/util/secret-name.ts';
 
 describe('looksSecret', () => {
   it.each(
@@ -33,5 +33,23 @@ describe('looksSecretOption', () => {
     'author sort-key keyword session password-file token-stdin key keys path pat-tern compass'.split(' '),
   )('%s does not', (name) => {
     expect(looksSecretOption(name)).toBe(false);
+  });
+});
+
+describe('looksSecretVariable', () => {
+  it.each(
+    'KEY API_KEY TOKEN NPM_TOKEN PGPASSWORD DBPASSWORD MYSQL_PWD DB_PASS SENTRY_DSN APIKEY AUTH_HEADER KEY_1 SESSION_ID'.split(
+      ' ',
+    ),
+  )('%s does', (name) => {
+    expect(looksSecretVariable(name)).toBe(true);
+  });
+
+  it.each(
+    'AUTHOR MONKEY KEYWORD TOKENIZERS_PARALLELISM PWD OLDPWD SSH_AUTH_SOCK KEY_FILE COMPASS XDG_SESSION_TYPE'.split(
+      ' ',
+    ),
+  )('%s does not', (name) => {
+    expect(looksSecretVariable(name)).toBe(false);
   });
 });
