@@ -154,6 +154,8 @@ describe('approvals grants and revoke', () => {
       fingerprint: 'a'.repeat(64),
       environment: ['GIT_TRACE=1', 'A=\u202e\u009b'],
     });
+    // Of the tests before: an answer for longer is remembered at once.
+    for (const { id } of await store.grants()) await store.revoke(id);
     await store.grant(request, 'always', 'test');
     const [grant] = await store.grants();
     const id = grant?.id ?? '';
