@@ -10,8 +10,8 @@ import type { Written } from './trail-writer.ts';
  */
 const FIRST_LOOK_BYTES = 128 * 1024;
 const MOST_LOOK_BYTES = 4 * 1024 * 1024;
-/** The command shall start first. */
-const DELAY_MS = 5;
+/** The command shall start first, and one after it perhaps as well. */
+const DELAY_MS = 50;
 
 /** Looks for patterns in what was written, by us and by others, after it was written. */
 export interface Observer {

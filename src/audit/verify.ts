@@ -36,7 +36,14 @@ export const MOST_PROBLEMS = 1_000;
  * Walks a whole trail and says which records were changed, removed, reordered or put in, and whether its end is there.
  * May run while others write. Throws if a file cannot be read.
  */
-export function verifyTrail(directory: string, { key, anchor, complete }: VerifyOptions): Verification {
+export function verifyTrail(directory: string, options: VerifyOptions): Verification {
+  // A trail that had no head before and has one after was begun meanwhile: what was seen is no state of it.
+  const hadHead = readHeadOf(directory) !== undefined;
+  const found = walk(directory, options);
+  return hadHead || readHeadOf(directory) === undefined ? found : walk(directory, options);
+}
+
+function walk(directory: string, { key, anchor, complete }: VerifyOptions): Verification {
   const problems: Problem[] = [];
   let problemCount = 0;
   const report = (problem: Problem) => {

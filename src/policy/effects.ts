@@ -14,6 +14,7 @@ export interface CommandEffects {
   /** Canonical paths, each once. */
   readonly reads: readonly string[];
   readonly writes: readonly string[];
+  /** Programs and scripts that commands can change. */
   readonly executes: readonly string[];
   /** Where patterns begin to match: what is before the first `*`, as a path. */
   readonly patterns: readonly string[];
@@ -32,9 +33,9 @@ export interface PartOfLine {
   readonly directories: readonly string[];
   /**
    * Canonical paths of files that decide what it does and that commands can change, there or not: scripts and settings
-   * that its words name, and what programs of its kind look for where it runs.
+   * that its words name, and what programs of its kind look for where it runs. Looked for when it is called.
    */
-  readonly files: readonly string[];
+  readonly files: () => readonly string[];
   /** It runs code that nobody can see beforehand: what comes through a pipe, what a pattern will match. */
   readonly isOpen: boolean;
   /** What the checks said about words of it. */
@@ -72,8 +73,9 @@ export function effectsOf(
       name === undefined || name === '' || command.callsFunction === true || cwd === undefined
         ? undefined
         : context.findExecutable(name, cwd);
-    if (executable !== undefined) touched.executes.add(executable);
-    for (const script of scriptsOf(command, cwds, context)) touched.executes.add(script);
+    for (const file of [executable, ...scriptsOf(command, cwds, context)]) {
+      if (file !== undefined && mayWrite(file, context)) touched.executes.add(file);
+    }
     const directories = cwds.flatMap((directory) =>
       directory === undefined ? [] : [context.paths.resolve(directory).canonical],
     );
@@ -82,7 +84,7 @@ export function effectsOf(
       executable,
       directories,
       // What it writes anyway does not decide what it does.
-      files: changeableFiles(command, directories, context).filter((path) => !written.has(path)),
+      files: () => changeableFiles(command, directories, context).filter((path) => !written.has(path)),
       isOpen: cwds.includes(undefined) || runsUnseenCode(command),
       remarks: remarksOn(command, reasons),
     };

@@ -65,7 +65,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
     };
     const names = [...new Set([...Object.keys(variables), ...changed])].sort();
     const files = effects.parts.flatMap(({ executable, files }) =>
-      executable === undefined ? files : [executable, ...files],
+      executable === undefined ? files() : [executable, ...files()],
     );
     const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
     return {

@@ -31,7 +31,7 @@ describe('what a line touches', () => {
   it('is a script, for an interpreter', () => {
     expect(effects('sh build/x.sh a').executes).toEqual(['/w/build/x.sh']);
     expect(effects('python3 -u tool.py').executes).toEqual(['/w/tool.py']);
-    expect(effects('cat tool.py').executes).toEqual(['/usr/bin/cat']);
+    expect(effects('cat tool.py').executes).toEqual([]);
   });
 
   it.each([
@@ -43,11 +43,11 @@ describe('what a line touches', () => {
     ['npm run deploy', 0, '/w/package.json'],
     ['cd sub && npm run deploy', 1, '/w/sub/package.json'],
   ])('that decides what it does: %s', (source, part, file) => {
-    expect(effects(source).parts[part]?.files).toContain(file);
+    expect(effects(source).parts[part]?.files()).toContain(file);
   });
 
   it('that it writes anyway decides nothing', () => {
-    expect(effects('cat a > out').parts[0]?.files).not.toContain('/w/out');
+    expect(effects('cat a > out').parts[0]?.files()).not.toContain('/w/out');
   });
 
   it.each([
