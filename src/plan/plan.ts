@@ -203,10 +203,15 @@ function ownPathsWithin(
   for (const { path: named, kind } of own) {
     const { canonical, links } = lookup.resolve(named);
     const refuse = (because: string): never => {
-      throw new SandboxError(
-        'state.reachable',
-        `commands could reach ${canonical}, where sandbox-run keeps what it trusts, ${because}; set XDG_STATE_HOME and XDG_CONFIG_HOME to directories outside, or choose another workspace or path`,
-      );
+      const what =
+        kind === 'policy'
+          ? `change the policy ${canonical}`
+          : `reach ${canonical}, where sandbox-run keeps what it trusts,`;
+      const instead =
+        kind === 'policy'
+          ? 'move it to where commands cannot write'
+          : 'set XDG_STATE_HOME and XDG_CONFIG_HOME to directories outside, or choose another workspace or path';
+      throw new SandboxError('state.reachable', `commands could ${what} ${because}; ${instead}`);
     };
     const writable = (path: string) =>
       paths.find((grant) => grant.access === 'write' && isBeneath(path, grant.path) && !isHidden(path));
@@ -218,7 +223,10 @@ function ownPathsWithin(
     if (kind === 'policy') {
       const grant = writable(canonical);
       if (grant === undefined) continue;
-      if (!isBeneath(canonical, workspace) || !hasView) refuse(`because they can write ${grant.path}`);
+      if (!isBeneath(canonical, workspace) || !hasView)
+        refuse(
+          `because they can write ${grant.path}${hasView ? '' : ', and this host refuses the namespaces that could shut it'}`,
+        );
       readOnly.push(canonical);
       continue;
     }

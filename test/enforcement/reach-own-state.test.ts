@@ -175,7 +175,12 @@ describe('reaching what sandbox-run itself keeps', () => {
     try {
       const made = sandboxIn(tier, { workspace: arena.workspace });
       if (!tier.view) {
-        await expect(made).rejects.toMatchObject({ code: 'state.reachable' });
+        await expect(made).rejects.toMatchObject({
+          code: 'state.reachable',
+          message: expect.stringMatching(
+            /^commands could change the policy .*; move it to where commands cannot write$/,
+          ),
+        });
         return;
       }
       await using sandbox = await made;
