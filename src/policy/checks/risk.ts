@@ -22,9 +22,10 @@ export const riskCheck: Check = {
     }
     const isForeign = isForeignTo(context);
     const { risk } = context;
-    const words = commandsOf(context.parsed)
+    const all = commandsOf(context.parsed)
       .filter((command) => riskOf(command, isForeign) === risk)
       .map((command) => command.words[0]?.source ?? command.redirects[0]?.target.source ?? '');
+    const words = [...new Set(all)];
     const named = words.length === 0 ? 'The command' : words.join(', ');
     return [reason('ask', risk, `${named}: ${risk} risk, ${SENTENCES[risk]}.`, words)];
   },
