@@ -240,7 +240,8 @@ function ownPathsWithin(
       refuse(
         `because the policy grants ${around.path} and this host refuses the namespaces that could hide it`,
       );
-    hidden.push(canonical);
+    // Who works on settings sees them: what is missing in a workspace looks as if somebody had deleted it.
+    (isBeneath(canonical, workspace) ? readOnly : hidden).push(canonical);
   }
   return { hidden, readOnly };
 }

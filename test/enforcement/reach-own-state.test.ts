@@ -167,6 +167,28 @@ describe('reaching what sandbox-run itself keeps', () => {
     );
   });
 
+  it.each(TIERS.filter((tier) => tier.view))(
+    'settings in the workspace can be seen and not changed, $name',
+    async (tier) => {
+      const settings = join(arena.workspace, 'dotfiles/sandbox-run');
+      mkdirSync(settings, { recursive: true });
+      writeFileSync(join(settings, 'notes'), 'mine', { mode: 0o600 });
+      process.env.XDG_CONFIG_HOME = join(arena.workspace, 'dotfiles');
+      try {
+        await using sandbox = await sandboxIn(tier, { workspace: arena.workspace });
+        const result = await sandbox.run(
+          'cd dotfiles; cat sandbox-run/notes; echo x > sandbox-run/notes; : > sandbox-run/policy.toml; mv sandbox-run old; mv ../dotfiles ../away; rm -rf sandbox-run; true',
+        );
+        expect(result.stdout).toBe('mine');
+        expect(readdirSync(settings)).toEqual(['notes']);
+        expect(readFileSync(join(settings, 'notes'), 'utf8')).toBe('mine');
+      } finally {
+        process.env.XDG_CONFIG_HOME = join(home, '.config');
+        rmSync(join(arena.workspace, 'dotfiles'), { recursive: true });
+      }
+    },
+  );
+
   it.each(TIERS)('a policy file in the workspace is not a command’s to change, $name', async (tier) => {
     const file = join(arena.workspace, 'settings/policy.toml');
     mkdirSync(join(arena.workspace, 'settings'), { recursive: true });
