@@ -1,5 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cli, expectOneLine, makePlace } from './support.ts';
@@ -122,6 +132,20 @@ describe('a state directory that cannot be made', () => {
     expect(refused.stderr).toContain('can be used by others (mode 777); chmod 700 it');
   });
 
+  it('that others can use is not trusted where the policy wants no more than a warning, either', async () => {
+    const open = join(place.root, 'open-too');
+    mkdirSync(join(open, 'sandbox-run'), { recursive: true });
+    chmodSync(join(open, 'sandbox-run'), 0o777);
+    const lenient = `${AUDIT}on_failure = "warn"\n`;
+    writeFileSync(join(place.root, 'config/sandbox-run/policy.toml'), lenient, { mode: 0o600 });
+    expect(await cli(place, ['true'], { env: { XDG_STATE_HOME: open } })).toMatchObject({ exitCode: 125 });
+    chmodSync(join(open, 'sandbox-run'), 0o700);
+    mkdirSync(join(place.root, 'elsewhere'));
+    symlinkSync(join(place.root, 'elsewhere'), join(open, 'sandbox-run/audit'));
+    expect(await cli(place, ['true'], { env: { XDG_STATE_HOME: open } })).toMatchObject({ exitCode: 125 });
+    expect(readdirSync(join(place.root, 'elsewhere'))).toEqual([]);
+  });
+
   it('does not matter where nothing has to be remembered', async () => {
     writeFileSync(join(place.root, 'config/sandbox-run/policy.toml'), '', { mode: 0o600 });
     const ran = await cli(place, ['--', 'echo', 'fine'], { env: { XDG_STATE_HOME: '/proc/no' } });
@@ -161,5 +185,21 @@ describe('what is recorded', () => {
     expect(records[1].request).toBe(records[0].request);
     expect(records[0].report.controls).toMatchObject({ filesystem: 'enforced', network: 'enforced' });
     expect((await cli(place, ['audit', 'verify'], { env: { XDG_STATE_HOME: home } })).exitCode).toBe(0);
+  });
+
+  it('is verified with the key that the policy names', async () => {
+    const env = { XDG_STATE_HOME: join(place.root, 'signed') };
+    const policyFile = join(place.root, 'config/sandbox-run/policy.toml');
+    const key = join(place.root, 'audit.key');
+    writeFileSync(key, 'k'.repeat(40), { mode: 0o600 });
+    // As a chain is that somebody made anew without the key.
+    writeFileSync(policyFile, AUDIT, { mode: 0o600 });
+    await cli(place, ['true'], { env });
+    expect((await cli(place, ['audit', 'verify'], { env })).exitCode).toBe(0);
+    writeFileSync(policyFile, `${AUDIT}hmac_key_file = ${JSON.stringify(key)}\n`, { mode: 0o600 });
+    expect((await cli(place, ['audit', 'verify'], { env })).exitCode).toBe(1);
+    rmSync(env.XDG_STATE_HOME, { recursive: true });
+    await cli(place, ['true'], { env });
+    expect((await cli(place, ['audit', 'verify'], { env })).exitCode).toBe(0);
   });
 });

@@ -79,6 +79,20 @@ describe('a model', () => {
     expect(new Set(markers).size).toBe(2);
   });
 
+  it('gets the key of the policy and no headers of this process', async () => {
+    const server = await serve(saying(GOOD));
+    process.env.ANTHROPIC_CUSTOM_HEADERS = 'Authorization: Bearer other\nX-Custom: leak';
+    try {
+      await reviewerAt(server.url).review(request('curl https://localhost'));
+      expect(process.env.ANTHROPIC_CUSTOM_HEADERS).toContain('leak');
+    } finally {
+      delete process.env.ANTHROPIC_CUSTOM_HEADERS;
+    }
+    const [seen] = server.seen;
+    expect(`${seen?.headers.authorization} ${seen?.headers['x-api-key']}`).toContain(KEY);
+    expect(JSON.stringify(seen?.headers)).not.toMatch(/other|leak/);
+  });
+
   it('that knows no temperature is asked without one, and the next time at once', async () => {
     const server = await serve((response, { body }) => {
       if (!('temperature' in body)) return sendJson(response, message(GOOD));
