@@ -74,11 +74,12 @@ everywhere((lab) => {
   tool('php', 'php -r "echo 42;"', '42');
   tool('go', 'go version', /^go version/);
 
-  tool('ps', 'sleep 3 & ps -o comm= -p $!', 'sleep\n');
-  tool('ps', 'sleep 3 & ps --ppid $$ -o comm= | grep -c sleep', '1\n');
+  // Time for the background job to become what it is: until then it is another bash.
+  tool('ps', 'sleep 3 & sleep 0.3; ps -o comm= -p $!', 'sleep\n');
+  tool('ps', 'sleep 3 & sleep 0.3; ps --ppid $$ -o comm= | grep -c sleep', '1\n');
   tool('ps', 'ps aux | grep -c "[p]s aux"', /^[1-9]/);
-  tool('pgrep', 'sleep 3 & pgrep -P $$ sleep | wc -l', '1\n');
-  tool('pkill', 'sleep 5 & pkill -P $$ sleep; wait $!; echo $?', '143\n');
+  tool('pgrep', 'sleep 3 & sleep 0.3; pgrep -P $$ sleep | wc -l', '1\n');
+  tool('pkill', 'sleep 5 & sleep 0.3; pkill -P $$ sleep; wait $!; echo $?', '143\n');
   tool('top', 'top -bn1 | head -1', /^top/);
   tool('free', 'free -m', /Mem:/);
   tool('uptime', 'uptime', /load/);

@@ -229,8 +229,7 @@ describe('a trail', () => {
     await one.append(step('a', {}));
     await other.append(step('b', writes('/work/x')));
     await one.append(step('c', executes('/work/x')));
-    await new Promise((done) => setTimeout(done, 50));
-    expect(events(directory)).toHaveLength(1);
+    await expect.poll(() => events(directory).length, { timeout: 5_000 }).toBe(1);
     await other.append(step('d', executes('/work/x')));
     await Promise.all([one.close(), other.close()]);
     expect(events(directory)).toHaveLength(1);
