@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { type BigIntStats, statSync } from 'node:fs';
 import { fingerprint } from '../gate/approvals/fingerprint.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
@@ -107,7 +107,8 @@ function identityOf(path: string): string {
   try {
     info = statSync(path, { bigint: true, throwIfNoEntry: false });
   } catch {
-    // As one that is not there: then it cannot be run either.
+    // What cannot be looked at is never the same as before: an answer about it is void.
+    return randomUUID();
   }
   if (info === undefined) return 'missing';
   const { dev, ino, mode, uid, size, mtimeNs, ctimeNs } = info;
