@@ -44,6 +44,7 @@ struct OpenHow {
   uint64_t resolve = 0;
 };
 inline constexpr uint64_t kResolveNoSymlinks = 0x04;
+inline constexpr uint64_t kResolveBeneath = 0x08;
 
 // <linux/mount.h>
 struct MountAttr {
