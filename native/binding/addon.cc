@@ -131,6 +131,12 @@ Napi::Value Acknowledge(const Napi::CallbackInfo& info) {
   return WithCommand(info, [&](Command& command) { command.Acknowledge(Unsigned(info[1])); });
 }
 
+// resize(id, columns, rows): of the command's terminal; false if it has ended.
+Napi::Value Resize(const Napi::CallbackInfo& info) {
+  const TerminalSize size = DecodeTerminalSize(info[1], info[2]);
+  return WithCommand(info, [&](Command& command) { command.Resize(size); });
+}
+
 // endAll(): ends every command and removes the private directories; for the exit of the process,
 // where Node runs no clean-up of addons.
 Napi::Value EndAll(const Napi::CallbackInfo& info) {
@@ -149,6 +155,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["signal"] = Napi::Function::New(env, Signal);
   exports["cancel"] = Napi::Function::New(env, Cancel);
   exports["acknowledge"] = Napi::Function::New(env, Acknowledge);
+  exports["resize"] = Napi::Function::New(env, Resize);
   exports["endAll"] = Napi::Function::New(env, EndAll);
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);

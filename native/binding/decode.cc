@@ -59,8 +59,13 @@ enum Argument : size_t {
 };
 
 // What is seldom asked for: NativeLaunchExtras in contract.ts, or undefined.
-void DecodeExtras(const Napi::Value& value, CommandSpec&) {
+void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
   if (!value.IsObject()) return;
+  const Napi::Object extras = value.As<Napi::Object>();
+  if (const Napi::Value pty = extras.Get("pty"); pty.IsObject()) {
+    const Napi::Object size = pty.As<Napi::Object>();
+    spec.streams.terminal = DecodeTerminalSize(size.Get("cols"), size.Get("rows"));
+  }
 }
 
 }  // namespace
@@ -72,6 +77,14 @@ uint64_t Unsigned(const Napi::Value& value) {
   }
   return static_cast<uint64_t>(value.As<Napi::Number>().Int64Value());
 }
+
+TerminalSize DecodeTerminalSize(const Napi::Value& columns, const Napi::Value& rows) {
+  const auto decode = [](const Napi::Value& value) {
+    return static_cast<uint16_t>(value.As<Napi::Number>().Uint32Value());
+  };
+  return {decode(columns), decode(rows)};
+}
+
 ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   ConfinementSpec spec;
   const Napi::Object landlock = object.Get("landlock").As<Napi::Object>();

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 
 #include "sys/kernel_abi.h"
@@ -104,6 +105,11 @@ int RunChild(void* argument) {
 
   result = RawSyscall(SYS_setsid);
   if (result < 0) return Fail(plan, "session", result);
+  if (plan->controlling_terminal) {
+    // 0: never by taking it from another session, which root could.
+    result = RawSyscall(SYS_ioctl, plan->stdio[0], TIOCSCTTY, 0);
+    if (result < 0) return Fail(plan, "terminal", result);
+  }
 
   // After setns: a change of credentials clears the signal. It hangs on the creating thread, which
   // waits for this process. A parent that died before this line would go unnoticed: ask.

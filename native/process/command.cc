@@ -76,6 +76,8 @@ void Command::Acknowledge(size_t bytes) {
   Wake();
 }
 
+void Command::Resize(TerminalSize size) { streams_.Resize(size); }
+
 void Command::Wake() {
   const uint64_t one = 1;
   // Only fails when the counter is at its maximum, and then the thread wakes up anyway.
@@ -133,6 +135,7 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.tree_ended = true;  // there never was one
     }
   }
+  streams_.Close();
   for (int i = 0; i < 2; ++i) outcome.output[i] = streams_.Take(i);
   if (place.slot != nullptr) {
     outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
@@ -155,7 +158,7 @@ Status Command::Launch(CommandPlace& place) {
   CommandPlace::ChildMemory& child = *place.child;
   child.plan = ChildPlan();
   ChildPlan& plan = child.plan;
-  if (Status status = streams_.Open(plan.stdio); !status.ok()) return status;
+  if (Status status = streams_.Open(plan.stdio, slot.view_root_fd()); !status.ok()) return status;
 
   child.argv.clear();
   for (std::string& argument : spec_.argv) child.argv.push_back(argument.data());
@@ -184,6 +187,7 @@ Status Command::Launch(CommandPlace& place) {
   plan.limit_count = shared.limits.size();
   plan.umask = shared.umask;
   plan.parent_pid = getpid();
+  plan.controlling_terminal = streams_.has_terminal();
 
   // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
   // for the child, the child would share this thread's scope and could signal the launcher.

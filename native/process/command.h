@@ -93,6 +93,8 @@ class Command {
   void Cancel(bool now);
   // Says that `bytes` of streamed output were consumed.
   void Acknowledge(size_t bytes);
+  // Gives the command's terminal, if it has one, another size.
+  void Resize(TerminalSize size);
 
  private:
   Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,

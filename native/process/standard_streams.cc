@@ -25,12 +25,41 @@ Result<UniqueFd> AboveStdio(int fd) {
 
 StandardStreams::StandardStreams(StreamsSpec spec,
                                  std::function<void(int stream, std::string chunk)> on_chunk)
-    : spec_(std::move(spec)), on_chunk_(std::move(on_chunk)) {}
+    : spec_(std::move(spec)),
+      on_chunk_(std::move(on_chunk)),
+      terminal_(spec_.terminal ? std::make_unique<CommandTerminal>(*spec_.terminal) : nullptr) {}
 
-Status StandardStreams::Open(int child_stdio[3]) {
+Status StandardStreams::Open(int child_stdio[3], int view_root) {
+  if (terminal_ != nullptr) {
+    if (Status status = OpenOnTerminal(view_root); !status.ok()) return status;
+  }
   for (int i = 0; i < 3; ++i) {
-    if (Status status = OpenOne(i); !status.ok()) return status;
+    if (terminal_ == nullptr) {
+      if (Status status = OpenOne(i); !status.ok()) return status;
+    }
     child_stdio[i] = child_[i].get();
+  }
+  return Status();
+}
+
+Status StandardStreams::OpenOnTerminal(int view_root) {
+  StdioSpec& stdin_spec = spec_.stdio[0];
+  if (stdin_spec.mode == StdioSpec::Mode::kFd) {
+    // Read on the command's thread, which must never wait for it.
+    struct stat info;
+    if (fstat(stdin_spec.fd.get(), &info) != 0) return Failure{"stdio", errno, ""};
+    if (!S_ISFIFO(info.st_mode)) return Failure{"stdio", EINVAL, ""};
+    if (fcntl(stdin_spec.fd.get(), F_SETFL, O_NONBLOCK) != 0) return Failure{"stdio", errno, ""};
+  }
+  TerminalInput input(std::move(spec_.input), std::move(stdin_spec.fd));
+  if (Status status = terminal_->Open(view_root, std::move(input)); !status.ok()) return status;
+  Result<UniqueFd> output = terminal_->Output();
+  if (!output.ok()) return output.failure();
+  output_[0] = std::move(output.value());
+  for (UniqueFd& end : child_) {
+    Result<UniqueFd> copy = AboveStdio(terminal_->slave());
+    if (!copy.ok()) return copy.failure();
+    end = std::move(copy.value());
   }
   return Status();
 }
@@ -67,6 +96,20 @@ Status StandardStreams::OpenOne(int index) {
 void StandardStreams::ChildHasThem() {
   for (UniqueFd& fd : child_) fd.reset();
   if (input_.valid()) FeedInput();
+  if (terminal_ != nullptr) terminal_->Feed();
+}
+
+void StandardStreams::Resize(TerminalSize size) {
+  if (terminal_ != nullptr) terminal_->Resize(size);
+}
+
+void StandardStreams::CloseInput() {
+  input_.reset();
+  if (terminal_ != nullptr) terminal_->CommandIsOver();
+}
+
+void StandardStreams::Close() {
+  if (terminal_ != nullptr) terminal_->Close();
 }
 
 void StandardStreams::Acknowledge(size_t bytes) {
@@ -80,6 +123,7 @@ void StandardStreams::AddTo(Watch& watch) {
     paused_ = unacknowledged_ >= kMaxUnacknowledged;
   }
   input_at_ = watch.Add(input_.get(), POLLOUT);
+  if (terminal_ != nullptr) terminal_->AddTo(watch);
   for (int i = 0; i < 2; ++i) {
     output_at_[i] = paused_ ? -1 : watch.Add(output_[i].get(), POLLIN);
   }
@@ -88,6 +132,7 @@ void StandardStreams::AddTo(Watch& watch) {
 StandardStreams::Progress StandardStreams::Handle(const Watch& watch) {
   Progress progress = Progress::kNothing;
   if (watch.Ready(input_at_)) FeedInput();
+  if (terminal_ != nullptr) terminal_->Handle(watch);
   for (int i = 0; i < 2; ++i) {
     if (watch.Ready(output_at_[i]) && Drain(i)) progress = Progress::kRead;
   }

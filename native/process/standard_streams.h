@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "process/terminal.h"
 #include "process/watch.h"
 
 namespace sandbox_run {
@@ -29,6 +32,10 @@ struct StreamsSpec {
   std::string input;
   bool stream_output = false;  // report chunks instead of keeping them
   size_t output_limit = 0;     // bytes kept of each stream
+  // A terminal of this size takes the place of all three: what is written to it is standard output.
+  // stdio[0] says what is typed: nothing, `input`, or what comes from a pipe (kFd) that nobody else
+  // reads.
+  std::optional<TerminalSize> terminal;
 };
 
 struct CapturedStream {
@@ -37,19 +44,24 @@ struct CapturedStream {
 };
 
 // The descriptors 0 to 2 of one command: its ends while it is launched, and the launcher's ends,
-// which are fed and drained on the command's thread. Only Acknowledge() may be called from others.
+// which are fed and drained on the command's thread. Only Acknowledge() and Resize() may be called from
+// others.
 class StandardStreams {
  public:
   // `on_chunk` receives streamed output; stream: 1 or 2.
   StandardStreams(StreamsSpec spec, std::function<void(int stream, std::string chunk)> on_chunk);
 
   // Opens everything. `child_stdio`: the command's ends, all above 2, valid until ChildHasThem().
-  Status Open(int child_stdio[3]);
+  // `view_root`: where the command's terminals are, -1 for the host's.
+  Status Open(int child_stdio[3], int view_root);
+  bool has_terminal() const { return terminal_ != nullptr; }
   // The command has copies of its ends, or was not started.
   void ChildHasThem();
 
   // Says that `bytes` of streamed output were consumed.
   void Acknowledge(size_t bytes);
+  // Gives the terminal, if there is one, another size.
+  void Resize(TerminalSize size);
 
   // One round of the command's thread: what to wait for, and what to do with it.
   void AddTo(Watch& watch);
@@ -63,17 +75,21 @@ class StandardStreams {
   // Somebody may still write output.
   bool output_open() const { return output_[0].valid() || output_[1].valid(); }
   // The command reads no more.
-  void CloseInput() { input_.reset(); }
+  void CloseInput();
+  // Nothing is read any more either: lets go of the terminal.
+  void Close();
 
   CapturedStream Take(int index) { return std::move(captured_[index]); }
 
  private:
   Status OpenOne(int index);
+  Status OpenOnTerminal(int view_root);
   bool Drain(int index);
   void FeedInput();
 
   StreamsSpec spec_;
   const std::function<void(int, std::string)> on_chunk_;
+  const std::unique_ptr<CommandTerminal> terminal_;
   UniqueFd child_[3];
   UniqueFd output_[2];
   UniqueFd input_;

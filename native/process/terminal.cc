@@ -158,4 +158,51 @@ void TerminalInput::End(int master) {
   if (last_ != '\n' && last_ != '\r' && (settings.c_lflag & ICANON) != 0) pending_ += end;
 }
 
+Status CommandTerminal::Open(int view_root, TerminalInput input) {
+  const std::lock_guard lock(mutex_);
+  Result<Terminal> opened = OpenTerminal(view_root, size_);
+  if (!opened.ok()) return opened.failure();
+  master_ = std::move(opened.value().master);
+  slave_ = std::move(opened.value().slave);
+  input_ = std::move(input);
+  return Status();
+}
+
+Result<UniqueFd> CommandTerminal::Output() const {
+  const int copy = fcntl(master_.get(), F_DUPFD_CLOEXEC, 3);
+  if (copy < 0) return Failure{kStage, errno, ""};
+  return UniqueFd(copy);
+}
+
+void CommandTerminal::AddTo(Watch& watch) {
+  input_at_ = input_.wants_terminal() ? watch.Add(master_.get(), POLLOUT)
+                                      : watch.Add(input_.source(), POLLIN);
+}
+
+void CommandTerminal::Handle(const Watch& watch) {
+  if (watch.Ready(input_at_)) Feed();
+}
+
+void CommandTerminal::Feed() { input_.Feed(master_.get()); }
+
+void CommandTerminal::Resize(TerminalSize size) {
+  const std::lock_guard lock(mutex_);
+  size_ = size;
+  // It can only fail for a terminal that is not there.
+  if (master_.valid()) {
+    [[maybe_unused]] const Status ignored = ResizeTerminal(master_.get(), size);
+  }
+}
+
+void CommandTerminal::CommandIsOver() {
+  input_ = TerminalInput();
+  slave_.reset();
+}
+
+void CommandTerminal::Close() {
+  CommandIsOver();
+  const std::lock_guard lock(mutex_);
+  master_.reset();
+}
+
 }  // namespace sandbox_run

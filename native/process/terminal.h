@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "process/watch.h"
 
 namespace sandbox_run {
 
@@ -58,6 +60,42 @@ class TerminalInput {
   UniqueFd source_;
   bool ended_ = false;  // the end is in pending_
   bool over_ = true;
+};
+
+// The pseudo-terminal of one command, for the command's thread. Only Resize() may be called from
+// others, and at any time.
+class CommandTerminal {
+ public:
+  explicit CommandTerminal(TerminalSize size) : size_(size) {}
+
+  Status Open(int view_root, TerminalInput input);
+  // The command's end, until CommandIsOver(). As long as this process holds it too, a command that
+  // closes all of its own and opens /dev/tty again has not ended the output.
+  int slave() const { return slave_.get(); }
+  // A descriptor from which to read what the command writes. EIO is the end: nobody is left who
+  // could write.
+  Result<UniqueFd> Output() const;
+
+  // One round of the command's thread: types what there is to type.
+  void AddTo(Watch& watch);
+  void Handle(const Watch& watch);
+  void Feed();
+
+  void Resize(TerminalSize size);
+
+  // The command has ended, and reads no more.
+  void CommandIsOver();
+  // Hangs up: whoever is still on the terminal gets SIGHUP.
+  void Close();
+
+ private:
+  UniqueFd slave_;
+  TerminalInput input_;
+  int input_at_ = -1;  // in the current round
+
+  std::mutex mutex_;  // guards what follows; the command's thread alone changes master_
+  TerminalSize size_;
+  UniqueFd master_;
 };
 
 }  // namespace sandbox_run

@@ -80,7 +80,14 @@ export interface NativeCommand {
 }
 
 /** What a plain run does without. */
-export type NativeLaunchExtras = Readonly<Record<never, never>>;
+export interface NativeLaunchExtras {
+  /**
+   * A pseudo-terminal of this size (from 1 to 65535 each) takes the place of all three descriptors. Its output is standard
+   * output; `stdio[0]` says what is typed: nothing, `input`, or what comes from a pipe that nobody else reads, which is
+   * made non-blocking.
+   */
+  readonly pty?: { readonly cols: number; readonly rows: number };
+}
 
 /** What is seldom there to be said of an end. */
 export type NativeOutcomeDetails = Readonly<Record<never, never>>;
@@ -177,6 +184,8 @@ export interface NativeAddon {
   signal(id: number, signal: number): boolean;
   cancel(id: number, now: boolean): boolean;
   acknowledge(id: number, bytes: number): boolean;
+  /** Gives the command's terminal another size, which its processes are told by SIGWINCH. */
+  resize(id: number, cols: number, rows: number): boolean;
   /** Ends every command at once and removes their private directories; blocks until that is done. */
   endAll(): void;
   /** [read end, write end], both close-on-exec. */
