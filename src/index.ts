@@ -42,12 +42,14 @@ export type {
 export type { LaunchPlan } from './model/launch-plan.ts';
 export type { PolicyFile } from './policy/schema.ts';
 export type { RunningCommand } from './run/pending-command.ts';
-export { createSandbox, type Sandbox, type SandboxProcess } from './run/sandbox.ts';
+export { createSandbox, type Sandbox } from './run/sandbox.ts';
 export type {
   GateOptions,
   OutputChunk,
   RunOptions,
   SandboxOptions,
   SpawnOptions,
+  TerminalSize,
 } from './run/sandbox-options.ts';
 export { type AgentSession, openSession, type SessionOptions } from './run/session.ts';
+export type { SandboxProcess, TerminalProcess } from './run/spawn.ts';

@@ -227,9 +227,10 @@ function wasSettledByApproval({ verdict, code }: Reason): boolean {
 }
 
 /** What else of a request makes a difference. */
-function detailsOf({ timeout }: SpawnOptions, input: Uint8Array | undefined): readonly string[] {
+function detailsOf({ timeout, pty }: SpawnOptions, input: Uint8Array | undefined): readonly string[] {
   return [
     ...(timeout === undefined ? [] : [`timeout ${timeout}`]),
+    ...(pty === undefined ? [] : ['terminal']),
     ...(input === undefined ? [] : [`input ${createHash('sha256').update(input).digest('hex')}`]),
   ];
 }

@@ -2,7 +2,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { TAINTS } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import { APPROVERS } from '../model/policy.ts';
-import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
+import type { RunOptions, SandboxOptions, SpawnOptions, TerminalSize } from './sandbox-options.ts';
 
 /** A year; what is longer is a mistake, and would overflow the clock. */
 const MAX_MILLISECONDS = 365 * 24 * 3600 * 1000;
@@ -36,6 +36,11 @@ const CHANGED_VARIABLES: Test = [
     ),
   'an object of strings (or undefined) by variable name',
 ];
+const isTerminalSize = (value: unknown): value is TerminalSize =>
+  isRecord(value) &&
+  [value.cols, value.rows].every((count) => Number.isInteger(count) && isCharacters(count));
+const isCharacters = (count: unknown): boolean => Number(count) >= 1 && Number(count) <= 65535;
+const TERMINAL_SIZE: Test = [isTerminalSize, 'an object { cols, rows } of numbers from 1 to 65535'];
 const oneOf = (...values: readonly unknown[]): Test => [
   (value) => values.includes(value),
   values.map((value) => `"${value}"`).join(' or '),
@@ -76,6 +81,7 @@ const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
   stdin: oneOf('null', 'inherit'),
   onOutput: [(value) => typeof value === 'function', 'a function'],
   stdio: oneOf('capture', 'inherit'),
+  pty: TERMINAL_SIZE,
 };
 
 /**
@@ -110,12 +116,28 @@ export function checkSandboxOptions(options: SandboxOptions): SandboxOptions {
 
 /** @throws {SandboxError} `usage.invalid`. */
 export function checkRunOptions(options: RunOptions): RunOptions {
-  return checked(options, RUN_OPTIONS, 'run');
+  const run = checked(options, RUN_OPTIONS, 'run');
+  if (run.pty !== undefined && run.stdio === 'inherit')
+    throw new SandboxError('usage.invalid', "run: pty and stdio: 'inherit' exclude each other");
+  return withOwnSize(run, 'run');
+}
+
+/**
+ * A copy of a size that is one.
+ * @throws {SandboxError} `usage.invalid`.
+ */
+export function checkedTerminalSize({ cols, rows }: TerminalSize, where: string): TerminalSize {
+  if (isTerminalSize({ cols, rows })) return { cols, rows };
+  throw new SandboxError('usage.invalid', `${where}: cols and rows must be numbers from 1 to 65535`);
+}
+
+function withOwnSize<Options extends SpawnOptions>(options: Options, where: string): Options {
+  return options.pty === undefined ? options : { ...options, pty: checkedTerminalSize(options.pty, where) };
 }
 
 /** @throws {SandboxError} `usage.invalid`. */
 export function checkSpawnOptions(options: SpawnOptions): SpawnOptions {
-  return checked(options, RUN_OPTIONS, 'spawn');
+  return withOwnSize(checked(options, RUN_OPTIONS, 'spawn'), 'spawn');
 }
 
 /**

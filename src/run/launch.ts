@@ -1,6 +1,11 @@
 import { constants } from 'node:os';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import { type NativeCommand, type NativeFailure, STDIO_CAPTURE } from '../native/contract.ts';
+import {
+  type NativeCommand,
+  type NativeFailure,
+  type NativeLaunchExtras,
+  STDIO_CAPTURE,
+} from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
 import { classify, type KeptOutput, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
 import type { SettledCommand } from './command-line.ts';
@@ -17,6 +22,9 @@ export interface Launch {
   readonly streamOutput?: boolean;
   readonly onChunk?: (stream: number, bytes: Buffer, acknowledge: () => void) => void;
   readonly kept?: () => KeptOutput;
+  readonly extras?: NativeLaunchExtras;
+  /** Called once it runs, with its id for the addon. */
+  readonly onLaunch?: (id: number) => void;
   /** Called once: what was passed to the command is not needed here any more. */
   readonly release?: () => void;
 }
@@ -56,7 +64,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
         {
           program: settled.program,
           argv: settled.argv,
-          env: settled.env,
+          env: how.extras?.pty === undefined ? settled.env : withTerminalType(settled),
           cwd: settled.cwd,
           stdio: how.stdio,
           input: how.input,
@@ -64,7 +72,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
           outputLimit: policy.limits.outputBytes,
           timeoutMs: options.timeout ?? policy.limits.timeoutMs,
           killGraceMs: policy.limits.killGraceMs,
-          extras: undefined,
+          extras: how.extras,
         },
         {
           onChunk: (stream, bytes) => how.onChunk?.(stream, bytes, () => addon.acknowledge(id, bytes.length)),
@@ -89,6 +97,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
       how.release?.();
     }
     running.set(id, result);
+    how.onLaunch?.(id);
     options.signal?.addEventListener('abort', abort, { once: true });
     return { result, kill: (signal) => addon.signal(id, constants.signals[signal]), cancel: abort };
   }
@@ -100,4 +109,9 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
       await Promise.all(running.values());
     },
   };
+}
+
+/** Programs that draw on a terminal ask what kind it is; where nobody has said so, it is what all of today's understand. */
+function withTerminalType({ env, variables }: SettledCommand & { readonly ok: true }): Uint8Array {
+  return variables.TERM === undefined ? Buffer.concat([env, Buffer.from('TERM=xterm-256color\0')]) : env;
 }

@@ -58,6 +58,12 @@ export interface OutputChunk {
   readonly bytes: Uint8Array;
 }
 
+/** The size of a terminal in characters, from 1 to 65535 each. */
+export interface TerminalSize {
+  readonly cols: number;
+  readonly rows: number;
+}
+
 /** Options of one run. */
 export interface RunOptions {
   /** Absolute, or relative to the workspace. Default: the workspace. */
@@ -86,7 +92,15 @@ export interface RunOptions {
   readonly onOutput?: (chunk: OutputChunk) => void | Promise<void>;
   /** `inherit`: the command uses this process's standard streams and nothing is captured. Default: `capture`. */
   readonly stdio?: 'capture' | 'inherit';
+  /**
+   * The command runs on a terminal of its own. All that it shows is `stdout`, with the echo of `input`, which is typed; at
+   * its end comes, once, the character that means the end of the input.
+   */
+  readonly pty?: TerminalSize;
 }
 
 /** Options of `spawn`. */
-export type SpawnOptions = Pick<RunOptions, 'cwd' | 'env' | 'approved' | 'taints' | 'timeout' | 'signal'>;
+export type SpawnOptions = Pick<
+  RunOptions,
+  'cwd' | 'env' | 'approved' | 'taints' | 'timeout' | 'signal' | 'pty'
+>;

@@ -1,10 +1,8 @@
-import { closeSync } from 'node:fs';
-import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import { type NativeCommand, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
+import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { givenVariables } from './approval-request.ts';
@@ -18,18 +16,10 @@ import { createOutputKeeper } from './output-keeper.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
-import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
-
-/** A command started with streams. */
-export interface SandboxProcess {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  /** Settles when the command and everything that it started has ended; never rejects for what the command did. */
-  readonly result: Promise<ExecutionResult>;
-  /** Sends a signal to the command's process group. False: it has ended. Default: SIGTERM. */
-  kill(signal?: NodeJS.Signals): boolean;
-}
+import { launchOnTerminal } from './run-on-terminal.ts';
+import type { RunOptions, SandboxOptions, SpawnOptions, TerminalSize } from './sandbox-options.ts';
+import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
+import { spawnOnTerminal } from './spawn-terminal.ts';
 
 /** One policy, ready to run commands under it. */
 export interface Sandbox extends AsyncDisposable {
@@ -41,6 +31,8 @@ export interface Sandbox extends AsyncDisposable {
   run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
   /** Like `run`, and lets signals be sent meanwhile. */
   start(command: Command, options?: RunOptions): RunningCommand;
+  /** Starts a command on a terminal of its own, which the caller has to read. */
+  spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
   /** Starts a command with streams, which the caller has to read. */
   spawn(command: Command, options?: SpawnOptions): SandboxProcess;
   /** Ends the running commands and gives up the kernel objects. Later runs fail with `sandbox.closed`. */
@@ -146,10 +138,14 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
       stdio: [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE],
       ...(input === undefined ? {} : { input }),
     } as const;
-    if (options.onOutput === undefined) return launch(command, options, standard);
+    const begin = (how: Launch) =>
+      options.pty === undefined
+        ? launch(command, options, how)
+        : launchOnTerminal({ addon, launch }, command, options, how, options.pty);
+    if (options.onOutput === undefined) return begin(standard);
     // What nobody takes is not worth running for: a consumer that fails ends the command.
     const keeper = createOutputKeeper(policy.limits.outputBytes, options.onOutput, () => command_.cancel());
-    const command_ = launch(command, options, {
+    const command_ = begin({
       ...standard,
       streamOutput: true,
       onChunk: keeper.onChunk,
@@ -158,33 +154,14 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { ...command_, result: keeper.settled(command_.result) };
   }
 
+  function spawn(asked: Command, given: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
+  function spawn(asked: Command, given?: SpawnOptions): SandboxProcess;
   function spawn(asked: Command, given: SpawnOptions = {}): SandboxProcess {
     const command = checkedCommand(asked);
     const options = checkSpawnOptions(given);
-    // Here, because loading it takes longer than a command takes that needs no streams.
-    const { Socket } = process.getBuiltinModule('node:net');
-    const pipes = [addon.makePipe(), addon.makePipe(), addon.makePipe()] as const;
-    const child: NativeCommand['stdio'] = [pipes[0][0], pipes[1][1], pipes[2][1]];
-    // The child has them once it is launched, which may have to wait for a decision.
-    const release = () => {
-      for (const fd of child) closeSync(fd);
-    };
-    try {
-      const started = launch(command, options, { stdio: child, release });
-      const stdin = new Socket({ fd: pipes[0][1], readable: false, writable: true });
-      // Nobody reads it any more.
-      void started.result.finally(() => stdin.destroy()).catch(() => {});
-      return {
-        stdin,
-        stdout: new Socket({ fd: pipes[1][0], readable: true, writable: false }),
-        stderr: new Socket({ fd: pipes[2][0], readable: true, writable: false }),
-        result: started.result,
-        kill: (signal = 'SIGTERM') => started.kill(signal),
-      };
-    } catch (error) {
-      for (const fd of [pipes[0][1], pipes[1][0], pipes[2][0]]) closeSync(fd);
-      throw error;
-    }
+    return options.pty === undefined
+      ? spawnOnPipes({ addon, launch }, command, options)
+      : spawnOnTerminal({ addon, launch }, command, options, options.pty);
   }
 
   async function close(): Promise<void> {
