@@ -161,6 +161,9 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["tryLock"] = Napi::Function::New(env, TryLock);
   exports["unlock"] = Napi::Function::New(env, Unlock);
   exports["peerCredentials"] = Napi::Function::New(env, PeerCredentials);
+  exports["terminalSize"] = Napi::Function::New(env, TerminalSizeOf);
+  exports["enterRawMode"] = Napi::Function::New(env, EnterRaw);
+  exports["leaveRawMode"] = Napi::Function::New(env, LeaveRaw);
   return exports;
 }
 

@@ -28,7 +28,7 @@ struct ChildPlan {
   char* const* argv = nullptr;
   char* const* envp = nullptr;
   const char* cwd = nullptr;
-  int stdio[3] = {-1, -1, -1};  // each >= 3
+  int stdio[3] = {-1, -1, -1};        // each >= 3
   bool controlling_terminal = false;  // standard input is a terminal to be the session's
   const NamespaceEntry* namespaces = nullptr;
   size_t namespace_count = 0;

@@ -44,8 +44,8 @@ struct CapturedStream {
 };
 
 // The descriptors 0 to 2 of one command: its ends while it is launched, and the launcher's ends,
-// which are fed and drained on the command's thread. Only Acknowledge() and Resize() may be called from
-// others.
+// which are fed and drained on the command's thread. Only Acknowledge() and Resize() may be called
+// from others.
 class StandardStreams {
  public:
   // `on_chunk` receives streamed output; stream: 1 or 2.

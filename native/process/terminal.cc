@@ -72,8 +72,7 @@ Result<Terminal> OpenTerminal(int view_root, TerminalSize size) {
     return Failure{kStage, errno, "TIOCSPTLCK"};
   }
   // By the master, never by name: its name means another terminal in this process's own namespace.
-  terminal.slave.reset(
-      ioctl(terminal.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  terminal.slave.reset(ioctl(terminal.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal.slave.valid()) return Failure{kStage, errno, "TIOCGPTPEER"};
 
   // The kernel's settings are those of a terminal that somebody uses, but for this: erasing takes a
@@ -111,8 +110,7 @@ void TerminalInput::Feed(int master) {
 // True once everything pending was typed.
 bool TerminalInput::WriteTo(int master) {
   while (written_ < pending_.size()) {
-    const ssize_t count =
-        write(master, pending_.data() + written_, pending_.size() - written_);
+    const ssize_t count = write(master, pending_.data() + written_, pending_.size() - written_);
     if (count < 0 && errno == EINTR) continue;
     // 0: the terminal has no room.
     if (count == 0 || (count < 0 && errno == EAGAIN)) return false;

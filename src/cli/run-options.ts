@@ -15,6 +15,8 @@ export interface RunArguments {
   readonly sandbox: SandboxOptions;
   readonly approved: boolean;
   readonly taints: readonly Taint[];
+  /** On a terminal of its own. */
+  readonly tty: boolean;
   readonly json: boolean;
   readonly dryRun: boolean;
   readonly verbose: boolean;
@@ -41,6 +43,7 @@ Examples:
   sandbox-run --ro ~/.npm --env NODE_ENV=test -- npm ci --offline
   sandbox-run --profile networked --timeout 300 -- cargo fetch
   sandbox-run --json -c 'make' | jq .status
+  sandbox-run -t --timeout 0 -- bash
   sandbox-run --dry-run -- npm test
   sandbox-run --approved -- git push
 
@@ -72,6 +75,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('--env <name[=value]>', 'pass a variable, or set it; repeatable', collect)
     .option('--timeout <seconds>', 'end the command after this time; 0: never (default: 60)', parseSeconds)
     .option('--max-output <bytes>', 'kept of each stream with --json (default: 1048576)', parseCount)
+    .option('-t, --tty', 'run on a terminal of its own: for shells, editors and prompts')
     .option('--json', 'print one result object, with captured output, instead of passing it through')
     .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
     .option('-v, --verbose', 'say on standard error what is enforced')
@@ -95,6 +99,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     env?: string[];
     timeout?: number;
     maxOutput?: number;
+    tty?: boolean;
     json?: boolean;
     dryRun?: boolean;
     verbose?: boolean;
@@ -119,6 +124,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     },
     approved: options.approved ?? false,
     taints: options.taint ?? [],
+    tty: options.tty ?? false,
     json: options.json ?? false,
     dryRun: options.dryRun ?? false,
     verbose: options.verbose ?? false,

@@ -199,4 +199,13 @@ export interface NativeAddon {
   unlock(fd: number): void;
   /** Who connected a Unix socket, as the kernel noted it then (SO_PEERCRED). Throws for anything but a Unix socket. */
   peerCredentials(fd: number): { readonly pid: number; readonly uid: number; readonly gid: number };
+  /** [columns, rows] of a terminal; `undefined`: it is none, or does not know. */
+  terminalSize(fd: number): readonly [number, number] | undefined;
+  /**
+   * Puts this process's terminal into raw mode: every byte passes as it is, in both directions (Node's raw mode still adds
+   * to line feeds). It is put back by `leaveRawMode`, and if this process crashes. False: `fd` is no terminal, or this
+   * process is in its background.
+   */
+  enterRawMode(fd: number): boolean;
+  leaveRawMode(): void;
 }

@@ -23,6 +23,9 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   tryLock: true,
   unlock: true,
   peerCredentials: true,
+  terminalSize: true,
+  enterRawMode: true,
+  leaveRawMode: true,
 };
 const addon = loadAddon();
 
