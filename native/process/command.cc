@@ -44,9 +44,10 @@ Command::Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
     : confinement_(std::move(confinement)),
       spec_(std::move(spec)),
       observer_(std::move(observer)),
-      streams_(std::move(spec_.streams), [this](int stream, std::string chunk) {
-        observer_->OnOutput(stream, std::move(chunk));
-      }) {}
+      streams_(
+          std::move(spec_.streams),
+          {[this](int stream, std::string chunk) { observer_->OnOutput(stream, std::move(chunk)); },
+           [this](int stream, uint64_t missing) { observer_->OnGap(stream, missing); }}) {}
 
 Command::~Command() = default;
 
@@ -73,6 +74,11 @@ void Command::Cancel(bool now) {
 
 void Command::Acknowledge(size_t bytes) {
   streams_.Acknowledge(bytes);
+  Wake();
+}
+
+void Command::Stream(bool on) {
+  streams_.Stream(on);
   Wake();
 }
 
@@ -133,7 +139,10 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.tree_ended = true;  // there never was one
     }
   }
-  for (int i = 0; i < 2; ++i) outcome.output[i] = streams_.Take(i);
+  for (int i = 0; i < 2; ++i) {
+    outcome.output[i] = streams_.TakeCapture(i);
+    outcome.spilled[i] = streams_.spilled(i);
+  }
   if (place.slot != nullptr) {
     outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
   }

@@ -18,9 +18,20 @@ size_t RingSize(size_t tail_limit) { return std::max(tail_limit, kReadSize); }
 // Limits may be as large as numbers are; their sums must not overflow.
 size_t Bounded(size_t limit) { return std::min(limit, SIZE_MAX / 8); }
 
-MallocMemory Allocate(size_t size) { return MallocMemory(static_cast<char*>(malloc(size))); }
+// Makes memory larger or smaller; false: it is as it was.
+bool Resize(Bytes& memory, size_t size) {
+  char* resized = static_cast<char*>(realloc(memory.data(), size));
+  if (resized == nullptr) return false;
+  [[maybe_unused]] const char* moved = memory.Release();
+  memory = Bytes(resized, size);
+  return true;
+}
 
 }  // namespace
+
+Bytes::Bytes(size_t size) : memory_(static_cast<char*>(malloc(size))) {
+  if (memory_ != nullptr) size_ = size;
+}
 
 HeadTail::HeadTail(size_t head_limit, size_t tail_limit)
     : wanted_head_(Bounded(head_limit)),
@@ -30,32 +41,26 @@ HeadTail::HeadTail(size_t head_limit, size_t tail_limit)
       ring_size_(RingSize(wanted_tail_)) {}
 
 bool HeadTail::Reserve(size_t size) {
-  if (size <= capacity_) return true;
+  if (size <= capacity()) return true;
   // Twice as much each time: the kernel moves pages instead of bytes, and gives none before it is
   // written to.
-  const size_t capacity = std::min(std::max({size, capacity_ * 2, kLeastCapacity}), end());
-  char* grown = static_cast<char*>(realloc(memory_.get(), capacity));
-  if (grown == nullptr) return false;
-  [[maybe_unused]] const char* moved = memory_.release();
-  memory_.reset(grown);
-  capacity_ = capacity;
-  return true;
+  return Resize(memory_, std::min(std::max({size, capacity() * 2, kLeastCapacity}), end()));
 }
 
 // There is no more memory: what there is has to do, half of it for the tail. Only called before the
 // ring is full, so that whatever is behind the new head is in the order in which it arrived.
 void HeadTail::KeepToMemory() {
-  head_limit_ = std::min(head_limit_, capacity_ / 2);
-  ring_size_ = capacity_ - head_limit_;
+  head_limit_ = std::min(head_limit_, capacity() / 2);
+  ring_size_ = capacity() - head_limit_;
   tail_limit_ = std::min(tail_limit_, ring_size_);
 }
 
 std::span<char> HeadTail::Room(std::span<char> scratch) {
   if (at_ < kReadSize && !wrapped_) return scratch;
   if (!Reserve(std::min(at_ + kReadSize, end()))) return scratch;
-  const size_t room = capacity_ - at_;
+  const size_t room = capacity() - at_;
   if (room < kLeastRoom) return scratch;
-  return {memory_.get() + at_, room};
+  return {memory_.data() + at_, room};
 }
 
 void HeadTail::Append(std::string_view bytes) {
@@ -63,7 +68,7 @@ void HeadTail::Append(std::string_view bytes) {
   while (!bytes.empty()) {
     if (!wrapped_ && !Reserve(std::min(at_ + bytes.size(), end()))) KeepToMemory();
     const size_t count = std::min(bytes.size(), end() - at_);
-    char* const place = memory_.get() + at_;
+    char* const place = memory_.data() + at_;
     if (count > 0 && bytes.data() != place) memcpy(place, bytes.data(), count);
     bytes.remove_prefix(count);
     at_ += count;
@@ -74,54 +79,46 @@ void HeadTail::Append(std::string_view bytes) {
   }
 }
 
-KeptBytes HeadTail::Copy() const {
-  KeptBytes kept;
-  kept.total = total_;
+CapturedStream HeadTail::Copy() const {
+  CapturedStream copy;
+  copy.total = total_;
   const bool is_whole = total_ <= head_limit_ + tail_limit_;
   const size_t size = is_whole ? static_cast<size_t>(total_) : head_limit_ + tail_limit_;
-  if (size == 0) return kept;
-  kept.memory = Allocate(size);
-  if (kept.memory == nullptr) return kept;
-  kept.size = size;
-  // Until more was lost than the ring has room for, everything is where it arrived.
-  if (is_whole) {
-    kept.head_size = size;
-    memcpy(kept.memory.get(), memory_.get(), size);
-    return kept;
-  }
-  kept.head_size = head_limit_;
-  memcpy(kept.memory.get(), memory_.get(), head_limit_);
-  // The newest bytes end at at_; what is missing of them ends at the end of the ring.
+  if (size == 0) return copy;
+  copy.kept = Bytes(size);
+  if (copy.kept.empty()) return copy;
+  copy.head_size = is_whole ? size : head_limit_;
+  const char* const from = memory_.view().data();
+  char* const tail = copy.kept.data() + copy.head_size;
+  memcpy(copy.kept.data(), from, copy.head_size);
+  if (is_whole) return copy;
+  // The newest bytes end at at_; what the tail has besides them ends at the end of the ring.
   const size_t newest = std::min(tail_limit_, at_ - head_limit_);
-  const size_t before = tail_limit_ - newest;
-  char* const tail = kept.memory.get() + head_limit_;
-  memcpy(tail, memory_.get() + end() - before, before);
-  memcpy(tail + before, memory_.get() + at_ - newest, newest);
-  return kept;
+  const size_t older = tail_limit_ - newest;
+  if (older > 0) memcpy(tail, from + end() - older, older);
+  memcpy(tail + older, from + at_ - newest, newest);
+  return copy;
 }
 
-KeptBytes HeadTail::Take() {
-  KeptBytes kept;
+CapturedStream HeadTail::Take() {
+  CapturedStream taken;
   if (total_ > head_limit_ + tail_limit_) {
-    kept = Copy();
+    taken = Copy();
   } else if (total_ > 0) {
-    kept.size = kept.head_size = static_cast<size_t>(total_);
-    kept.total = total_;
-    kept.memory = std::move(memory_);
-    // The rest is given back; a smaller block cannot fail where the larger one was.
-    if (char* fitted = static_cast<char*>(realloc(kept.memory.get(), kept.size))) {
-      [[maybe_unused]] const char* moved = kept.memory.release();
-      kept.memory.reset(fitted);
-    }
+    taken.total = total_;
+    taken.head_size = static_cast<size_t>(total_);
+    taken.kept = std::move(memory_);
+    // Gives the rest back.
+    Resize(taken.kept, taken.head_size);
   }
-  memory_.reset();
-  capacity_ = at_ = 0;
+  memory_ = Bytes();
+  at_ = 0;
   wrapped_ = false;
   total_ = 0;
   head_limit_ = wanted_head_;
   tail_limit_ = wanted_tail_;
   ring_size_ = RingSize(wanted_tail_);
-  return kept;
+  return taken;
 }
 
 }  // namespace sandbox_run

@@ -5,25 +5,59 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <ostream>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace sandbox_run {
 
-struct FreeMemory {
-  void operator()(char* memory) const { free(memory); }
+// Bytes in memory of malloc(), which can be grown in place and handed to whoever frees it.
+class Bytes {
+ public:
+  Bytes() = default;
+  // Empty if there is no memory.
+  explicit Bytes(size_t size);
+  // Takes the memory over.
+  Bytes(char* memory, size_t size) : memory_(memory), size_(size) {}
+  Bytes(Bytes&& other) noexcept
+      : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
+  Bytes& operator=(Bytes&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+
+  char* data() { return memory_.get(); }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::string_view view() const { return {memory_.get(), size_}; }
+  operator std::string() const { return std::string(view()); }
+  // To be freed by free().
+  char* Release() {
+    size_ = 0;
+    return memory_.release();
+  }
+
+  friend bool operator==(const Bytes& one, std::string_view other) { return one.view() == other; }
+  friend std::ostream& operator<<(std::ostream& to, const Bytes& bytes) {
+    return to << bytes.view();
+  }
+
+ private:
+  struct FreeMemory {
+    void operator()(char* memory) const { free(memory); }
+  };
+  std::unique_ptr<char[], FreeMemory> memory_;
+  size_t size_ = 0;
 };
-// Memory of malloc(), which can be grown in place and handed to whoever frees it.
-using MallocMemory = std::unique_ptr<char[], FreeMemory>;
 
-// What was kept of a stream: its head and its tail, one directly after the other.
-struct KeptBytes {
-  MallocMemory memory;
-  size_t size = 0;
-  size_t head_size = 0;  // where the gap is, if there is one; else equal to size
-  uint64_t total = 0;    // bytes that the stream had; more than `size`: some are missing
-
-  std::string_view view() const { return {memory.get(), size}; }
+// What was captured of a stream.
+struct CapturedStream {
+  Bytes kept;            // its head and its tail, one directly after the other
+  size_t head_size = 0;  // where the gap is, if there is one; else all of `kept`
+  uint64_t total = 0;    // bytes that the stream had; more than `kept` has: some are missing
 };
 
 // The first and the last bytes of a stream of any length. Memory grows with what arrives and ends
@@ -42,21 +76,21 @@ class HeadTail {
   uint64_t total() const { return total_; }
 
   // What is kept so far. Where memory for the copy is short, less of it is there.
-  KeptBytes Copy() const;
+  CapturedStream Copy() const;
   // The same, and begins anew.
-  KeptBytes Take();
+  CapturedStream Take();
 
  private:
   bool Reserve(size_t size);
   void KeepToMemory();
+  size_t capacity() const { return memory_.size(); }
   size_t end() const { return head_limit_ + ring_size_; }
 
   const size_t wanted_head_, wanted_tail_;
   // As wanted, until memory is short.
   size_t head_limit_, tail_limit_;
-  size_t ring_size_;     // at least the tail's limit
-  MallocMemory memory_;  // the head, and behind it the ring
-  size_t capacity_ = 0;
+  size_t ring_size_;      // at least the tail's limit
+  Bytes memory_;          // the head, and behind it the ring
   size_t at_ = 0;         // where the next byte belongs
   bool wrapped_ = false;  // the ring is full: what is behind at_ is older than what is before it
   uint64_t total_ = 0;

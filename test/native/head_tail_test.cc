@@ -39,11 +39,11 @@ struct Model {
   size_t HeadSize() const { return all.size() <= head + tail ? all.size() : head; }
 };
 
-void ExpectSame(const KeptBytes& kept, const Model& model) {
-  EXPECT_EQ(kept.total, model.all.size());
-  EXPECT_EQ(kept.size, model.Kept().size());
-  EXPECT_EQ(kept.head_size, model.HeadSize());
-  EXPECT_TRUE(kept.view() == model.Kept());
+void ExpectSame(const CapturedStream& captured, const Model& model) {
+  EXPECT_EQ(captured.total, model.all.size());
+  EXPECT_EQ(captured.kept.size(), model.Kept().size());
+  EXPECT_EQ(captured.head_size, model.HeadSize());
+  EXPECT_TRUE(captured.kept == model.Kept());
 }
 
 // Bytes as a reader adds them: into the room that it was offered, if they fit.
@@ -62,11 +62,11 @@ void ReadInto(HeadTail& kept, std::string_view bytes, size_t scratch_size) {
 TEST(HeadTailOfNothingIsNothing) {
   HeadTail kept(10, 10);
   EXPECT_EQ(kept.total(), 0u);
-  EXPECT_EQ(kept.Copy().size, 0u);
-  const KeptBytes taken = kept.Take();
-  EXPECT_EQ(taken.size, 0u);
+  EXPECT_EQ(kept.Copy().kept.size(), 0u);
+  CapturedStream taken = kept.Take();
+  EXPECT_EQ(taken.kept.size(), 0u);
   EXPECT_EQ(taken.total, 0u);
-  EXPECT_TRUE(taken.memory == nullptr);
+  EXPECT_TRUE(taken.kept.data() == nullptr);
 }
 
 TEST(HeadTailKeepsEverythingUpToBothLimitsTogether) {
@@ -81,8 +81,8 @@ TEST(HeadTailKeepsEverythingUpToBothLimitsTogether) {
 TEST(HeadTailLeavesTheMiddleOut) {
   HeadTail kept(3, 4);
   kept.Append("abcdefgh");
-  const KeptBytes taken = kept.Take();
-  EXPECT_EQ(taken.view(), "abcefgh");
+  CapturedStream taken = kept.Take();
+  EXPECT_EQ(taken.kept.view(), "abcefgh");
   EXPECT_EQ(taken.head_size, 3u);
   EXPECT_EQ(taken.total, 8u);
 }
@@ -188,7 +188,7 @@ TEST(HeadTailTakesLimitsLargerThanMemory) {
   HeadTail kept(SIZE_MAX, SIZE_MAX);
   const std::string all = Stream(3'000'000);
   ReadInto(kept, all, 64 * 1024);
-  EXPECT_TRUE(kept.Take().view() == all);
+  EXPECT_TRUE(kept.Take().kept.view() == all);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -213,16 +213,16 @@ TEST(HeadTailGoesOnWithWhatItHasWhereMemoryIsShort) {
     kept.Append(bytes);
   }
   setrlimit(RLIMIT_AS, &before);
-  const KeptBytes taken = kept.Take();
+  CapturedStream taken = kept.Take();
   EXPECT_TRUE(taken.total > 200'000'000);
-  EXPECT_TRUE(taken.size > 1'000'000 && taken.size < 64 * 1024 * 1024);
-  EXPECT_TRUE(taken.head_size < taken.size);
+  EXPECT_TRUE(taken.kept.size() > 1'000'000 && taken.kept.size() < 64 * 1024 * 1024);
+  EXPECT_TRUE(taken.head_size < taken.kept.size());
   // Its last bytes are the last bytes of the stream, its first ones the first.
-  EXPECT_TRUE(taken.view().ends_with(std::string_view(bytes).substr(bytes.size() - 1000)));
-  EXPECT_TRUE(taken.view().starts_with(std::string_view(bytes).substr(0, 1000)));
+  EXPECT_TRUE(taken.kept.view().ends_with(std::string_view(bytes).substr(bytes.size() - 1000)));
+  EXPECT_TRUE(taken.kept.view().starts_with(std::string_view(bytes).substr(0, 1000)));
   // And it begins anew with the limits that it was given.
   kept.Append(bytes);
-  EXPECT_EQ(kept.Take().size, bytes.size());
+  EXPECT_EQ(kept.Take().kept.size(), bytes.size());
 }
 #endif
 
