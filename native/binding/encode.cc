@@ -40,6 +40,11 @@ Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
     details[name] = value;
   };
   if (outcome.spilled[0] || outcome.spilled[1]) add("spilled", EncodeSpilled(env, outcome.spilled));
+  if (outcome.output[0].is_short || outcome.output[1].is_short) {
+    Napi::Array heads = Napi::Array::New(env, 2);
+    for (uint32_t i = 0; i < 2; ++i) heads.Set(i, Number(env, outcome.output[i].head_size));
+    add("headBytes", heads);
+  }
   if (details.IsEmpty()) return env.Undefined();
   return details;
 }

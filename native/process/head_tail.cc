@@ -82,11 +82,15 @@ void HeadTail::Append(std::string_view bytes) {
 CapturedStream HeadTail::Copy() const {
   CapturedStream copy;
   copy.total = total_;
+  copy.is_short = head_limit_ != wanted_head_ || tail_limit_ != wanted_tail_;
   const bool is_whole = total_ <= head_limit_ + tail_limit_;
   const size_t size = is_whole ? static_cast<size_t>(total_) : head_limit_ + tail_limit_;
   if (size == 0) return copy;
   copy.kept = Bytes(size);
-  if (copy.kept.empty()) return copy;
+  if (copy.kept.empty()) {
+    copy.is_short = true;
+    return copy;
+  }
   copy.head_size = is_whole ? size : head_limit_;
   const char* const from = memory_.view().data();
   char* const tail = copy.kept.data() + copy.head_size;

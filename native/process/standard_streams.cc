@@ -161,7 +161,9 @@ bool StandardStreams::Drain(int index) {
   // Bounded, so that one stream that never pauses cannot keep the clock from being read.
   for (int round = 0; round < 16; ++round) {
     std::unique_lock lock(mutex_);
-    const std::span<char> room = captured_[index].Room(scratch);
+    std::span<char> room = captured_[index].Room(scratch);
+    // A chunk for the consumer, not more than it has room for.
+    if (streaming_) room = room.first(std::min(room.size(), kReadSize));
     const ssize_t count = read(fd.get(), room.data(), room.size());
     if (count < 0) {
       if (errno == EINTR) continue;

@@ -23,6 +23,21 @@ const MILLISECONDS: Test = [
   'milliseconds from 0 (none) to a year',
 ];
 const BYTES: Test = [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a number of bytes'];
+const isBytes = BYTES[0];
+const MAX_OUTPUT: Test = [
+  (value) =>
+    isBytes(value) ||
+    (isRecord(value) && Object.keys(value).length === 2 && isBytes(value.head) && isBytes(value.tail)),
+  'a number of bytes, or { head, tail } with one of each',
+];
+const SPILL: Test = [
+  (value) =>
+    typeof value === 'boolean' ||
+    (isRecord(value) &&
+      Object.keys(value).length === 1 &&
+      (isBytes(value.maxBytes) || value.maxBytes === Infinity)),
+  'true, false or { maxBytes }',
+];
 const VARIABLES: Test = [
   (value) =>
     isRecord(value) && Object.entries(value).every(([name, text]) => isVariableName(name) && isString(text)),
@@ -59,7 +74,7 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   passEnv: STRINGS,
   env: VARIABLES,
   timeout: MILLISECONDS,
-  maxOutput: BYTES,
+  maxOutput: MAX_OUTPUT,
 };
 
 const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
@@ -75,6 +90,11 @@ const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
   input: [(value) => isString(value) || value instanceof Uint8Array, 'a string or bytes'],
   stdin: oneOf('null', 'inherit'),
   onOutput: [(value) => typeof value === 'function', 'a function'],
+  maxOutput: MAX_OUTPUT,
+  encoding: oneOf('utf8', 'bytes'),
+  escapes: oneOf('keep', 'neutralize'),
+  combined: BOOLEAN,
+  spill: SPILL,
   stdio: oneOf('capture', 'inherit'),
 };
 
@@ -110,8 +130,19 @@ export function checkSandboxOptions(options: SandboxOptions): SandboxOptions {
 
 /** @throws {SandboxError} `usage.invalid`. */
 export function checkRunOptions(options: RunOptions): RunOptions {
-  return checked(options, RUN_OPTIONS, 'run');
+  const run = checked(options, RUN_OPTIONS, 'run');
+  if (run.stdio === 'inherit') {
+    for (const name of OF_CAPTURED_OUTPUT) {
+      if (run[name] !== undefined)
+        throw new SandboxError('usage.invalid', `run: ${name} is for captured output, not for stdio "inherit"`);
+    }
+  }
+  if (run.encoding === 'bytes' && run.escapes === 'neutralize')
+    throw new SandboxError('usage.invalid', 'run: escapes are taken out of text, not of bytes; drop encoding');
+  return run;
 }
+
+const OF_CAPTURED_OUTPUT = ['maxOutput', 'encoding', 'escapes', 'combined', 'spill'] as const;
 
 /** @throws {SandboxError} `usage.invalid`. */
 export function checkSpawnOptions(options: SpawnOptions): SpawnOptions {

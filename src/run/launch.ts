@@ -1,22 +1,31 @@
 import { constants } from 'node:os';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import { type NativeCommand, type NativeFailure, STDIO_CAPTURE } from '../native/contract.ts';
+import type { NativeCommand, NativeFailure } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
-import { classify, type KeptOutput, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { classify, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
 import type { SettledCommand } from './command-line.ts';
 import { describeFailure } from './failure.ts';
+import type { ChunkReceiver } from './output/chunk.ts';
+import type { OutputFeed } from './output/feed.ts';
+import type { OutputSettings } from './output/settings.ts';
+import { openSpill, type Spill } from './output/spill.ts';
 import type { RunningCommand } from './pending-command.ts';
 import type { PreparedSandbox } from './prepare-sandbox.ts';
 import { inspectProtectedPaths } from './protected-paths.ts';
 import type { SpawnOptions } from './sandbox-options.ts';
+import { stateDirectory } from './state.ts';
 
 /** How a command is launched, apart from what it is. */
 export interface Launch {
   readonly stdio: NativeCommand['stdio'];
-  readonly input?: Uint8Array;
-  readonly streamOutput?: boolean;
-  readonly onChunk?: (stream: number, bytes: Buffer, acknowledge: () => void) => void;
-  readonly kept?: () => KeptOutput;
+  readonly input?: Uint8Array | undefined;
+  /** What becomes of captured output; undefined: there is none. */
+  readonly output?: OutputSettings;
+  /** Takes output as it arrives. */
+  readonly consumer?: ChunkReceiver | undefined;
+  /** The same, once somebody asks for it. */
+  readonly feed?: OutputFeed | undefined;
   /** Called once: what was passed to the command is not needed here any more. */
   readonly release?: () => void;
 }
@@ -43,13 +52,18 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand {
+    const { output, feed } = how;
+    const receiver = how.consumer ?? feed;
     let id = 0;
+    let spill: Spill | undefined;
     const abort = () => addon.cancel(id, false);
     let finish: (result: ExecutionResult) => void = () => {};
     const result = new Promise<ExecutionResult>((done) => {
       finish = done;
     });
     try {
+      if (output?.spillLimit !== undefined)
+        spill = openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false);
       id = launchCommand(
         addon,
         confinement,
@@ -60,14 +74,15 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
           cwd: settled.cwd,
           stdio: how.stdio,
           input: how.input,
-          streamOutput: how.streamOutput ?? false,
-          outputLimit: policy.limits.outputBytes,
+          streamOutput: how.consumer !== undefined || feed?.wanted === true,
+          outputLimit: output?.outputLimit ?? 0,
           timeoutMs: options.timeout ?? policy.limits.timeoutMs,
           killGraceMs: policy.limits.killGraceMs,
-          extras: undefined,
+          extras: spill === undefined ? output?.extras : { ...output?.extras, ...spill.extras },
         },
         {
-          onChunk: (stream, bytes) => how.onChunk?.(stream, bytes, () => addon.acknowledge(id, bytes.length)),
+          onChunk: (stream, bytes, missing) =>
+            receiver?.onChunk(stream, bytes, missing, () => addon.acknowledge(id, bytes.length)),
           onEnd: (outcome) => {
             running.delete(id);
             options.signal?.removeEventListener('abort', abort);
@@ -75,11 +90,18 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
               outcome.changedPaths === undefined
                 ? NOTHING_CHANGED
                 : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
-            finish(classify(context, outcome, after, how.kept?.(), how.stdio[1] === STDIO_CAPTURE));
+            feed?.end(outcome, outcome.details?.headBytes ?? output?.view.headBytes);
+            const captured = output && { view: output.view, spilled: spill?.result(outcome.details) };
+            finish(classify(context, outcome, after, captured));
           },
         },
       );
     } catch (error) {
+      if (error instanceof SandboxError) {
+        const { code, message } = error;
+        const why = { code, message, stage: undefined, errno: undefined, path: undefined };
+        return { result: Promise.resolve(notStarted(context, why)), kill: () => false, cancel: () => {} };
+      }
       const failure = (error as { readonly failure?: NativeFailure }).failure;
       if (failure === undefined) throw error;
       // No thread or no descriptor for it.
@@ -87,7 +109,9 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
       return { result: Promise.resolve(why), kill: () => false, cancel: () => {} };
     } finally {
       how.release?.();
+      spill?.release();
     }
+    feed?.launched((on) => addon.stream(id, on));
     running.set(id, result);
     options.signal?.addEventListener('abort', abort, { once: true });
     return { result, kill: (signal) => addon.signal(id, constants.signals[signal]), cancel: abort };

@@ -14,7 +14,9 @@ import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
 import { createLauncher, type Launch } from './launch.ts';
-import { createOutputKeeper } from './output-keeper.ts';
+import { createOutputConsumer } from './output/consumer.ts';
+import { createOutputFeed, type OutputReader } from './output/feed.ts';
+import { createOutputSettings } from './output/settings.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
@@ -31,6 +33,9 @@ export interface SandboxProcess {
   kill(signal?: NodeJS.Signals): boolean;
 }
 
+/** A command of `start()`. */
+export interface StartedCommand extends RunningCommand, OutputReader {}
+
 /** One policy, ready to run commands under it. */
 export interface Sandbox extends AsyncDisposable {
   /** Canonical path of the workspace. */
@@ -39,8 +44,8 @@ export interface Sandbox extends AsyncDisposable {
   readonly plan: LaunchPlan;
   /** Runs a command to its end. A string is a shell string (bash), an array an argument vector. */
   run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
-  /** Like `run`, and lets signals be sent meanwhile. */
-  start(command: Command, options?: RunOptions): RunningCommand;
+  /** Like `run`, and lets signals be sent and output be read meanwhile. */
+  start(command: Command, options?: RunOptions): StartedCommand;
   /** Starts a command with streams, which the caller has to read. */
   spawn(command: Command, options?: SpawnOptions): SandboxProcess;
   /** Ends the running commands and gives up the kernel objects. Later runs fail with `sandbox.closed`. */
@@ -82,6 +87,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     warnings: environment.warnings,
   });
   const launcher = createLauncher(prepared);
+  const outputSettings = createOutputSettings(policy.limits);
   const waiting = new Set<RunningCommand>();
   let closed = false;
 
@@ -137,25 +143,30 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { ...started, result: started.result.then((result) => ended(result, true)) };
   }
 
-  function start(asked: Command, given: RunOptions = {}): RunningCommand {
+  function launchOf(options: RunOptions, receivers: Pick<Launch, 'consumer' | 'feed'>): Launch {
+    if (options.stdio === 'inherit') return { stdio: [0, 1, 2] };
+    const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
+    return {
+      stdio: [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE],
+      output: outputSettings(options),
+      input,
+      ...receivers,
+    };
+  }
+
+  function start(asked: Command, given: RunOptions = {}): StartedCommand {
     const command = checkedCommand(asked);
     const options = checkRunOptions(given);
-    const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
-    if (options.stdio === 'inherit') return launch(command, options, { stdio: [0, 1, 2] });
-    const standard = {
-      stdio: [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE],
-      ...(input === undefined ? {} : { input }),
-    } as const;
-    if (options.onOutput === undefined) return launch(command, options, standard);
-    // What nobody takes is not worth running for: a consumer that fails ends the command.
-    const keeper = createOutputKeeper(policy.limits.outputBytes, options.onOutput, () => command_.cancel());
-    const command_ = launch(command, options, {
-      ...standard,
-      streamOutput: true,
-      onChunk: keeper.onChunk,
-      kept: keeper.kept,
+    const feed = createOutputFeed({
+      neutralizes: options.escapes === 'neutralize',
+      isTaken: options.onOutput !== undefined,
+      ended: () => started.result,
     });
-    return { ...command_, result: keeper.settled(command_.result) };
+    const reader: OutputReader = { output: feed.output, outputText: feed.outputText };
+    // What nobody takes is not worth running for: a consumer that fails ends the command.
+    const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => started.cancel());
+    const started = launch(command, options, launchOf(options, { consumer, feed }));
+    return { ...started, ...reader, result: consumer?.settled(started.result) ?? started.result };
   }
 
   function spawn(asked: Command, given: SpawnOptions = {}): SandboxProcess {
