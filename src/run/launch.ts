@@ -90,7 +90,8 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
               outcome.changedPaths === undefined
                 ? NOTHING_CHANGED
                 : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
-            feed?.end(outcome, outcome.details?.headBytes ?? output?.view.headBytes);
+            const head = output?.view.headBytes ?? 0;
+            feed?.end(outcome, outcome.details?.headBytes ?? [head, head]);
             const captured = output && { view: output.view, spilled: spill?.result(outcome.details) };
             finish(classify(context, outcome, after, captured));
           },

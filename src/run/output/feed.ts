@@ -22,8 +22,8 @@ export interface OutputFeed extends OutputReader, ChunkReceiver {
   readonly wanted: boolean;
   /** The command runs; `stream` begins and ends the arrival of output. */
   launched(stream: (on: boolean) => void): void;
-  /** There will be no more. `captured`: what the addon kept, `headBytes` of each stream being the first. */
-  end(captured?: NativeCapture, headBytes?: number): void;
+  /** There will be no more. `captured`: what the addon kept, so many bytes of each stream being the first. */
+  end(captured: NativeCapture, headBytes: readonly [number, number]): void;
 }
 
 /** What a feed has to know of its run. */
@@ -129,11 +129,11 @@ export function createOutputFeed({ neutralizes, isTaken, ended: whenEnded }: Fee
       add(number, bytes, lost, acknowledge);
       wake();
     },
-    end(captured, headBytes = 0) {
+    end(captured, headBytes) {
       // The command had ended before the addon was asked for its output.
-      if (captured !== undefined && !received && state !== 'left') {
-        addCaptured(1, captured.stdout, captured.stdoutBytes, headBytes);
-        addCaptured(2, captured.stderr, captured.stderrBytes, headBytes);
+      if (!received && state !== 'left') {
+        addCaptured(1, captured.stdout, captured.stdoutBytes, headBytes[0]);
+        addCaptured(2, captured.stderr, captured.stderrBytes, headBytes[1]);
       }
       ended = true;
       wake();

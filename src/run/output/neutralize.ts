@@ -18,7 +18,9 @@ const OPEN = `(?:${CONTROL_SEQUENCE}|(?:${TITLE}|${DEVICE_STRING})${ESC}?|${ESC}
 const SHORT = `${ESC}[ -/]*[0-~]`;
 const SEQUENCE = new RegExp(`${CLOSED}|(?<open>${OPEN})|${SHORT}`, 'g');
 
-const BREAKS = /\r+\n|[\v\f\u0085]/g;
+// A run of returns is looked at once, from its beginning.
+const BREAKS = /(?<!\r)\r+\n|[\v\f\u0085]/g;
+const RETURNS_AT_END = /(?<!\r)\r+$/;
 const CONTROLS = /(?![\n\t])\p{Cc}/gu;
 const HAS_CONTROLS = /(?![\n\t])\p{Cc}/u;
 
@@ -42,7 +44,7 @@ export function openSequence(text: string): string {
 
 /** What is left of a line on which something was written over: its last state. */
 function lastState(line: string): string {
-  const redrawn = line.replace(/\r+$/, '');
+  const redrawn = line.replace(RETURNS_AT_END, '');
   const last = redrawn.slice(redrawn.lastIndexOf('\r') + 1);
   if (!last.includes('\b')) return last;
   const characters: string[] = [];
@@ -78,7 +80,7 @@ export function createNeutralizer() {
     write(piece: string): string {
       const { text, open } = withoutSequences(held + piece);
       // The break of a line may follow.
-      const returns = /\r*$/.exec(text)?.[0] ?? '';
+      const returns = RETURNS_AT_END.exec(text)?.[0] ?? '';
       held = returns + open;
       return finish(text.slice(0, text.length - returns.length));
     },
