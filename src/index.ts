@@ -25,7 +25,13 @@ export type {
   EnforcementReport,
 } from './model/enforcement-report.ts';
 export type { Command } from './model/execution-request.ts';
-export type { ExecutionError, ExecutionResult, ExecutionResultBase } from './model/execution-result.ts';
+export type {
+  ExecutionError,
+  ExecutionResult,
+  ExecutionResultBase,
+  OutputBytes,
+  SpilledOutput,
+} from './model/execution-result.ts';
 export type {
   ActionBudget,
   GitGuard,
@@ -41,11 +47,13 @@ export type {
 } from './model/gate-ports.ts';
 export type { LaunchPlan } from './model/launch-plan.ts';
 export type { PolicyFile } from './policy/schema.ts';
+export type { OutputChunk, OutputStream, OutputText } from './run/output/chunk.ts';
+export type { OutputReader } from './run/output/feed.ts';
+export type { OutputLimits } from './run/output/gap.ts';
 export type { RunningCommand } from './run/pending-command.ts';
-export { createSandbox, type Sandbox } from './run/sandbox.ts';
+export { createSandbox, type Sandbox, type StartedCommand } from './run/sandbox.ts';
 export type {
   GateOptions,
-  OutputChunk,
   RunOptions,
   SandboxOptions,
   SpawnOptions,

@@ -119,7 +119,8 @@ Napi::Value WithCommand(const Napi::CallbackInfo& info, Act act) {
   return Napi::Boolean::New(info.Env(), running != nullptr);
 }
 
-// signal(id, number), cancel(id, now), acknowledge(id, bytes): false if the command has ended.
+// signal(id, number), cancel(id, now), acknowledge(id, bytes), stream(id, on): false if the command
+// has ended.
 Napi::Value Signal(const Napi::CallbackInfo& info) {
   return WithCommand(
       info, [&](Command& command) { command.Signal(info[1].As<Napi::Number>().Int32Value()); });
@@ -135,6 +136,19 @@ Napi::Value Acknowledge(const Napi::CallbackInfo& info) {
 Napi::Value Resize(const Napi::CallbackInfo& info) {
   const TerminalSize size = DecodeTerminalSize(info[1], info[2]);
   return WithCommand(info, [&](Command& command) { command.Resize(size); });
+}
+
+Napi::Value Stream(const Napi::CallbackInfo& info) {
+  return WithCommand(info, [&](Command& command) { command.Stream(info[1].ToBoolean()); });
+}
+
+// outputSoFar(id): NativeCapture in contract.ts; undefined if the command has ended.
+Napi::Value OutputSoFar(const Napi::CallbackInfo& info) {
+  Napi::Value capture = info.Env().Undefined();
+  WithCommand(info, [&](Command& command) {
+    capture = EncodeCapture(info.Env(), command.OutputSoFar(0), command.OutputSoFar(1));
+  });
+  return capture;
 }
 
 // endAll(): ends every command and removes the private directories; for the exit of the process,
@@ -156,6 +170,8 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["cancel"] = Napi::Function::New(env, Cancel);
   exports["acknowledge"] = Napi::Function::New(env, Acknowledge);
   exports["resize"] = Napi::Function::New(env, Resize);
+  exports["stream"] = Napi::Function::New(env, Stream);
+  exports["outputSoFar"] = Napi::Function::New(env, OutputSoFar);
   exports["endAll"] = Napi::Function::New(env, EndAll);
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);

@@ -58,6 +58,28 @@ enum Argument : size_t {
   kExtras,
 };
 
+void DecodeOutputExtras(const Napi::Object& extras, StreamsSpec& streams) {
+  if (const Napi::Value head = extras.Get("headBytes"); head.IsNumber()) {
+    streams.head_limit = Unsigned(head);
+  }
+  streams.combined = Flag(extras, "combined");
+  if (const Napi::Value spill = extras.Get("spill"); spill.IsArray()) {
+    size_t index = 0;
+    ForEach(spill, [&](const Napi::Value& fd) {
+      const int number = fd.As<Napi::Number>().Int32Value();
+      if (index < 2 && number >= 0) {
+        streams.spill[index].reset(fcntl(number, F_DUPFD_CLOEXEC, 3));
+        if (!streams.spill[index].valid()) {
+          Napi::Error::New(fd.Env(), std::string("spill: ") + strerror(errno))
+              .ThrowAsJavaScriptException();
+        }
+      }
+      ++index;
+    });
+    streams.spill_limit = Unsigned(extras.Get("spillLimit"));
+  }
+}
+
 // What is seldom asked for: NativeLaunchExtras in contract.ts, or undefined.
 void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
   if (!value.IsObject()) return;
@@ -66,6 +88,7 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
     const Napi::Object size = pty.As<Napi::Object>();
     spec.streams.terminal = DecodeTerminalSize(size.Get("cols"), size.Get("rows"));
   }
+  DecodeOutputExtras(extras, spec.streams);
 }
 
 }  // namespace

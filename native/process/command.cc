@@ -44,9 +44,10 @@ Command::Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
     : confinement_(std::move(confinement)),
       spec_(std::move(spec)),
       observer_(std::move(observer)),
-      streams_(std::move(spec_.streams), [this](int stream, std::string chunk) {
-        observer_->OnOutput(stream, std::move(chunk));
-      }) {}
+      streams_(
+          std::move(spec_.streams),
+          {[this](int stream, std::string chunk) { observer_->OnOutput(stream, std::move(chunk)); },
+           [this](int stream, uint64_t missing) { observer_->OnGap(stream, missing); }}) {}
 
 Command::~Command() = default;
 
@@ -77,6 +78,11 @@ void Command::Acknowledge(size_t bytes) {
 }
 
 void Command::Resize(TerminalSize size) { streams_.Resize(size); }
+
+void Command::Stream(bool on) {
+  streams_.Stream(on);
+  Wake();
+}
 
 void Command::Wake() {
   const uint64_t one = 1;
@@ -136,7 +142,10 @@ Outcome Command::RunIn(CommandPlace& place) {
     }
   }
   streams_.Close();
-  for (int i = 0; i < 2; ++i) outcome.output[i] = streams_.Take(i);
+  for (int i = 0; i < 2; ++i) {
+    outcome.output[i] = streams_.TakeCapture(i);
+    outcome.spilled[i] = streams_.spilled(i);
+  }
   if (place.slot != nullptr) {
     outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
   }

@@ -41,6 +41,7 @@ struct Outcome {
   bool tree_ended = false;  // every process that it started is provably gone
   double duration_ms = 0;
   CapturedStream output[2];  // stdout, stderr
+  std::optional<SpilledStream> spilled[2];
   rusage usage = {};
   long launcher_max_rss_kib = 0;           // this process's own, at the launch
   std::vector<std::string> changed_paths;  // of those that the confinement watches
@@ -51,6 +52,8 @@ class CommandObserver {
  public:
   virtual ~CommandObserver() = default;
   virtual void OnOutput(int stream, std::string chunk) = 0;  // stream: 1 or 2
+  // Before the next chunk of the stream, so many bytes are missing.
+  virtual void OnGap(int /*stream*/, uint64_t /*missing*/) {}
   virtual void OnEnd(Outcome outcome) = 0;
   virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };
@@ -95,6 +98,10 @@ class Command {
   void Acknowledge(size_t bytes);
   // Gives the command's terminal, if it has one, another size.
   void Resize(TerminalSize size);
+  // Begins to report output, first of all what was kept so far, or ends that.
+  void Stream(bool on);
+  // What was captured so far. index: 0 is standard output, 1 standard error.
+  CapturedStream OutputSoFar(int index) { return streams_.SoFar(index); }
 
  private:
   Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,

@@ -24,6 +24,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'limits.timeout_seconds': '60',
   'limits.kill_grace_seconds': '2',
   'limits.output_bytes': '1048576',
+  'limits.output_head_bytes': '262144',
   'limits.processes': '1000',
   'limits.open_files': '1024',
   'limits.file_size': '1073741824',

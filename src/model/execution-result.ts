@@ -15,16 +15,41 @@ export interface ExecutionError {
   readonly path: string | undefined;
 }
 
+/** Output as it is: nothing is replaced, and nothing stands in the place of what is missing. */
+export interface OutputBytes {
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  /** Where the bytes are missing that `truncated` counts; `undefined`: nowhere. */
+  readonly gapAt: { readonly stdout: number | undefined; readonly stderr: number | undefined };
+}
+
+/** Files that have the whole output; only their owner can read them. */
+export interface SpilledOutput {
+  readonly stdout: string;
+  /** `undefined`: both streams are in one file. */
+  readonly stderr: string | undefined;
+  /** One line: why a file has less than the command wrote. `undefined`: the files have all of it. */
+  readonly incomplete: string | undefined;
+}
+
 /** What every result has, whatever became of the command. */
 export interface ExecutionResultBase {
   /** The argument vector that was run or would have been. */
   readonly argv: readonly string[];
   readonly cwd: string;
-  /** Captured output, decoded as UTF-8 (invalid bytes become U+FFFD); empty if it was not captured. */
+  /**
+   * Captured output, decoded as UTF-8 (invalid bytes become U+FFFD); empty if it was not captured, or is wanted as bytes. Of
+   * what is longer than `maxOutput` the beginning and the end, in whole characters, and between them one line of the form
+   * `\n[... 12,345,678 bytes left out ...]\n`. A command can write such a line too; `truncated` is what counts.
+   */
   readonly stdout: string;
   readonly stderr: string;
-  /** Bytes that the command wrote and that were not kept. */
+  /** Bytes that the command wrote and that are not shown. */
   readonly truncated: { readonly stdout: number; readonly stderr: number };
+  /** Captured output of a run with `encoding: 'bytes'`; `undefined` for others. */
+  readonly bytes: OutputBytes | undefined;
+  /** Where the whole output is, if that was asked for (`spill`). */
+  readonly spilled: SpilledOutput | undefined;
   /** Bytes that the command wrote, kept or not; `undefined` for a stream that was not captured. */
   readonly outputBytes: { readonly stdout: number | undefined; readonly stderr: number | undefined };
   /** Wall clock from the start of the launch to the end of the process tree. */

@@ -136,6 +136,8 @@ export interface Policy {
     readonly timeoutMs: number;
     /** Bytes kept of each output stream. */
     readonly outputBytes: number;
+    /** Of these, bytes kept of its beginning; the others are of its end. Half, if undefined. */
+    readonly outputHeadBytes?: number;
     /** Between SIGTERM and SIGKILL. */
     readonly killGraceMs: number;
     /** Left as the launcher has it if undefined. */

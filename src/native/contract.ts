@@ -72,6 +72,7 @@ export interface NativeCommand {
   readonly stdio: readonly [number, number, number];
   readonly input?: Uint8Array | undefined;
   readonly streamOutput: boolean;
+  /** Bytes kept of each stream, its head and directly after it its tail. */
   readonly outputLimit: number;
   readonly timeoutMs: number;
   readonly killGraceMs: number;
@@ -87,10 +88,43 @@ export interface NativeLaunchExtras {
    * made non-blocking.
    */
   readonly pty?: { readonly cols: number; readonly rows: number };
+  /** Of `outputLimit`, so many bytes are the first of a stream and the others its last. Default: {@link defaultHead}. */
+  readonly headBytes?: number;
+  /** Standard error goes where standard output goes. */
+  readonly combined?: boolean;
+  /** Descriptors (-1: none) that everything captured of stdout and stderr is written to; they are duplicated. */
+  readonly spill?: readonly [number, number];
+  /** Bytes written to each of them at most. */
+  readonly spillLimit?: number;
+}
+
+/** Of so many bytes that are kept of a stream, how many are its first. */
+export function defaultHead(outputLimit: number): number {
+  return outputLimit - Math.floor(outputLimit / 2);
+}
+
+/** What became of a spill file. */
+export interface NativeSpilled {
+  readonly written: number;
+  /** Why it ends before the output; 0: because of the limit, or it does not. */
+  readonly errno: number;
+  readonly isWhole: boolean;
 }
 
 /** What is seldom there to be said of an end. */
-export type NativeOutcomeDetails = Readonly<Record<never, never>>;
+export interface NativeOutcomeDetails {
+  readonly spilled?: readonly [NativeSpilled | undefined, NativeSpilled | undefined];
+  /** There was too little memory: how many bytes of what is kept are the first of each stream. */
+  readonly headBytes?: readonly [number, number];
+}
+
+/** What was captured so far of a command that runs. */
+export interface NativeCapture {
+  readonly stdout: Buffer | undefined;
+  readonly stderr: Buffer | undefined;
+  readonly stdoutBytes: number;
+  readonly stderrBytes: number;
+}
 
 /** How a command ended. */
 export interface NativeOutcome {
@@ -121,7 +155,8 @@ export interface NativeConfinement {
 }
 
 /**
- * Called with (1 | 2, chunk) for streamed output and with (0, undefined, …) once at the end. Positional, like
+ * Called with (1 | 2, chunk) for streamed output, with (1 | 2, nothing, n) if n bytes before the next chunk are not kept
+ * any more, as streaming began late, and with (0, undefined, …) once at the end. Positional, like
  * `NativeAddon.launch`: properties made and read through Node-API cost more than the launch itself.
  */
 export type NativeEventHandler = (
@@ -186,6 +221,10 @@ export interface NativeAddon {
   acknowledge(id: number, bytes: number): boolean;
   /** Gives the command's terminal another size, which its processes are told by SIGWINCH. */
   resize(id: number, cols: number, rows: number): boolean;
+  /** Begins to report output, first of all what was kept so far, or ends that; the rest is kept as always. */
+  stream(id: number, on: boolean): boolean;
+  /** `undefined` if the command has ended. */
+  outputSoFar(id: number): NativeCapture | undefined;
   /** Ends every command at once and removes their private directories; blocks until that is done. */
   endAll(): void;
   /** [read end, write end], both close-on-exec. */

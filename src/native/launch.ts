@@ -10,8 +10,8 @@ import {
 
 /** Receives what a command does. */
 export interface CommandEvents {
-  /** Streamed output; stream is 1 or 2. */
-  onChunk(stream: number, bytes: Buffer): void;
+  /** Streamed output; stream is 1 or 2. No bytes: `missing` bytes before the next ones are not kept any more. */
+  onChunk(stream: number, bytes: Buffer, missing: number): void;
   /** The last call. */
   onEnd(outcome: NativeOutcome): void;
 }
@@ -45,7 +45,8 @@ export function launchCommand(
       details,
     ) => {
       if (chunk !== undefined) {
-        events.onChunk(stream, chunk);
+        // The third argument of a chunk; see NativeEventHandler.
+        events.onChunk(stream, chunk, chunk.length === 0 ? exitCode : 0);
         return;
       }
       events.onEnd({

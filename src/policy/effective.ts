@@ -17,6 +17,7 @@ export interface PolicyOptions {
   readonly setEnvironment?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number | undefined;
   readonly outputBytes?: number | undefined;
+  readonly outputHeadBytes?: number | undefined;
 }
 
 /**
@@ -103,6 +104,7 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
         timeoutMs: options.timeoutMs ?? seconds(limits?.timeout_seconds),
         killGraceMs: seconds(limits?.kill_grace_seconds),
         outputBytes: options.outputBytes ?? limits?.output_bytes,
+        outputHeadBytes: options.outputHeadBytes ?? limits?.output_head_bytes,
         umask: limits?.umask === undefined ? undefined : Number.parseInt(limits.umask, 8),
       }),
     },

@@ -136,7 +136,18 @@ export const policyFileSchema = z.strictObject({
     .strictObject({
       timeout_seconds: z.number().nonnegative().optional().describe('Wall clock of one command; 0: none.'),
       kill_grace_seconds: z.number().nonnegative().optional().describe('Between SIGTERM and SIGKILL.'),
-      output_bytes: z.number().int().nonnegative().optional().describe('Kept of each output stream.'),
+      output_bytes: z
+        .number()
+        .int()
+        .nonnegative()
+        .optional()
+        .describe('Kept of each output stream: its beginning and its end.'),
+      output_head_bytes: z
+        .number()
+        .int()
+        .nonnegative()
+        .optional()
+        .describe('Of these, kept of its beginning; half if it is not given.'),
       processes: positive.optional().describe('RLIMIT_NPROC: processes of the user.'),
       open_files: positive.optional().describe('RLIMIT_NOFILE.'),
       file_size: positive.optional().describe('RLIMIT_FSIZE, bytes.'),
@@ -283,7 +294,11 @@ export const workspaceFileSchema = z.strictObject({
       unix_sockets: z.literal('contained').optional().describe('No sockets by path of the host.'),
     })
     .optional(),
-  limits: policyFileSchema.shape.limits.unwrap().omit({ umask: true }).strict().optional(),
+  limits: policyFileSchema.shape.limits
+    .unwrap()
+    .omit({ umask: true, output_head_bytes: true })
+    .strict()
+    .optional(),
   demand: z
     .partialRecord(z.enum(CONTROL_IDS), z.literal('required'))
     .optional()

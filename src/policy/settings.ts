@@ -21,6 +21,7 @@ export const SCALAR_SETTINGS: readonly Setting[] = [
   { key: 'limits.timeout_seconds', of: (policy) => seconds(policy.limits.timeoutMs) },
   { key: 'limits.kill_grace_seconds', of: (policy) => seconds(policy.limits.killGraceMs) },
   { key: 'limits.output_bytes', of: (policy) => policy.limits.outputBytes },
+  { key: 'limits.output_head_bytes', of: (policy) => policy.limits.outputHeadBytes },
   { key: 'limits.processes', of: (policy) => policy.limits.processes },
   { key: 'limits.open_files', of: (policy) => policy.limits.openFiles },
   { key: 'limits.file_size', of: (policy) => policy.limits.fileSize },

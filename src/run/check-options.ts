@@ -23,6 +23,21 @@ const MILLISECONDS: Test = [
   'milliseconds from 0 (none) to a year',
 ];
 const BYTES: Test = [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a number of bytes'];
+const isBytes = BYTES[0];
+const MAX_OUTPUT: Test = [
+  (value) =>
+    isBytes(value) ||
+    (isRecord(value) && Object.keys(value).length === 2 && isBytes(value.head) && isBytes(value.tail)),
+  'a number of bytes, or { head, tail } with one of each',
+];
+const SPILL: Test = [
+  (value) =>
+    typeof value === 'boolean' ||
+    (isRecord(value) &&
+      Object.keys(value).length === 1 &&
+      (isBytes(value.maxBytes) || value.maxBytes === Infinity)),
+  'true, false or { maxBytes }',
+];
 const VARIABLES: Test = [
   (value) =>
     isRecord(value) && Object.entries(value).every(([name, text]) => isVariableName(name) && isString(text)),
@@ -64,7 +79,7 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   passEnv: STRINGS,
   env: VARIABLES,
   timeout: MILLISECONDS,
-  maxOutput: BYTES,
+  maxOutput: MAX_OUTPUT,
 };
 
 const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
@@ -80,6 +95,11 @@ const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
   input: [(value) => isString(value) || value instanceof Uint8Array, 'a string or bytes'],
   stdin: oneOf('null', 'inherit'),
   onOutput: [(value) => typeof value === 'function', 'a function'],
+  maxOutput: MAX_OUTPUT,
+  encoding: oneOf('utf8', 'bytes'),
+  escapes: oneOf('keep', 'neutralize'),
+  combined: BOOLEAN,
+  spill: SPILL,
   stdio: oneOf('capture', 'inherit'),
   pty: TERMINAL_SIZE,
 };
@@ -117,8 +137,20 @@ export function checkSandboxOptions(options: SandboxOptions): SandboxOptions {
 /** @throws {SandboxError} `usage.invalid`. */
 export function checkRunOptions(options: RunOptions): RunOptions {
   const run = checked(options, RUN_OPTIONS, 'run');
-  if (run.pty !== undefined && run.stdio === 'inherit')
-    throw new SandboxError('usage.invalid', "run: pty and stdio: 'inherit' exclude each other");
+  if (run.stdio === 'inherit') {
+    for (const name of OF_CAPTURED_OUTPUT) {
+      if (run[name] !== undefined)
+        throw new SandboxError(
+          'usage.invalid',
+          `run: ${name} is for captured output, not for stdio "inherit"`,
+        );
+    }
+  }
+  if (run.encoding === 'bytes' && run.escapes === 'neutralize')
+    throw new SandboxError(
+      'usage.invalid',
+      'run: escapes are taken out of text, not of bytes; drop encoding',
+    );
   return withOwnSize(run, 'run');
 }
 
@@ -134,6 +166,8 @@ export function checkedTerminalSize({ cols, rows }: TerminalSize, where: string)
 function withOwnSize<Options extends SpawnOptions>(options: Options, where: string): Options {
   return options.pty === undefined ? options : { ...options, pty: checkedTerminalSize(options.pty, where) };
 }
+
+const OF_CAPTURED_OUTPUT = ['maxOutput', 'encoding', 'escapes', 'combined', 'spill', 'pty'] as const;
 
 /** @throws {SandboxError} `usage.invalid`. */
 export function checkSpawnOptions(options: SpawnOptions): SpawnOptions {

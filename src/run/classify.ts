@@ -2,9 +2,15 @@ import { signalName } from '../kernel/errno.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
-import type { ExecutionError, ExecutionResult, ExecutionResultBase } from '../model/execution-result.ts';
+import type {
+  ExecutionError,
+  ExecutionResult,
+  ExecutionResultBase,
+  SpilledOutput,
+} from '../model/execution-result.ts';
 import type { NativeOutcome } from '../native/contract.ts';
 import { describeFailure } from './failure.ts';
+import { type OutputView, type ShownOutput, showOutput } from './output/show.ts';
 
 /** What is known about a run before it ends. */
 export interface RunContext {
@@ -25,38 +31,40 @@ export interface AfterRun {
 /** What there is to find after almost every run. */
 export const NOTHING_CHANGED: AfterRun = { createdProtectedPaths: [], warnings: [] };
 
-/** Output kept by this process instead of the addon. */
-export interface KeptOutput {
-  readonly stdout: Uint8Array;
-  readonly stderr: Uint8Array;
+/** How output that came through us is to be shown. */
+export interface CapturedOutput {
+  readonly view: OutputView;
+  readonly spilled: SpilledOutput | undefined;
 }
 
-/** The result of a command that was launched. `isCaptured`: its output came through us. */
+const NO_OUTPUT: ShownOutput = {
+  stdout: '',
+  stderr: '',
+  truncated: { stdout: 0, stderr: 0 },
+  bytes: undefined,
+};
+
+/** The result of a command that was launched. `output` undefined: its output did not come through us. */
 export function classify(
   context: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
-  kept?: KeptOutput,
-  isCaptured = true,
+  output: CapturedOutput | undefined,
 ): ExecutionResult {
-  const stdout = kept?.stdout ?? outcome.stdout;
-  const stderr = kept?.stderr ?? outcome.stderr;
+  const shown =
+    output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.details?.headBytes);
   const base: ExecutionResultBase = {
     argv: context.argv,
     cwd: context.cwd,
     report: context.report,
     decision: context.decision,
     approval: context.approval,
-    stdout: decode(stdout),
-    stderr: decode(stderr),
-    truncated: {
-      stdout: outcome.stdoutBytes - (stdout?.length ?? 0),
-      stderr: outcome.stderrBytes - (stderr?.length ?? 0),
-    },
+    ...shown,
     outputBytes: {
-      stdout: isCaptured ? outcome.stdoutBytes : undefined,
-      stderr: isCaptured ? outcome.stderrBytes : undefined,
+      stdout: output && outcome.stdoutBytes,
+      stderr: output && outcome.stderrBytes,
     },
+    spilled: output?.spilled,
     durationMs: outcome.durationMs,
     cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
     peakMemoryBytes: peakMemory(outcome),
@@ -114,10 +122,9 @@ function emptyResult(context: RunContext): ExecutionResultBase {
   return {
     argv: context.argv,
     cwd: context.cwd,
-    stdout: '',
-    stderr: '',
-    truncated: { stdout: 0, stderr: 0 },
+    ...NO_OUTPUT,
     outputBytes: { stdout: 0, stderr: 0 },
+    spilled: undefined,
     durationMs: 0,
     cpu: { userMs: 0, systemMs: 0 },
     peakMemoryBytes: undefined,
@@ -133,10 +140,4 @@ function emptyResult(context: RunContext): ExecutionResultBase {
 function peakMemory(outcome: NativeOutcome): number | undefined {
   // ru_maxrss of the first process starts at the size of the process it was cloned from (exec_mmap in fs/exec.c).
   return outcome.maxRssKib > outcome.launcherMaxRssKib ? outcome.maxRssKib * 1024 : undefined;
-}
-
-function decode(bytes: Uint8Array | undefined): string {
-  return bytes === undefined
-    ? ''
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }

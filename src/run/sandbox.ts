@@ -12,7 +12,9 @@ import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
 import { createLauncher, type Launch } from './launch.ts';
-import { createOutputKeeper } from './output-keeper.ts';
+import { createOutputConsumer } from './output/consumer.ts';
+import { createOutputFeed, type OutputReader } from './output/feed.ts';
+import { createOutputSettings } from './output/settings.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
@@ -20,6 +22,9 @@ import { launchOnTerminal } from './run-on-terminal.ts';
 import type { RunOptions, SandboxOptions, SpawnOptions, TerminalSize } from './sandbox-options.ts';
 import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
 import { spawnOnTerminal } from './spawn-terminal.ts';
+
+/** A command of `start()`. */
+export interface StartedCommand extends RunningCommand, OutputReader {}
 
 /** One policy, ready to run commands under it. */
 export interface Sandbox extends AsyncDisposable {
@@ -29,8 +34,8 @@ export interface Sandbox extends AsyncDisposable {
   readonly plan: LaunchPlan;
   /** Runs a command to its end. A string is a shell string (bash), an array an argument vector. */
   run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
-  /** Like `run`, and lets signals be sent meanwhile. */
-  start(command: Command, options?: RunOptions): RunningCommand;
+  /** Like `run`, and lets signals be sent and output be read meanwhile. */
+  start(command: Command, options?: RunOptions): StartedCommand;
   /** Starts a command on a terminal of its own, which the caller has to read. */
   spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
   /** Starts a command with streams, which the caller has to read. */
@@ -74,6 +79,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     warnings: environment.warnings,
   });
   const launcher = createLauncher(prepared);
+  const outputSettings = createOutputSettings(policy.limits);
   const waiting = new Set<RunningCommand>();
   let closed = false;
 
@@ -129,29 +135,34 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { ...started, result: started.result.then((result) => ended(result, true)) };
   }
 
-  function start(asked: Command, given: RunOptions = {}): RunningCommand {
+  function launchOf(options: RunOptions, receivers: Pick<Launch, 'consumer' | 'feed'>): Launch {
+    if (options.stdio === 'inherit') return { stdio: [0, 1, 2] };
+    const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
+    return {
+      stdio: [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE],
+      output: outputSettings(options),
+      input,
+      ...receivers,
+    };
+  }
+
+  function start(asked: Command, given: RunOptions = {}): StartedCommand {
     const command = checkedCommand(asked);
     const options = checkRunOptions(given);
-    const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
-    if (options.stdio === 'inherit') return launch(command, options, { stdio: [0, 1, 2] });
-    const standard = {
-      stdio: [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE],
-      ...(input === undefined ? {} : { input }),
-    } as const;
     const begin = (how: Launch) =>
       options.pty === undefined
         ? launch(command, options, how)
         : launchOnTerminal({ addon, launch }, command, options, how, options.pty);
-    if (options.onOutput === undefined) return begin(standard);
-    // What nobody takes is not worth running for: a consumer that fails ends the command.
-    const keeper = createOutputKeeper(policy.limits.outputBytes, options.onOutput, () => command_.cancel());
-    const command_ = begin({
-      ...standard,
-      streamOutput: true,
-      onChunk: keeper.onChunk,
-      kept: keeper.kept,
+    const feed = createOutputFeed({
+      neutralizes: options.escapes === 'neutralize',
+      isTaken: options.onOutput !== undefined,
+      ended: () => started.result,
     });
-    return { ...command_, result: keeper.settled(command_.result) };
+    const reader: OutputReader = { output: feed.output, outputText: feed.outputText };
+    // What nobody takes is not worth running for: a consumer that fails ends the command.
+    const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => started.cancel());
+    const started = begin(launchOf(options, { consumer, feed }));
+    return { ...started, ...reader, result: consumer?.settled(started.result) ?? started.result };
   }
 
   function spawn(asked: Command, given: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;

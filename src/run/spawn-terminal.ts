@@ -27,10 +27,8 @@ export function spawnOnTerminal(
   try {
     const started = launch(command, options, {
       stdio: [readEnd, STDIO_CAPTURE, STDIO_CAPTURE],
-      streamOutput: true,
       extras: { pty: size },
-      onChunk: (_, bytes, acknowledge) => output.take(bytes, acknowledge),
-      kept: () => NOTHING_KEPT,
+      consumer: { onChunk: (_stream, bytes, _missing, acknowledge) => output.take(bytes, acknowledge) },
       onLaunch: (launchedAs) => {
         id = launchedAs;
         if (wanted !== size) addon.resize(id, wanted.cols, wanted.rows);
@@ -65,9 +63,6 @@ export function spawnOnTerminal(
   }
 }
 
-/** It all went to the reader of the stream. */
-const NOTHING_KEPT = { stdout: new Uint8Array(), stderr: new Uint8Array() };
-
 /** Between the addon, which sends output as long as it is acknowledged, and the stream, which wants it when it is read. */
 function createOutput() {
   let terminal: Duplex | undefined;
@@ -82,7 +77,7 @@ function createOutput() {
     attach(stream: Duplex): void {
       terminal = stream;
     },
-    take(bytes: Buffer, acknowledge: () => void): void {
+    take(bytes: Uint8Array, acknowledge: () => void): void {
       if (terminal === undefined || terminal.destroyed || terminal.push(bytes)) acknowledge();
       else owed.push(acknowledge);
     },

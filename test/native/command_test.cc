@@ -64,7 +64,8 @@ TEST(CommandStartsWithDefaultSignalsAndAnEmptyMask) {
 TEST(CommandLeadsASessionOfItsOwn) {
   const Outcome outcome = Run("cut -d' ' -f1,5,6 /proc/$$/stat; echo $$");
   int pid = 0, group = 0, session = 0, shell = 0;
-  sscanf(outcome.output[0].kept.c_str(), "%d %d %d\n%d", &pid, &group, &session, &shell);
+  sscanf(std::string(outcome.output[0].kept).c_str(), "%d %d %d\n%d", &pid, &group, &session,
+         &shell);
   EXPECT_TRUE(shell > 0);
   EXPECT_EQ(pid, shell);
   EXPECT_EQ(group, shell);

@@ -18,6 +18,8 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   cancel: true,
   acknowledge: true,
   resize: true,
+  stream: true,
+  outputSoFar: true,
   endAll: true,
   makePipe: true,
   tryLock: true,

@@ -4,7 +4,6 @@ import type { NativeOutcome } from '../../../src/native/contract.ts';
 import {
   type AfterRun,
   classify,
-  type KeptOutput,
   notStarted,
   type RunContext,
 } from '../../../src/run/classify.ts';
@@ -37,8 +36,9 @@ const QUIET: NativeOutcome = {
   changedPaths: undefined,
   details: undefined,
 };
-const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER, kept?: KeptOutput) =>
-  classify(CONTEXT, { ...QUIET, ...changes }, after, kept);
+const VIEW = { limits: { head: 3, tail: 2 }, headBytes: 3, asBytes: false, neutralizes: false };
+const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER) =>
+  classify(CONTEXT, { ...QUIET, ...changes }, after, { view: VIEW, spilled: undefined });
 
 describe('classify', () => {
   const { SIGKILL, SIGTERM, SIGSEGV } = constants.signals;
@@ -100,14 +100,20 @@ describe('classify', () => {
         stderr: Buffer.from([0x61, 0xff]),
         stderrBytes: 2,
       }),
-    ).toMatchObject({ stdout: 'grün', stderr: 'a\ufffd', truncated: { stdout: 100, stderr: 0 } });
+    ).toMatchObject({
+      stdout: 'gr\n[... 102 bytes left out ...]\nn',
+      stderr: 'a\ufffd',
+      truncated: { stdout: 102, stderr: 0 },
+      outputBytes: { stdout: 105, stderr: 2 },
+    });
   });
 
-  it('prefers output that was kept here', () => {
-    const kept = { stdout: Buffer.from('kept'), stderr: Buffer.alloc(0) };
-    expect(result({ stdoutBytes: 10 }, NOTHING_AFTER, kept)).toMatchObject({
-      stdout: 'kept',
-      truncated: { stdout: 6, stderr: 0 },
+  it('says nothing of output that did not come through us', () => {
+    expect(classify(CONTEXT, QUIET, NOTHING_AFTER, undefined)).toMatchObject({
+      stdout: '',
+      stderr: '',
+      truncated: { stdout: 0, stderr: 0 },
+      outputBytes: { stdout: undefined, stderr: undefined },
     });
   });
 
