@@ -131,6 +131,17 @@ Napi::Value Acknowledge(const Napi::CallbackInfo& info) {
   return WithCommand(info, [&](Command& command) { command.Acknowledge(Unsigned(info[1])); });
 }
 
+// treeOf(id, callback): callback(pids) of the processes of the command's tree that are alive.
+Napi::Value TreeOf(const Napi::CallbackInfo& info) {
+  Running* running =
+      info.Env().GetInstanceData<RunningCommands>()->Find(info[0].As<Napi::Number>().Uint32Value());
+  if (running != nullptr) {
+    running->asked.push_back(Napi::Persistent(info[1].As<Napi::Function>()));
+    running->command->AskMembers();
+  }
+  return Napi::Boolean::New(info.Env(), running != nullptr);
+}
+
 // endAll(): ends every command and removes the private directories; for the exit of the process,
 // where Node runs no clean-up of addons.
 Napi::Value EndAll(const Napi::CallbackInfo& info) {
@@ -149,6 +160,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["signal"] = Napi::Function::New(env, Signal);
   exports["cancel"] = Napi::Function::New(env, Cancel);
   exports["acknowledge"] = Napi::Function::New(env, Acknowledge);
+  exports["treeOf"] = Napi::Function::New(env, TreeOf);
   exports["endAll"] = Napi::Function::New(env, EndAll);
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);

@@ -59,8 +59,10 @@ enum Argument : size_t {
 };
 
 // What is seldom asked for: NativeLaunchExtras in contract.ts, or undefined.
-void DecodeExtras(const Napi::Value& value, CommandSpec&) {
+void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
   if (!value.IsObject()) return;
+  const Napi::Object extras = value.As<Napi::Object>();
+  spec.background = Flag(extras, "background");
 }
 
 }  // namespace
@@ -119,6 +121,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const Napi::Object variable = value.As<Napi::Object>();
     spec.slot_variables.push_back({Text(variable, "name"), Text(variable, "path")});
   });
+  spec.without_scope = Text(object, "processTree") == "subreaper";
   return spec;
 }
 

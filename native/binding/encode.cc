@@ -14,7 +14,14 @@ constexpr int kEndedByCancel = 2;
 constexpr int kTreeEnded = 4;
 
 // What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
-Napi::Value EncodeDetails(Napi::Env env, const Outcome&) { return env.Undefined(); }
+Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
+  const bool by_warden = outcome.tree_tier == TreeTier::kSubreaper;
+  if (!by_warden && !outcome.output_held) return env.Undefined();
+  Napi::Object details = Napi::Object::New(env);
+  if (by_warden) details["processTree"] = Napi::String::New(env, "subreaper");
+  if (outcome.output_held) details["outputHeld"] = Napi::Boolean::New(env, true);
+  return details;
+}
 
 }  // namespace
 

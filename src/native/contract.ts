@@ -56,6 +56,8 @@ export interface NativeConfinementSpec {
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
   /** Variables that name a directory of the slot, for hosts without a view. */
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
+  /** By what process trees are held together; without Landlock it is always `subreaper`. */
+  readonly processTree: 'signal-scope' | 'subreaper';
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */
@@ -80,10 +82,18 @@ export interface NativeCommand {
 }
 
 /** What a plain run does without. */
-export type NativeLaunchExtras = Readonly<Record<never, never>>;
+export interface NativeLaunchExtras {
+  /** What the command leaves behind is kept when it ends, until nothing of it is left or it is canceled. */
+  readonly background?: boolean;
+}
 
 /** What is seldom there to be said of an end. */
-export type NativeOutcomeDetails = Readonly<Record<never, never>>;
+export interface NativeOutcomeDetails {
+  /** By what the tree was held together; absent: the signal scope. */
+  readonly processTree?: 'subreaper';
+  /** The command ended by itself, but what it left behind kept its output open until it was ended. */
+  readonly outputHeld?: true;
+}
 
 /** How a command ended. */
 export interface NativeOutcome {
@@ -114,7 +124,8 @@ export interface NativeConfinement {
 }
 
 /**
- * Called with (1 | 2, chunk) for streamed output and with (0, undefined, …) once at the end. Positional, like
+ * Called with (1 | 2, chunk) for streamed output, with (3, undefined, exitCode, signal, 0, durationMs) when a command in
+ * the background has ended and what it left behind has not, and with (0, undefined, …) once at the end. Positional, like
  * `NativeAddon.launch`: properties made and read through Node-API cost more than the launch itself.
  */
 export type NativeEventHandler = (
@@ -177,6 +188,8 @@ export interface NativeAddon {
   signal(id: number, signal: number): boolean;
   cancel(id: number, now: boolean): boolean;
   acknowledge(id: number, bytes: number): boolean;
+  /** The callback gets the processes of the command's tree that are alive, or none if it ends meanwhile. */
+  treeOf(id: number, done: (pids: readonly number[]) => void): boolean;
   /** Ends every command at once and removes their private directories; blocks until that is done. */
   endAll(): void;
   /** [read end, write end], both close-on-exec. */
