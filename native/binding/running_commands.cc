@@ -31,9 +31,12 @@ struct ExitEvent : Event {
       : Event(of), end(how), duration_ms(after_ms) {}
   std::vector<napi_value> Arguments(Napi::Env env) override {
     constexpr int kStream = 3;
-    return {Napi::Number::New(env, kStream),       env.Undefined(),
-            Napi::Number::New(env, end.exit_code), Napi::Number::New(env, end.signal),
-            Napi::Number::New(env, 0),             Napi::Number::New(env, duration_ms)};
+    return {Napi::Number::New(env, kStream),
+            env.Undefined(),
+            Napi::Number::New(env, end.exit_code),
+            Napi::Number::New(env, end.signal),
+            Napi::Number::New(env, 0),
+            Napi::Number::New(env, duration_ms)};
   }
   ProcessEnd end;
   double duration_ms;

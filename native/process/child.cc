@@ -41,8 +41,7 @@ int Fail(ChildPlan* plan, const char* stage, long result) {
 
 long CloseFrom(int first, Closing when) {
   const bool on_exec = when == Closing::kOnExec;
-  long result =
-      RawSyscall(abi::kSysCloseRange, first, ~0u, on_exec ? abi::kCloseRangeCloexec : 0);
+  long result = RawSyscall(abi::kSysCloseRange, first, ~0u, on_exec ? abi::kCloseRangeCloexec : 0);
   if (result == 0) return 0;
   // Before 5.11 (EINVAL: the flag; ENOSYS: the call), or refused by an outer filter: one by one, up
   // to the highest descriptor that the process may have.

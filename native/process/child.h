@@ -50,7 +50,8 @@ int RunChild(void* plan);
 // Sets every signal's disposition to default. Part of the child, shared with the view's set-up.
 void ResetSignalHandlers();
 
-// Closes all descriptors from `first` on, or marks them to be closed by execve. Returns 0 or -errno.
+// Closes all descriptors from `first` on, or marks them to be closed by execve. Returns 0 or
+// -errno.
 enum class Closing { kNow, kOnExec };
 long CloseFrom(int first, Closing when);
 

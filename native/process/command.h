@@ -39,7 +39,7 @@ struct Outcome {
   int signal = 0;                  // if a signal ended it
   bool timed_out = false;
   bool canceled = false;
-  bool tree_ended = false;  // every process that it started is provably gone
+  bool tree_ended = false;   // every process that it started is provably gone
   bool output_held = false;  // it ended, but what it left behind kept its output open
   TreeTier tree_tier = TreeTier::kSignalScope;
   double duration_ms = 0;

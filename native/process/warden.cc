@@ -28,30 +28,6 @@ constexpr milliseconds kEndPatience{1200};
 constexpr milliseconds kStopPatience{1000};
 constexpr milliseconds kUsual{50};
 
-struct Program {
-  UniqueFd fd;
-  struct stat info = {};
-};
-
-const Program& TheProgram() {
-  static const Program program = [] {
-    Program found;
-    Dl_info self = {};
-    if (dladdr(reinterpret_cast<const void*>(&WardenProgram), &self) == 0 ||
-        self.dli_fname == nullptr) {
-      return found;
-    }
-    // Beside the addon.
-    std::string path = self.dli_fname;
-    path = path.substr(0, path.find_last_of('/') + 1) + kProgramName;
-    UniqueFd fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    if (!fd.valid() || fstat(fd.get(), &found.info) != 0) return found;
-    found.fd.reset(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
-    return found;
-  }();
-  return program;
-}
-
 bool Wait(int fd, milliseconds patience) {
   pollfd watched = {fd, POLLIN, 0};
   int ready;
@@ -70,17 +46,32 @@ Result<UniqueFd> AboveStdio(UniqueFd fd) {
 
 }  // namespace
 
-int WardenProgram() {
-  const Program& program = TheProgram();
-  if (!program.fd.valid()) return -1;
-  // A command whose workspace holds this package may have written to it. The time of the last
-  // change of a file cannot be set.
+PinnedProgram::PinnedProgram(const std::string& path) {
+  const UniqueFd fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (fd.valid() && fstat(fd.get(), &info_) == 0 && S_ISREG(info_.st_mode)) {
+    fd_.reset(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+  }
+}
+
+int PinnedProgram::fd() const {
+  // The time of the last change of a file cannot be set, and while a warden runs its program cannot
+  // be written to.
   struct stat now;
-  const bool same = fstat(program.fd.get(), &now) == 0 && S_ISREG(now.st_mode) &&
-                    now.st_size == program.info.st_size &&
-                    now.st_ctim.tv_sec == program.info.st_ctim.tv_sec &&
-                    now.st_ctim.tv_nsec == program.info.st_ctim.tv_nsec;
-  return same ? program.fd.get() : -1;
+  const bool same = fd_.valid() && fstat(fd_.get(), &now) == 0 && now.st_size == info_.st_size &&
+                    now.st_ctim.tv_sec == info_.st_ctim.tv_sec &&
+                    now.st_ctim.tv_nsec == info_.st_ctim.tv_nsec;
+  return same ? fd_.get() : -1;
+}
+
+int WardenProgram() {
+  static const PinnedProgram program = [] {
+    Dl_info self = {};
+    const bool found = dladdr(reinterpret_cast<const void*>(&WardenProgram), &self) != 0 &&
+                       self.dli_fname != nullptr;
+    const std::string own = found ? self.dli_fname : "";
+    return PinnedProgram(own.substr(0, own.find_last_of('/') + 1) + kProgramName);
+  }();
+  return program.fd();
 }
 
 struct Warden::Memory {
@@ -92,7 +83,7 @@ struct Warden::Memory {
 Warden::Warden() = default;
 Warden::~Warden() { Stop(); }
 
-Status Warden::Start(ChildPlan* command, char* command_stack) {
+Status Warden::Start(int program, ChildPlan* command, char* command_stack) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return Failure{"warden", errno, ""};
@@ -101,19 +92,20 @@ Status Warden::Start(ChildPlan* command, char* command_stack) {
   Result<UniqueFd> raised = AboveStdio(UniqueFd(ends[0]));
   if (!raised.ok()) return raised.failure();
   memory_.reset(new Memory);  // the stack is left as it is
-  memory_->plan = {raised.value().get(), WardenProgram(), command, command_stack};
+  memory_->plan = {raised.value().get(), program, command, command_stack};
   int pidfd = -1;
-  pid_ = clone(RunWarden, memory_->stack + sizeof(memory_->stack),
-               CLONE_VM | CLONE_PIDFD | SIGCHLD, &memory_->plan, &pidfd);
+  pid_ = clone(RunWarden, memory_->stack + sizeof(memory_->stack), CLONE_VM | CLONE_PIDFD | SIGCHLD,
+               &memory_->plan, &pidfd);
   if (pid_ < 0) return Failure{"warden", errno, ""};
   pidfd_.reset(pidfd);
   return Status();
 }
 
-Status Warden::KeepScope() { return Start(nullptr, nullptr); }
+Status Warden::KeepScope(int program) { return Start(program, nullptr, nullptr); }
 
-Result<pid_t> Warden::KeepCommand(ChildPlan& command, char* command_stack) {
-  if (Status status = Start(&command, command_stack); !status.ok()) return status.failure();
+Result<pid_t> Warden::KeepCommand(ChildPlan& command, char* command_stack, int program) {
+  if (Status status = Start(program, &command, command_stack); !status.ok())
+    return status.failure();
   const std::optional<WardenMessage> started = Receive(kEndPatience);
   if (started && started->kind == WardenMessage::kStarted) return pid_t{started->pid};
   if (command.failed_stage != nullptr) {

@@ -1,11 +1,13 @@
 #ifndef SANDBOX_RUN_PROCESS_WARDEN_H_
 #define SANDBOX_RUN_PROCESS_WARDEN_H_
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -13,6 +15,23 @@
 #include "warden/keep_watch.h"
 
 namespace sandbox_run {
+
+// A program that is executed as it was when it was opened, or not at all: it may lie where a
+// command can write.
+class PinnedProgram {
+ public:
+  explicit PinnedProgram(const std::string& path);
+  // A descriptor to execute it by; -1: it is not there, or has been written to since.
+  int fd() const;
+
+ private:
+  UniqueFd fd_;
+  struct stat info_ = {};
+};
+
+// The warden's program, which lies beside the addon; opened once per process. -1: wardens go
+// without.
+int WardenProgram();
 
 // The launcher's side of a warden: starts it, and ends it with the object. All functions are to be
 // called on one thread, with every signal blocked.
@@ -25,10 +44,10 @@ class Warden {
 
   // Tier "signal-scope": starts one in the scope in which the calling thread is. Does not wait for
   // it; it is there for everything that is started afterwards.
-  Status KeepScope();
+  Status KeepScope(int program = WardenProgram());
   // Tier "subreaper": starts one that starts the command; returns the command's pid.
   // `command_stack`: the upper end.
-  Result<pid_t> KeepCommand(ChildPlan& command, char* command_stack);
+  Result<pid_t> KeepCommand(ChildPlan& command, char* command_stack, int program = WardenProgram());
 
   // It has not ended and need not be replaced.
   bool alive() const;
@@ -47,7 +66,7 @@ class Warden {
 
  private:
   struct Memory;
-  Status Start(ChildPlan* command, char* command_stack);
+  Status Start(int program, ChildPlan* command, char* command_stack);
   void Stop();
   bool Ask(WardenRequest request);
   std::optional<WardenMessage> Receive(std::chrono::milliseconds patience);
@@ -59,10 +78,6 @@ class Warden {
   std::optional<WardenMessage> exit_;
   std::optional<bool> ended_;
 };
-
-// The program, opened once per process: executed as it was then, or not at all. -1: there is none
-// that can be trusted, and wardens go without.
-int WardenProgram();
 
 }  // namespace sandbox_run
 

@@ -71,9 +71,8 @@ int RunWarden(void* argument) {
   RawSyscall(SYS_chdir, Arg("/"));
   constexpr int kChannel = 0, kProgram = 1;
   RawSyscall(SYS_dup3, plan->channel, kChannel, 0);
-  const long program = plan->program < 0
-                           ? -1
-                           : RawSyscall(SYS_dup3, plan->program, kProgram, O_CLOEXEC);
+  const long program =
+      plan->program < 0 ? -1 : RawSyscall(SYS_dup3, plan->program, kProgram, O_CLOEXEC);
   CloseFrom(program < 0 ? kProgram : kProgram + 1, Closing::kNow);
   if (program >= 0) {
     Execute(kProgram, command);

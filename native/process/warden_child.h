@@ -9,9 +9,9 @@ namespace sandbox_run {
 
 // What a new warden reads until it executes its program; it shares this memory.
 struct WardenPlan {
-  int channel = -1;              // its only descriptor afterwards; at least 3
-  int program = -1;              // the program to execute; -1: none, the code of the addon is used
-  ChildPlan* command = nullptr;  // tier "subreaper": the command to start; otherwise nullptr
+  int channel = -1;               // its only descriptor afterwards; at least 3
+  int program = -1;               // the program to execute; -1: none, the code of the addon is used
+  ChildPlan* command = nullptr;   // tier "subreaper": the command to start; otherwise nullptr
   char* command_stack = nullptr;  // the upper end
 };
 

@@ -99,9 +99,9 @@ class Descendants {
   bool Open() {
     proc_ = static_cast<int>(
         RawSyscall(SYS_openat, AT_FDCWD, Arg("/proc"), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
-    const long memory = RawSyscall(SYS_mmap, 0, 2 * kMaxPids * sizeof(uint16_t),
-                                   PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const long memory =
+        RawSyscall(SYS_mmap, 0, 2 * kMaxPids * sizeof(uint16_t), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory < 0 && memory > -4096) return false;
     seen_ = reinterpret_cast<uint16_t*>(memory);
     signaled_ = seen_ + kMaxPids;
@@ -143,8 +143,8 @@ class Descendants {
  private:
   bool IsOurs(long pid, long self) const {
     // Of this look or the last one: a number does not come round again in so short a time.
-    return pid == self || (pid > kInit && pid < kMaxPids && seen_[pid] != 0 &&
-                           seen_[pid] + 1 >= round_);
+    return pid == self ||
+           (pid > kInit && pid < kMaxPids && seen_[pid] != 0 && seen_[pid] + 1 >= round_);
   }
 
   bool SignalOne(long pid, const char* name, long self, int number) {
@@ -247,8 +247,8 @@ class TreeWarden {
       siginfo_t info;
       info.si_pid = 0;
       WardenMessage exited;
-      const long result = RawSyscall(SYS_waitid, P_ALL, 0, Arg(&info),
-                                     WEXITED | WNOHANG | WNOWAIT, Arg(&exited.usage));
+      const long result = RawSyscall(SYS_waitid, P_ALL, 0, Arg(&info), WEXITED | WNOHANG | WNOWAIT,
+                                     Arg(&exited.usage));
       if (result == -ECHILD) return false;
       if (result < 0 || info.si_pid == 0) return true;
       if (info.si_pid == command_) {
@@ -315,7 +315,8 @@ int KeepScope(int channel) {
   if (Kill(kInit, 0) != -EPERM) return kNotScoped;
   Kill(-1, SIGKILL);
   WardenRequest request;
-  if (watched[0].revents != 0 && RawSyscall(SYS_read, channel, Arg(&request), sizeof(request)) > 0) {
+  if (watched[0].revents != 0 &&
+      RawSyscall(SYS_read, channel, Arg(&request), sizeof(request)) > 0) {
     return kDone;
   }
   // The launcher has not ended in order. One call reaches everybody, and nobody can have been

@@ -36,13 +36,6 @@ export type PlannedViewStep =
   | { readonly kind: 'symlink'; readonly content: string; readonly target: string }
   | { readonly kind: 'devpts' | 'masked-file' | 'directory'; readonly target: string };
 
-/**
- * By what a command's process tree is held together, so that everything that it started ends with it:
- * - `signal-scope` (Landlock ABI 6): the kernel; no process of the tree can leave it.
- * - `subreaper`: a helper process of ours, which finds what descends from it.
- */
-export type ProcessTreeTier = 'signal-scope' | 'subreaper';
-
 /** Everything that the kernel has to enforce for the commands of one sandbox, by name. */
 export interface LaunchPlan {
   readonly workspace: string;
@@ -83,7 +76,6 @@ export interface LaunchPlan {
   /** What the command finds in HOME and TMPDIR. */
   readonly home: string;
   readonly tmp: string;
-  readonly processTree: ProcessTreeTier;
   readonly report: EnforcementReport;
 }
 

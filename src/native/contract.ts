@@ -148,6 +148,18 @@ export type NativeEventHandler = (
   details: NativeOutcomeDetails | undefined,
 ) => void;
 
+/** `stream` of the event that says that a command in the background has ended. */
+export const COMMAND_EXITED = 3;
+
+/** How a command in the background ended. */
+export interface NativeExit {
+  readonly exitCode: number;
+  /** 0: it exited. */
+  readonly signal: number;
+  /** From the start of the launch. */
+  readonly durationMs: number;
+}
+
 /** Bits of `ended` in a {@link NativeEventHandler}. */
 export const ENDED_BY_TIMEOUT = 1;
 export const ENDED_BY_CANCEL = 2;

@@ -92,7 +92,6 @@ export function makePlan(input: PlanInput): LaunchPlan {
     seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
     home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? VIEW_HOME : 'slot:home',
     tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? VIEW_TMP : 'slot:tmp',
-    processTree: used.signalScope ? 'signal-scope' : 'subreaper',
     report,
   };
 }

@@ -17,6 +17,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   signal: true,
   cancel: true,
   acknowledge: true,
+  treeOf: true,
   endAll: true,
   makePipe: true,
   tryLock: true,
