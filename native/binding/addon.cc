@@ -151,6 +151,17 @@ Napi::Value OutputSoFar(const Napi::CallbackInfo& info) {
   return capture;
 }
 
+// treeOf(id, callback): callback(pids) of the processes of the command's tree that are alive.
+Napi::Value TreeOf(const Napi::CallbackInfo& info) {
+  Running* running =
+      info.Env().GetInstanceData<RunningCommands>()->Find(info[0].As<Napi::Number>().Uint32Value());
+  if (running != nullptr) {
+    running->asked.push_back(Napi::Persistent(info[1].As<Napi::Function>()));
+    running->command->AskMembers();
+  }
+  return Napi::Boolean::New(info.Env(), running != nullptr);
+}
+
 // endAll(): ends every command and removes the private directories; for the exit of the process,
 // where Node runs no clean-up of addons.
 Napi::Value EndAll(const Napi::CallbackInfo& info) {
@@ -172,6 +183,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["resize"] = Napi::Function::New(env, Resize);
   exports["stream"] = Napi::Function::New(env, Stream);
   exports["outputSoFar"] = Napi::Function::New(env, OutputSoFar);
+  exports["treeOf"] = Napi::Function::New(env, TreeOf);
   exports["endAll"] = Napi::Function::New(env, EndAll);
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);

@@ -89,6 +89,7 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
     spec.streams.terminal = DecodeTerminalSize(size.Get("cols"), size.Get("rows"));
   }
   DecodeOutputExtras(extras, spec.streams);
+  spec.background = Flag(extras, "background");
 }
 
 }  // namespace
@@ -155,6 +156,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const Napi::Object variable = value.As<Napi::Object>();
     spec.slot_variables.push_back({Text(variable, "name"), Text(variable, "path")});
   });
+  spec.without_scope = Text(object, "processTree") == "subreaper";
   return spec;
 }
 

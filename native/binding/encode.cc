@@ -45,6 +45,10 @@ Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
     for (uint32_t i = 0; i < 2; ++i) heads.Set(i, Number(env, outcome.output[i].head_size));
     add("headBytes", heads);
   }
+  if (outcome.tree_tier == TreeTier::kSubreaper) {
+    add("processTree", Napi::String::New(env, "subreaper"));
+  }
+  if (outcome.output_held) add("outputHeld", Napi::Boolean::New(env, true));
   if (details.IsEmpty()) return env.Undefined();
   return details;
 }

@@ -38,8 +38,11 @@ int Fail(ChildPlan* plan, const char* stage, long result) {
   return kExitNotStarted;
 }
 
-long CloseOnExecFrom(int first) {
-  long result = RawSyscall(abi::kSysCloseRange, first, ~0u, abi::kCloseRangeCloexec);
+}  // namespace
+
+long CloseFrom(int first, Closing when) {
+  const bool on_exec = when == Closing::kOnExec;
+  long result = RawSyscall(abi::kSysCloseRange, first, ~0u, on_exec ? abi::kCloseRangeCloexec : 0);
   if (result == 0) return 0;
   // Before 5.11 (EINVAL: the flag; ENOSYS: the call), or refused by an outer filter: one by one, up
   // to the highest descriptor that the process may have.
@@ -50,12 +53,14 @@ long CloseOnExecFrom(int first) {
   uint64_t last = limit.hard < 65536 ? 65536 : limit.hard;
   if (last > 1048576) last = 1048576;
   for (uint64_t fd = static_cast<uint64_t>(first); fd < last; ++fd) {
-    RawSyscall(SYS_fcntl, static_cast<long>(fd), F_SETFD, FD_CLOEXEC);
+    if (on_exec) {
+      RawSyscall(SYS_fcntl, static_cast<long>(fd), F_SETFD, FD_CLOEXEC);
+    } else {
+      RawSyscall(SYS_close, static_cast<long>(fd));
+    }
   }
   return 0;
 }
-
-}  // namespace
 
 void ResetSignalHandlers() {
   const KernelSigaction defaults;
@@ -141,7 +146,7 @@ int RunChild(void* argument) {
   }
   if (plan->umask >= 0) RawSyscall(SYS_umask, plan->umask);
 
-  result = CloseOnExecFrom(3);
+  result = CloseFrom(3, Closing::kOnExec);
   if (result < 0) return Fail(plan, "close_descriptors", result);
 
   result = DropCapabilities();

@@ -51,6 +51,11 @@ int RunChild(void* plan);
 // Sets every signal's disposition to default. Part of the child, shared with the view's set-up.
 void ResetSignalHandlers();
 
+// Closes all descriptors from `first` on, or marks them to be closed by execve. Returns 0 or
+// -errno.
+enum class Closing { kNow, kOnExec };
+long CloseFrom(int first, Closing when);
+
 // Gives up all capabilities for good: ambient, permitted, effective, inheritable, and uid 0's way
 // back. Returns 0 or -errno.
 long DropCapabilities();

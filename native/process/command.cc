@@ -1,7 +1,6 @@
 #include "process/command.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -20,9 +19,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long somebody who outlived the command may hold its pipes open: a background process where
-// the tree cannot be ended as a whole, or a process outside that was handed a pipe.
+// How long somebody who outlived the command may hold its pipes open: first what it left behind,
+// which is ended then; after that a process outside that was handed a pipe.
 constexpr milliseconds kDrainGrace{250};
+// How often it is looked whether anything is left of a background command.
+constexpr milliseconds kLookInterval{250};
 // Between two attempts to end what has been killed already.
 constexpr milliseconds kKillAgain{10};
 
@@ -84,6 +85,14 @@ void Command::Stream(bool on) {
   Wake();
 }
 
+void Command::AskMembers() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++requests_.members;
+  }
+  Wake();
+}
+
 void Command::Wake() {
   const uint64_t one = 1;
   // Only fails when the counter is at its maximum, and then the thread wakes up anyway.
@@ -92,7 +101,9 @@ void Command::Wake() {
 
 Command::Requests Command::TakeRequests() {
   const std::lock_guard lock(mutex_);
-  return requests_;
+  Requests taken = requests_;
+  requests_.members = 0;
+  return taken;
 }
 
 Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()>& offer) {
@@ -102,10 +113,12 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
     return Afterwards::kNeedsNewThread;
   }
   Outcome outcome = RunIn(place);
-  const bool reusable = place.slot != nullptr && outcome.tree_ended && !place.slot->HasMoved();
+  const bool reusable = place.slot != nullptr && outcome.tree_ended && place.scope.guarded() &&
+                        !place.slot->HasMoved();
   const bool kept = reusable && offer();
   observer_->OnEnd(std::move(outcome));
   // What follows costs the command's owner no time.
+  tree_.Finish();
   if (kept) {
     confinement_->Clean(*place.slot);
   } else {
@@ -116,7 +129,7 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
 }
 
 Outcome Command::RunIn(CommandPlace& place) {
-  const auto begin = Clock::now();
+  begin_ = Clock::now();
   Outcome outcome;
   rusage own;
   if (getrusage(RUSAGE_SELF, &own) == 0) outcome.launcher_max_rss_kib = own.ru_maxrss;
@@ -135,6 +148,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.failure = std::move(launched.failure());
     outcome.tree_ended = true;
   } else {
+    outcome.tree_tier = tree_.tier();
     Supervise(place.scope, outcome);
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
@@ -149,7 +163,7 @@ Outcome Command::RunIn(CommandPlace& place) {
   if (place.slot != nullptr) {
     outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
   }
-  outcome.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  outcome.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
   return outcome;
 }
 
@@ -195,26 +209,21 @@ Status Command::Launch(CommandPlace& place) {
   plan.limits = shared.limits.data();
   plan.limit_count = shared.limits.size();
   plan.umask = shared.umask;
-  plan.parent_pid = getpid();
   plan.controlling_terminal = streams_.has_terminal();
 
   // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
   // for the child, the child would share this thread's scope and could signal the launcher.
-  if (plan.ruleset_fd >= 0) place.scope.Enter(slot.view_root_fd());
+  if (plan.ruleset_fd >= 0 && !shared.without_scope) {
+    if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
+  }
 
 #if defined(__SANITIZE_ADDRESS__)
   // The last child left its frames by execve, with the marks around their variables.
   __asan_unpoison_memory_region(child.stack, sizeof(child.stack));
 #endif
 
-  // Not CLONE_VFORK: the thread goes straight to waiting for the end, is not woken for the execve
-  // in between, and keeps its clock even if the child hangs before it (a dead file server under
-  // cwd).
-  int pidfd = -1;
-  const pid_t pid = clone(RunChild, child.stack + sizeof(child.stack),
-                          CLONE_VM | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
-  if (pid < 0) return Failure{"clone", errno, ""};
-  tree_.Started(pid, UniqueFd(pidfd));
+  Status started = tree_.Start(plan, child.stack + sizeof(child.stack), place.scope);
+  if (!started.ok()) return StartFailure(plan).value_or(std::move(started.failure()));
   streams_.ChildHasThem();
   return Status();
 }
@@ -233,42 +242,56 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
   Times times;
   if (spec_.timeout.count() > 0) times.deadline = Clock::now() + spec_.timeout;
 
-  bool exited = false;
-  while (!exited || streams_.output_open()) {
+  Stage stage = Stage::kRunning;
+  for (;;) {
     const Requests requests = TakeRequests();
+    for (int i = 0; i < requests.members; ++i) observer_->OnMembers(tree_.Members(scope));
     Watch watch;
     const int wake_at = watch.Add(wake_.get(), POLLIN);
-    const int exit_at = watch.Add(tree_.exit_fd(), POLLIN);
+    const int exit_at = stage == Stage::kRunning ? watch.Add(tree_.exit_fd(), POLLIN) : -1;
     streams_.AddTo(watch);
-    if (!exited) {
+    if (stage == Stage::kRunning) {
       KeepTime(requests, scope, times, outcome);
       if (times.kill_at) {
         watch.Until(std::max(*times.kill_at, Clock::now() + kKillAgain));
       } else if (times.deadline) {
         watch.Until(*times.deadline);
       }
+    } else if (stage == Stage::kExited) {
+      if (!MayStay(requests, scope, times, outcome)) {
+        EndTree(scope, outcome);
+        times.drain_until = Clock::now() + kDrainGrace;
+        stage = Stage::kEnded;
+        continue;
+      }
+      for (const auto& time : {times.kill_at, times.deadline, times.look_at, times.drain_until}) {
+        if (time) watch.Until(*time);
+      }
     } else {
-      if (!MayDrain(requests, times)) break;
+      if (!streams_.output_open() || !MayDrain(requests, times)) break;
       watch.Until(*times.drain_until);
     }
 
     // Without poll() the clock and the limits are lost: the command is ended, whatever it was
     // doing.
     const bool lost = !watch.Wait();
-    if (lost && exited) break;
+    if (lost && stage == Stage::kEnded) break;
     if (watch.Ready(wake_at)) {
       uint64_t drained;
       [[maybe_unused]] const ssize_t ignored = read(wake_.get(), &drained, sizeof(drained));
     }
 
     // What the ended tree left in the pipe is finite; a survivor may write for ever.
-    if (streams_.Handle(watch) == StandardStreams::Progress::kRead && outcome.tree_ended) {
+    if (streams_.Handle(watch) == StandardStreams::Progress::kRead && stage == Stage::kEnded &&
+        outcome.tree_ended) {
       times.drain_until = Clock::now() + kDrainGrace;
     }
-    if (!exited && (lost || watch.Ready(exit_at))) {
-      exited = true;
-      HandleExit(scope, outcome);
+    if (lost) {
+      EndTree(scope, outcome);
       times.drain_until = Clock::now() + kDrainGrace;
+      stage = Stage::kEnded;
+    } else if (watch.Ready(exit_at)) {
+      stage = HandleExit(scope, times, outcome);
     }
   }
 }
@@ -280,9 +303,14 @@ void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times
   if ((requests.cancel || timed_out) && !times.kill_at) {
     outcome.canceled = requests.cancel;
     outcome.timed_out = timed_out && !requests.cancel;
-    tree_.Signal(SIGTERM);
-    // A stopped process acts on SIGTERM only once it goes on.
-    tree_.Signal(SIGCONT);
+    for (const int number : {SIGTERM, SIGCONT}) {
+      // A stopped process acts on SIGTERM only once it goes on.
+      if (reaped_) {
+        tree_.SignalAll(number, scope);
+      } else {
+        tree_.Signal(number);
+      }
+    }
     times.kill_at = now + spec_.kill_grace;
   }
   if (times.kill_at && (requests.kill || now >= *times.kill_at)) {
@@ -298,10 +326,56 @@ bool Command::MayDrain(const Requests& requests, Times& times) const {
   return now < *times.drain_until;
 }
 
-void Command::HandleExit(const SignalScope& scope, Outcome& outcome) {
+Command::Stage Command::HandleExit(const SignalScope& scope, Times& times, Outcome& outcome) {
   streams_.CloseInput();
-  // What the command left behind ends with it, before the number is given back by the reaping.
+  const auto now = Clock::now();
+  const bool ended_by_us = times.kill_at.has_value();
+  times.drain_until = now + kDrainGrace;
+  if (spec_.background && !ended_by_us) {
+    Reap(outcome);
+    if (!outcome.failure) {
+      ProcessEnd end{outcome.exit_code, outcome.signal, outcome.usage};
+      observer_->OnExit(end, std::chrono::duration<double, std::milli>(now - begin_).count());
+      times.drain_until.reset();
+      times.look_at = now;
+      return Stage::kExited;
+    }
+  } else if (!ended_by_us && streams_.output_open()) {
+    // The process is not reaped yet: its number, and with it that of its group, stays its own.
+    times.deadline.reset();
+    return Stage::kExited;
+  }
+  EndTree(scope, outcome);
+  return Stage::kEnded;
+}
+
+bool Command::MayStay(const Requests& requests, const SignalScope& scope, Times& times,
+                      Outcome& outcome) {
+  if (!spec_.background) {
+    if (!streams_.output_open()) return false;
+    if (!requests.cancel && MayDrain(requests, times)) return true;
+    outcome.output_held = true;
+    return false;
+  }
+  KeepTime(requests, scope, times, outcome);
+  const auto now = Clock::now();
+  if (times.kill_at && now >= *times.kill_at) return false;
+  if (requests.kill) return false;
+  // From here on the end is near, and is only waited for.
+  if (times.kill_at) times.deadline.reset();
+  if (now < *times.look_at) return true;
+  times.look_at = now + kLookInterval;
+  return !tree_.Members(scope).empty();
+}
+
+void Command::EndTree(const SignalScope& scope, Outcome& outcome) {
+  // What the command left behind ends with it, before its number is given back by the reaping.
   outcome.tree_ended = tree_.End(scope);
+  if (!reaped_) Reap(outcome);
+}
+
+void Command::Reap(Outcome& outcome) {
+  reaped_ = true;
   Result<ProcessEnd> end = tree_.Reap();
   if (!end.ok()) {
     outcome.failure = std::move(end.failure());

@@ -29,6 +29,7 @@ struct CommandSpec {
   StreamsSpec streams;
   std::chrono::milliseconds timeout{0};  // 0: none
   std::chrono::milliseconds kill_grace{0};
+  bool background = false;  // what the command leaves behind is kept when it ends
 };
 
 // How a command ended.
@@ -38,7 +39,9 @@ struct Outcome {
   int signal = 0;                  // if a signal ended it
   bool timed_out = false;
   bool canceled = false;
-  bool tree_ended = false;  // every process that it started is provably gone
+  bool tree_ended = false;   // every process that it started is provably gone
+  bool output_held = false;  // it ended, but what it left behind kept its output open
+  TreeTier tree_tier = TreeTier::kSignalScope;
   double duration_ms = 0;
   CapturedStream output[2];  // stdout, stderr
   std::optional<SpilledStream> spilled[2];
@@ -54,6 +57,10 @@ class CommandObserver {
   virtual void OnOutput(int stream, std::string chunk) = 0;  // stream: 1 or 2
   // Before the next chunk of the stream, so many bytes are missing.
   virtual void OnGap(int /*stream*/, uint64_t /*missing*/) {}
+  // The command has ended, and what it left behind is kept. Only for commands in the background.
+  virtual void OnExit(const ProcessEnd&, double /*duration_ms*/) {}
+  // Answers AskMembers(), in the order of asking.
+  virtual void OnMembers(std::vector<pid_t>) {}
   virtual void OnEnd(Outcome outcome) = 0;
   virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };
@@ -102,6 +109,8 @@ class Command {
   void Stream(bool on);
   // What was captured so far. index: 0 is standard output, 1 standard error.
   CapturedStream OutputSoFar(int index) { return streams_.SoFar(index); }
+  // Asks for the processes of the tree that are alive. No answer comes once the tree has ended.
+  void AskMembers();
 
  private:
   Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
@@ -109,22 +118,34 @@ class Command {
   struct Requests {
     bool cancel = false;
     bool kill = false;
+    int members = 0;  // how often they were asked for
   };
   // The clock of one run; a time that is not set does not count.
   struct Times {
     std::optional<Clock::time_point> deadline;     // of the command
     std::optional<Clock::time_point> kill_at;      // set once SIGTERM was sent
+    std::optional<Clock::time_point> look_at;      // is anybody left of a background command?
     std::optional<Clock::time_point> drain_until;  // set once the command has exited
+  };
+  enum class Stage {
+    kRunning,
+    kExited,  // the command has ended, the rest of its tree has time left
+    kEnded,   // so has the rest
   };
   Outcome RunIn(CommandPlace& place);
   Status Launch(CommandPlace& place);
   std::optional<Failure> StartFailure(const ChildPlan& plan) const;
   void Supervise(const SignalScope& scope, Outcome& outcome);
-  // Ends the command if it is time to.
+  // Ends the command, or what is left of it in the background, if it is time to.
   void KeepTime(const Requests& requests, const SignalScope& scope, Times& times, Outcome& outcome);
   // False: whoever still holds the pipes has had its time.
   bool MayDrain(const Requests& requests, Times& times) const;
-  void HandleExit(const SignalScope& scope, Outcome& outcome);
+  // The command has ended; says what is next.
+  Stage HandleExit(const SignalScope& scope, Times& times, Outcome& outcome);
+  // Whether what the command left behind has more time.
+  bool MayStay(const Requests& requests, const SignalScope& scope, Times& times, Outcome& outcome);
+  void EndTree(const SignalScope& scope, Outcome& outcome);
+  void Reap(Outcome& outcome);
   Requests TakeRequests();
   void Wake();
 
@@ -134,6 +155,8 @@ class Command {
   UniqueFd wake_;  // eventfd: something below changed
   StandardStreams streams_;
   ProcessTree tree_;
+  Clock::time_point begin_;
+  bool reaped_ = false;
 
   std::mutex mutex_;  // guards what follows
   Requests requests_;

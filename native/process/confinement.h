@@ -75,6 +75,7 @@ struct ConfinementSpec {
   std::vector<std::string> slot_directories;  // "slot:tmp", ...
   std::vector<SeedFileSpec> seed_files;       // written anew before each command
   std::vector<SlotVariable> slot_variables;   // added to each command's environment
+  bool without_scope = false;                 // a warden for each command, as on older kernels
 };
 
 // The private half of a confinement, used by one command at a time: its directories, and the

@@ -8,6 +8,7 @@
 
 namespace sandbox_run::abi {
 
+inline constexpr long kSysPidfdSendSignal = 424;
 inline constexpr long kSysOpenTree = 428;
 inline constexpr long kSysMoveMount = 429;
 inline constexpr long kSysPidfdOpen = 434;

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors/codes.ts';
 import type { ApprovalAnswer } from './approval.ts';
 import type { Decision } from './decision.ts';
-import type { EnforcementReport } from './enforcement-report.ts';
+import type { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
 
 /** Why a command was not run. */
 export interface ExecutionError {
@@ -63,6 +63,13 @@ export interface ExecutionResultBase {
   readonly peakMemoryBytes: number | undefined;
   /** Every process that the command started is provably gone. */
   readonly treeEnded: boolean;
+  /** What held the command's processes together, and `treeEnded` again. */
+  readonly processTree: { readonly tier: ProcessTreeTier; readonly ended: boolean };
+  /**
+   * The command ended by itself, but something that it had started kept its output open, for the 250 ms that it had, and
+   * was ended then. False for output that was not captured.
+   */
+  readonly outputHeld: boolean;
   /** Protected paths that the command created (they did not exist, so they could not be shut). */
   readonly createdProtectedPaths: readonly string[];
   /** Remarks on the launch, for example a secret passed by name. */

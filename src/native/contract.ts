@@ -56,6 +56,8 @@ export interface NativeConfinementSpec {
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
   /** Variables that name a directory of the slot, for hosts without a view. */
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
+  /** By what process trees are held together; without Landlock it is always `subreaper`. */
+  readonly processTree: 'signal-scope' | 'subreaper';
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */
@@ -82,6 +84,8 @@ export interface NativeCommand {
 
 /** What a plain run does without. */
 export interface NativeLaunchExtras {
+  /** What the command leaves behind is kept when it ends, until nothing of it is left or it is canceled. */
+  readonly background?: boolean;
   /**
    * A pseudo-terminal of this size (from 1 to 65535 each) takes the place of all three descriptors. Its output is standard
    * output; `stdio[0]` says what is typed: nothing, `input`, or what comes from a pipe that nobody else reads, which is
@@ -113,6 +117,10 @@ export interface NativeSpilled {
 
 /** What is seldom there to be said of an end. */
 export interface NativeOutcomeDetails {
+  /** By what the tree was held together; absent: the signal scope. */
+  readonly processTree?: 'subreaper';
+  /** The command ended by itself, but what it left behind kept its output open until it was ended. */
+  readonly outputHeld?: true;
   readonly spilled?: readonly [NativeSpilled | undefined, NativeSpilled | undefined];
   /** There was too little memory: how many bytes of what is kept are the first of each stream. */
   readonly headBytes?: readonly [number, number];
@@ -156,7 +164,8 @@ export interface NativeConfinement {
 
 /**
  * Called with (1 | 2, chunk) for streamed output, with (1 | 2, nothing, n) if n bytes before the next chunk are not kept
- * any more, as streaming began late, and with (0, undefined, …) once at the end. Positional, like
+ * any more, as streaming began late, with (3, undefined, exitCode, signal, 0, durationMs) when a command in the background
+ * has ended and what it left behind has not, and with (0, undefined, …) once at the end. Positional, like
  * `NativeAddon.launch`: properties made and read through Node-API cost more than the launch itself.
  */
 export type NativeEventHandler = (
@@ -178,6 +187,18 @@ export type NativeEventHandler = (
   changedPaths: readonly string[] | undefined,
   details: NativeOutcomeDetails | undefined,
 ) => void;
+
+/** `stream` of the event that says that a command in the background has ended. */
+export const COMMAND_EXITED = 3;
+
+/** How a command in the background ended. */
+export interface NativeExit {
+  readonly exitCode: number;
+  /** 0: it exited. */
+  readonly signal: number;
+  /** From the start of the launch. */
+  readonly durationMs: number;
+}
 
 /** Bits of `ended` in a {@link NativeEventHandler}. */
 export const ENDED_BY_TIMEOUT = 1;
@@ -225,6 +246,8 @@ export interface NativeAddon {
   stream(id: number, on: boolean): boolean;
   /** `undefined` if the command has ended. */
   outputSoFar(id: number): NativeCapture | undefined;
+  /** The callback gets the processes of the command's tree that are alive, or none if it ends meanwhile. */
+  treeOf(id: number, done: (pids: readonly number[]) => void): boolean;
   /** Ends every command at once and removes their private directories; blocks until that is done. */
   endAll(): void;
   /** [read end, write end], both close-on-exec. */

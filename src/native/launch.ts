@@ -1,9 +1,11 @@
 import {
+  COMMAND_EXITED,
   ENDED_BY_CANCEL,
   ENDED_BY_TIMEOUT,
   type NativeAddon,
   type NativeCommand,
   type NativeConfinement,
+  type NativeExit,
   type NativeOutcome,
   TREE_ENDED,
 } from './contract.ts';
@@ -12,6 +14,8 @@ import {
 export interface CommandEvents {
   /** Streamed output; stream is 1 or 2. No bytes: `missing` bytes before the next ones are not kept any more. */
   onChunk(stream: number, bytes: Buffer, missing: number): void;
+  /** A command in the background has ended, and what it left behind has not. */
+  onExit?(exit: NativeExit): void;
   /** The last call. */
   onEnd(outcome: NativeOutcome): void;
 }
@@ -44,6 +48,10 @@ export function launchCommand(
       changedPaths,
       details,
     ) => {
+      if (stream === COMMAND_EXITED) {
+        events.onExit?.({ exitCode, signal, durationMs });
+        return;
+      }
       if (chunk !== undefined) {
         // The third argument of a chunk; see NativeEventHandler.
         events.onChunk(stream, chunk, chunk.length === 0 ? exitCode : 0);

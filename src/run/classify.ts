@@ -31,6 +31,10 @@ export interface AfterRun {
 /** What there is to find after almost every run. */
 export const NOTHING_CHANGED: AfterRun = { createdProtectedPaths: [], warnings: [] };
 
+/** To the caller, who may have wanted what was ended. */
+const OUTPUT_HELD =
+  'the command had ended, but a process that it left in the background kept its output open and was ended after 250 ms; give such processes output of their own, or run the command in the background';
+
 /** How output that came through us is to be shown. */
 export interface CapturedOutput {
   readonly view: OutputView;
@@ -53,6 +57,7 @@ export function classify(
 ): ExecutionResult {
   const shown =
     output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.details?.headBytes);
+  const outputHeld = outcome.details?.outputHeld ?? false;
   const base: ExecutionResultBase = {
     argv: context.argv,
     cwd: context.cwd,
@@ -69,8 +74,17 @@ export function classify(
     cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
     peakMemoryBytes: peakMemory(outcome),
     treeEnded: outcome.treeEnded,
+    processTree: {
+      // What was used, where that is not what was planned.
+      tier: outcome.details?.processTree ?? context.report.processTree,
+      ended: outcome.treeEnded,
+    },
+    outputHeld,
     createdProtectedPaths: after.createdProtectedPaths,
-    warnings: after.warnings.length === 0 ? context.warnings : [...context.warnings, ...after.warnings],
+    warnings:
+      after.warnings.length === 0 && !outputHeld
+        ? context.warnings
+        : [...context.warnings, ...after.warnings, ...(outputHeld ? [OUTPUT_HELD] : [])],
   };
   if (outcome.failure !== undefined) {
     return {
@@ -129,6 +143,8 @@ function emptyResult(context: RunContext): ExecutionResultBase {
     cpu: { userMs: 0, systemMs: 0 },
     peakMemoryBytes: undefined,
     treeEnded: true,
+    processTree: { tier: context.report.processTree, ended: true },
+    outputHeld: false,
     createdProtectedPaths: [],
     warnings: context.warnings,
     report: context.report,

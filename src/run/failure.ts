@@ -47,6 +47,18 @@ function meaning(stage: string, errno: string | undefined, path = ''): readonly 
       'the command ran, but its exit status is lost: something else in this process waits for every child',
     ];
   }
+  if (stage === 'warden_lost') {
+    return [
+      'launch.failed',
+      'the command ran, but its warden was ended from outside or by the command itself, which ends the command; what else it started may still run',
+    ];
+  }
+  if (stage === 'warden') {
+    return [
+      'launch.failed',
+      `no process can be made that ends what the command starts (${errno}); nothing was run`,
+    ];
+  }
   if (stage.startsWith('private_')) {
     return [
       'confinement.failed',

@@ -14,6 +14,8 @@ const RESULT_KEYS = [
   'createdProtectedPaths',
   'cwd',
   'durationMs',
+  'outputHeld',
+  'processTree',
   'report',
   'status',
   'stderr',

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -316,17 +317,17 @@ TEST(CommandThatCannotBeWatchedAnyLongerIsEnded) {
 
 TEST(CommandsLeaveNoDescriptorAndNoZombie) {
   const TemporaryDirectory top;
-  const test::Threads threads(test::PermissiveSpec(top.path()));
+  std::optional<test::Threads> threads(std::in_place, test::PermissiveSpec(top.path()));
   const auto run = [&] {
     CommandSpec good = ShellCommand("true");
     good.program = "/bin/true";
     good.streams.stdio[0].mode = StdioSpec::Mode::kCapture;
-    EXPECT_EQ(RunToEnd(threads, std::move(good)).exit_code, 0);
+    EXPECT_EQ(RunToEnd(*threads, std::move(good)).exit_code, 0);
   };
   const auto fail = [&] {
     CommandSpec bad = ShellCommand("true");
     bad.program = "/missing";
-    EXPECT_TRUE(RunToEnd(threads, std::move(bad)).failure.has_value());
+    EXPECT_TRUE(RunToEnd(*threads, std::move(bad)).failure.has_value());
   };
   // A command's thread gives up its last descriptors after the end was reported.
   const auto settled = [] {
@@ -339,6 +340,9 @@ TEST(CommandsLeaveNoDescriptorAndNoZombie) {
   for (int i = 0; i < 150; ++i) run();
   for (int i = 0; i < 50; ++i) fail();
   EXPECT_EQ(settled(), before);
+  // A warden may be there, but nobody who has ended.
+  EXPECT_TRUE(waitpid(-1, nullptr, WNOHANG) <= 0);
+  threads.reset();
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
 }

@@ -41,6 +41,7 @@ export async function confinementSpec(
       { name: 'HOME', path: plan.home },
       { name: 'TMPDIR', path: plan.tmp },
     ].filter((variable) => variable.path.startsWith('slot:')),
+    processTree: plan.report.processTree === 'signal-scope' ? 'signal-scope' : 'subreaper',
   };
 }
 

@@ -20,6 +20,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   resize: true,
   stream: true,
   outputSoFar: true,
+  treeOf: true,
   endAll: true,
   makePipe: true,
   tryLock: true,

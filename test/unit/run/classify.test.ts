@@ -12,7 +12,7 @@ const CONTEXT: RunContext = {
   argv: ['a', 'b'],
   cwd: '/w',
   warnings: ['before'],
-  report: { backend: 'landlock', landlockAbi: 6, controls: [] },
+  report: { backend: 'landlock', landlockAbi: 6, processTree: 'signal-scope', controls: [] },
   decision: undefined,
   approval: undefined,
 };
@@ -131,6 +131,7 @@ describe('classify', () => {
       durationMs: 12.5,
       cpu: { userMs: 1, systemMs: 2 },
       treeEnded: false,
+      processTree: { tier: 'signal-scope', ended: false },
       createdProtectedPaths: ['/w/.envrc'],
       warnings: ['before', 'after'],
     });
