@@ -1,0 +1,120 @@
+#include "process/tree_sampler.h"
+
+#include <algorithm>
+
+#include "process/process_usage.h"
+
+namespace sandbox_run {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kInterval{100};
+// Reading about thousands of processes takes longer than the interval: no more than a tenth of one
+// processor is spent on it. They are counted each time.
+constexpr int kDetailShare = 10;
+// For adding up directories, per look.
+constexpr std::chrono::microseconds kDirectoryBudget{4000};
+
+void Raise(std::optional<uint64_t>& peak, uint64_t value) {
+  peak = std::max(peak.value_or(0), value);
+}
+
+}  // namespace
+
+TreeSampler::TreeSampler(const TreeLimits& limits, std::vector<std::string> directories,
+                         Clock::time_point now)
+    : limits_(limits), next_in_detail_(now), directories_(std::move(directories)) {
+  if (limits.any()) next_ = now + kInterval;
+}
+
+std::optional<LimitExcess> TreeSampler::Look(const Members& members) {
+  const auto begin = Clock::now();
+  std::optional<LimitExcess> excess;
+  const bool directories = limits_.tmp_bytes != 0 || limits_.memory != 0;
+  if (directories) excess = LookAtDirectories();
+  if (limits_.processes != 0 || limits_.memory != 0 || limits_.cpu_ms != 0) {
+    if (const std::optional<std::vector<pid_t>> found = members()) {
+      if (!excess && limits_.processes != 0 && found->size() > limits_.processes) {
+        Raise(usage_.peak_processes, found->size());
+        excess = {LimitName::kProcesses, LimitMeans::kSampling, limits_.processes, found->size()};
+      }
+      if (!excess && begin >= next_in_detail_) {
+        excess = LookAtProcesses(*found);
+        if (!excess && limits_.memory != 0) excess = LookAtMemory(*found);
+        const auto now = Clock::now();
+        next_in_detail_ = now + kDetailShare * (now - begin);
+      }
+    }
+  }
+  next_ = Clock::now() + kInterval;
+  return excess;
+}
+
+std::optional<LimitExcess> TreeSampler::LookAtProcesses(const std::vector<pid_t>& members) {
+  uint64_t threads = 0;
+  // Two sums, both too low rather than too high. By what lives, with what it reaped: misses what
+  // was orphaned and is gone. By what was ever seen: misses what came and went unseen.
+  uint64_t with_reaped_ms = 0;
+  uint64_t own_ms = 0;
+  for (auto& [pid, known] : known_) known.seen = false;
+  for (const pid_t pid : members) {
+    const std::optional<ProcessCounts> counts = ReadProcessCounts(pid);
+    if (!counts) continue;
+    threads += counts->threads;
+    with_reaped_ms += counts->own_cpu_ms + counts->reaped_cpu_ms;
+    own_ms += counts->own_cpu_ms;
+    Known& known = known_[pid];
+    if (known.start_time != counts->start_time) gone_cpu_ms_ += known.own_cpu_ms;
+    known = {counts->start_time, counts->own_cpu_ms, true};
+  }
+  for (auto at = known_.begin(); at != known_.end();) {
+    if (at->second.seen) {
+      ++at;
+    } else {
+      gone_cpu_ms_ += at->second.own_cpu_ms;
+      at = known_.erase(at);
+    }
+  }
+  Raise(usage_.peak_processes, threads);
+  if (limits_.processes != 0 && threads > limits_.processes) {
+    return LimitExcess{LimitName::kProcesses, LimitMeans::kSampling, limits_.processes, threads};
+  }
+  const uint64_t cpu_ms = std::max(with_reaped_ms, own_ms + gone_cpu_ms_);
+  if (limits_.cpu_ms != 0 && cpu_ms > limits_.cpu_ms) {
+    return LimitExcess{LimitName::kCpu, LimitMeans::kSampling, limits_.cpu_ms, cpu_ms};
+  }
+  return std::nullopt;
+}
+
+std::optional<LimitExcess> TreeSampler::LookAtMemory(const std::vector<pid_t>& members) {
+  const uint64_t in_files = directories_.memory_bytes();
+  uint64_t at_most = in_files;
+  for (const pid_t pid : members) at_most += ReadMemoryAtMost(pid).value_or(0);
+  uint64_t used = at_most;
+  if (at_most > limits_.memory) {
+    // Forks share most of what they have: look closely before anything is ended for it.
+    used = in_files;
+    for (const pid_t pid : members) {
+      // One that does not let itself be looked at counts in full.
+      const std::optional<uint64_t> share = ReadMemoryShare(pid);
+      used += share ? *share : ReadMemoryAtMost(pid).value_or(0);
+    }
+  }
+  Raise(usage_.peak_memory, used);
+  if (used <= limits_.memory) return std::nullopt;
+  return LimitExcess{LimitName::kMemory, LimitMeans::kSampling, limits_.memory, used};
+}
+
+std::optional<LimitExcess> TreeSampler::LookAtDirectories() {
+  directories_.Advance(kDirectoryBudget);
+  if (limits_.tmp_bytes == 0) return std::nullopt;
+  if (directories_.bytes() <= limits_.tmp_bytes && !directories_.unmeasurable()) {
+    return std::nullopt;
+  }
+  LimitExcess excess{LimitName::kTmp, LimitMeans::kSampling, limits_.tmp_bytes, std::nullopt};
+  if (!directories_.unmeasurable()) excess.used = directories_.bytes();
+  return excess;
+}
+
+}  // namespace sandbox_run
