@@ -1,12 +1,9 @@
 #include "process/command.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,26 +18,13 @@
 namespace sandbox_run {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr size_t kReadSize = 64 * 1024;
-// Streamed output that the consumer has not taken yet; beyond it the pipe is left full.
-constexpr size_t kMaxUnacknowledged = 1024 * 1024;
 // How long somebody who outlived the command may hold its pipes open: a background process where
 // the tree cannot be ended as a whole, or a process outside that was handed a pipe.
 constexpr milliseconds kDrainGrace{250};
-
-Result<UniqueFd> AboveStdio(int fd) {
-  const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  if (copy < 0) return Failure{"stdio", errno, ""};
-  return UniqueFd(copy);
-}
-
-int MillisecondsUntil(Clock::time_point when) {
-  const auto left = std::chrono::ceil<milliseconds>(when - Clock::now()).count();
-  return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
-}
+// Between two attempts to end what has been killed already.
+constexpr milliseconds kKillAgain{10};
 
 }  // namespace
 
@@ -59,7 +43,10 @@ Command::Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
                  std::unique_ptr<CommandObserver> observer)
     : confinement_(std::move(confinement)),
       spec_(std::move(spec)),
-      observer_(std::move(observer)) {}
+      observer_(std::move(observer)),
+      streams_(std::move(spec_.streams), [this](int stream, std::string chunk) {
+        observer_->OnOutput(stream, std::move(chunk));
+      }) {}
 
 Command::~Command() = default;
 
@@ -73,29 +60,19 @@ Result<std::shared_ptr<Command>> Command::Make(std::shared_ptr<Confinement> conf
   return command;
 }
 
-void Command::Signal(int number) {
-  const std::lock_guard lock(mutex_);
-  if (running_) {
-    SignalGroup(number);
-  } else {
-    pending_signals_.push_back(number);
-  }
-}
+void Command::Signal(int number) { tree_.Signal(number); }
 
 void Command::Cancel(bool now) {
   {
     const std::lock_guard lock(mutex_);
-    cancel_requested_ = true;
-    kill_requested_ = kill_requested_ || now;
+    requests_.cancel = true;
+    requests_.kill = requests_.kill || now;
   }
   Wake();
 }
 
 void Command::Acknowledge(size_t bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    unacknowledged_ -= std::min(bytes, unacknowledged_);
-  }
+  streams_.Acknowledge(bytes);
   Wake();
 }
 
@@ -105,10 +82,9 @@ void Command::Wake() {
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
 }
 
-void Command::SignalGroup(int number) {
-  // The process is a session and group leader from its first moment that matters; it is not reaped
-  // while running_ is set, so the number cannot name another group.
-  if (kill(-pid_, number) != 0) kill(pid_, number);
+Command::Requests Command::TakeRequests() {
+  const std::lock_guard lock(mutex_);
+  return requests_;
 }
 
 Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()>& offer) {
@@ -144,12 +120,7 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.failure = std::move(acquired.failure());
     }
   }
-  bool canceled;
-  {
-    const std::lock_guard lock(mutex_);
-    canceled = cancel_requested_;
-  }
-  if (outcome.failure || canceled) {
+  if (outcome.failure || TakeRequests().cancel) {
     outcome.canceled = !outcome.failure;
     outcome.tree_ended = true;
   } else if (Status launched = Launch(place); !launched.ok()) {
@@ -162,6 +133,7 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.tree_ended = true;  // there never was one
     }
   }
+  for (int i = 0; i < 2; ++i) outcome.output[i] = streams_.Take(i);
   if (place.slot != nullptr) {
     outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
   }
@@ -177,46 +149,13 @@ void Command::GiveUp(Failure failure) {
   observer_->OnFinished();
 }
 
-Status Command::OpenStdio(int child_stdio[3], UniqueFd owned[3]) {
-  for (int i = 0; i < 3; ++i) {
-    StdioSpec& stdio = spec_.stdio[i];
-    if (stdio.mode == StdioSpec::Mode::kNull) {
-      const int flags = (i == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC;
-      const UniqueFd null(open("/dev/null", flags));
-      if (!null.valid()) return Failure{"stdio", errno, "/dev/null"};
-      Result<UniqueFd> raised = AboveStdio(null.get());
-      if (!raised.ok()) return raised.failure();
-      owned[i] = std::move(raised.value());
-    } else if (stdio.mode == StdioSpec::Mode::kFd) {
-      // A directory of the host's would be a way around the mounts of the view.
-      struct stat info;
-      if (fstat(stdio.fd.get(), &info) != 0) return Failure{"stdio", errno, ""};
-      if (S_ISDIR(info.st_mode)) return Failure{"stdio", EISDIR, ""};
-      owned[i] = std::move(stdio.fd);
-    } else {
-      int ends[2];
-      if (pipe2(ends, O_CLOEXEC) != 0) return Failure{"stdio", errno, "pipe"};
-      UniqueFd mine(ends[i == 0 ? 1 : 0]);
-      const UniqueFd theirs(ends[i == 0 ? 0 : 1]);
-      if (fcntl(mine.get(), F_SETFL, O_NONBLOCK) != 0) return Failure{"stdio", errno, "pipe"};
-      Result<UniqueFd> raised = AboveStdio(theirs.get());
-      if (!raised.ok()) return raised.failure();
-      owned[i] = std::move(raised.value());
-      (i == 0 ? input_ : output_[i - 1]) = std::move(mine);
-    }
-    child_stdio[i] = owned[i].get();
-  }
-  return Status();
-}
-
 Status Command::Launch(CommandPlace& place) {
   const Slot& slot = *place.slot;
   if (place.child == nullptr) place.child = std::make_unique<CommandPlace::ChildMemory>();
   CommandPlace::ChildMemory& child = *place.child;
   child.plan = ChildPlan();
   ChildPlan& plan = child.plan;
-  UniqueFd owned[3];  // the child has copies once clone() returns
-  if (Status status = OpenStdio(plan.stdio, owned); !status.ok()) return status;
+  if (Status status = streams_.Open(plan.stdio); !status.ok()) return status;
 
   child.argv.clear();
   for (std::string& argument : spec_.argv) child.argv.push_back(argument.data());
@@ -262,12 +201,8 @@ Status Command::Launch(CommandPlace& place) {
   const pid_t pid = clone(RunChild, child.stack + sizeof(child.stack),
                           CLONE_VM | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
   if (pid < 0) return Failure{"clone", errno, ""};
-  pidfd_.reset(pidfd);
-  pid_ = pid;
-  const std::lock_guard lock(mutex_);
-  running_ = true;
-  for (const int number : pending_signals_) SignalGroup(number);
-  pending_signals_.clear();
+  tree_.Started(pid, UniqueFd(pidfd));
+  streams_.ChildHasThem();
   return Status();
 }
 
@@ -281,168 +216,87 @@ std::optional<Failure> Command::StartFailure(const ChildPlan& plan) const {
                                   : ""};
 }
 
-bool Command::DrainInto(int index, Outcome& outcome) {
-  UniqueFd& fd = output_[index];
-  CapturedStream& stream = outcome.output[index];
-  // On the stack: only what is read is ever touched.
-  char buffer[kReadSize];
-  // Bounded, so that one stream that never pauses cannot keep the clock from being read.
-  for (int round = 0; round < 16; ++round) {
-    const ssize_t count = read(fd.get(), buffer, sizeof(buffer));
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN) return true;
-      fd.reset();
-      return false;
-    }
-    if (count == 0) {
-      fd.reset();
-      return false;
-    }
-    const auto size = static_cast<size_t>(count);
-    stream.total += size;
-    if (spec_.stream_output) {
-      {
-        const std::lock_guard lock(mutex_);
-        unacknowledged_ += size;
-      }
-      observer_->OnOutput(index + 1, std::string(buffer, size));
-      return true;
-    }
-    if (stream.kept.size() < spec_.output_limit) {
-      stream.kept.append(buffer, std::min(size, spec_.output_limit - stream.kept.size()));
-    }
-  }
-  return true;
-}
-
-void Command::FeedInput() {
-  while (input_written_ < spec_.input.size()) {
-    // The thread has every signal blocked, so a closed pipe is EPIPE here and no SIGPIPE.
-    const ssize_t count = write(input_.get(), spec_.input.data() + input_written_,
-                                spec_.input.size() - input_written_);
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN) return;
-      break;
-    }
-    input_written_ += static_cast<size_t>(count);
-  }
-  input_.reset();
-}
-
-void Command::EndTree(const SignalScope& scope, Outcome& outcome) {
-  outcome.tree_ended = scope.KillAll(SIGKILL);
-  // The group at least, where no scope is to be had.
-  if (!outcome.tree_ended) SignalGroup(SIGKILL);
-}
-
 void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
-  std::optional<Clock::time_point> deadline;
-  if (spec_.timeout.count() > 0) deadline = Clock::now() + spec_.timeout;
-  std::optional<Clock::time_point> kill_at;      // set once SIGTERM was sent
-  std::optional<Clock::time_point> drain_until;  // set once the command has exited
+  Times times;
+  if (spec_.timeout.count() > 0) times.deadline = Clock::now() + spec_.timeout;
+
   bool exited = false;
-
-  if (input_.valid()) FeedInput();
-  while (!exited || output_[0].valid() || output_[1].valid()) {
-    bool may_read = true;
-    bool canceled, kill_now;
-    {
-      const std::lock_guard lock(mutex_);
-      may_read = unacknowledged_ < kMaxUnacknowledged;
-      canceled = cancel_requested_;
-      kill_now = kill_requested_;
-    }
-    const auto now = Clock::now();
+  while (!exited || streams_.output_open()) {
+    const Requests requests = TakeRequests();
+    Watch watch;
+    const int wake_at = watch.Add(wake_.get(), POLLIN);
+    const int exit_at = watch.Add(tree_.exit_fd(), POLLIN);
+    streams_.AddTo(watch);
     if (!exited) {
-      const bool timed_out = deadline && now >= *deadline;
-      if ((canceled || timed_out) && !kill_at) {
-        outcome.canceled = canceled;
-        outcome.timed_out = timed_out && !canceled;
-        SignalGroup(SIGTERM);
-        // A stopped process acts on SIGTERM only once it goes on.
-        SignalGroup(SIGCONT);
-        kill_at = now + spec_.kill_grace;
+      KeepTime(requests, scope, times, outcome);
+      if (times.kill_at) {
+        watch.Until(std::max(*times.kill_at, Clock::now() + kKillAgain));
+      } else if (times.deadline) {
+        watch.Until(*times.deadline);
       }
-      if (kill_at && (kill_now || now >= *kill_at)) EndTree(scope, outcome);
-    } else if (!may_read) {
-      // A consumer that takes its time loses nothing.
-      drain_until = now + kDrainGrace;
-      if (kill_now) break;
-    } else if (kill_now || now >= *drain_until) {
-      break;
+    } else {
+      if (!MayDrain(requests, times)) break;
+      watch.Until(*times.drain_until);
     }
 
-    pollfd watched[5];
-    nfds_t count = 0;
-    int pid_at = -1, input_at = -1, output_at[2] = {-1, -1};
-    watched[count++] = {wake_.get(), POLLIN, 0};
-    if (!exited) {
-      pid_at = static_cast<int>(count);
-      watched[count++] = {pidfd_.get(), POLLIN, 0};
-    }
-    if (input_.valid()) {
-      input_at = static_cast<int>(count);
-      watched[count++] = {input_.get(), POLLOUT, 0};
-    }
-    for (int i = 0; i < 2; ++i) {
-      if (!output_[i].valid() || !may_read) continue;
-      output_at[i] = static_cast<int>(count);
-      watched[count++] = {output_[i].get(), POLLIN, 0};
-    }
-    int wait = -1;
-    if (!exited) {
-      if (kill_at) {
-        wait = MillisecondsUntil(*kill_at);
-        // Already killed: look again soon instead of spinning.
-        if (wait == 0) wait = 10;
-      } else if (deadline) {
-        wait = MillisecondsUntil(*deadline);
-      }
-    } else if (drain_until) {
-      wait = MillisecondsUntil(*drain_until);
-    }
     // Without poll() the clock and the limits are lost: the command is ended, whatever it was
     // doing.
-    const bool lost = poll(watched, count, wait) < 0 && errno != EINTR;
+    const bool lost = !watch.Wait();
     if (lost && exited) break;
-
-    if (watched[0].revents != 0) {
+    if (watch.Ready(wake_at)) {
       uint64_t drained;
       [[maybe_unused]] const ssize_t ignored = read(wake_.get(), &drained, sizeof(drained));
     }
-    if (input_at >= 0 && watched[input_at].revents != 0) FeedInput();
-    for (int i = 0; i < 2; ++i) {
-      if (output_at[i] < 0 || watched[output_at[i]].revents == 0) continue;
-      // What the ended tree left in the pipe is finite; a survivor may write for ever.
-      if (DrainInto(i, outcome) && exited && outcome.tree_ended) {
-        drain_until = Clock::now() + kDrainGrace;
-      }
+
+    // What the ended tree left in the pipe is finite; a survivor may write for ever.
+    if (streams_.Handle(watch) == StandardStreams::Progress::kRead && outcome.tree_ended) {
+      times.drain_until = Clock::now() + kDrainGrace;
     }
-    if (pid_at >= 0 && (lost || watched[pid_at].revents != 0)) {
+    if (!exited && (lost || watch.Ready(exit_at))) {
       exited = true;
-      input_.reset();
-      // What the command left behind ends with it, before the number is given back by the reaping.
-      EndTree(scope, outcome);
-      const std::lock_guard lock(mutex_);
-      running_ = false;
-      int status = 0;
-      pid_t reaped;
-      do {
-        reaped = wait4(pid_, &status, 0, &outcome.usage);
-      } while (reaped < 0 && errno == EINTR);
-      if (reaped < 0) {
-        // Somebody in this process waits for every child; the status is lost.
-        outcome.failure = Failure{"wait", errno, ""};
-      } else if (WIFSIGNALED(status)) {
-        outcome.signal = WTERMSIG(status);
-      } else {
-        outcome.exit_code = WEXITSTATUS(status);
-      }
-      drain_until = Clock::now() + kDrainGrace;
+      HandleExit(scope, outcome);
+      times.drain_until = Clock::now() + kDrainGrace;
     }
   }
+}
+
+void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times& times,
+                       Outcome& outcome) {
+  const auto now = Clock::now();
+  const bool timed_out = times.deadline && now >= *times.deadline;
+  if ((requests.cancel || timed_out) && !times.kill_at) {
+    outcome.canceled = requests.cancel;
+    outcome.timed_out = timed_out && !requests.cancel;
+    tree_.Signal(SIGTERM);
+    // A stopped process acts on SIGTERM only once it goes on.
+    tree_.Signal(SIGCONT);
+    times.kill_at = now + spec_.kill_grace;
+  }
+  if (times.kill_at && (requests.kill || now >= *times.kill_at)) {
+    outcome.tree_ended = tree_.End(scope);
+  }
+}
+
+bool Command::MayDrain(const Requests& requests, Times& times) const {
+  if (requests.kill) return false;
+  const auto now = Clock::now();
+  // A consumer that takes its time loses nothing.
+  if (streams_.paused()) times.drain_until = now + kDrainGrace;
+  return now < *times.drain_until;
+}
+
+void Command::HandleExit(const SignalScope& scope, Outcome& outcome) {
+  streams_.CloseInput();
+  // What the command left behind ends with it, before the number is given back by the reaping.
+  outcome.tree_ended = tree_.End(scope);
+  Result<ProcessEnd> end = tree_.Reap();
+  if (!end.ok()) {
+    outcome.failure = std::move(end.failure());
+    return;
+  }
+  outcome.exit_code = end.value().exit_code;
+  outcome.signal = end.value().signal;
+  outcome.usage = end.value().usage;
 }
 
 }  // namespace sandbox_run

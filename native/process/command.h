@@ -14,37 +14,21 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "process/confinement.h"
+#include "process/process_tree.h"
+#include "process/standard_streams.h"
 #include "process/tree_kill.h"
+#include "process/watch.h"
 
 namespace sandbox_run {
-
-// Where one of the command's standard descriptors leads.
-struct StdioSpec {
-  enum class Mode {
-    kNull,     // /dev/null
-    kFd,       // the given descriptor, handed over as it is
-    kCapture,  // output: kept up to the limit and counted, or streamed; input: `input` is written
-  };
-  Mode mode = Mode::kNull;
-  UniqueFd fd;  // kFd: a duplicate that the command owns
-};
 
 struct CommandSpec {
   std::string program;  // absolute
   std::vector<std::string> argv;
   std::string env;  // NAME=VALUE, each ended by NUL
   std::string cwd;
-  StdioSpec stdio[3];
-  std::string input;
-  bool stream_output = false;            // report chunks instead of keeping them
-  size_t output_limit = 0;               // bytes kept of each stream
+  StreamsSpec streams;
   std::chrono::milliseconds timeout{0};  // 0: none
   std::chrono::milliseconds kill_grace{0};
-};
-
-struct CapturedStream {
-  std::string kept;
-  uint64_t total = 0;  // bytes written by the command
 };
 
 // How a command ended.
@@ -113,35 +97,37 @@ class Command {
  private:
   Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
           std::unique_ptr<CommandObserver> observer);
+  struct Requests {
+    bool cancel = false;
+    bool kill = false;
+  };
+  // The clock of one run; a time that is not set does not count.
+  struct Times {
+    std::optional<Clock::time_point> deadline;     // of the command
+    std::optional<Clock::time_point> kill_at;      // set once SIGTERM was sent
+    std::optional<Clock::time_point> drain_until;  // set once the command has exited
+  };
   Outcome RunIn(CommandPlace& place);
   Status Launch(CommandPlace& place);
   std::optional<Failure> StartFailure(const ChildPlan& plan) const;
-  Status OpenStdio(int child_stdio[3], UniqueFd owned[3]);
   void Supervise(const SignalScope& scope, Outcome& outcome);
-  bool DrainInto(int index, Outcome& outcome);
-  void FeedInput();
-  void SignalGroup(int number);
-  void EndTree(const SignalScope& scope, Outcome& outcome);
+  // Ends the command if it is time to.
+  void KeepTime(const Requests& requests, const SignalScope& scope, Times& times, Outcome& outcome);
+  // False: whoever still holds the pipes has had its time.
+  bool MayDrain(const Requests& requests, Times& times) const;
+  void HandleExit(const SignalScope& scope, Outcome& outcome);
+  Requests TakeRequests();
   void Wake();
 
   const std::shared_ptr<Confinement> confinement_;
   CommandSpec spec_;
   const std::unique_ptr<CommandObserver> observer_;
   UniqueFd wake_;  // eventfd: something below changed
+  StandardStreams streams_;
+  ProcessTree tree_;
 
-  // Used by the command's thread only.
-  pid_t pid_ = -1;
-  UniqueFd pidfd_;
-  UniqueFd output_[2];
-  UniqueFd input_;
-  size_t input_written_ = 0;
-
-  std::mutex mutex_;      // guards what follows
-  bool running_ = false;  // the process exists and has not been reaped
-  bool cancel_requested_ = false;
-  bool kill_requested_ = false;
-  std::vector<int> pending_signals_;
-  size_t unacknowledged_ = 0;
+  std::mutex mutex_;  // guards what follows
+  Requests requests_;
 };
 
 }  // namespace sandbox_run

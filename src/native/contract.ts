@@ -1,5 +1,5 @@
 /**
- * What the addon takes and gives: masks, paths, bytes. It knows no policy. Mirrors native/binding/addon.cc.
+ * What the addon takes and gives: masks, paths, bytes. It knows no policy. Mirrors native/binding/.
  * Paths may begin with `slot:` (the private directory of one command) or `shm:` (its directory on shared memory).
  */
 
@@ -75,7 +75,15 @@ export interface NativeCommand {
   readonly outputLimit: number;
   readonly timeoutMs: number;
   readonly killGraceMs: number;
+  /** What is seldom asked for; `undefined`: nothing of it, which is faster. */
+  readonly extras: NativeLaunchExtras | undefined;
 }
+
+/** What a plain run does without. */
+export type NativeLaunchExtras = Readonly<Record<never, never>>;
+
+/** What is seldom there to be said of an end. */
+export type NativeOutcomeDetails = Readonly<Record<never, never>>;
 
 /** How a command ended. */
 export interface NativeOutcome {
@@ -97,6 +105,7 @@ export interface NativeOutcome {
   readonly launcherMaxRssKib: number;
   /** Required or watched paths that appeared, vanished or became another object during the run; `undefined`: none. */
   readonly changedPaths: readonly string[] | undefined;
+  readonly details: NativeOutcomeDetails | undefined;
 }
 
 /** Opaque: kernel objects of one sandbox, owned by the addon. */
@@ -125,6 +134,7 @@ export type NativeEventHandler = (
   stderr: Buffer | undefined,
   failure: NativeFailure | undefined,
   changedPaths: readonly string[] | undefined,
+  details: NativeOutcomeDetails | undefined,
 ) => void;
 
 /** Bits of `ended` in a {@link NativeEventHandler}. */
@@ -161,6 +171,7 @@ export interface NativeAddon {
     killGraceMs: number,
     streamOutput: boolean,
     input: Uint8Array | undefined,
+    extras: NativeLaunchExtras | undefined,
   ): number;
   /** These return false if the command has ended. */
   signal(id: number, signal: number): boolean;

@@ -42,6 +42,7 @@ export function launchCommand(
       stderr,
       failure,
       changedPaths,
+      details,
     ) => {
       if (chunk !== undefined) {
         events.onChunk(stream, chunk);
@@ -64,6 +65,7 @@ export function launchCommand(
         stderr,
         failure,
         changedPaths,
+        details,
       });
     },
     command.program,
@@ -76,5 +78,6 @@ export function launchCommand(
     command.killGraceMs,
     command.streamOutput,
     command.input,
+    command.extras,
   );
 }

@@ -1,33 +1,23 @@
 import { closeSync } from 'node:fs';
-import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import { type NativeCommand, type NativeFailure, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
-import { launchCommand } from '../native/launch.ts';
+import { type NativeCommand, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { givenVariables } from './approval-request.ts';
 import { checkedCommand, checkRunOptions, checkSandboxOptions, checkSpawnOptions } from './check-options.ts';
-import {
-  canceledBefore,
-  classify,
-  type KeptOutput,
-  NOTHING_CHANGED,
-  notStarted,
-  type RunContext,
-} from './classify.ts';
+import { canceledBefore } from './classify.ts';
 import { commandEnvironment } from './command-environment.ts';
-import { createCommandSettler, type SettledCommand } from './command-line.ts';
+import { createCommandSettler } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
-import { describeFailure } from './failure.ts';
+import { createLauncher, type Launch } from './launch.ts';
 import { createOutputKeeper } from './output-keeper.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
-import { inspectProtectedPaths } from './protected-paths.ts';
 import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
 
 /** A command started with streams. */
@@ -65,16 +55,6 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   return sandboxOf(await prepareSandbox(checkSandboxOptions(options)));
 }
 
-interface Launch {
-  readonly stdio: NativeCommand['stdio'];
-  readonly input?: Uint8Array;
-  readonly streamOutput?: boolean;
-  readonly onChunk?: (stream: number, bytes: Buffer, acknowledge: () => void) => void;
-  readonly kept?: () => KeptOutput;
-  /** Called once: what was passed to the command is not needed here any more. */
-  readonly release?: () => void;
-}
-
 function standardInput(options: RunOptions): number {
   if (options.input !== undefined) return STDIO_CAPTURE;
   return options.stdin === 'inherit' ? 0 : STDIO_NULL;
@@ -101,7 +81,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     given: givenVariables(prepared.resolved),
     warnings: environment.warnings,
   });
-  const running = new Map<number, Promise<ExecutionResult>>();
+  const launcher = createLauncher(prepared);
   const waiting = new Set<RunningCommand>();
   let closed = false;
 
@@ -152,64 +132,9 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
       const canceled = canceledBefore(context);
       return without(ended?.(canceled, false) ?? canceled);
     }
-    const started = launchNow(settled, context, options, how);
+    const started = launcher.launch(settled, context, options, how);
     if (ended === undefined) return started;
     return { ...started, result: started.result.then((result) => ended(result, true)) };
-  }
-
-  function launchNow(
-    settled: SettledCommand & { readonly ok: true },
-    context: RunContext,
-    options: SpawnOptions,
-    how: Launch,
-  ): RunningCommand {
-    let id = 0;
-    const abort = () => addon.cancel(id, false);
-    let finish: (result: ExecutionResult) => void = () => {};
-    const result = new Promise<ExecutionResult>((done) => {
-      finish = done;
-    });
-    try {
-      id = launchCommand(
-        addon,
-        confinement,
-        {
-          program: settled.program,
-          argv: settled.argv,
-          env: settled.env,
-          cwd: settled.cwd,
-          stdio: how.stdio,
-          input: how.input,
-          streamOutput: how.streamOutput ?? false,
-          outputLimit: policy.limits.outputBytes,
-          timeoutMs: options.timeout ?? policy.limits.timeoutMs,
-          killGraceMs: policy.limits.killGraceMs,
-        },
-        {
-          onChunk: (stream, bytes) => how.onChunk?.(stream, bytes, () => addon.acknowledge(id, bytes.length)),
-          onEnd: (outcome) => {
-            running.delete(id);
-            options.signal?.removeEventListener('abort', abort);
-            const after =
-              outcome.changedPaths === undefined
-                ? NOTHING_CHANGED
-                : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
-            finish(classify(context, outcome, after, how.kept?.(), how.stdio[1] === STDIO_CAPTURE));
-          },
-        },
-      );
-    } catch (error) {
-      const failure = (error as { readonly failure?: NativeFailure }).failure;
-      if (failure === undefined) throw error;
-      // No thread or no descriptor for it.
-      const why = notStarted(context, describeFailure(failure));
-      return { result: Promise.resolve(why), kill: () => false, cancel: () => {} };
-    } finally {
-      how.release?.();
-    }
-    running.set(id, result);
-    options.signal?.addEventListener('abort', abort, { once: true });
-    return { result, kill: (signal) => addon.signal(id, constants.signals[signal]), cancel: abort };
   }
 
   function start(asked: Command, given: RunOptions = {}): RunningCommand {
@@ -264,9 +189,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
 
   async function close(): Promise<void> {
     closed = true;
-    for (const id of running.keys()) addon.cancel(id, true);
     for (const pending of waiting) pending.cancel();
-    await Promise.all([...running.values(), ...[...waiting].map(({ result }) => result)]);
+    await Promise.all([launcher.endAll(), ...[...waiting].map(({ result }) => result)]);
     addon.closeConfinement(confinement);
     await gate.close();
   }

@@ -101,8 +101,8 @@ TEST(CommandReadsItsInput) {
   std::string input(1'000'000, 'x');
   input += "end";
   CommandSpec spec = ShellCommand("cat");
-  spec.stdio[0].mode = StdioSpec::Mode::kCapture;
-  spec.input = input;
+  spec.streams.stdio[0].mode = StdioSpec::Mode::kCapture;
+  spec.streams.input = input;
   const Outcome outcome = Run(std::move(spec));
   EXPECT_EQ(outcome.output[0].kept.size(), input.size());
   EXPECT_TRUE(outcome.output[0].kept == input);
@@ -110,31 +110,31 @@ TEST(CommandReadsItsInput) {
 
 TEST(CommandNeedNotReadItsInput) {
   CommandSpec spec = ShellCommand("exec <&-; sleep 0.1; exit 3");
-  spec.stdio[0].mode = StdioSpec::Mode::kCapture;
-  spec.input = std::string(1'000'000, 'x');
+  spec.streams.stdio[0].mode = StdioSpec::Mode::kCapture;
+  spec.streams.input = std::string(1'000'000, 'x');
   EXPECT_EQ(Run(std::move(spec)).exit_code, 3);
 }
 
 TEST(CommandHasEmptyInputByDefault) {
   EXPECT_EQ(Run("cat; echo end").output[0].kept, "end\n");
   CommandSpec spec = ShellCommand("cat; echo end");
-  spec.stdio[0].mode = StdioSpec::Mode::kCapture;
+  spec.streams.stdio[0].mode = StdioSpec::Mode::kCapture;
   EXPECT_EQ(Run(std::move(spec)).output[0].kept, "end\n");
 }
 
 TEST(CommandUsesADescriptorAsItIs) {
   const TemporaryDirectory top;
   CommandSpec spec = ShellCommand("echo hello");
-  spec.stdio[1].mode = StdioSpec::Mode::kFd;
-  spec.stdio[1].fd.reset(open((top / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  spec.streams.stdio[1].mode = StdioSpec::Mode::kFd;
+  spec.streams.stdio[1].fd.reset(open((top / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   EXPECT_EQ(Run(std::move(spec)).exit_code, 0);
   EXPECT_EQ(test::ReadText(top / "out"), "hello\n");
 }
 
 TEST(CommandRefusesADirectoryAsAStandardStream) {
   CommandSpec spec = ShellCommand("true");
-  spec.stdio[0].mode = StdioSpec::Mode::kFd;
-  spec.stdio[0].fd.reset(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  spec.streams.stdio[0].mode = StdioSpec::Mode::kFd;
+  spec.streams.stdio[0].fd.reset(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const Outcome outcome = Run(std::move(spec));
   ASSERT_TRUE(outcome.failure.has_value());
   EXPECT_EQ(outcome.failure->stage, std::string("stdio"));
@@ -143,7 +143,7 @@ TEST(CommandRefusesADirectoryAsAStandardStream) {
 
 TEST(CommandKeepsOutputUpToTheLimitAndCountsTheRest) {
   CommandSpec spec = ShellCommand("head -c 3000000 /dev/zero; head -c 999 /dev/zero >&2");
-  spec.output_limit = 1000;
+  spec.streams.output_limit = 1000;
   const Outcome outcome = Run(std::move(spec));
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.output[0].kept.size(), 1000u);
@@ -156,7 +156,7 @@ TEST(CommandStreamsNoFasterThanItIsConsumed) {
   constexpr size_t kWindow = 1024 * 1024;
   constexpr size_t kLargestChunk = 64 * 1024;
   CommandSpec spec = ShellCommand("head -c 8000000 /dev/zero");
-  spec.stream_output = true;
+  spec.streams.stream_output = true;
   const TemporaryDirectory top;
   const test::Threads threads(BareSpec(top.path()));
   Running running(threads, std::move(spec));
@@ -319,7 +319,7 @@ TEST(CommandsLeaveNoDescriptorAndNoZombie) {
   const auto run = [&] {
     CommandSpec good = ShellCommand("true");
     good.program = "/bin/true";
-    good.stdio[0].mode = StdioSpec::Mode::kCapture;
+    good.streams.stdio[0].mode = StdioSpec::Mode::kCapture;
     EXPECT_EQ(RunToEnd(threads, std::move(good)).exit_code, 0);
   };
   const auto fail = [&] {

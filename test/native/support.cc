@@ -116,9 +116,9 @@ CommandSpec ShellCommand(const std::string& script) {
   spec.argv = {"sh", "-c", script};
   spec.env = "PATH=/usr/bin:/bin";
   spec.cwd = "/";
-  spec.stdio[1].mode = StdioSpec::Mode::kCapture;
-  spec.stdio[2].mode = StdioSpec::Mode::kCapture;
-  spec.output_limit = 1024 * 1024;
+  spec.streams.stdio[1].mode = StdioSpec::Mode::kCapture;
+  spec.streams.stdio[2].mode = StdioSpec::Mode::kCapture;
+  spec.streams.output_limit = 1024 * 1024;
   spec.kill_grace = std::chrono::milliseconds(100);
   return spec;
 }

@@ -35,6 +35,7 @@ const QUIET: NativeOutcome = {
   launcherMaxRssKib: 50,
   failure: undefined,
   changedPaths: undefined,
+  details: undefined,
 };
 const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER, kept?: KeptOutput) =>
   classify(CONTEXT, { ...QUIET, ...changes }, after, kept);

@@ -1,0 +1,162 @@
+#include "binding/decode.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace sandbox_run {
+namespace {
+
+std::string Text(const Napi::Object& object, const char* name) {
+  return object.Get(name).As<Napi::String>().Utf8Value();
+}
+bool Flag(const Napi::Object& object, const char* name) {
+  return object.Get(name).ToBoolean().Value();
+}
+template <typename Each>
+void ForEach(const Napi::Value& value, Each each) {
+  const Napi::Array array = value.As<Napi::Array>();
+  for (uint32_t i = 0; i < array.Length(); ++i) each(array.Get(i));
+}
+std::vector<std::string> Texts(const Napi::Value& value) {
+  std::vector<std::string> result;
+  ForEach(value,
+          [&](const Napi::Value& item) { result.push_back(item.As<Napi::String>().Utf8Value()); });
+  return result;
+}
+
+ViewStepKind DecodeStepKind(const std::string& name) {
+  if (name == "bind") return ViewStepKind::kBind;
+  if (name == "devpts") return ViewStepKind::kDevpts;
+  if (name == "symlink") return ViewStepKind::kSymlink;
+  if (name == "masked-file") return ViewStepKind::kMaskedFile;
+  return ViewStepKind::kDirectory;
+}
+
+constexpr int kStdioNull = -1;
+constexpr int kStdioCapture = -2;
+
+// The arguments of launch(), in the order of contract.ts. They are positional because properties
+// cost more than the launch.
+enum Argument : size_t {
+  kConfinement,
+  kOnEvent,
+  kProgram,
+  kArgv,
+  kEnvironment,
+  kCwd,
+  kStdin,
+  kStdout,
+  kStderr,
+  kOutputLimit,
+  kTimeoutMs,
+  kKillGraceMs,
+  kStreamOutput,
+  kInput,
+  kExtras,
+};
+
+// What is seldom asked for: NativeLaunchExtras in contract.ts, or undefined.
+void DecodeExtras(const Napi::Value& value, CommandSpec&) {
+  if (!value.IsObject()) return;
+}
+
+}  // namespace
+
+uint64_t Unsigned(const Napi::Value& value) {
+  if (value.IsBigInt()) {
+    bool lossless = false;
+    return value.As<Napi::BigInt>().Uint64Value(&lossless);
+  }
+  return static_cast<uint64_t>(value.As<Napi::Number>().Int64Value());
+}
+ConfinementSpec DecodeConfinement(const Napi::Object& object) {
+  ConfinementSpec spec;
+  const Napi::Object landlock = object.Get("landlock").As<Napi::Object>();
+  spec.landlock.handled_fs = Unsigned(landlock.Get("handledFs"));
+  spec.landlock.handled_net = Unsigned(landlock.Get("handledNet"));
+  spec.landlock.scoped = Unsigned(landlock.Get("scoped"));
+  ForEach(object.Get("rules"), [&](const Napi::Value& value) {
+    const Napi::Object rule = value.As<Napi::Object>();
+    spec.rules.push_back({Text(rule, "path"), Unsigned(rule.Get("directoryAccess")),
+                          Unsigned(rule.Get("fileAccess")), Flag(rule, "required"),
+                          Flag(rule, "inView")});
+  });
+  const auto filter = object.Get("filter").As<Napi::Uint8Array>();
+  spec.filter.resize(filter.ByteLength() / sizeof(sock_filter));
+  memcpy(spec.filter.data(), filter.Data(), spec.filter.size() * sizeof(sock_filter));
+  if (const Napi::Value value = object.Get("namespaces"); value.IsObject()) {
+    const Napi::Object namespaces = value.As<Napi::Object>();
+    NamespaceSpec decoded;
+    decoded.user = Flag(namespaces, "user");
+    decoded.network = Flag(namespaces, "network");
+    decoded.ipc = Flag(namespaces, "ipc");
+    ForEach(namespaces.Get("view"), [&](const Napi::Value& item) {
+      const Napi::Object step = item.As<Napi::Object>();
+      decoded.view.push_back({DecodeStepKind(Text(step, "kind")), Text(step, "source"),
+                              Text(step, "target"), Flag(step, "readOnly"),
+                              Flag(step, "allowDevices"), Flag(step, "required"),
+                              Flag(step, "watched")});
+    });
+    spec.namespaces = std::move(decoded);
+  }
+  ForEach(object.Get("limits"), [&](const Napi::Value& value) {
+    const Napi::Object limit = value.As<Napi::Object>();
+    const uint64_t bound = Unsigned(limit.Get("value"));
+    spec.limits.push_back({limit.Get("resource").As<Napi::Number>().Int32Value(), bound, bound});
+  });
+  spec.umask = object.Get("umask").As<Napi::Number>().Int32Value();
+  spec.temporary_parent = Text(object, "temporaryParent");
+  spec.memory_parent = Text(object, "memoryParent");
+  spec.slot_directories = Texts(object.Get("slotDirectories"));
+  ForEach(object.Get("seedFiles"), [&](const Napi::Value& value) {
+    const Napi::Object seed = value.As<Napi::Object>();
+    spec.seed_files.push_back({Text(seed, "path"), Text(seed, "content")});
+  });
+  ForEach(object.Get("slotVariables"), [&](const Napi::Value& value) {
+    const Napi::Object variable = value.As<Napi::Object>();
+    spec.slot_variables.push_back({Text(variable, "name"), Text(variable, "path")});
+  });
+  return spec;
+}
+
+std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  CommandSpec spec;
+  spec.program = info[kProgram].As<Napi::String>();
+  spec.argv = Texts(info[kArgv]);
+  const auto environment = info[kEnvironment].As<Napi::Uint8Array>();
+  spec.env.assign(reinterpret_cast<const char*>(environment.Data()), environment.ByteLength());
+  spec.cwd = info[kCwd].As<Napi::String>();
+  for (size_t i = 0; i < 3; ++i) {
+    const int value = info[kStdin + i].As<Napi::Number>().Int32Value();
+    if (value == kStdioNull) continue;
+    if (value == kStdioCapture) {
+      spec.streams.stdio[i].mode = StdioSpec::Mode::kCapture;
+      continue;
+    }
+    spec.streams.stdio[i].mode = StdioSpec::Mode::kFd;
+    spec.streams.stdio[i].fd.reset(fcntl(value, F_DUPFD_CLOEXEC, 3));
+    if (!spec.streams.stdio[i].fd.valid()) {
+      Napi::Error::New(env, std::string("stdio ") + std::to_string(i) + ": " + strerror(errno))
+          .ThrowAsJavaScriptException();
+      return std::nullopt;
+    }
+  }
+  if (info[kInput].IsTypedArray()) {
+    const auto bytes = info[kInput].As<Napi::Uint8Array>();
+    spec.streams.input.assign(reinterpret_cast<const char*>(bytes.Data()), bytes.ByteLength());
+  }
+  spec.streams.stream_output = info[kStreamOutput].ToBoolean();
+  spec.streams.output_limit = Unsigned(info[kOutputLimit]);
+  spec.timeout = std::chrono::milliseconds(Unsigned(info[kTimeoutMs]));
+  spec.kill_grace = std::chrono::milliseconds(Unsigned(info[kKillGraceMs]));
+  DecodeExtras(info[kExtras], spec);
+  // A value of the wrong type: what was decoded in its stead must not run.
+  if (env.IsExceptionPending()) return std::nullopt;
+  return spec;
+}
+
+}  // namespace sandbox_run

@@ -1,0 +1,25 @@
+#ifndef SANDBOX_RUN_BINDING_DECODE_H_
+#define SANDBOX_RUN_BINDING_DECODE_H_
+
+#include <napi.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "process/command.h"
+#include "process/confinement.h"
+
+namespace sandbox_run {
+
+// A number or a BigInt.
+uint64_t Unsigned(const Napi::Value& value);
+
+// NativeConfinementSpec in contract.ts. An exception may be pending afterwards.
+ConfinementSpec DecodeConfinement(const Napi::Object& object);
+
+// The arguments of launch() in contract.ts but the first two. Nothing: an exception is pending.
+std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_BINDING_DECODE_H_

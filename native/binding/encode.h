@@ -1,0 +1,25 @@
+#ifndef SANDBOX_RUN_BINDING_ENCODE_H_
+#define SANDBOX_RUN_BINDING_ENCODE_H_
+
+#include <napi.h>
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "process/command.h"
+
+namespace sandbox_run {
+
+// {stage, errno, path}
+Napi::Value EncodeFailure(Napi::Env env, const Failure& failure);
+
+// A Buffer, without a copy where it is long; undefined for nothing.
+Napi::Value EncodeBytes(Napi::Env env, std::string bytes);
+
+// The arguments of the last event, in the order of NativeEventHandler in contract.ts.
+std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_BINDING_ENCODE_H_
