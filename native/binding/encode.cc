@@ -1,5 +1,6 @@
 #include "binding/encode.h"
 
+#include <optional>
 #include <utility>
 
 namespace sandbox_run {
@@ -13,8 +14,68 @@ constexpr int kEndedByTimeout = 1;
 constexpr int kEndedByCancel = 2;
 constexpr int kTreeEnded = 4;
 
+const char* NameOf(LimitName name) {
+  switch (name) {
+    case LimitName::kMemory:
+      return "memory";
+    case LimitName::kProcesses:
+      return "processes";
+    case LimitName::kCpu:
+      return "cpu";
+    case LimitName::kTmp:
+      return "tmp";
+    case LimitName::kIdle:
+      return "idle";
+  }
+  return "";
+}
+
+const char* NameOf(LimitMeans means) {
+  switch (means) {
+    case LimitMeans::kCgroup:
+      return "cgroup";
+    case LimitMeans::kSampling:
+      return "sampling";
+    case LimitMeans::kClock:
+      return "clock";
+  }
+  return "";
+}
+
+// Leaves out what is unknown.
+void Put(Napi::Object& object, const char* name, const std::optional<uint64_t>& value) {
+  if (value) object[name] = Napi::Number::New(object.Env(), static_cast<double>(*value));
+}
+
+Napi::Value EncodeLimit(Napi::Env env, const LimitExcess& limit) {
+  Napi::Object object = Napi::Object::New(env);
+  object["name"] = Napi::String::New(env, NameOf(limit.name));
+  object["by"] = Napi::String::New(env, NameOf(limit.means));
+  Put(object, "value", limit.value);
+  Put(object, "used", limit.used);
+  return object;
+}
+
+Napi::Value EncodeUsage(Napi::Env env, const TreeUsage& usage) {
+  Napi::Object object = Napi::Object::New(env);
+  object["by"] = Napi::String::New(env, NameOf(usage.means));
+  Put(object, "peakMemoryBytes", usage.peak_memory);
+  Put(object, "peakProcesses", usage.peak_processes);
+  Put(object, "userCpuUs", usage.user_cpu_us);
+  Put(object, "systemCpuUs", usage.system_cpu_us);
+  Put(object, "readBytes", usage.read_bytes);
+  Put(object, "writtenBytes", usage.written_bytes);
+  return object;
+}
+
 // What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
-Napi::Value EncodeDetails(Napi::Env env, const Outcome&) { return env.Undefined(); }
+Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
+  if (!outcome.limit && outcome.tree_usage.empty()) return env.Undefined();
+  Napi::Object details = Napi::Object::New(env);
+  if (outcome.limit) details["limit"] = EncodeLimit(env, *outcome.limit);
+  if (!outcome.tree_usage.empty()) details["usage"] = EncodeUsage(env, outcome.tree_usage);
+  return details;
+}
 
 }  // namespace
 

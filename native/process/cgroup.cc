@@ -42,7 +42,8 @@ std::string ReadAll(int directory, const char* name) {
 
 bool WriteText(int directory, const char* name, const std::string& text) {
   const UniqueFd fd(openat(directory, name, O_WRONLY | O_CLOEXEC));
-  return fd.valid() && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  return fd.valid() &&
+         write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
 // The number after `key` at the beginning of a line ("max 3").
@@ -177,7 +178,8 @@ std::optional<bool> TryChild(Cgroup& group) {
   std::optional<bool> clone_into;
   alignas(16) char stack[16384];
   int pidfd = -1;
-  pid_t pid = CloneIntoCgroup(ExitAtOnce, stack, sizeof(stack), nullptr, group.directory_fd(), &pidfd);
+  pid_t pid =
+      CloneIntoCgroup(ExitAtOnce, stack, sizeof(stack), nullptr, group.directory_fd(), &pidfd);
   const UniqueFd held(pidfd);
   if (pid > 0 && ReapedWithSuccess(pid)) {
     clone_into = true;
@@ -196,7 +198,8 @@ Result<CgroupParent> TryParent(const std::string& path) {
   if (!made.ok() && made.failure().error == ENOENT) {
     // A group without the controllers. They can be switched on where no process is, or at the root.
     const UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!WriteText(directory.get(), "cgroup.subtree_control", "+memory +pids")) return made.failure();
+    if (!WriteText(directory.get(), "cgroup.subtree_control", "+memory +pids"))
+      return made.failure();
     WriteText(directory.get(), "cgroup.subtree_control", "+io");  // only counted
     made = Cgroup::Make(path, generous);
   }

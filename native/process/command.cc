@@ -11,6 +11,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "process/clone_child.h"
+#include "process/tree_members.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif
@@ -103,6 +106,7 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
   } else {
     place.slot.reset();
   }
+  limits_.Release();
   observer_->OnFinished();
   return kept ? Afterwards::kPlaceIsKept : Afterwards::kPlaceIsGone;
 }
@@ -133,6 +137,13 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.tree_ended = true;  // there never was one
     }
   }
+  outcome.tree_usage = limits_.Usage();
+  if (!outcome.tree_usage.read_bytes &&
+      (outcome.usage.ru_inblock | outcome.usage.ru_oublock) != 0) {
+    // Of what the command waited for, in sectors.
+    outcome.tree_usage.read_bytes = static_cast<uint64_t>(outcome.usage.ru_inblock) * 512;
+    outcome.tree_usage.written_bytes = static_cast<uint64_t>(outcome.usage.ru_oublock) * 512;
+  }
   for (int i = 0; i < 2; ++i) outcome.output[i] = streams_.Take(i);
   if (place.slot != nullptr) {
     outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
@@ -157,6 +168,18 @@ Status Command::Launch(CommandPlace& place) {
   ChildPlan& plan = child.plan;
   if (Status status = streams_.Open(plan.stdio); !status.ok()) return status;
 
+  const ConfinementSpec& shared = confinement_->spec();
+  if (Status status = limits_.Prepare(
+          shared.tree_limits, shared.cgroup_parent,
+          spec_.idle_timeout.value_or(shared.idle_timeout),
+          shared.tree_limits.any() ? slot.PrivateDirectories() : std::vector<std::string>());
+      !status.ok()) {
+    return status;
+  }
+  if (limits_.group() != nullptr && !shared.cgroup_clone) {
+    plan.cgroup_procs_fd = limits_.group()->procs_fd();
+  }
+
   child.argv.clear();
   for (std::string& argument : spec_.argv) child.argv.push_back(argument.data());
   child.argv.push_back(nullptr);
@@ -171,7 +194,6 @@ Status Command::Launch(CommandPlace& place) {
   child.envp.push_back(nullptr);
   child.namespaces = confinement_->NamespacesFor(slot);
 
-  const ConfinementSpec& shared = confinement_->spec();
   plan.program = spec_.program.c_str();
   plan.argv = child.argv.data();
   plan.envp = child.envp.data();
@@ -198,12 +220,20 @@ Status Command::Launch(CommandPlace& place) {
   // in between, and keeps its clock even if the child hangs before it (a dead file server under
   // cwd).
   int pidfd = -1;
-  const pid_t pid = clone(RunChild, child.stack + sizeof(child.stack),
-                          CLONE_VM | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
+  const pid_t pid = StartChild(child.stack, sizeof(child.stack), plan, &pidfd);
   if (pid < 0) return Failure{"clone", errno, ""};
   tree_.Started(pid, UniqueFd(pidfd));
   streams_.ChildHasThem();
   return Status();
+}
+
+pid_t Command::StartChild(void* stack, size_t stack_size, ChildPlan& plan, int* pidfd) const {
+  if (limits_.group() != nullptr && plan.cgroup_procs_fd < 0) {
+    return CloneIntoCgroup(RunChild, stack, stack_size, &plan, limits_.group()->directory_fd(),
+                           pidfd);
+  }
+  return clone(RunChild, static_cast<char*>(stack) + stack_size, CLONE_VM | CLONE_PIDFD | SIGCHLD,
+               &plan, pidfd);
 }
 
 // Valid once the child is gone.
@@ -218,7 +248,9 @@ std::optional<Failure> Command::StartFailure(const ChildPlan& plan) const {
 
 void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
   Times times;
-  if (spec_.timeout.count() > 0) times.deadline = Clock::now() + spec_.timeout;
+  const auto start = Clock::now();
+  if (spec_.timeout.count() > 0) times.deadline = start + spec_.timeout;
+  limits_.Started(start);
 
   bool exited = false;
   while (!exited || streams_.output_open()) {
@@ -227,6 +259,8 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
     const int wake_at = watch.Add(wake_.get(), POLLIN);
     const int exit_at = watch.Add(tree_.exit_fd(), POLLIN);
     streams_.AddTo(watch);
+    // Until nothing is left that could use anything, which may be later than the exit.
+    if (!outcome.tree_ended) limits_.AddTo(watch);
     if (!exited) {
       KeepTime(requests, scope, times, outcome);
       if (times.kill_at) {
@@ -252,12 +286,38 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
     if (streams_.Handle(watch) == StandardStreams::Progress::kRead && outcome.tree_ended) {
       times.drain_until = Clock::now() + kDrainGrace;
     }
+    if (!outcome.tree_ended) KeepLimits(watch, scope, times, outcome);
     if (!exited && (lost || watch.Ready(exit_at))) {
       exited = true;
       HandleExit(scope, outcome);
       times.drain_until = Clock::now() + kDrainGrace;
     }
   }
+}
+
+void Command::KeepLimits(const Watch& watch, const SignalScope& scope, Times& times,
+                         Outcome& outcome) {
+  const std::optional<LimitExcess> excess =
+      limits_.Handle(watch, streams_.output_bytes(), streams_.paused(),
+                     [&] { return TreeMembers(scope, tree_.pid()); });
+  // Somebody else was first to end it, or it ended by itself and only holds its pipes open.
+  if (!excess || times.kill_at) return;
+  if (excess->name == LimitName::kIdle && times.drain_until) return;
+  outcome.limit = excess;
+  times.kill_at = Clock::now();
+  if (excess->name == LimitName::kIdle) {
+    // As for a time-out: nothing is lost by letting it end in good order.
+    tree_.Signal(SIGTERM);
+    tree_.Signal(SIGCONT);
+    *times.kill_at += spec_.kill_grace;
+  } else {
+    outcome.tree_ended = EndTree(scope);
+  }
+}
+
+bool Command::EndTree(const SignalScope& scope) {
+  const bool ended = tree_.End(scope);
+  return limits_.End() || ended;
 }
 
 void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times& times,
@@ -273,7 +333,7 @@ void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times
     times.kill_at = now + spec_.kill_grace;
   }
   if (times.kill_at && (requests.kill || now >= *times.kill_at)) {
-    outcome.tree_ended = tree_.End(scope);
+    outcome.tree_ended = EndTree(scope);
   }
 }
 
@@ -288,7 +348,9 @@ bool Command::MayDrain(const Requests& requests, Times& times) const {
 void Command::HandleExit(const SignalScope& scope, Outcome& outcome) {
   streams_.CloseInput();
   // What the command left behind ends with it, before the number is given back by the reaping.
-  outcome.tree_ended = tree_.End(scope);
+  outcome.tree_ended = EndTree(scope);
+  // The kernel may have been first.
+  if (!outcome.limit && !outcome.canceled && !outcome.timed_out) outcome.limit = limits_.AtEnd();
   Result<ProcessEnd> end = tree_.Reap();
   if (!end.ok()) {
     outcome.failure = std::move(end.failure());

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "process/confinement.h"
+#include "process/limit_keeper.h"
 #include "process/process_tree.h"
 #include "process/standard_streams.h"
 #include "process/tree_kill.h"
@@ -29,6 +30,7 @@ struct CommandSpec {
   StreamsSpec streams;
   std::chrono::milliseconds timeout{0};  // 0: none
   std::chrono::milliseconds kill_grace{0};
+  std::optional<std::chrono::milliseconds> idle_timeout;  // 0: none; unset: the confinement's
 };
 
 // How a command ended.
@@ -38,10 +40,12 @@ struct Outcome {
   int signal = 0;                  // if a signal ended it
   bool timed_out = false;
   bool canceled = false;
-  bool tree_ended = false;  // every process that it started is provably gone
+  std::optional<LimitExcess> limit;  // for which it was ended
+  bool tree_ended = false;           // every process that it started is provably gone
   double duration_ms = 0;
   CapturedStream output[2];  // stdout, stderr
   rusage usage = {};
+  TreeUsage tree_usage;
   long launcher_max_rss_kib = 0;           // this process's own, at the launch
   std::vector<std::string> changed_paths;  // of those that the confinement watches
 };
@@ -109,12 +113,17 @@ class Command {
   };
   Outcome RunIn(CommandPlace& place);
   Status Launch(CommandPlace& place);
+  // Runs the child in the command's control group, if it has one. As clone(2).
+  pid_t StartChild(void* stack, size_t stack_size, ChildPlan& plan, int* pidfd) const;
   std::optional<Failure> StartFailure(const ChildPlan& plan) const;
   void Supervise(const SignalScope& scope, Outcome& outcome);
+  // Ends the command if it has used too much.
+  void KeepLimits(const Watch& watch, const SignalScope& scope, Times& times, Outcome& outcome);
   // Ends the command if it is time to.
   void KeepTime(const Requests& requests, const SignalScope& scope, Times& times, Outcome& outcome);
   // False: whoever still holds the pipes has had its time.
   bool MayDrain(const Requests& requests, Times& times) const;
+  bool EndTree(const SignalScope& scope);
   void HandleExit(const SignalScope& scope, Outcome& outcome);
   Requests TakeRequests();
   void Wake();
@@ -125,6 +134,7 @@ class Command {
   UniqueFd wake_;  // eventfd: something below changed
   StandardStreams streams_;
   ProcessTree tree_;
+  LimitKeeper limits_;
 
   std::mutex mutex_;  // guards what follows
   Requests requests_;

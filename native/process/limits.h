@@ -41,8 +41,12 @@ struct TreeUsage {
   std::optional<uint64_t> peak_processes;
   std::optional<uint64_t> user_cpu_us;  // cgroup only
   std::optional<uint64_t> system_cpu_us;
-  std::optional<uint64_t> read_bytes;  // of block devices; cgroup only
+  std::optional<uint64_t> read_bytes;  // of block devices
   std::optional<uint64_t> written_bytes;
+
+  bool empty() const {
+    return !peak_memory && !peak_processes && !user_cpu_us && !read_bytes && !written_bytes;
+  }
 };
 
 }  // namespace sandbox_run

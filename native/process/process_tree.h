@@ -30,6 +30,9 @@ class ProcessTree {
   // Readable once the first process has ended; -1 when it has been reaped, or before the start.
   int exit_fd() const { return pidfd_.get(); }
 
+  // The first process; its number is its own until it is reaped.
+  pid_t pid() const { return pid_; }
+
   // Sends a signal to the first process's group.
   void Signal(int number);
 

@@ -49,11 +49,10 @@ std::optional<ProcessCounts> ReadProcessCounts(pid_t pid) {
   // Fields 14 to 17, 20 and 22 of proc(5).
   uint64_t user, system, threads, start;
   int64_t reaped_user, reaped_system;
-  const int found =
-      sscanf(after_name + 1,
-             " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNd64
-             " %" SCNd64 " %*d %*d %" SCNu64 " %*d %" SCNu64,
-             &user, &system, &reaped_user, &reaped_system, &threads, &start);
+  const int found = sscanf(after_name + 1,
+                           " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+                           " %" SCNd64 " %" SCNd64 " %*d %*d %" SCNu64 " %*d %" SCNu64,
+                           &user, &system, &reaped_user, &reaped_system, &threads, &start);
   if (found != 6) return std::nullopt;
   ProcessCounts counts;
   counts.threads = threads;

@@ -65,6 +65,9 @@ class StandardStreams {
   // The command reads no more.
   void CloseInput() { input_.reset(); }
 
+  // Bytes that the command wrote so far, kept or not.
+  uint64_t output_bytes() const { return captured_[0].total + captured_[1].total; }
+
   CapturedStream Take(int index) { return std::move(captured_[index]); }
 
  private:

@@ -22,29 +22,34 @@ void Raise(std::optional<uint64_t>& peak, uint64_t value) {
 
 }  // namespace
 
-TreeSampler::TreeSampler(const TreeLimits& limits, std::vector<std::string> directories,
-                         Clock::time_point now)
-    : limits_(limits), next_in_detail_(now), directories_(std::move(directories)) {
-  if (limits.any()) next_ = now + kInterval;
+void TreeSampler::Begin(Clock::time_point now, uint64_t group_cpu_ms) {
+  group_cpu_ms_ = group_cpu_ms;
+  next_in_detail_ = now;
+  if (limits_.any() || group_cpu_ms != 0) next_ = now + kInterval;
 }
 
-std::optional<LimitExcess> TreeSampler::Look(const Members& members) {
+std::optional<LimitExcess> TreeSampler::Look(const Members& members, const Cgroup* group) {
   const auto begin = Clock::now();
   std::optional<LimitExcess> excess;
   const bool directories = limits_.tmp_bytes != 0 || limits_.memory != 0;
   if (directories) excess = LookAtDirectories();
   if (limits_.processes != 0 || limits_.memory != 0 || limits_.cpu_ms != 0) {
-    if (const std::optional<std::vector<pid_t>> found = members()) {
-      if (!excess && limits_.processes != 0 && found->size() > limits_.processes) {
-        Raise(usage_.peak_processes, found->size());
-        excess = {LimitName::kProcesses, LimitMeans::kSampling, limits_.processes, found->size()};
-      }
-      if (!excess && begin >= next_in_detail_) {
-        excess = LookAtProcesses(*found);
-        if (!excess && limits_.memory != 0) excess = LookAtMemory(*found);
-        const auto now = Clock::now();
-        next_in_detail_ = now + kDetailShare * (now - begin);
-      }
+    const std::vector<pid_t> found = members();
+    if (!excess && limits_.processes != 0 && found.size() > limits_.processes) {
+      Raise(usage_.peak_processes, found.size());
+      excess = {LimitName::kProcesses, LimitMeans::kSampling, limits_.processes, found.size()};
+    }
+    if (!excess && begin >= next_in_detail_) {
+      excess = LookAtProcesses(found);
+      if (!excess && limits_.memory != 0) excess = LookAtMemory(found);
+      const auto now = Clock::now();
+      next_in_detail_ = now + kDetailShare * (now - begin);
+    }
+  }
+  if (!excess && group != nullptr && group_cpu_ms_ != 0) {
+    const uint64_t used = group->CpuMs();
+    if (used > group_cpu_ms_) {
+      excess = {LimitName::kCpu, LimitMeans::kCgroup, group_cpu_ms_, used};
     }
   }
   next_ = Clock::now() + kInterval;

@@ -10,8 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "process/cgroup.h"
 #include "process/directory_usage.h"
 #include "process/limits.h"
+#include "process/watch.h"
 
 namespace sandbox_run {
 
@@ -19,19 +21,22 @@ namespace sandbox_run {
 // goes between two looks, and what a burst takes before the next one, is not seen.
 class TreeSampler {
  public:
-  using Clock = std::chrono::steady_clock;
-  // The processes of the tree, right now; nullopt: not to be found out.
-  using Members = std::function<std::optional<std::vector<pid_t>>()>;
+  // The processes of the tree, right now.
+  using Members = std::function<std::vector<pid_t>()>;
 
   // `directories`: the private ones of the command, on disk and in memory. Without a limit nothing
   // is ever looked at.
-  TreeSampler(const TreeLimits& limits, std::vector<std::string> directories, Clock::time_point now);
+  TreeSampler(const TreeLimits& limits, std::vector<std::string> directories)
+      : limits_(limits), directories_(std::move(directories)) {}
+
+  // The command runs. `group_cpu_ms`: limit of the processor time that its group counts; 0: none.
+  void Begin(Clock::time_point now, uint64_t group_cpu_ms);
 
   // When to look next; nullopt: never.
   std::optional<Clock::time_point> next() const { return next_; }
 
   // Looks, and returns the first limit that is exceeded.
-  std::optional<LimitExcess> Look(const Members& members);
+  std::optional<LimitExcess> Look(const Members& members, const Cgroup* group);
 
   const TreeUsage& usage() const { return usage_; }
 
@@ -47,6 +52,7 @@ class TreeSampler {
   std::optional<LimitExcess> LookAtDirectories();
 
   const TreeLimits limits_;
+  uint64_t group_cpu_ms_ = 0;
   std::optional<Clock::time_point> next_;
   Clock::time_point next_in_detail_;
   DirectoryUsage directories_;
