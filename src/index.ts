@@ -25,7 +25,13 @@ export type {
   EnforcementReport,
 } from './model/enforcement-report.ts';
 export type { Command } from './model/execution-request.ts';
-export type { ExecutionError, ExecutionResult, ExecutionResultBase } from './model/execution-result.ts';
+export type {
+  ExceededLimit,
+  ExecutionError,
+  ExecutionResult,
+  ExecutionResultBase,
+  ResourceUsage,
+} from './model/execution-result.ts';
 export type {
   ActionBudget,
   GitGuard,
@@ -40,6 +46,7 @@ export type {
   ToolResult,
 } from './model/gate-ports.ts';
 export type { LaunchPlan } from './model/launch-plan.ts';
+export type { TreeLimits } from './model/policy.ts';
 export type { PolicyFile } from './policy/schema.ts';
 export type { RunningCommand } from './run/pending-command.ts';
 export { createSandbox, type Sandbox, type SandboxProcess } from './run/sandbox.ts';

@@ -297,9 +297,10 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
 
 void Command::KeepLimits(const Watch& watch, const SignalScope& scope, Times& times,
                          Outcome& outcome) {
-  const std::optional<LimitExcess> excess =
-      limits_.Handle(watch, streams_.output_bytes(), streams_.paused(),
-                     [&] { return TreeMembers(scope, tree_.pid()); });
+  const std::optional<LimitExcess> excess = limits_.Handle(
+      watch, streams_.output_bytes(), streams_.paused(),
+      {[&] { return TreeMembers(scope, tree_.pid()); },
+       [&](pid_t newest, size_t enough) { return CountNewestMembers(scope, newest, enough); }});
   // Somebody else was first to end it, or it ended by itself and only holds its pipes open.
   if (!excess || times.kill_at) return;
   if (excess->name == LimitName::kIdle && times.drain_until) return;

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "process/cgroup.h"
 #include "process/directory_usage.h"
 #include "process/limits.h"
@@ -21,8 +22,13 @@ namespace sandbox_run {
 // goes between two looks, and what a burst takes before the next one, is not seen.
 class TreeSampler {
  public:
-  // The processes of the tree, right now.
-  using Members = std::function<std::vector<pid_t>()>;
+  // Knows the tree, as it is right now.
+  struct Members {
+    std::function<std::vector<pid_t>()> list;
+    // At least how many there are, of no use beyond `enough`; `newest`: the last number given to a
+    // process.
+    std::function<size_t(pid_t newest, size_t enough)> count_newest;
+  };
 
   // `directories`: the private ones of the command, on disk and in memory. Without a limit nothing
   // is ever looked at.
@@ -47,6 +53,9 @@ class TreeSampler {
     bool seen = false;
   };
 
+  // The last number given to a process, if there are many more of them on the host than before.
+  std::optional<pid_t> HostGrows();
+  std::optional<LimitExcess> LookAtAll(const Members& members, const Cgroup* group);
   std::optional<LimitExcess> LookAtProcesses(const std::vector<pid_t>& members);
   std::optional<LimitExcess> LookAtMemory(const std::vector<pid_t>& members);
   std::optional<LimitExcess> LookAtDirectories();
@@ -54,7 +63,10 @@ class TreeSampler {
   const TreeLimits limits_;
   uint64_t group_cpu_ms_ = 0;
   std::optional<Clock::time_point> next_;
+  Clock::time_point next_full_;
   Clock::time_point next_in_detail_;
+  UniqueFd load_;                // /proc/loadavg
+  uint64_t host_processes_ = 0;  // at the last full look
   DirectoryUsage directories_;
   std::unordered_map<pid_t, Known> known_;
   uint64_t gone_cpu_ms_ = 0;  // of processes that were seen and are gone

@@ -5,7 +5,7 @@ import type { Approver } from '../model/approval.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import { loadAddon } from '../native/load.ts';
 import { createSandbox, type Sandbox } from '../run/sandbox.ts';
-import type { GateOptions } from '../run/sandbox-options.ts';
+import type { GateOptions, RunOptions } from '../run/sandbox-options.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { visibleText } from '../util/visible-text.ts';
@@ -83,7 +83,7 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
     approved: wanted.approved,
     taints: wanted.taints,
     cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,
-    ...(wanted.json ? { stdin: 'inherit' as const } : { stdio: 'inherit' as const }),
+    ...streamsFor(sandbox, wanted),
   });
   signals.to(command);
   const result = await command.result;
@@ -95,6 +95,20 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   }
   if (!wanted.quiet) remark(result, sandbox, wanted.json);
   return exitStatus(result);
+}
+
+/** The command's own streams are ours, unless somebody has to see what passes. */
+function streamsFor({ plan }: Sandbox, { json }: RunArguments): RunOptions {
+  if (json) return { stdin: 'inherit' };
+  if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
+  return { stdin: 'inherit', onOutput: ({ stream, bytes }) => writeTo(process[stream], bytes) };
+}
+
+/** Settles once there is room for more. */
+function writeTo(stream: NodeJS.WriteStream, bytes: Uint8Array): Promise<void> {
+  return new Promise((done, fail) => {
+    stream.write(bytes, (error) => (error === undefined || error === null ? done() : fail(error)));
+  });
 }
 
 const endedBy = (signal: NodeJS.Signals) => 128 + constants.signals[signal];
@@ -110,6 +124,7 @@ export function exitStatus(result: ExecutionResult): number {
       return EXIT_TIMED_OUT;
     case 'canceled':
       return result.signal === undefined ? (result.exitCode ?? 1) : 128 + signalNumber(result.signal);
+    case 'limit-exceeded':
     case 'denied':
     case 'setup-failed':
       return ERROR_CODES[result.error.code].exitStatus;

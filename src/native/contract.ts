@@ -48,6 +48,7 @@ export interface NativeConfinementSpec {
       }
     | undefined;
   readonly limits: readonly { readonly resource: number; readonly value: bigint }[];
+  readonly treeLimits: NativeTreeLimits;
   /** -1: the launcher's. */
   readonly umask: number;
   readonly temporaryParent: string;
@@ -56,6 +57,18 @@ export interface NativeConfinementSpec {
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
   /** Variables that name a directory of the slot, for hosts without a view. */
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
+}
+
+/** Limits of one command with everything that it starts; 0: none. */
+export interface NativeTreeLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  readonly cpuMs: number;
+  readonly tmpBytes: number;
+  readonly idleTimeoutMs: number;
+  /** Where control groups are made; '': nowhere. */
+  readonly cgroupParent: string;
+  readonly cgroupClone: boolean;
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */
@@ -80,10 +93,36 @@ export interface NativeCommand {
 }
 
 /** What a plain run does without. */
-export type NativeLaunchExtras = Readonly<Record<never, never>>;
+export interface NativeLaunchExtras {
+  /** In place of the confinement's; 0: none. */
+  readonly idleTimeoutMs?: number;
+}
 
 /** What is seldom there to be said of an end. */
-export type NativeOutcomeDetails = Readonly<Record<never, never>>;
+export interface NativeOutcomeDetails {
+  readonly limit?: NativeLimit;
+  readonly usage?: NativeUsage;
+}
+
+/** The limit for which a command was ended. `value` and `used` in bytes, a count or milliseconds. */
+export interface NativeLimit {
+  readonly name: 'memory' | 'processes' | 'cpu' | 'tmp' | 'idle';
+  readonly by: 'cgroup' | 'sampling' | 'clock';
+  readonly value: number;
+  readonly used?: number;
+}
+
+/** What a command and everything that it started used; what is unknown is missing. */
+export interface NativeUsage {
+  readonly by: 'cgroup' | 'sampling';
+  readonly peakMemoryBytes?: number;
+  readonly peakProcesses?: number;
+  readonly userCpuUs?: number;
+  readonly systemCpuUs?: number;
+  /** Of block devices. Not from a group: those of the command and of the children that it waited for. */
+  readonly readBytes?: number;
+  readonly writtenBytes?: number;
+}
 
 /** How a command ended. */
 export interface NativeOutcome {
@@ -148,6 +187,8 @@ export interface NativeAddon {
   probe(): { readonly landlockAbi: number; readonly landlockErrata: number; readonly seccompErrno: number };
   /** Whether a whole process tree can be ended through a signal scope. Tried once, about 0.2 ms. */
   signalScope(): boolean;
+  /** Where control groups for commands can be made, or why nowhere. Tries it. */
+  cgroupParent(): { readonly path: string; readonly cloneInto: boolean } | NativeFailure;
   createConfinement(spec: NativeConfinementSpec): NativeConfinement;
   /** Makes the kernel objects now instead of with the first command. */
   prepare(confinement: NativeConfinement, done: (failure: NativeFailure | undefined) => void): void;

@@ -2,8 +2,9 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
 import type { Control, ControlId, ControlState, EnforcementReport } from '../model/enforcement-report.ts';
 import { CONTROL_IDS } from '../model/enforcement-report.ts';
-import type { HostFeatures } from '../model/host-features.ts';
+import type { CgroupPlace, HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
+import { resourceLimits } from './resource-limits.ts';
 
 /** The mechanisms that a plan uses on this host. One decision, taken here; everything else follows from it. */
 export interface Mechanisms {
@@ -18,6 +19,8 @@ export interface Mechanisms {
   readonly inetSockets: 'refused' | 'isolated' | 'open';
   readonly unixSockets: 'allowed' | 'refused';
   readonly signalScope: boolean;
+  /** Where control groups for commands are made. */
+  readonly cgroup: CgroupPlace | undefined;
 }
 
 /** Picks the strongest mechanisms that the host offers for the policy. */
@@ -34,6 +37,7 @@ export function chooseMechanisms(policy: Policy, features: HostFeatures): Mechan
     inetSockets: off ? (view ? 'isolated' : 'refused') : 'open',
     unixSockets: pathSocketsContained ? 'allowed' : 'refused',
     signalScope: features.signalScope,
+    cgroup: features.cgroup.path === undefined ? undefined : features.cgroup,
   };
 }
 
@@ -214,7 +218,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
           'degraded',
           'the process group ends with the command; a daemon in a session of its own may survive: needs Landlock ABI 6 (Linux 6.12)',
         ],
-  'resource-limits': () => ['enforced', 'per process by rlimits; there is no limit on the tree as a whole'],
+  'resource-limits': (used, policy, features) => resourceLimits(used, policy, features),
 };
 
 /** The report for a policy on a host, every control judged. Pure. */

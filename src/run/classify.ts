@@ -4,6 +4,13 @@ import type { Decision } from '../model/decision.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
 import type { ExecutionError, ExecutionResult, ExecutionResultBase } from '../model/execution-result.ts';
 import type { NativeOutcome } from '../native/contract.ts';
+import {
+  describeExceeded,
+  exceededLimit,
+  type LimitsOfPlan,
+  NOTHING_USED,
+  usageOf,
+} from './exceeded-limit.ts';
 import { describeFailure } from './failure.ts';
 
 /** What is known about a run before it ends. */
@@ -36,6 +43,7 @@ export function classify(
   context: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
+  limits: LimitsOfPlan,
   kept?: KeptOutput,
   isCaptured = true,
 ): ExecutionResult {
@@ -60,6 +68,8 @@ export function classify(
     durationMs: outcome.durationMs,
     cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
     peakMemoryBytes: peakMemory(outcome),
+    usage: usageOf(outcome),
+    limit: undefined,
     treeEnded: outcome.treeEnded,
     createdProtectedPaths: after.createdProtectedPaths,
     warnings: after.warnings.length === 0 ? context.warnings : [...context.warnings, ...after.warnings],
@@ -74,6 +84,17 @@ export function classify(
     };
   }
   const signal = outcome.signal === 0 ? undefined : signalName(outcome.signal);
+  const limit = exceededLimit(outcome, signal, limits);
+  if (limit !== undefined && !outcome.timedOut && !outcome.canceled) {
+    return {
+      ...base,
+      status: 'limit-exceeded',
+      exitCode: signal === undefined ? outcome.exitCode : undefined,
+      signal,
+      limit,
+      error: describeExceeded(limit),
+    };
+  }
   if (outcome.timedOut || outcome.canceled) {
     const status = outcome.timedOut ? 'timed-out' : 'canceled';
     return {
@@ -121,6 +142,8 @@ function emptyResult(context: RunContext): ExecutionResultBase {
     durationMs: 0,
     cpu: { userMs: 0, systemMs: 0 },
     peakMemoryBytes: undefined,
+    usage: NOTHING_USED,
+    limit: undefined,
     treeEnded: true,
     createdProtectedPaths: [],
     warnings: context.warnings,

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import type { ExecutionResult } from '../model/execution-result.ts';
+import type { Policy } from '../model/policy.ts';
 import { type NativeCommand, type NativeFailure, STDIO_CAPTURE } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
 import { classify, type KeptOutput, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
@@ -15,6 +16,8 @@ export interface Launch {
   readonly stdio: NativeCommand['stdio'];
   readonly input?: Uint8Array;
   readonly streamOutput?: boolean;
+  /** In place of the policy's. */
+  readonly idleTimeout?: number | undefined;
   readonly onChunk?: (stream: number, bytes: Buffer, acknowledge: () => void) => void;
   readonly kept?: () => KeptOutput;
   /** Called once: what was passed to the command is not needed here any more. */
@@ -33,16 +36,32 @@ export interface Launcher {
   endAll(): Promise<void>;
 }
 
+const IDLE_UNSEEN =
+  'limits.idle_timeout_seconds does not hold for this command: its output does not pass through sandbox-run';
+
+const isCaptured = ({ stdio }: Launch) => stdio[1] === STDIO_CAPTURE || stdio[2] === STDIO_CAPTURE;
+
+/** Nothing, if what the sandbox says holds: a plain run shall not be slower. */
+function extrasOf(how: Launch, { limits }: Policy): NativeCommand['extras'] {
+  // Who writes where nobody looks is not silent.
+  const idleTimeoutMs = isCaptured(how) ? (how.idleTimeout ?? limits.idleTimeoutMs) : 0;
+  return idleTimeoutMs === limits.idleTimeoutMs ? undefined : { idleTimeoutMs };
+}
+
 /** @see Launcher */
 export function createLauncher({ addon, confinement, policy, plan }: PreparedSandbox): Launcher {
   const running = new Map<number, Promise<ExecutionResult>>();
 
   function launch(
     settled: SettledCommand & { readonly ok: true },
-    context: RunContext,
+    given: RunContext,
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand {
+    const context =
+      policy.limits.idleTimeoutMs === 0 || isCaptured(how)
+        ? given
+        : { ...given, warnings: [...given.warnings, IDLE_UNSEEN] };
     let id = 0;
     const abort = () => addon.cancel(id, false);
     let finish: (result: ExecutionResult) => void = () => {};
@@ -64,7 +83,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
           outputLimit: policy.limits.outputBytes,
           timeoutMs: options.timeout ?? policy.limits.timeoutMs,
           killGraceMs: policy.limits.killGraceMs,
-          extras: undefined,
+          extras: extrasOf(how, policy),
         },
         {
           onChunk: (stream, bytes) => how.onChunk?.(stream, bytes, () => addon.acknowledge(id, bytes.length)),
@@ -75,7 +94,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
               outcome.changedPaths === undefined
                 ? NOTHING_CHANGED
                 : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
-            finish(classify(context, outcome, after, how.kept?.(), how.stdio[1] === STDIO_CAPTURE));
+            finish(classify(context, outcome, after, plan, how.kept?.(), how.stdio[1] === STDIO_CAPTURE));
           },
         },
       );

@@ -141,9 +141,16 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     const command = checkedCommand(asked);
     const options = checkRunOptions(given);
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
+    if (options.stdio === 'inherit' && options.idleTimeout !== undefined) {
+      throw new SandboxError(
+        'usage.invalid',
+        "run: idleTimeout needs output that passes through here, not stdio: 'inherit'",
+      );
+    }
     if (options.stdio === 'inherit') return launch(command, options, { stdio: [0, 1, 2] });
     const standard = {
       stdio: [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE],
+      idleTimeout: options.idleTimeout,
       ...(input === undefined ? {} : { input }),
     } as const;
     if (options.onOutput === undefined) return launch(command, options, standard);

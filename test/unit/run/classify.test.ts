@@ -8,6 +8,7 @@ import {
   notStarted,
   type RunContext,
 } from '../../../src/run/classify.ts';
+import type { LimitsOfPlan } from '../../../src/run/exceeded-limit.ts';
 
 const CONTEXT: RunContext = {
   argv: ['a', 'b'],
@@ -16,6 +17,20 @@ const CONTEXT: RunContext = {
   report: { backend: 'landlock', landlockAbi: 6, controls: [] },
   decision: undefined,
   approval: undefined,
+};
+const LIMITS: LimitsOfPlan = {
+  limits: [
+    { name: 'fsize', value: 1_000_000 },
+    { name: 'cpu', value: 11 },
+  ],
+  treeLimits: {
+    memoryBytes: 2 ** 31,
+    processes: 100,
+    cpuSeconds: 10,
+    tmpBytes: 2 ** 20,
+    idleTimeoutMs: 1500,
+    cgroup: undefined,
+  },
 };
 const NOTHING_AFTER: AfterRun = { createdProtectedPaths: [], warnings: [] };
 const QUIET: NativeOutcome = {
@@ -38,7 +53,7 @@ const QUIET: NativeOutcome = {
   details: undefined,
 };
 const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER, kept?: KeptOutput) =>
-  classify(CONTEXT, { ...QUIET, ...changes }, after, kept);
+  classify(CONTEXT, { ...QUIET, ...changes }, after, LIMITS, kept);
 
 describe('classify', () => {
   const { SIGKILL, SIGTERM, SIGSEGV } = constants.signals;
