@@ -26,10 +26,12 @@ export type {
 } from './model/enforcement-report.ts';
 export type { Command } from './model/execution-request.ts';
 export type {
+  ExceededLimit,
   ExecutionError,
   ExecutionResult,
   ExecutionResultBase,
   OutputBytes,
+  ResourceUsage,
   SpilledOutput,
 } from './model/execution-result.ts';
 export type {
@@ -46,6 +48,7 @@ export type {
   ToolResult,
 } from './model/gate-ports.ts';
 export type { LaunchPlan } from './model/launch-plan.ts';
+export type { TreeLimits } from './model/policy.ts';
 export type { PolicyFile } from './policy/schema.ts';
 export type { OutputChunk, OutputStream, OutputText } from './run/output/chunk.ts';
 export type { OutputReader } from './run/output/feed.ts';

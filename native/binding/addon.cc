@@ -14,6 +14,7 @@
 #include "binding/host_functions.h"
 #include "binding/running_commands.h"
 #include "landlock/ruleset.h"
+#include "process/cgroup.h"
 #include "process/command.h"
 #include "process/command_threads.h"
 #include "process/confinement.h"
@@ -32,6 +33,17 @@ Napi::Value Probe(const Napi::CallbackInfo& info) {
   result["landlockErrata"] = Napi::Number::New(info.Env(), LandlockErrata());
   result["seccompErrno"] = Napi::Number::New(info.Env(), static_cast<double>(seccomp));
   return result;
+}
+
+// cgroupParent(): where groups for commands can be made, {path, cloneInto}, or why nowhere.
+Napi::Value ProbeCgroupParent(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const Result<CgroupParent> found = FindCgroupParent();
+  if (!found.ok()) return EncodeFailure(env, found.failure());
+  Napi::Object object = Napi::Object::New(env);
+  object["path"] = Napi::String::New(env, found.value().path);
+  object["cloneInto"] = Napi::Boolean::New(env, found.value().clone_into);
+  return object;
 }
 
 // signalScope(): whether whole process trees can be ended; tries it once.
@@ -173,6 +185,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new RunningCommands(env));
   exports["probe"] = Napi::Function::New(env, Probe);
   exports["signalScope"] = Napi::Function::New(env, ProbeSignalScope);
+  exports["cgroupParent"] = Napi::Function::New(env, ProbeCgroupParent);
   exports["createConfinement"] = Napi::Function::New(env, CreateConfinement);
   exports["prepare"] = Napi::Function::New(env, Prepare);
   exports["closeConfinement"] = Napi::Function::New(env, CloseConfinement);

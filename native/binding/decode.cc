@@ -90,6 +90,9 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
   }
   DecodeOutputExtras(extras, spec.streams);
   spec.background = Flag(extras, "background");
+  if (const Napi::Value idle = extras.Get("idleTimeoutMs"); idle.IsNumber()) {
+    spec.idle_timeout = std::chrono::milliseconds(Unsigned(idle));
+  }
 }
 
 }  // namespace
@@ -144,6 +147,14 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const uint64_t bound = Unsigned(limit.Get("value"));
     spec.limits.push_back({limit.Get("resource").As<Napi::Number>().Int32Value(), bound, bound});
   });
+  const Napi::Object tree = object.Get("treeLimits").As<Napi::Object>();
+  spec.tree_limits.memory = Unsigned(tree.Get("memoryBytes"));
+  spec.tree_limits.processes = Unsigned(tree.Get("processes"));
+  spec.tree_limits.cpu_ms = Unsigned(tree.Get("cpuMs"));
+  spec.tree_limits.tmp_bytes = Unsigned(tree.Get("tmpBytes"));
+  spec.idle_timeout = std::chrono::milliseconds(Unsigned(tree.Get("idleTimeoutMs")));
+  spec.cgroup_parent = Text(tree, "cgroupParent");
+  spec.cgroup_clone = Flag(tree, "cgroupClone");
   spec.umask = object.Get("umask").As<Napi::Number>().Int32Value();
   spec.temporary_parent = Text(object, "temporaryParent");
   spec.memory_parent = Text(object, "memoryParent");

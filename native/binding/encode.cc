@@ -32,6 +32,60 @@ Napi::Value EncodeSpilled(Napi::Env env, const std::optional<SpilledStream> (&sp
   return files;
 }
 
+const char* NameOf(LimitName name) {
+  switch (name) {
+    case LimitName::kMemory:
+      return "memory";
+    case LimitName::kProcesses:
+      return "processes";
+    case LimitName::kCpu:
+      return "cpu";
+    case LimitName::kTmp:
+      return "tmp";
+    case LimitName::kIdle:
+      return "idle";
+  }
+  return "";
+}
+
+const char* NameOf(LimitMeans means) {
+  switch (means) {
+    case LimitMeans::kCgroup:
+      return "cgroup";
+    case LimitMeans::kSampling:
+      return "sampling";
+    case LimitMeans::kClock:
+      return "clock";
+  }
+  return "";
+}
+
+// Leaves out what is unknown.
+void Put(Napi::Object& object, const char* name, const std::optional<uint64_t>& value) {
+  if (value) object[name] = Napi::Number::New(object.Env(), static_cast<double>(*value));
+}
+
+Napi::Value EncodeLimit(Napi::Env env, const LimitExcess& limit) {
+  Napi::Object object = Napi::Object::New(env);
+  object["name"] = Napi::String::New(env, NameOf(limit.name));
+  object["by"] = Napi::String::New(env, NameOf(limit.means));
+  Put(object, "value", limit.value);
+  Put(object, "used", limit.used);
+  return object;
+}
+
+Napi::Value EncodeUsage(Napi::Env env, const TreeUsage& usage) {
+  Napi::Object object = Napi::Object::New(env);
+  object["by"] = Napi::String::New(env, NameOf(usage.means));
+  Put(object, "peakMemoryBytes", usage.peak_memory);
+  Put(object, "peakProcesses", usage.peak_processes);
+  Put(object, "userCpuUs", usage.user_cpu_us);
+  Put(object, "systemCpuUs", usage.system_cpu_us);
+  Put(object, "readBytes", usage.read_bytes);
+  Put(object, "writtenBytes", usage.written_bytes);
+  return object;
+}
+
 // What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
 Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
   Napi::Object details;
@@ -49,6 +103,8 @@ Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
     add("processTree", Napi::String::New(env, "subreaper"));
   }
   if (outcome.output_held) add("outputHeld", Napi::Boolean::New(env, true));
+  if (outcome.limit) add("limit", EncodeLimit(env, *outcome.limit));
+  if (!outcome.tree_usage.empty()) add("usage", EncodeUsage(env, outcome.tree_usage));
   if (details.IsEmpty()) return env.Undefined();
   return details;
 }

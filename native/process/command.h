@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "process/confinement.h"
+#include "process/limit_keeper.h"
 #include "process/process_tree.h"
 #include "process/standard_streams.h"
 #include "process/tree_kill.h"
@@ -30,6 +31,7 @@ struct CommandSpec {
   std::chrono::milliseconds timeout{0};  // 0: none
   std::chrono::milliseconds kill_grace{0};
   bool background = false;  // what the command leaves behind is kept when it ends
+  std::optional<std::chrono::milliseconds> idle_timeout;  // 0: none; unset: the confinement's
 };
 
 // How a command ended.
@@ -39,13 +41,15 @@ struct Outcome {
   int signal = 0;                  // if a signal ended it
   bool timed_out = false;
   bool canceled = false;
-  bool tree_ended = false;   // every process that it started is provably gone
-  bool output_held = false;  // it ended, but what it left behind kept its output open
+  std::optional<LimitExcess> limit;  // for which it was ended
+  bool tree_ended = false;           // every process that it started is provably gone
+  bool output_held = false;          // it ended, but what it left behind kept its output open
   TreeTier tree_tier = TreeTier::kSignalScope;
   double duration_ms = 0;
   CapturedStream output[2];  // stdout, stderr
   std::optional<SpilledStream> spilled[2];
   rusage usage = {};
+  TreeUsage tree_usage;
   long launcher_max_rss_kib = 0;           // this process's own, at the launch
   std::vector<std::string> changed_paths;  // of those that the confinement watches
 };
@@ -136,14 +140,21 @@ class Command {
   Status Launch(CommandPlace& place);
   std::optional<Failure> StartFailure(const ChildPlan& plan) const;
   void Supervise(const SignalScope& scope, Outcome& outcome);
+  // Ends the command if it has used too much.
+  void KeepLimits(const Watch& watch, const SignalScope& scope, Stage stage, Times& times,
+                  Outcome& outcome);
   // Ends the command, or what is left of it in the background, if it is time to.
   void KeepTime(const Requests& requests, const SignalScope& scope, Times& times, Outcome& outcome);
+  void AskToEnd(const SignalScope& scope);
   // False: whoever still holds the pipes has had its time.
   bool MayDrain(const Requests& requests, Times& times) const;
   // The command has ended; says what is next.
   Stage HandleExit(const SignalScope& scope, Times& times, Outcome& outcome);
   // Whether what the command left behind has more time.
   bool MayStay(const Requests& requests, const SignalScope& scope, Times& times, Outcome& outcome);
+  // Sends everything of the tree its end; true if it is provably gone.
+  bool KillTree(const SignalScope& scope);
+  // The same, and takes notice of the command's own end.
   void EndTree(const SignalScope& scope, Outcome& outcome);
   void Reap(Outcome& outcome);
   Requests TakeRequests();
@@ -157,6 +168,7 @@ class Command {
   ProcessTree tree_;
   Clock::time_point begin_;
   bool reaped_ = false;
+  LimitKeeper limits_;
 
   std::mutex mutex_;  // guards what follows
   Requests requests_;

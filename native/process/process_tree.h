@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -20,15 +21,11 @@ namespace sandbox_run {
 // of it (sessions of its own, orphans, stopped processes), when the command ends, when it is ended,
 // and when the launcher is gone for whatever reason.
 //
-// | tier         | where          | held by                       | what is left |
-// |--------------|----------------|-------------------------------|----------------------------------|
-// | signal-scope | Landlock ABI 6 | the kernel: one signal        | nothing: no member can leave, |
-// |              | (Linux 6.12)   | reaches all of the tree at    | and none can signal the warden
-// | |              |                | once and nobody else          | | | subreaper    | everywhere
-// | the warden: orphans come to   | a command can kill its warden    | |              | | it, it
-// looks for descendants, | (only the command itself ends    | |              |                |
-// stops them, then kills them   | then); a storm of forks that is  | |              | | | never
-// found whole in 0.9 s       |
+// signal-scope, from Landlock ABI 6 (Linux 6.12): held by the kernel. One signal reaches all of the
+//   tree at once and nobody else; no member can leave, and none can signal the warden.
+// subreaper, everywhere: held by the warden. Orphans come to it, so that it finds every descendant,
+//   stops and then kills them. A command can kill its warden (then only the command itself ends
+//   with the launcher), and a storm of forks that is never found whole survives 0.9 s of that.
 enum class TreeTier { kSignalScope, kSubreaper };
 
 // How the first process of a tree ended.
@@ -42,9 +39,11 @@ struct ProcessEnd {
 // the rest from the command's own.
 class ProcessTree {
  public:
-  // Starts the command; signals that were sent before are delivered now. `stack`: the upper end of
-  // what the child may use. With an entered scope the tier is kSignalScope, else kSubreaper.
-  Status Start(ChildPlan& plan, char* stack, const SignalScope& scope);
+  // Starts the command; signals that were sent before are delivered now. With an entered scope the
+  // tier is kSignalScope, else kSubreaper. `group_directory`: the control group to start it in, for
+  // kSignalScope only; -1: none.
+  Status Start(ChildPlan& plan, std::span<char> stack, const SignalScope& scope,
+               int group_directory);
   TreeTier tier() const { return warden_ ? TreeTier::kSubreaper : TreeTier::kSignalScope; }
 
   // Readable once the first process has ended; -1 when it has been reaped, or before the start.
@@ -63,8 +62,13 @@ class ProcessTree {
   // To be called once exit_fd() is readable; gives the process's number back.
   Result<ProcessEnd> Reap();
 
-  // The processes of the tree that are alive. Looks through /proc: about 0.5 ms for 100 processes.
+  // The processes of the tree that are alive. Looks through /proc.
   std::vector<pid_t> Members(const SignalScope& scope) const;
+
+  // Counts processes and threads of a scope, the newest first, and stops beyond `enough`: a fork
+  // bomb is recognised in the time that it takes to list a fraction of it. `newest`: the last
+  // number that was given to a process. 0 without a scope.
+  size_t CountNewest(const SignalScope& scope, pid_t newest, size_t enough) const;
 
   // Gives up what held the tree together. To be called when it has ended.
   void Finish();

@@ -221,6 +221,7 @@ bool StandardStreams::Drain(int index) {
     }
     const std::string_view bytes(room.data(), static_cast<size_t>(count));
     captured_[index].Append(bytes);
+    output_bytes_ += bytes.size();
     if (streaming_) unacknowledged_ += bytes.size();
     lock.unlock();
     // Only this thread writes to the memory that the bytes are in.

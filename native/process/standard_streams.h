@@ -103,6 +103,8 @@ class StandardStreams {
   CapturedStream TakeCapture(int index);
   // What became of the spill file; nothing: none was asked for.
   std::optional<SpilledStream> spilled(int index) const { return spilled_[index]; }
+  // Bytes that the command wrote so far, kept or not. On the command's thread.
+  uint64_t output_bytes() const { return output_bytes_; }
 
  private:
   Status OpenOne(int index);
@@ -120,6 +122,7 @@ class StandardStreams {
   UniqueFd input_;
   size_t input_written_ = 0;
   std::optional<SpilledStream> spilled_[2];
+  uint64_t output_bytes_ = 0;
   bool streaming_ = false;
   bool paused_ = false;
   int input_at_ = -1, output_at_[2] = {-1, -1};  // in the current round

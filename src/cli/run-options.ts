@@ -47,8 +47,8 @@ Examples:
   sandbox-run --dry-run -- npm test
   sandbox-run --approved -- git push
 
-Exit status: the command's; 128+n if signal n ended it; 124 time-out; 125 sandbox-run
-itself failed; 126 refused or not executable; 127 not found.`;
+Exit status: the command's; 128+n if signal n ended it; 123 a limit was exceeded;
+124 time-out; 125 sandbox-run itself failed; 126 refused or not executable; 127 not found.`;
 
 /**
  * Parses the command line; `undefined` if help or the version was printed.
@@ -74,6 +74,15 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('--rw <path>', 'a further path to write; repeatable', collect)
     .option('--env <name[=value]>', 'pass a variable, or set it; repeatable', collect)
     .option('--timeout <seconds>', 'end the command after this time; 0: never (default: 60)', parseSeconds)
+    .option(
+      '--idle-timeout <seconds>',
+      'end it when it writes no output for this time; 0: never',
+      parseSeconds,
+    )
+    .option('--memory <size>', 'of the command and all that it starts, such as 512M or 4G', parseSize)
+    .option('--max-processes <count>', 'the same of processes and threads (default: 4096)', parseWhole)
+    .option('--cpu-time <seconds>', 'the same of processor time', parseWhole)
+    .option('--max-tmp <size>', 'the same of private temporary files', parseSize)
     .option('--max-output <bytes>', 'kept of each stream with --json (default: 1048576)', parseCount)
     .option('-t, --tty', 'run on a terminal of its own: for shells, editors and prompts')
     .option('--json', 'print one result object, with captured output, instead of passing it through')
@@ -98,6 +107,11 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     rw?: string[];
     env?: string[];
     timeout?: number;
+    idleTimeout?: number;
+    memory?: number;
+    maxProcesses?: number;
+    cpuTime?: number;
+    maxTmp?: number;
     maxOutput?: number;
     tty?: boolean;
     json?: boolean;
@@ -120,6 +134,13 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
       passEnv: (options.env ?? []).filter((entry) => !entry.includes('=')),
       env: Object.fromEntries(assignments.map(splitAssignment)),
       ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
+      ...(options.idleTimeout === undefined ? {} : { idleTimeout: options.idleTimeout }),
+      limits: {
+        ...(options.memory === undefined ? {} : { memory: options.memory }),
+        ...(options.maxProcesses === undefined ? {} : { processes: options.maxProcesses }),
+        ...(options.cpuTime === undefined ? {} : { cpuSeconds: options.cpuTime }),
+        ...(options.maxTmp === undefined ? {} : { tmpBytes: options.maxTmp }),
+      },
       ...(options.maxOutput === undefined ? {} : { maxOutput: options.maxOutput }),
     },
     approved: options.approved ?? false,
@@ -163,6 +184,24 @@ function parseSeconds(text: string): number {
     throw new InvalidArgumentError('it must be a number of seconds from 0 (never) to a year.');
   }
   return Math.round(seconds * 1000);
+}
+
+const SIZE_UNITS = ['', 'K', 'M', 'G', 'T'];
+
+function parseSize(text: string): number {
+  const match = /^(\d+)([KMGT]?)$/i.exec(text);
+  const size = Number(match?.[1]) * 1024 ** SIZE_UNITS.indexOf((match?.[2] ?? '').toUpperCase());
+  if (!Number.isSafeInteger(size) || size === 0) {
+    throw new InvalidArgumentError('it must be a number of bytes above 0, with K, M, G or T at most.');
+  }
+  return size;
+}
+
+function parseWhole(text: string): number {
+  if (!/^\d{1,15}$/.test(text) || Number(text) === 0) {
+    throw new InvalidArgumentError('it must be a whole number above 0.');
+  }
+  return Number(text);
 }
 
 function parseCount(text: string): number {

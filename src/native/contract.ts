@@ -48,6 +48,7 @@ export interface NativeConfinementSpec {
       }
     | undefined;
   readonly limits: readonly { readonly resource: number; readonly value: bigint }[];
+  readonly treeLimits: NativeTreeLimits;
   /** -1: the launcher's. */
   readonly umask: number;
   readonly temporaryParent: string;
@@ -58,6 +59,18 @@ export interface NativeConfinementSpec {
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
   /** By what process trees are held together; without Landlock it is always `subreaper`. */
   readonly processTree: 'signal-scope' | 'subreaper';
+}
+
+/** Limits of one command with everything that it starts; 0: none. */
+export interface NativeTreeLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  readonly cpuMs: number;
+  readonly tmpBytes: number;
+  readonly idleTimeoutMs: number;
+  /** Where control groups are made; '': nowhere. */
+  readonly cgroupParent: string;
+  readonly cgroupClone: boolean;
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */
@@ -100,6 +113,8 @@ export interface NativeLaunchExtras {
   readonly spill?: readonly [number, number];
   /** Bytes written to each of them at most. */
   readonly spillLimit?: number;
+  /** In place of the confinement's; 0: none. */
+  readonly idleTimeoutMs?: number;
 }
 
 /** Of so many bytes that are kept of a stream, how many are its first. */
@@ -124,6 +139,8 @@ export interface NativeOutcomeDetails {
   readonly spilled?: readonly [NativeSpilled | undefined, NativeSpilled | undefined];
   /** There was too little memory: how many bytes of what is kept are the first of each stream. */
   readonly headBytes?: readonly [number, number];
+  readonly limit?: NativeLimit;
+  readonly usage?: NativeUsage;
 }
 
 /** What was captured so far of a command that runs. */
@@ -132,6 +149,26 @@ export interface NativeCapture {
   readonly stderr: Buffer | undefined;
   readonly stdoutBytes: number;
   readonly stderrBytes: number;
+}
+
+/** The limit for which a command was ended. `value` and `used` in bytes, a count or milliseconds. */
+export interface NativeLimit {
+  readonly name: 'memory' | 'processes' | 'cpu' | 'tmp' | 'idle';
+  readonly by: 'cgroup' | 'sampling' | 'clock';
+  readonly value: number;
+  readonly used?: number;
+}
+
+/** What a command and everything that it started used; what is unknown is missing. */
+export interface NativeUsage {
+  readonly by: 'cgroup' | 'sampling';
+  readonly peakMemoryBytes?: number;
+  readonly peakProcesses?: number;
+  readonly userCpuUs?: number;
+  readonly systemCpuUs?: number;
+  /** Of block devices. Not from a group: those of the command and of the children that it waited for. */
+  readonly readBytes?: number;
+  readonly writtenBytes?: number;
 }
 
 /** How a command ended. */
@@ -211,6 +248,8 @@ export interface NativeAddon {
   probe(): { readonly landlockAbi: number; readonly landlockErrata: number; readonly seccompErrno: number };
   /** Whether a whole process tree can be ended through a signal scope. Tried once, about 0.2 ms. */
   signalScope(): boolean;
+  /** Where control groups for commands can be made, or why nowhere. Tries it. */
+  cgroupParent(): { readonly path: string; readonly cloneInto: boolean } | NativeFailure;
   createConfinement(spec: NativeConfinementSpec): NativeConfinement;
   /** Makes the kernel objects now instead of with the first command. */
   prepare(confinement: NativeConfinement, done: (failure: NativeFailure | undefined) => void): void;

@@ -61,6 +61,18 @@ const oneOf = (...values: readonly unknown[]): Test => [
   values.map((value) => `"${value}"`).join(' or '),
 ];
 
+const TREE_LIMITS = ['memory', 'processes', 'cpuSeconds', 'tmpBytes'];
+const LIMITS: Test = [
+  (value) =>
+    isRecord(value) &&
+    Object.entries(value).every(
+      ([name, limit]) =>
+        TREE_LIMITS.includes(name) &&
+        (limit === undefined || (Number.isSafeInteger(limit) && Number(limit) > 0)),
+    ),
+  `an object of whole numbers above 0: ${TREE_LIMITS.join(', ')}`,
+];
+
 const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   workspace: STRING,
   profile: STRING,
@@ -79,6 +91,8 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   passEnv: STRINGS,
   env: VARIABLES,
   timeout: MILLISECONDS,
+  idleTimeout: MILLISECONDS,
+  limits: LIMITS,
   maxOutput: MAX_OUTPUT,
 };
 
@@ -91,6 +105,7 @@ const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
     `an array of ${TAINTS.join(', ')}`,
   ],
   timeout: MILLISECONDS,
+  idleTimeout: MILLISECONDS,
   signal: [(value) => value instanceof AbortSignal, 'an AbortSignal'],
   input: [(value) => isString(value) || value instanceof Uint8Array, 'a string or bytes'],
   stdin: oneOf('null', 'inherit'),

@@ -136,11 +136,18 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   }
 
   function launchOf(options: RunOptions, receivers: Pick<Launch, 'consumer' | 'feed'>): Launch {
+    if (options.stdio === 'inherit' && options.idleTimeout !== undefined) {
+      throw new SandboxError(
+        'usage.invalid',
+        "run: idleTimeout needs output that passes through here, not stdio: 'inherit'",
+      );
+    }
     if (options.stdio === 'inherit') return { stdio: [0, 1, 2] };
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
     return {
       stdio: [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE],
       output: outputSettings(options),
+      idleTimeout: options.idleTimeout,
       input,
       ...receivers,
     };

@@ -10,6 +10,7 @@ import { loadAddon } from '../../../src/native/load.ts';
 const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   probe: true,
   signalScope: true,
+  cgroupParent: true,
   createConfinement: true,
   prepare: true,
   closeConfinement: true,

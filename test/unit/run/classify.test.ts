@@ -1,12 +1,8 @@
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import type { NativeOutcome } from '../../../src/native/contract.ts';
-import {
-  type AfterRun,
-  classify,
-  notStarted,
-  type RunContext,
-} from '../../../src/run/classify.ts';
+import { type AfterRun, classify, notStarted, type RunContext } from '../../../src/run/classify.ts';
+import type { LimitsOfPlan } from '../../../src/run/exceeded-limit.ts';
 
 const CONTEXT: RunContext = {
   argv: ['a', 'b'],
@@ -15,6 +11,20 @@ const CONTEXT: RunContext = {
   report: { backend: 'landlock', landlockAbi: 6, processTree: 'signal-scope', controls: [] },
   decision: undefined,
   approval: undefined,
+};
+const LIMITS: LimitsOfPlan = {
+  limits: [
+    { name: 'fsize', value: 1_000_000 },
+    { name: 'cpu', value: 11 },
+  ],
+  treeLimits: {
+    memoryBytes: 2 ** 31,
+    processes: 100,
+    cpuSeconds: 10,
+    tmpBytes: 2 ** 20,
+    idleTimeoutMs: 1500,
+    cgroup: undefined,
+  },
 };
 const NOTHING_AFTER: AfterRun = { createdProtectedPaths: [], warnings: [] };
 const QUIET: NativeOutcome = {
@@ -38,7 +48,7 @@ const QUIET: NativeOutcome = {
 };
 const VIEW = { limits: { head: 3, tail: 2 }, headBytes: 3, asBytes: false, neutralizes: false };
 const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER) =>
-  classify(CONTEXT, { ...QUIET, ...changes }, after, { view: VIEW, spilled: undefined });
+  classify(CONTEXT, { ...QUIET, ...changes }, after, LIMITS, { view: VIEW, spilled: undefined });
 
 describe('classify', () => {
   const { SIGKILL, SIGTERM, SIGSEGV } = constants.signals;
@@ -109,7 +119,7 @@ describe('classify', () => {
   });
 
   it('says nothing of output that did not come through us', () => {
-    expect(classify(CONTEXT, QUIET, NOTHING_AFTER, undefined)).toMatchObject({
+    expect(classify(CONTEXT, QUIET, NOTHING_AFTER, LIMITS, undefined)).toMatchObject({
       stdout: '',
       stderr: '',
       truncated: { stdout: 0, stderr: 0 },
