@@ -131,6 +131,23 @@ Napi::Value Acknowledge(const Napi::CallbackInfo& info) {
   return WithCommand(info, [&](Command& command) { command.Acknowledge(Unsigned(info[1])); });
 }
 
+// turn(id, turn, text, timeoutMs, streamOutput), interruptTurn(id, turn): of a shell; false if it
+// has ended.
+Napi::Value Turn(const Napi::CallbackInfo& info) {
+  TurnSpec spec;
+  spec.id = info[1].As<Napi::Number>().Uint32Value();
+  spec.text = info[2].As<Napi::String>();
+  spec.timeout = std::chrono::milliseconds(Unsigned(info[3]));
+  spec.stream_output = info[4].ToBoolean();
+  if (info.Env().IsExceptionPending()) return info.Env().Undefined();
+  return WithCommand(info, [&](Command& command) { command.BeginTurn(std::move(spec)); });
+}
+Napi::Value InterruptTurn(const Napi::CallbackInfo& info) {
+  return WithCommand(info, [&](Command& command) {
+    command.InterruptTurn(info[1].As<Napi::Number>().Uint32Value());
+  });
+}
+
 // endAll(): ends every command and removes the private directories; for the exit of the process,
 // where Node runs no clean-up of addons.
 Napi::Value EndAll(const Napi::CallbackInfo& info) {
@@ -149,6 +166,8 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["signal"] = Napi::Function::New(env, Signal);
   exports["cancel"] = Napi::Function::New(env, Cancel);
   exports["acknowledge"] = Napi::Function::New(env, Acknowledge);
+  exports["turn"] = Napi::Function::New(env, Turn);
+  exports["interruptTurn"] = Napi::Function::New(env, InterruptTurn);
   exports["endAll"] = Napi::Function::New(env, EndAll);
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);

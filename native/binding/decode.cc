@@ -59,8 +59,10 @@ enum Argument : size_t {
 };
 
 // What is seldom asked for: NativeLaunchExtras in contract.ts, or undefined.
-void DecodeExtras(const Napi::Value& value, CommandSpec&) {
+void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
   if (!value.IsObject()) return;
+  const Napi::Object extras = value.As<Napi::Object>();
+  spec.shell = Flag(extras, "shell");
 }
 
 }  // namespace

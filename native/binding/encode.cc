@@ -12,6 +12,9 @@ double Milliseconds(const timeval& time) {
 constexpr int kEndedByTimeout = 1;
 constexpr int kEndedByCancel = 2;
 constexpr int kTreeEnded = 4;
+constexpr int kShellBroken = 8;
+// In place of a stream's number.
+constexpr int kTurnStream = 3;
 
 // What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
 Napi::Value EncodeDetails(Napi::Env env, const Outcome&) { return env.Undefined(); }
@@ -66,6 +69,31 @@ std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome) {
           outcome.failure ? EncodeFailure(env, *outcome.failure) : env.Undefined(),
           changed,
           EncodeDetails(env, outcome)};
+}
+
+std::vector<napi_value> EncodeTurn(Napi::Env env, TurnEnd& turn) {
+  const auto number = [env](auto value) {
+    return Napi::Number::New(env, static_cast<double>(value));
+  };
+  const int ended = (turn.timed_out ? kEndedByTimeout : 0) |
+                    (turn.interrupted ? kEndedByCancel : 0) | (turn.broken ? kShellBroken : 0);
+  return {number(kTurnStream),
+          EncodeBytes(env, std::move(turn.state)),
+          number(turn.status),
+          number(turn.id),
+          number(ended),
+          number(turn.duration_ms),
+          number(turn.output[0].total),
+          number(turn.output[1].total),
+          number(0),
+          number(0),
+          number(0),
+          number(0),
+          EncodeBytes(env, std::move(turn.output[0].kept)),
+          EncodeBytes(env, std::move(turn.output[1].kept)),
+          env.Undefined(),
+          env.Undefined(),
+          env.Undefined()};
 }
 
 }  // namespace sandbox_run

@@ -18,6 +18,12 @@ struct ChunkEvent : Event {
   std::string chunk;
 };
 
+struct TurnEvent : Event {
+  TurnEvent(uint32_t of, TurnEnd how) : Event(of), turn(std::move(how)) {}
+  std::vector<napi_value> Arguments(Napi::Env env) override { return EncodeTurn(env, turn); }
+  TurnEnd turn;
+};
+
 struct EndEvent : Event {
   EndEvent(uint32_t of, Outcome how) : Event(of), outcome(std::move(how)) {}
   std::vector<napi_value> Arguments(Napi::Env env) override { return EncodeOutcome(env, outcome); }
@@ -32,6 +38,9 @@ class QueueObserver : public CommandObserver {
   }
   void OnOutput(int stream, std::string chunk) override {
     commands_->Post(std::make_unique<ChunkEvent>(id_, stream, std::move(chunk)));
+  }
+  void OnTurn(TurnEnd turn) override {
+    commands_->Post(std::make_unique<TurnEvent>(id_, std::move(turn)));
   }
   void OnEnd(Outcome outcome) override {
     commands_->Post(std::make_unique<EndEvent>(id_, std::move(outcome)));

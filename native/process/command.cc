@@ -46,7 +46,8 @@ Command::Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
       observer_(std::move(observer)),
       streams_(std::move(spec_.streams), [this](int stream, std::string chunk) {
         observer_->OnOutput(stream, std::move(chunk));
-      }) {}
+      }),
+      turns_(spec_.shell ? std::make_unique<ShellTurns>(spec_.kill_grace) : nullptr) {}
 
 Command::~Command() = default;
 
@@ -73,6 +74,18 @@ void Command::Cancel(bool now) {
 
 void Command::Acknowledge(size_t bytes) {
   streams_.Acknowledge(bytes);
+  Wake();
+}
+
+void Command::BeginTurn(TurnSpec spec) {
+  if (turns_ == nullptr) return;
+  turns_->Begin(std::move(spec));
+  Wake();
+}
+
+void Command::InterruptTurn(uint32_t id) {
+  if (turns_ == nullptr) return;
+  turns_->Interrupt(id);
   Wake();
 }
 
@@ -156,6 +169,11 @@ Status Command::Launch(CommandPlace& place) {
   child.plan = ChildPlan();
   ChildPlan& plan = child.plan;
   if (Status status = streams_.Open(plan.stdio); !status.ok()) return status;
+  if (turns_ != nullptr) {
+    Result<int> channel = turns_->Open();
+    if (!channel.ok()) return channel.failure();
+    plan.stdio[0] = channel.value();
+  }
 
   child.argv.clear();
   for (std::string& argument : spec_.argv) child.argv.push_back(argument.data());
@@ -203,6 +221,7 @@ Status Command::Launch(CommandPlace& place) {
   if (pid < 0) return Failure{"clone", errno, ""};
   tree_.Started(pid, UniqueFd(pidfd));
   streams_.ChildHasThem();
+  if (turns_ != nullptr) turns_->Started(pid);
   return Status();
 }
 
@@ -228,6 +247,7 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
     const int exit_at = watch.Add(tree_.exit_fd(), POLLIN);
     streams_.AddTo(watch);
     if (!exited) {
+      if (turns_ != nullptr) turns_->AddTo(watch);
       KeepTime(requests, scope, times, outcome);
       if (times.kill_at) {
         watch.Until(std::max(*times.kill_at, Clock::now() + kKillAgain));
@@ -252,6 +272,7 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
     if (streams_.Handle(watch) == StandardStreams::Progress::kRead && outcome.tree_ended) {
       times.drain_until = Clock::now() + kDrainGrace;
     }
+    if (!exited && turns_ != nullptr) HandleTurns(watch, scope, times, outcome);
     if (!exited && (lost || watch.Ready(exit_at))) {
       exited = true;
       HandleExit(scope, outcome);
@@ -273,6 +294,24 @@ void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times
     times.kill_at = now + spec_.kill_grace;
   }
   if (times.kill_at && (requests.kill || now >= *times.kill_at)) {
+    outcome.tree_ended = tree_.End(scope);
+  }
+}
+
+void Command::HandleTurns(const Watch& watch, const SignalScope& scope, Times& times,
+                          Outcome& outcome) {
+  ShellTurns::Step step = turns_->Handle(watch);
+  if (step.end) {
+    // All that the turn wrote before its report is in the pipes by now.
+    streams_.DrainNow();
+    for (int i = 0; i < 2; ++i) step.end->output[i] = streams_.TakeCapture(i);
+    observer_->OnTurn(std::move(*step.end));
+  }
+  if (step.begun) streams_.StreamOutput(step.streams);
+  if (step.give_up) {
+    outcome.timed_out = step.timed_out;
+    outcome.canceled = step.interrupted;
+    times.kill_at = Clock::now();
     outcome.tree_ended = tree_.End(scope);
   }
 }

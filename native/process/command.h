@@ -15,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "process/confinement.h"
 #include "process/process_tree.h"
+#include "process/shell_turns.h"
 #include "process/standard_streams.h"
 #include "process/tree_kill.h"
 #include "process/watch.h"
@@ -29,6 +30,7 @@ struct CommandSpec {
   StreamsSpec streams;
   std::chrono::milliseconds timeout{0};  // 0: none
   std::chrono::milliseconds kill_grace{0};
+  bool shell = false;  // a bash that lives on: its standard input is a channel for turns
 };
 
 // How a command ended.
@@ -51,6 +53,7 @@ class CommandObserver {
  public:
   virtual ~CommandObserver() = default;
   virtual void OnOutput(int stream, std::string chunk) = 0;  // stream: 1 or 2
+  virtual void OnTurn(TurnEnd) {}  // of a shell
   virtual void OnEnd(Outcome outcome) = 0;
   virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };
@@ -93,6 +96,9 @@ class Command {
   void Cancel(bool now);
   // Says that `bytes` of streamed output were consumed.
   void Acknowledge(size_t bytes);
+  // Of a shell: has it run a text, one after the other; interrupts the turn with this id.
+  void BeginTurn(TurnSpec spec);
+  void InterruptTurn(uint32_t id);
 
  private:
   Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
@@ -116,6 +122,7 @@ class Command {
   // False: whoever still holds the pipes has had its time.
   bool MayDrain(const Requests& requests, Times& times) const;
   void HandleExit(const SignalScope& scope, Outcome& outcome);
+  void HandleTurns(const Watch& watch, const SignalScope& scope, Times& times, Outcome& outcome);
   Requests TakeRequests();
   void Wake();
 
@@ -125,6 +132,7 @@ class Command {
   UniqueFd wake_;  // eventfd: something below changed
   StandardStreams streams_;
   ProcessTree tree_;
+  const std::unique_ptr<ShellTurns> turns_;  // of a shell only
 
   std::mutex mutex_;  // guards what follows
   Requests requests_;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -66,6 +67,12 @@ class StandardStreams {
   void CloseInput() { input_.reset(); }
 
   CapturedStream Take(int index) { return std::move(captured_[index]); }
+
+  // For commands with turns: reads what is there at this moment, takes what was captured and begins
+  // anew, and says whether output from now on is streamed.
+  void DrainNow();
+  CapturedStream TakeCapture(int index) { return std::exchange(captured_[index], {}); }
+  void StreamOutput(bool stream) { spec_.stream_output = stream; }
 
  private:
   Status OpenOne(int index);
