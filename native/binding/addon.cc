@@ -131,14 +131,15 @@ Napi::Value Acknowledge(const Napi::CallbackInfo& info) {
   return WithCommand(info, [&](Command& command) { command.Acknowledge(Unsigned(info[1])); });
 }
 
-// turn(id, turn, text, timeoutMs, streamOutput), interruptTurn(id, turn): of a shell; false if it
-// has ended.
+// turn(id, turn, text, assignments, timeoutMs, streamOutput), interruptTurn(id, turn): of a shell;
+// false if it has ended.
 Napi::Value Turn(const Napi::CallbackInfo& info) {
   TurnSpec spec;
   spec.id = info[1].As<Napi::Number>().Uint32Value();
   spec.text = info[2].As<Napi::String>();
-  spec.timeout = std::chrono::milliseconds(Unsigned(info[3]));
-  spec.stream_output = info[4].ToBoolean();
+  spec.assignments = info[3].As<Napi::String>();
+  spec.timeout = std::chrono::milliseconds(Unsigned(info[4]));
+  spec.stream_output = info[5].ToBoolean();
   if (info.Env().IsExceptionPending()) return info.Env().Undefined();
   return WithCommand(info, [&](Command& command) { command.BeginTurn(std::move(spec)); });
 }

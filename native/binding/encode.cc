@@ -19,6 +19,13 @@ constexpr int kTurnStream = 3;
 // What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
 Napi::Value EncodeDetails(Napi::Env env, const Outcome&) { return env.Undefined(); }
 
+Napi::Value EncodePaths(Napi::Env env, const std::vector<std::string>& paths) {
+  if (paths.empty()) return env.Undefined();
+  Napi::Array array = Napi::Array::New(env, paths.size());
+  for (uint32_t i = 0; i < paths.size(); ++i) array.Set(i, Napi::String::New(env, paths[i]));
+  return array;
+}
+
 }  // namespace
 
 Napi::Value EncodeFailure(Napi::Env env, const Failure& failure) {
@@ -44,14 +51,6 @@ std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome) {
   };
   const int ended = (outcome.timed_out ? kEndedByTimeout : 0) |
                     (outcome.canceled ? kEndedByCancel : 0) | (outcome.tree_ended ? kTreeEnded : 0);
-  Napi::Value changed = env.Undefined();
-  if (!outcome.changed_paths.empty()) {
-    Napi::Array paths = Napi::Array::New(env, outcome.changed_paths.size());
-    for (uint32_t i = 0; i < outcome.changed_paths.size(); ++i) {
-      paths.Set(i, Napi::String::New(env, outcome.changed_paths[i]));
-    }
-    changed = paths;
-  }
   return {number(0),
           env.Undefined(),
           number(outcome.exit_code),
@@ -67,7 +66,7 @@ std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome) {
           EncodeBytes(env, std::move(outcome.output[0].kept)),
           EncodeBytes(env, std::move(outcome.output[1].kept)),
           outcome.failure ? EncodeFailure(env, *outcome.failure) : env.Undefined(),
-          changed,
+          EncodePaths(env, outcome.changed_paths),
           EncodeDetails(env, outcome)};
 }
 
@@ -92,7 +91,7 @@ std::vector<napi_value> EncodeTurn(Napi::Env env, TurnEnd& turn) {
           EncodeBytes(env, std::move(turn.output[0].kept)),
           EncodeBytes(env, std::move(turn.output[1].kept)),
           env.Undefined(),
-          env.Undefined(),
+          EncodePaths(env, turn.changed_paths),
           env.Undefined()};
 }
 

@@ -44,9 +44,9 @@ Command::Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
     : confinement_(std::move(confinement)),
       spec_(std::move(spec)),
       observer_(std::move(observer)),
-      streams_(std::move(spec_.streams), [this](int stream, std::string chunk) {
-        observer_->OnOutput(stream, std::move(chunk));
-      }),
+      streams_(
+          std::move(spec_.streams),
+          [this](int stream, std::string chunk) { observer_->OnOutput(stream, std::move(chunk)); }),
       turns_(spec_.shell ? std::make_unique<ShellTurns>(spec_.kill_grace) : nullptr) {}
 
 Command::~Command() = default;
@@ -140,7 +140,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.failure = std::move(launched.failure());
     outcome.tree_ended = true;
   } else {
-    Supervise(place.scope, outcome);
+    Supervise(place, outcome);
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
       outcome.tree_ended = true;  // there never was one
@@ -235,7 +235,8 @@ std::optional<Failure> Command::StartFailure(const ChildPlan& plan) const {
                                   : ""};
 }
 
-void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
+void Command::Supervise(const CommandPlace& place, Outcome& outcome) {
+  const SignalScope& scope = place.scope;
   Times times;
   if (spec_.timeout.count() > 0) times.deadline = Clock::now() + spec_.timeout;
 
@@ -272,7 +273,7 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
     if (streams_.Handle(watch) == StandardStreams::Progress::kRead && outcome.tree_ended) {
       times.drain_until = Clock::now() + kDrainGrace;
     }
-    if (!exited && turns_ != nullptr) HandleTurns(watch, scope, times, outcome);
+    if (!exited && turns_ != nullptr) HandleTurns(watch, place, times, outcome);
     if (!exited && (lost || watch.Ready(exit_at))) {
       exited = true;
       HandleExit(scope, outcome);
@@ -298,13 +299,14 @@ void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times
   }
 }
 
-void Command::HandleTurns(const Watch& watch, const SignalScope& scope, Times& times,
+void Command::HandleTurns(const Watch& watch, const CommandPlace& place, Times& times,
                           Outcome& outcome) {
   ShellTurns::Step step = turns_->Handle(watch);
   if (step.end) {
     // All that the turn wrote before its report is in the pipes by now.
     streams_.DrainNow();
     for (int i = 0; i < 2; ++i) step.end->output[i] = streams_.TakeCapture(i);
+    step.end->changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
     observer_->OnTurn(std::move(*step.end));
   }
   if (step.begun) streams_.StreamOutput(step.streams);
@@ -312,7 +314,7 @@ void Command::HandleTurns(const Watch& watch, const SignalScope& scope, Times& t
     outcome.timed_out = step.timed_out;
     outcome.canceled = step.interrupted;
     times.kill_at = Clock::now();
-    outcome.tree_ended = tree_.End(scope);
+    outcome.tree_ended = tree_.End(place.scope);
   }
 }
 

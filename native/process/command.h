@@ -53,7 +53,7 @@ class CommandObserver {
  public:
   virtual ~CommandObserver() = default;
   virtual void OnOutput(int stream, std::string chunk) = 0;  // stream: 1 or 2
-  virtual void OnTurn(TurnEnd) {}  // of a shell
+  virtual void OnTurn(TurnEnd) {}                            // of a shell
   virtual void OnEnd(Outcome outcome) = 0;
   virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };
@@ -116,13 +116,13 @@ class Command {
   Outcome RunIn(CommandPlace& place);
   Status Launch(CommandPlace& place);
   std::optional<Failure> StartFailure(const ChildPlan& plan) const;
-  void Supervise(const SignalScope& scope, Outcome& outcome);
+  void Supervise(const CommandPlace& place, Outcome& outcome);
   // Ends the command if it is time to.
   void KeepTime(const Requests& requests, const SignalScope& scope, Times& times, Outcome& outcome);
   // False: whoever still holds the pipes has had its time.
   bool MayDrain(const Requests& requests, Times& times) const;
   void HandleExit(const SignalScope& scope, Outcome& outcome);
-  void HandleTurns(const Watch& watch, const SignalScope& scope, Times& times, Outcome& outcome);
+  void HandleTurns(const Watch& watch, const CommandPlace& place, Times& times, Outcome& outcome);
   Requests TakeRequests();
   void Wake();
 

@@ -24,9 +24,9 @@ constexpr std::string_view kReportFields =
     " \\builtin printf '\\0' >&0; \\builtin declare -F >&0;"
     " \\builtin printf '\\0' >&0; \\builtin alias -p >&0;"
     " \\builtin printf '\\0' >&0; \\builtin trap -p >&0;"
-    " \\builtin printf '\\0%s\\0%s\\0%s\\0%s\\0%s\\0%s'"
+    " \\builtin printf '\\0%s\\0%s\\0%s\\0%s\\0%s\\0%s\\0%s'"
     " \"${SHELLOPTS-}\" \"${BASHOPTS-}\" \"${PATH-}\" \"${CDPATH-}\" \"${IFS-unset}\""
-    " \"${GLOBIGNORE-}\" >&0;";
+    " \"${GLOBIGNORE-}\" \"${PROMPT_COMMAND[*]-}\" >&0;";
 
 }  // namespace
 
@@ -37,7 +37,8 @@ std::string ShellPreamble() {
          " \\builtin trap '\\builtin kill -INT $$' URG\n";
 }
 
-std::string ShellTurn(std::string_view text, std::string_view nonce, int previous_status) {
+std::string ShellTurn(std::string_view text, std::string_view assignments, std::string_view nonce,
+                      int previous_status) {
   if (IsEmpty(text)) text = ":";
   std::string lines;
   if (previous_status != 0) {
@@ -45,6 +46,8 @@ std::string ShellTurn(std::string_view text, std::string_view nonce, int previou
     lines += std::to_string(previous_status);
     lines += "; }; __turn || ";
   }
+  // bash takes these back when it has sourced the text.
+  lines += assignments;
   lines += "\\builtin . /proc/self/fd/0 >&4 2>&5 4>&- 5>&- <<'";
   lines += nonce;
   lines += "'\n{ ";
@@ -57,8 +60,7 @@ std::string ShellTurn(std::string_view text, std::string_view nonce, int previou
 }
 
 std::string ShellReport(std::string_view nonce) {
-  std::string line =
-      "{ __turn=$?; \\unset -f builtin; \\builtin printf '\\0%s\\0%s\\0' ";
+  std::string line = "{ __turn=$?; \\unset -f builtin; \\builtin printf '\\0%s\\0%s\\0' ";
   line += nonce;
   line += " \"$__turn\" >&0; \\builtin unset -v __turn; ";
   line += kReportFields;

@@ -19,7 +19,9 @@ namespace sandbox_run {
 std::string ShellPreamble();
 
 // The lines of one turn: runs `text` with `$?` as the turn before left it, then reports.
-std::string ShellTurn(std::string_view text, std::string_view nonce, int previous_status);
+// `assignments`: NAME='value' and a blank, each; exported while the text runs.
+std::string ShellTurn(std::string_view text, std::string_view assignments, std::string_view nonce,
+                      int previous_status);
 
 // The line that makes the shell report; it does nothing else, so it may be sent again.
 std::string ShellReport(std::string_view nonce);

@@ -145,7 +145,7 @@ bool ShellTurns::BeginNext() {
     turn.stage = Stage::kKilled;
     turn.next = turn.last_chance = turn.begun;
   } else {
-    outbox_ += ShellTurn(spec.text, turn.nonce, last_status_);
+    outbox_ += ShellTurn(spec.text, spec.assignments, turn.nonce, last_status_);
   }
   turn.spec = std::move(spec);
   turn.spec.text.clear();
@@ -212,8 +212,7 @@ TurnEnd ShellTurns::EndOf(const Turn& turn) const {
   how.id = turn.spec.id;
   how.timed_out = turn.timed_out;
   how.interrupted = turn.interrupted;
-  how.duration_ms =
-      std::chrono::duration<double, std::milli>(Clock::now() - turn.begun).count();
+  how.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - turn.begun).count();
   return how;
 }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -20,7 +21,8 @@ namespace sandbox_run {
 // One text for a shell that goes on living afterwards.
 struct TurnSpec {
   uint32_t id = 0;
-  std::string text;  // without NUL
+  std::string text;                      // without NUL
+  std::string assignments;               // in force while it runs, as the shell reads them
   std::chrono::milliseconds timeout{0};  // 0: none
   bool stream_output = false;
 };
@@ -33,8 +35,9 @@ struct TurnEnd {
   bool interrupted = false;
   bool broken = false;  // the shell wrote what is no report: it is being ended
   double duration_ms = 0;
-  std::string state;         // what the shell says of itself, NUL between the fields
-  CapturedStream output[2];  // stdout, stderr
+  std::vector<std::string> changed_paths;  // since the start of the shell, as in Outcome
+  std::string state;                       // what the shell says of itself, NUL between the fields
+  CapturedStream output[2];                // stdout, stderr
 };
 
 // The turns of a long-lived bash: its standard input is a socket through which it gets its lines
