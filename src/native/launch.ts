@@ -5,13 +5,18 @@ import {
   type NativeCommand,
   type NativeConfinement,
   type NativeOutcome,
+  type NativeTurnEnd,
+  SHELL_BROKEN,
   TREE_ENDED,
+  TURN_ENDED,
 } from './contract.ts';
 
 /** Receives what a command does. */
 export interface CommandEvents {
   /** Streamed output; stream is 1 or 2. */
   onChunk(stream: number, bytes: Buffer): void;
+  /** The end of a turn of a shell. */
+  onTurn?(end: NativeTurnEnd): void;
   /** The last call. */
   onEnd(outcome: NativeOutcome): void;
 }
@@ -44,6 +49,23 @@ export function launchCommand(
       changedPaths,
       details,
     ) => {
+      if (stream === TURN_ENDED) {
+        events.onTurn?.({
+          turn: signal,
+          exitCode,
+          timedOut: (ended & ENDED_BY_TIMEOUT) !== 0,
+          interrupted: (ended & ENDED_BY_CANCEL) !== 0,
+          broken: (ended & SHELL_BROKEN) !== 0,
+          durationMs,
+          stdout,
+          stderr,
+          stdoutBytes,
+          stderrBytes,
+          changedPaths,
+          state: chunk,
+        });
+        return;
+      }
       if (chunk !== undefined) {
         events.onChunk(stream, chunk);
         return;

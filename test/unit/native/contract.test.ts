@@ -17,6 +17,8 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   signal: true,
   cancel: true,
   acknowledge: true,
+  turn: true,
+  interruptTurn: true,
   endAll: true,
   makePipe: true,
   tryLock: true,

@@ -1,0 +1,111 @@
+import type { NativeAddon, NativeConfinement, NativeOutcome, NativeTurnEnd } from '../../native/contract.ts';
+import { STDIO_CAPTURE, STDIO_NULL } from '../../native/contract.ts';
+import { launchCommand } from '../../native/launch.ts';
+
+/** What one turn is. */
+export interface TurnRequest {
+  readonly text: string;
+  readonly assignments: string;
+  /** Milliseconds; 0: none. */
+  readonly timeout: number;
+  /** Called with streamed output. Without it, output is kept by the addon. */
+  readonly onChunk?: (stream: number, bytes: Buffer, acknowledge: () => void) => void;
+}
+
+/** How it ended: by itself, or with the shell. */
+export type TurnOutcome =
+  | { readonly alive: true; readonly end: NativeTurnEnd }
+  | { readonly alive: false; readonly outcome: NativeOutcome };
+
+/** A running bash that takes turns, one after the other. */
+export interface ShellProcess {
+  readonly alive: () => boolean;
+  turn(request: TurnRequest): Promise<TurnOutcome>;
+  /** Interrupts the turn that runs. False: there is none. */
+  interrupt(): boolean;
+  /** Ends the shell and everything that it started. */
+  kill(): Promise<NativeOutcome>;
+}
+
+/** What a shell is started with. */
+export interface ShellStart {
+  readonly program: string;
+  readonly env: Uint8Array;
+  readonly cwd: string;
+  readonly outputLimit: number;
+  readonly killGraceMs: number;
+}
+
+/** Interactive, because only such a shell gives up a whole list at an interrupt; without anything for people. */
+const ARGUMENTS = ['--noprofile', '--norc', '--noediting', '-i'];
+
+/** Starts a shell. Throws if no thread can be made for it. */
+export function startShell(
+  addon: NativeAddon,
+  confinement: NativeConfinement,
+  start: ShellStart,
+): ShellProcess {
+  let ended: NativeOutcome | undefined;
+  let turns = 0;
+  let current:
+    | { readonly turn: number; readonly request: TurnRequest; done(how: TurnOutcome): void }
+    | undefined;
+  let finish: (outcome: NativeOutcome) => void = () => {};
+  const end = new Promise<NativeOutcome>((done) => {
+    finish = done;
+  });
+  const settle = (how: TurnOutcome) => {
+    const turn = current;
+    current = undefined;
+    turn?.done(how);
+  };
+  const id = launchCommand(
+    addon,
+    confinement,
+    {
+      program: start.program,
+      argv: [start.program, ...ARGUMENTS],
+      env: start.env,
+      cwd: start.cwd,
+      stdio: [STDIO_NULL, STDIO_CAPTURE, STDIO_CAPTURE],
+      streamOutput: false,
+      outputLimit: start.outputLimit,
+      timeoutMs: 0,
+      killGraceMs: start.killGraceMs,
+      extras: { shell: true },
+    },
+    {
+      onChunk: (stream, bytes) => {
+        const acknowledge = () => void addon.acknowledge(id, bytes.length);
+        // Of a background process of an earlier turn, between two turns: nobody takes it.
+        if (current?.request.onChunk === undefined) acknowledge();
+        else current.request.onChunk(stream, bytes, acknowledge);
+      },
+      onTurn: (turnEnd) => {
+        // A broken shell is being ended: its end is the end of the turn.
+        if (turnEnd.turn === current?.turn && !turnEnd.broken) settle({ alive: true, end: turnEnd });
+      },
+      onEnd: (outcome) => {
+        ended = outcome;
+        settle({ alive: false, outcome });
+        finish(outcome);
+      },
+    },
+  );
+  return {
+    alive: () => ended === undefined,
+    turn: (request) =>
+      new Promise((done) => {
+        turns += 1;
+        current = { turn: turns, request, done };
+        const { text, assignments, timeout, onChunk } = request;
+        const isTaken = addon.turn(id, turns, text, assignments, timeout, onChunk !== undefined);
+        if (!isTaken && ended !== undefined) settle({ alive: false, outcome: ended });
+      }),
+    interrupt: () => current !== undefined && addon.interruptTurn(id, current.turn),
+    kill: () => {
+      addon.cancel(id, true);
+      return end;
+    },
+  };
+}
