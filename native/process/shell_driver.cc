@@ -34,7 +34,7 @@ std::string ShellPreamble() {
   return "exec 4>&1 5>&2 >/dev/null 2>&1\n"
          "\\builtin set +o history +H; \\builtin unset HISTFILE HISTSIZE HISTFILESIZE MAILCHECK;"
          " PS1= PS2=; \\builtin shopt -u expand_aliases checkwinsize;"
-         " \\builtin trap '\\builtin kill -INT $$' URG\n";
+         " \\builtin trap '\\builtin trap - INT; \\builtin kill -INT $$' URG\n";
 }
 
 std::string ShellTurn(std::string_view text, std::string_view assignments, std::string_view nonce,

@@ -223,6 +223,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     const onAbort = () => shell.interrupt();
     signal.addEventListener('abort', onAbort, { once: true });
     running = true;
+    const begun = performance.now();
     let how: TurnOutcome;
     try {
       how = await shell.turn({
@@ -247,6 +248,11 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     const result = classify(context, outcome, findChanges(outcome.changedPaths), keeper?.kept());
     const settled = keeper === undefined ? result : await keeper.settled(Promise.resolve(result));
     return { result: settled, alive: how.alive };
+  }
+
+  /** The end of the shell as the end of the turn that it had. */
+  function outcomeOfShell(outcome: NativeOutcome, durationMs: number): NativeOutcome {
+    return { ...outcome, durationMs, canceled: outcome.canceled || closed };
   }
 
   async function close(): Promise<void> {

@@ -19,7 +19,7 @@ export interface ShellState {
 }
 
 /** Of the preamble in native/process/shell_driver.cc. */
-const OWN_TRAP = "trap -- '\\builtin kill -INT $$' SIGURG";
+const OWN_TRAP = "trap -- '\\builtin trap - INT; \\builtin kill -INT $$' SIGURG";
 const USUAL_IFS = ' \t\n';
 const FIELDS = 13;
 
