@@ -15,7 +15,8 @@ export interface TurnRequest {
 /** How it ended: by itself, or with the shell. */
 export type TurnOutcome =
   | { readonly alive: true; readonly end: NativeTurnEnd }
-  | { readonly alive: false; readonly outcome: NativeOutcome };
+  /** `broken`: it was ended because it wrote what is no report, and too much of it. */
+  | { readonly alive: false; readonly outcome: NativeOutcome; readonly broken: boolean };
 
 /** A running bash that takes turns, one after the other. */
 export interface ShellProcess {
@@ -46,6 +47,7 @@ export function startShell(
   start: ShellStart,
 ): ShellProcess {
   let ended: NativeOutcome | undefined;
+  let broken = false;
   let turns = 0;
   let current:
     | { readonly turn: number; readonly request: TurnRequest; done(how: TurnOutcome): void }
@@ -83,11 +85,12 @@ export function startShell(
       },
       onTurn: (turnEnd) => {
         // A broken shell is being ended: its end is the end of the turn.
-        if (turnEnd.turn === current?.turn && !turnEnd.broken) settle({ alive: true, end: turnEnd });
+        if (turnEnd.broken) broken = true;
+        else if (turnEnd.turn === current?.turn) settle({ alive: true, end: turnEnd });
       },
       onEnd: (outcome) => {
         ended = outcome;
-        settle({ alive: false, outcome });
+        settle({ alive: false, outcome, broken });
         finish(outcome);
       },
     },
@@ -100,7 +103,7 @@ export function startShell(
         current = { turn: turns, request, done };
         const { text, assignments, timeout, onChunk } = request;
         const isTaken = addon.turn(id, turns, text, assignments, timeout, onChunk !== undefined);
-        if (!isTaken && ended !== undefined) settle({ alive: false, outcome: ended });
+        if (!isTaken && ended !== undefined) settle({ alive: false, outcome: ended, broken });
       }),
     interrupt: () => current !== undefined && addon.interruptTurn(id, current.turn),
     kill: () => {

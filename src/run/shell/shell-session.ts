@@ -75,6 +75,9 @@ export interface ShellParts {
   readonly onClosed: (session: ShellSession) => void;
 }
 
+const BROKEN =
+  'the shell was ended, because the command wrote to the channel through which the shell reports to its session';
+
 /** The first turn tells what the shell begins with; a shell that cannot even do that is of no use. */
 const START_TIMEOUT_MS = 20_000;
 
@@ -240,12 +243,11 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
       state = readShellState(how.end.state);
       if (state !== undefined) lastKnown = state;
     }
-    const outcome = how.alive
-      ? outcomeOf(how.end)
-      : closed
-        ? { ...how.outcome, canceled: true }
-        : how.outcome;
-    const result = classify(context, outcome, findChanges(outcome.changedPaths), keeper?.kept());
+    const outcome = how.alive ? outcomeOf(how.end) : outcomeOfShell(how.outcome, performance.now() - begun);
+    const changes = findChanges(outcome.changedPaths);
+    const after =
+      how.alive || !how.broken ? changes : { ...changes, warnings: [...changes.warnings, BROKEN] };
+    const result = classify(context, outcome, after, keeper?.kept());
     const settled = keeper === undefined ? result : await keeper.settled(Promise.resolve(result));
     return { result: settled, alive: how.alive };
   }
