@@ -51,5 +51,5 @@ export type {
   SpawnOptions,
 } from './run/sandbox-options.ts';
 export { type AgentSession, openSession, type SessionOptions } from './run/session.ts';
-export type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './run/shell/shell-session.ts';
+export type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './run/shell/session-options.ts';
 export type { ShellSnapshot } from './run/shell/snapshot.ts';

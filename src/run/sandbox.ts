@@ -19,7 +19,7 @@ import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
-import type { ShellOptions, ShellSession } from './shell/shell-session.ts';
+import type { ShellOptions, ShellSession } from './shell/session-options.ts';
 
 /** A command started with streams. */
 export interface SandboxProcess {

@@ -1,6 +1,6 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { checked, RUN_OPTIONS, STRING, VARIABLES } from '../check-options.ts';
-import type { ShellOptions, TurnOptions } from './shell-session.ts';
+import type { ShellOptions, TurnOptions } from './session-options.ts';
 
 const { approved, taints, timeout, signal, onOutput } = RUN_OPTIONS;
 
