@@ -63,4 +63,6 @@ export type {
   TerminalSize,
 } from './run/sandbox-options.ts';
 export { type AgentSession, openSession, type SessionOptions } from './run/session.ts';
+export type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './run/shell/session-options.ts';
+export type { ShellSnapshot } from './run/shell/snapshot.ts';
 export type { SandboxProcess, TerminalProcess } from './run/spawn.ts';

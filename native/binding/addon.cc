@@ -174,6 +174,24 @@ Napi::Value TreeOf(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), running != nullptr);
 }
 
+// turn(id, turn, text, assignments, timeoutMs, streamOutput), interruptTurn(id, turn): of a shell;
+// false if it has ended.
+Napi::Value Turn(const Napi::CallbackInfo& info) {
+  TurnSpec spec;
+  spec.id = info[1].As<Napi::Number>().Uint32Value();
+  spec.text = info[2].As<Napi::String>();
+  spec.assignments = info[3].As<Napi::String>();
+  spec.timeout = std::chrono::milliseconds(Unsigned(info[4]));
+  spec.stream_output = info[5].ToBoolean();
+  if (info.Env().IsExceptionPending()) return info.Env().Undefined();
+  return WithCommand(info, [&](Command& command) { command.BeginTurn(std::move(spec)); });
+}
+Napi::Value InterruptTurn(const Napi::CallbackInfo& info) {
+  return WithCommand(info, [&](Command& command) {
+    command.InterruptTurn(info[1].As<Napi::Number>().Uint32Value());
+  });
+}
+
 // endAll(): ends every command and removes the private directories; for the exit of the process,
 // where Node runs no clean-up of addons.
 Napi::Value EndAll(const Napi::CallbackInfo& info) {
@@ -197,6 +215,8 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["stream"] = Napi::Function::New(env, Stream);
   exports["outputSoFar"] = Napi::Function::New(env, OutputSoFar);
   exports["treeOf"] = Napi::Function::New(env, TreeOf);
+  exports["turn"] = Napi::Function::New(env, Turn);
+  exports["interruptTurn"] = Napi::Function::New(env, InterruptTurn);
   exports["endAll"] = Napi::Function::New(env, EndAll);
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);

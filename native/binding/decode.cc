@@ -93,6 +93,7 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
   if (const Napi::Value idle = extras.Get("idleTimeoutMs"); idle.IsNumber()) {
     spec.idle_timeout = std::chrono::milliseconds(Unsigned(idle));
   }
+  spec.shell = Flag(extras, "shell");
 }
 
 }  // namespace

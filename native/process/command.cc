@@ -48,7 +48,8 @@ Command::Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
       streams_(
           std::move(spec_.streams),
           {[this](int stream, std::string chunk) { observer_->OnOutput(stream, std::move(chunk)); },
-           [this](int stream, uint64_t missing) { observer_->OnGap(stream, missing); }}) {}
+           [this](int stream, uint64_t missing) { observer_->OnGap(stream, missing); }}),
+      turns_(spec_.shell ? std::make_unique<ShellTurns>(spec_.kill_grace) : nullptr) {}
 
 Command::~Command() = default;
 
@@ -90,6 +91,18 @@ void Command::AskMembers() {
     const std::lock_guard lock(mutex_);
     ++requests_.members;
   }
+  Wake();
+}
+
+void Command::BeginTurn(TurnSpec spec) {
+  if (turns_ == nullptr) return;
+  turns_->Begin(std::move(spec));
+  Wake();
+}
+
+void Command::InterruptTurn(uint32_t id) {
+  if (turns_ == nullptr) return;
+  turns_->Interrupt(id);
   Wake();
 }
 
@@ -150,7 +163,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.tree_ended = true;
   } else {
     outcome.tree_tier = tree_.tier();
-    Supervise(place.scope, outcome);
+    Supervise(place, outcome);
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
       outcome.tree_ended = true;  // there never was one
@@ -190,6 +203,11 @@ Status Command::Launch(CommandPlace& place) {
   child.plan = ChildPlan();
   ChildPlan& plan = child.plan;
   if (Status status = streams_.Open(plan.stdio, slot.view_root_fd()); !status.ok()) return status;
+  if (turns_ != nullptr) {
+    Result<int> channel = turns_->Open();
+    if (!channel.ok()) return channel.failure();
+    plan.stdio[0] = channel.value();
+  }
 
   const ConfinementSpec& shared = confinement_->spec();
   if (Status status = limits_.Prepare(
@@ -249,6 +267,7 @@ Status Command::Launch(CommandPlace& place) {
   Status started = tree_.Start(plan, child.stack, place.scope, group_directory);
   if (!started.ok()) return StartFailure(plan).value_or(std::move(started.failure()));
   streams_.ChildHasThem();
+  if (turns_ != nullptr) turns_->Started(tree_.pid());
   return Status();
 }
 
@@ -262,7 +281,8 @@ std::optional<Failure> Command::StartFailure(const ChildPlan& plan) const {
                                   : ""};
 }
 
-void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
+void Command::Supervise(const CommandPlace& place, Outcome& outcome) {
+  const SignalScope& scope = place.scope;
   Times times;
   const auto start = Clock::now();
   if (spec_.timeout.count() > 0) times.deadline = start + spec_.timeout;
@@ -279,6 +299,7 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
     // Until nothing is left that could use anything, which may be later than the exit.
     if (stage != Stage::kEnded) limits_.AddTo(watch);
     if (stage == Stage::kRunning) {
+      if (turns_ != nullptr) turns_->AddTo(watch);
       KeepTime(requests, scope, times, outcome);
       if (times.kill_at) {
         watch.Until(std::max(*times.kill_at, Clock::now() + kKillAgain));
@@ -315,6 +336,7 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
       times.drain_until = Clock::now() + kDrainGrace;
     }
     if (stage != Stage::kEnded) KeepLimits(watch, scope, stage, times, outcome);
+    if (stage == Stage::kRunning && turns_ != nullptr) HandleTurns(watch, place, times, outcome);
     if (lost) {
       EndTree(scope, outcome);
       times.drain_until = Clock::now() + kDrainGrace;
@@ -368,6 +390,26 @@ void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times
   }
   if (times.kill_at && (requests.kill || now >= *times.kill_at)) {
     outcome.tree_ended = KillTree(scope);
+  }
+}
+
+void Command::HandleTurns(const Watch& watch, const CommandPlace& place, Times& times,
+                          Outcome& outcome) {
+  ShellTurns::Step step = turns_->Handle(watch);
+  if (step.end) {
+    // All that the turn wrote before its report is in the pipes by now.
+    streams_.DrainNow();
+    for (int i = 0; i < 2; ++i) step.end->output[i] = streams_.TakeCapture(i);
+    step.end->changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
+    streams_.Stream(false);
+    observer_->OnTurn(std::move(*step.end));
+  }
+  if (step.begun) streams_.Stream(step.streams);
+  if (step.give_up) {
+    outcome.timed_out = step.timed_out;
+    outcome.canceled = step.interrupted;
+    times.kill_at = Clock::now();
+    outcome.tree_ended = KillTree(place.scope);
   }
 }
 

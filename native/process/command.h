@@ -16,6 +16,7 @@
 #include "process/confinement.h"
 #include "process/limit_keeper.h"
 #include "process/process_tree.h"
+#include "process/shell_turns.h"
 #include "process/standard_streams.h"
 #include "process/tree_kill.h"
 #include "process/watch.h"
@@ -32,6 +33,7 @@ struct CommandSpec {
   std::chrono::milliseconds kill_grace{0};
   bool background = false;  // what the command leaves behind is kept when it ends
   std::optional<std::chrono::milliseconds> idle_timeout;  // 0: none; unset: the confinement's
+  bool shell = false;  // a bash that lives on: its standard input is a channel for turns
 };
 
 // How a command ended.
@@ -65,6 +67,7 @@ class CommandObserver {
   virtual void OnExit(const ProcessEnd&, double /*duration_ms*/) {}
   // Answers AskMembers(), in the order of asking.
   virtual void OnMembers(std::vector<pid_t>) {}
+  virtual void OnTurn(TurnEnd) {}  // of a shell
   virtual void OnEnd(Outcome outcome) = 0;
   virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };
@@ -115,6 +118,9 @@ class Command {
   CapturedStream OutputSoFar(int index) { return streams_.SoFar(index); }
   // Asks for the processes of the tree that are alive. No answer comes once the tree has ended.
   void AskMembers();
+  // Of a shell: has it run a text, one after the other; interrupts the turn with this id.
+  void BeginTurn(TurnSpec spec);
+  void InterruptTurn(uint32_t id);
 
  private:
   Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
@@ -139,7 +145,7 @@ class Command {
   Outcome RunIn(CommandPlace& place);
   Status Launch(CommandPlace& place);
   std::optional<Failure> StartFailure(const ChildPlan& plan) const;
-  void Supervise(const SignalScope& scope, Outcome& outcome);
+  void Supervise(const CommandPlace& place, Outcome& outcome);
   // Ends the command if it has used too much.
   void KeepLimits(const Watch& watch, const SignalScope& scope, Stage stage, Times& times,
                   Outcome& outcome);
@@ -157,6 +163,7 @@ class Command {
   // The same, and takes notice of the command's own end.
   void EndTree(const SignalScope& scope, Outcome& outcome);
   void Reap(Outcome& outcome);
+  void HandleTurns(const Watch& watch, const CommandPlace& place, Times& times, Outcome& outcome);
   Requests TakeRequests();
   void Wake();
 
@@ -169,6 +176,7 @@ class Command {
   Clock::time_point begin_;
   bool reaped_ = false;
   LimitKeeper limits_;
+  const std::unique_ptr<ShellTurns> turns_;  // of a shell only
 
   std::mutex mutex_;  // guards what follows
   Requests requests_;

@@ -46,6 +46,9 @@ class ProcessTree {
                int group_directory);
   TreeTier tier() const { return warden_ ? TreeTier::kSubreaper : TreeTier::kSignalScope; }
 
+  // The first process; its number is its own until it is reaped. On the command's thread.
+  pid_t pid() const { return pid_; }
+
   // Readable once the first process has ended; -1 when it has been reaped, or before the start.
   int exit_fd() const { return pidfd_.get(); }
 

@@ -1,6 +1,7 @@
 #include "process/standard_streams.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -195,6 +196,16 @@ StandardStreams::Progress StandardStreams::Handle(const Watch& watch) {
     if (watch.Ready(output_at_[i]) && Drain(i)) progress = Progress::kRead;
   }
   return progress;
+}
+
+void StandardStreams::DrainNow() {
+  for (int i = 0; i < 2; ++i) {
+    // As much as a pipe may hold; whoever goes on writing is not waited for.
+    pollfd one = {output_[i].get(), POLLIN, 0};
+    for (int round = 0; round < 16 && output_[i].valid(); ++round) {
+      if (poll(&one, 1, 0) <= 0 || !Drain(i)) break;
+    }
+  }
 }
 
 // False: the stream has ended.

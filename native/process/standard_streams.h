@@ -106,6 +106,9 @@ class StandardStreams {
   // Bytes that the command wrote so far, kept or not. On the command's thread.
   uint64_t output_bytes() const { return output_bytes_; }
 
+  // Reads what is there at this moment. On the command's thread.
+  void DrainNow();
+
  private:
   Status OpenOne(int index);
   Status OpenOnTerminal(int view_root);

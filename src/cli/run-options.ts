@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Autonomy, Taint } from '../model/decision.ts';
 import type { Command as CommandToRun } from '../model/execution-request.ts';
@@ -55,21 +55,79 @@ Exit status: the command's; 128+n if signal n ended it; 123 a limit was exceeded
  * @throws {SandboxError} `usage.invalid`.
  */
 export function parseRunArguments(args: readonly string[]): RunArguments | undefined {
-  const collect = (value: string, before: string[] = []) => [...before, value];
   const program = createProgram('sandbox-run')
     .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run [options] -c 'SHELL STRING'")
     .description('Runs a command confined to a workspace: by Landlock, seccomp and namespaces.')
     .argument('[command...]', 'the program and its arguments, as they are')
-    .passThroughOptions()
+    .passThroughOptions();
+  addSandboxOptions(program)
     .option('-c, --shell <string>', 'run a shell string under bash')
+    .option('--approved', 'you looked at this command: run it though the policy asks')
+    .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
+    .option('-t, --tty', 'run on a terminal of its own: for shells, editors and prompts')
+    .option('--json', 'print one result object, with captured output, instead of passing it through')
+    .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
+    .option('-v, --verbose', 'say on standard error what is enforced')
+    .option('-q, --quiet', 'no remarks on standard error')
+    .version(packageVersion, '--version', 'show the version')
+    .addHelpText('after', HELP_AFTER);
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return undefined;
+  const options = parsed.opts<
+    SandboxArguments & {
+      shell?: string;
+      approved?: boolean;
+      taint?: readonly Taint[];
+      tty?: boolean;
+      json?: boolean;
+      dryRun?: boolean;
+      verbose?: boolean;
+      quiet?: boolean;
+    }
+  >();
+  return {
+    command: commandOf(options.shell, parsed.args),
+    sandbox: sandboxOptionsOf(options),
+    approved: options.approved ?? false,
+    taints: options.taint ?? [],
+    tty: options.tty ?? false,
+    json: options.json ?? false,
+    dryRun: options.dryRun ?? false,
+    verbose: options.verbose ?? false,
+    quiet: options.quiet ?? false,
+  };
+}
+
+/** What {@link addSandboxOptions} reads. */
+export interface SandboxArguments {
+  workspace?: string;
+  profile?: string;
+  policy?: string;
+  autonomy?: Autonomy;
+  session?: string;
+  ask?: ApproverName;
+  ro?: string[];
+  rw?: string[];
+  env?: string[];
+  timeout?: number;
+  idleTimeout?: number;
+  memory?: number;
+  maxProcesses?: number;
+  cpuTime?: number;
+  maxTmp?: number;
+  maxOutput?: number;
+}
+
+/** Adds the options that say under which policy commands run. */
+export function addSandboxOptions(program: Command): Command {
+  const collect = (value: string, before: string[] = []) => [...before, value];
+  return program
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
     .option('--profile <name>', 'built-in profile (default: workspace-write)')
     .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user')
     .addOption(autonomyOption())
-    .option('--approved', 'you looked at this command: run it though the policy asks')
     .option('--session <id>', 'the session of the agent: what it is exposed to is remembered')
     .addOption(askOption())
-    .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
     .option('--ro <path>', 'a further path to read and execute from; repeatable', collect)
     .option('--rw <path>', 'a further path to write; repeatable', collect)
     .option('--env <name[=value]>', 'pass a variable, or set it; repeatable', collect)
@@ -83,73 +141,32 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('--max-processes <count>', 'the same of processes and threads (default: 4096)', parseWhole)
     .option('--cpu-time <seconds>', 'the same of processor time', parseWhole)
     .option('--max-tmp <size>', 'the same of private temporary files', parseSize)
-    .option('--max-output <bytes>', 'kept of each stream with --json (default: 1048576)', parseCount)
-    .option('-t, --tty', 'run on a terminal of its own: for shells, editors and prompts')
-    .option('--json', 'print one result object, with captured output, instead of passing it through')
-    .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
-    .option('-v, --verbose', 'say on standard error what is enforced')
-    .option('-q, --quiet', 'no remarks on standard error')
-    .version(packageVersion, '--version', 'show the version')
-    .addHelpText('after', HELP_AFTER);
-  const parsed = parseArguments(program, args);
-  if (parsed === undefined) return undefined;
-  const options = parsed.opts<{
-    shell?: string;
-    workspace?: string;
-    profile?: string;
-    policy?: string;
-    autonomy?: Autonomy;
-    approved?: boolean;
-    taint?: readonly Taint[];
-    session?: string;
-    ask?: ApproverName;
-    ro?: string[];
-    rw?: string[];
-    env?: string[];
-    timeout?: number;
-    idleTimeout?: number;
-    memory?: number;
-    maxProcesses?: number;
-    cpuTime?: number;
-    maxTmp?: number;
-    maxOutput?: number;
-    tty?: boolean;
-    json?: boolean;
-    dryRun?: boolean;
-    verbose?: boolean;
-    quiet?: boolean;
-  }>();
+    .option('--max-output <bytes>', 'kept of each stream with --json (default: 1048576)', parseCount);
+}
+
+/** The same as options of `createSandbox`. */
+export function sandboxOptionsOf(options: SandboxArguments): SandboxOptions {
   const assignments = (options.env ?? []).filter((entry) => entry.includes('='));
   return {
-    command: commandOf(options.shell, parsed.args),
-    sandbox: {
-      ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
-      ...(options.autonomy === undefined ? {} : { autonomy: options.autonomy }),
-      ...(options.profile === undefined ? {} : { profile: options.profile }),
-      ...(options.session === undefined ? {} : { session: options.session }),
-      ...(options.ask === undefined ? {} : { ask: options.ask }),
-      ...(options.policy === undefined ? {} : { policy: options.policy }),
-      readable: options.ro ?? [],
-      writable: options.rw ?? [],
-      passEnv: (options.env ?? []).filter((entry) => !entry.includes('=')),
-      env: Object.fromEntries(assignments.map(splitAssignment)),
-      ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
-      ...(options.idleTimeout === undefined ? {} : { idleTimeout: options.idleTimeout }),
-      limits: {
-        ...(options.memory === undefined ? {} : { memory: options.memory }),
-        ...(options.maxProcesses === undefined ? {} : { processes: options.maxProcesses }),
-        ...(options.cpuTime === undefined ? {} : { cpuSeconds: options.cpuTime }),
-        ...(options.maxTmp === undefined ? {} : { tmpBytes: options.maxTmp }),
-      },
-      ...(options.maxOutput === undefined ? {} : { maxOutput: options.maxOutput }),
+    ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
+    ...(options.autonomy === undefined ? {} : { autonomy: options.autonomy }),
+    ...(options.profile === undefined ? {} : { profile: options.profile }),
+    ...(options.session === undefined ? {} : { session: options.session }),
+    ...(options.ask === undefined ? {} : { ask: options.ask }),
+    ...(options.policy === undefined ? {} : { policy: options.policy }),
+    readable: options.ro ?? [],
+    writable: options.rw ?? [],
+    passEnv: (options.env ?? []).filter((entry) => !entry.includes('=')),
+    env: Object.fromEntries(assignments.map(splitAssignment)),
+    ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
+    ...(options.idleTimeout === undefined ? {} : { idleTimeout: options.idleTimeout }),
+    limits: {
+      ...(options.memory === undefined ? {} : { memory: options.memory }),
+      ...(options.maxProcesses === undefined ? {} : { processes: options.maxProcesses }),
+      ...(options.cpuTime === undefined ? {} : { cpuSeconds: options.cpuTime }),
+      ...(options.maxTmp === undefined ? {} : { tmpBytes: options.maxTmp }),
     },
-    approved: options.approved ?? false,
-    taints: options.taint ?? [],
-    tty: options.tty ?? false,
-    json: options.json ?? false,
-    dryRun: options.dryRun ?? false,
-    verbose: options.verbose ?? false,
-    quiet: options.quiet ?? false,
+    ...(options.maxOutput === undefined ? {} : { maxOutput: options.maxOutput }),
   };
 }
 
@@ -178,7 +195,7 @@ function splitAssignment(entry: string): readonly [string, string] {
 
 const MAX_SECONDS = 365 * 24 * 3600;
 
-function parseSeconds(text: string): number {
+export function parseSeconds(text: string): number {
   const seconds = Number(text);
   if (text.trim() === '' || !(seconds >= 0 && seconds <= MAX_SECONDS)) {
     throw new InvalidArgumentError('it must be a number of seconds from 0 (never) to a year.');

@@ -82,6 +82,7 @@ export const ERROR_CODES = {
     meaning: 'What was approved is not what would run: something changed while the question was open.',
   },
   'session.invalid': { exitStatus: 125, meaning: 'The session is unknown or belongs to another principal.' },
+  'session.closed': { exitStatus: 125, meaning: 'The shell session has ended or could not be started.' },
   'hook.unusable': {
     exitStatus: 125,
     meaning: 'A plug-in of the policy is not trusted or cannot be loaded.',

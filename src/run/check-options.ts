@@ -7,7 +7,7 @@ import type { RunOptions, SandboxOptions, SpawnOptions, TerminalSize } from './s
 /** A year; what is longer is a mistake, and would overflow the clock. */
 const MAX_MILLISECONDS = 365 * 24 * 3600 * 1000;
 
-type Test = readonly [(value: unknown) => boolean, string];
+export type Test = readonly [(value: unknown) => boolean, string];
 
 const isString = (value: unknown): boolean => typeof value === 'string';
 const isStrings = (value: unknown): boolean => Array.isArray(value) && value.every(isString);
@@ -15,7 +15,8 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isVariableName = (name: string): boolean => name !== '' && !name.includes('=');
 
-const STRING: Test = [isString, 'a string'];
+/** @internal Tests for options, shared with those of sessions. */
+export const STRING: Test = [isString, 'a string'];
 const STRINGS: Test = [isStrings, 'an array of strings'];
 const BOOLEAN: Test = [(value) => typeof value === 'boolean', 'true or false'];
 const MILLISECONDS: Test = [
@@ -38,7 +39,7 @@ const SPILL: Test = [
       (isBytes(value.maxBytes) || value.maxBytes === Infinity)),
   'true, false or { maxBytes }',
 ];
-const VARIABLES: Test = [
+export const VARIABLES: Test = [
   (value) =>
     isRecord(value) && Object.entries(value).every(([name, text]) => isVariableName(name) && isString(text)),
   'an object of strings by variable name',
@@ -96,7 +97,7 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   maxOutput: MAX_OUTPUT,
 };
 
-const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
+export const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
   cwd: STRING,
   env: CHANGED_VARIABLES,
   approved: BOOLEAN,
@@ -123,7 +124,7 @@ const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
  * A copy of the options in which each was read once: what was checked is what is used.
  * @throws {SandboxError} `usage.invalid` for an unknown option or a wrong value.
  */
-function checked<Options extends object>(
+export function checked<Options extends object>(
   given: Options,
   tests: Readonly<Record<keyof Options & string, Test>>,
   where: string,

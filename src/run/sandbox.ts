@@ -20,6 +20,7 @@ import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { launchOnTerminal } from './run-on-terminal.ts';
 import type { RunOptions, SandboxOptions, SpawnOptions, TerminalSize } from './sandbox-options.ts';
+import type { ShellOptions, ShellSession } from './shell/session-options.ts';
 import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
 import { spawnOnTerminal } from './spawn-terminal.ts';
 
@@ -40,7 +41,12 @@ export interface Sandbox extends AsyncDisposable {
   spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
   /** Starts a command with streams, which the caller has to read. */
   spawn(command: Command, options?: SpawnOptions): SandboxProcess;
-  /** Ends the running commands and gives up the kernel objects. Later runs fail with `sandbox.closed`. */
+  /**
+   * Starts a long-lived bash under the policy: directory, variables and functions last from command to command, each of
+   * which is judged. It ends with the sandbox.
+   */
+  session(options?: ShellOptions): Promise<ShellSession>;
+  /** Ends the running commands and sessions and gives up the kernel objects. Later runs fail with `sandbox.closed`. */
   close(): Promise<void>;
 }
 
@@ -57,6 +63,9 @@ function standardInput(options: RunOptions): number {
   return options.stdin === 'inherit' ? 0 : STDIO_NULL;
 }
 
+const isClosed = () =>
+  new SandboxError('sandbox.closed', 'this sandbox was closed; make a new one with createSandbox()');
+
 /** Internal: a sandbox from kernel objects that are ready. */
 export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const { addon, confinement, policy, plan, gate } = prepared;
@@ -69,27 +78,26 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     find,
     gate,
   });
+  const settle = createCommandSettler(plan, environment, find);
   const admit = createAdmission({
     policy,
     plan,
     gate,
     examine,
-    settle: createCommandSettler(plan, environment, find),
+    settle,
     given: givenVariables(prepared.resolved),
     warnings: environment.warnings,
   });
   const launcher = createLauncher(prepared);
   const outputSettings = createOutputSettings(policy.limits);
   const waiting = new Set<RunningCommand>();
+  const sessions = new Set<ShellSession>();
   let closed = false;
 
   function launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
     if (closed) {
       how.release?.();
-      throw new SandboxError(
-        'sandbox.closed',
-        'this sandbox was closed; make a new one with createSandbox()',
-      );
+      throw isClosed();
     }
     let controller: AbortController | undefined;
     const giveUp = () => {
@@ -182,8 +190,24 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
       : spawnOnTerminal({ addon, launch }, command, options, options.pty);
   }
 
+  async function session(options?: ShellOptions): Promise<ShellSession> {
+    if (closed) throw isClosed();
+    const { openShell } = await import('./shell/shell-session.ts');
+    const opened = await openShell(
+      { prepared, admit, settle, onClosed: (shell) => sessions.delete(shell) },
+      options,
+    );
+    sessions.add(opened);
+    if (closed) {
+      await opened.close();
+      throw isClosed();
+    }
+    return opened;
+  }
+
   async function close(): Promise<void> {
     closed = true;
+    await Promise.all([...sessions].map((shell) => shell.close()));
     for (const pending of waiting) pending.cancel();
     await Promise.all([launcher.endAll(), ...[...waiting].map(({ result }) => result)]);
     addon.closeConfinement(confinement);
@@ -202,6 +226,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     },
     start,
     spawn,
+    session,
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -22,6 +22,8 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   stream: true,
   outputSoFar: true,
   treeOf: true,
+  turn: true,
+  interruptTurn: true,
   endAll: true,
   makePipe: true,
   tryLock: true,
