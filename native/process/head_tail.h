@@ -55,9 +55,9 @@ class Bytes {
 
 // What was captured of a stream.
 struct CapturedStream {
-  Bytes kept;            // its head and its tail, one directly after the other
-  size_t head_size = 0;  // where the gap is, if there is one; else all of `kept`
-  uint64_t total = 0;    // bytes that the stream had; more than `kept` has: some are missing
+  Bytes kept;             // its head and its tail, one directly after the other
+  size_t head_size = 0;   // where the gap is, if there is one; else all of `kept`
+  uint64_t total = 0;     // bytes that the stream had; more than `kept` has: some are missing
   bool is_short = false;  // less is kept than was asked for: there was no memory
 };
 

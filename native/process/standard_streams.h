@@ -106,6 +106,7 @@ class StandardStreams {
   UniqueFd input_;
   size_t input_written_ = 0;
   std::optional<SpilledStream> spilled_[2];
+  bool is_large_[2] = {false, false};  // the pipe; or it was tried
   bool streaming_ = false;
   bool paused_ = false;
   int input_at_ = -1, output_at_[2] = {-1, -1};  // in the current round
