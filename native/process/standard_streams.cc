@@ -113,6 +113,11 @@ CapturedStream StandardStreams::TakeCapture(int index) {
   return captured_[index].Take();
 }
 
+std::optional<SpilledStream> StandardStreams::EndSpill(int index) {
+  spec_.spill[index].reset();
+  return spilled_[index];
+}
+
 void StandardStreams::AddTo(Watch& watch) {
   bool begin;
   {

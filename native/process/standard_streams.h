@@ -89,8 +89,8 @@ class StandardStreams {
 
   // What was captured since the last call, if there was one. On the command's thread.
   CapturedStream TakeCapture(int index);
-  // What became of the spill file; nothing: none was asked for.
-  std::optional<SpilledStream> spilled(int index) const { return spilled_[index]; }
+  // What became of the spill file, which is closed; nothing: none was asked for.
+  std::optional<SpilledStream> EndSpill(int index);
 
  private:
   Status OpenOne(int index);

@@ -294,7 +294,11 @@ export const workspaceFileSchema = z.strictObject({
       unix_sockets: z.literal('contained').optional().describe('No sockets by path of the host.'),
     })
     .optional(),
-  limits: policyFileSchema.shape.limits.unwrap().omit({ umask: true, output_head_bytes: true }).strict().optional(),
+  limits: policyFileSchema.shape.limits
+    .unwrap()
+    .omit({ umask: true, output_head_bytes: true })
+    .strict()
+    .optional(),
   demand: z
     .partialRecord(z.enum(CONTROL_IDS), z.literal('required'))
     .optional()

@@ -134,11 +134,17 @@ export function checkRunOptions(options: RunOptions): RunOptions {
   if (run.stdio === 'inherit') {
     for (const name of OF_CAPTURED_OUTPUT) {
       if (run[name] !== undefined)
-        throw new SandboxError('usage.invalid', `run: ${name} is for captured output, not for stdio "inherit"`);
+        throw new SandboxError(
+          'usage.invalid',
+          `run: ${name} is for captured output, not for stdio "inherit"`,
+        );
     }
   }
   if (run.encoding === 'bytes' && run.escapes === 'neutralize')
-    throw new SandboxError('usage.invalid', 'run: escapes are taken out of text, not of bytes; drop encoding');
+    throw new SandboxError(
+      'usage.invalid',
+      'run: escapes are taken out of text, not of bytes; drop encoding',
+    );
   return run;
 }
 

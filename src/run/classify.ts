@@ -51,7 +51,8 @@ export function classify(
   after: AfterRun,
   output: CapturedOutput | undefined,
 ): ExecutionResult {
-  const shown = output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.details?.headBytes);
+  const shown =
+    output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.details?.headBytes);
   const base: ExecutionResultBase = {
     argv: context.argv,
     cwd: context.cwd,

@@ -1,8 +1,8 @@
 import { constants } from 'node:os';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { NativeCommand, NativeFailure } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
-import { SandboxError } from '../errors/sandbox-error.ts';
 import { classify, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
 import type { SettledCommand } from './command-line.ts';
 import { describeFailure } from './failure.ts';

@@ -90,7 +90,7 @@ class Running {
   ~Running();
 
   Command& command() { return *command_; }
-  // Waits for the end, and until everything was given back.
+  // Waits for the end, and until everything was given back; takes the outcome, so once.
   Outcome Wait();
   // Waits until at least `bytes` of streamed output arrived and then for `quiet` without more;
   // returns how many there are.

@@ -59,7 +59,12 @@ export function createOutputFeed({ neutralizes, isTaken, ended: whenEnded }: Fee
     });
   }
 
-  function addCaptured(number: number, kept: Uint8Array = new Uint8Array(0), total: number, headBytes: number) {
+  function addCaptured(
+    number: number,
+    kept: Uint8Array = new Uint8Array(0),
+    total: number,
+    headBytes: number,
+  ) {
     const lost = total - kept.length;
     const head = lost === 0 ? kept : kept.subarray(0, headBytes);
     add(number, head, 0, () => {});
@@ -98,7 +103,10 @@ export function createOutputFeed({ neutralizes, isTaken, ended: whenEnded }: Fee
 
   function output(): AsyncGenerator<OutputChunk, undefined> {
     if (taken)
-      throw new SandboxError('usage.invalid', 'the output of a command can be iterated once, and not besides onOutput');
+      throw new SandboxError(
+        'usage.invalid',
+        'the output of a command can be iterated once, and not besides onOutput',
+      );
     taken = true;
     return iterate();
   }

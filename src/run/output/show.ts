@@ -57,7 +57,11 @@ export function showStream(
 
 const NOTHING = new Uint8Array(0);
 
-function showBytes(captured: NativeCapture, stdoutHead: number, stderrHead: number = stdoutHead): ShownOutput {
+function showBytes(
+  captured: NativeCapture,
+  stdoutHead: number,
+  stderrHead: number = stdoutHead,
+): ShownOutput {
   const { stdout = NOTHING, stderr = NOTHING, stdoutBytes, stderrBytes } = captured;
   const truncated = { stdout: stdoutBytes - stdout.length, stderr: stderrBytes - stderr.length };
   return {
