@@ -83,7 +83,7 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
     approved: wanted.approved,
     taints: wanted.taints,
     cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,
-    ...(wanted.json ? { stdin: 'inherit' as const } : { stdio: 'inherit' as const }),
+    ...(wanted.json ? { stdin: 'inherit' as const, ...wanted.output } : { stdio: 'inherit' as const }),
   });
   signals.to(command);
   const result = await command.result;

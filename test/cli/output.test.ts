@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { expectNothingLeft } from '../support/leftovers.ts';
@@ -87,6 +87,29 @@ describe('--json', () => {
     const result = JSON.parse(stdout);
     expect(result.stdout.replace(/\n.*\n/, '').length).toBe(1_048_576);
     expect(result.truncated.stdout).toBe(3_000_000 - 1_048_576);
+  });
+
+  it('captures output as it is told to', async () => {
+    const run = async (...options: string[]) => {
+      const command = 'printf "\\033[31mred\\033[0m\\n"; echo err >&2; echo out';
+      return JSON.parse((await cli(place, ['--json', ...options, '-c', command])).stdout);
+    };
+    expect(await run('--combined', '--neutralize')).toMatchObject({ stdout: 'red\nerr\nout\n', stderr: '' });
+    expect((await run('--max-output', '2+4')).stdout).toBe('\x1b[\n[... 11 bytes left out ...]\nout\n');
+    const { spilled } = await run('--spill');
+    expect(readFileSync(spilled.stdout, 'utf8')).toBe('\x1b[31mred\x1b[0m\nout\n');
+    expect(readFileSync(spilled.stderr, 'utf8')).toBe('err\n');
+  });
+
+  it.each(['--combined', '--neutralize', '--spill'])('is needed for %s', async (option) => {
+    const { exitCode, stdout, stderr } = await cli(place, [option, 'true']);
+    expect([exitCode, stdout]).toEqual([125, '']);
+    expect(stderr).toMatch(/^sandbox-run: .*--json.*\n$/);
+    expect(stderr).toContain(option);
+  });
+
+  it.each(['', 'x', '-1', '1+', '+1', '1+2+3', '1.5'])('refuses --max-output %s', async (limit) => {
+    expect((await cli(place, ['--json', `--max-output=${limit}`, 'true'])).exitCode).toBe(125);
   });
 
   it('lets the command read standard input', async () => {

@@ -62,9 +62,7 @@ describe('for await over output', () => {
     }
     const result = await running.result;
     expect(result).toMatchObject({ status: 'exited', exitCode: 0 });
-    expect(result.stdout).toBe(
-      '1\n2\n3\n[... 6,888,890 bytes left out ...]\n\nend\n',
-    );
+    expect(result.stdout).toBe('1\n2\n3\n[... 6,888,890 bytes left out ...]\n\nend\n');
   });
 
   it('that throws does not end the command either', async () => {
