@@ -172,7 +172,7 @@ Outcome Command::RunIn(CommandPlace& place) {
   streams_.Close();
   for (int i = 0; i < 2; ++i) {
     outcome.output[i] = streams_.TakeCapture(i);
-    outcome.spilled[i] = streams_.spilled(i);
+    outcome.spilled[i] = streams_.EndSpill(i);
   }
   outcome.tree_usage = limits_.Usage();
   if (!outcome.tree_usage.read_bytes &&

@@ -101,8 +101,8 @@ class StandardStreams {
 
   // What was captured since the last call, if there was one. On the command's thread.
   CapturedStream TakeCapture(int index);
-  // What became of the spill file; nothing: none was asked for.
-  std::optional<SpilledStream> spilled(int index) const { return spilled_[index]; }
+  // What became of the spill file, which is closed; nothing: none was asked for.
+  std::optional<SpilledStream> EndSpill(int index);
   // Bytes that the command wrote so far, kept or not. On the command's thread.
   uint64_t output_bytes() const { return output_bytes_; }
 
@@ -126,6 +126,7 @@ class StandardStreams {
   size_t input_written_ = 0;
   std::optional<SpilledStream> spilled_[2];
   uint64_t output_bytes_ = 0;
+  bool is_large_[2] = {false, false};  // the pipe; or it was tried
   bool streaming_ = false;
   bool paused_ = false;
   int input_at_ = -1, output_at_[2] = {-1, -1};  // in the current round

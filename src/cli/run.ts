@@ -117,12 +117,12 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
  * The command's own streams are ours, unless somebody has to see what passes. Where nobody looks at the terminal of a
  * command, it has the size of the one outside, or the usual one.
  */
-function streamsOf({ plan }: Sandbox, { json, tty }: RunArguments): RunOptions {
+function streamsOf({ plan }: Sandbox, { json, tty, output }: RunArguments): RunOptions {
   if (json && tty) {
     const [cols, rows] = [0, 1, 2].map((fd) => loadAddon().terminalSize(fd)).find(Boolean) ?? [80, 24];
-    return { stdin: 'inherit', pty: { cols, rows } };
+    return { stdin: 'inherit', pty: { cols, rows }, ...output };
   }
-  if (json) return { stdin: 'inherit' };
+  if (json) return { stdin: 'inherit', ...output };
   if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
   return { stdin: 'inherit', onOutput: ({ stream, bytes }) => writeTo(process[stream], bytes) };
 }
