@@ -13,7 +13,7 @@ import { createCommandSettler } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
 import { createLauncher, type Launch } from './launch.ts';
 import { createOutputConsumer } from './output/consumer.ts';
-import { createOutputFeed, type OutputReader } from './output/feed.ts';
+import { createOutputFeed, type OutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
@@ -152,32 +152,33 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     }
     if (options.stdio === 'inherit') return { stdio: [0, 1, 2] };
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
-    return {
-      stdio: [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE],
-      output: outputSettings(options),
-      idleTimeout: options.idleTimeout,
-      input,
-      ...receivers,
-    };
+    const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
+    const { idleTimeout } = options;
+    return { stdio, output: outputSettings(options), idleTimeout, input, ...receivers };
+  }
+
+  function begin(command: Command, options: RunOptions, feed?: OutputFeed): RunningCommand {
+    const place = (how: Launch) =>
+      options.pty === undefined
+        ? launch(command, options, how)
+        : launchOnTerminal({ addon, launch }, command, options, how, options.pty);
+    if (options.onOutput === undefined) return place(launchOf(options, { feed }));
+    // What nobody takes is not worth running for: a consumer that fails ends the command.
+    const consumer = createOutputConsumer(options.onOutput, () => started.cancel());
+    const started = place(launchOf(options, { consumer }));
+    return { ...started, result: consumer.settled(started.result) };
   }
 
   function start(asked: Command, given: RunOptions = {}): StartedCommand {
     const command = checkedCommand(asked);
     const options = checkRunOptions(given);
-    const begin = (how: Launch) =>
-      options.pty === undefined
-        ? launch(command, options, how)
-        : launchOnTerminal({ addon, launch }, command, options, how, options.pty);
     const feed = createOutputFeed({
       neutralizes: options.escapes === 'neutralize',
       isTaken: options.onOutput !== undefined,
       ended: () => started.result,
     });
-    const reader: OutputReader = { output: feed.output, outputText: feed.outputText };
-    // What nobody takes is not worth running for: a consumer that fails ends the command.
-    const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => started.cancel());
-    const started = begin(launchOf(options, { consumer, feed }));
-    return { ...started, ...reader, result: consumer?.settled(started.result) ?? started.result };
+    const started = begin(command, options, feed);
+    return { ...started, output: feed.output, outputText: feed.outputText };
   }
 
   function spawn(asked: Command, given: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
@@ -219,7 +220,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     plan,
     run: (command, options) => {
       try {
-        return start(command, options).result;
+        return begin(checkedCommand(command), checkRunOptions(options === undefined ? {} : options)).result;
       } catch (error) {
         return Promise.reject(error);
       }
