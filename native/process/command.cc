@@ -169,6 +169,12 @@ Status Command::Launch(CommandPlace& place) {
   CommandPlace::ChildMemory& child = *place.child;
   child.plan = ChildPlan();
   ChildPlan& plan = child.plan;
+  // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
+  // for the child, the child would share this thread's scope and could signal the launcher. Before
+  // the pipes, so that the warden never holds their ends.
+  if (slot.ruleset_fd() >= 0 && !confinement_->spec().without_scope) {
+    if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
+  }
   if (Status status = streams_.Open(plan.stdio); !status.ok()) return status;
 
   child.argv.clear();
@@ -198,11 +204,6 @@ Status Command::Launch(CommandPlace& place) {
   plan.limit_count = shared.limits.size();
   plan.umask = shared.umask;
 
-  // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
-  // for the child, the child would share this thread's scope and could signal the launcher.
-  if (plan.ruleset_fd >= 0 && !shared.without_scope) {
-    if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
-  }
 
 #if defined(__SANITIZE_ADDRESS__)
   // The last child left its frames by execve, with the marks around their variables.
