@@ -202,14 +202,19 @@ Status Command::Launch(CommandPlace& place) {
   CommandPlace::ChildMemory& child = *place.child;
   child.plan = ChildPlan();
   ChildPlan& plan = child.plan;
+  const ConfinementSpec& shared = confinement_->spec();
+  // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
+  // for the child, the child would share this thread's scope and could signal the launcher. Before
+  // the pipes, so that the warden never holds their ends.
+  if (slot.ruleset_fd() >= 0 && !shared.without_scope) {
+    if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
+  }
   if (Status status = streams_.Open(plan.stdio, slot.view_root_fd()); !status.ok()) return status;
   if (turns_ != nullptr) {
     Result<int> channel = turns_->Open();
     if (!channel.ok()) return channel.failure();
     plan.stdio[0] = channel.value();
   }
-
-  const ConfinementSpec& shared = confinement_->spec();
   if (Status status = limits_.Prepare(
           shared.tree_limits, shared.cgroup_parent,
           spec_.idle_timeout.value_or(shared.idle_timeout),
@@ -244,12 +249,6 @@ Status Command::Launch(CommandPlace& place) {
   plan.limit_count = shared.limits.size();
   plan.umask = shared.umask;
   plan.controlling_terminal = streams_.has_terminal();
-
-  // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
-  // for the child, the child would share this thread's scope and could signal the launcher.
-  if (plan.ruleset_fd >= 0 && !shared.without_scope) {
-    if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
-  }
 
   int group_directory = -1;
   if (const Cgroup* group = limits_.group()) {
