@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import type { NativeCommand, NativeFailure, NativeLaunchExtras } from '../native/contract.ts';
+import type { NativeCommand, NativeExit, NativeFailure, NativeLaunchExtras } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
 import { classify, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
 import type { SettledCommand } from './command-line.ts';
@@ -29,6 +29,8 @@ export interface Launch {
   readonly extras?: NativeLaunchExtras;
   /** Called once it runs, with its id for the addon. */
   readonly onLaunch?: (id: number) => void;
+  /** Called when a command in the background has ended and what it left behind has not. */
+  readonly onExit?: (exit: NativeExit) => void;
   /** Called once: what was passed to the command is not needed here any more. */
   readonly release?: () => void;
 }
@@ -79,13 +81,14 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
           input: how.input,
           streamOutput: how.consumer !== undefined || feed?.wanted === true,
           outputLimit: output?.outputLimit ?? 0,
-          timeoutMs: options.timeout ?? policy.limits.timeoutMs,
+          timeoutMs: options.timeout ?? (how.extras?.background === true ? 0 : policy.limits.timeoutMs),
           killGraceMs: policy.limits.killGraceMs,
           extras: mergedExtras(output?.extras, spill?.extras, how.extras),
         },
         {
           onChunk: (stream, bytes, missing) =>
             receiver?.onChunk(stream, bytes, missing, () => addon.acknowledge(id, bytes.length)),
+          onExit: (exit) => how.onExit?.(exit),
           onEnd: (outcome) => {
             running.delete(id);
             options.signal?.removeEventListener('abort', abort);

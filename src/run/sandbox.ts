@@ -11,6 +11,7 @@ import { canceledBefore } from './classify.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
+import { type BackgroundJob, startJob } from './jobs.ts';
 import { createLauncher, type Launch } from './launch.ts';
 import { createOutputConsumer } from './output/consumer.ts';
 import { createOutputFeed, type OutputReader } from './output/feed.ts';
@@ -19,7 +20,13 @@ import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { launchOnTerminal } from './run-on-terminal.ts';
-import type { RunOptions, SandboxOptions, SpawnOptions, TerminalSize } from './sandbox-options.ts';
+import type {
+  JobOptions,
+  RunOptions,
+  SandboxOptions,
+  SpawnOptions,
+  TerminalSize,
+} from './sandbox-options.ts';
 import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
 import { spawnOnTerminal } from './spawn-terminal.ts';
 
@@ -34,6 +41,10 @@ export interface Sandbox extends AsyncDisposable {
   readonly plan: LaunchPlan;
   /** Runs a command to its end. A string is a shell string (bash), an array an argument vector. */
   run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
+  /** Starts a command in the background; settles once it runs, or was refused. */
+  run(command: Command, options: JobOptions): Promise<BackgroundJob>;
+  /** The same, at once. */
+  start(command: Command, options: JobOptions): BackgroundJob;
   /** Like `run`, and lets signals be sent and output be read meanwhile. */
   start(command: Command, options?: RunOptions): StartedCommand;
   /** Starts a command on a terminal of its own, which the caller has to read. */
@@ -146,13 +157,16 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     };
   }
 
-  function start(asked: Command, given: RunOptions = {}): StartedCommand {
+  function start(asked: Command, given: JobOptions): BackgroundJob;
+  function start(asked: Command, given?: RunOptions): StartedCommand;
+  function start(asked: Command, given: RunOptions | JobOptions = {}): StartedCommand | BackgroundJob {
     const command = checkedCommand(asked);
-    const options = checkRunOptions(given);
+    const { background, ...options } = checkRunOptions(given);
     const begin = (how: Launch) =>
       options.pty === undefined
         ? launch(command, options, how)
         : launchOnTerminal({ addon, launch }, command, options, how, options.pty);
+    if (background === true) return startInBackground(options, begin);
     const feed = createOutputFeed({
       neutralizes: options.escapes === 'neutralize',
       isTaken: options.onOutput !== undefined,
@@ -163,6 +177,23 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => started.cancel());
     const started = begin(launchOf(options, { consumer, feed }));
     return { ...started, ...reader, result: consumer?.settled(started.result) ?? started.result };
+  }
+
+  function startInBackground(options: RunOptions, begin: (how: Launch) => RunningCommand): BackgroundJob {
+    return startJob(addon, outputSettings(options).view, (additions) => {
+      const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => started.cancel());
+      const started = begin({ ...launchOf(options, { consumer }), ...additions });
+      return { ...started, result: consumer?.settled(started.result) ?? started.result };
+    });
+  }
+
+  function run(command: Command, options: JobOptions): Promise<BackgroundJob>;
+  function run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
+  async function run(command: Command, options?: RunOptions | JobOptions) {
+    if (options?.background !== true) return start(command, options).result;
+    const job = start(command, options);
+    await job.launched;
+    return job;
   }
 
   function spawn(asked: Command, given: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
@@ -186,13 +217,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   return {
     workspace: plan.workspace,
     plan,
-    run: (command, options) => {
-      try {
-        return start(command, options).result;
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
+    run,
     start,
     spawn,
     close,

@@ -260,7 +260,9 @@ describe('spawn on a terminal', () => {
 
   it("does not go with stdio: 'inherit'", async () => {
     const sandbox = await sandboxOn(TIERS[0] as Tier);
-    await expect(sandbox.run('true', { pty, stdio: 'inherit' })).rejects.toThrow(/pty is for captured output/);
+    await expect(sandbox.run('true', { pty, stdio: 'inherit' })).rejects.toThrow(
+      /pty is for captured output/,
+    );
   });
 
   it('TERM is set where nobody has', async () => {

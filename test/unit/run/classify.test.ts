@@ -1,12 +1,7 @@
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import type { NativeOutcome } from '../../../src/native/contract.ts';
-import {
-  type AfterRun,
-  classify,
-  notStarted,
-  type RunContext,
-} from '../../../src/run/classify.ts';
+import { type AfterRun, classify, notStarted, type RunContext } from '../../../src/run/classify.ts';
 
 const CONTEXT: RunContext = {
   argv: ['a', 'b'],

@@ -2,7 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createDecoder } from '../../../../src/run/output/decoder.ts';
 import { omissionLine } from '../../../../src/run/output/gap.ts';
-import { createNeutralizer, LONGEST_OPEN_SEQUENCE, neutralize } from '../../../../src/run/output/neutralize.ts';
+import {
+  createNeutralizer,
+  LONGEST_OPEN_SEQUENCE,
+  neutralize,
+} from '../../../../src/run/output/neutralize.ts';
 import { showStream } from '../../../../src/run/output/show.ts';
 
 const ESC = '\x1b';
@@ -11,9 +15,30 @@ const UNWANTED = /(?![\n\t])\p{Cc}|[\p{Bidi_Control}\u{e0000}-\u{e007f}]/u;
 /** What terminals obey, and what surrounds it. */
 const piece = fc.oneof(
   fc.constantFrom(
-    ...['a', 'ü', '😀', '\n', '\t', '\r', '\r\n', '\b', '\x07', '\x00', '\x7f', '\x85', '\u202e', '\u{e0041}'],
+    ...[
+      'a',
+      'ü',
+      '😀',
+      '\n',
+      '\t',
+      '\r',
+      '\r\n',
+      '\b',
+      '\x07',
+      '\x00',
+      '\x7f',
+      '\x85',
+      '\u202e',
+      '\u{e0041}',
+    ],
     ...['31m', '[', ']', '0;title', '\\', ESC, '\x9b', '\x9d', '\x90', '\x9c', '\x18'],
-    ...[`${ESC}[31m`, `${ESC}[?25l`, `${ESC}]0;title\x07`, `${ESC}]8;;http://x${ESC}\\`, `${ESC}P1$q${ESC}\\`],
+    ...[
+      `${ESC}[31m`,
+      `${ESC}[?25l`,
+      `${ESC}]0;title\x07`,
+      `${ESC}]8;;http://x${ESC}\\`,
+      `${ESC}P1$q${ESC}\\`,
+    ],
     ...[`${ESC}(B`, `${ESC}7`, `${ESC}c`, '\x9b2K', `${ESC}[>4;1m`, `${ESC}_app${ESC}\\`],
   ),
   fc.string({ unit: 'binary', maxLength: 8 }),
