@@ -1,5 +1,6 @@
 export { ERROR_CODES, type ErrorCode } from './errors/codes.ts';
 export { SandboxError } from './errors/sandbox-error.ts';
+export type { ListeningSocket } from './host/listening-sockets.ts';
 export {
   APPROVAL_SCOPES,
   type ApprovalAnswer,
@@ -50,6 +51,7 @@ export type {
 export type { LaunchPlan } from './model/launch-plan.ts';
 export type { TreeLimits } from './model/policy.ts';
 export type { PolicyFile } from './policy/schema.ts';
+export type { BackgroundJob, JobExit, JobOutput } from './run/jobs.ts';
 export type { OutputChunk, OutputStream, OutputText } from './run/output/chunk.ts';
 export type { OutputReader } from './run/output/feed.ts';
 export type { OutputLimits } from './run/output/gap.ts';
@@ -57,6 +59,7 @@ export type { RunningCommand } from './run/pending-command.ts';
 export { createSandbox, type Sandbox, type StartedCommand } from './run/sandbox.ts';
 export type {
   GateOptions,
+  JobOptions,
   RunOptions,
   SandboxOptions,
   SpawnOptions,

@@ -155,7 +155,13 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.failure = std::move(acquired.failure());
     }
   }
-  if (outcome.failure || TakeRequests().cancel) {
+  bool canceled;
+  {
+    // Questions that came early are answered once the command runs.
+    const std::lock_guard lock(mutex_);
+    canceled = requests_.cancel;
+  }
+  if (outcome.failure || canceled) {
     outcome.canceled = !outcome.failure;
     outcome.tree_ended = true;
   } else if (Status launched = Launch(place); !launched.ok()) {

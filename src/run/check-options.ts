@@ -2,7 +2,13 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { TAINTS } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import { APPROVERS } from '../model/policy.ts';
-import type { RunOptions, SandboxOptions, SpawnOptions, TerminalSize } from './sandbox-options.ts';
+import type {
+  JobOptions,
+  RunOptions,
+  SandboxOptions,
+  SpawnOptions,
+  TerminalSize,
+} from './sandbox-options.ts';
 
 /** A year; what is longer is a mistake, and would overflow the clock. */
 const MAX_MILLISECONDS = 365 * 24 * 3600 * 1000;
@@ -98,6 +104,7 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
 };
 
 export const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
+  background: BOOLEAN,
   cwd: STRING,
   env: CHANGED_VARIABLES,
   approved: BOOLEAN,
@@ -151,11 +158,11 @@ export function checkSandboxOptions(options: SandboxOptions): SandboxOptions {
 }
 
 /** @throws {SandboxError} `usage.invalid`. */
-export function checkRunOptions(options: RunOptions): RunOptions {
-  const run = checked(options, RUN_OPTIONS, 'run');
+export function checkRunOptions(options: RunOptions | JobOptions): RunOptions | JobOptions {
+  const run = checked<RunOptions | JobOptions>(options, RUN_OPTIONS, 'run');
   if (run.stdio === 'inherit') {
     for (const name of OF_CAPTURED_OUTPUT) {
-      if (run[name] !== undefined)
+      if (run[name] !== undefined && run[name] !== false)
         throw new SandboxError(
           'usage.invalid',
           `run: ${name} is for captured output, not for stdio "inherit"`,
@@ -179,11 +186,19 @@ export function checkedTerminalSize({ cols, rows }: TerminalSize, where: string)
   throw new SandboxError('usage.invalid', `${where}: cols and rows must be numbers from 1 to 65535`);
 }
 
-function withOwnSize<Options extends SpawnOptions>(options: Options, where: string): Options {
+function withOwnSize<Options extends Pick<SpawnOptions, 'pty'>>(options: Options, where: string): Options {
   return options.pty === undefined ? options : { ...options, pty: checkedTerminalSize(options.pty, where) };
 }
 
-const OF_CAPTURED_OUTPUT = ['maxOutput', 'encoding', 'escapes', 'combined', 'spill', 'pty'] as const;
+const OF_CAPTURED_OUTPUT = [
+  'maxOutput',
+  'encoding',
+  'escapes',
+  'combined',
+  'spill',
+  'pty',
+  'background',
+] as const;
 
 /** @throws {SandboxError} `usage.invalid`. */
 export function checkSpawnOptions(options: SpawnOptions): SpawnOptions {

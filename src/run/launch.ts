@@ -4,6 +4,7 @@ import type { ExecutionResult } from '../model/execution-result.ts';
 import type { Policy } from '../model/policy.ts';
 import {
   type NativeCommand,
+  type NativeExit,
   type NativeFailure,
   type NativeLaunchExtras,
   STDIO_CAPTURE,
@@ -37,6 +38,8 @@ export interface Launch {
   readonly onLaunch?: (id: number) => void;
   /** In place of the policy's. */
   readonly idleTimeout?: number | undefined;
+  /** Called when a command in the background has ended and what it left behind has not. */
+  readonly onExit?: (exit: NativeExit) => void;
   /** Called once: what was passed to the command is not needed here any more. */
   readonly release?: () => void;
 }
@@ -104,13 +107,14 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
           input: how.input,
           streamOutput: how.consumer !== undefined || feed?.wanted === true,
           outputLimit: output?.outputLimit ?? 0,
-          timeoutMs: options.timeout ?? policy.limits.timeoutMs,
+          timeoutMs: options.timeout ?? (how.extras?.background === true ? 0 : policy.limits.timeoutMs),
           killGraceMs: policy.limits.killGraceMs,
           extras: mergedExtras(output?.extras, spill?.extras, idleExtras(how, policy), how.extras),
         },
         {
           onChunk: (stream, bytes, missing) =>
             receiver?.onChunk(stream, bytes, missing, () => addon.acknowledge(id, bytes.length)),
+          onExit: (exit) => how.onExit?.(exit),
           onEnd: (outcome) => {
             running.delete(id);
             options.signal?.removeEventListener('abort', abort);

@@ -118,7 +118,12 @@ export interface RunOptions {
    * its end comes, once, the character that means the end of the input.
    */
   readonly pty?: TerminalSize;
+  /** True, see {@link JobOptions}: what the command leaves behind runs on, and `run` gives a job. */
+  readonly background?: false;
 }
+
+/** Options of a run in the background. Without `timeout` there is none. */
+export type JobOptions = Omit<RunOptions, 'background'> & { readonly background: true };
 
 /** Options of `spawn`. */
 export type SpawnOptions = Pick<

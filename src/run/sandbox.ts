@@ -11,15 +11,22 @@ import { canceledBefore } from './classify.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
+import { type BackgroundJob, startJob } from './jobs.ts';
 import { createLauncher, type Launch } from './launch.ts';
 import { createOutputConsumer } from './output/consumer.ts';
-import { createOutputFeed, type OutputFeed, type OutputReader } from './output/feed.ts';
+import { createOutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { launchOnTerminal } from './run-on-terminal.ts';
-import type { RunOptions, SandboxOptions, SpawnOptions, TerminalSize } from './sandbox-options.ts';
+import type {
+  JobOptions,
+  RunOptions,
+  SandboxOptions,
+  SpawnOptions,
+  TerminalSize,
+} from './sandbox-options.ts';
 import type { ShellOptions, ShellSession } from './shell/session-options.ts';
 import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
 import { spawnOnTerminal } from './spawn-terminal.ts';
@@ -35,6 +42,10 @@ export interface Sandbox extends AsyncDisposable {
   readonly plan: LaunchPlan;
   /** Runs a command to its end. A string is a shell string (bash), an array an argument vector. */
   run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
+  /** Starts a command in the background; settles once it runs, or was refused. */
+  run(command: Command, options: JobOptions): Promise<BackgroundJob>;
+  /** The same, at once. */
+  start(command: Command, options: JobOptions): BackgroundJob;
   /** Like `run`, and lets signals be sent and output be read meanwhile. */
   start(command: Command, options?: RunOptions): StartedCommand;
   /** Starts a command on a terminal of its own, which the caller has to read. */
@@ -143,7 +154,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { ...started, result: started.result.then((result) => ended(result, true)) };
   }
 
-  function launchOf(options: RunOptions, receivers: Pick<Launch, 'consumer' | 'feed'>): Launch {
+  function launchOf(options: RunOptions): Launch {
     if (options.stdio === 'inherit' && options.idleTimeout !== undefined) {
       throw new SandboxError(
         'usage.invalid',
@@ -154,31 +165,58 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
     const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
     const { idleTimeout } = options;
-    return { stdio, output: outputSettings(options), idleTimeout, input, ...receivers };
+    return { stdio, output: outputSettings(options), idleTimeout, input };
   }
 
-  function begin(command: Command, options: RunOptions, feed?: OutputFeed): RunningCommand {
-    const place = (how: Launch) =>
-      options.pty === undefined
-        ? launch(command, options, how)
-        : launchOnTerminal({ addon, launch }, command, options, how, options.pty);
-    if (options.onOutput === undefined) return place(launchOf(options, { feed }));
+  /** Launches it on a terminal if it is to have one. */
+  function launchWhere(command: Command, options: RunOptions, how: Launch): RunningCommand {
+    return options.pty === undefined
+      ? launch(command, options, how)
+      : launchOnTerminal({ addon, launch }, command, options, how, options.pty);
+  }
+
+  function begin(command: Command, options: RunOptions, more: Partial<Launch> = {}): RunningCommand {
+    if (options.onOutput === undefined)
+      return launchWhere(command, options, { ...launchOf(options), ...more });
     // What nobody takes is not worth running for: a consumer that fails ends the command.
     const consumer = createOutputConsumer(options.onOutput, () => started.cancel());
-    const started = place(launchOf(options, { consumer }));
+    const started = launchWhere(command, options, {
+      ...launchOf(options),
+      ...more,
+      consumer,
+      feed: undefined,
+    });
     return { ...started, result: consumer.settled(started.result) };
   }
 
-  function start(asked: Command, given: RunOptions = {}): StartedCommand {
+  function start(asked: Command, given: JobOptions): BackgroundJob;
+  function start(asked: Command, given?: RunOptions): StartedCommand;
+  function start(asked: Command, given: RunOptions | JobOptions = {}): StartedCommand | BackgroundJob {
     const command = checkedCommand(asked);
-    const options = checkRunOptions(given);
+    const { background, ...options } = checkRunOptions(given);
+    if (background === true) return startInBackground(command, options);
     const feed = createOutputFeed({
       neutralizes: options.escapes === 'neutralize',
       isTaken: options.onOutput !== undefined,
       ended: () => started.result,
     });
-    const started = begin(command, options, feed);
+    const started = begin(command, options, { feed });
     return { ...started, output: feed.output, outputText: feed.outputText };
+  }
+
+  function startInBackground(command: Command, options: RunOptions): BackgroundJob {
+    return startJob(addon, outputSettings(options).view, (more) => begin(command, options, more));
+  }
+
+  function run(command: Command, options: JobOptions): Promise<BackgroundJob>;
+  function run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
+  async function run(asked: Command, given: RunOptions | JobOptions = {}) {
+    const command = checkedCommand(asked);
+    const { background, ...options } = checkRunOptions(given);
+    if (background !== true) return begin(command, options).result;
+    const job = startInBackground(command, options);
+    await job.launched;
+    return job;
   }
 
   function spawn(asked: Command, given: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
@@ -218,13 +256,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   return {
     workspace: plan.workspace,
     plan,
-    run: (command, options) => {
-      try {
-        return begin(checkedCommand(command), checkRunOptions(options === undefined ? {} : options)).result;
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
+    run,
     start,
     spawn,
     session,

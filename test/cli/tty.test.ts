@@ -97,6 +97,7 @@ describe('a shell on a terminal of its own', () => {
     await pane.type(':echo &lines &columns', 'Enter');
     await pane.shows('18 70');
     await pane.type(':q!', 'Enter');
+    await pane.shows(/inside> \s*$/);
     await pane.type('exit', 'Enter');
     await pane.shows(/outside> \s*$/);
     await expectTerminalRestored();

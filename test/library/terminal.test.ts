@@ -7,7 +7,7 @@ import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { talkTo } from '../support/talk.ts';
-import { TIERS, type Tier } from '../support/tiers.ts';
+import { OLDEST_TIERS, TIERS, type Tier } from '../support/tiers.ts';
 
 const arena = makeArena();
 const pty = { cols: 90, rows: 33 };
@@ -25,7 +25,7 @@ function sandboxOn(tier: Tier): Promise<Sandbox> {
   return known;
 }
 
-describe.each(TIERS)('run on a terminal, $name', (tier) => {
+describe.each([...TIERS, ...OLDEST_TIERS])('run on a terminal, $name', (tier) => {
   it('all three streams are the terminal, which has the size that was asked for', async () => {
     const sandbox = await sandboxOn(tier);
     const result = await sandbox.run('for fd in 0 1 2; do test -t $fd && echo -n $fd; done; stty size', {
