@@ -37,7 +37,7 @@ await attempt('fork bomb', { processes: 100 }, ['/bin/fork-bomb'], { name: 'proc
 await attempt('fork bomb of bash', { processes: 100 }, 'b() { b | b & }; b; sleep 60', { name: 'processes' });
 await attempt('memory bomb', { memory: 200_000_000 }, ['/bin/memory-bomb'], { name: 'memory' });
 await attempt('memory bomb in many', { memory: 200_000_000 }, 'for i in 1 2 3 4; do memory-bomb & done; wait; sleep 60', { name: 'memory' });
-await attempt('memory in files', { memory: 200_000_000 }, 'cat /dev/zero > /dev/shm/x; sleep 60', { name: 'memory' });
+await attempt('memory in files', { memory: 200_000_000 }, 'cat /dev/zero > $TMPDIR/x; sleep 60', { name: 'memory' });
 await attempt('processor time', { cpu_seconds: 1 }, ['/bin/spin'], { name: 'cpu' });
 await attempt('silence', { idle_timeout_seconds: 1 }, 'echo a; sleep 60', { name: 'idle', by: 'clock' });
 
