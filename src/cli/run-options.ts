@@ -36,7 +36,7 @@ Commands:
   doctor            what this host can enforce, and how to get what is missing
   gate              decides about the commands of agents in containers
   policy            shows, checks and makes policy files
-  session           shows what sessions of agents were exposed to
+  session           shells that live on, and what sessions of agents were exposed to
 
 Examples:
   sandbox-run -- git status

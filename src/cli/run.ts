@@ -58,7 +58,7 @@ function gateOf({ quiet }: RunArguments, signals: SignalForwarding): GateOptions
 }
 
 /** Whether this process has a controlling terminal at all. */
-function hasTerminal(): boolean {
+export function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', fileConstants.O_RDONLY | fileConstants.O_NOCTTY));
     return true;
