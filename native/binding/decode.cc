@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "binding/encode.h"
+
 namespace sandbox_run {
 namespace {
 
@@ -64,18 +66,18 @@ void DecodeOutputExtras(const Napi::Object& extras, StreamsSpec& streams) {
   }
   streams.combined = Flag(extras, "combined");
   if (const Napi::Value spill = extras.Get("spill"); spill.IsArray()) {
-    size_t index = 0;
-    ForEach(spill, [&](const Napi::Value& fd) {
-      const int number = fd.As<Napi::Number>().Int32Value();
-      if (index < 2 && number >= 0) {
-        streams.spill[index].reset(fcntl(number, F_DUPFD_CLOEXEC, 3));
-        if (!streams.spill[index].valid()) {
-          Napi::Error::New(fd.Env(), std::string("spill: ") + strerror(errno))
-              .ThrowAsJavaScriptException();
-        }
-      }
-      ++index;
-    });
+    const Napi::Array files = spill.As<Napi::Array>();
+    for (uint32_t i = 0; i < 2; ++i) {
+      const int fd = files.Get(i).As<Napi::Number>().Int32Value();
+      if (fd < 0) continue;
+      streams.spill[i].reset(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+      if (streams.spill[i].valid()) continue;
+      const Failure failure{"stdio", errno, ""};
+      Napi::Error error = Napi::Error::New(extras.Env(), "spill");
+      error.Set("failure", EncodeFailure(extras.Env(), failure));
+      error.ThrowAsJavaScriptException();
+      return;
+    }
     streams.spill_limit = Unsigned(extras.Get("spillLimit"));
   }
 }
