@@ -164,7 +164,7 @@ Outcome Command::RunIn(CommandPlace& place) {
   streams_.Close();
   for (int i = 0; i < 2; ++i) {
     outcome.output[i] = streams_.TakeCapture(i);
-    outcome.spilled[i] = streams_.spilled(i);
+    outcome.spilled[i] = streams_.EndSpill(i);
   }
   if (place.slot != nullptr) {
     outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);

@@ -13,6 +13,10 @@ namespace sandbox_run {
 namespace {
 
 constexpr size_t kReadSize = 64 * 1024;
+// For a pipe that was found full: the command and this thread wait for each other less often, which
+// is worth 10 % of the throughput (1 MiB is worth no more). Few, because they count against what
+// one user may have in all pipes.
+constexpr int kLargePipe = 256 * 1024;
 // Streamed output that the consumer has not taken yet; beyond it the pipe is left full.
 constexpr size_t kMaxUnacknowledged = 1024 * 1024;
 
@@ -151,6 +155,11 @@ CapturedStream StandardStreams::TakeCapture(int index) {
   return captured_[index].Take();
 }
 
+std::optional<SpilledStream> StandardStreams::EndSpill(int index) {
+  spec_.spill[index].reset();
+  return spilled_[index];
+}
+
 void StandardStreams::AddTo(Watch& watch) {
   bool begin;
   {
@@ -221,6 +230,10 @@ bool StandardStreams::Drain(int index) {
     }
     const std::string_view bytes(room.data(), static_cast<size_t>(count));
     captured_[index].Append(bytes);
+    // Tried once; where it is refused, the pipe stays as it is.
+    if (!streaming_ && bytes.size() >= kReadSize && !std::exchange(is_large_[index], true)) {
+      fcntl(fd.get(), F_SETPIPE_SZ, kLargePipe);
+    }
     if (streaming_) unacknowledged_ += bytes.size();
     lock.unlock();
     // Only this thread writes to the memory that the bytes are in.

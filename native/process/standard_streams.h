@@ -101,8 +101,8 @@ class StandardStreams {
 
   // What was captured since the last call, if there was one. On the command's thread.
   CapturedStream TakeCapture(int index);
-  // What became of the spill file; nothing: none was asked for.
-  std::optional<SpilledStream> spilled(int index) const { return spilled_[index]; }
+  // What became of the spill file, which is closed; nothing: none was asked for.
+  std::optional<SpilledStream> EndSpill(int index);
 
  private:
   Status OpenOne(int index);
@@ -120,6 +120,7 @@ class StandardStreams {
   UniqueFd input_;
   size_t input_written_ = 0;
   std::optional<SpilledStream> spilled_[2];
+  bool is_large_[2] = {false, false};  // the pipe; or it was tried
   bool streaming_ = false;
   bool paused_ = false;
   int input_at_ = -1, output_at_[2] = {-1, -1};  // in the current round

@@ -4,7 +4,8 @@ import type { Autonomy, Taint } from '../model/decision.ts';
 import type { Command as CommandToRun } from '../model/execution-request.ts';
 import type { ApproverName } from '../model/policy.ts';
 import { PROFILES } from '../policy/profiles/built-in.ts';
-import type { SandboxOptions } from '../run/sandbox-options.ts';
+import type { OutputLimits } from '../run/output/gap.ts';
+import type { RunOptions, SandboxOptions } from '../run/sandbox-options.ts';
 import { packageVersion } from '../version.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { askOption, autonomyOption, parseTaints } from './policy-options.ts';
@@ -17,6 +18,8 @@ export interface RunArguments {
   readonly taints: readonly Taint[];
   /** On a terminal of its own. */
   readonly tty: boolean;
+  /** How output is captured; only with `json`. */
+  readonly output: Pick<RunOptions, 'combined' | 'escapes' | 'spill'>;
   readonly json: boolean;
   readonly dryRun: boolean;
   readonly verbose: boolean;
@@ -74,7 +77,14 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('--rw <path>', 'a further path to write; repeatable', collect)
     .option('--env <name[=value]>', 'pass a variable, or set it; repeatable', collect)
     .option('--timeout <seconds>', 'end the command after this time; 0: never (default: 60)', parseSeconds)
-    .option('--max-output <bytes>', 'kept of each stream with --json (default: 1048576)', parseCount)
+    .option(
+      '--max-output <bytes>',
+      'kept of each stream with --json, half from its beginning and half from its end; or HEAD+TAIL (default: 1048576)',
+      parseOutputLimit,
+    )
+    .option('--combined', 'with --json: both streams in stdout, in the order in which they were written')
+    .option('--neutralize', 'with --json: no escape sequences and control characters in the output')
+    .option('--spill', 'with --json: the whole output in files in the state directory too')
     .option('-t, --tty', 'run on a terminal of its own: for shells, editors and prompts')
     .option('--json', 'print one result object, with captured output, instead of passing it through')
     .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
@@ -98,8 +108,11 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     rw?: string[];
     env?: string[];
     timeout?: number;
-    maxOutput?: number;
     tty?: boolean;
+    maxOutput?: number | OutputLimits;
+    combined?: boolean;
+    neutralize?: boolean;
+    spill?: boolean;
     json?: boolean;
     dryRun?: boolean;
     verbose?: boolean;
@@ -125,6 +138,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     approved: options.approved ?? false,
     taints: options.taint ?? [],
     tty: options.tty ?? false,
+    output: outputOptions(options),
     json: options.json ?? false,
     dryRun: options.dryRun ?? false,
     verbose: options.verbose ?? false,
@@ -165,7 +179,30 @@ function parseSeconds(text: string): number {
   return Math.round(seconds * 1000);
 }
 
-function parseCount(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('it must be a whole number of bytes.');
-  return Number(text);
+function parseOutputLimit(text: string): number | OutputLimits {
+  const [, first, second] = /^(\d{1,15})(?:\+(\d{1,15}))?$/.exec(text) ?? [];
+  if (first === undefined)
+    throw new InvalidArgumentError('it must be a whole number of bytes, or two with a + between them.');
+  return second === undefined ? Number(first) : { head: Number(first), tail: Number(second) };
+}
+
+function outputOptions(given: {
+  readonly json?: boolean;
+  readonly combined?: boolean;
+  readonly neutralize?: boolean;
+  readonly spill?: boolean;
+}): RunArguments['output'] {
+  const { json, combined, neutralize, spill } = given;
+  const named = Object.entries({ combined, neutralize, spill }).find(([, value]) => value === true)?.[0];
+  if (named !== undefined && json !== true) {
+    throw new SandboxError(
+      'usage.invalid',
+      `--${named} is for captured output: it needs --json (without it, the command writes to the terminal itself)`,
+    );
+  }
+  return {
+    ...(combined === true ? { combined } : {}),
+    ...(neutralize === true ? { escapes: 'neutralize' } : {}),
+    ...(spill === true ? { spill } : {}),
+  };
 }

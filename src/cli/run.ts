@@ -114,11 +114,11 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
 }
 
 /** Where nobody looks at the terminal of a command, it has the size of the one outside, or the usual one. */
-function streamsOf({ json, tty }: RunArguments): RunOptions {
+function streamsOf({ json, tty, output }: RunArguments): RunOptions {
   if (!json) return { stdio: 'inherit' };
-  if (!tty) return { stdin: 'inherit' };
+  if (!tty) return { stdin: 'inherit', ...output };
   const [cols, rows] = [0, 1, 2].map((fd) => loadAddon().terminalSize(fd)).find(Boolean) ?? [80, 24];
-  return { stdin: 'inherit', pty: { cols, rows } };
+  return { stdin: 'inherit', ...output, pty: { cols, rows } };
 }
 
 const endedBy = (signal: NodeJS.Signals) => 128 + constants.signals[signal];

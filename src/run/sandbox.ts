@@ -146,15 +146,24 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { ...started, result: started.result.then((result) => ended(result, true)) };
   }
 
-  function launchOf(options: RunOptions, receivers: Pick<Launch, 'consumer' | 'feed'>): Launch {
+  function launchOf(options: RunOptions, more: Partial<Launch>): Launch {
     if (options.stdio === 'inherit') return { stdio: [0, 1, 2] };
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
-    return {
-      stdio: [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE],
-      output: outputSettings(options),
-      input,
-      ...receivers,
-    };
+    const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
+    return { stdio, output: outputSettings(options), input, ...more };
+  }
+
+  function begin(command: Command, options: RunOptions, more: Partial<Launch>): RunningCommand {
+    const { onOutput, pty } = options;
+    const launchWith = (how: Launch) =>
+      pty === undefined
+        ? launch(command, options, how)
+        : launchOnTerminal({ addon, launch }, command, options, how, pty);
+    if (onOutput === undefined) return launchWith(launchOf(options, more));
+    // What nobody takes is not worth running for: a consumer that fails ends the command.
+    const consumer = createOutputConsumer(onOutput, () => started.cancel());
+    const started = launchWith(launchOf(options, { ...more, feed: undefined, consumer }));
+    return { ...started, result: consumer.settled(started.result) };
   }
 
   function start(asked: Command, given: JobOptions): BackgroundJob;
@@ -162,38 +171,35 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   function start(asked: Command, given: RunOptions | JobOptions = {}): StartedCommand | BackgroundJob {
     const command = checkedCommand(asked);
     const { background, ...options } = checkRunOptions(given);
-    const begin = (how: Launch) =>
-      options.pty === undefined
-        ? launch(command, options, how)
-        : launchOnTerminal({ addon, launch }, command, options, how, options.pty);
-    if (background === true) return startInBackground(options, begin);
+    if (background === true) return startInBackground(command, options);
     const feed = createOutputFeed({
       neutralizes: options.escapes === 'neutralize',
       isTaken: options.onOutput !== undefined,
       ended: () => started.result,
     });
-    const reader: OutputReader = { output: feed.output, outputText: feed.outputText };
-    // What nobody takes is not worth running for: a consumer that fails ends the command.
-    const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => started.cancel());
-    const started = begin(launchOf(options, { consumer, feed }));
-    return { ...started, ...reader, result: consumer?.settled(started.result) ?? started.result };
+    const started = begin(command, options, { feed });
+    return { ...started, output: feed.output, outputText: feed.outputText };
   }
 
-  function startInBackground(options: RunOptions, begin: (how: Launch) => RunningCommand): BackgroundJob {
-    return startJob(addon, outputSettings(options).view, (additions) => {
-      const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => started.cancel());
-      const started = begin({ ...launchOf(options, { consumer }), ...additions });
-      return { ...started, result: consumer?.settled(started.result) ?? started.result };
-    });
+  function startInBackground(command: Command, options: RunOptions): BackgroundJob {
+    return startJob(addon, outputSettings(options).view, (more) => begin(command, options, more));
   }
 
-  function run(command: Command, options: JobOptions): Promise<BackgroundJob>;
-  function run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
-  async function run(command: Command, options?: RunOptions | JobOptions) {
-    if (options?.background !== true) return start(command, options).result;
-    const job = start(command, options);
-    await job.launched;
-    return job;
+  function run(asked: Command, given: JobOptions): Promise<BackgroundJob>;
+  function run(asked: Command, given?: RunOptions): Promise<ExecutionResult>;
+  function run(
+    asked: Command,
+    given: RunOptions | JobOptions = {},
+  ): Promise<ExecutionResult | BackgroundJob> {
+    try {
+      const command = checkedCommand(asked);
+      const { background, ...options } = checkRunOptions(given);
+      if (background !== true) return begin(command, options, {}).result;
+      const job = startInBackground(command, options);
+      return job.launched.then(() => job);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   function spawn(asked: Command, given: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
