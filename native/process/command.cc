@@ -106,6 +106,11 @@ Command::Requests Command::TakeRequests() {
   return taken;
 }
 
+bool Command::IsCanceled() {
+  const std::lock_guard lock(mutex_);
+  return requests_.cancel;
+}
+
 Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()>& offer) {
   if (place.slot != nullptr && !confinement_->Refresh(*place.slot)) {
     // This thread's scope knows the root of the old view, and there is no way out of it.
@@ -141,13 +146,7 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.failure = std::move(acquired.failure());
     }
   }
-  bool canceled;
-  {
-    // Questions that came early are answered once the command runs.
-    const std::lock_guard lock(mutex_);
-    canceled = requests_.cancel;
-  }
-  if (outcome.failure || canceled) {
+  if (outcome.failure || IsCanceled()) {
     outcome.canceled = !outcome.failure;
     outcome.tree_ended = true;
   } else if (Status launched = Launch(place); !launched.ok()) {
@@ -187,6 +186,12 @@ Status Command::Launch(CommandPlace& place) {
   CommandPlace::ChildMemory& child = *place.child;
   child.plan = ChildPlan();
   ChildPlan& plan = child.plan;
+  // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
+  // for the child, the child would share this thread's scope and could signal the launcher. Before
+  // the pipes, so that the warden never holds their ends.
+  if (slot.ruleset_fd() >= 0 && !confinement_->spec().without_scope) {
+    if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
+  }
   if (Status status = streams_.Open(plan.stdio, slot.view_root_fd()); !status.ok()) return status;
 
   child.argv.clear();
@@ -216,12 +221,6 @@ Status Command::Launch(CommandPlace& place) {
   plan.limit_count = shared.limits.size();
   plan.umask = shared.umask;
   plan.controlling_terminal = streams_.has_terminal();
-
-  // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
-  // for the child, the child would share this thread's scope and could signal the launcher.
-  if (plan.ruleset_fd >= 0 && !shared.without_scope) {
-    if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
-  }
 
 #if defined(__SANITIZE_ADDRESS__)
   // The last child left its frames by execve, with the marks around their variables.

@@ -146,7 +146,9 @@ class Command {
   bool MayStay(const Requests& requests, const SignalScope& scope, Times& times, Outcome& outcome);
   void EndTree(const SignalScope& scope, Outcome& outcome);
   void Reap(Outcome& outcome);
+  // What there is to be done; a question is answered once.
   Requests TakeRequests();
+  bool IsCanceled();
   void Wake();
 
   const std::shared_ptr<Confinement> confinement_;

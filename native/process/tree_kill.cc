@@ -75,7 +75,9 @@ bool SignalScopeIsProven() {
 }
 
 Status SignalScope::Enter(int view_root_fd) {
-  if (entered_ || !SignalScopeIsProven() || !EnterSignalScope(view_root_fd).ok()) return Status();
+  if (tried_ || !SignalScopeIsProven()) return Status();
+  tried_ = true;
+  if (!EnterSignalScope(view_root_fd).ok()) return Status();
   // Before anything is started, so that there is no moment without it.
   if (Status status = warden_.KeepScope(); !status.ok()) return status;
   entered_ = EnterSignalScope(view_root_fd).ok();

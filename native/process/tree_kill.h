@@ -30,8 +30,8 @@ class SignalScope {
   // no warden, and nothing may be started. `view_root_fd`: as for EnterSignalScope().
   Status Enter(int view_root_fd);
   bool entered() const { return entered_; }
-  // False: somebody ended the warden, which cannot be replaced on this thread.
-  bool guarded() const { return !entered_ || warden_.alive(); }
+  // False: somebody ended the warden, or it never was; on this thread there is no second attempt.
+  bool guarded() const { return !tried_ || (entered_ && warden_.alive()); }
   // The warden's, or -1.
   pid_t warden_pid() const { return warden_.pid(); }
 
@@ -41,6 +41,7 @@ class SignalScope {
 
  private:
   Warden warden_;
+  bool tried_ = false;
   bool entered_ = false;
 };
 

@@ -1,10 +1,12 @@
 #include "process/warden_child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <cerrno>
 
@@ -44,16 +46,38 @@ pid_t StartCommand(WardenPlan* plan) {
   return pid;
 }
 
-// "sandbox-warden [PID]"; only comes back if the program cannot be executed.
+// "sandbox-warden", or "sandbox-warden PID" (0: a command that has been released); only comes back
+// if the program cannot be executed.
+constexpr pid_t kNoCommand = -1;
 void Execute(int program, pid_t command) {
   char number[16];
   char* at = number + sizeof(number);
   *--at = 0;
-  for (pid_t rest = command; rest > 0; rest /= 10) *--at = static_cast<char>('0' + rest % 10);
+  pid_t rest = command;
+  do {
+    *--at = static_cast<char>('0' + rest % 10);
+    rest /= 10;
+  } while (rest > 0);
   char name[] = "sandbox-warden";
-  char* const argv[] = {name, command > 0 ? at : nullptr, nullptr};
+  char* const argv[] = {name, command == kNoCommand ? nullptr : at, nullptr};
   char* const envp[] = {nullptr};
   RawSyscall(SYS_execveat, program, Arg(""), Arg(argv), Arg(envp), AT_EMPTY_PATH);
+}
+
+// Most commands take no longer than this. Executing a program meanwhile would slow down the start
+// of the command, and be of no use.
+constexpr long kBriefMilliseconds = 25;
+
+// False: something has happened that is to be seen to first.
+bool NothingHappens(int channel) {
+  const uint64_t children = 1ull << (SIGCHLD - 1);
+  const long ended =
+      RawSyscall(SYS_signalfd4, -1, Arg(&children), kSignalSetSize, O_CLOEXEC | O_NONBLOCK);
+  pollfd watched[] = {{channel, POLLIN, 0}, {static_cast<int>(ended), POLLIN, 0}};
+  const timespec brief = {0, kBriefMilliseconds * 1'000'000};
+  const long ready = RawSyscall(SYS_ppoll, Arg(watched), 2, Arg(&brief), 0, kSignalSetSize);
+  RawSyscall(SYS_close, ended);
+  return ready == 0;
 }
 
 }  // namespace
@@ -65,22 +89,30 @@ int RunWarden(void* argument) {
   ResetSignalHandlers();
   // Not of the launcher's terminal and group: Ctrl-C and the end of a session are not its business.
   RawSyscall(SYS_setsid);
-  const pid_t command = plan->command == nullptr ? 0 : StartCommand(plan);
-  if (command < 0) return kNotStarted;
+  pid_t command = kNoCommand;
+  if (plan->command != nullptr) {
+    command = StartCommand(plan);
+    if (command < 0) return kNotStarted;
+  }
   // Nothing of the launcher's is held: no directory, no lock, no end of anybody's pipe.
   RawSyscall(SYS_chdir, Arg("/"));
   constexpr int kChannel = 0, kProgram = 1;
   RawSyscall(SYS_dup3, plan->channel, kChannel, 0);
-  const long program =
-      plan->program < 0 ? -1 : RawSyscall(SYS_dup3, plan->program, kProgram, O_CLOEXEC);
-  CloseFrom(program < 0 ? kProgram : kProgram + 1, Closing::kNow);
-  if (program >= 0) {
-    Execute(kProgram, command);
-    RawSyscall(SYS_close, kProgram);
-  }
-  // As good, but for what the memory of the launcher is: it stays as long as this process, and
-  // whoever ends all that share it (the kernel, out of memory) ends this process too.
-  return command > 0 ? KeepTree(kChannel, command) : KeepScope(kChannel);
+  const bool has_program =
+      plan->program >= 0 && RawSyscall(SYS_dup3, plan->program, kProgram, O_CLOEXEC) >= 0;
+  CloseFrom(has_program ? kProgram + 1 : kProgram, Closing::kNow);
+
+  // A program of its own has memory of its own: who ends everybody that shares the launcher's (the
+  // kernel, out of memory) does not end it, and it keeps nothing of the launcher's from being
+  // freed. Where it cannot be executed, the code here does as well but for that.
+  if (has_program && NothingHappens(kChannel)) Execute(kProgram, command);
+  if (command == kNoCommand) return KeepScope(kChannel);
+  const bool released = KeepTree(kChannel, command, has_program) == TreeEnd::kReleased;
+  if (!released) return 0;
+  // What it left in the background may stay for long.
+  Execute(kProgram, 0);
+  KeepTree(kChannel, 0, false);
+  return 0;
 }
 
 }  // namespace sandbox_run

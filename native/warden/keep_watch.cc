@@ -187,9 +187,10 @@ class Descendants {
 
 class TreeWarden {
  public:
-  TreeWarden(int channel, pid_t command) : channel_(channel), command_(command) {}
+  TreeWarden(int channel, pid_t command)
+      : channel_(channel), command_(command), released_(command == 0) {}
 
-  int Run() {
+  TreeEnd Run(bool until_released) {
     const uint64_t children = 1ull << (SIGCHLD - 1);
     const int ended = static_cast<int>(
         RawSyscall(SYS_signalfd4, -1, Arg(&children), kSignalSetSize, O_CLOEXEC | O_NONBLOCK));
@@ -215,6 +216,11 @@ class TreeWarden {
         } else if (request.kind == WardenRequest::kRelease) {
           released_ = true;
           Collect();
+          if (until_released) {
+            RawSyscall(SYS_close, ended);
+            RawSyscall(SYS_close, launcher);
+            return TreeEnd::kReleased;
+          }
         } else if (request.kind == WardenRequest::kSignal) {
           Descendants descendants;
           if (descendants.Open()) descendants.Signal(request.number);
@@ -227,7 +233,7 @@ class TreeWarden {
     }
     const bool gone = EndAll(alone ? kEndMillisecondsAlone : kEndMilliseconds);
     Say(gone ? WardenMessage::kEnded : WardenMessage::kLeft);
-    return kDone;
+    return TreeEnd::kEnded;
   }
 
  private:
@@ -274,7 +280,7 @@ class TreeWarden {
     Descendants descendants;
     if (!descendants.Open()) {
       // Without /proc: what can be found otherwise is the command itself.
-      Kill(-command_, SIGKILL);
+      if (command_ > 0) Kill(-command_, SIGKILL);
       descendants.Close();
       return !Collect();
     }
@@ -296,7 +302,7 @@ class TreeWarden {
   const int channel_;
   const pid_t command_;
   bool reported_ = false;
-  bool released_ = false;
+  bool released_;
 };
 
 void TakeName() { RawSyscall(SYS_prctl, PR_SET_NAME, Arg("sandbox-warden"), 0, 0, 0); }
@@ -328,9 +334,9 @@ int KeepScope(int channel) {
   return kDone;
 }
 
-int KeepTree(int channel, pid_t command) {
+TreeEnd KeepTree(int channel, pid_t command, bool until_released) {
   TakeName();
-  return TreeWarden(channel, command).Run();
+  return TreeWarden(channel, command).Run(until_released);
 }
 
 }  // namespace sandbox_run

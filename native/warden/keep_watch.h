@@ -49,8 +49,11 @@ struct WardenRequest {
 // what was in the scope was ended.
 int KeepScope(int channel);
 
-// Tier "subreaper": returns once the command's tree was ended. `channel`: to the launcher.
-int KeepTree(int channel, pid_t command);
+// Tier "subreaper": returns once the command's tree was ended, or, if `until_released`, once the
+// command was released and its tree was not. `channel`: to the launcher. `command`: 0 if it has
+// been released before.
+enum class TreeEnd { kEnded, kReleased };
+TreeEnd KeepTree(int channel, pid_t command, bool until_released);
 
 }  // namespace sandbox_run
 

@@ -36,7 +36,7 @@ void WardenMain(const long* stack) {
     for (const char* at = reinterpret_cast<const char*>(stack[2]); *at != 0; ++at) {
       command = command * 10 + (*at - '0');
     }
-    result = sandbox_run::KeepTree(0, command);
+    sandbox_run::KeepTree(0, command, false);
   }
   for (;;) sandbox_run::RawSyscall(SYS_exit_group, result);
 }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -268,8 +269,9 @@ TEST(TheWardenOfAScopeHoldsNothingAndEndsWithIt) {
     const pid_t warden = WaitForWarden();
     ASSERT_TRUE(warden > 0);
     const std::string place = "/proc/" + std::to_string(warden) + "/";
-    for (int round = 0; round < 100 && test::Entries(place + "fd").size() > 2; ++round)
+    for (int round = 0; round < 100 && !test::ReadText(place + "environ").empty(); ++round) {
       usleep(5'000);
+    }
     // The connection, and a descriptor of the launcher's process.
     EXPECT_EQ(test::Entries(place + "fd").size(), 2u);
     EXPECT_EQ(test::ReadText(place + "environ"), "");
@@ -380,22 +382,36 @@ TEST(ALauncherThatIsKilledAtAnyMomentLeavesNothing) {
     const Bystander bystander;
     const char* name = tier == TreeTier::kSignalScope ? "scope" : "warden";
     const char* const argv[] = {"/proc/self/exe", "--launch", name, top.path().c_str(), nullptr};
-    size_t most = 0;
-    for (int round = 0; round < 150; ++round) {
+    const auto start = [&] {
       pid_t launcher = -1;
-      ASSERT_EQ(posix_spawn(&launcher, argv[0], nullptr, nullptr, const_cast<char* const*>(argv),
+      EXPECT_EQ(posix_spawn(&launcher, argv[0], nullptr, nullptr, const_cast<char* const*>(argv),
                             environ),
                 0);
-      // Not random: every moment of a launch has its turn, the first ones more than once.
-      usleep(static_cast<useconds_t>(round % 50) * 400);
-      if (round % 10 == 0) most = std::max(most, LaunchedFrom(top.path()).size());
-      const int how = round % 3 == 0 ? SIGSEGV : SIGKILL;
+      return launcher;
+    };
+    const auto end = [](pid_t launcher, int how) {
       kill(launcher, how);
       while (waitpid(launcher, nullptr, 0) < 0 && errno == EINTR) {
       }
+    };
+    // How long it takes until there is something to be left; a sanitizer multiplies it.
+    const auto begin = Clock::now();
+    const pid_t first = start();
+    size_t most = 0;
+    while (most < 4 && Clock::now() - begin < std::chrono::seconds(5)) {
+      most = std::max(most, LaunchedFrom(top.path()).size());
+    }
+    const auto span = std::min<Clock::duration>(Clock::now() - begin, milliseconds(100)) * 2;
+    end(first, SIGKILL);
+    constexpr int kRounds = 150;
+    for (int round = 0; round < kRounds; ++round) {
+      const pid_t launcher = start();
+      // Not at random: every moment has its turn.
+      std::this_thread::sleep_for(span * round / kRounds);
+      end(launcher, round % 3 == 0 ? SIGABRT : SIGKILL);
     }
     // The positive control: there was something to be left.
-    EXPECT_TRUE(most > 2);
+    EXPECT_TRUE(most >= 4);
     for (int round = 0; round < 100 && !LaunchedFrom(top.path()).empty(); ++round) usleep(10'000);
     EXPECT_TRUE(LaunchedFrom(top.path()).empty());
     EXPECT_TRUE(bystander.alive());
