@@ -119,6 +119,11 @@ Command::Requests Command::TakeRequests() {
   return taken;
 }
 
+bool Command::IsCanceled() {
+  const std::lock_guard lock(mutex_);
+  return requests_.cancel;
+}
+
 Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()>& offer) {
   if (place.slot != nullptr && !confinement_->Refresh(*place.slot)) {
     // This thread's scope knows the root of the old view, and there is no way out of it.
@@ -155,13 +160,7 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.failure = std::move(acquired.failure());
     }
   }
-  bool canceled;
-  {
-    // Questions that came early are answered once the command runs.
-    const std::lock_guard lock(mutex_);
-    canceled = requests_.cancel;
-  }
-  if (outcome.failure || canceled) {
+  if (outcome.failure || IsCanceled()) {
     outcome.canceled = !outcome.failure;
     outcome.tree_ended = true;
   } else if (Status launched = Launch(place); !launched.ok()) {

@@ -164,7 +164,9 @@ class Command {
   void EndTree(const SignalScope& scope, Outcome& outcome);
   void Reap(Outcome& outcome);
   void HandleTurns(const Watch& watch, const CommandPlace& place, Times& times, Outcome& outcome);
+  // What there is to be done; a question is answered once.
   Requests TakeRequests();
+  bool IsCanceled();
   void Wake();
 
   const std::shared_ptr<Confinement> confinement_;

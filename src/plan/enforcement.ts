@@ -210,7 +210,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
       : ['unsupported', reasonAgainst(features.seccomp)],
   'terminal-injection': (used, _, features) =>
     used.seccomp
-      ? ['enforced', 'own session without controlling terminal; TIOCSTI and TIOCLINUX refused']
+      ? ['enforced', 'own session, without the terminal of the user; TIOCSTI and TIOCLINUX refused']
       : ['degraded', `own session, but TIOCSTI is not refused: ${reasonAgainst(features.seccomp)}`],
   privileges: () => ['enforced', 'no_new_privs, no capabilities, set-uid programs gain nothing'],
   descriptors: () => ['enforced', 'only standard input, output and error are handed over'],

@@ -154,38 +154,30 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { ...started, result: started.result.then((result) => ended(result, true)) };
   }
 
-  function launchOf(options: RunOptions): Launch {
-    if (options.stdio === 'inherit' && options.idleTimeout !== undefined) {
+  function launchOf(options: RunOptions, more: Partial<Launch>): Launch {
+    const { stdio: where, idleTimeout } = options;
+    if (where === 'inherit' && idleTimeout !== undefined) {
       throw new SandboxError(
         'usage.invalid',
         "run: idleTimeout needs output that passes through here, not stdio: 'inherit'",
       );
     }
-    if (options.stdio === 'inherit') return { stdio: [0, 1, 2] };
+    if (where === 'inherit') return { stdio: [0, 1, 2] };
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
     const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
-    const { idleTimeout } = options;
-    return { stdio, output: outputSettings(options), idleTimeout, input };
+    return { stdio, output: outputSettings(options), idleTimeout, input, ...more };
   }
 
-  /** Launches it on a terminal if it is to have one. */
-  function launchWhere(command: Command, options: RunOptions, how: Launch): RunningCommand {
-    return options.pty === undefined
-      ? launch(command, options, how)
-      : launchOnTerminal({ addon, launch }, command, options, how, options.pty);
-  }
-
-  function begin(command: Command, options: RunOptions, more: Partial<Launch> = {}): RunningCommand {
-    if (options.onOutput === undefined)
-      return launchWhere(command, options, { ...launchOf(options), ...more });
+  function begin(command: Command, options: RunOptions, more: Partial<Launch>): RunningCommand {
+    const { onOutput, pty } = options;
+    const launchWith = (how: Launch) =>
+      pty === undefined
+        ? launch(command, options, how)
+        : launchOnTerminal({ addon, launch }, command, options, how, pty);
+    if (onOutput === undefined) return launchWith(launchOf(options, more));
     // What nobody takes is not worth running for: a consumer that fails ends the command.
-    const consumer = createOutputConsumer(options.onOutput, () => started.cancel());
-    const started = launchWhere(command, options, {
-      ...launchOf(options),
-      ...more,
-      consumer,
-      feed: undefined,
-    });
+    const consumer = createOutputConsumer(onOutput, () => started.cancel());
+    const started = launchWith(launchOf(options, { ...more, feed: undefined, consumer }));
     return { ...started, result: consumer.settled(started.result) };
   }
 
@@ -208,15 +200,21 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return startJob(addon, outputSettings(options).view, (more) => begin(command, options, more));
   }
 
-  function run(command: Command, options: JobOptions): Promise<BackgroundJob>;
-  function run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
-  async function run(asked: Command, given: RunOptions | JobOptions = {}) {
-    const command = checkedCommand(asked);
-    const { background, ...options } = checkRunOptions(given);
-    if (background !== true) return begin(command, options).result;
-    const job = startInBackground(command, options);
-    await job.launched;
-    return job;
+  function run(asked: Command, given: JobOptions): Promise<BackgroundJob>;
+  function run(asked: Command, given?: RunOptions): Promise<ExecutionResult>;
+  function run(
+    asked: Command,
+    given: RunOptions | JobOptions = {},
+  ): Promise<ExecutionResult | BackgroundJob> {
+    try {
+      const command = checkedCommand(asked);
+      const { background, ...options } = checkRunOptions(given);
+      if (background !== true) return begin(command, options, {}).result;
+      const job = startInBackground(command, options);
+      return job.launched.then(() => job);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   function spawn(asked: Command, given: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadAddon } from '../../src/native/load.ts';
 import { makeArena } from '../support/arena.ts';
 import { isAlive, until } from '../support/bystander.ts';
 import { bundleLauncher, DOOMED, type DoomedTask } from '../support/launcher.ts';
@@ -37,6 +38,7 @@ describe('outliving the launcher', () => {
   });
 
   async function startLauncher(task: Omit<DoomedTask, 'options' | 'first'>) {
+    const place = mkdtempSync(join(arena.root, 'tmp-'));
     const complete: DoomedTask = {
       ...task,
       first: ['/bin/true'],
@@ -44,7 +46,7 @@ describe('outliving the launcher', () => {
     };
     // In a group of its own, like a shell's job.
     const child = spawn(process.execPath, [launcher], {
-      env: { ...process.env, TASK: JSON.stringify(complete) },
+      env: { ...process.env, TMPDIR: place, TASK: JSON.stringify(complete) },
       stdio: ['ignore', 'pipe', 'ignore'],
       detached: true,
     });
@@ -53,7 +55,7 @@ describe('outliving the launcher', () => {
     const line = async () => String((await lines.next()).value);
     const said = JSON.parse(await line()) as { own: number[]; wardens: number[] };
     leftOver.push(...said.own);
-    return { child, line, ...said };
+    return { child, line, place, ...said };
   }
 
   const ABIS = HOST.signalScope ? [HOST.landlockAbi, 5] : [HOST.landlockAbi];
@@ -64,7 +66,7 @@ describe('outliving the launcher', () => {
   describe.each(CASES)('$name', ({ view, abi }) => {
     it.each(Object.entries(ENDINGS))('fails at %s: nothing is left 1 s later', async (_, signal) => {
       const corners = [arena.freshCorner(), arena.freshCorner()];
-      const { child, line, own, wardens } = await startLauncher({
+      const { child, line, place, own, wardens } = await startLauncher({
         view,
         abi,
         commands: corners.map((cwd) => ({ argv: [runaway, 'stay', 'deaf'], cwd })),
@@ -83,6 +85,13 @@ describe('outliving the launcher', () => {
       const left = () => [...survivors(runaway), ...[...pids, ...wardens].filter(isAlive)];
       await until(() => left().length === 0, 1000);
       expect(left()).toEqual([]);
+      // Nobody keeps the private directories from being removed by the next launcher.
+      for (const name of readdirSync(place)) {
+        const fd = openSync(join(place, name), 'r');
+        expect(loadAddon().tryLock(fd)).toBe(true);
+        closeSync(fd);
+      }
+      if (signal === 'SIGKILL') expect(readdirSync(place)).toHaveLength(2);
       // What the launcher started by other means is nobody's business here.
       expect(own.map(isAlive)).toEqual([true, true]);
     });

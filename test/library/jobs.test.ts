@@ -2,7 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type BackgroundJob, createSandbox, type ListeningSocket, type Sandbox } from '../../src/index.ts';
+import {
+  type AuditRecord,
+  type BackgroundJob,
+  createSandbox,
+  type ListeningSocket,
+  type Sandbox,
+} from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
@@ -154,6 +160,24 @@ describe('a question about a job', () => {
     const jobs = Array.from({ length: 20 }, () => sandbox.start('sleep 100', { background }));
     expect(await Promise.all(jobs.map((job) => job.ports()))).toEqual(jobs.map(() => []));
     await Promise.all(jobs.map((job) => job.end()));
+  });
+});
+
+describe('the audit trail of a job', () => {
+  it('has its decision before it starts and its result when all of it has ended', async () => {
+    const records: AuditRecord[] = [];
+    await using sandbox = await createSandbox({
+      workspace: arena.workspace,
+      policyFiles: false,
+      gate: { audit: { append: async (record) => void records.push(record) } },
+    });
+    const job = await sandbox.run('(sleep 0.4; echo later) & echo now', { background });
+    expect(records.map(({ type }) => type)).toEqual(['decision']);
+    await job.waitForExit();
+    expect(records).toHaveLength(1);
+    await job.wait();
+    expect(records.map(({ type }) => type)).toEqual(['decision', 'result']);
+    expect(records[1]).toMatchObject({ status: 'exited', exitCode: 0 });
   });
 });
 
