@@ -21,18 +21,28 @@ const place = mkdtempSync(join(tmpdir(), 'sandbox-run-vm-'));
 process.on('exit', () => rmSync(place, { recursive: true, force: true }));
 
 const root = join(place, 'root');
-for (const name of ['proc', 'sys', 'dev', 'tmp', 'etc', 'root', 'run', 'usr/bin', 'usr/sbin', 'app/build/Release'])
+for (const name of [
+  'proc',
+  'sys',
+  'dev',
+  'tmp',
+  'etc',
+  'root',
+  'run',
+  'usr/bin',
+  'usr/sbin',
+  'app/build/Release',
+])
   mkdirSync(join(root, name), { recursive: true });
 writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0::/root:/bin/bash\nuser:x:1000:1000::/tmp:/bin/bash\n');
 writeFileSync(join(root, 'etc/group'), 'root:x:0:\nuser:x:1000:\n');
 for (const name of PROGRAMS) copyProgram(name);
-shell(`cd ${root} && for d in bin sbin lib lib64; do [ -e $d ] || { mkdir -p usr/$d; ln -s usr/$d $d; }; done`);
+shell(
+  `cd ${root} && for d in bin sbin lib lib64; do [ -e $d ] || { mkdir -p usr/$d; ln -s usr/$d $d; }; done`,
+);
 cpSync(join(project, 'dist'), join(root, 'app/dist'), { recursive: true });
 cpSync(join(project, 'package.json'), join(root, 'app/package.json'));
-cpSync(
-  join(project, 'build/Release/sandbox_run.node'),
-  join(root, 'app/build/Release/sandbox_run.node'),
-);
+cpSync(join(project, 'build/Release/sandbox_run.node'), join(root, 'app/build/Release/sandbox_run.node'));
 compile('fork-bomb', 'for (;;) if (fork() == 0) setsid();');
 compile('memory-bomb', 'for (;;) { memset(malloc(10000000), 1, 10000000); usleep(1000); }');
 compile('spin', 'if (fork() == 0) { setsid(); if (fork() == 0) for (;;); _exit(0); } sleep(60);');
@@ -66,7 +76,9 @@ function shell(script) {
 
 /** The program and the libraries that it is linked with. */
 function copyProgram(name) {
-  const path = spawnSync('bash', ['-c', `readlink -f "$(type -P ${name})"`], { encoding: 'utf8' }).stdout.trim();
+  const path = spawnSync('bash', ['-c', `readlink -f "$(type -P ${name})"`], {
+    encoding: 'utf8',
+  }).stdout.trim();
   cpSync(path, join(root, 'usr/bin', name), { dereference: true });
   const libraries = spawnSync('ldd', [path], { encoding: 'utf8' }).stdout.matchAll(/(\/\S+) \(0x/g);
   for (const [, library] of libraries) {
@@ -78,9 +90,13 @@ function copyProgram(name) {
 
 function compile(name, body) {
   const source = `#define _GNU_SOURCE\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\nint main(void) { ${body} return 0; }\n`;
-  const built = spawnSync('gcc', ['-O0', '-w', '-static', '-x', 'c', '-', '-o', join(root, 'usr/bin', name)], {
-    input: source,
-    encoding: 'utf8',
-  });
+  const built = spawnSync(
+    'gcc',
+    ['-O0', '-w', '-static', '-x', 'c', '-', '-o', join(root, 'usr/bin', name)],
+    {
+      input: source,
+      encoding: 'utf8',
+    },
+  );
   if (built.status !== 0) throw new Error(`vm-limits: gcc: ${built.stderr}`);
 }

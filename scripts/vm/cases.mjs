@@ -4,7 +4,10 @@ import { createSandbox } from '/app/dist/index.js';
 
 const [who, means, workspace] = process.argv.slice(2);
 process.chdir(workspace);
-const policy = (limits) => ({ unsafe: { unjudged_commands: true }, limits: { timeout_seconds: 60, ...limits } });
+const policy = (limits) => ({
+  unsafe: { unjudged_commands: true },
+  limits: { timeout_seconds: 60, ...limits },
+});
 const open = (limits) => createSandbox({ workspace, policyFiles: false, policy: policy(limits) });
 
 function say(good, what, more) {
@@ -17,8 +20,18 @@ async function attempt(what, limits, command, wanted) {
     const result = await sandbox.run(command);
     await sandbox.close();
     const { status, limit, usage, treeEnded, durationMs, error } = result;
-    const good = status === 'limit-exceeded' && limit.name === wanted.name && limit.by === (wanted.by ?? means) && treeEnded;
-    say(good, what, { status, limit, usage, ms: Math.round(durationMs), ...(good ? {} : { error, treeEnded }) });
+    const good =
+      status === 'limit-exceeded' &&
+      limit.name === wanted.name &&
+      limit.by === (wanted.by ?? means) &&
+      treeEnded;
+    say(good, what, {
+      status,
+      limit,
+      usage,
+      ms: Math.round(durationMs),
+      ...(good ? {} : { error, treeEnded }),
+    });
   } catch (error) {
     say(false, what, String(error));
   }
@@ -36,8 +49,15 @@ console.log(`note ${who}: a run takes ${times.sort((a, b) => a - b)[10].toFixed(
 await attempt('fork bomb', { processes: 100 }, ['/bin/fork-bomb'], { name: 'processes' });
 await attempt('fork bomb of bash', { processes: 100 }, 'b() { b | b & }; b; sleep 60', { name: 'processes' });
 await attempt('memory bomb', { memory: 200_000_000 }, ['/bin/memory-bomb'], { name: 'memory' });
-await attempt('memory bomb in many', { memory: 200_000_000 }, 'for i in 1 2 3 4; do memory-bomb & done; wait; sleep 60', { name: 'memory' });
-await attempt('memory in files', { memory: 200_000_000 }, 'cat /dev/zero > $TMPDIR/x; sleep 60', { name: 'memory' });
+await attempt(
+  'memory bomb in many',
+  { memory: 200_000_000 },
+  'for i in 1 2 3 4; do memory-bomb & done; wait; sleep 60',
+  { name: 'memory' },
+);
+await attempt('memory in files', { memory: 200_000_000 }, 'cat /dev/zero > $TMPDIR/x; sleep 60', {
+  name: 'memory',
+});
 await attempt('processor time', { cpu_seconds: 1 }, ['/bin/spin'], { name: 'cpu' });
 await attempt('silence', { idle_timeout_seconds: 1 }, 'echo a; sleep 60', { name: 'idle', by: 'clock' });
 
@@ -49,13 +69,21 @@ const [other, bomb] = await Promise.all([
     return result;
   }),
 ]);
-say(other.status === 'exited' && bomb.status === 'limit-exceeded', 'another run beside a bomb', [other.status, bomb.status]);
+say(other.status === 'exited' && bomb.status === 'limit-exceeded', 'another run beside a bomb', [
+  other.status,
+  bomb.status,
+]);
 await sandbox.close();
-const left = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid)).filter((pid) => {
-  try {
-    return /bomb|spin/.test(readFileSync(`/proc/${pid}/comm`, 'utf8')) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false;
-  }
-});
+const left = readdirSync('/proc')
+  .filter((pid) => /^\d+$/.test(pid))
+  .filter((pid) => {
+    try {
+      return (
+        /bomb|spin/.test(readFileSync(`/proc/${pid}/comm`, 'utf8')) &&
+        !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+      );
+    } catch {
+      return false;
+    }
+  });
 say(left.length === 0, 'nothing is left', left);
