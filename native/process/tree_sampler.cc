@@ -19,6 +19,11 @@ constexpr milliseconds kInterval{100};
 // keep this thread from running: the host's count, which costs next to nothing, is asked for more
 // often.
 constexpr milliseconds kPulse{25};
+// Most that go wrong do so at once.
+constexpr milliseconds kFirstPulse{10};
+constexpr milliseconds kFirstTime{100};
+// Processes that are read about before the host's count is asked for again.
+constexpr size_t kBatch = 16;
 constexpr uint64_t kMinGrowth = 64;
 // Reading about thousands of processes takes longer than the interval: no more than a tenth of one
 // processor is spent on it. They are counted each time.
@@ -37,7 +42,8 @@ void TreeSampler::Begin(Clock::time_point now, uint64_t group_cpu_ms) {
   next_in_detail_ = now;
   if (!limits_.any() && group_cpu_ms == 0) return;
   next_full_ = now + kInterval;
-  next_ = limits_.processes != 0 ? now + kPulse : next_full_;
+  next_ = limits_.processes != 0 ? now + kFirstPulse : next_full_;
+  begin_ = now;
 }
 
 std::optional<pid_t> TreeSampler::HostGrows() {
@@ -59,22 +65,27 @@ std::optional<pid_t> TreeSampler::HostGrows() {
   return newest;
 }
 
+std::optional<LimitExcess> TreeSampler::Pulse(const Members& members) {
+  if (limits_.processes == 0) return std::nullopt;
+  const std::optional<pid_t> newest = HostGrows();
+  if (!newest) return std::nullopt;
+  const uint64_t count = members.count_newest(*newest, limits_.processes);
+  if (count <= limits_.processes) return std::nullopt;
+  Raise(usage_.peak_processes, count);
+  return LimitExcess{LimitName::kProcesses, LimitMeans::kSampling, limits_.processes, count};
+}
+
 std::optional<LimitExcess> TreeSampler::Look(const Members& members, const Cgroup* group) {
-  if (limits_.processes != 0) {
-    if (const std::optional<pid_t> newest = HostGrows()) {
-      const uint64_t count = members.count_newest(*newest, limits_.processes);
-      if (count > limits_.processes) {
-        Raise(usage_.peak_processes, count);
-        return LimitExcess{LimitName::kProcesses, LimitMeans::kSampling, limits_.processes, count};
-      }
-    }
-  }
-  std::optional<LimitExcess> excess;
-  if (Clock::now() >= next_full_) {
+  std::optional<LimitExcess> excess = Pulse(members);
+  if (!excess && Clock::now() >= next_full_) {
     excess = LookAtAll(members, group);
     next_full_ = Clock::now() + kInterval;
   }
-  next_ = limits_.processes != 0 ? std::min(next_full_, Clock::now() + kPulse) : next_full_;
+  next_ = next_full_;
+  if (limits_.processes != 0) {
+    const auto now = Clock::now();
+    next_ = std::min(next_full_, now + (now < begin_ + kFirstTime ? kFirstPulse : kPulse));
+  }
   return excess;
 }
 
@@ -90,8 +101,8 @@ std::optional<LimitExcess> TreeSampler::LookAtAll(const Members& members, const 
       excess = {LimitName::kProcesses, LimitMeans::kSampling, limits_.processes, found.size()};
     }
     if (!excess && begin >= next_in_detail_) {
-      excess = LookAtProcesses(found);
-      if (!excess && limits_.memory != 0) excess = LookAtMemory(found);
+      excess = LookAtProcesses(found, members);
+      if (!excess && limits_.memory != 0) excess = LookAtMemory(found, members);
       const auto now = Clock::now();
       next_in_detail_ = now + kDetailShare * (now - begin);
     }
@@ -105,14 +116,19 @@ std::optional<LimitExcess> TreeSampler::LookAtAll(const Members& members, const 
   return excess;
 }
 
-std::optional<LimitExcess> TreeSampler::LookAtProcesses(const std::vector<pid_t>& members) {
+std::optional<LimitExcess> TreeSampler::LookAtProcesses(const std::vector<pid_t>& found,
+                                                        const Members& members) {
   uint64_t threads = 0;
   // Two sums, both too low rather than too high. By what lives, with what it reaped: misses what
   // was orphaned and is gone. By what was ever seen: misses what came and went unseen.
   uint64_t with_reaped_ms = 0;
   uint64_t own_ms = 0;
   for (auto& [pid, known] : known_) known.seen = false;
-  for (const pid_t pid : members) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (i % kBatch == kBatch - 1) {
+      if (const std::optional<LimitExcess> excess = Pulse(members)) return excess;
+    }
+    const pid_t pid = found[i];
     const std::optional<ProcessCounts> counts = ReadProcessCounts(pid);
     if (!counts) continue;
     threads += counts->threads;
@@ -141,15 +157,21 @@ std::optional<LimitExcess> TreeSampler::LookAtProcesses(const std::vector<pid_t>
   return std::nullopt;
 }
 
-std::optional<LimitExcess> TreeSampler::LookAtMemory(const std::vector<pid_t>& members) {
+std::optional<LimitExcess> TreeSampler::LookAtMemory(const std::vector<pid_t>& found,
+                                                     const Members& members) {
   const uint64_t in_files = directories_.memory_bytes();
   uint64_t at_most = in_files;
-  for (const pid_t pid : members) at_most += ReadMemoryAtMost(pid).value_or(0);
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (i % kBatch == kBatch - 1) {
+      if (const std::optional<LimitExcess> excess = Pulse(members)) return excess;
+    }
+    at_most += ReadMemoryAtMost(found[i]).value_or(0);
+  }
   uint64_t used = at_most;
   if (at_most > limits_.memory) {
     // Forks share most of what they have: look closely before anything is ended for it.
     used = in_files;
-    for (const pid_t pid : members) {
+    for (const pid_t pid : found) {
       // One that does not let itself be looked at counts in full.
       const std::optional<uint64_t> share = ReadMemoryShare(pid);
       used += share ? *share : ReadMemoryAtMost(pid).value_or(0);

@@ -55,14 +55,18 @@ class TreeSampler {
 
   // The last number given to a process, if there are many more of them on the host than before.
   std::optional<pid_t> HostGrows();
+  // Counts the tree's newest processes if there are many more on the host than before.
+  std::optional<LimitExcess> Pulse(const Members& members);
   std::optional<LimitExcess> LookAtAll(const Members& members, const Cgroup* group);
-  std::optional<LimitExcess> LookAtProcesses(const std::vector<pid_t>& members);
-  std::optional<LimitExcess> LookAtMemory(const std::vector<pid_t>& members);
+  std::optional<LimitExcess> LookAtProcesses(const std::vector<pid_t>& found,
+                                             const Members& members);
+  std::optional<LimitExcess> LookAtMemory(const std::vector<pid_t>& found, const Members& members);
   std::optional<LimitExcess> LookAtDirectories();
 
   const TreeLimits limits_;
   uint64_t group_cpu_ms_ = 0;
   std::optional<Clock::time_point> next_;
+  Clock::time_point begin_;
   Clock::time_point next_full_;
   Clock::time_point next_in_detail_;
   UniqueFd load_;                // /proc/loadavg
