@@ -103,6 +103,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const outputSettings = createOutputSettings(policy.limits);
   const waiting = new Set<RunningCommand>();
   const sessions = new Set<ShellSession>();
+  const opening = new Set<Promise<ShellSession>>();
   let closed = false;
 
   function launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
@@ -229,22 +230,26 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
 
   async function session(options?: ShellOptions): Promise<ShellSession> {
     if (closed) throw isClosed();
+    const opened = openSessionNow(options);
+    opening.add(opened);
+    return opened.finally(() => opening.delete(opened));
+  }
+
+  async function openSessionNow(options: ShellOptions | undefined): Promise<ShellSession> {
     const { openShell } = await import('./shell/shell-session.ts');
-    const opened = await openShell(
-      { prepared, admit, settle, onClosed: (shell) => sessions.delete(shell) },
-      options,
-    );
-    sessions.add(opened);
+    const parts = { prepared, admit, settle, onClosed: (shell: ShellSession) => sessions.delete(shell) };
+    const opened = await openShell(parts, options);
     if (closed) {
       await opened.close();
       throw isClosed();
     }
+    sessions.add(opened);
     return opened;
   }
 
   async function close(): Promise<void> {
     closed = true;
-    await Promise.all([...sessions].map((shell) => shell.close()));
+    await Promise.all([...[...sessions].map((shell) => shell.close()), Promise.allSettled(opening)]);
     for (const pending of waiting) pending.cancel();
     await Promise.all([launcher.endAll(), ...[...waiting].map(({ result }) => result)]);
     addon.closeConfinement(confinement);

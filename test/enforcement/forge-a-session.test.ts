@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createSandbox } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
+import { sandboxIn, TIERS } from '../support/tiers.ts';
 
 const arena = makeArena();
 const sandbox = await createSandbox({
@@ -40,6 +41,21 @@ describe('a program of the session', () => {
       'write socket No such device or address',
     ]);
     expect(await shell.run('echo alive')).toMatchObject({ status: 'exited', stdout: 'alive\n' });
+  });
+
+  it.each(TIERS)('cannot write the memory of its shell ($name)', async (tier) => {
+    const options = {
+      workspace: arena.workspace,
+      policyFiles: false,
+      policy: { unsafe: { unjudged_commands: true } },
+    };
+    await using other = await sandboxIn(tier, options);
+    await using shell = await other.session();
+    const open = (mode: string) =>
+      `python3 -c 'import os; open("/proc/%d/mem" % os.getppid(), "${mode}")' 2>&1 | tail -1`;
+    expect((await shell.run(open('r+b'))).stdout).toMatch(/Read-only file system|Permission denied/);
+    // What is read there is of no use: there is no way to write to the channel.
+    expect((await shell.run(open('rb'))).stdout).toBe('');
   });
 
   it('inherits nothing of it', async () => {

@@ -6,7 +6,7 @@ export function readDeclarations(text: string): Readonly<Record<string, string>>
   const found: Record<string, string> = {};
   let at = 0;
   while (at < text.length) {
-    const head = /^(?:declare -[A-Za-z-]+|export) ([A-Za-z_][A-Za-z0-9_]*)(=?)/.exec(
+    const head = /^(?:declare -[A-Za-z-]+|export(?: -[A-Za-z]+)?) ([A-Za-z_][A-Za-z0-9_]*)(=?)/.exec(
       text.slice(at, at + 4096),
     );
     if (head === null) return undefined;

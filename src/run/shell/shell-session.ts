@@ -216,6 +216,8 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     controller?.abort();
     await shell.kill();
     await queue.catch(() => {});
+    // In the meantime a new one may have taken its place.
+    await shell.kill();
     parts.onClosed(session);
   }
 
