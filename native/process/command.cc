@@ -209,7 +209,6 @@ Status Command::Launch(CommandPlace& place) {
   plan.limit_count = shared.limits.size();
   plan.umask = shared.umask;
 
-
 #if defined(__SANITIZE_ADDRESS__)
   // The last child left its frames by execve, with the marks around their variables.
   __asan_unpoison_memory_region(child.stack, sizeof(child.stack));
