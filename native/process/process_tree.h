@@ -20,15 +20,17 @@ namespace sandbox_run {
 // of it (sessions of its own, orphans, stopped processes), when the command ends, when it is ended,
 // and when the launcher is gone for whatever reason.
 //
-// | tier         | where          | held by                       | what is left |
-// |--------------|----------------|-------------------------------|----------------------------------|
-// | signal-scope | Landlock ABI 6 | the kernel: one signal        | nothing: no member can leave, |
-// |              | (Linux 6.12)   | reaches all of the tree at    | and none can signal the warden
-// | |              |                | once and nobody else          | | | subreaper    | everywhere
-// | the warden: orphans come to   | a command can kill its warden    | |              | | it, it
-// looks for descendants, | (only the command itself ends    | |              |                |
-// stops them, then kills them   | then); a storm of forks that is  | |              | | | never
-// found whole in 0.9 s       |
+// clang-format off
+// | tier         | where                         | held by                              | what it does not guarantee           |
+// |--------------|-------------------------------|--------------------------------------|--------------------------------------|
+// | signal-scope | Landlock ABI 6 (Linux 6.12)   | the kernel: one signal reaches all   | nothing of it is missing: no member  |
+// |              |                               | of the tree at once and nobody else  | can leave the scope or reach its     |
+// |              |                               |                                      | warden                               |
+// | subreaper    | every kernel, no privileges   | the warden: orphans come to it; it   | a command can kill its warden and    |
+// |              |                               | looks for descendants, stops them,   | ends with it, what it started does   |
+// |              |                               | then kills them                      | not; a storm of forks that is not    |
+// |              |                               |                                      | found whole within 5 s               |
+// clang-format on
 enum class TreeTier { kSignalScope, kSubreaper };
 
 // How the first process of a tree ended.
