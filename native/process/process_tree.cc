@@ -18,7 +18,7 @@ namespace sandbox_run {
 namespace {
 
 // The warden says at once how the command ended, unless somebody stopped or ended it.
-constexpr std::chrono::milliseconds kExitPatience{1000};
+constexpr std::chrono::milliseconds kExitPatience{5000};
 
 }  // namespace
 

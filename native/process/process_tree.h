@@ -21,11 +21,17 @@ namespace sandbox_run {
 // of it (sessions of its own, orphans, stopped processes), when the command ends, when it is ended,
 // and when the launcher is gone for whatever reason.
 //
-// signal-scope, from Landlock ABI 6 (Linux 6.12): held by the kernel. One signal reaches all of the
-//   tree at once and nobody else; no member can leave, and none can signal the warden.
-// subreaper, everywhere: held by the warden. Orphans come to it, so that it finds every descendant,
-//   stops and then kills them. A command can kill its warden (then only the command itself ends
-//   with the launcher), and a storm of forks that is never found whole survives 0.9 s of that.
+// clang-format off
+// | tier         | where                         | held by                              | what it does not guarantee           |
+// |--------------|-------------------------------|--------------------------------------|--------------------------------------|
+// | signal-scope | Landlock ABI 6 (Linux 6.12)   | the kernel: one signal reaches all   | nothing of it is missing: no member  |
+// |              |                               | of the tree at once and nobody else  | can leave the scope or reach its     |
+// |              |                               |                                      | warden                               |
+// | subreaper    | every kernel, no privileges   | the warden: orphans come to it; it   | a command can kill its warden and    |
+// |              |                               | looks for descendants, stops them,   | ends with it, what it started does   |
+// |              |                               | then kills them                      | not; a storm of forks that is not    |
+// |              |                               |                                      | found whole within 5 s               |
+// clang-format on
 enum class TreeTier { kSignalScope, kSubreaper };
 
 // How the first process of a tree ended.

@@ -23,8 +23,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr char kProgramName[] = "sandbox-run-warden";
+// Only to not wait for ever: it answers at once, or ends.
+constexpr milliseconds kStartPatience{30'000};
 // A little more than the warden itself takes to end a tree.
-constexpr milliseconds kEndPatience{1200};
+constexpr milliseconds kEndPatience{5'500};
 constexpr milliseconds kStopPatience{1000};
 constexpr milliseconds kUsual{50};
 
@@ -106,7 +108,7 @@ Status Warden::KeepScope(int program) { return Start(program, nullptr, nullptr);
 Result<pid_t> Warden::KeepCommand(ChildPlan& command, char* command_stack, int program) {
   if (Status status = Start(program, &command, command_stack); !status.ok())
     return status.failure();
-  const std::optional<WardenMessage> started = Receive(kEndPatience);
+  const std::optional<WardenMessage> started = Receive(kStartPatience);
   if (started && started->kind == WardenMessage::kStarted) return pid_t{started->pid};
   if (command.failed_stage != nullptr) {
     return Failure{command.failed_stage, command.failed_errno, ""};

@@ -23,8 +23,8 @@ constexpr long kMillisecond = 1'000'000;
 constexpr long kSignalSetSize = 8;
 // Stopped processes start no others; whoever cannot be stopped in this time is killed all the same.
 constexpr long kStopMilliseconds = 200;
-// The launcher waits for the answer a little longer than this.
-constexpr long kEndMilliseconds = 900;
+// On most machines it takes a few milliseconds. The launcher waits for the answer a little longer.
+constexpr long kEndMilliseconds = 5'000;
 // Without a launcher nobody waits.
 constexpr long kEndMillisecondsAlone = 10'000;
 constexpr int kRoundsAlone = 4;

@@ -67,7 +67,7 @@ class Shell {
     command_->Cancel(true);
     std::unique_lock lock(state_->mutex);
     state_->changed.wait(lock, [&] { return state_->finished; });
-    return *state_->outcome;
+    return std::move(*state_->outcome);
   }
   Command& command() { return *command_; }
   uint32_t last_id() const { return last_id_; }
