@@ -19,11 +19,9 @@ constexpr milliseconds kInterval{100};
 // keep this thread from running: the host's count, which costs next to nothing, is asked for more
 // often.
 constexpr milliseconds kPulse{25};
-// Most that go wrong do so at once.
-constexpr milliseconds kFirstPulse{10};
-constexpr milliseconds kFirstTime{100};
 // Processes that are read about before the host's count is asked for again.
 constexpr size_t kBatch = 16;
+// What others start does not count; a tree beyond its limit is more than half of it anyway.
 constexpr uint64_t kMinGrowth = 64;
 // Reading about thousands of processes takes longer than the interval: no more than a tenth of one
 // processor is spent on it. They are counted each time.
@@ -42,8 +40,7 @@ void TreeSampler::Begin(Clock::time_point now, uint64_t group_cpu_ms) {
   next_in_detail_ = now;
   if (!limits_.any() && group_cpu_ms == 0) return;
   next_full_ = now + kInterval;
-  next_ = limits_.processes != 0 ? now + kFirstPulse : next_full_;
-  begin_ = now;
+  next_ = limits_.processes != 0 ? now + kPulse : next_full_;
 }
 
 std::optional<pid_t> TreeSampler::HostGrows() {
@@ -59,7 +56,7 @@ std::optional<pid_t> TreeSampler::HostGrows() {
   const uint64_t now = strtoull(slash + 1, &rest, 10);
   const auto newest = static_cast<pid_t>(strtol(rest, nullptr, 10));
   const bool grows =
-      host_processes_ != 0 && now > host_processes_ + std::max(kMinGrowth, limits_.processes / 8);
+      host_processes_ != 0 && now > host_processes_ + std::max(kMinGrowth, limits_.processes / 2);
   if (grows || host_processes_ == 0 || now < host_processes_) host_processes_ = now;
   if (!grows) return std::nullopt;
   return newest;
@@ -83,8 +80,7 @@ std::optional<LimitExcess> TreeSampler::Look(const Members& members, const Cgrou
   }
   next_ = next_full_;
   if (limits_.processes != 0) {
-    const auto now = Clock::now();
-    next_ = std::min(next_full_, now + (now < begin_ + kFirstTime ? kFirstPulse : kPulse));
+    next_ = std::min(next_full_, Clock::now() + kPulse);
   }
   return excess;
 }

@@ -66,7 +66,6 @@ class TreeSampler {
   const TreeLimits limits_;
   uint64_t group_cpu_ms_ = 0;
   std::optional<Clock::time_point> next_;
-  Clock::time_point begin_;
   Clock::time_point next_full_;
   Clock::time_point next_in_detail_;
   UniqueFd load_;                // /proc/loadavg
