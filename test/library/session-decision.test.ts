@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -88,6 +88,35 @@ describe('under supervision, what an earlier command did to the shell', () => {
     const result = await shell.run(then);
     expect(codes(result, 'ask')).toContain(asked);
     expect(result).toMatchObject({ status: 'denied', error: { code: 'command.needs_approval' } });
+  });
+
+  it('PATH of a snapshot, of the options or from before a restart is looked at as any other', async () => {
+    const path = `${place.workspace}/evil:/usr/bin:/bin`;
+    const sandbox = await createSandbox({
+      workspace: place.workspace,
+      policyFiles: false,
+      autonomy: 'supervised',
+    });
+    sandboxes.push(sandbox);
+    for (const options of [
+      { restore: { cwd: place.workspace, env: { PATH: path } } },
+      { env: { PATH: path } },
+    ]) {
+      const shell = await sandbox.session(options);
+      expect(codes(await shell.run('ls'), 'ask')).toContain('autonomy.needs_approval');
+      expect((await shell.run('exit 1')).restarted).toBe(true);
+      expect(codes(await shell.run('ls'), 'ask')).toContain('autonomy.needs_approval');
+    }
+  });
+
+  it('a directory that is gone is no way around', async () => {
+    mkdirSync(join(place.workspace, 'gone'), { recursive: true });
+    const shell = await sessionWith({ autonomy: 'supervised' });
+    await shell.run('cd gone');
+    rmdirSync(join(place.workspace, 'gone'));
+    await shell.run('true');
+    expect(shell.cwd).toBe(join(place.workspace, 'gone'));
+    expect((await shell.run('cd .. && ls')).stdout).toContain('evil');
   });
 
   it('a variable of the shell is no number that was read before', async () => {

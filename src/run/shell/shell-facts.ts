@@ -32,22 +32,38 @@ export function factsOf(
   };
 }
 
-/** Names that a shell sets by itself, or that mean something for one shell alone. */
-const OF_THE_SHELL: ReadonlySet<string> = new Set(['PWD', 'OLDPWD', 'SHLVL', '_']);
+/** Names that a shell sets by itself, that mean something for one shell alone, or that are looked at separately. */
+const OF_THE_SHELL: ReadonlySet<string> = new Set(['PWD', 'OLDPWD', 'SHLVL', '_', 'PATH']);
 
-/** What the environment of a shell has become, as an `env` option; `undefined`: it is as it was. */
+/** What the environment of a shell is compared with: what the policy gives every command. */
+export interface Baseline {
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** HOME and TMPDIR may be known only when the shell has started: they are what it began with. */
+  readonly first: ShellState;
+}
+
+/** What the environment of a shell is beyond that, as an `env` option; `undefined`: nothing. */
 export function changedVariables(
   state: ShellState,
-  first: ShellState,
+  { variables, first }: Baseline,
 ): Readonly<Record<string, string | undefined>> | undefined {
+  const usual: Readonly<Record<string, string | undefined>> = {
+    ...pick(first.exported, ['HOME', 'TMPDIR']),
+    ...variables,
+  };
   const changed: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(state.exported)) {
-    if (!OF_THE_SHELL.has(name) && first.exported[name] !== value) changed[name] = value;
+    if (!OF_THE_SHELL.has(name) && usual[name] !== value) changed[name] = value;
   }
-  for (const name of Object.keys(first.exported)) {
-    if (!OF_THE_SHELL.has(name) && !Object.hasOwn(state.exported, name)) changed[name] = undefined;
+  for (const [name, value] of Object.entries(usual)) {
+    if (value !== undefined && !OF_THE_SHELL.has(name) && !Object.hasOwn(state.exported, name))
+      changed[name] = undefined;
   }
   // Exported or not, it decides what the shell itself finds.
-  if (state.path !== first.path) changed.PATH = state.path;
+  if (state.path !== usual.PATH) changed.PATH = state.path;
   return Object.keys(changed).length === 0 ? undefined : changed;
+}
+
+function pick(from: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])));
 }

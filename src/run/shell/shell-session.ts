@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { NativeOutcome, NativeTurnEnd } from '../../native/contract.ts';
+import type { NativeFailure, NativeOutcome, NativeTurnEnd } from '../../native/contract.ts';
 import { isPromise } from '../../util/promise.ts';
 import type { Admission, Admit } from '../admission.ts';
 import { canceledBefore, classify, NOTHING_CHANGED, type RunContext } from '../classify.ts';
@@ -14,7 +14,7 @@ import { inspectProtectedPaths } from '../protected-paths.ts';
 import { checkSessionOptions, checkTurnOptions } from './check-options.ts';
 import type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './session-options.ts';
 import { changedVariables, factsOf } from './shell-facts.ts';
-import { type ShellProcess, startShell, type TurnOutcome } from './shell-process.ts';
+import { type ShellProcess, type ShellStart, startShell, type TurnOutcome } from './shell-process.ts';
 import { readShellState, type ShellState } from './shell-state.ts';
 import { checkSnapshot, isUsableDirectory, restoreVariables, type ShellSnapshot } from './snapshot.ts';
 
@@ -46,6 +46,8 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, plan);
   const output = createOutputSettings(policy.limits)({});
   const warnings: string[] = [];
+  const plain = settle(':', {});
+  const usual = plain.ok ? plain.variables : {};
 
   let shell: ShellProcess;
   let first: ShellState;
@@ -67,7 +69,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
       env: { ...options.env, ...restored?.env },
     });
     if (!settled.ok) throw new SandboxError(settled.code, settled.message);
-    const begun = startShell(addon, confinement, {
+    const begun = begin({
       program: settled.program,
       env: settled.env,
       cwd: settled.cwd,
@@ -86,6 +88,18 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     lastKnown = said;
     ranUnseenCode = false;
     reportedPaths = new Set();
+  }
+
+  function begin(how: ShellStart): ShellProcess {
+    try {
+      return startShell(addon, confinement, how);
+    } catch (error) {
+      const failure = (error as { readonly failure?: NativeFailure }).failure;
+      if (failure === undefined) throw error;
+      // No thread or no descriptor for it.
+      const { code, message } = describeFailure(failure);
+      throw new SandboxError(code, message);
+    }
   }
 
   /** A new shell in place of one that has ended. */
@@ -124,7 +138,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
       restarted,
     });
     try {
-      const changed = changedVariables(lastKnown, first);
+      const changed = changedVariables(lastKnown, { variables: usual, first });
       const env =
         changed === undefined && options.env === undefined ? undefined : { ...changed, ...options.env };
       const { approved, taints, timeout = policy.limits.timeoutMs } = options;

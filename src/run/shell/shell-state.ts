@@ -42,7 +42,9 @@ export function readShellState(report: Uint8Array | undefined): ShellState | und
   const [setOptions = '', shoptOptions = '', path = '', cdPath = '', ifs = '', ignore = '', prompt = ''] =
     values;
   const exported = readDeclarations(exports);
-  const [logicalCwd, cwd] = [directory(logical), directory(physical)];
+  const logicalCwd = directory(logical);
+  // A directory that was removed has a name only for the shell.
+  const cwd = physical === '' ? logicalCwd : directory(physical);
   if (exported === undefined || logicalCwd === undefined || cwd === undefined) return undefined;
   return {
     cwd,

@@ -120,7 +120,7 @@ describe('a report', () => {
     ['is none', undefined],
     ['has too few fields', Buffer.from('a\0b')],
     ['has too many', Buffer.concat([report(), Buffer.from('\0x')])],
-    ['has no directory', report({ 1: '' })],
+    ['has no directory', report({ 0: '' })],
     ['has a relative one', report({ 1: 'w\n' })],
     ['has an environment that is none', report({ 2: 'A=1\n' })],
   ])('that %s is doubted altogether', (_, bytes) => {
@@ -136,9 +136,14 @@ describe('variables', () => {
   it('that changed, came or went', () => {
     const first = stateOf({ 2: 'declare -x A="1"\ndeclare -x B="2"\ndeclare -x PWD="/w"\n' });
     const now = stateOf({ 2: 'declare -x A="x"\ndeclare -x C="3"\ndeclare -x PWD="/v"\n' });
-    expect(changedVariables(now, first)).toEqual({ A: 'x', B: undefined, C: '3' });
-    expect(changedVariables(first, first)).toBeUndefined();
-    expect(changedVariables(stateOf({ 8: './evil:/bin' }), stateOf())).toEqual({ PATH: './evil:/bin' });
+    const usual = { variables: { A: '1', B: '2', PATH: '/bin', GONE: undefined }, first };
+    expect(changedVariables(now, usual)).toEqual({ A: 'x', B: undefined, C: '3' });
+    expect(changedVariables(first, usual)).toBeUndefined();
+    // What a shell began with is no reason to take it for usual, but for what only the launch knows.
+    const evil = stateOf({ 8: './evil:/bin', 2: 'declare -x HOME="/h"\n' });
+    expect(changedVariables(evil, { variables: { PATH: '/bin' }, first: evil })).toEqual({
+      PATH: './evil:/bin',
+    });
   });
 
   it('of a snapshot that would change what runs are not restored', () => {
