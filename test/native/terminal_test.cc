@@ -149,7 +149,10 @@ TEST(CommandOnATerminalReadsWhatIsTyped) {
 }
 
 TEST(CommandOnATerminalInheritsNoOtherDescriptor) {
-  EXPECT_EQ(Run(OnTerminal("echo /proc/self/fd/*; ls /proc/self/fd | wc -l")).output[0].kept.view().back(),
+  EXPECT_EQ(Run(OnTerminal("echo /proc/self/fd/*; ls /proc/self/fd | wc -l"))
+                .output[0]
+                .kept.view()
+                .back(),
             '\n');
   EXPECT_EQ(Run(OnTerminal("ls /proc/self/fd | tr '\\n' ' '")).output[0].kept, "0 1 2 3 ");
 }
