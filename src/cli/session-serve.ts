@@ -41,7 +41,7 @@ export async function serveShell(args: readonly string[]): Promise<number> {
       peerCredentials: addon.peerCredentials,
       about: { id: name, workspace: sandbox.workspace },
       confinement: describeConfinement(sandbox.plan),
-      idleTimeout: options.idleTimeout,
+      unusedTimeout: options.unusedTimeout,
     });
     try {
       asked.resolve(server);

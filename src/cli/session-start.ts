@@ -7,12 +7,12 @@ import { printOut } from './print.ts';
 import { parseSeconds } from './quantities.ts';
 import { addSandboxOptions, type SandboxArguments } from './sandbox-options.ts';
 
-const DEFAULT_IDLE_MS = 30 * 60 * 1000;
+const DEFAULT_UNUSED_MS = 30 * 60 * 1000;
 
 /** Options of `session start`. */
 export interface StartArguments extends SandboxArguments {
   name?: string;
-  idleTimeout: number;
+  unusedTimeout: number;
 }
 
 /** Adds them. */
@@ -21,10 +21,10 @@ export function addStartOptions(command: Command): Command {
     command
       .option('--name <name>', 'how it is called (default: a new name)')
       .option(
-        '--idle-timeout <seconds>',
+        '--unused-timeout <seconds>',
         'end it when no command was run for so long; 0: never (default: 1800)',
         parseSeconds,
-        DEFAULT_IDLE_MS,
+        DEFAULT_UNUSED_MS,
       ),
   );
 }

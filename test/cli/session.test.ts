@@ -126,7 +126,7 @@ describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
   });
 
   it('a session that nobody uses ends by itself', async () => {
-    const name = await start('--idle-timeout', '0.5');
+    const name = await start('--unused-timeout', '0.5');
     await eventually(() => expect(sockets()).toEqual([]));
     expect((await inShell(name, 'echo')).exitCode).toBe(125);
   });
@@ -146,7 +146,7 @@ describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
       [['start', '--workspace', place.workspace, '--name', name], /another server listens there/],
       [['start', '--name', '../x'], /cannot be the name of a session/],
       [['start', '--policy', '/nowhere'], /cannot read the policy/],
-      [['start', '--idle-timeout', 'x'], /must be a number of seconds/],
+      [['start', '--unused-timeout', 'x'], /must be a number of seconds/],
       [['start', 'word'], /too many arguments/],
       [['run'], /no session is named/],
       [['run', name], /no command given/],

@@ -46,7 +46,7 @@ export interface ShellInfo {
   readonly lastUsedAt: number;
   readonly running: boolean;
   /** Milliseconds without a command after which it ends; 0: never. */
-  readonly idleTimeout: number;
+  readonly unusedTimeout: number;
 }
 
 /** A result as it is sent, and what became of the shell. */

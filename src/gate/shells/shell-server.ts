@@ -40,7 +40,7 @@ export interface ShellServerOptions {
   /** One line about the confinement, for clients that show results. */
   readonly confinement: string;
   /** Milliseconds without a command after which `ended` settles; 0: never. */
-  readonly idleTimeout: number;
+  readonly unusedTimeout: number;
 }
 
 /** A session that clients can use. */
@@ -67,7 +67,7 @@ const LINGER_MS = 1_000;
  * @throws {SandboxError} `gate.unusable`.
  */
 export async function listenForShell(options: ShellServerOptions): Promise<ShellServer> {
-  const { path, peerCredentials, about, idleTimeout } = options;
+  const { path, peerCredentials, about, unusedTimeout } = options;
   const startedAt = Date.now();
   let lastUsedAt = startedAt;
   let shell: ServedShell | undefined;
@@ -82,7 +82,7 @@ export async function listenForShell(options: ShellServerOptions): Promise<Shell
   const used = () => {
     lastUsedAt = Date.now();
     clearTimeout(idle);
-    if (idleTimeout > 0 && running === 0) idle = setTimeout(end, idleTimeout);
+    if (unusedTimeout > 0 && running === 0) idle = setTimeout(end, unusedTimeout);
   };
 
   const clients = new Set<Client>();
@@ -113,7 +113,7 @@ export async function listenForShell(options: ShellServerOptions): Promise<Shell
             startedAt,
             lastUsedAt,
             running: running > 0,
-            idleTimeout,
+            unusedTimeout,
           },
         });
         return;

@@ -32,6 +32,8 @@ export interface ShellParts {
 const BROKEN =
   'the shell was ended, because the command wrote to the channel through which the shell reports to its session';
 
+const IDLE_UNSEEN = 'limits.idle_timeout_seconds does not hold for the commands of a session';
+
 /** The first turn tells what the shell begins with; a shell that cannot even do that is of no use. */
 const START_TIMEOUT_MS = 20_000;
 
@@ -45,7 +47,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   const { addon, confinement, policy, plan } = prepared;
   const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, plan);
   const output = createOutputSettings(policy.limits)({});
-  const warnings: string[] = [];
+  const warnings: string[] = policy.limits.idleTimeoutMs === 0 ? [] : [IDLE_UNSEEN];
   const plain = settle(':', {});
   const usual = plain.ok ? plain.variables : {};
 
