@@ -45,7 +45,8 @@ struct ProcessEnd {
 class ProcessTree {
  public:
   // Starts the command; signals that were sent before are delivered now. `stack`: the upper end of
-  // what the child may use. With an entered scope the tier is kSignalScope, else kSubreaper.
+  // what the child may use. With an entered scope the tier is kSignalScope, else kSubreaper. After
+  // a failure nothing runs, except after kWardenLost.
   Status Start(ChildPlan& plan, char* stack, const SignalScope& scope);
   TreeTier tier() const { return warden_ ? TreeTier::kSubreaper : TreeTier::kSignalScope; }
 
