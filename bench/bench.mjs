@@ -6,12 +6,14 @@ import { cpus, loadavg, release, tmpdir, totalmem, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { captureGoals, measureCapture, printCapture } from './cases/capture.mjs';
 import { commandLineGoals, measureCommandLine, printCommandLine } from './cases/command-line.mjs';
 import { filesGoals, measureFiles, printFiles } from './cases/files.mjs';
 import { gateGoals, measureGate, printGate } from './cases/gate.mjs';
 import { launchGoals, measureLaunch, printLaunch } from './cases/launch.mjs';
 import { leakGoals, measureLeaks, printLeaks } from './cases/leaks.mjs';
 import { measureOutput, printOutput } from './cases/output.mjs';
+import { measureSession, printSession, sessionGoals } from './cases/session.mjs';
 import { measureThroughput, printThroughput, throughputGoals } from './cases/throughput.mjs';
 import { startStopwatch } from './stopwatch.mjs';
 import { printGoals } from './table.mjs';
@@ -19,18 +21,22 @@ import { printGoals } from './table.mjs';
 const FULL = {
   launch: { rounds: 40, perTurn: 5 },
   gate: { rounds: 60, perTurn: 5 },
+  session: { rounds: 60, perTurn: 5 },
   commandLine: { rounds: 100, perTurn: 2 },
   throughput: { rounds: 5, total: 1000 },
   output: { rounds: 7, megabytes: 100 },
+  capture: { rounds: 9, megabytes: 1024 },
   files: { files: 5000, tree: '/usr', findRounds: 15, statusRounds: 100 },
   leaks: { runs: 10_000 },
 };
 const QUICK = {
   launch: { rounds: 2, perTurn: 2 },
   gate: { rounds: 2, perTurn: 2 },
+  session: { rounds: 2, perTurn: 2 },
   commandLine: { rounds: 1, perTurn: 2 },
   throughput: { rounds: 1, total: 64 },
   output: { rounds: 1, megabytes: 10 },
+  capture: { rounds: 1, megabytes: 10 },
   files: { files: 100, tree: '/usr/include', findRounds: 2, statusRounds: 2 },
   leaks: { runs: 100 },
 };
@@ -76,12 +82,14 @@ try {
     counts: counts.throughput,
   });
   await step('gate', measureGate, printGate, gateGoals, { counts: counts.gate });
+  await step('session', measureSession, printSession, sessionGoals, { counts: counts.session });
   await step('command-line', measureCommandLine, printCommandLine, commandLineGoals, {
     counts: counts.commandLine,
   });
   await step('files', measureFiles, printFiles, filesGoals, { counts: counts.files });
   await step('leaks', measureLeaks, printLeaks, leakGoals, { counts: counts.leaks });
   await step('output', measureOutput, printOutput, () => [], { counts: counts.output });
+  await step('capture', measureCapture, printCapture, captureGoals, { counts: counts.capture });
   // Last, because memory is not always given back.
   await launch(RESIDENT_MEGABYTES);
   printGoals(goals);

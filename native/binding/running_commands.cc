@@ -18,6 +18,24 @@ struct ChunkEvent : Event {
   std::string chunk;
 };
 
+// A chunk of nothing, and how much is missing before the next.
+struct GapEvent : Event {
+  GapEvent(uint32_t of, int of_stream, uint64_t bytes)
+      : Event(of), stream(of_stream), missing(bytes) {}
+  std::vector<napi_value> Arguments(Napi::Env env) override {
+    return {Napi::Number::New(env, stream), Napi::Buffer<char>::New(env, 0),
+            Napi::Number::New(env, static_cast<double>(missing))};
+  }
+  int stream;
+  uint64_t missing;
+};
+
+struct TurnEvent : Event {
+  TurnEvent(uint32_t of, TurnEnd how) : Event(of), turn(std::move(how)) {}
+  std::vector<napi_value> Arguments(Napi::Env env) override { return EncodeTurn(env, turn); }
+  TurnEnd turn;
+};
+
 struct EndEvent : Event {
   EndEvent(uint32_t of, Outcome how) : Event(of), outcome(std::move(how)) {}
   std::vector<napi_value> Arguments(Napi::Env env) override { return EncodeOutcome(env, outcome); }
@@ -65,11 +83,17 @@ class QueueObserver : public CommandObserver {
   void OnOutput(int stream, std::string chunk) override {
     commands_->Post(std::make_unique<ChunkEvent>(id_, stream, std::move(chunk)));
   }
+  void OnGap(int stream, uint64_t missing) override {
+    commands_->Post(std::make_unique<GapEvent>(id_, stream, missing));
+  }
   void OnExit(const ProcessEnd& end, double duration_ms) override {
     commands_->Post(std::make_unique<ExitEvent>(id_, end, duration_ms));
   }
   void OnMembers(std::vector<pid_t> members) override {
     commands_->Post(std::make_unique<MembersEvent>(id_, std::move(members)));
+  }
+  void OnTurn(TurnEnd turn) override {
+    commands_->Post(std::make_unique<TurnEvent>(id_, std::move(turn)));
   }
   void OnEnd(Outcome outcome) override {
     commands_->Post(std::make_unique<EndEvent>(id_, std::move(outcome)));

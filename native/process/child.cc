@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 
 #include "sys/kernel_abi.h"
@@ -102,6 +103,12 @@ int RunChild(void* argument) {
 
   ResetSignalHandlers();
 
+  // First of all, so that whatever follows is counted.
+  if (plan->cgroup_procs_fd >= 0) {
+    result = RawSyscall(SYS_write, plan->cgroup_procs_fd, Arg("0"), 1);
+    if (result < 0) return Fail(plan, "cgroup.enter", result);
+  }
+
   for (size_t i = 0; i < plan->namespace_count; ++i) {
     result = RawSyscall(SYS_setns, plan->namespaces[i].fd, plan->namespaces[i].type);
     if (result < 0) return Fail(plan, "namespace.enter", result);
@@ -109,6 +116,11 @@ int RunChild(void* argument) {
 
   result = RawSyscall(SYS_setsid);
   if (result < 0) return Fail(plan, "session", result);
+  if (plan->controlling_terminal) {
+    // 0: never by taking it from another session, which root could.
+    result = RawSyscall(SYS_ioctl, plan->stdio[0], TIOCSCTTY, 0);
+    if (result < 0) return Fail(plan, "terminal", result);
+  }
 
   // After setns: a change of credentials clears the signal. It hangs on the creating thread, which
   // waits for this process. A parent that died before this line would go unnoticed: ask.

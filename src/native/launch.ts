@@ -7,15 +7,20 @@ import {
   type NativeConfinement,
   type NativeExit,
   type NativeOutcome,
+  type NativeTurnEnd,
+  SHELL_BROKEN,
   TREE_ENDED,
+  TURN_ENDED,
 } from './contract.ts';
 
 /** Receives what a command does. */
 export interface CommandEvents {
-  /** Streamed output; stream is 1 or 2. */
-  onChunk(stream: number, bytes: Buffer): void;
+  /** Streamed output; stream is 1 or 2. No bytes: `missing` bytes before the next ones are not kept any more. */
+  onChunk(stream: number, bytes: Buffer, missing: number): void;
   /** A command in the background has ended, and what it left behind has not. */
   onExit?(exit: NativeExit): void;
+  /** The end of a turn of a shell. */
+  onTurn?(end: NativeTurnEnd): void;
   /** The last call. */
   onEnd(outcome: NativeOutcome): void;
 }
@@ -52,8 +57,26 @@ export function launchCommand(
         events.onExit?.({ exitCode, signal, durationMs });
         return;
       }
+      if (stream === TURN_ENDED) {
+        events.onTurn?.({
+          turn: signal,
+          exitCode,
+          timedOut: (ended & ENDED_BY_TIMEOUT) !== 0,
+          interrupted: (ended & ENDED_BY_CANCEL) !== 0,
+          broken: (ended & SHELL_BROKEN) !== 0,
+          durationMs,
+          stdout,
+          stderr,
+          stdoutBytes,
+          stderrBytes,
+          changedPaths,
+          state: chunk,
+        });
+        return;
+      }
       if (chunk !== undefined) {
-        events.onChunk(stream, chunk);
+        // The third argument of a chunk; see NativeEventHandler.
+        events.onChunk(stream, chunk, chunk.length === 0 ? exitCode : 0);
         return;
       }
       events.onEnd({

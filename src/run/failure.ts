@@ -41,6 +41,12 @@ function meaning(stage: string, errno: string | undefined, path = ''): readonly 
       'a standard stream is a directory, which would lead out of the sandbox; redirect it to a file',
     ];
   }
+  if (stage === 'terminal') {
+    return [
+      'launch.failed',
+      `no terminal can be made for the command (${errno}${path === '' ? '' : ` at ${path}`}); run it without one, or end what holds many (sysctl kernel.pty.nr counts them)`,
+    ];
+  }
   if (stage === 'wait') {
     return [
       'launch.failed',

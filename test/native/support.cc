@@ -180,7 +180,7 @@ Running::~Running() {
 Outcome Running::Wait() {
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [this] { return state_->finished; });
-  return *state_->outcome;
+  return std::move(*state_->outcome);
 }
 
 ProcessEnd Running::WaitForExit() {

@@ -93,7 +93,7 @@ class Running {
   ~Running();
 
   Command& command() { return *command_; }
-  // Waits for the end, and until everything was given back.
+  // Waits for the end, and until everything was given back; takes the outcome, so once.
   Outcome Wait();
   // Waits for the exit of a command in the background.
   ProcessEnd WaitForExit();
