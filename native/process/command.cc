@@ -165,7 +165,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.tree_ended = true;
   } else if (Status launched = Launch(place); !launched.ok()) {
     outcome.failure = std::move(launched.failure());
-    outcome.tree_ended = true;
+    outcome.tree_ended = outcome.failure->stage != std::string_view(kWardenLost);
   } else {
     outcome.tree_tier = tree_.tier();
     Supervise(place, outcome);

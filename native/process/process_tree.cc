@@ -45,12 +45,13 @@ Status ProcessTree::Start(ChildPlan& plan, std::span<char> stack, const SignalSc
     Finish();
     return pid.failure();
   }
-  // The number cannot have been given back: the warden waits for a word of this thread before.
+  // The number has not been given back, as the warden waits for a word of this thread before,
+  // unless the command has ended its warden already.
   UniqueFd pidfd(static_cast<int>(RawSyscall(abi::kSysPidfdOpen, pid.value(), 0)));
   if (!pidfd.valid()) {
     warden_->EndAll();
     Finish();
-    return Failure{"pidfd", errno, ""};
+    return Failure{kWardenLost, 0, ""};
   }
   Started(pid.value(), std::move(pidfd));
   return Status();
@@ -135,7 +136,7 @@ Result<ProcessEnd> ProcessTree::ReapByWarden() {
   warden_->ReleaseCommand();
   pidfd_.reset();
   // Somebody ended the warden, and the command with it.
-  if (!exited) return Failure{"warden_lost", 0, ""};
+  if (!exited) return Failure{kWardenLost, 0, ""};
   ProcessEnd end;
   end.usage = exited->usage;
   (exited->code == CLD_EXITED ? end.exit_code : end.signal) = exited->status;

@@ -113,7 +113,7 @@ Result<pid_t> Warden::KeepCommand(ChildPlan& command, char* command_stack, int p
   if (command.failed_stage != nullptr) {
     return Failure{command.failed_stage, command.failed_errno, ""};
   }
-  return Failure{"warden", ETIMEDOUT, ""};
+  return Failure{kWardenLost, 0, ""};
 }
 
 bool Warden::alive() const { return pidfd_.valid() && !Wait(pidfd_.get(), milliseconds(0)); }

@@ -33,6 +33,10 @@ class PinnedProgram {
 // without.
 int WardenProgram();
 
+// Stage of a failure: somebody ended the warden of a command. The command ends with it, but not
+// what it started.
+inline constexpr char kWardenLost[] = "warden_lost";
+
 // The launcher's side of a warden: starts it, and ends it with the object. All functions are to be
 // called on one thread, with every signal blocked.
 class Warden {

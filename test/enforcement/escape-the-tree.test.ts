@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { ExecutionResult, Sandbox } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { isAlive, startBystander, until } from '../support/bystander.ts';
+import { eventually } from '../support/eventually.ts';
 import { compileRunaway, pidsIn, survivors, TRICKS } from '../support/runaway.ts';
 import { compile } from '../support/sandboxee.ts';
 import { atAbi, HOST, stateOf, TIERS, type Tier } from '../support/tiers.ts';
@@ -102,8 +103,11 @@ describe('outliving the command', () => {
       expect(held).toMatchObject({ status: 'exited', exitCode: 0, stdout: 'started\n', outputHeld: true });
       expect(held.warnings.join()).toContain('kept its output open');
       expect(held.durationMs).toBeGreaterThanOrEqual(240);
-      const late = await sandbox.run('(sleep 0.05; echo late) & echo early');
-      expect(late).toMatchObject({ stdout: 'early\nlate\n', outputHeld: false, warnings: [] });
+      // A busy machine has more than one try.
+      await eventually(async () => {
+        const late = await sandbox.run('(sleep 0.05; echo late) & echo early');
+        expect(late).toMatchObject({ stdout: 'early\nlate\n', outputHeld: false, warnings: [] });
+      });
       const daemon = await sandbox.run(
         'setsid sleep 60 > /dev/null 2>&1 & disown; nohup sleep 61 &> /dev/null &',
       );

