@@ -203,9 +203,7 @@ describe('the terminal of the user is put back', () => {
     await pane.shows('ready');
     const inner = `sleep\0${name}`;
     await eventually(() => expect(processesWith(inner)).not.toEqual([]));
-    const launchers = processesWith(`${CLI}\0`).filter((pid) => processesWith(`MARK=${name}`).includes(pid));
-    expect(launchers).toHaveLength(1);
-    const [launcher = 0] = launchers;
+    const launcher = launcherOf(`MARK=${name}`);
     // It is raw by now.
     await eventually(async () => {
       const { stdout } = await execa('stty', ['-a', '-F', await terminalOf(launcher)]);
@@ -254,7 +252,7 @@ describe('the terminal of the user is put back', () => {
   it('while the launcher is stopped, and is raw again afterwards', async () => {
     await pane.type(INSIDE, 'Enter');
     await pane.shows('inside> ');
-    const [launcher = 0] = processesWith('PS1=inside> ');
+    const launcher = launcherOf('PS1=inside> ');
     process.kill(launcher, 'SIGTSTP');
     await pane.shows(/Stopped[^\n]+\n(.*\n)*outside> \s*$/);
     await pane.type('clear', 'Enter');
@@ -331,6 +329,16 @@ describe('around the terminal', () => {
     expect(result.stderr).toBe('');
   });
 });
+
+/** The launcher with an argument; a warden of its, which is a copy for a moment, has it as parent. */
+function launcherOf(argument: string): number {
+  const all = processesWith(`${CLI}\0`).filter((pid) => processesWith(argument).includes(pid));
+  const first = all.filter((pid) => !all.includes(Number(statusOf(pid).split(') ')[1]?.split(' ')[1])));
+  expect(first).toHaveLength(1);
+  return first[0] ?? 0;
+}
+
+const statusOf = (pid: number) => readFileSync(`/proc/${pid}/stat`, 'utf8');
 
 /** The terminal of a process. */
 async function terminalOf(pid: number): Promise<string> {
