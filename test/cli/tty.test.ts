@@ -203,7 +203,7 @@ describe('the terminal of the user is put back', () => {
     await pane.shows('ready');
     const inner = `sleep\0${name}`;
     await eventually(() => expect(processesWith(inner)).not.toEqual([]));
-    const launcher = launcherOf(`MARK=${name}`);
+    const launcher = await launcherOf(`MARK=${name}`);
     // It is raw by now.
     await eventually(async () => {
       const { stdout } = await execa('stty', ['-a', '-F', await terminalOf(launcher)]);
@@ -252,7 +252,7 @@ describe('the terminal of the user is put back', () => {
   it('while the launcher is stopped, and is raw again afterwards', async () => {
     await pane.type(INSIDE, 'Enter');
     await pane.shows('inside> ');
-    const launcher = launcherOf('PS1=inside> ');
+    const launcher = await launcherOf('PS1=inside> ');
     process.kill(launcher, 'SIGTSTP');
     await pane.shows(/Stopped[^\n]+\n(.*\n)*outside> \s*$/);
     await pane.type('clear', 'Enter');
@@ -330,15 +330,15 @@ describe('around the terminal', () => {
   });
 });
 
-/** The launcher with an argument; a warden of its, which is a copy for a moment, has it as parent. */
-function launcherOf(argument: string): number {
-  const all = processesWith(`${CLI}\0`).filter((pid) => processesWith(argument).includes(pid));
-  const first = all.filter((pid) => !all.includes(Number(statusOf(pid).split(') ')[1]?.split(' ')[1])));
-  expect(first).toHaveLength(1);
-  return first[0] ?? 0;
+/** The launcher with an argument, once its warden is no copy of it any more. */
+async function launcherOf(argument: string): Promise<number> {
+  let found: readonly number[] = [];
+  await eventually(() => {
+    found = processesWith(`${CLI}\0`).filter((pid) => processesWith(argument).includes(pid));
+    expect(found).toHaveLength(1);
+  });
+  return found[0] ?? 0;
 }
-
-const statusOf = (pid: number) => readFileSync(`/proc/${pid}/stat`, 'utf8');
 
 /** The terminal of a process. */
 async function terminalOf(pid: number): Promise<string> {
