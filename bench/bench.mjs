@@ -13,6 +13,7 @@ import { gateGoals, measureGate, printGate } from './cases/gate.mjs';
 import { launchGoals, measureLaunch, printLaunch } from './cases/launch.mjs';
 import { leakGoals, measureLeaks, printLeaks } from './cases/leaks.mjs';
 import { measureOutput, printOutput } from './cases/output.mjs';
+import { measureSession, printSession, sessionGoals } from './cases/session.mjs';
 import { measureThroughput, printThroughput, throughputGoals } from './cases/throughput.mjs';
 import { startStopwatch } from './stopwatch.mjs';
 import { printGoals } from './table.mjs';
@@ -20,6 +21,7 @@ import { printGoals } from './table.mjs';
 const FULL = {
   launch: { rounds: 40, perTurn: 5 },
   gate: { rounds: 60, perTurn: 5 },
+  session: { rounds: 60, perTurn: 5 },
   commandLine: { rounds: 100, perTurn: 2 },
   throughput: { rounds: 5, total: 1000 },
   output: { rounds: 7, megabytes: 100 },
@@ -30,6 +32,7 @@ const FULL = {
 const QUICK = {
   launch: { rounds: 2, perTurn: 2 },
   gate: { rounds: 2, perTurn: 2 },
+  session: { rounds: 2, perTurn: 2 },
   commandLine: { rounds: 1, perTurn: 2 },
   throughput: { rounds: 1, total: 64 },
   output: { rounds: 1, megabytes: 10 },
@@ -79,6 +82,7 @@ try {
     counts: counts.throughput,
   });
   await step('gate', measureGate, printGate, gateGoals, { counts: counts.gate });
+  await step('session', measureSession, printSession, sessionGoals, { counts: counts.session });
   await step('command-line', measureCommandLine, printCommandLine, commandLineGoals, {
     counts: counts.commandLine,
   });

@@ -27,10 +27,12 @@ export type {
 } from './model/enforcement-report.ts';
 export type { Command } from './model/execution-request.ts';
 export type {
+  ExceededLimit,
   ExecutionError,
   ExecutionResult,
   ExecutionResultBase,
   OutputBytes,
+  ResourceUsage,
   SpilledOutput,
 } from './model/execution-result.ts';
 export type {
@@ -47,6 +49,7 @@ export type {
   ToolResult,
 } from './model/gate-ports.ts';
 export type { LaunchPlan } from './model/launch-plan.ts';
+export type { TreeLimits } from './model/policy.ts';
 export type { PolicyFile } from './policy/schema.ts';
 export type { BackgroundJob, JobExit, JobOutput } from './run/jobs.ts';
 export type { OutputChunk, OutputStream, OutputText } from './run/output/chunk.ts';
@@ -63,4 +66,6 @@ export type {
   TerminalSize,
 } from './run/sandbox-options.ts';
 export { type AgentSession, openSession, type SessionOptions } from './run/session.ts';
+export type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './run/shell/session-options.ts';
+export type { ShellSnapshot } from './run/shell/snapshot.ts';
 export type { SandboxProcess, TerminalProcess } from './run/spawn.ts';

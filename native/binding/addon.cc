@@ -14,6 +14,7 @@
 #include "binding/host_functions.h"
 #include "binding/running_commands.h"
 #include "landlock/ruleset.h"
+#include "process/cgroup.h"
 #include "process/command.h"
 #include "process/command_threads.h"
 #include "process/confinement.h"
@@ -32,6 +33,17 @@ Napi::Value Probe(const Napi::CallbackInfo& info) {
   result["landlockErrata"] = Napi::Number::New(info.Env(), LandlockErrata());
   result["seccompErrno"] = Napi::Number::New(info.Env(), static_cast<double>(seccomp));
   return result;
+}
+
+// cgroupParent(): where groups for commands can be made, {path, cloneInto}, or why nowhere.
+Napi::Value ProbeCgroupParent(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const Result<CgroupParent> found = FindCgroupParent();
+  if (!found.ok()) return EncodeFailure(env, found.failure());
+  Napi::Object object = Napi::Object::New(env);
+  object["path"] = Napi::String::New(env, found.value().path);
+  object["cloneInto"] = Napi::Boolean::New(env, found.value().clone_into);
+  return object;
 }
 
 // signalScope(): whether whole process trees can be ended; tries it once.
@@ -162,6 +174,24 @@ Napi::Value TreeOf(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), running != nullptr);
 }
 
+// turn(id, turn, text, assignments, timeoutMs, streamOutput), interruptTurn(id, turn): of a shell;
+// false if it has ended.
+Napi::Value Turn(const Napi::CallbackInfo& info) {
+  TurnSpec spec;
+  spec.id = info[1].As<Napi::Number>().Uint32Value();
+  spec.text = info[2].As<Napi::String>();
+  spec.assignments = info[3].As<Napi::String>();
+  spec.timeout = std::chrono::milliseconds(Unsigned(info[4]));
+  spec.stream_output = info[5].ToBoolean();
+  if (info.Env().IsExceptionPending()) return info.Env().Undefined();
+  return WithCommand(info, [&](Command& command) { command.BeginTurn(std::move(spec)); });
+}
+Napi::Value InterruptTurn(const Napi::CallbackInfo& info) {
+  return WithCommand(info, [&](Command& command) {
+    command.InterruptTurn(info[1].As<Napi::Number>().Uint32Value());
+  });
+}
+
 // endAll(): ends every command and removes the private directories; for the exit of the process,
 // where Node runs no clean-up of addons.
 Napi::Value EndAll(const Napi::CallbackInfo& info) {
@@ -173,6 +203,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new RunningCommands(env));
   exports["probe"] = Napi::Function::New(env, Probe);
   exports["signalScope"] = Napi::Function::New(env, ProbeSignalScope);
+  exports["cgroupParent"] = Napi::Function::New(env, ProbeCgroupParent);
   exports["createConfinement"] = Napi::Function::New(env, CreateConfinement);
   exports["prepare"] = Napi::Function::New(env, Prepare);
   exports["closeConfinement"] = Napi::Function::New(env, CloseConfinement);
@@ -184,6 +215,8 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["stream"] = Napi::Function::New(env, Stream);
   exports["outputSoFar"] = Napi::Function::New(env, OutputSoFar);
   exports["treeOf"] = Napi::Function::New(env, TreeOf);
+  exports["turn"] = Napi::Function::New(env, Turn);
+  exports["interruptTurn"] = Napi::Function::New(env, InterruptTurn);
   exports["endAll"] = Napi::Function::New(env, EndAll);
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "binding/encode.h"
+
 namespace sandbox_run {
 namespace {
 
@@ -64,18 +66,18 @@ void DecodeOutputExtras(const Napi::Object& extras, StreamsSpec& streams) {
   }
   streams.combined = Flag(extras, "combined");
   if (const Napi::Value spill = extras.Get("spill"); spill.IsArray()) {
-    size_t index = 0;
-    ForEach(spill, [&](const Napi::Value& fd) {
-      const int number = fd.As<Napi::Number>().Int32Value();
-      if (index < 2 && number >= 0) {
-        streams.spill[index].reset(fcntl(number, F_DUPFD_CLOEXEC, 3));
-        if (!streams.spill[index].valid()) {
-          Napi::Error::New(fd.Env(), std::string("spill: ") + strerror(errno))
-              .ThrowAsJavaScriptException();
-        }
-      }
-      ++index;
-    });
+    const Napi::Array files = spill.As<Napi::Array>();
+    for (uint32_t i = 0; i < 2; ++i) {
+      const int fd = files.Get(i).As<Napi::Number>().Int32Value();
+      if (fd < 0) continue;
+      streams.spill[i].reset(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+      if (streams.spill[i].valid()) continue;
+      const Failure failure{"stdio", errno, ""};
+      Napi::Error error = Napi::Error::New(extras.Env(), "spill");
+      error.Set("failure", EncodeFailure(extras.Env(), failure));
+      error.ThrowAsJavaScriptException();
+      return;
+    }
     streams.spill_limit = Unsigned(extras.Get("spillLimit"));
   }
 }
@@ -90,6 +92,10 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
   }
   DecodeOutputExtras(extras, spec.streams);
   spec.background = Flag(extras, "background");
+  if (const Napi::Value idle = extras.Get("idleTimeoutMs"); idle.IsNumber()) {
+    spec.idle_timeout = std::chrono::milliseconds(Unsigned(idle));
+  }
+  spec.shell = Flag(extras, "shell");
 }
 
 }  // namespace
@@ -144,6 +150,14 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const uint64_t bound = Unsigned(limit.Get("value"));
     spec.limits.push_back({limit.Get("resource").As<Napi::Number>().Int32Value(), bound, bound});
   });
+  const Napi::Object tree = object.Get("treeLimits").As<Napi::Object>();
+  spec.tree_limits.memory = Unsigned(tree.Get("memoryBytes"));
+  spec.tree_limits.processes = Unsigned(tree.Get("processes"));
+  spec.tree_limits.cpu_ms = Unsigned(tree.Get("cpuMs"));
+  spec.tree_limits.tmp_bytes = Unsigned(tree.Get("tmpBytes"));
+  spec.idle_timeout = std::chrono::milliseconds(Unsigned(tree.Get("idleTimeoutMs")));
+  spec.cgroup_parent = Text(tree, "cgroupParent");
+  spec.cgroup_clone = Flag(tree, "cgroupClone");
   spec.umask = object.Get("umask").As<Napi::Number>().Int32Value();
   spec.temporary_parent = Text(object, "temporaryParent");
   spec.memory_parent = Text(object, "memoryParent");

@@ -14,6 +14,9 @@ double Milliseconds(const timeval& time) {
 constexpr int kEndedByTimeout = 1;
 constexpr int kEndedByCancel = 2;
 constexpr int kTreeEnded = 4;
+constexpr int kShellBroken = 8;
+// In place of a stream's number.
+constexpr int kTurnStream = 4;
 
 Napi::Number Number(Napi::Env env, auto value) {
   return Napi::Number::New(env, static_cast<double>(value));
@@ -30,6 +33,60 @@ Napi::Value EncodeSpilled(Napi::Env env, const std::optional<SpilledStream> (&sp
     files.Set(i, file);
   }
   return files;
+}
+
+const char* NameOf(LimitName name) {
+  switch (name) {
+    case LimitName::kMemory:
+      return "memory";
+    case LimitName::kProcesses:
+      return "processes";
+    case LimitName::kCpu:
+      return "cpu";
+    case LimitName::kTmp:
+      return "tmp";
+    case LimitName::kIdle:
+      return "idle";
+  }
+  return "";
+}
+
+const char* NameOf(LimitMeans means) {
+  switch (means) {
+    case LimitMeans::kCgroup:
+      return "cgroup";
+    case LimitMeans::kSampling:
+      return "sampling";
+    case LimitMeans::kClock:
+      return "clock";
+  }
+  return "";
+}
+
+// Leaves out what is unknown.
+void Put(Napi::Object& object, const char* name, const std::optional<uint64_t>& value) {
+  if (value) object[name] = Napi::Number::New(object.Env(), static_cast<double>(*value));
+}
+
+Napi::Value EncodeLimit(Napi::Env env, const LimitExcess& limit) {
+  Napi::Object object = Napi::Object::New(env);
+  object["name"] = Napi::String::New(env, NameOf(limit.name));
+  object["by"] = Napi::String::New(env, NameOf(limit.means));
+  Put(object, "value", limit.value);
+  Put(object, "used", limit.used);
+  return object;
+}
+
+Napi::Value EncodeUsage(Napi::Env env, const TreeUsage& usage) {
+  Napi::Object object = Napi::Object::New(env);
+  object["by"] = Napi::String::New(env, NameOf(usage.means));
+  Put(object, "peakMemoryBytes", usage.peak_memory);
+  Put(object, "peakProcesses", usage.peak_processes);
+  Put(object, "userCpuUs", usage.user_cpu_us);
+  Put(object, "systemCpuUs", usage.system_cpu_us);
+  Put(object, "readBytes", usage.read_bytes);
+  Put(object, "writtenBytes", usage.written_bytes);
+  return object;
 }
 
 // What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
@@ -49,8 +106,17 @@ Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
     add("processTree", Napi::String::New(env, "subreaper"));
   }
   if (outcome.output_held) add("outputHeld", Napi::Boolean::New(env, true));
+  if (outcome.limit) add("limit", EncodeLimit(env, *outcome.limit));
+  if (!outcome.tree_usage.empty()) add("usage", EncodeUsage(env, outcome.tree_usage));
   if (details.IsEmpty()) return env.Undefined();
   return details;
+}
+
+Napi::Value EncodePaths(Napi::Env env, const std::vector<std::string>& paths) {
+  if (paths.empty()) return env.Undefined();
+  Napi::Array array = Napi::Array::New(env, paths.size());
+  for (uint32_t i = 0; i < paths.size(); ++i) array.Set(i, Napi::String::New(env, paths[i]));
+  return array;
 }
 
 }  // namespace
@@ -93,14 +159,6 @@ std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome) {
   const auto number = [env](auto value) { return Number(env, value); };
   const int ended = (outcome.timed_out ? kEndedByTimeout : 0) |
                     (outcome.canceled ? kEndedByCancel : 0) | (outcome.tree_ended ? kTreeEnded : 0);
-  Napi::Value changed = env.Undefined();
-  if (!outcome.changed_paths.empty()) {
-    Napi::Array paths = Napi::Array::New(env, outcome.changed_paths.size());
-    for (uint32_t i = 0; i < outcome.changed_paths.size(); ++i) {
-      paths.Set(i, Napi::String::New(env, outcome.changed_paths[i]));
-    }
-    changed = paths;
-  }
   return {number(0),
           env.Undefined(),
           number(outcome.exit_code),
@@ -116,8 +174,33 @@ std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome) {
           EncodeBytes(env, std::move(outcome.output[0].kept)),
           EncodeBytes(env, std::move(outcome.output[1].kept)),
           outcome.failure ? EncodeFailure(env, *outcome.failure) : env.Undefined(),
-          changed,
+          EncodePaths(env, outcome.changed_paths),
           EncodeDetails(env, outcome)};
+}
+
+std::vector<napi_value> EncodeTurn(Napi::Env env, TurnEnd& turn) {
+  const auto number = [env](auto value) {
+    return Napi::Number::New(env, static_cast<double>(value));
+  };
+  const int ended = (turn.timed_out ? kEndedByTimeout : 0) |
+                    (turn.interrupted ? kEndedByCancel : 0) | (turn.broken ? kShellBroken : 0);
+  return {number(kTurnStream),
+          EncodeBytes(env, std::move(turn.state)),
+          number(turn.status),
+          number(turn.id),
+          number(ended),
+          number(turn.duration_ms),
+          number(turn.output[0].total),
+          number(turn.output[1].total),
+          number(0),
+          number(0),
+          number(0),
+          number(0),
+          EncodeBytes(env, std::move(turn.output[0].kept)),
+          EncodeBytes(env, std::move(turn.output[1].kept)),
+          env.Undefined(),
+          EncodePaths(env, turn.changed_paths),
+          env.Undefined()};
 }
 
 }  // namespace sandbox_run

@@ -25,6 +25,9 @@ Napi::Value EncodeCapture(Napi::Env env, CapturedStream output, CapturedStream e
 // The arguments of the last event, in the order of NativeEventHandler in contract.ts.
 std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome);
 
+// The same of a turn of a shell.
+std::vector<napi_value> EncodeTurn(Napi::Env env, TurnEnd& turn);
+
 }  // namespace sandbox_run
 
 #endif  // SANDBOX_RUN_BINDING_ENCODE_H_

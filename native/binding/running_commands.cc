@@ -30,6 +30,12 @@ struct GapEvent : Event {
   uint64_t missing;
 };
 
+struct TurnEvent : Event {
+  TurnEvent(uint32_t of, TurnEnd how) : Event(of), turn(std::move(how)) {}
+  std::vector<napi_value> Arguments(Napi::Env env) override { return EncodeTurn(env, turn); }
+  TurnEnd turn;
+};
+
 struct EndEvent : Event {
   EndEvent(uint32_t of, Outcome how) : Event(of), outcome(std::move(how)) {}
   std::vector<napi_value> Arguments(Napi::Env env) override { return EncodeOutcome(env, outcome); }
@@ -85,6 +91,9 @@ class QueueObserver : public CommandObserver {
   }
   void OnMembers(std::vector<pid_t> members) override {
     commands_->Post(std::make_unique<MembersEvent>(id_, std::move(members)));
+  }
+  void OnTurn(TurnEnd turn) override {
+    commands_->Post(std::make_unique<TurnEvent>(id_, std::move(turn)));
   }
   void OnEnd(Outcome outcome) override {
     commands_->Post(std::make_unique<EndEvent>(id_, std::move(outcome)));

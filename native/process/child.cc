@@ -103,6 +103,12 @@ int RunChild(void* argument) {
 
   ResetSignalHandlers();
 
+  // First of all, so that whatever follows is counted.
+  if (plan->cgroup_procs_fd >= 0) {
+    result = RawSyscall(SYS_write, plan->cgroup_procs_fd, Arg("0"), 1);
+    if (result < 0) return Fail(plan, "cgroup.enter", result);
+  }
+
   for (size_t i = 0; i < plan->namespace_count; ++i) {
     result = RawSyscall(SYS_setns, plan->namespaces[i].fd, plan->namespaces[i].type);
     if (result < 0) return Fail(plan, "namespace.enter", result);

@@ -32,6 +32,8 @@ struct ChildPlan {
   bool controlling_terminal = false;  // standard input is a terminal to be the session's
   const NamespaceEntry* namespaces = nullptr;
   size_t namespace_count = 0;
+  int cgroup_procs_fd =
+      -1;               // cgroup.procs of a group to move to; -1: it was started in the right one
   int ruleset_fd = -1;  // -1: no Landlock domain
   const sock_fprog* filter = nullptr;
   const ResourceLimit* limits = nullptr;

@@ -48,7 +48,8 @@ Command::Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
       streams_(
           std::move(spec_.streams),
           {[this](int stream, std::string chunk) { observer_->OnOutput(stream, std::move(chunk)); },
-           [this](int stream, uint64_t missing) { observer_->OnGap(stream, missing); }}) {}
+           [this](int stream, uint64_t missing) { observer_->OnGap(stream, missing); }}),
+      turns_(spec_.shell ? std::make_unique<ShellTurns>(spec_.kill_grace) : nullptr) {}
 
 Command::~Command() = default;
 
@@ -93,6 +94,18 @@ void Command::AskMembers() {
   Wake();
 }
 
+void Command::BeginTurn(TurnSpec spec) {
+  if (turns_ == nullptr) return;
+  turns_->Begin(std::move(spec));
+  Wake();
+}
+
+void Command::InterruptTurn(uint32_t id) {
+  if (turns_ == nullptr) return;
+  turns_->Interrupt(id);
+  Wake();
+}
+
 void Command::Wake() {
   const uint64_t one = 1;
   // Only fails when the counter is at its maximum, and then the thread wakes up anyway.
@@ -129,6 +142,7 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
   } else {
     place.slot.reset();
   }
+  limits_.Release();
   observer_->OnFinished();
   return kept ? Afterwards::kPlaceIsKept : Afterwards::kPlaceIsGone;
 }
@@ -154,7 +168,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.tree_ended = true;
   } else {
     outcome.tree_tier = tree_.tier();
-    Supervise(place.scope, outcome);
+    Supervise(place, outcome);
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
       outcome.tree_ended = true;  // there never was one
@@ -164,6 +178,13 @@ Outcome Command::RunIn(CommandPlace& place) {
   for (int i = 0; i < 2; ++i) {
     outcome.output[i] = streams_.TakeCapture(i);
     outcome.spilled[i] = streams_.EndSpill(i);
+  }
+  outcome.tree_usage = limits_.Usage();
+  if (!outcome.tree_usage.read_bytes &&
+      (outcome.usage.ru_inblock | outcome.usage.ru_oublock) != 0) {
+    // Of what the command waited for, in sectors.
+    outcome.tree_usage.read_bytes = static_cast<uint64_t>(outcome.usage.ru_inblock) * 512;
+    outcome.tree_usage.written_bytes = static_cast<uint64_t>(outcome.usage.ru_oublock) * 512;
   }
   if (place.slot != nullptr) {
     outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
@@ -186,13 +207,26 @@ Status Command::Launch(CommandPlace& place) {
   CommandPlace::ChildMemory& child = *place.child;
   child.plan = ChildPlan();
   ChildPlan& plan = child.plan;
+  const ConfinementSpec& shared = confinement_->spec();
   // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
   // for the child, the child would share this thread's scope and could signal the launcher. Before
   // the pipes, so that the warden never holds their ends.
-  if (slot.ruleset_fd() >= 0 && !confinement_->spec().without_scope) {
+  if (slot.ruleset_fd() >= 0 && !shared.without_scope) {
     if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
   }
   if (Status status = streams_.Open(plan.stdio, slot.view_root_fd()); !status.ok()) return status;
+  if (turns_ != nullptr) {
+    Result<int> channel = turns_->Open();
+    if (!channel.ok()) return channel.failure();
+    plan.stdio[0] = channel.value();
+  }
+  if (Status status = limits_.Prepare(
+          shared.tree_limits, shared.cgroup_parent,
+          spec_.idle_timeout.value_or(shared.idle_timeout),
+          shared.tree_limits.any() ? slot.PrivateDirectories() : std::vector<std::string>());
+      !status.ok()) {
+    return status;
+  }
 
   child.argv.clear();
   for (std::string& argument : spec_.argv) child.argv.push_back(argument.data());
@@ -208,7 +242,6 @@ Status Command::Launch(CommandPlace& place) {
   child.envp.push_back(nullptr);
   child.namespaces = confinement_->NamespacesFor(slot);
 
-  const ConfinementSpec& shared = confinement_->spec();
   plan.program = spec_.program.c_str();
   plan.argv = child.argv.data();
   plan.envp = child.envp.data();
@@ -222,14 +255,23 @@ Status Command::Launch(CommandPlace& place) {
   plan.umask = shared.umask;
   plan.controlling_terminal = streams_.has_terminal();
 
+  int group_directory = -1;
+  if (const Cgroup* group = limits_.group()) {
+    // Only a child of this thread's own can be started in the group; any other has to move there.
+    const bool starts_in_it = shared.cgroup_clone && place.scope.entered();
+    (starts_in_it ? group_directory : plan.cgroup_procs_fd) =
+        starts_in_it ? group->directory_fd() : group->procs_fd();
+  }
+
 #if defined(__SANITIZE_ADDRESS__)
   // The last child left its frames by execve, with the marks around their variables.
   __asan_unpoison_memory_region(child.stack, sizeof(child.stack));
 #endif
 
-  Status started = tree_.Start(plan, child.stack + sizeof(child.stack), place.scope);
+  Status started = tree_.Start(plan, child.stack, place.scope, group_directory);
   if (!started.ok()) return StartFailure(plan).value_or(std::move(started.failure()));
   streams_.ChildHasThem();
+  if (turns_ != nullptr) turns_->Started(tree_.pid());
   return Status();
 }
 
@@ -243,9 +285,12 @@ std::optional<Failure> Command::StartFailure(const ChildPlan& plan) const {
                                   : ""};
 }
 
-void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
+void Command::Supervise(const CommandPlace& place, Outcome& outcome) {
+  const SignalScope& scope = place.scope;
   Times times;
-  if (spec_.timeout.count() > 0) times.deadline = Clock::now() + spec_.timeout;
+  const auto start = Clock::now();
+  if (spec_.timeout.count() > 0) times.deadline = start + spec_.timeout;
+  limits_.Started(start);
 
   Stage stage = Stage::kRunning;
   for (;;) {
@@ -255,7 +300,10 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
     const int wake_at = watch.Add(wake_.get(), POLLIN);
     const int exit_at = stage == Stage::kRunning ? watch.Add(tree_.exit_fd(), POLLIN) : -1;
     streams_.AddTo(watch);
+    // Until nothing is left that could use anything, which may be later than the exit.
+    if (stage != Stage::kEnded) limits_.AddTo(watch);
     if (stage == Stage::kRunning) {
+      if (turns_ != nullptr) turns_->AddTo(watch);
       KeepTime(requests, scope, times, outcome);
       if (times.kill_at) {
         watch.Until(std::max(*times.kill_at, Clock::now() + kKillAgain));
@@ -291,12 +339,45 @@ void Command::Supervise(const SignalScope& scope, Outcome& outcome) {
         outcome.tree_ended) {
       times.drain_until = Clock::now() + kDrainGrace;
     }
+    if (stage != Stage::kEnded) KeepLimits(watch, scope, stage, times, outcome);
+    if (stage == Stage::kRunning && turns_ != nullptr) HandleTurns(watch, place, times, outcome);
     if (lost) {
       EndTree(scope, outcome);
       times.drain_until = Clock::now() + kDrainGrace;
       stage = Stage::kEnded;
     } else if (watch.Ready(exit_at)) {
       stage = HandleExit(scope, times, outcome);
+    }
+  }
+}
+
+void Command::KeepLimits(const Watch& watch, const SignalScope& scope, Stage stage, Times& times,
+                         Outcome& outcome) {
+  const std::optional<LimitExcess> excess = limits_.Handle(
+      watch, streams_.output_bytes(), streams_.paused(),
+      {[&] { return tree_.Members(scope); },
+       [&](pid_t newest, size_t enough) { return tree_.CountNewest(scope, newest, enough); }});
+  // Somebody else was first to end it, or it ended by itself and only holds its pipes open.
+  if (!excess || times.kill_at) return;
+  if (excess->name == LimitName::kIdle && stage != Stage::kRunning && !spec_.background) return;
+  outcome.limit = excess;
+  times.kill_at = Clock::now();
+  if (excess->name == LimitName::kIdle) {
+    // As for a time-out: nothing is lost by letting it end in good order.
+    AskToEnd(scope);
+    *times.kill_at += spec_.kill_grace;
+  } else {
+    outcome.tree_ended = KillTree(scope);
+  }
+}
+
+void Command::AskToEnd(const SignalScope& scope) {
+  // A stopped process acts on SIGTERM only once it goes on.
+  for (const int number : {SIGTERM, SIGCONT}) {
+    if (reaped_) {
+      tree_.SignalAll(number, scope);
+    } else {
+      tree_.Signal(number);
     }
   }
 }
@@ -308,18 +389,31 @@ void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times
   if ((requests.cancel || timed_out) && !times.kill_at) {
     outcome.canceled = requests.cancel;
     outcome.timed_out = timed_out && !requests.cancel;
-    for (const int number : {SIGTERM, SIGCONT}) {
-      // A stopped process acts on SIGTERM only once it goes on.
-      if (reaped_) {
-        tree_.SignalAll(number, scope);
-      } else {
-        tree_.Signal(number);
-      }
-    }
+    AskToEnd(scope);
     times.kill_at = now + spec_.kill_grace;
   }
   if (times.kill_at && (requests.kill || now >= *times.kill_at)) {
-    outcome.tree_ended = tree_.End(scope);
+    outcome.tree_ended = KillTree(scope);
+  }
+}
+
+void Command::HandleTurns(const Watch& watch, const CommandPlace& place, Times& times,
+                          Outcome& outcome) {
+  ShellTurns::Step step = turns_->Handle(watch);
+  if (step.end) {
+    // All that the turn wrote before its report is in the pipes by now.
+    streams_.DrainNow();
+    for (int i = 0; i < 2; ++i) step.end->output[i] = streams_.TakeCapture(i);
+    step.end->changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
+    streams_.Stream(false);
+    observer_->OnTurn(std::move(*step.end));
+  }
+  if (step.begun) streams_.Stream(step.streams);
+  if (step.give_up) {
+    outcome.timed_out = step.timed_out;
+    outcome.canceled = step.interrupted;
+    times.kill_at = Clock::now();
+    outcome.tree_ended = KillTree(place.scope);
   }
 }
 
@@ -357,7 +451,7 @@ Command::Stage Command::HandleExit(const SignalScope& scope, Times& times, Outco
 bool Command::MayStay(const Requests& requests, const SignalScope& scope, Times& times,
                       Outcome& outcome) {
   if (!spec_.background) {
-    if (!streams_.output_open()) return false;
+    if (!streams_.output_open() || times.kill_at) return false;
     if (!requests.cancel && MayDrain(requests, times)) return true;
     outcome.output_held = true;
     return false;
@@ -373,9 +467,16 @@ bool Command::MayStay(const Requests& requests, const SignalScope& scope, Times&
   return !tree_.Members(scope).empty();
 }
 
+bool Command::KillTree(const SignalScope& scope) {
+  const bool ended = tree_.End(scope);
+  return limits_.End() || ended;
+}
+
 void Command::EndTree(const SignalScope& scope, Outcome& outcome) {
   // What the command left behind ends with it, before its number is given back by the reaping.
-  outcome.tree_ended = tree_.End(scope);
+  outcome.tree_ended = KillTree(scope);
+  // The kernel may have been first.
+  if (!outcome.limit && !outcome.canceled && !outcome.timed_out) outcome.limit = limits_.AtEnd();
   if (!reaped_) Reap(outcome);
 }
 

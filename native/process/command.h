@@ -14,7 +14,9 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "process/confinement.h"
+#include "process/limit_keeper.h"
 #include "process/process_tree.h"
+#include "process/shell_turns.h"
 #include "process/standard_streams.h"
 #include "process/tree_kill.h"
 #include "process/watch.h"
@@ -30,6 +32,8 @@ struct CommandSpec {
   std::chrono::milliseconds timeout{0};  // 0: none
   std::chrono::milliseconds kill_grace{0};
   bool background = false;  // what the command leaves behind is kept when it ends
+  std::optional<std::chrono::milliseconds> idle_timeout;  // 0: none; unset: the confinement's
+  bool shell = false;  // a bash that lives on: its standard input is a channel for turns
 };
 
 // How a command ended.
@@ -39,13 +43,15 @@ struct Outcome {
   int signal = 0;                  // if a signal ended it
   bool timed_out = false;
   bool canceled = false;
-  bool tree_ended = false;   // every process that it started is provably gone
-  bool output_held = false;  // it ended, but what it left behind kept its output open
+  std::optional<LimitExcess> limit;  // for which it was ended
+  bool tree_ended = false;           // every process that it started is provably gone
+  bool output_held = false;          // it ended, but what it left behind kept its output open
   TreeTier tree_tier = TreeTier::kSignalScope;
   double duration_ms = 0;
   CapturedStream output[2];  // stdout, stderr
   std::optional<SpilledStream> spilled[2];
   rusage usage = {};
+  TreeUsage tree_usage;
   long launcher_max_rss_kib = 0;           // this process's own, at the launch
   std::vector<std::string> changed_paths;  // of those that the confinement watches
 };
@@ -61,6 +67,7 @@ class CommandObserver {
   virtual void OnExit(const ProcessEnd&, double /*duration_ms*/) {}
   // Answers AskMembers(), in the order of asking.
   virtual void OnMembers(std::vector<pid_t>) {}
+  virtual void OnTurn(TurnEnd) {}  // of a shell
   virtual void OnEnd(Outcome outcome) = 0;
   virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };
@@ -111,6 +118,9 @@ class Command {
   CapturedStream OutputSoFar(int index) { return streams_.SoFar(index); }
   // Asks for the processes of the tree that are alive. No answer comes once the tree has ended.
   void AskMembers();
+  // Of a shell: has it run a text, one after the other; interrupts the turn with this id.
+  void BeginTurn(TurnSpec spec);
+  void InterruptTurn(uint32_t id);
 
  private:
   Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
@@ -135,17 +145,25 @@ class Command {
   Outcome RunIn(CommandPlace& place);
   Status Launch(CommandPlace& place);
   std::optional<Failure> StartFailure(const ChildPlan& plan) const;
-  void Supervise(const SignalScope& scope, Outcome& outcome);
+  void Supervise(const CommandPlace& place, Outcome& outcome);
+  // Ends the command if it has used too much.
+  void KeepLimits(const Watch& watch, const SignalScope& scope, Stage stage, Times& times,
+                  Outcome& outcome);
   // Ends the command, or what is left of it in the background, if it is time to.
   void KeepTime(const Requests& requests, const SignalScope& scope, Times& times, Outcome& outcome);
+  void AskToEnd(const SignalScope& scope);
   // False: whoever still holds the pipes has had its time.
   bool MayDrain(const Requests& requests, Times& times) const;
   // The command has ended; says what is next.
   Stage HandleExit(const SignalScope& scope, Times& times, Outcome& outcome);
   // Whether what the command left behind has more time.
   bool MayStay(const Requests& requests, const SignalScope& scope, Times& times, Outcome& outcome);
+  // Sends everything of the tree its end; true if it is provably gone.
+  bool KillTree(const SignalScope& scope);
+  // The same, and takes notice of the command's own end.
   void EndTree(const SignalScope& scope, Outcome& outcome);
   void Reap(Outcome& outcome);
+  void HandleTurns(const Watch& watch, const CommandPlace& place, Times& times, Outcome& outcome);
   // What there is to be done; a question is answered once.
   Requests TakeRequests();
   bool IsCanceled();
@@ -159,6 +177,8 @@ class Command {
   ProcessTree tree_;
   Clock::time_point begin_;
   bool reaped_ = false;
+  LimitKeeper limits_;
+  const std::unique_ptr<ShellTurns> turns_;  // of a shell only
 
   std::mutex mutex_;  // guards what follows
   Requests requests_;

@@ -168,6 +168,8 @@ void CommandThreads::Work(std::shared_ptr<Command> command) {
         StartThreadFromOutside(std::move(command));
         return;
     }
+    // An idle thread keeps nothing of its last command.
+    command.reset();
     command = Next(*self);
     if (command == nullptr) break;
   }

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
+#include <optional>
 #include <unordered_set>
 
 #include "base/unique_fd.h"
@@ -34,26 +34,45 @@ bool Parse(const char* text, ListedProcess& process) {
   return true;
 }
 
+std::optional<ListedProcess> Look(pid_t pid) {
+  char path[32];
+  snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+  const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
+  char text[1024];
+  const ssize_t size = fd.valid() ? read(fd.get(), text, sizeof(text) - 1) : -1;
+  if (size <= 0) return std::nullopt;
+  text[size] = '\0';
+  ListedProcess process;
+  process.pid = pid;
+  if (!Parse(text, process)) return std::nullopt;
+  return process;
+}
+
 }  // namespace
+
+std::vector<pid_t> ListPids() {
+  std::vector<pid_t> pids;
+  DIR* proc = opendir("/proc");
+  if (proc == nullptr) return pids;
+  while (const dirent* entry = readdir(proc)) {
+    char* end = nullptr;
+    const auto pid = static_cast<pid_t>(strtol(entry->d_name, &end, 10));
+    if (pid > 0 && *end == '\0') pids.push_back(pid);
+  }
+  closedir(proc);
+  return pids;
+}
+
+bool IsAlive(pid_t pid) {
+  const std::optional<ListedProcess> process = Look(pid);
+  return process && process->alive;
+}
 
 std::vector<ListedProcess> ListProcesses() {
   std::vector<ListedProcess> processes;
-  DIR* proc = opendir("/proc");
-  if (proc == nullptr) return processes;
-  while (const dirent* entry = readdir(proc)) {
-    char* end = nullptr;
-    ListedProcess process;
-    process.pid = static_cast<pid_t>(strtol(entry->d_name, &end, 10));
-    if (process.pid <= 0 || *end != '\0') continue;
-    const std::string path = std::string(entry->d_name) + "/stat";
-    const UniqueFd fd(openat(dirfd(proc), path.c_str(), O_RDONLY | O_CLOEXEC));
-    char text[1024];
-    const ssize_t size = fd.valid() ? read(fd.get(), text, sizeof(text) - 1) : -1;
-    if (size <= 0) continue;
-    text[size] = '\0';
-    if (Parse(text, process)) processes.push_back(process);
+  for (const pid_t pid : ListPids()) {
+    if (const std::optional<ListedProcess> process = Look(pid)) processes.push_back(*process);
   }
-  closedir(proc);
   return processes;
 }
 

@@ -14,6 +14,12 @@ struct ListedProcess {
   bool alive = false;  // false: it has ended and waits for its parent to take notice
 };
 
+// The numbers of all processes that can be seen.
+std::vector<pid_t> ListPids();
+
+// False: it has ended, whether its parent has taken notice or not.
+bool IsAlive(pid_t pid);
+
 // All processes that can be seen.
 std::vector<ListedProcess> ListProcesses();
 

@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
+#include "process/clone_child.h"
 #include "process/process_list.h"
 #include "sys/kernel_abi.h"
 #include "sys/raw_syscall.h"
@@ -20,20 +22,25 @@ constexpr std::chrono::milliseconds kExitPatience{5000};
 
 }  // namespace
 
-Status ProcessTree::Start(ChildPlan& plan, char* stack, const SignalScope& scope) {
+Status ProcessTree::Start(ChildPlan& plan, std::span<char> stack, const SignalScope& scope,
+                          int group_directory) {
+  char* const stack_end = stack.data() + stack.size();
   if (scope.entered()) {
     plan.parent_pid = getpid();
     // Not CLONE_VFORK: the thread goes straight to waiting for the end, is not woken for the execve
     // in between, and keeps its clock even if the child hangs before it (a dead file server under
     // cwd).
     int pidfd = -1;
-    const pid_t pid = clone(RunChild, stack, CLONE_VM | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
+    const pid_t pid =
+        group_directory >= 0
+            ? CloneIntoCgroup(RunChild, stack.data(), stack.size(), &plan, group_directory, &pidfd)
+            : clone(RunChild, stack_end, CLONE_VM | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
     if (pid < 0) return Failure{"clone", errno, ""};
     Started(pid, UniqueFd(pidfd));
     return Status();
   }
   warden_ = std::make_unique<Warden>();
-  const Result<pid_t> pid = warden_->KeepCommand(plan, stack);
+  const Result<pid_t> pid = warden_->KeepCommand(plan, stack_end);
   if (!pid.ok()) {
     Finish();
     return pid.failure();
@@ -139,12 +146,26 @@ std::vector<pid_t> ProcessTree::Members(const SignalScope& scope) const {
   if (warden_) return DescendantsOf(warden_->pid());
   std::vector<pid_t> members;
   if (!scope.entered()) return members;
-  for (const ListedProcess& process : ListProcesses()) {
-    if (process.alive && process.pid != getpid() && kill(process.pid, 0) == 0) {
-      members.push_back(process.pid);
-    }
+  const pid_t self = getpid();
+  for (const pid_t pid : ListPids()) {
+    // Signal 0 is sent nowhere: it asks whether one could be.
+    if (pid != self && kill(pid, 0) == 0 && IsAlive(pid)) members.push_back(pid);
   }
   return members;
+}
+
+size_t ProcessTree::CountNewest(const SignalScope& scope, pid_t newest, size_t enough) const {
+  // Others have numbers in between. What is not reached is counted with the next regular look.
+  constexpr size_t kMaxPerMember = 4;
+  constexpr size_t kMinNumbers = 4096;
+  if (!scope.entered()) return 0;
+  const pid_t self = getpid();
+  size_t found = 0;
+  const size_t numbers = std::max(kMinNumbers, enough * kMaxPerMember);
+  for (size_t i = 0; i < numbers && newest > 1 && found <= enough; ++i, --newest) {
+    if (newest != self && kill(newest, 0) == 0) ++found;
+  }
+  return found;
 }
 
 void ProcessTree::Finish() { warden_.reset(); }

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -44,10 +45,15 @@ struct ProcessEnd {
 // the rest from the command's own.
 class ProcessTree {
  public:
-  // Starts the command; signals that were sent before are delivered now. `stack`: the upper end of
-  // what the child may use. With an entered scope the tier is kSignalScope, else kSubreaper.
-  Status Start(ChildPlan& plan, char* stack, const SignalScope& scope);
+  // Starts the command; signals that were sent before are delivered now. With an entered scope the
+  // tier is kSignalScope, else kSubreaper. `group_directory`: the control group to start it in, for
+  // kSignalScope only; -1: none.
+  Status Start(ChildPlan& plan, std::span<char> stack, const SignalScope& scope,
+               int group_directory);
   TreeTier tier() const { return warden_ ? TreeTier::kSubreaper : TreeTier::kSignalScope; }
+
+  // The first process; its number is its own until it is reaped. On the command's thread.
+  pid_t pid() const { return pid_; }
 
   // Readable once the first process has ended; -1 when it has been reaped, or before the start.
   int exit_fd() const { return pidfd_.get(); }
@@ -65,8 +71,13 @@ class ProcessTree {
   // To be called once exit_fd() is readable; gives the process's number back.
   Result<ProcessEnd> Reap();
 
-  // The processes of the tree that are alive. Looks through /proc: about 0.5 ms for 100 processes.
+  // The processes of the tree that are alive. Looks through /proc.
   std::vector<pid_t> Members(const SignalScope& scope) const;
+
+  // Counts processes and threads of a scope, the newest first, and stops beyond `enough`: a fork
+  // bomb is recognised in the time that it takes to list a fraction of it. `newest`: the last
+  // number that was given to a process. 0 without a scope.
+  size_t CountNewest(const SignalScope& scope, pid_t newest, size_t enough) const;
 
   // Gives up what held the tree together. To be called when it has ended.
   void Finish();

@@ -1,6 +1,7 @@
 #include "process/standard_streams.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -206,6 +207,16 @@ StandardStreams::Progress StandardStreams::Handle(const Watch& watch) {
   return progress;
 }
 
+void StandardStreams::DrainNow() {
+  for (int i = 0; i < 2; ++i) {
+    // As much as a pipe may hold; whoever goes on writing is not waited for.
+    pollfd one = {output_[i].get(), POLLIN, 0};
+    for (int round = 0; round < 16 && output_[i].valid(); ++round) {
+      if (poll(&one, 1, 0) <= 0 || !Drain(i)) break;
+    }
+  }
+}
+
 // False: the stream has ended.
 bool StandardStreams::Drain(int index) {
   UniqueFd& fd = output_[index];
@@ -230,6 +241,7 @@ bool StandardStreams::Drain(int index) {
     }
     const std::string_view bytes(room.data(), static_cast<size_t>(count));
     captured_[index].Append(bytes);
+    output_bytes_ += bytes.size();
     // Tried once; where it is refused, the pipe stays as it is.
     if (!streaming_ && bytes.size() >= kReadSize && !std::exchange(is_large_[index], true)) {
       fcntl(fd.get(), F_SETPIPE_SZ, kLargePipe);
@@ -238,10 +250,9 @@ bool StandardStreams::Drain(int index) {
     lock.unlock();
     // Only this thread writes to the memory that the bytes are in.
     if (spilled_[index]) Spill(index, bytes);
-    if (streaming_) {
-      sink_.on_chunk(index + 1, std::string(bytes));
-      return true;
-    }
+    if (streaming_) sink_.on_chunk(index + 1, std::string(bytes));
+    // The clock is read in between: a disk may be slow, and a consumer may have enough.
+    if (streaming_ || spilled_[index]) return true;
   }
   return true;
 }

@@ -103,6 +103,11 @@ class StandardStreams {
   CapturedStream TakeCapture(int index);
   // What became of the spill file, which is closed; nothing: none was asked for.
   std::optional<SpilledStream> EndSpill(int index);
+  // Bytes that the command wrote so far, kept or not. On the command's thread.
+  uint64_t output_bytes() const { return output_bytes_; }
+
+  // Reads what is there at this moment. On the command's thread.
+  void DrainNow();
 
  private:
   Status OpenOne(int index);
@@ -120,6 +125,7 @@ class StandardStreams {
   UniqueFd input_;
   size_t input_written_ = 0;
   std::optional<SpilledStream> spilled_[2];
+  uint64_t output_bytes_ = 0;
   bool is_large_[2] = {false, false};  // the pipe; or it was tried
   bool streaming_ = false;
   bool paused_ = false;

@@ -12,6 +12,7 @@ inline constexpr long kSysPidfdSendSignal = 424;
 inline constexpr long kSysOpenTree = 428;
 inline constexpr long kSysMoveMount = 429;
 inline constexpr long kSysPidfdOpen = 434;
+inline constexpr long kSysClone3 = 435;
 inline constexpr long kSysCloseRange = 436;
 inline constexpr long kSysOpenat2 = 437;
 inline constexpr long kSysMountSetattr = 442;

@@ -7,6 +7,11 @@ export function printOut(text: string): boolean {
   return writeAll(1, text);
 }
 
+/** Output of a command, as it is. False: nobody reads it any more. */
+export function printBytes(fd: 1 | 2, bytes: Uint8Array): boolean {
+  return writeAll(fd, bytes);
+}
+
 /**
  * One line on standard error, from the launcher and not from the command. Names in it may be those of an agent: what a
  * terminal would obey is shown as an escape. What was made visible before stays as it is.
@@ -21,8 +26,8 @@ export function printNote(text: string): void {
   writeAll(2, visibleText(text, { keep: '\n\\' }));
 }
 
-function writeAll(fd: number, text: string): boolean {
-  let rest = Buffer.from(text);
+function writeAll(fd: number, text: string | Uint8Array): boolean {
+  let rest = typeof text === 'string' ? Buffer.from(text) : text;
   while (rest.length > 0) {
     try {
       rest = rest.subarray(writeSync(fd, rest));

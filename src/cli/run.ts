@@ -58,7 +58,7 @@ function gateOf({ quiet }: RunArguments, signals: SignalForwarding): GateOptions
 }
 
 /** Whether this process has a controlling terminal at all. */
-function hasTerminal(): boolean {
+export function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', fileConstants.O_RDONLY | fileConstants.O_NOCTTY));
     return true;
@@ -99,7 +99,7 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
     if (ended.by !== undefined) return endedBy(ended.by);
     result = ended.result;
   } else {
-    const command = sandbox.start(wanted.command, { ...options, ...streamsOf(wanted) });
+    const command = sandbox.start(wanted.command, { ...options, ...streamsOf(sandbox, wanted) });
     signals.to(command);
     result = await command.result;
   }
@@ -113,12 +113,25 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   return exitStatus(result);
 }
 
-/** Where nobody looks at the terminal of a command, it has the size of the one outside, or the usual one. */
-function streamsOf({ json, tty, output }: RunArguments): RunOptions {
-  if (!json) return { stdio: 'inherit' };
-  if (!tty) return { stdin: 'inherit', ...output };
-  const [cols, rows] = [0, 1, 2].map((fd) => loadAddon().terminalSize(fd)).find(Boolean) ?? [80, 24];
-  return { stdin: 'inherit', ...output, pty: { cols, rows } };
+/**
+ * The command's own streams are ours, unless somebody has to see what passes. Where nobody looks at the terminal of a
+ * command, it has the size of the one outside, or the usual one.
+ */
+function streamsOf({ plan }: Sandbox, { json, tty, output }: RunArguments): RunOptions {
+  if (json && tty) {
+    const [cols, rows] = [0, 1, 2].map((fd) => loadAddon().terminalSize(fd)).find(Boolean) ?? [80, 24];
+    return { stdin: 'inherit', pty: { cols, rows }, ...output };
+  }
+  if (json) return { stdin: 'inherit', ...output };
+  if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
+  return { stdin: 'inherit', onOutput: ({ stream, bytes }) => writeTo(process[stream], bytes) };
+}
+
+/** Settles once there is room for more. */
+function writeTo(stream: NodeJS.WriteStream, bytes: Uint8Array): Promise<void> {
+  return new Promise((done, fail) => {
+    stream.write(bytes, (error) => (error === undefined || error === null ? done() : fail(error)));
+  });
 }
 
 const endedBy = (signal: NodeJS.Signals) => 128 + constants.signals[signal];
@@ -134,6 +147,7 @@ export function exitStatus(result: ExecutionResult): number {
       return EXIT_TIMED_OUT;
     case 'canceled':
       return result.signal === undefined ? (result.exitCode ?? 1) : 128 + signalNumber(result.signal);
+    case 'limit-exceeded':
     case 'denied':
     case 'setup-failed':
       return ERROR_CODES[result.error.code].exitStatus;

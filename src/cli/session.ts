@@ -7,19 +7,29 @@ import { openOwnState } from '../run/state.ts';
 import { visibleJson, visibleText } from '../util/visible-text.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { printOut } from './print.ts';
+import { addStartOptions, type StartArguments, startShellServer } from './session-start.ts';
 
 const HELP_AFTER = `
-A session is made by its first use: sandbox-run --session ID. What it was exposed to stays with it:
+A shell session is one long-lived confined bash: directory, variables, functions and activated
+environments last from command to command, and each command is judged as any other. Ctrl-C interrupts
+the command, not the session. It ends with stop, or when it was not used for half an hour.
+
+A session of an agent is made by its first use: sandbox-run --session ID. What it was exposed to stays with it:
 corruption, content that may instruct the model; secret, data that must not leave. Sessions of one
 user that are used at the same time share their taints.
 
 Examples:
+  id=$(sandbox-run session start --workspace ~/project)
+  sandbox-run session run $id -- 'cd src && export CC=clang'
+  sandbox-run session run $id --timeout 600 make -j4
+  sandbox-run session stop $id
   sandbox-run session list
   sandbox-run session show fix-the-build
   sandbox-run session taint fix-the-build secret --reason 'the key was pasted'
   sandbox-run session end fix-the-build
 
-Exit status: 0; 125 if there is no such session or anything else failed.`;
+Exit status: 0; of run, the command's, as sandbox-run gives it; 125 if there is no such session or
+anything else failed.`;
 
 interface Options {
   readonly json?: boolean;
@@ -27,15 +37,30 @@ interface Options {
   readonly policy?: string;
 }
 
-/** `sandbox-run session`: sessions of agents and what they were exposed to. */
+/** `sandbox-run session`: shells that live on, and sessions of agents with what they were exposed to. */
 export async function session(args: readonly string[]): Promise<number> {
+  if (args[0] === 'run') return runCommand(args.slice(1));
+  if (args[0] === 'serve') return (await import('./session-serve.ts')).serveShell(args.slice(1));
   const program = createProgram('sandbox-run session')
-    .description('Shows sessions of agents and what they were exposed to.')
+    .description('Shells that live on, and sessions of agents with what they were exposed to.')
+    .enablePositionalOptions()
     .addHelpText('after', HELP_AFTER);
-  let task = async (): Promise<string> => program.helpInformation() + HELP_AFTER;
+  let task = async (): Promise<string | number> => program.helpInformation() + HELP_AFTER;
   const command = (usage: string, description: string) =>
     program.command(usage).description(description).allowExcessArguments(false);
-  command('list', 'sessions of this user, the last one used last')
+  addStartOptions(command('start', 'starts a shell session in the background and prints its name')).action(
+    (options: StartArguments) => {
+      task = () => startShellServer(args.slice(1), options);
+    },
+  );
+  // Only for the help: what stands behind the name of the session is a command line of its own.
+  program
+    .command('run <name> [command...]')
+    .description('runs a command in a shell session; one word is a shell string');
+  command('stop <name>', 'ends a shell session and everything that it started').action((name: string) => {
+    task = async () => (await import('./session-shell.ts')).stopShell(name);
+  });
+  command('list', 'shell sessions and sessions of agents of this user, the last one used last')
     .option('--json', 'one JSON object a line')
     .action((options: Options) => {
       task = () => list(options);
@@ -56,17 +81,28 @@ export async function session(args: readonly string[]): Promise<number> {
       task = () => end(id, options);
     });
   if (parseArguments(program, args) === undefined) return 0;
-  printOut(await task());
+  const done = await task();
+  if (typeof done === 'number') return done;
+  printOut(done);
   return 0;
+}
+
+async function runCommand(args: readonly string[]): Promise<number> {
+  const { parseShellRun, runInShell } = await import('./session-shell.ts');
+  const wanted = parseShellRun(args);
+  return wanted === undefined ? 0 : runInShell(wanted.name, wanted.command, wanted.options);
 }
 
 async function list({ json }: Options): Promise<string> {
   const { state, principal } = await openOwnState();
   const sessions = await state.sessions.list(principal);
   state.close();
-  if (json === true) return sessions.map((found) => `${visibleJson(JSON.stringify(found))}\n`).join('');
-  if (sessions.length === 0) return `${principal} has no sessions\n`;
-  return sessions.map((found) => `${describe(found)}\n`).join('');
+  const { describeShells } = await import('./session-shell.ts');
+  const shells = await describeShells(json === true);
+  if (json === true)
+    return sessions.map((found) => `${visibleJson(JSON.stringify(found))}\n`).join('') + shells;
+  if (sessions.length === 0 && shells === '') return `${principal} has no sessions\n`;
+  return sessions.map((found) => `${describe(found)}\n`).join('') + shells;
 }
 
 async function show(id: string, { json }: Options): Promise<string> {

@@ -32,6 +32,36 @@ export interface SpilledOutput {
   readonly incomplete: string | undefined;
 }
 
+/** The limit of the policy for which a command was ended. */
+export interface ExceededLimit {
+  /** `cpu` is processor time, `tmp` the private directories, `idle` the time without output. */
+  readonly name: 'memory' | 'processes' | 'cpu' | 'tmp' | 'idle' | 'file-size';
+  /** What the policy allows: bytes, a count of processes and threads, or seconds. */
+  readonly value: number;
+  /** What was seen to be used, in the same unit; `undefined`: the kernel refused more. */
+  readonly used: number | undefined;
+  /** By what it was noticed: the kernel's control group, looking every 100 ms, the kernel's limit of a process, the clock. */
+  readonly by: 'cgroup' | 'sampling' | 'rlimit' | 'clock';
+}
+
+/** What a command used. What is unknown is `undefined`. */
+export interface ResourceUsage {
+  /**
+   * `cgroup`: everything was counted by the kernel. `sampling`: the peaks are the largest seen every 100 ms, and memory
+   * that forks share counts for each of them. `rusage`: the kernel's account of the command and the children that it
+   * waited for; without a group it is also where processor time, reads and writes come from.
+   */
+  readonly by: 'cgroup' | 'sampling' | 'rusage';
+  /** Of the command with everything that it started, at any one time. */
+  readonly peakMemoryBytes: number | undefined;
+  /** Processes and threads at any one time. */
+  readonly peakProcesses: number | undefined;
+  readonly cpu: { readonly userMs: number; readonly systemMs: number };
+  /** From and to block devices: what the page cache answers is not among it. */
+  readonly readBytes: number;
+  readonly writtenBytes: number;
+}
+
 /** What every result has, whatever became of the command. */
 export interface ExecutionResultBase {
   /** The argument vector that was run or would have been. */
@@ -61,6 +91,10 @@ export interface ExecutionResultBase {
    * launcher's own size; if nothing was larger, the true value is unknown and this is undefined.
    */
   readonly peakMemoryBytes: number | undefined;
+  /** What the command and everything that it started used. */
+  readonly usage: ResourceUsage;
+  /** Set if the status is `limit-exceeded`. */
+  readonly limit: ExceededLimit | undefined;
   /** Every process that the command started is provably gone. */
   readonly treeEnded: boolean;
   /** What held the command's processes together, and `treeEnded` again. */
@@ -87,6 +121,7 @@ export interface ExecutionResultBase {
  * - `exited`: it ran and ended by itself with `exitCode`.
  * - `signaled`: `signal` ended it.
  * - `timed-out`, `canceled`: we ended it.
+ * - `limit-exceeded`: it used more than the policy allows and was ended; `limit` says of what, `error` what to do.
  * - `denied`: it was judged and not run: refused, or asked about with nobody to answer. `error` says why in one sentence,
  *   `decision` with all reasons.
  * - `setup-failed`: it could not be started; `error` says why (`program.not_found`, `program.not_executable`, …).
@@ -110,6 +145,13 @@ export type ExecutionResult = ExecutionResultBase &
         readonly exitCode: number | undefined;
         readonly signal: string | undefined;
         readonly error: undefined;
+      }
+    | {
+        readonly status: 'limit-exceeded';
+        readonly exitCode: number | undefined;
+        readonly signal: string | undefined;
+        readonly limit: ExceededLimit;
+        readonly error: ExecutionError;
       }
     | {
         readonly status: 'denied' | 'setup-failed';

@@ -48,6 +48,7 @@ export interface NativeConfinementSpec {
       }
     | undefined;
   readonly limits: readonly { readonly resource: number; readonly value: bigint }[];
+  readonly treeLimits: NativeTreeLimits;
   /** -1: the launcher's. */
   readonly umask: number;
   readonly temporaryParent: string;
@@ -58,6 +59,18 @@ export interface NativeConfinementSpec {
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
   /** By what process trees are held together; without Landlock it is always `subreaper`. */
   readonly processTree: 'signal-scope' | 'subreaper';
+}
+
+/** Limits of one command with everything that it starts; 0: none. */
+export interface NativeTreeLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  readonly cpuMs: number;
+  readonly tmpBytes: number;
+  readonly idleTimeoutMs: number;
+  /** Where control groups are made; '': nowhere. */
+  readonly cgroupParent: string;
+  readonly cgroupClone: boolean;
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */
@@ -100,6 +113,10 @@ export interface NativeLaunchExtras {
   readonly spill?: readonly [number, number];
   /** Bytes written to each of them at most. */
   readonly spillLimit?: number;
+  /** In place of the confinement's; 0: none. */
+  readonly idleTimeoutMs?: number;
+  /** A bash that lives on: its standard input becomes the channel of `NativeAddon.turn`. */
+  readonly shell?: boolean;
 }
 
 /** Of so many bytes that are kept of a stream, how many are its first. */
@@ -124,6 +141,8 @@ export interface NativeOutcomeDetails {
   readonly spilled?: readonly [NativeSpilled | undefined, NativeSpilled | undefined];
   /** There was too little memory: how many bytes of what is kept are the first of each stream. */
   readonly headBytes?: readonly [number, number];
+  readonly limit?: NativeLimit;
+  readonly usage?: NativeUsage;
 }
 
 /** What was captured so far of a command that runs. */
@@ -132,6 +151,26 @@ export interface NativeCapture {
   readonly stderr: Buffer | undefined;
   readonly stdoutBytes: number;
   readonly stderrBytes: number;
+}
+
+/** The limit for which a command was ended. `value` and `used` in bytes, a count or milliseconds. */
+export interface NativeLimit {
+  readonly name: 'memory' | 'processes' | 'cpu' | 'tmp' | 'idle';
+  readonly by: 'cgroup' | 'sampling' | 'clock';
+  readonly value: number;
+  readonly used?: number;
+}
+
+/** What a command and everything that it started used; what is unknown is missing. */
+export interface NativeUsage {
+  readonly by: 'cgroup' | 'sampling';
+  readonly peakMemoryBytes?: number;
+  readonly peakProcesses?: number;
+  readonly userCpuUs?: number;
+  readonly systemCpuUs?: number;
+  /** Of block devices. Not from a group: those of the command and of the children that it waited for. */
+  readonly readBytes?: number;
+  readonly writtenBytes?: number;
 }
 
 /** How a command ended. */
@@ -157,6 +196,25 @@ export interface NativeOutcome {
   readonly details: NativeOutcomeDetails | undefined;
 }
 
+/** How a turn of a shell ended. There is none for a turn whose shell ended: the end of the command is its end. */
+export interface NativeTurnEnd {
+  readonly turn: number;
+  readonly exitCode: number;
+  readonly timedOut: boolean;
+  readonly interrupted: boolean;
+  /** The shell wrote what is no report; it is being ended. */
+  readonly broken: boolean;
+  readonly durationMs: number;
+  readonly stdout: Buffer | undefined;
+  readonly stderr: Buffer | undefined;
+  readonly stdoutBytes: number;
+  readonly stderrBytes: number;
+  /** As in {@link NativeOutcome}, since the start of the shell. */
+  readonly changedPaths: readonly string[] | undefined;
+  /** What the shell says of itself: see native/process/shell_driver.cc. NUL between the fields. */
+  readonly state: Buffer | undefined;
+}
+
 /** Opaque: kernel objects of one sandbox, owned by the addon. */
 export interface NativeConfinement {
   readonly nativeConfinement: never;
@@ -165,7 +223,8 @@ export interface NativeConfinement {
 /**
  * Called with (1 | 2, chunk) for streamed output, with (1 | 2, nothing, n) if n bytes before the next chunk are not kept
  * any more, as streaming began late, with (3, undefined, exitCode, signal, 0, durationMs) when a command in the background
- * has ended and what it left behind has not, and with (0, undefined, …) once at the end. Positional, like
+ * has ended and what it left behind has not, with (4, state, status, turn, …) for the end of a turn of a shell, and with
+ * (0, undefined, …) once at the end. Positional, like
  * `NativeAddon.launch`: properties made and read through Node-API cost more than the launch itself.
  */
 export type NativeEventHandler = (
@@ -204,6 +263,10 @@ export interface NativeExit {
 export const ENDED_BY_TIMEOUT = 1;
 export const ENDED_BY_CANCEL = 2;
 export const TREE_ENDED = 4;
+export const SHELL_BROKEN = 8;
+
+/** In place of the stream: the end of a turn. */
+export const TURN_ENDED = 4;
 
 /** The functions that the addon exports. */
 export interface NativeAddon {
@@ -211,6 +274,8 @@ export interface NativeAddon {
   probe(): { readonly landlockAbi: number; readonly landlockErrata: number; readonly seccompErrno: number };
   /** Whether a whole process tree can be ended through a signal scope. Tried once, about 0.2 ms. */
   signalScope(): boolean;
+  /** Where control groups for commands can be made, or why nowhere. Tries it. */
+  cgroupParent(): { readonly path: string; readonly cloneInto: boolean } | NativeFailure;
   createConfinement(spec: NativeConfinementSpec): NativeConfinement;
   /** Makes the kernel objects now instead of with the first command. */
   prepare(confinement: NativeConfinement, done: (failure: NativeFailure | undefined) => void): void;
@@ -248,6 +313,20 @@ export interface NativeAddon {
   outputSoFar(id: number): NativeCapture | undefined;
   /** The callback gets the processes of the command's tree that are alive, or none if it ends meanwhile. */
   treeOf(id: number, done: (pids: readonly number[]) => void): boolean;
+  /**
+   * Has a shell run a text, after those that it was given before. `assignments`: `NAME='value' `, each, in force for the
+   * text alone. False: the shell has ended.
+   */
+  turn(
+    id: number,
+    turn: number,
+    text: string,
+    assignments: string,
+    timeoutMs: number,
+    streamOutput: boolean,
+  ): boolean;
+  /** Interrupts a turn, and ends what does not heed it. */
+  interruptTurn(id: number, turn: number): boolean;
   /** Ends every command at once and removes their private directories; blocks until that is done. */
   endAll(): void;
   /** [read end, write end], both close-on-exec. */

@@ -7,7 +7,10 @@ import {
   type NativeConfinement,
   type NativeExit,
   type NativeOutcome,
+  type NativeTurnEnd,
+  SHELL_BROKEN,
   TREE_ENDED,
+  TURN_ENDED,
 } from './contract.ts';
 
 /** Receives what a command does. */
@@ -16,6 +19,8 @@ export interface CommandEvents {
   onChunk(stream: number, bytes: Buffer, missing: number): void;
   /** A command in the background has ended, and what it left behind has not. */
   onExit?(exit: NativeExit): void;
+  /** The end of a turn of a shell. */
+  onTurn?(end: NativeTurnEnd): void;
   /** The last call. */
   onEnd(outcome: NativeOutcome): void;
 }
@@ -50,6 +55,23 @@ export function launchCommand(
     ) => {
       if (stream === COMMAND_EXITED) {
         events.onExit?.({ exitCode, signal, durationMs });
+        return;
+      }
+      if (stream === TURN_ENDED) {
+        events.onTurn?.({
+          turn: signal,
+          exitCode,
+          timedOut: (ended & ENDED_BY_TIMEOUT) !== 0,
+          interrupted: (ended & ENDED_BY_CANCEL) !== 0,
+          broken: (ended & SHELL_BROKEN) !== 0,
+          durationMs,
+          stdout,
+          stderr,
+          stdoutBytes,
+          stderrBytes,
+          changedPaths,
+          state: chunk,
+        });
         return;
       }
       if (chunk !== undefined) {

@@ -8,8 +8,9 @@ import type {
   ProcessTreeTier,
 } from '../model/enforcement-report.ts';
 import { CONTROL_IDS } from '../model/enforcement-report.ts';
-import type { HostFeatures } from '../model/host-features.ts';
+import type { CgroupPlace, HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
+import { resourceLimits } from './resource-limits.ts';
 
 /** The mechanisms that a plan uses on this host. One decision, taken here; everything else follows from it. */
 export interface Mechanisms {
@@ -24,6 +25,8 @@ export interface Mechanisms {
   readonly inetSockets: 'refused' | 'isolated' | 'open';
   readonly unixSockets: 'allowed' | 'refused';
   readonly processTree: ProcessTreeTier;
+  /** Where control groups for commands are made. */
+  readonly cgroup: CgroupPlace | undefined;
 }
 
 /** Picks the strongest mechanisms that the host offers for the policy. */
@@ -41,6 +44,7 @@ export function chooseMechanisms(policy: Policy, features: HostFeatures): Mechan
     unixSockets: pathSocketsContained ? 'allowed' : 'refused',
     // Without a domain of its own the command would be in the launcher's scope and could signal it.
     processTree: features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper',
+    cgroup: features.cgroup.path === undefined ? undefined : features.cgroup,
   };
 }
 
@@ -221,7 +225,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
           'degraded',
           'everything that the command started ends with it, also if the launcher is killed (tier subreaper: a warden), unless it kills the warden or forks faster than it is found: needs Landlock ABI 6 (Linux 6.12)',
         ],
-  'resource-limits': () => ['enforced', 'per process by rlimits; there is no limit on the tree as a whole'],
+  'resource-limits': (used, policy, features) => resourceLimits(used, policy, features),
 };
 
 /** The report for a policy on a host, every control judged. Pure. */

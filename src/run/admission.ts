@@ -7,6 +7,7 @@ import type { ExecutionError, ExecutionResult } from '../model/execution-result.
 import type { Reservation } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
+import type { ShellFacts } from '../model/shell-facts.ts';
 import type { CommandEffects } from '../policy/effects.ts';
 import { isPromise } from '../util/promise.ts';
 import { type ApprovalRequestMaker, approvalRequestMaker } from './approval-request.ts';
@@ -28,6 +29,8 @@ export interface AdmissionRequest {
   readonly input?: Uint8Array | undefined;
   /** Aborted when nobody wants the command any more. */
   readonly signal: () => AbortSignal;
+  /** The shell that is to run it, if that has run others before. */
+  readonly shell?: ShellFacts;
 }
 
 /** Whether a command may be launched now. */
@@ -36,6 +39,8 @@ export type Admission =
       readonly admitted: true;
       readonly settled: SettledCommand & { readonly ok: true };
       readonly context: RunContext;
+      /** What it was judged by; `undefined`: it was not. */
+      readonly examination: Examination | undefined;
       /**
        * To be called with the result, which it may add warnings to: counts, records and tells. `launched` false: the
        * command was given up. Undefined: there is nothing to do.
@@ -97,9 +102,9 @@ export function createAdmission(parts: AdmissionParts): Admit {
 
   /** The way without memory: what most commands take. */
   function admitPlainly(request: AdmissionRequest): Admission | Promise<Admission> {
-    const { command, options } = request;
+    const { command, options, shell } = request;
     const settled = settle(command, options);
-    const examination = examine?.({ command, ...options });
+    const examination = examine?.({ command, ...options, shell });
     const decision = examination?.decision;
     // It is asked once: whoever says no to this is not asked again.
     if (isPromise(decision)) return admitWithMemory(request, examination);
@@ -110,16 +115,17 @@ export function createAdmission(parts: AdmissionParts): Admit {
     // A question about a program that is not there need not be asked.
     if (refusal?.code === 'command.denied') return { admitted: false, result: denied(context, refusal) };
     if (!settled.ok) return { admitted: false, result: notStarted(context, notSettled(settled)) };
-    return { admitted: true, settled, context, ended: undefined };
+    return { admitted: true, settled, context, examination, ended: undefined };
   }
 
   /** The other way: waits for people, reviewers, the store and the disk. */
   async function admitWithMemory(
-    { command, options, input, signal }: AdmissionRequest,
+    { command, options, input, signal, shell }: AdmissionRequest,
     examined?: Examination,
   ): Promise<Admission> {
     const about = { request: randomUUID(), principal: gate.principal, session: gate.session?.id };
     const settled = settle(command, options);
+    let examination: Examination | undefined;
     let decision: Decision | undefined;
     let approval: ApprovalAnswer | undefined;
     let effects: CommandEffects | undefined;
@@ -142,7 +148,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
     const examineNow = async (): Promise<Examination | undefined> => {
       for (const taint of options.taints ?? []) await gate.session?.taint(taint, 'said with a command');
       const taints = await gate.taints(options.taints ?? []);
-      return examine?.({ command, ...options, taints });
+      return examine?.({ command, ...options, taints, shell });
     };
     const lookAgain = async (): Promise<CommandSeen | undefined> => {
       const [examination, now] = [await examineNow(), settle(command, options)];
@@ -154,11 +160,11 @@ export function createAdmission(parts: AdmissionParts): Admit {
       makeRequest({
         ...{ command, cwd: examination.cwd, ...seen, variables, once: about.request },
         changed: Object.keys(options.env ?? {}),
-        details: detailsOf(options, input),
+        details: detailsOf(options, input, shell),
       });
 
     try {
-      const examination = examined ?? (await examineNow());
+      examination = examined ?? (await examineNow());
       decision = await examination?.decision;
       if (decision !== undefined) effects = examination?.effects(decision);
       if (options.approved === true && decision?.reasons.some(wasSettledByApproval) === true)
@@ -215,7 +221,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
       const after = warnings.slice(before);
       return after.length === 0 ? result : { ...result, warnings: [...result.warnings, ...after] };
     };
-    return { admitted: true, settled, context: launchContext, ended };
+    return { admitted: true, settled, context: launchContext, examination, ended };
   }
 
   return hasMemory ? admitWithMemory : admitPlainly;
@@ -227,11 +233,16 @@ function wasSettledByApproval({ verdict, code }: Reason): boolean {
 }
 
 /** What else of a request makes a difference. */
-function detailsOf({ timeout, pty }: SpawnOptions, input: Uint8Array | undefined): readonly string[] {
+function detailsOf(
+  { timeout, pty }: SpawnOptions,
+  input: Uint8Array | undefined,
+  shell: ShellFacts | undefined,
+): readonly string[] {
   return [
     ...(timeout === undefined ? [] : [`timeout ${timeout}`]),
     ...(pty === undefined ? [] : ['terminal']),
     ...(input === undefined ? [] : [`input ${createHash('sha256').update(input).digest('hex')}`]),
+    ...(shell === undefined ? [] : [`shell ${JSON.stringify(shell)}`]),
   ];
 }
 

@@ -13,7 +13,7 @@ import type {
 /** A year; what is longer is a mistake, and would overflow the clock. */
 const MAX_MILLISECONDS = 365 * 24 * 3600 * 1000;
 
-type Test = readonly [(value: unknown) => boolean, string];
+export type Test = readonly [(value: unknown) => boolean, string];
 
 const isString = (value: unknown): boolean => typeof value === 'string';
 const isStrings = (value: unknown): boolean => Array.isArray(value) && value.every(isString);
@@ -21,7 +21,8 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isVariableName = (name: string): boolean => name !== '' && !name.includes('=');
 
-const STRING: Test = [isString, 'a string'];
+/** @internal Tests for options, shared with those of sessions. */
+export const STRING: Test = [isString, 'a string'];
 const STRINGS: Test = [isStrings, 'an array of strings'];
 const BOOLEAN: Test = [(value) => typeof value === 'boolean', 'true or false'];
 const MILLISECONDS: Test = [
@@ -44,7 +45,7 @@ const SPILL: Test = [
       (isBytes(value.maxBytes) || value.maxBytes === Infinity)),
   'true, false or { maxBytes }',
 ];
-const VARIABLES: Test = [
+export const VARIABLES: Test = [
   (value) =>
     isRecord(value) && Object.entries(value).every(([name, text]) => isVariableName(name) && isString(text)),
   'an object of strings by variable name',
@@ -67,6 +68,18 @@ const oneOf = (...values: readonly unknown[]): Test => [
   values.map((value) => `"${value}"`).join(' or '),
 ];
 
+const TREE_LIMITS = ['memory', 'processes', 'cpuSeconds', 'tmpBytes'];
+const LIMITS: Test = [
+  (value) =>
+    isRecord(value) &&
+    Object.entries(value).every(
+      ([name, limit]) =>
+        TREE_LIMITS.includes(name) &&
+        (limit === undefined || (Number.isSafeInteger(limit) && Number(limit) > 0)),
+    ),
+  `an object of whole numbers above 0: ${TREE_LIMITS.join(', ')}`,
+];
+
 const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   workspace: STRING,
   profile: STRING,
@@ -85,10 +98,12 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   passEnv: STRINGS,
   env: VARIABLES,
   timeout: MILLISECONDS,
+  idleTimeout: MILLISECONDS,
+  limits: LIMITS,
   maxOutput: MAX_OUTPUT,
 };
 
-const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
+export const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
   background: BOOLEAN,
   cwd: STRING,
   env: CHANGED_VARIABLES,
@@ -98,6 +113,7 @@ const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
     `an array of ${TAINTS.join(', ')}`,
   ],
   timeout: MILLISECONDS,
+  idleTimeout: MILLISECONDS,
   signal: [(value) => value instanceof AbortSignal, 'an AbortSignal'],
   input: [(value) => isString(value) || value instanceof Uint8Array, 'a string or bytes'],
   stdin: oneOf('null', 'inherit'),
@@ -115,7 +131,7 @@ const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
  * A copy of the options in which each was read once: what was checked is what is used.
  * @throws {SandboxError} `usage.invalid` for an unknown option or a wrong value.
  */
-function checked<Options extends object>(
+export function checked<Options extends object>(
   given: Options,
   tests: Readonly<Record<keyof Options & string, Test>>,
   where: string,

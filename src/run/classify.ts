@@ -9,6 +9,13 @@ import type {
   SpilledOutput,
 } from '../model/execution-result.ts';
 import type { NativeOutcome } from '../native/contract.ts';
+import {
+  describeExceeded,
+  exceededLimit,
+  type LimitsOfPlan,
+  NOTHING_USED,
+  usageOf,
+} from './exceeded-limit.ts';
 import { describeFailure } from './failure.ts';
 import { type OutputView, type ShownOutput, showOutput } from './output/show.ts';
 
@@ -53,6 +60,7 @@ export function classify(
   context: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
+  limits: LimitsOfPlan,
   output: CapturedOutput | undefined,
 ): ExecutionResult {
   const shown =
@@ -73,6 +81,8 @@ export function classify(
     durationMs: outcome.durationMs,
     cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
     peakMemoryBytes: peakMemory(outcome),
+    usage: usageOf(outcome),
+    limit: undefined,
     treeEnded: outcome.treeEnded,
     processTree: {
       // What was used, where that is not what was planned.
@@ -96,6 +106,17 @@ export function classify(
     };
   }
   const signal = outcome.signal === 0 ? undefined : signalName(outcome.signal);
+  const limit = exceededLimit(outcome, signal, limits);
+  if (limit !== undefined && !outcome.timedOut && !outcome.canceled) {
+    return {
+      ...base,
+      status: 'limit-exceeded',
+      exitCode: signal === undefined ? outcome.exitCode : undefined,
+      signal,
+      limit,
+      error: describeExceeded(limit),
+    };
+  }
   if (outcome.timedOut || outcome.canceled) {
     const status = outcome.timedOut ? 'timed-out' : 'canceled';
     return {
@@ -142,6 +163,8 @@ function emptyResult(context: RunContext): ExecutionResultBase {
     durationMs: 0,
     cpu: { userMs: 0, systemMs: 0 },
     peakMemoryBytes: undefined,
+    usage: NOTHING_USED,
+    limit: undefined,
     treeEnded: true,
     processTree: { tier: context.report.processTree, ended: true },
     outputHeld: false,

@@ -5,15 +5,18 @@ import type { Command } from '../model/execution-request.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
 import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
+import type { ShellFacts } from '../model/shell-facts.ts';
 import type { CheckContext } from '../policy/checks/check.ts';
 import type { RulesOfCommands } from '../policy/checks/rules.ts';
 import type { CommandEffects } from '../policy/effects.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import {
   CHECKS,
+  CHECKS_IN_SESSION,
   effectsOf,
   evaluate,
   isForeignTo,
+  leavesDoubts,
   parseArgv,
   parseShell,
   reachOfLine,
@@ -32,6 +35,8 @@ export interface JudgeRequest {
   readonly taints?: readonly Taint[] | undefined;
   /** Instead of the policy's. */
   readonly autonomy?: Autonomy | undefined;
+  /** The shell that is to run it, if that has run others before. */
+  readonly shell?: ShellFacts | undefined;
 }
 
 /** Decides about a command; at once, unless a port has to be waited for. */
@@ -44,6 +49,8 @@ export interface Examination {
   readonly cwd: string;
   /** What the command would touch, as far as its words tell. Not cheap: about as much as the decision. */
   readonly effects: (decision: Decision) => CommandEffects;
+  /** What it does to the shell that runs it cannot be told from its text. */
+  readonly leavesDoubts: () => boolean;
 }
 
 /** Like a judge, for who needs to know more than the decision. */
@@ -119,6 +126,7 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
         return found.get(key);
       },
       gate: ports,
+      shell: request.shell,
     };
     const isForeign = isForeignTo(unrated);
     const context = {
@@ -127,8 +135,9 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
       reach: reachOfLine(parsed, isForeign),
     };
     return {
-      decision: evaluate(CHECKS, context),
+      decision: evaluate(request.shell === undefined ? CHECKS : CHECKS_IN_SESSION, context),
       cwd: unrated.cwd,
+      leavesDoubts: () => leavesDoubts(parsed),
       effects: ({ reasons }) =>
         effectsOf(context, reasons, typeof command === 'string' ? command : undefined),
     };

@@ -1,7 +1,14 @@
 import { constants } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import type { NativeCommand, NativeExit, NativeFailure, NativeLaunchExtras } from '../native/contract.ts';
+import type { Policy } from '../model/policy.ts';
+import {
+  type NativeCommand,
+  type NativeExit,
+  type NativeFailure,
+  type NativeLaunchExtras,
+  STDIO_CAPTURE,
+} from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
 import { classify, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
 import type { SettledCommand } from './command-line.ts';
@@ -29,6 +36,8 @@ export interface Launch {
   readonly extras?: NativeLaunchExtras;
   /** Called once it runs, with its id for the addon. */
   readonly onLaunch?: (id: number) => void;
+  /** In place of the policy's. */
+  readonly idleTimeout?: number | undefined;
   /** Called when a command in the background has ended and what it left behind has not. */
   readonly onExit?: (exit: NativeExit) => void;
   /** Called once: what was passed to the command is not needed here any more. */
@@ -47,18 +56,35 @@ export interface Launcher {
   endAll(): Promise<void>;
 }
 
+const IDLE_UNSEEN =
+  'limits.idle_timeout_seconds does not hold for this command: its output does not pass through sandbox-run';
+
+const isCaptured = ({ stdio, extras }: Launch) =>
+  stdio[1] === STDIO_CAPTURE || stdio[2] === STDIO_CAPTURE || extras?.pty !== undefined;
+
+/** Nothing, if what the sandbox says holds: a plain run shall not be slower. */
+function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
+  // Who writes where nobody looks is not silent.
+  const idleTimeoutMs = isCaptured(how) ? (how.idleTimeout ?? limits.idleTimeoutMs) : 0;
+  return idleTimeoutMs === limits.idleTimeoutMs ? undefined : { idleTimeoutMs };
+}
+
 /** @see Launcher */
 export function createLauncher({ addon, confinement, policy, plan }: PreparedSandbox): Launcher {
   const running = new Map<number, Promise<ExecutionResult>>();
 
   function launch(
     settled: SettledCommand & { readonly ok: true },
-    context: RunContext,
+    given: RunContext,
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand {
     const { output, feed } = how;
     const receiver = how.consumer ?? feed;
+    const context =
+      policy.limits.idleTimeoutMs === 0 || isCaptured(how)
+        ? given
+        : { ...given, warnings: [...given.warnings, IDLE_UNSEEN] };
     let id = 0;
     let spill: Spill | undefined;
     const abort = () => addon.cancel(id, false);
@@ -83,7 +109,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
           outputLimit: output?.outputLimit ?? 0,
           timeoutMs: options.timeout ?? (how.extras?.background === true ? 0 : policy.limits.timeoutMs),
           killGraceMs: policy.limits.killGraceMs,
-          extras: mergedExtras(output?.extras, spill?.extras, how.extras),
+          extras: mergedExtras(output?.extras, spill?.extras, idleExtras(how, policy), how.extras),
         },
         {
           onChunk: (stream, bytes, missing) =>
@@ -99,7 +125,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
             const head = output?.view.headBytes ?? 0;
             feed?.end(outcome, outcome.details?.headBytes ?? [head, head]);
             const captured = output && { view: output.view, spilled: spill?.result(outcome.details) };
-            finish(classify(context, outcome, after, captured));
+            finish(classify(context, outcome, after, plan, captured));
           },
         },
       );

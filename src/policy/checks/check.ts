@@ -2,6 +2,7 @@ import type { Parsed } from '../../model/command-line.ts';
 import type { Autonomy, Reach, Reason, Risk, Taint } from '../../model/decision.ts';
 import type { GatePorts } from '../../model/gate-ports.ts';
 import type { PathLookup } from '../../model/path-lookup.ts';
+import type { ShellFacts } from '../../model/shell-facts.ts';
 import type { RulesOfCommands } from './rules.ts';
 
 /** Everything that a check may look at. Values and ports; a check does no input or output of its own. */
@@ -25,6 +26,8 @@ export interface CheckContext {
    */
   readonly findExecutable: (name: string, cwd: string) => string | undefined;
   readonly gate: GatePorts;
+  /** The shell that the line is for, if it is one that has run others; `undefined`: a new one. */
+  readonly shell?: ShellFacts | undefined;
 }
 
 /** One check of the registry. It has no opinion if it returns nothing. */

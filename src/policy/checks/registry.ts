@@ -6,6 +6,7 @@ import { gitGuard } from './git-guard.ts';
 import { hooks } from './hooks.ts';
 import { ownRules } from './own-rules.ts';
 import { reach } from './reach.ts';
+import { shellSession } from './shell-session.ts';
 import { TEXT_CHECKS } from './text-checks.ts';
 
 /**
@@ -22,3 +23,6 @@ export const CHECKS: readonly Check[] = [
   gitGuard,
   hooks,
 ];
+
+/** The same for a line that a shell gets which has run others before. */
+export const CHECKS_IN_SESSION: readonly Check[] = [...CHECKS, shellSession];

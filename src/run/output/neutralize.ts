@@ -16,30 +16,30 @@ const TERMINATOR = `(?:${ESC}\\\\|\u009c)`;
 const CLOSED = `${CONTROL_SEQUENCE}[@-~]|${TITLE}(?:\u0007|${TERMINATOR})|${DEVICE_STRING}${TERMINATOR}`;
 const OPEN = `(?:${CONTROL_SEQUENCE}|(?:${TITLE}|${DEVICE_STRING})${ESC}?|${ESC}[ -/]*)$`;
 const SHORT = `${ESC}[ -/]*[0-~]`;
-const SEQUENCE = new RegExp(`${CLOSED}|(?<open>${OPEN})|${SHORT}`, 'g');
+const SEQUENCE = new RegExp(`${CLOSED}|${SHORT}`, 'g');
+const SEQUENCE_OR_OPEN = new RegExp(`${CLOSED}|(?<open>${OPEN})|${SHORT}`, 'g');
 
 // A run of returns is looked at once, from its beginning.
 const BREAKS = /(?<!\r)\r+\n|[\v\f\u0085]/g;
 const RETURNS_AT_END = /(?<!\r)\r+$/;
-const CONTROLS = /(?![\n\t])\p{Cc}/gu;
-const HAS_CONTROLS = /(?![\n\t])\p{Cc}/u;
+const CONTROL = '[\u0000-\u0008\u000b-\u001f\u007f-\u009f]';
+const CONTROLS = new RegExp(CONTROL, 'g');
+const HAS_CONTROLS = new RegExp(CONTROL);
 
-/** Without sequences. What is open at the end is given apart, unless it is too long to be one. */
-function withoutSequences(text: string): { readonly text: string; readonly open: string } {
+/** The sequence that a text ends within, unless it is too long to be one. */
+export function openSequence(text: string): string {
+  // Whatever this cuts off: a sequence that is looked for begins behind it.
+  const end = text.slice(-LONGEST_OPEN_SEQUENCE);
+  if (!HAS_CONTROLS.test(end)) return '';
   let open = '';
-  const rest = text.replace(SEQUENCE, (...args) => {
-    const begun = (args.at(-1) as { readonly open?: string }).open;
-    if (begun === undefined) return '';
-    if (begun.length > LONGEST_OPEN_SEQUENCE) return begun;
-    open = begun;
-    return '';
-  });
-  return { text: rest, open };
+  for (const { groups } of end.matchAll(SEQUENCE_OR_OPEN)) open = groups?.open ?? '';
+  return open;
 }
 
-/** The sequence that a text ends within. */
-export function openSequence(text: string): string {
-  return HAS_CONTROLS.test(text) ? withoutSequences(text).open : '';
+/** Without sequences, and the one that is open at the end. */
+function withoutSequences(text: string): { readonly text: string; readonly open: string } {
+  const open = openSequence(text);
+  return { text: text.slice(0, text.length - open.length).replace(SEQUENCE, ''), open };
 }
 
 /** What is left of a line on which something was written over: its last state. */

@@ -10,6 +10,7 @@ import { loadAddon } from '../../../src/native/load.ts';
 const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   probe: true,
   signalScope: true,
+  cgroupParent: true,
   createConfinement: true,
   prepare: true,
   closeConfinement: true,
@@ -21,6 +22,8 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   stream: true,
   outputSoFar: true,
   treeOf: true,
+  turn: true,
+  interruptTurn: true,
   endAll: true,
   makePipe: true,
   tryLock: true,

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { APPROVAL_SCOPES, type ApprovalAnswer, type ApprovalRequest } from '../../model/approval.ts';
+import { TAINTS } from '../../model/decision.ts';
+import type { ExecutionResult } from '../../model/execution-result.ts';
+
+/** Bytes of a message of a client, its line break not counted. */
+export const MAX_CLIENT_MESSAGE = 1024 * 1024;
+const MAX_MILLISECONDS = 365 * 24 * 3600 * 1000;
+
+const clientMessage = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('info') }).describe('asks what the session is and does'),
+  z
+    .strictObject({
+      type: z.literal('run'),
+      command: z.string().describe('a shell string'),
+      timeout: z.number().min(0).max(MAX_MILLISECONDS).optional().describe('milliseconds; 0: none'),
+      approved: z.boolean().optional().describe('the user looked at exactly this command'),
+      taints: z.array(z.enum(TAINTS)).optional().describe('what the session of the agent was exposed to'),
+      stream: z.boolean().describe('true: output is sent as it arrives, and not with the result'),
+      terminal: z.boolean().describe('the client can ask its user'),
+    })
+    .describe('judges a command and runs it'),
+  z.strictObject({ type: z.literal('interrupt') }).describe('interrupts the command of this connection'),
+  z
+    .strictObject({
+      type: z.literal('answer'),
+      question: z.number().int().describe('of the question that is answered'),
+      approved: z.boolean(),
+      scope: z.enum(APPROVAL_SCOPES).optional(),
+      reason: z.enum(['denied', 'expired', 'nobody', 'failed']).optional(),
+    })
+    .describe('what the user of the client says'),
+  z.strictObject({ type: z.literal('stop') }).describe('ends the session'),
+]);
+
+/** What a client says. */
+export type ClientMessage = z.infer<typeof clientMessage>;
+
+/** What a session is and does. */
+export interface ShellInfo {
+  readonly id: string;
+  readonly pid: number;
+  readonly workspace: string;
+  readonly cwd: string;
+  readonly startedAt: number;
+  readonly lastUsedAt: number;
+  readonly running: boolean;
+  /** Milliseconds without a command after which it ends; 0: never. */
+  readonly idleTimeout: number;
+}
+
+/** A result as it is sent, and what became of the shell. */
+export type SentResult = ExecutionResult & { readonly cwdAfter: string; readonly restarted: boolean };
+
+/** What the server of a session says. `data`: base64. */
+export type ServerMessage =
+  | { readonly type: 'info'; readonly info: ShellInfo }
+  | { readonly type: 'output'; readonly stream: 'stdout' | 'stderr'; readonly data: string }
+  | {
+      readonly type: 'ask';
+      readonly question: number;
+      readonly request: ApprovalRequest;
+      readonly timeout: number;
+    }
+  | { readonly type: 'queued'; readonly id: string }
+  | { readonly type: 'result'; readonly result: SentResult; readonly confinement: string }
+  | { readonly type: 'stopped' }
+  | { readonly type: 'error'; readonly code: string; readonly message: string };
+
+/** One line of a client; `undefined`: it is no message. */
+export function readClientMessage(line: Uint8Array): ClientMessage | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(line);
+    return clientMessage.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The answer that a message of a client gives. */
+export function answerOf(message: Extract<ClientMessage, { type: 'answer' }>): ApprovalAnswer {
+  const by = 'terminal';
+  return message.approved
+    ? { approved: true, scope: message.scope ?? 'once', by }
+    : { approved: false, reason: message.reason ?? 'denied', by };
+}

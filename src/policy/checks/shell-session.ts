@@ -1,0 +1,94 @@
+import type { Parsed, Redirect, SimpleCommand } from '../../model/command-line.ts';
+import type { Reason, Verdict } from '../../model/decision.ts';
+import { leadingText } from '../commands/use.ts';
+import type { Check, CheckContext } from './check.ts';
+import { commandsOf, reasonFor } from './reasons.ts';
+
+const reason = reasonFor('session');
+
+/**
+ * A line for a shell that has run others before: what it has become may give words another meaning. Where a list says
+ * which programs may run, that is refused; under supervision it is asked about; where the agent is autonomous, names are
+ * not what keeps it in.
+ */
+export const shellSession: Check = {
+  name: 'session',
+  summary: 'In a shell session, asks about words whose meaning earlier commands may have changed.',
+  judge: (context) => {
+    const { shell, parsed } = context;
+    if (shell === undefined) return [];
+    const reasons: Reason[] = [];
+    const verdict = verdictOf(context);
+    for (const doubt of shell.doubts) {
+      reasons.push(reason(verdict, 'unclear_shell', `in this session ${doubt}`, []));
+    }
+    const own = new Set(shell.names);
+    const commands = commandsOf(parsed);
+    for (const name of new Set(commands.flatMap(({ words: [first] }) => first?.value ?? []))) {
+      if (!own.has(name)) continue;
+      const message = `${name} is a function or alias that an earlier command of the session made`;
+      reasons.push(reason(verdict, 'own_name', message, [name]));
+    }
+    if (shell.directoryDoubt !== undefined && commands.some(movesRelatively)) {
+      reasons.push(reason(verdict, 'unclear_directory', `in this session ${shell.directoryDoubt}`, []));
+    }
+    for (const word of commands.flatMap(channelWords)) {
+      const message = `${word} could reach the channel of the session`;
+      reasons.push(reason('ask', 'channel', message, [word]));
+    }
+    return reasons;
+  },
+};
+
+function verdictOf({ rules, autonomy }: CheckContext): Verdict | undefined {
+  if (rules.allow !== undefined) return 'deny';
+  return autonomy === 'autonomous' ? undefined : 'ask';
+}
+
+function movesRelatively({ directories }: SimpleCommand): boolean {
+  return (
+    directories === undefined || directories.some((targets) => targets.some((target) => !isAbsolute(target)))
+  );
+}
+
+function isAbsolute(target: { readonly value: string | undefined }): boolean {
+  return target.value?.startsWith('/') ?? false;
+}
+
+/** The shell keeps its channel above 9; below are descriptors that a command may use as it likes. */
+const FIRST_HIDDEN = 10;
+
+function channelWords(command: SimpleCommand): readonly string[] {
+  const redirects = command.redirects.filter(reachesHidden).map(({ target }) => target.source);
+  if (command.words[0]?.value !== 'read') return redirects;
+  // `read -u 10`, `read -ru10`, `read -u "$fd"`.
+  const texts = command.words.slice(1).map((word) => word.value ?? '?');
+  const at = texts.findIndex((text) => /^-[a-zA-Z]*u/.test(text));
+  if (at === -1) return redirects;
+  const number = /u(.+)$/.exec(texts[at] ?? '')?.[1] ?? texts[at + 1] ?? '';
+  return /^\d$/.test(number) ? redirects : [...redirects, `read -u ${number}`];
+}
+
+function reachesHidden({ descriptor, operator, target }: Redirect): boolean {
+  if (descriptor !== undefined && descriptor >= FIRST_HIDDEN) return true;
+  if (operator === '<<' || operator === '<<-' || operator === '<<<') return false;
+  const text = leadingText(target);
+  if (operator === '>&' || operator === '<&') {
+    if (target.value === undefined) return true;
+    if (/^\d+-?$/.test(text)) return Number.parseInt(text, 10) >= FIRST_HIDDEN;
+  }
+  const fd = /^\/(?:dev\/fd|proc\/[^/]*\/fd|proc\/[^/]*\/task\/[^/]*\/fd)\/(.*)$/.exec(text)?.[1];
+  if (fd !== undefined) return target.value === undefined || !/^\d$/.test(fd);
+  return target.value === undefined && /^\/(?:dev|proc)(?:\/|$)/.test(text);
+}
+
+/** Builtins that bring code into the shell which the text does not show. */
+const UNSEEN: ReadonlySet<string> = new Set(['.', 'source']);
+
+/** True if a shell that ran this may have become anything. */
+export function leavesDoubts(parsed: Parsed): boolean {
+  if (!parsed.understood) return true;
+  return parsed.line.commands.some(
+    (command) => UNSEEN.has(command.words[0]?.value ?? '') || channelWords(command).length > 0,
+  );
+}

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ShellInfo } from '../../gate/shells/messages.ts';
+import { connectToShell } from '../../gate/shells/shell-client.ts';
+import { ensureStateDirectory } from '../../host/state-directory.ts';
+import { stateDirectory } from '../state.ts';
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+const SUFFIX = '.sock';
+/** A server that does not say what it is within this time hangs, and is left alone. */
+const PATIENCE_MS = 2_000;
+
+/** A name that nobody has chosen. */
+export function newShellName(): string {
+  return randomBytes(4).toString('hex');
+}
+
+/**
+ * Where the socket of a session is: in the state directory, which no command can reach.
+ * @throws {SandboxError} `session.invalid`, `state.unusable`, `state.untrusted`.
+ */
+export function shellSocket(name: string): string {
+  if (!NAME.test(name))
+    throw new SandboxError(
+      'session.invalid',
+      `${JSON.stringify(name)} cannot be the name of a session; it takes letters, digits, ".", "_" and "-", at most 64`,
+    );
+  return join(shellsDirectory(), `${name}${SUFFIX}`);
+}
+
+function shellsDirectory(): string {
+  return ensureStateDirectory(join(ensureStateDirectory(stateDirectory()), 'shells'));
+}
+
+/** The sessions whose servers answer. Sockets that dead servers left behind are taken away. */
+export async function listShells(): Promise<readonly ShellInfo[]> {
+  const directory = shellsDirectory();
+  const names = readdirSync(directory).filter((name) => name.endsWith(SUFFIX));
+  const found = await Promise.all(names.map((name) => askForInfo(join(directory, name))));
+  return found.filter((info) => info !== undefined).sort((one, other) => one.lastUsedAt - other.lastUsedAt);
+}
+
+async function askForInfo(path: string): Promise<ShellInfo | undefined> {
+  return new Promise<ShellInfo | undefined>((done) => {
+    const late = setTimeout(() => done(undefined), PATIENCE_MS);
+    const settle = (info: ShellInfo | undefined) => {
+      clearTimeout(late);
+      done(info);
+    };
+    void connectToShell(
+      path,
+      (message) => {
+        if (message.type === 'info') settle(message.info);
+      },
+      () => settle(undefined),
+    ).then(
+      (connection) => {
+        if (connection === undefined) {
+          removeDead(path);
+          settle(undefined);
+          return;
+        }
+        connection.send({ type: 'info' });
+        const close = () => connection.close();
+        setTimeout(close, PATIENCE_MS).unref();
+      },
+      () => settle(undefined),
+    );
+  });
+}
+
+/** Nobody listens: the server was killed. */
+export function removeDead(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Somebody else did it.
+  }
+}

@@ -1,0 +1,70 @@
+import { statSync } from 'node:fs';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { createPathLookup } from '../../host/resolve-path.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import { variableRule } from '../../policy/commands/variables.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+
+/** What can be kept of a shell: where it is and what it exports. A plain value; what is exported may be secret. */
+export interface ShellSnapshot {
+  /** Canonical. */
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** What of a snapshot a new shell gets. */
+export interface Restored {
+  readonly env: Readonly<Record<string, string>>;
+  /** Names of variables that are left out, because they would change what runs. */
+  readonly refused: readonly string[];
+}
+
+/** Set for each shell anew. */
+const ANEW = /^(?:PWD|OLDPWD|SHLVL|_|HOME|TMPDIR)$/;
+
+/**
+ * Splits the variables of a snapshot: those that make programs run other code are not restored. PATH is, because each
+ * decision looks at it, and what only chooses among code of the workspace is.
+ */
+export function restoreVariables(env: Readonly<Record<string, string>>): Restored {
+  const kept: Record<string, string> = {};
+  const refused: string[] = [];
+  for (const [name, value] of Object.entries(env)) {
+    if (ANEW.test(name)) continue;
+    const rule = variableRule(name, value);
+    const mayBe = name === 'PATH' || rule === undefined || rule.contained === true;
+    if (mayBe && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !value.includes('\0')) kept[name] = value;
+    else refused.push(name);
+  }
+  return { env: kept, refused };
+}
+
+/** Whether a shell may be started there: the directory exists and the policy lets commands read it. */
+export function isUsableDirectory(path: string, plan: LaunchPlan): boolean {
+  if (!path.startsWith('/') || path.includes('\0')) return false;
+  const { canonical } = createPathLookup().resolve(path);
+  const readable = plan.paths.some(
+    ({ path: root, access }) => access !== 'device' && isBeneath(canonical, root),
+  );
+  if (!readable && !isBeneath(canonical, plan.workspace)) return false;
+  try {
+    return statSync(canonical).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** @throws {SandboxError} `usage.invalid`, `cwd.unusable`. */
+export function checkSnapshot(value: unknown, plan: LaunchPlan): ShellSnapshot {
+  const { cwd, env } = typeof value === 'object' && value !== null ? (value as Partial<ShellSnapshot>) : {};
+  const isEnvironment =
+    typeof env === 'object' && env !== null && Object.values(env).every((text) => typeof text === 'string');
+  if (typeof cwd !== 'string' || !isEnvironment)
+    throw new SandboxError('usage.invalid', 'session: restore must be a snapshot of a session, { cwd, env }');
+  if (!isUsableDirectory(cwd, plan))
+    throw new SandboxError(
+      'cwd.unusable',
+      `${cwd} of the snapshot is no directory that the policy lets commands use`,
+    );
+  return { cwd, env: { ...env } };
+}

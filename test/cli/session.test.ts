@@ -1,0 +1,273 @@
+import { readdirSync, rmSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
+import { CLI, cli, makePlace, PTY_DRIVER, startCli } from './support.ts';
+
+const bare = makePlace();
+const state = join(bare.root, 'state');
+const place = { ...bare, env: { ...bare.env, XDG_STATE_HOME: state } };
+const supervised = { ...place, env: { ...place.env, XDG_CONFIG_HOME: join(bare.root, 'no-config') } };
+const sockets = () => readdirSync(join(state, 'sandbox-run/shells'));
+
+const started: string[] = [];
+async function start(...args: string[]): Promise<string> {
+  const { stdout, stderr, exitCode } = await cli(place, [
+    'session',
+    'start',
+    '--workspace',
+    place.workspace,
+    ...args,
+  ]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  started.push(stdout.trim());
+  return stdout.trim();
+}
+const inShell = (name: string, ...args: string[]) => cli(place, ['session', 'run', name, ...args]);
+
+afterEach(async () => {
+  for (const name of started.splice(0)) await cli(place, ['session', 'stop', name]);
+  await eventually(() => expect(processesWith(place.workspace)).toEqual([]));
+  await expectNothingLeft(place);
+  expect(sockets()).toEqual([]);
+});
+afterAll(() => place.dispose());
+
+describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
+  it('what one command leaves, the next one finds', async () => {
+    const name = await start();
+    expect(name).toMatch(/^[0-9a-f]{8}$/);
+    await inShell(name, 'mkdir -p src && cd src; export A=1; f() { echo "f $1"; }');
+    expect(await inShell(name, '--', 'pwd; echo $A; f x; echo err >&2; (exit 7)')).toEqual({
+      exitCode: 7,
+      signal: undefined,
+      stdout: `${place.workspace}/src\n1\nf x\n`,
+      stderr: expect.stringMatching(/^err\nsandbox-run: exited 7 in the sandbox/),
+    });
+  });
+
+  it('words are words, one word or -c is a shell string, options stand before or behind the name', async () => {
+    const name = await start('--name', 'build.1');
+    expect(name).toBe('build.1');
+    expect((await inShell(name, 'printf', '<%s>', 'a b', "it's", '$x', '-q')).stdout).toBe(
+      "<a b><it's><$x><-q>",
+    );
+    expect((await inShell(name, '-c', 'echo "$((1 + 1))"')).stdout).toBe('2\n');
+    expect(await cli(place, ['session', 'run', '-q', name, '--', 'exit 3'])).toMatchObject({
+      exitCode: 3,
+      stderr: '',
+    });
+    const { stdout } = await inShell(name, '--json', 'echo out; echo err >&2; cd /usr');
+    expect(JSON.parse(stdout)).toMatchObject({
+      status: 'exited',
+      stdout: 'out\n',
+      stderr: 'err\n',
+      cwdAfter: '/usr',
+      restarted: false,
+    });
+    expect((await inShell(name, '--timeout', '0.2', 'sleep 61; echo no')).exitCode).toBe(124);
+    expect((await inShell(name, 'head -c 5000000 /dev/zero')).stdout).toHaveLength(5_000_000);
+  });
+
+  it('an interrupt ends the command, not the session; so does the end of the client', async () => {
+    const name = await start();
+    await inShell(name, 'x=kept');
+    const mark = `${200_000 + process.pid}`;
+    const running = startCli(place, ['session', 'run', name, `echo begun; sleep ${mark}`]);
+    await eventually(() => expect(processesWith(`sleep\0${mark}`)).toHaveLength(1));
+    running.kill('SIGINT');
+    expect((await running).exitCode).toBe(130);
+    const lost = startCli(place, ['session', 'run', name, `sleep ${mark}`]);
+    await eventually(() => expect(processesWith(`sleep\0${mark}`)).toHaveLength(1));
+    lost.kill('SIGKILL');
+    await lost;
+    await eventually(() => expect(processesWith(`sleep\0${mark}`)).toEqual([]));
+    expect((await inShell(name, 'echo $x')).stdout).toBe('kept\n');
+  });
+
+  it('list shows shells, and none that was killed', async () => {
+    const name = await start('--name', 'one');
+    const other = await start('--name', 'two');
+    const { stdout } = await cli(place, ['session', 'list', '--json']);
+    const shells = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(shells).toMatchObject([
+      { kind: 'shell', id: name, workspace: place.workspace, running: false },
+      { kind: 'shell', id: other },
+    ]);
+    process.kill(shells[1].pid, 'SIGKILL');
+    await eventually(async () => {
+      const { stdout: listed } = await cli(place, ['session', 'list']);
+      expect(listed).toMatch(/^shell one: idle in [^\n]*\n$/);
+    });
+    expect(sockets()).toEqual(['one.sock']);
+    expect(await inShell(other, 'echo no')).toMatchObject({ exitCode: 125, stdout: '' });
+    // Who is killed cannot tidy up.
+    await cli(place, ['session', 'stop', name]);
+    await eventually(() => expect(processesWith(place.workspace)).toEqual([]));
+    for (const left of readdirSync(place.tmp)) rmSync(join(place.tmp, left), { recursive: true });
+  });
+
+  it('stop ends a command that runs, and everything that was started', async () => {
+    const name = await start();
+    const mark = `${300_000 + process.pid}`;
+    await inShell(name, `setsid sleep ${mark} & sleep ${mark} &`);
+    const running = startCli(place, ['session', 'run', name, `trap "" INT; sleep ${mark}`]);
+    await eventually(() => expect(processesWith(`sleep\0${mark}`)).toHaveLength(3));
+    expect((await cli(place, ['session', 'stop', name])).stdout).toBe(`${name}: stopped\n`);
+    expect((await running).exitCode).toBeGreaterThan(0);
+    await eventually(() => expect(processesWith(mark)).toEqual([]));
+    expect(await cli(place, ['session', 'stop', name])).toMatchObject({ exitCode: 125 });
+  });
+
+  it('a session that nobody uses ends by itself', async () => {
+    const name = await start('--idle-timeout', '0.5');
+    await eventually(() => expect(sockets()).toEqual([]));
+    expect((await inShell(name, 'echo')).exitCode).toBe(125);
+  });
+
+  it('a signal to its server ends it', async () => {
+    const name = await start();
+    const [pid] = processesWith(place.workspace);
+    if (pid === undefined) throw new Error('there is no server');
+    expect((await inShell(name, 'sleep 62 & echo')).exitCode).toBe(0);
+    process.kill(pid, 'SIGTERM');
+    await eventually(() => expect([...processesWith('sleep\0' + '62'), ...sockets()]).toEqual([]));
+  });
+
+  it('says in one line what is wrong, and leaves no server', async () => {
+    const name = await start('--name', 'taken');
+    const wrong: readonly (readonly [readonly string[], RegExp])[] = [
+      [['start', '--workspace', place.workspace, '--name', name], /another server listens there/],
+      [['start', '--name', '../x'], /cannot be the name of a session/],
+      [['start', '--policy', '/nowhere'], /cannot read the policy/],
+      [['start', '--idle-timeout', 'x'], /must be a number of seconds/],
+      [['start', 'word'], /too many arguments/],
+      [['run'], /no session is named/],
+      [['run', name], /no command given/],
+      [['run', name, '-c', 'a', 'b'], /-c takes one string/],
+      [['run', 'none', 'ls'], /there is no shell session none/],
+      [['run', name, '--unknown', 'ls'], /unknown option/],
+      [['stop', 'none'], /there is no shell session none/],
+    ];
+    for (const [args, message] of wrong) {
+      const { exitCode, stdout, stderr } = await cli(place, ['session', ...args]);
+      expect({ exitCode, stdout }, args.join(' ')).toEqual({ exitCode: 125, stdout: '' });
+      expect(stderr).toMatch(message);
+      expect(stderr.match(/\n/g)).toHaveLength(1);
+    }
+    expect(processesWith(place.workspace)).toHaveLength(1);
+  });
+
+  it('shows help for each of them', async () => {
+    for (const args of [['--help'], ['start', '--help'], ['run', '--help'], ['stop', '--help']]) {
+      const { exitCode, stdout, stderr } = await cli(place, ['session', ...args]);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+      expect(stdout).toContain('Usage: sandbox-run session');
+    }
+  });
+});
+
+describe('the socket of a session', { timeout: 30_000 }, () => {
+  it('is for this user alone, and no command of the session can use it', async () => {
+    const name = await start('--name', 'mine');
+    const path = join(state, 'sandbox-run/shells/mine.sock');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700);
+    const attack = `python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect("${path}")' 2>&1 | tail -1`;
+    expect((await inShell(name, attack)).stdout).toMatch(/No such file|not permitted|denied/);
+  });
+
+  it.each([
+    'garbage',
+    '{"type":"run"}',
+    '{"type":"run","command":1,"stream":true,"terminal":false}',
+    '{"type":"info","more":1}',
+    'x'.repeat(1_100_000),
+  ])('closes after what is no message: %.40s', async (line) => {
+    const name = await start('--name', 'strict');
+    const socket = connect(join(state, 'sandbox-run/shells/strict.sock'));
+    let said = '';
+    socket.on('data', (chunk) => {
+      said += chunk.toString();
+    });
+    socket.on('error', () => {});
+    socket.write(`${line}\n`);
+    await new Promise((done) => socket.once('close', done));
+    expect(JSON.parse(said)).toMatchObject({ type: 'error', code: 'usage.invalid' });
+    expect((await inShell(name, 'echo alive')).stdout).toBe('alive\n');
+  });
+});
+
+describe('under supervision', { timeout: 30_000 }, () => {
+  beforeAll(() => {
+    started.length = 0;
+  });
+  const question = 'touch made';
+  const QUESTION = { expect: 'Run this command.*\\[deny\\]: ' };
+
+  it('what is asked is refused without anybody to ask, and run with --approved', async () => {
+    const { stdout } = await cli(supervised, [
+      'session',
+      'start',
+      '--workspace',
+      place.workspace,
+      '--autonomy',
+      'supervised',
+    ]);
+    started.push(stdout.trim());
+    const name = stdout.trim();
+    expect((await inShell(name, 'echo allowed')).stdout).toBe('allowed\n');
+    const asked = await inShell(name, question);
+    expect(asked.exitCode).toBe(126);
+    expect(asked.stderr).toContain('asks before it runs this');
+    expect((await inShell(name, '--approved', question)).exitCode).toBe(0);
+    expect(readdirSync(place.workspace)).toContain('made');
+  });
+
+  it('a question is asked on the terminal of the client', async () => {
+    const { stdout } = await cli(supervised, [
+      'session',
+      'start',
+      '--workspace',
+      place.workspace,
+      '--autonomy',
+      'supervised',
+    ]);
+    started.push(stdout.trim());
+    const argv = [process.execPath, CLI, 'session', 'run', stdout.trim(), 'touch asked && echo it is done'];
+    const talk = async (steps: readonly object[]) => {
+      const input = JSON.stringify({
+        argv,
+        cwd: place.workspace,
+        env: supervised.env,
+        size: [40, 120],
+        steps,
+      });
+      return JSON.parse((await execa('python3', [PTY_DRIVER], { input })).stdout);
+    };
+    expect(
+      await talk([
+        { expect: 'touch asked' },
+        QUESTION,
+        { insist: '\r', until: 'refused by whoever was asked' },
+      ]),
+    ).toMatchObject({
+      failed: null,
+      status: 126,
+    });
+    expect(readdirSync(place.workspace)).not.toContain('asked');
+    const yes = await talk([
+      { expect: 'touch asked' },
+      QUESTION,
+      { insist: '\x15once', until: '\\x08?once' },
+      { insist: '\r', until: 'it is done' },
+    ]);
+    expect(yes).toMatchObject({ failed: null, status: 0 });
+  });
+});

@@ -1,0 +1,238 @@
+#include "process/shell_turns.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "process/command.h"
+#include "process/descendants.h"
+#include "process/shell_driver.h"
+#include "support.h"
+
+namespace sandbox_run {
+namespace {
+
+using std::chrono::milliseconds;
+using test::BareSpec;
+using test::CountDescriptors;
+using test::PermissiveSpec;
+using test::TemporaryDirectory;
+using test::Threads;
+
+// A shell on a thread of its own, and the turns that it reported.
+class Shell {
+ public:
+  explicit Shell(const Threads& threads, const std::string& program = "/bin/bash",
+                 std::vector<std::string> argv = {"bash", "--noprofile", "--norc", "--noediting",
+                                                  "-i"}) {
+    CommandSpec spec = test::ShellCommand("");
+    spec.program = program;
+    spec.argv = std::move(argv);
+    spec.env = std::string("PATH=/usr/bin:/bin") + '\0' + "SHLVL=0" + '\0';
+    spec.kill_grace = milliseconds(200);
+    spec.shell = true;
+    Result<std::shared_ptr<Command>> command =
+        (*threads).Launch(std::move(spec), std::make_unique<Observer>(state_));
+    if (!command.ok()) abort();
+    command_ = std::move(command.value());
+  }
+  ~Shell() { End(); }
+
+  // The turn, or nothing if the shell ended with it.
+  std::optional<TurnEnd> Run(const std::string& text, milliseconds timeout = milliseconds(10'000),
+                             const std::string& assignments = "") {
+    TurnSpec spec;
+    spec.id = ++last_id_;
+    spec.text = text;
+    spec.assignments = assignments;
+    spec.timeout = timeout;
+    command_->BeginTurn(std::move(spec));
+    return Wait();
+  }
+  std::optional<TurnEnd> Wait() {
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [&] {
+      return (state_->turn && state_->turn->id == last_id_) || state_->outcome.has_value();
+    });
+    if (!state_->turn || state_->turn->id != last_id_) return std::nullopt;
+    return std::exchange(state_->turn, std::nullopt);
+  }
+  Outcome End() {
+    command_->Cancel(true);
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [&] { return state_->finished; });
+    return std::move(*state_->outcome);
+  }
+  Command& command() { return *command_; }
+  uint32_t last_id() const { return last_id_; }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<TurnEnd> turn;
+    std::optional<Outcome> outcome;
+    bool finished = false;
+  };
+  class Observer : public CommandObserver {
+   public:
+    explicit Observer(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    void OnOutput(int, std::string) override {}
+    void OnTurn(TurnEnd turn) override {
+      const std::lock_guard lock(state_->mutex);
+      state_->turn = std::move(turn);
+      state_->changed.notify_all();
+    }
+    void OnEnd(Outcome outcome) override {
+      const std::lock_guard lock(state_->mutex);
+      state_->outcome = std::move(outcome);
+      state_->changed.notify_all();
+    }
+    void OnFinished() override {
+      const std::lock_guard lock(state_->mutex);
+      state_->finished = true;
+      state_->changed.notify_all();
+    }
+
+   private:
+    const std::shared_ptr<State> state_;
+  };
+
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  std::shared_ptr<Command> command_;
+  uint32_t last_id_ = 0;
+};
+
+TEST(ShellKeepsWhatTurnsLeave) {
+  const TemporaryDirectory top;
+  const Threads threads(BareSpec(top.path()));
+  Shell shell(threads);
+  EXPECT_TRUE(shell.Run("x=1; cd /usr; f() { echo \"f $x\"; }; (exit 7)").value().status == 7);
+  const TurnEnd turn = shell.Run("echo $?; f; pwd; echo err >&2").value();
+  EXPECT_EQ(turn.status, 0);
+  EXPECT_EQ(turn.output[0].kept, "7\nf 1\n/usr\n");
+  EXPECT_EQ(turn.output[1].kept, "err\n");
+  EXPECT_TRUE(turn.state.find("declare -f f\n") != std::string::npos);
+  EXPECT_TRUE(turn.state.find("/usr\n") == 0);
+  EXPECT_TRUE(!turn.timed_out && !turn.interrupted && !turn.broken);
+}
+
+TEST(ShellRunsAllOfATextOrNothing) {
+  const TemporaryDirectory top;
+  const Threads threads(BareSpec(top.path()));
+  Shell shell(threads);
+  const TurnEnd wrong = shell.Run("echo before\nif").value();
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_EQ(wrong.output[0].kept, "");
+  for (const char* empty : {"", " \n\t", "# a comment\n  # another"}) {
+    EXPECT_EQ(shell.Run(empty).value().status, 0);
+  }
+  const std::string large = "echo '" + std::string(300'000, 'x') + "' | wc -c";
+  EXPECT_EQ(shell.Run(large).value().output[0].kept, "300001\n");
+  EXPECT_EQ(shell.Run("sh -c 'echo $A'", milliseconds(0), "A='b c' ").value().output[0].kept,
+            "b c\n");
+}
+
+TEST(ShellTurnsThatHangAreInterrupted) {
+  const TemporaryDirectory top;
+  const Threads threads(PermissiveSpec(top.path()));
+  Shell shell(threads);
+  shell.Run("kept=1");
+  for (const char* text :
+       {"sleep 60; echo next", "while :; do :; done; echo next",
+        "sh -c 'trap \"\" INT; sleep 60'; echo next", "kill -STOP $$; echo next"}) {
+    const TurnEnd turn = shell.Run(text, milliseconds(100)).value();
+    EXPECT_TRUE(turn.timed_out && !turn.interrupted);
+    EXPECT_EQ(turn.output[0].kept, "");
+  }
+  shell.command().InterruptTurn(shell.last_id() + 1);
+  const TurnEnd turn = shell.Run("sleep 60; echo next").value();
+  EXPECT_TRUE(turn.interrupted && !turn.timed_out);
+  EXPECT_EQ(shell.Run("echo $kept").value().output[0].kept, "1\n");
+}
+
+TEST(ShellThatHeedsNothingIsEnded) {
+  const TemporaryDirectory top;
+  const Threads threads(PermissiveSpec(top.path()));
+  Shell shell(threads);
+  EXPECT_TRUE(!shell.Run("trap '' INT URG; while :; do :; done", milliseconds(100)));
+  const Outcome outcome = shell.End();
+  EXPECT_EQ(outcome.signal, SIGKILL);
+  EXPECT_TRUE(outcome.timed_out);
+}
+
+TEST(ShellThatFloodsItsChannelIsEnded) {
+  const TemporaryDirectory top;
+  const Threads threads(PermissiveSpec(top.path()));
+  Shell shell(threads);
+  const std::optional<TurnEnd> turn = shell.Run(
+      "for fd in 10 11 12 13 14 15; do head -c 20000000 /dev/zero >&$fd; done 2>/dev/null");
+  EXPECT_TRUE(turn && turn->broken);
+  EXPECT_EQ(shell.End().signal, SIGKILL);
+}
+
+TEST(ShellThatIsNoneIsGivenUp) {
+  const TemporaryDirectory top;
+  const Threads threads(PermissiveSpec(top.path()));
+  {
+    Shell shell(threads, "/bin/true", {"true"});
+    EXPECT_TRUE(!shell.Run("echo"));
+    EXPECT_EQ(shell.End().exit_code, 0);
+  }
+  {
+    // Closes the channel and lives on.
+    Shell shell(threads, "/bin/sh", {"sh", "-c", "exec 0<&- sleep 60"});
+    EXPECT_TRUE(!shell.Run("echo", milliseconds(0)));
+    EXPECT_EQ(shell.End().signal, SIGKILL);
+  }
+  {
+    Shell shell(threads, "/bin/cat", {"cat"});
+    EXPECT_TRUE(!shell.Run("echo", milliseconds(200)));
+  }
+}
+
+TEST(ShellTurnsLeakNoDescriptors) {
+  const TemporaryDirectory top;
+  const Threads threads(BareSpec(top.path()));
+  // A command's own descriptors go a moment after its last report.
+  const auto settled = [](size_t wanted) {
+    for (int i = 0; i < 200 && CountDescriptors() > wanted; ++i) usleep(10'000);
+    return CountDescriptors();
+  };
+  // The first one makes what its place keeps for the next.
+  { Shell shell(threads); }
+  usleep(500'000);
+  const size_t before = CountDescriptors();
+  for (int i = 0; i < 5; ++i) {
+    Shell shell(threads);
+    for (int turn = 0; turn < 20; ++turn) shell.Run(":");
+  }
+  EXPECT_EQ(settled(before), before);
+}
+
+TEST(DescendantsAreFoundByTheirParentsAndAge) {
+  const uint64_t now = ProcessClockNow();
+  EXPECT_TRUE(now > 0);
+  const test::Bystander child;
+  const std::vector<pid_t> all = DescendantsOf(getpid(), 0);
+  EXPECT_EQ(all.size(), 1u);
+  EXPECT_EQ(DescendantsOf(getpid(), now + 1'000'000).size(), 0u);
+}
+
+TEST(ReportsAreFramedByTheNonce) {
+  EXPECT_EQ(ReportBegin("n"), std::string("\0n\0", 3));
+  EXPECT_EQ(ReportEnd("n"), std::string("\0n.\0", 4));
+  const std::string lines = ShellTurn("echo x", "", "nonce", 3);
+  EXPECT_TRUE(lines.find("\\builtin return 3;") != std::string::npos);
+  EXPECT_TRUE(lines.find("<<'nonce'\n{ echo x\n} </dev/null\nnonce\n") != std::string::npos);
+  EXPECT_TRUE(ShellTurn("# x", "", "nonce", 0).find("{ :\n}") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace sandbox_run
