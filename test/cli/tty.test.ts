@@ -203,9 +203,7 @@ describe('the terminal of the user is put back', () => {
     await pane.shows('ready');
     const inner = `sleep\0${name}`;
     await eventually(() => expect(processesWith(inner)).not.toEqual([]));
-    const launchers = processesWith(`${CLI}\0`).filter((pid) => processesWith(`MARK=${name}`).includes(pid));
-    expect(launchers).toHaveLength(1);
-    const [launcher = 0] = launchers;
+    const launcher = await launcherOf(`MARK=${name}`);
     // It is raw by now.
     await eventually(async () => {
       const { stdout } = await execa('stty', ['-a', '-F', await terminalOf(launcher)]);
@@ -254,7 +252,7 @@ describe('the terminal of the user is put back', () => {
   it('while the launcher is stopped, and is raw again afterwards', async () => {
     await pane.type(INSIDE, 'Enter');
     await pane.shows('inside> ');
-    const [launcher = 0] = processesWith('PS1=inside> ');
+    const launcher = await launcherOf('PS1=inside> ');
     process.kill(launcher, 'SIGTSTP');
     await pane.shows(/Stopped[^\n]+\n(.*\n)*outside> \s*$/);
     await pane.type('clear', 'Enter');
@@ -331,6 +329,16 @@ describe('around the terminal', () => {
     expect(result.stderr).toBe('');
   });
 });
+
+/** The launcher with an argument, once its warden is no copy of it any more. */
+async function launcherOf(argument: string): Promise<number> {
+  let found: readonly number[] = [];
+  await eventually(() => {
+    found = processesWith(`${CLI}\0`).filter((pid) => processesWith(argument).includes(pid));
+    expect(found).toHaveLength(1);
+  });
+  return found[0] ?? 0;
+}
 
 /** The terminal of a process. */
 async function terminalOf(pid: number): Promise<string> {

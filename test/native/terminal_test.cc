@@ -143,17 +143,12 @@ TEST(CommandOnATerminalReadsWhatIsTyped) {
   const Outcome outcome =
       Run(OnTerminal("stty -echo; read a; echo \"[$a]\"; cat; exit 4", "one\ntwo\n"));
   EXPECT_EQ(outcome.exit_code, 4);
-  const std::string_view shown = outcome.output[0].kept.view();
-  EXPECT_TRUE(shown.find("[one]\r\n") != std::string_view::npos);
+  const std::string shown(outcome.output[0].kept.view());
+  EXPECT_TRUE(shown.find("[one]\r\n") != std::string::npos);
   EXPECT_TRUE(shown.ends_with("two\r\n"));
 }
 
 TEST(CommandOnATerminalInheritsNoOtherDescriptor) {
-  EXPECT_EQ(Run(OnTerminal("echo /proc/self/fd/*; ls /proc/self/fd | wc -l"))
-                .output[0]
-                .kept.view()
-                .back(),
-            '\n');
   EXPECT_EQ(Run(OnTerminal("ls /proc/self/fd | tr '\\n' ' '")).output[0].kept, "0 1 2 3 ");
 }
 
