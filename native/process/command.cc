@@ -306,6 +306,8 @@ void Command::HandleTurns(const Watch& watch, const CommandPlace& place, Times& 
     // All that the turn wrote before its report is in the pipes by now.
     streams_.DrainNow();
     for (int i = 0; i < 2; ++i) step.end->output[i] = streams_.TakeCapture(i);
+    // What jobs in the background write from now on is kept for the next turn.
+    streams_.StreamOutput(false);
     step.end->changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
     observer_->OnTurn(std::move(*step.end));
   }

@@ -72,7 +72,11 @@ class StandardStreams {
   // anew, and says whether output from now on is streamed.
   void DrainNow();
   CapturedStream TakeCapture(int index) { return std::exchange(captured_[index], {}); }
-  void StreamOutput(bool stream) { spec_.stream_output = stream; }
+  void StreamOutput(bool stream) {
+    spec_.stream_output = stream;
+    // Nobody has to take what is kept.
+    if (!stream) paused_ = false;
+  }
 
  private:
   Status OpenOne(int index);

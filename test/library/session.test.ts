@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -237,6 +238,27 @@ describe('output', () => {
     expect(result.outputBytes.stdout).toBe(3_000_000);
     expect(result.truncated.stdout).toBe(3_000_000 - 1024 * 1024);
     expect(said(await shell.run('echo next'))).toEqual(exited('next\n'));
+  });
+
+  it('of jobs between two commands is kept for the next one, also after a streamed one', {
+    timeout: 20_000,
+  }, async () => {
+    await using shell = await sandbox.session();
+    const seen: string[] = [];
+    const onOutput = ({ bytes }: { readonly bytes: Uint8Array }) =>
+      void seen.push(Buffer.from(bytes).toString());
+    await shell.run('(sleep 0.2; echo late; head -c 3000000 /dev/zero) & echo early', { onOutput });
+    expect(seen.join('')).toBe('early\n');
+    await new Promise((done) => setTimeout(done, 500));
+    const { stdout, outputBytes } = await shell.run('wait; echo end');
+    expect(stdout.slice(0, 5)).toBe('late\n');
+    expect(outputBytes.stdout).toBe(3_000_009);
+    await shell.run('(sleep 0.2; echo again) & :', { onOutput });
+    await new Promise((done) => setTimeout(done, 400));
+    await shell.run(':', { onOutput });
+    expect(await shell.run('wait; echo end')).toMatchObject({
+      stdout: expect.stringMatching(/^(?:again\n)?end\n$/),
+    });
   });
 
   it('a consumer that fails interrupts the command', { timeout: 20_000 }, async () => {
