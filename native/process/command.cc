@@ -405,6 +405,7 @@ void Command::HandleTurns(const Watch& watch, const CommandPlace& place, Times& 
     streams_.DrainNow();
     for (int i = 0; i < 2; ++i) step.end->output[i] = streams_.TakeCapture(i);
     step.end->changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
+    // What jobs in the background write from now on is kept for the next turn.
     streams_.Stream(false);
     observer_->OnTurn(std::move(*step.end));
   }

@@ -1,7 +1,7 @@
 import { effectivePolicy } from '../policy/effective.ts';
 import { type ExplainedValue, explainPolicy, type Source } from '../policy/provenance.ts';
 import { weakenings } from '../policy/settings.ts';
-import { CHECKS } from '../run/judgement.ts';
+import { CHECKS_IN_SESSION } from '../run/judgement.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../run/resolve-policy.ts';
 import type { SandboxOptions } from '../run/sandbox-options.ts';
 
@@ -18,7 +18,7 @@ export async function showPolicy(options: SandboxOptions, { explain, json }: How
   const values = explainPolicy({ base, layers, operators, narrowed: named, workspaceFile: workspaceLayer });
   const weaker = weakenings(named, effectivePolicy({}, workspace, home));
   if (json === true) {
-    const checks = CHECKS.map(({ name, summary }) => ({ name, summary }));
+    const checks = CHECKS_IN_SESSION.map(({ name, summary }) => ({ name, summary }));
     const shown = explain === true ? values : values.map(({ key, value }) => ({ key, value }));
     return `${JSON.stringify({ workspace, values: shown, weakerThanDefault: weaker, checks }, null, 2)}\n`;
   }
@@ -54,6 +54,6 @@ function explanation({ named, layers, workspaceLayer }: ResolvedPolicy): readonl
     ...layers.map(({ name, path }) => `#   ${name}: ${path ?? 'an object'}`),
     ...(workspaceLayer === undefined ? [] : [`#   workspace: ${workspaceLayer.path}`]),
     '# Checks, all of which run; the strictest wins:',
-    ...CHECKS.map(({ name, summary }) => `#   ${name.padEnd(12)} ${summary}`),
+    ...CHECKS_IN_SESSION.map(({ name, summary }) => `#   ${name.padEnd(12)} ${summary}`),
   ];
 }

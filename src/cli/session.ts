@@ -14,9 +14,9 @@ A shell session is one long-lived confined bash: directory, variables, functions
 environments last from command to command, and each command is judged as any other. Ctrl-C interrupts
 the command, not the session. It ends with stop, or when it was not used for half an hour.
 
-A session of an agent is made by its first use: sandbox-run --session ID. What it was exposed to stays with it:
-corruption, content that may instruct the model; secret, data that must not leave. Sessions of one
-user that are used at the same time share their taints.
+A session of an agent is made by its first use: sandbox-run --session ID. What it was exposed to
+stays with it: corruption, content that may instruct the model; secret, data that must not leave.
+Sessions of one user that are used at the same time share their taints.
 
 Examples:
   id=$(sandbox-run session start --workspace ~/project)

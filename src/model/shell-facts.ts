@@ -4,6 +4,8 @@ export interface ShellFacts {
   readonly names: readonly string[];
   /** Why words may mean something else than they say; each completes "in this session …". */
   readonly doubts: readonly string[];
+  /** Variables that name a place, as decisions resolve them, and hold another one. */
+  readonly places: readonly string[];
   /** Why a relative `cd` may lead elsewhere; completes the same. */
   readonly directoryDoubt: string | undefined;
 }

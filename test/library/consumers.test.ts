@@ -138,6 +138,8 @@ describe('the types', () => {
               return result.exitCode.toFixed();
             case 'signaled':
               return result.signal.toLowerCase();
+            case 'limit-exceeded':
+              return result.limit?.name ?? 'ended';
             case 'timed-out':
             case 'canceled':
               return result.signal ?? 'ended';

@@ -65,7 +65,9 @@ describe('under supervision, what an earlier command did to the shell', () => {
     ['another option', 'shopt -s expand_aliases', 'ls', 'session.unclear_shell'],
     ['a file of code', '. ./code.sh', 'ls', 'session.unclear_shell'],
     ['text that was not understood', 'x=1; let x=2', 'ls', 'session.unclear_shell'],
-    ['another home', 'HOME=/tmp', 'ls', 'session.unclear_shell'],
+    ['another home', 'HOME=/tmp', 'echo ~', 'session.unclear_place'],
+    ['PWD', 'PWD=/etc', 'ls $PWD', 'session.unclear_place'],
+    ['PWD that is not exported', 'export -n PWD', 'ls $PWD', 'session.unclear_place'],
     ['CDPATH', 'CDPATH=/etc', 'cd ssl && ls', 'session.unclear_directory'],
     ['a link', 'cd link', 'cd evil/.. && ls', 'session.unclear_directory'],
   ];
@@ -161,6 +163,17 @@ describe('where the agent is autonomous', () => {
     expect(await shell.run('helper; echo $FROM; cd evil; pwd')).toMatchObject({
       stdout: `helped\ncode\n${place.workspace}/evil\n`,
     });
+  });
+
+  it.each([
+    ['PWD=/etc', 'rm -rf "$PWD/ssl"'],
+    ['PWD=/etc', 'ls ~+'],
+    ['HOME=/etc', 'cat <~/x'],
+    ['CDPATH=/etc', 'cd ssl && ls'],
+  ])('places are still those that words name: %s', async (before, then) => {
+    const shell = await sessionWith({ autonomy: 'autonomous' });
+    expect((await shell.run(before, { approved: true })).status).toBe('exited');
+    expect((await shell.run(then)).status).toBe('denied');
   });
 
   it('a list of programs admits none whose name means something else now', async () => {

@@ -1,5 +1,6 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox, type ShellSession, type TurnResult } from '../../src/index.ts';
@@ -239,6 +240,27 @@ describe('output', () => {
     expect(said(await shell.run('echo next'))).toEqual(exited('next\n'));
   });
 
+  it('of jobs between two commands is kept for the next one, also after a streamed one', {
+    timeout: 20_000,
+  }, async () => {
+    await using shell = await sandbox.session();
+    const seen: string[] = [];
+    const onOutput = ({ bytes }: { readonly bytes: Uint8Array }) =>
+      void seen.push(Buffer.from(bytes).toString());
+    await shell.run('(sleep 0.2; echo late; head -c 3000000 /dev/zero) & echo early', { onOutput });
+    expect(seen.join('')).toBe('early\n');
+    await new Promise((done) => setTimeout(done, 500));
+    const { stdout, outputBytes } = await shell.run('wait; echo end');
+    expect(stdout.slice(0, 5)).toBe('late\n');
+    expect(outputBytes.stdout).toBe(3_000_009);
+    await shell.run('(sleep 0.2; echo again) & :', { onOutput });
+    await new Promise((done) => setTimeout(done, 400));
+    await shell.run(':', { onOutput });
+    expect(await shell.run('wait; echo end')).toMatchObject({
+      stdout: expect.stringMatching(/^(?:again\n)?end\n$/),
+    });
+  });
+
   it('a consumer that fails interrupts the command', { timeout: 20_000 }, async () => {
     await using shell = await sandbox.session();
     const failing = shell.run('echo x; sleep 61', {
@@ -352,10 +374,23 @@ describe('the life of a session', () => {
     await expect(sandbox.session({ env: { A: 'x'.repeat(4_000_000) } })).rejects.toThrow();
   });
 
-  it('tells what protected paths a command made, once', async () => {
-    await using shell = await sandbox.session();
-    writeFileSync(join(arena.workspace, 'plain'), readFileSync('/etc/hostname'));
-    symlinkSync('plain', join(arena.workspace, 'link'));
-    expect((await shell.run('cat link >/dev/null')).createdProtectedPaths).toEqual([]);
+  it('tells what protected paths a command made, once, and takes them out of git’s way each time', async () => {
+    const repository = join(arena.root, 'repository');
+    execFileSync('git', ['init', '-q', repository]);
+    await using own = await createSandbox({
+      workspace: repository,
+      policyFiles: false,
+      policy: { unsafe: { unjudged_commands: true } },
+    });
+    await using shell = await own.session();
+    const husky = join(repository, '.husky');
+    expect((await shell.run('mkdir .husky')).createdProtectedPaths).toEqual([husky]);
+    expect((await shell.run('echo more')).createdProtectedPaths).toEqual([]);
+    for (let turn = 0; turn < 2; turn += 1) {
+      const planted = await shell.run('echo evil > .git/commondir');
+      expect(planted.createdProtectedPaths).toEqual([join(repository, '.git/commondir')]);
+      expect(planted.warnings.join()).toContain('which git would obey');
+      expect(existsSync(join(repository, '.git/commondir'))).toBe(false);
+    }
   });
 });

@@ -1,4 +1,4 @@
-import type { Parsed, Redirect, SimpleCommand } from '../../model/command-line.ts';
+import type { Parsed, Redirect, SimpleCommand, Word, WordPart } from '../../model/command-line.ts';
 import type { Reason, Verdict } from '../../model/decision.ts';
 import { leadingText } from '../commands/use.ts';
 import type { Check, CheckContext } from './check.ts';
@@ -29,8 +29,16 @@ export const shellSession: Check = {
       const message = `${name} is a function or alias that an earlier command of the session made`;
       reasons.push(reason(verdict, 'own_name', message, [name]));
     }
+    // Where a line goes is judged by its words, however much is left to the agent.
+    const atLeastAsk = verdict ?? 'ask';
+    for (const place of shell.places) {
+      const word = commands.flatMap(wordsOf).find((one) => one.parts.some((part) => leadsTo(part, place)));
+      if (word === undefined) continue;
+      const message = `${word.source} leads elsewhere: in this session ${place} was changed`;
+      reasons.push(reason(atLeastAsk, 'unclear_place', message, [word.source]));
+    }
     if (shell.directoryDoubt !== undefined && commands.some(movesRelatively)) {
-      reasons.push(reason(verdict, 'unclear_directory', `in this session ${shell.directoryDoubt}`, []));
+      reasons.push(reason(atLeastAsk, 'unclear_directory', `in this session ${shell.directoryDoubt}`, []));
     }
     for (const word of commands.flatMap(channelWords)) {
       const message = `${word} could reach the channel of the session`;
@@ -43,6 +51,17 @@ export const shellSession: Check = {
 function verdictOf({ rules, autonomy }: CheckContext): Verdict | undefined {
   if (rules.allow !== undefined) return 'deny';
   return autonomy === 'autonomous' ? undefined : 'ask';
+}
+
+function wordsOf({ words, redirects, assignments }: SimpleCommand): readonly Word[] {
+  return [...words, ...redirects.map(({ target }) => target), ...assignments.map(({ value }) => value)];
+}
+
+function leadsTo(part: WordPart, variable: string): boolean {
+  return (
+    (part.kind === 'parameter' && part.name === variable) ||
+    (part.kind === 'tilde' && part.user === (variable === 'PWD' ? '+' : ''))
+  );
 }
 
 function movesRelatively({ directories }: SimpleCommand): boolean {

@@ -11,6 +11,7 @@ export function factsOf(
     return {
       names: [],
       doubts: ['the shell does not say what became of it'],
+      places: ['PWD', 'HOME'],
       directoryDoubt: 'so nobody knows where it is',
     };
   const doubts = [
@@ -19,11 +20,14 @@ export function factsOf(
       : []),
     ...(state.traps.length > 0 ? ['a trap is set, which runs more than the words of a command say'] : []),
     ...state.unusual.map((name) => `${name} is set, which changes what words mean`),
-    ...(state.exported.HOME === first?.exported.HOME ? [] : ['HOME was changed, so ~ means something else']),
   ];
   return {
     names: [...state.functions, ...state.aliases],
     doubts,
+    places: [
+      ...(state.exported.PWD === state.logicalCwd ? [] : ['PWD']),
+      ...(state.exported.HOME === first?.exported.HOME ? [] : ['HOME']),
+    ],
     directoryDoubt: state.searchesDirectories
       ? 'CDPATH is set, so a relative cd may lead anywhere'
       : state.logicalCwd === state.cwd

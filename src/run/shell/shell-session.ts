@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { NativeFailure, NativeOutcome, NativeTurnEnd } from '../../native/contract.ts';
 import { isPromise } from '../../util/promise.ts';
 import type { Admission, Admit } from '../admission.ts';
-import { canceledBefore, classify, NOTHING_CHANGED, type RunContext } from '../classify.ts';
+import { type AfterRun, canceledBefore, classify, NOTHING_CHANGED, type RunContext } from '../classify.ts';
 import type { SettledCommand } from '../command-line.ts';
 import { describeFailure } from '../failure.ts';
 import { createOutputConsumer } from '../output/consumer.ts';
@@ -57,7 +58,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   let lastKnown: ShellState;
   let ranUnseenCode = false;
   let closed = false;
-  let reportedPaths = new Set<string>();
+  let changedBefore: ReadonlySet<string> = new Set();
 
   async function start(from: ShellSnapshot | undefined): Promise<void> {
     const restored = from === undefined ? undefined : restoreVariables(from.env);
@@ -89,7 +90,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     state = said;
     lastKnown = said;
     ranUnseenCode = false;
-    reportedPaths = new Set();
+    changedBefore = new Set();
   }
 
   function begin(how: ShellStart): ShellProcess {
@@ -110,12 +111,15 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     await start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
   }
 
-  function findChanges(changedPaths: readonly string[] | undefined) {
-    const fresh = changedPaths?.filter((path) => !reportedPaths.has(path)) ?? [];
-    for (const path of fresh) reportedPaths.add(path);
-    return fresh.length === 0
-      ? NOTHING_CHANGED
-      : inspectProtectedPaths(plan.workspace, plan.protectedPaths, fresh);
+  /** What a turn made; what an earlier one made, and is still there, was told. */
+  function findChanges(changedPaths: readonly string[] = []): AfterRun {
+    const before = changedBefore;
+    if (changedPaths.length === 0) return NOTHING_CHANGED;
+    const found = inspectProtectedPaths(plan.workspace, plan.protectedPaths, changedPaths);
+    // What was taken away is news if it comes again.
+    changedBefore = new Set(changedPaths.filter((path) => existsSync(path)));
+    const createdProtectedPaths = found.createdProtectedPaths.filter((path) => !before.has(path));
+    return { ...found, createdProtectedPaths };
   }
 
   await start(snapshot);

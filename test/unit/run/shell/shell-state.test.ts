@@ -52,7 +52,7 @@ describe('what export -p writes', () => {
 const FIELDS = [
   '/w\n',
   '/w\n',
-  'declare -x A="1"\n',
+  'declare -x A="1"\ndeclare -x PWD="/w"\n',
   '',
   '',
   '',
@@ -77,6 +77,7 @@ describe('a report', () => {
     expect(factsOf(stateOf(), stateOf(), false)).toEqual({
       names: [],
       doubts: [],
+      places: [],
       directoryDoubt: undefined,
     });
     const own = "trap -- '\\builtin trap - INT; \\builtin kill -INT $$' SIGURG\n";
@@ -94,10 +95,17 @@ describe('a report', () => {
     [{ 10: '' }, /IFS/],
     [{ 11: '*.ts' }, /GLOBIGNORE/],
     [{ 12: 'x' }, /PROMPT_COMMAND/],
-    [{ 2: 'declare -x HOME="/other"\n' }, /HOME/],
   ];
   it.each(doubtful)('%j leaves a doubt', (change, message) => {
     expect(factsOf(stateOf(change), stateOf(), false).doubts.join()).toMatch(message);
+  });
+
+  it.each([
+    ['declare -x HOME="/other"\ndeclare -x PWD="/w"\n', ['HOME']],
+    ['declare -x PWD="/other"\n', ['PWD']],
+    ['', ['PWD']],
+  ])('with %j names places that are others', (exports, places) => {
+    expect(factsOf(stateOf({ 2: exports }), stateOf(), false)).toMatchObject({ doubts: [], places });
   });
 
   it('says which names are the own ones of the shell', () => {
@@ -109,10 +117,12 @@ describe('a report', () => {
   });
 
   it('through a link, or with CDPATH, leaves a doubt about directories alone', () => {
-    expect(factsOf(stateOf({ 0: '/link\n' }), stateOf(), false)).toMatchObject({
-      doubts: [],
-      directoryDoubt: expect.stringContaining('through a link'),
-    });
+    expect(factsOf(stateOf({ 0: '/link\n', 2: 'declare -x PWD="/link"\n' }), stateOf(), false)).toMatchObject(
+      {
+        doubts: [],
+        directoryDoubt: expect.stringContaining('through a link'),
+      },
+    );
     expect(factsOf(stateOf({ 9: '/etc' }), stateOf(), false).directoryDoubt).toContain('CDPATH');
   });
 
