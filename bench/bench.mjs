@@ -6,6 +6,7 @@ import { cpus, loadavg, release, tmpdir, totalmem, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { captureGoals, measureCapture, printCapture } from './cases/capture.mjs';
 import { commandLineGoals, measureCommandLine, printCommandLine } from './cases/command-line.mjs';
 import { filesGoals, measureFiles, printFiles } from './cases/files.mjs';
 import { gateGoals, measureGate, printGate } from './cases/gate.mjs';
@@ -24,6 +25,7 @@ const FULL = {
   commandLine: { rounds: 100, perTurn: 2 },
   throughput: { rounds: 5, total: 1000 },
   output: { rounds: 7, megabytes: 100 },
+  capture: { rounds: 9, megabytes: 1024 },
   files: { files: 5000, tree: '/usr', findRounds: 15, statusRounds: 100 },
   leaks: { runs: 10_000 },
 };
@@ -34,6 +36,7 @@ const QUICK = {
   commandLine: { rounds: 1, perTurn: 2 },
   throughput: { rounds: 1, total: 64 },
   output: { rounds: 1, megabytes: 10 },
+  capture: { rounds: 1, megabytes: 10 },
   files: { files: 100, tree: '/usr/include', findRounds: 2, statusRounds: 2 },
   leaks: { runs: 100 },
 };
@@ -86,6 +89,7 @@ try {
   await step('files', measureFiles, printFiles, filesGoals, { counts: counts.files });
   await step('leaks', measureLeaks, printLeaks, leakGoals, { counts: counts.leaks });
   await step('output', measureOutput, printOutput, () => [], { counts: counts.output });
+  await step('capture', measureCapture, printCapture, captureGoals, { counts: counts.capture });
   // Last, because memory is not always given back.
   await launch(RESIDENT_MEGABYTES);
   printGoals(goals);

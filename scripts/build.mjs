@@ -23,7 +23,8 @@ function run(script, args, options = {}) {
 
 function buildNative() {
   const built = run(binary('cmake-js'), ['build', '--log-level', 'error']);
-  if (built.status === 0 && existsSync(join(root, 'build/Release/sandbox_run.node'))) {
+  const isThere = (name) => existsSync(join(root, 'build/Release', name));
+  if (built.status === 0 && isThere('sandbox_run.node') && isThere('sandbox-run-warden')) {
     console.log('sandbox-run: addon built');
     return true;
   }

@@ -1,5 +1,6 @@
 export { ERROR_CODES, type ErrorCode } from './errors/codes.ts';
 export { SandboxError } from './errors/sandbox-error.ts';
+export type { ListeningSocket } from './host/listening-sockets.ts';
 export {
   APPROVAL_SCOPES,
   type ApprovalAnswer,
@@ -25,7 +26,15 @@ export type {
   EnforcementReport,
 } from './model/enforcement-report.ts';
 export type { Command } from './model/execution-request.ts';
-export type { ExecutionError, ExecutionResult, ExecutionResultBase } from './model/execution-result.ts';
+export type {
+  ExceededLimit,
+  ExecutionError,
+  ExecutionResult,
+  ExecutionResultBase,
+  OutputBytes,
+  ResourceUsage,
+  SpilledOutput,
+} from './model/execution-result.ts';
 export type {
   ActionBudget,
   GitGuard,
@@ -40,16 +49,23 @@ export type {
   ToolResult,
 } from './model/gate-ports.ts';
 export type { LaunchPlan } from './model/launch-plan.ts';
+export type { TreeLimits } from './model/policy.ts';
 export type { PolicyFile } from './policy/schema.ts';
+export type { BackgroundJob, JobExit, JobOutput } from './run/jobs.ts';
+export type { OutputChunk, OutputStream, OutputText } from './run/output/chunk.ts';
+export type { OutputReader } from './run/output/feed.ts';
+export type { OutputLimits } from './run/output/gap.ts';
 export type { RunningCommand } from './run/pending-command.ts';
-export { createSandbox, type Sandbox, type SandboxProcess } from './run/sandbox.ts';
+export { createSandbox, type Sandbox, type StartedCommand } from './run/sandbox.ts';
 export type {
   GateOptions,
-  OutputChunk,
+  JobOptions,
   RunOptions,
   SandboxOptions,
   SpawnOptions,
+  TerminalSize,
 } from './run/sandbox-options.ts';
 export { type AgentSession, openSession, type SessionOptions } from './run/session.ts';
 export type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './run/shell/session-options.ts';
 export type { ShellSnapshot } from './run/shell/snapshot.ts';
+export type { SandboxProcess, TerminalProcess } from './run/spawn.ts';

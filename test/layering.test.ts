@@ -161,7 +161,7 @@ describe('pure code', () => {
 });
 
 describe('the includes of native', () => {
-  const NATIVE_LAYERS = [['base'], ['sys'], ['landlock', 'seccomp'], ['process'], ['binding']];
+  const NATIVE_LAYERS = [['base'], ['sys'], ['landlock', 'seccomp', 'warden'], ['process'], ['binding']];
   const nativeLayer = (folder: string) => NATIVE_LAYERS.findIndex((row) => row.includes(folder));
   const files = filesBeneath('native', /\.(cc|h)$/);
 

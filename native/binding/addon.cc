@@ -14,6 +14,7 @@
 #include "binding/host_functions.h"
 #include "binding/running_commands.h"
 #include "landlock/ruleset.h"
+#include "process/cgroup.h"
 #include "process/command.h"
 #include "process/command_threads.h"
 #include "process/confinement.h"
@@ -32,6 +33,17 @@ Napi::Value Probe(const Napi::CallbackInfo& info) {
   result["landlockErrata"] = Napi::Number::New(info.Env(), LandlockErrata());
   result["seccompErrno"] = Napi::Number::New(info.Env(), static_cast<double>(seccomp));
   return result;
+}
+
+// cgroupParent(): where groups for commands can be made, {path, cloneInto}, or why nowhere.
+Napi::Value ProbeCgroupParent(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const Result<CgroupParent> found = FindCgroupParent();
+  if (!found.ok()) return EncodeFailure(env, found.failure());
+  Napi::Object object = Napi::Object::New(env);
+  object["path"] = Napi::String::New(env, found.value().path);
+  object["cloneInto"] = Napi::Boolean::New(env, found.value().clone_into);
+  return object;
 }
 
 // signalScope(): whether whole process trees can be ended; tries it once.
@@ -119,7 +131,8 @@ Napi::Value WithCommand(const Napi::CallbackInfo& info, Act act) {
   return Napi::Boolean::New(info.Env(), running != nullptr);
 }
 
-// signal(id, number), cancel(id, now), acknowledge(id, bytes): false if the command has ended.
+// signal(id, number), cancel(id, now), acknowledge(id, bytes), stream(id, on): false if the command
+// has ended.
 Napi::Value Signal(const Napi::CallbackInfo& info) {
   return WithCommand(
       info, [&](Command& command) { command.Signal(info[1].As<Napi::Number>().Int32Value()); });
@@ -129,6 +142,36 @@ Napi::Value Cancel(const Napi::CallbackInfo& info) {
 }
 Napi::Value Acknowledge(const Napi::CallbackInfo& info) {
   return WithCommand(info, [&](Command& command) { command.Acknowledge(Unsigned(info[1])); });
+}
+
+// resize(id, columns, rows): of the command's terminal; false if it has ended.
+Napi::Value Resize(const Napi::CallbackInfo& info) {
+  const TerminalSize size = DecodeTerminalSize(info[1], info[2]);
+  return WithCommand(info, [&](Command& command) { command.Resize(size); });
+}
+
+Napi::Value Stream(const Napi::CallbackInfo& info) {
+  return WithCommand(info, [&](Command& command) { command.Stream(info[1].ToBoolean()); });
+}
+
+// outputSoFar(id): NativeCapture in contract.ts; undefined if the command has ended.
+Napi::Value OutputSoFar(const Napi::CallbackInfo& info) {
+  Napi::Value capture = info.Env().Undefined();
+  WithCommand(info, [&](Command& command) {
+    capture = EncodeCapture(info.Env(), command.OutputSoFar(0), command.OutputSoFar(1));
+  });
+  return capture;
+}
+
+// treeOf(id, callback): callback(pids) of the processes of the command's tree that are alive.
+Napi::Value TreeOf(const Napi::CallbackInfo& info) {
+  Running* running =
+      info.Env().GetInstanceData<RunningCommands>()->Find(info[0].As<Napi::Number>().Uint32Value());
+  if (running != nullptr) {
+    running->asked.push_back(Napi::Persistent(info[1].As<Napi::Function>()));
+    running->command->AskMembers();
+  }
+  return Napi::Boolean::New(info.Env(), running != nullptr);
 }
 
 // turn(id, turn, text, assignments, timeoutMs, streamOutput), interruptTurn(id, turn): of a shell;
@@ -160,6 +203,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(new RunningCommands(env));
   exports["probe"] = Napi::Function::New(env, Probe);
   exports["signalScope"] = Napi::Function::New(env, ProbeSignalScope);
+  exports["cgroupParent"] = Napi::Function::New(env, ProbeCgroupParent);
   exports["createConfinement"] = Napi::Function::New(env, CreateConfinement);
   exports["prepare"] = Napi::Function::New(env, Prepare);
   exports["closeConfinement"] = Napi::Function::New(env, CloseConfinement);
@@ -167,6 +211,10 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["signal"] = Napi::Function::New(env, Signal);
   exports["cancel"] = Napi::Function::New(env, Cancel);
   exports["acknowledge"] = Napi::Function::New(env, Acknowledge);
+  exports["resize"] = Napi::Function::New(env, Resize);
+  exports["stream"] = Napi::Function::New(env, Stream);
+  exports["outputSoFar"] = Napi::Function::New(env, OutputSoFar);
+  exports["treeOf"] = Napi::Function::New(env, TreeOf);
   exports["turn"] = Napi::Function::New(env, Turn);
   exports["interruptTurn"] = Napi::Function::New(env, InterruptTurn);
   exports["endAll"] = Napi::Function::New(env, EndAll);
@@ -174,6 +222,9 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["tryLock"] = Napi::Function::New(env, TryLock);
   exports["unlock"] = Napi::Function::New(env, Unlock);
   exports["peerCredentials"] = Napi::Function::New(env, PeerCredentials);
+  exports["terminalSize"] = Napi::Function::New(env, TerminalSizeOf);
+  exports["enterRawMode"] = Napi::Function::New(env, EnterRaw);
+  exports["leaveRawMode"] = Napi::Function::New(env, LeaveRaw);
   return exports;
 }
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "binding/encode.h"
+
 namespace sandbox_run {
 namespace {
 
@@ -58,10 +60,41 @@ enum Argument : size_t {
   kExtras,
 };
 
+void DecodeOutputExtras(const Napi::Object& extras, StreamsSpec& streams) {
+  if (const Napi::Value head = extras.Get("headBytes"); head.IsNumber()) {
+    streams.head_limit = Unsigned(head);
+  }
+  streams.combined = Flag(extras, "combined");
+  if (const Napi::Value spill = extras.Get("spill"); spill.IsArray()) {
+    const Napi::Array files = spill.As<Napi::Array>();
+    for (uint32_t i = 0; i < 2; ++i) {
+      const int fd = files.Get(i).As<Napi::Number>().Int32Value();
+      if (fd < 0) continue;
+      streams.spill[i].reset(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+      if (streams.spill[i].valid()) continue;
+      const Failure failure{"stdio", errno, ""};
+      Napi::Error error = Napi::Error::New(extras.Env(), "spill");
+      error.Set("failure", EncodeFailure(extras.Env(), failure));
+      error.ThrowAsJavaScriptException();
+      return;
+    }
+    streams.spill_limit = Unsigned(extras.Get("spillLimit"));
+  }
+}
+
 // What is seldom asked for: NativeLaunchExtras in contract.ts, or undefined.
 void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
   if (!value.IsObject()) return;
   const Napi::Object extras = value.As<Napi::Object>();
+  if (const Napi::Value pty = extras.Get("pty"); pty.IsObject()) {
+    const Napi::Object size = pty.As<Napi::Object>();
+    spec.streams.terminal = DecodeTerminalSize(size.Get("cols"), size.Get("rows"));
+  }
+  DecodeOutputExtras(extras, spec.streams);
+  spec.background = Flag(extras, "background");
+  if (const Napi::Value idle = extras.Get("idleTimeoutMs"); idle.IsNumber()) {
+    spec.idle_timeout = std::chrono::milliseconds(Unsigned(idle));
+  }
   spec.shell = Flag(extras, "shell");
 }
 
@@ -74,6 +107,14 @@ uint64_t Unsigned(const Napi::Value& value) {
   }
   return static_cast<uint64_t>(value.As<Napi::Number>().Int64Value());
 }
+
+TerminalSize DecodeTerminalSize(const Napi::Value& columns, const Napi::Value& rows) {
+  const auto decode = [](const Napi::Value& value) {
+    return static_cast<uint16_t>(value.As<Napi::Number>().Uint32Value());
+  };
+  return {decode(columns), decode(rows)};
+}
+
 ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   ConfinementSpec spec;
   const Napi::Object landlock = object.Get("landlock").As<Napi::Object>();
@@ -109,6 +150,14 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const uint64_t bound = Unsigned(limit.Get("value"));
     spec.limits.push_back({limit.Get("resource").As<Napi::Number>().Int32Value(), bound, bound});
   });
+  const Napi::Object tree = object.Get("treeLimits").As<Napi::Object>();
+  spec.tree_limits.memory = Unsigned(tree.Get("memoryBytes"));
+  spec.tree_limits.processes = Unsigned(tree.Get("processes"));
+  spec.tree_limits.cpu_ms = Unsigned(tree.Get("cpuMs"));
+  spec.tree_limits.tmp_bytes = Unsigned(tree.Get("tmpBytes"));
+  spec.idle_timeout = std::chrono::milliseconds(Unsigned(tree.Get("idleTimeoutMs")));
+  spec.cgroup_parent = Text(tree, "cgroupParent");
+  spec.cgroup_clone = Flag(tree, "cgroupClone");
   spec.umask = object.Get("umask").As<Napi::Number>().Int32Value();
   spec.temporary_parent = Text(object, "temporaryParent");
   spec.memory_parent = Text(object, "memoryParent");
@@ -121,6 +170,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const Napi::Object variable = value.As<Napi::Object>();
     spec.slot_variables.push_back({Text(variable, "name"), Text(variable, "path")});
   });
+  spec.without_scope = Text(object, "processTree") == "subreaper";
   return spec;
 }
 

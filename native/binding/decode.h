@@ -8,11 +8,15 @@
 
 #include "process/command.h"
 #include "process/confinement.h"
+#include "process/terminal.h"
 
 namespace sandbox_run {
 
 // A number or a BigInt.
 uint64_t Unsigned(const Napi::Value& value);
+
+// Two numbers from 0 to 65535.
+TerminalSize DecodeTerminalSize(const Napi::Value& columns, const Napi::Value& rows);
 
 // NativeConfinementSpec in contract.ts. An exception may be pending afterwards.
 ConfinementSpec DecodeConfinement(const Napi::Object& object);

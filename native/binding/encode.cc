@@ -1,5 +1,7 @@
 #include "binding/encode.h"
 
+#include <cstdlib>
+#include <optional>
 #include <utility>
 
 namespace sandbox_run {
@@ -14,10 +16,101 @@ constexpr int kEndedByCancel = 2;
 constexpr int kTreeEnded = 4;
 constexpr int kShellBroken = 8;
 // In place of a stream's number.
-constexpr int kTurnStream = 3;
+constexpr int kTurnStream = 4;
+
+Napi::Number Number(Napi::Env env, auto value) {
+  return Napi::Number::New(env, static_cast<double>(value));
+}
+
+Napi::Value EncodeSpilled(Napi::Env env, const std::optional<SpilledStream> (&spilled)[2]) {
+  Napi::Array files = Napi::Array::New(env, 2);
+  for (uint32_t i = 0; i < 2; ++i) {
+    if (!spilled[i]) continue;
+    Napi::Object file = Napi::Object::New(env);
+    file["written"] = Number(env, spilled[i]->written);
+    file["errno"] = Number(env, spilled[i]->error);
+    file["isWhole"] = Napi::Boolean::New(env, spilled[i]->is_whole);
+    files.Set(i, file);
+  }
+  return files;
+}
+
+const char* NameOf(LimitName name) {
+  switch (name) {
+    case LimitName::kMemory:
+      return "memory";
+    case LimitName::kProcesses:
+      return "processes";
+    case LimitName::kCpu:
+      return "cpu";
+    case LimitName::kTmp:
+      return "tmp";
+    case LimitName::kIdle:
+      return "idle";
+  }
+  return "";
+}
+
+const char* NameOf(LimitMeans means) {
+  switch (means) {
+    case LimitMeans::kCgroup:
+      return "cgroup";
+    case LimitMeans::kSampling:
+      return "sampling";
+    case LimitMeans::kClock:
+      return "clock";
+  }
+  return "";
+}
+
+// Leaves out what is unknown.
+void Put(Napi::Object& object, const char* name, const std::optional<uint64_t>& value) {
+  if (value) object[name] = Napi::Number::New(object.Env(), static_cast<double>(*value));
+}
+
+Napi::Value EncodeLimit(Napi::Env env, const LimitExcess& limit) {
+  Napi::Object object = Napi::Object::New(env);
+  object["name"] = Napi::String::New(env, NameOf(limit.name));
+  object["by"] = Napi::String::New(env, NameOf(limit.means));
+  Put(object, "value", limit.value);
+  Put(object, "used", limit.used);
+  return object;
+}
+
+Napi::Value EncodeUsage(Napi::Env env, const TreeUsage& usage) {
+  Napi::Object object = Napi::Object::New(env);
+  object["by"] = Napi::String::New(env, NameOf(usage.means));
+  Put(object, "peakMemoryBytes", usage.peak_memory);
+  Put(object, "peakProcesses", usage.peak_processes);
+  Put(object, "userCpuUs", usage.user_cpu_us);
+  Put(object, "systemCpuUs", usage.system_cpu_us);
+  Put(object, "readBytes", usage.read_bytes);
+  Put(object, "writtenBytes", usage.written_bytes);
+  return object;
+}
 
 // What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
-Napi::Value EncodeDetails(Napi::Env env, const Outcome&) { return env.Undefined(); }
+Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
+  Napi::Object details;
+  const auto add = [&](const char* name, Napi::Value value) {
+    if (details.IsEmpty()) details = Napi::Object::New(env);
+    details[name] = value;
+  };
+  if (outcome.spilled[0] || outcome.spilled[1]) add("spilled", EncodeSpilled(env, outcome.spilled));
+  if (outcome.output[0].is_short || outcome.output[1].is_short) {
+    Napi::Array heads = Napi::Array::New(env, 2);
+    for (uint32_t i = 0; i < 2; ++i) heads.Set(i, Number(env, outcome.output[i].head_size));
+    add("headBytes", heads);
+  }
+  if (outcome.tree_tier == TreeTier::kSubreaper) {
+    add("processTree", Napi::String::New(env, "subreaper"));
+  }
+  if (outcome.output_held) add("outputHeld", Napi::Boolean::New(env, true));
+  if (outcome.limit) add("limit", EncodeLimit(env, *outcome.limit));
+  if (!outcome.tree_usage.empty()) add("usage", EncodeUsage(env, outcome.tree_usage));
+  if (details.IsEmpty()) return env.Undefined();
+  return details;
+}
 
 Napi::Value EncodePaths(Napi::Env env, const std::vector<std::string>& paths) {
   if (paths.empty()) return env.Undefined();
@@ -45,10 +138,25 @@ Napi::Value EncodeBytes(Napi::Env env, std::string bytes) {
       kept);
 }
 
+Napi::Value EncodeBytes(Napi::Env env, Bytes bytes) {
+  if (bytes.empty()) return env.Undefined();
+  if (bytes.size() < 4096) return Napi::Buffer<char>::Copy(env, bytes.data(), bytes.size());
+  const size_t size = bytes.size();
+  return Napi::Buffer<char>::NewOrCopy(env, bytes.Release(), size,
+                                       [](Napi::Env, char* memory) { free(memory); });
+}
+
+Napi::Value EncodeCapture(Napi::Env env, CapturedStream output, CapturedStream errors) {
+  Napi::Object capture = Napi::Object::New(env);
+  capture["stdoutBytes"] = Number(env, output.total);
+  capture["stderrBytes"] = Number(env, errors.total);
+  capture["stdout"] = EncodeBytes(env, std::move(output.kept));
+  capture["stderr"] = EncodeBytes(env, std::move(errors.kept));
+  return capture;
+}
+
 std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome) {
-  const auto number = [env](auto value) {
-    return Napi::Number::New(env, static_cast<double>(value));
-  };
+  const auto number = [env](auto value) { return Number(env, value); };
   const int ended = (outcome.timed_out ? kEndedByTimeout : 0) |
                     (outcome.canceled ? kEndedByCancel : 0) | (outcome.tree_ended ? kTreeEnded : 0);
   return {number(0),

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "process/command.h"
+#include "process/head_tail.h"
 
 namespace sandbox_run {
 
@@ -16,6 +17,10 @@ Napi::Value EncodeFailure(Napi::Env env, const Failure& failure);
 
 // A Buffer, without a copy where it is long; undefined for nothing.
 Napi::Value EncodeBytes(Napi::Env env, std::string bytes);
+Napi::Value EncodeBytes(Napi::Env env, Bytes bytes);
+
+// {stdout, stderr: Buffers or undefined; stdoutBytes, stderrBytes}
+Napi::Value EncodeCapture(Napi::Env env, CapturedStream output, CapturedStream errors);
 
 // The arguments of the last event, in the order of NativeEventHandler in contract.ts.
 std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome);

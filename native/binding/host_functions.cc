@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string>
+
+#include "sys/raw_terminal.h"
 
 namespace sandbox_run {
 namespace {
@@ -55,6 +58,26 @@ Napi::Value PeerCredentials(const Napi::CallbackInfo& info) {
   result["uid"] = Napi::Number::New(info.Env(), peer.uid);
   result["gid"] = Napi::Number::New(info.Env(), peer.gid);
   return result;
+}
+
+Napi::Value TerminalSizeOf(const Napi::CallbackInfo& info) {
+  winsize size;
+  if (ioctl(Descriptor(info), TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) {
+    return info.Env().Undefined();
+  }
+  Napi::Array result = Napi::Array::New(info.Env(), 2);
+  result.Set(0u, Napi::Number::New(info.Env(), size.ws_col));
+  result.Set(1u, Napi::Number::New(info.Env(), size.ws_row));
+  return result;
+}
+
+Napi::Value EnterRaw(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), EnterRawMode(Descriptor(info)));
+}
+
+Napi::Value LeaveRaw(const Napi::CallbackInfo& info) {
+  LeaveRawMode();
+  return info.Env().Undefined();
 }
 
 }  // namespace sandbox_run

@@ -22,6 +22,13 @@ Napi::Value Unlock(const Napi::CallbackInfo& info);
 // then (SO_PEERCRED, unix(7)).
 Napi::Value PeerCredentials(const Napi::CallbackInfo& info);
 
+// terminalSize(fd): [columns, rows]; undefined: it is no terminal, or none that knows.
+Napi::Value TerminalSizeOf(const Napi::CallbackInfo& info);
+
+// enterRawMode(fd), leaveRawMode(): as in sys/raw_terminal.h.
+Napi::Value EnterRaw(const Napi::CallbackInfo& info);
+Napi::Value LeaveRaw(const Napi::CallbackInfo& info);
+
 }  // namespace sandbox_run
 
 #endif  // SANDBOX_RUN_BINDING_HOST_FUNCTIONS_H_

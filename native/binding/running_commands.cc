@@ -18,6 +18,18 @@ struct ChunkEvent : Event {
   std::string chunk;
 };
 
+// A chunk of nothing, and how much is missing before the next.
+struct GapEvent : Event {
+  GapEvent(uint32_t of, int of_stream, uint64_t bytes)
+      : Event(of), stream(of_stream), missing(bytes) {}
+  std::vector<napi_value> Arguments(Napi::Env env) override {
+    return {Napi::Number::New(env, stream), Napi::Buffer<char>::New(env, 0),
+            Napi::Number::New(env, static_cast<double>(missing))};
+  }
+  int stream;
+  uint64_t missing;
+};
+
 struct TurnEvent : Event {
   TurnEvent(uint32_t of, TurnEnd how) : Event(of), turn(std::move(how)) {}
   std::vector<napi_value> Arguments(Napi::Env env) override { return EncodeTurn(env, turn); }
@@ -31,6 +43,38 @@ struct EndEvent : Event {
   Outcome outcome;
 };
 
+// The command has ended, and what it left behind is kept.
+struct ExitEvent : Event {
+  ExitEvent(uint32_t of, ProcessEnd how, double after_ms)
+      : Event(of), end(how), duration_ms(after_ms) {}
+  std::vector<napi_value> Arguments(Napi::Env env) override {
+    constexpr int kStream = 3;
+    return {Napi::Number::New(env, kStream),
+            env.Undefined(),
+            Napi::Number::New(env, end.exit_code),
+            Napi::Number::New(env, end.signal),
+            Napi::Number::New(env, 0),
+            Napi::Number::New(env, duration_ms)};
+  }
+  ProcessEnd end;
+  double duration_ms;
+};
+
+Napi::Value EncodeMembers(Napi::Env env, const std::vector<pid_t>& members) {
+  Napi::Array pids = Napi::Array::New(env, members.size());
+  for (uint32_t i = 0; i < members.size(); ++i) pids.Set(i, Napi::Number::New(env, members[i]));
+  return pids;
+}
+
+struct MembersEvent : Event {
+  MembersEvent(uint32_t of, std::vector<pid_t> pids) : Event(of), members(std::move(pids)) {}
+  std::vector<napi_value> Arguments(Napi::Env env) override {
+    return {EncodeMembers(env, members)};
+  }
+  bool answers() const override { return true; }
+  std::vector<pid_t> members;
+};
+
 class QueueObserver : public CommandObserver {
  public:
   QueueObserver(RunningCommands* commands, uint32_t id) : commands_(commands), id_(id) {
@@ -38,6 +82,15 @@ class QueueObserver : public CommandObserver {
   }
   void OnOutput(int stream, std::string chunk) override {
     commands_->Post(std::make_unique<ChunkEvent>(id_, stream, std::move(chunk)));
+  }
+  void OnGap(int stream, uint64_t missing) override {
+    commands_->Post(std::make_unique<GapEvent>(id_, stream, missing));
+  }
+  void OnExit(const ProcessEnd& end, double duration_ms) override {
+    commands_->Post(std::make_unique<ExitEvent>(id_, end, duration_ms));
+  }
+  void OnMembers(std::vector<pid_t> members) override {
+    commands_->Post(std::make_unique<MembersEvent>(id_, std::move(members)));
   }
   void OnTurn(TurnEnd turn) override {
     commands_->Post(std::make_unique<TurnEvent>(id_, std::move(turn)));
@@ -116,12 +169,21 @@ void DeliverEvent(Napi::Env env, Napi::Function, std::nullptr_t*, Event* raw) {
   Running* running = commands->Find(event->id);
   if (running == nullptr) return;
   const Napi::HandleScope scope(env);
+  if (event->answers()) {
+    const Napi::FunctionReference asked = std::move(running->asked.front());
+    running->asked.pop_front();
+    asked.Call(event->Arguments(env));
+    return;
+  }
   if (!event->last()) {
     running->on_event.Call(event->Arguments(env));
     return;
   }
   const Napi::FunctionReference on_event = std::move(running->on_event);
+  const std::deque<Napi::FunctionReference> asked = std::move(running->asked);
   commands->Remove(env, event->id);
+  // Nobody is left, and no answer will come.
+  for (const Napi::FunctionReference& callback : asked) callback.Call({EncodeMembers(env, {})});
   on_event.Call(event->Arguments(env));
 }
 

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -25,6 +26,8 @@ struct Event {
   virtual std::vector<napi_value> Arguments(Napi::Env env) = 0;
   // Nothing comes after it.
   virtual bool last() const { return false; }
+  // Answers the oldest question of treeOf() instead of going to the handler.
+  virtual bool answers() const { return false; }
 
   const uint32_t id;
 };
@@ -34,6 +37,7 @@ void DeliverEvent(Napi::Env env, Napi::Function, std::nullptr_t*, Event* event);
 struct Running {
   std::shared_ptr<Command> command;
   Napi::FunctionReference on_event;
+  std::deque<Napi::FunctionReference> asked;  // callbacks of treeOf() without an answer yet
 };
 
 // What one JavaScript environment (the main thread or one worker) has running.

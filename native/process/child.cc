@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 
 #include "sys/kernel_abi.h"
@@ -37,8 +38,11 @@ int Fail(ChildPlan* plan, const char* stage, long result) {
   return kExitNotStarted;
 }
 
-long CloseOnExecFrom(int first) {
-  long result = RawSyscall(abi::kSysCloseRange, first, ~0u, abi::kCloseRangeCloexec);
+}  // namespace
+
+long CloseFrom(int first, Closing when) {
+  const bool on_exec = when == Closing::kOnExec;
+  long result = RawSyscall(abi::kSysCloseRange, first, ~0u, on_exec ? abi::kCloseRangeCloexec : 0);
   if (result == 0) return 0;
   // Before 5.11 (EINVAL: the flag; ENOSYS: the call), or refused by an outer filter: one by one, up
   // to the highest descriptor that the process may have.
@@ -49,12 +53,14 @@ long CloseOnExecFrom(int first) {
   uint64_t last = limit.hard < 65536 ? 65536 : limit.hard;
   if (last > 1048576) last = 1048576;
   for (uint64_t fd = static_cast<uint64_t>(first); fd < last; ++fd) {
-    RawSyscall(SYS_fcntl, static_cast<long>(fd), F_SETFD, FD_CLOEXEC);
+    if (on_exec) {
+      RawSyscall(SYS_fcntl, static_cast<long>(fd), F_SETFD, FD_CLOEXEC);
+    } else {
+      RawSyscall(SYS_close, static_cast<long>(fd));
+    }
   }
   return 0;
 }
-
-}  // namespace
 
 void ResetSignalHandlers() {
   const KernelSigaction defaults;
@@ -97,6 +103,12 @@ int RunChild(void* argument) {
 
   ResetSignalHandlers();
 
+  // First of all, so that whatever follows is counted.
+  if (plan->cgroup_procs_fd >= 0) {
+    result = RawSyscall(SYS_write, plan->cgroup_procs_fd, Arg("0"), 1);
+    if (result < 0) return Fail(plan, "cgroup.enter", result);
+  }
+
   for (size_t i = 0; i < plan->namespace_count; ++i) {
     result = RawSyscall(SYS_setns, plan->namespaces[i].fd, plan->namespaces[i].type);
     if (result < 0) return Fail(plan, "namespace.enter", result);
@@ -104,6 +116,11 @@ int RunChild(void* argument) {
 
   result = RawSyscall(SYS_setsid);
   if (result < 0) return Fail(plan, "session", result);
+  if (plan->controlling_terminal) {
+    // 0: never by taking it from another session, which root could.
+    result = RawSyscall(SYS_ioctl, plan->stdio[0], TIOCSCTTY, 0);
+    if (result < 0) return Fail(plan, "terminal", result);
+  }
 
   // After setns: a change of credentials clears the signal. It hangs on the creating thread, which
   // waits for this process. A parent that died before this line would go unnoticed: ask.
@@ -135,7 +152,7 @@ int RunChild(void* argument) {
   }
   if (plan->umask >= 0) RawSyscall(SYS_umask, plan->umask);
 
-  result = CloseOnExecFrom(3);
+  result = CloseFrom(3, Closing::kOnExec);
   if (result < 0) return Fail(plan, "close_descriptors", result);
 
   result = DropCapabilities();

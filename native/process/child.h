@@ -28,9 +28,12 @@ struct ChildPlan {
   char* const* argv = nullptr;
   char* const* envp = nullptr;
   const char* cwd = nullptr;
-  int stdio[3] = {-1, -1, -1};  // each >= 3
+  int stdio[3] = {-1, -1, -1};        // each >= 3
+  bool controlling_terminal = false;  // standard input is a terminal to be the session's
   const NamespaceEntry* namespaces = nullptr;
   size_t namespace_count = 0;
+  int cgroup_procs_fd =
+      -1;               // cgroup.procs of a group to move to; -1: it was started in the right one
   int ruleset_fd = -1;  // -1: no Landlock domain
   const sock_fprog* filter = nullptr;
   const ResourceLimit* limits = nullptr;
@@ -49,6 +52,11 @@ int RunChild(void* plan);
 
 // Sets every signal's disposition to default. Part of the child, shared with the view's set-up.
 void ResetSignalHandlers();
+
+// Closes all descriptors from `first` on, or marks them to be closed by execve. Returns 0 or
+// -errno.
+enum class Closing { kNow, kOnExec };
+long CloseFrom(int first, Closing when);
 
 // Gives up all capabilities for good: ambient, permitted, effective, inheritable, and uid 0's way
 // back. Returns 0 or -errno.

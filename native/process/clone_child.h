@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+
 namespace sandbox_run {
 
 // clone(CLONE_VM | CLONE_VFORK | SIGCHLD | flags): runs `body(argument)` in a child that shares
@@ -11,6 +13,11 @@ namespace sandbox_run {
 // child. Returns the pid, or -1 with errno. `pidfd` receives a pid descriptor if CLONE_PIDFD is in
 // flags.
 pid_t CloneChild(int (*body)(void*), void* argument, int flags, int* pidfd = nullptr);
+
+// clone3(CLONE_VM | CLONE_PIDFD | CLONE_INTO_CGROUP): runs `body(argument)` on `stack` in a child
+// that is in the control group from its first moment. Returns at once: the pid, or -1 with errno.
+pid_t CloneIntoCgroup(int (*body)(void*), void* stack, size_t stack_size, void* argument,
+                      int group_fd, int* pidfd);
 
 // Waits for a child that has exited or is about to, and forgets it.
 void Reap(pid_t pid);

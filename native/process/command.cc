@@ -1,7 +1,6 @@
 #include "process/command.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -20,9 +19,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long somebody who outlived the command may hold its pipes open: a background process where
-// the tree cannot be ended as a whole, or a process outside that was handed a pipe.
+// How long somebody who outlived the command may hold its pipes open: first what it left behind,
+// which is ended then; after that a process outside that was handed a pipe.
 constexpr milliseconds kDrainGrace{250};
+// How often it is looked whether anything is left of a background command.
+constexpr milliseconds kLookInterval{250};
 // Between two attempts to end what has been killed already.
 constexpr milliseconds kKillAgain{10};
 
@@ -46,7 +47,8 @@ Command::Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
       observer_(std::move(observer)),
       streams_(
           std::move(spec_.streams),
-          [this](int stream, std::string chunk) { observer_->OnOutput(stream, std::move(chunk)); }),
+          {[this](int stream, std::string chunk) { observer_->OnOutput(stream, std::move(chunk)); },
+           [this](int stream, uint64_t missing) { observer_->OnGap(stream, missing); }}),
       turns_(spec_.shell ? std::make_unique<ShellTurns>(spec_.kill_grace) : nullptr) {}
 
 Command::~Command() = default;
@@ -77,6 +79,21 @@ void Command::Acknowledge(size_t bytes) {
   Wake();
 }
 
+void Command::Resize(TerminalSize size) { streams_.Resize(size); }
+
+void Command::Stream(bool on) {
+  streams_.Stream(on);
+  Wake();
+}
+
+void Command::AskMembers() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++requests_.members;
+  }
+  Wake();
+}
+
 void Command::BeginTurn(TurnSpec spec) {
   if (turns_ == nullptr) return;
   turns_->Begin(std::move(spec));
@@ -97,7 +114,14 @@ void Command::Wake() {
 
 Command::Requests Command::TakeRequests() {
   const std::lock_guard lock(mutex_);
-  return requests_;
+  Requests taken = requests_;
+  requests_.members = 0;
+  return taken;
+}
+
+bool Command::IsCanceled() {
+  const std::lock_guard lock(mutex_);
+  return requests_.cancel;
 }
 
 Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()>& offer) {
@@ -107,21 +131,24 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
     return Afterwards::kNeedsNewThread;
   }
   Outcome outcome = RunIn(place);
-  const bool reusable = place.slot != nullptr && outcome.tree_ended && !place.slot->HasMoved();
+  const bool reusable = place.slot != nullptr && outcome.tree_ended && place.scope.guarded() &&
+                        !place.slot->HasMoved();
   const bool kept = reusable && offer();
   observer_->OnEnd(std::move(outcome));
   // What follows costs the command's owner no time.
+  tree_.Finish();
   if (kept) {
     confinement_->Clean(*place.slot);
   } else {
     place.slot.reset();
   }
+  limits_.Release();
   observer_->OnFinished();
   return kept ? Afterwards::kPlaceIsKept : Afterwards::kPlaceIsGone;
 }
 
 Outcome Command::RunIn(CommandPlace& place) {
-  const auto begin = Clock::now();
+  begin_ = Clock::now();
   Outcome outcome;
   rusage own;
   if (getrusage(RUSAGE_SELF, &own) == 0) outcome.launcher_max_rss_kib = own.ru_maxrss;
@@ -133,24 +160,36 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.failure = std::move(acquired.failure());
     }
   }
-  if (outcome.failure || TakeRequests().cancel) {
+  if (outcome.failure || IsCanceled()) {
     outcome.canceled = !outcome.failure;
     outcome.tree_ended = true;
   } else if (Status launched = Launch(place); !launched.ok()) {
     outcome.failure = std::move(launched.failure());
     outcome.tree_ended = true;
   } else {
+    outcome.tree_tier = tree_.tier();
     Supervise(place, outcome);
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
       outcome.tree_ended = true;  // there never was one
     }
   }
-  for (int i = 0; i < 2; ++i) outcome.output[i] = streams_.Take(i);
+  streams_.Close();
+  for (int i = 0; i < 2; ++i) {
+    outcome.output[i] = streams_.TakeCapture(i);
+    outcome.spilled[i] = streams_.EndSpill(i);
+  }
+  outcome.tree_usage = limits_.Usage();
+  if (!outcome.tree_usage.read_bytes &&
+      (outcome.usage.ru_inblock | outcome.usage.ru_oublock) != 0) {
+    // Of what the command waited for, in sectors.
+    outcome.tree_usage.read_bytes = static_cast<uint64_t>(outcome.usage.ru_inblock) * 512;
+    outcome.tree_usage.written_bytes = static_cast<uint64_t>(outcome.usage.ru_oublock) * 512;
+  }
   if (place.slot != nullptr) {
     outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
   }
-  outcome.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  outcome.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
   return outcome;
 }
 
@@ -168,11 +207,25 @@ Status Command::Launch(CommandPlace& place) {
   CommandPlace::ChildMemory& child = *place.child;
   child.plan = ChildPlan();
   ChildPlan& plan = child.plan;
-  if (Status status = streams_.Open(plan.stdio); !status.ok()) return status;
+  const ConfinementSpec& shared = confinement_->spec();
+  // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
+  // for the child, the child would share this thread's scope and could signal the launcher. Before
+  // the pipes, so that the warden never holds their ends.
+  if (slot.ruleset_fd() >= 0 && !shared.without_scope) {
+    if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
+  }
+  if (Status status = streams_.Open(plan.stdio, slot.view_root_fd()); !status.ok()) return status;
   if (turns_ != nullptr) {
     Result<int> channel = turns_->Open();
     if (!channel.ok()) return channel.failure();
     plan.stdio[0] = channel.value();
+  }
+  if (Status status = limits_.Prepare(
+          shared.tree_limits, shared.cgroup_parent,
+          spec_.idle_timeout.value_or(shared.idle_timeout),
+          shared.tree_limits.any() ? slot.PrivateDirectories() : std::vector<std::string>());
+      !status.ok()) {
+    return status;
   }
 
   child.argv.clear();
@@ -189,7 +242,6 @@ Status Command::Launch(CommandPlace& place) {
   child.envp.push_back(nullptr);
   child.namespaces = confinement_->NamespacesFor(slot);
 
-  const ConfinementSpec& shared = confinement_->spec();
   plan.program = spec_.program.c_str();
   plan.argv = child.argv.data();
   plan.envp = child.envp.data();
@@ -201,27 +253,25 @@ Status Command::Launch(CommandPlace& place) {
   plan.limits = shared.limits.data();
   plan.limit_count = shared.limits.size();
   plan.umask = shared.umask;
-  plan.parent_pid = getpid();
+  plan.controlling_terminal = streams_.has_terminal();
 
-  // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
-  // for the child, the child would share this thread's scope and could signal the launcher.
-  if (plan.ruleset_fd >= 0) place.scope.Enter(slot.view_root_fd());
+  int group_directory = -1;
+  if (const Cgroup* group = limits_.group()) {
+    // Only a child of this thread's own can be started in the group; any other has to move there.
+    const bool starts_in_it = shared.cgroup_clone && place.scope.entered();
+    (starts_in_it ? group_directory : plan.cgroup_procs_fd) =
+        starts_in_it ? group->directory_fd() : group->procs_fd();
+  }
 
 #if defined(__SANITIZE_ADDRESS__)
   // The last child left its frames by execve, with the marks around their variables.
   __asan_unpoison_memory_region(child.stack, sizeof(child.stack));
 #endif
 
-  // Not CLONE_VFORK: the thread goes straight to waiting for the end, is not woken for the execve
-  // in between, and keeps its clock even if the child hangs before it (a dead file server under
-  // cwd).
-  int pidfd = -1;
-  const pid_t pid = clone(RunChild, child.stack + sizeof(child.stack),
-                          CLONE_VM | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
-  if (pid < 0) return Failure{"clone", errno, ""};
-  tree_.Started(pid, UniqueFd(pidfd));
+  Status started = tree_.Start(plan, child.stack, place.scope, group_directory);
+  if (!started.ok()) return StartFailure(plan).value_or(std::move(started.failure()));
   streams_.ChildHasThem();
-  if (turns_ != nullptr) turns_->Started(pid);
+  if (turns_ != nullptr) turns_->Started(tree_.pid());
   return Status();
 }
 
@@ -238,16 +288,21 @@ std::optional<Failure> Command::StartFailure(const ChildPlan& plan) const {
 void Command::Supervise(const CommandPlace& place, Outcome& outcome) {
   const SignalScope& scope = place.scope;
   Times times;
-  if (spec_.timeout.count() > 0) times.deadline = Clock::now() + spec_.timeout;
+  const auto start = Clock::now();
+  if (spec_.timeout.count() > 0) times.deadline = start + spec_.timeout;
+  limits_.Started(start);
 
-  bool exited = false;
-  while (!exited || streams_.output_open()) {
+  Stage stage = Stage::kRunning;
+  for (;;) {
     const Requests requests = TakeRequests();
+    for (int i = 0; i < requests.members; ++i) observer_->OnMembers(tree_.Members(scope));
     Watch watch;
     const int wake_at = watch.Add(wake_.get(), POLLIN);
-    const int exit_at = watch.Add(tree_.exit_fd(), POLLIN);
+    const int exit_at = stage == Stage::kRunning ? watch.Add(tree_.exit_fd(), POLLIN) : -1;
     streams_.AddTo(watch);
-    if (!exited) {
+    // Until nothing is left that could use anything, which may be later than the exit.
+    if (stage != Stage::kEnded) limits_.AddTo(watch);
+    if (stage == Stage::kRunning) {
       if (turns_ != nullptr) turns_->AddTo(watch);
       KeepTime(requests, scope, times, outcome);
       if (times.kill_at) {
@@ -255,29 +310,74 @@ void Command::Supervise(const CommandPlace& place, Outcome& outcome) {
       } else if (times.deadline) {
         watch.Until(*times.deadline);
       }
+    } else if (stage == Stage::kExited) {
+      if (!MayStay(requests, scope, times, outcome)) {
+        EndTree(scope, outcome);
+        times.drain_until = Clock::now() + kDrainGrace;
+        stage = Stage::kEnded;
+        continue;
+      }
+      for (const auto& time : {times.kill_at, times.deadline, times.look_at, times.drain_until}) {
+        if (time) watch.Until(*time);
+      }
     } else {
-      if (!MayDrain(requests, times)) break;
+      if (!streams_.output_open() || !MayDrain(requests, times)) break;
       watch.Until(*times.drain_until);
     }
 
     // Without poll() the clock and the limits are lost: the command is ended, whatever it was
     // doing.
     const bool lost = !watch.Wait();
-    if (lost && exited) break;
+    if (lost && stage == Stage::kEnded) break;
     if (watch.Ready(wake_at)) {
       uint64_t drained;
       [[maybe_unused]] const ssize_t ignored = read(wake_.get(), &drained, sizeof(drained));
     }
 
     // What the ended tree left in the pipe is finite; a survivor may write for ever.
-    if (streams_.Handle(watch) == StandardStreams::Progress::kRead && outcome.tree_ended) {
+    if (streams_.Handle(watch) == StandardStreams::Progress::kRead && stage == Stage::kEnded &&
+        outcome.tree_ended) {
       times.drain_until = Clock::now() + kDrainGrace;
     }
-    if (!exited && turns_ != nullptr) HandleTurns(watch, place, times, outcome);
-    if (!exited && (lost || watch.Ready(exit_at))) {
-      exited = true;
-      HandleExit(scope, outcome);
+    if (stage != Stage::kEnded) KeepLimits(watch, scope, stage, times, outcome);
+    if (stage == Stage::kRunning && turns_ != nullptr) HandleTurns(watch, place, times, outcome);
+    if (lost) {
+      EndTree(scope, outcome);
       times.drain_until = Clock::now() + kDrainGrace;
+      stage = Stage::kEnded;
+    } else if (watch.Ready(exit_at)) {
+      stage = HandleExit(scope, times, outcome);
+    }
+  }
+}
+
+void Command::KeepLimits(const Watch& watch, const SignalScope& scope, Stage stage, Times& times,
+                         Outcome& outcome) {
+  const std::optional<LimitExcess> excess = limits_.Handle(
+      watch, streams_.output_bytes(), streams_.paused(),
+      {[&] { return tree_.Members(scope); },
+       [&](pid_t newest, size_t enough) { return tree_.CountNewest(scope, newest, enough); }});
+  // Somebody else was first to end it, or it ended by itself and only holds its pipes open.
+  if (!excess || times.kill_at) return;
+  if (excess->name == LimitName::kIdle && stage != Stage::kRunning && !spec_.background) return;
+  outcome.limit = excess;
+  times.kill_at = Clock::now();
+  if (excess->name == LimitName::kIdle) {
+    // As for a time-out: nothing is lost by letting it end in good order.
+    AskToEnd(scope);
+    *times.kill_at += spec_.kill_grace;
+  } else {
+    outcome.tree_ended = KillTree(scope);
+  }
+}
+
+void Command::AskToEnd(const SignalScope& scope) {
+  // A stopped process acts on SIGTERM only once it goes on.
+  for (const int number : {SIGTERM, SIGCONT}) {
+    if (reaped_) {
+      tree_.SignalAll(number, scope);
+    } else {
+      tree_.Signal(number);
     }
   }
 }
@@ -289,13 +389,11 @@ void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times
   if ((requests.cancel || timed_out) && !times.kill_at) {
     outcome.canceled = requests.cancel;
     outcome.timed_out = timed_out && !requests.cancel;
-    tree_.Signal(SIGTERM);
-    // A stopped process acts on SIGTERM only once it goes on.
-    tree_.Signal(SIGCONT);
+    AskToEnd(scope);
     times.kill_at = now + spec_.kill_grace;
   }
   if (times.kill_at && (requests.kill || now >= *times.kill_at)) {
-    outcome.tree_ended = tree_.End(scope);
+    outcome.tree_ended = KillTree(scope);
   }
 }
 
@@ -306,17 +404,17 @@ void Command::HandleTurns(const Watch& watch, const CommandPlace& place, Times& 
     // All that the turn wrote before its report is in the pipes by now.
     streams_.DrainNow();
     for (int i = 0; i < 2; ++i) step.end->output[i] = streams_.TakeCapture(i);
-    // What jobs in the background write from now on is kept for the next turn.
-    streams_.StreamOutput(false);
     step.end->changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
+    // What jobs in the background write from now on is kept for the next turn.
+    streams_.Stream(false);
     observer_->OnTurn(std::move(*step.end));
   }
-  if (step.begun) streams_.StreamOutput(step.streams);
+  if (step.begun) streams_.Stream(step.streams);
   if (step.give_up) {
     outcome.timed_out = step.timed_out;
     outcome.canceled = step.interrupted;
     times.kill_at = Clock::now();
-    outcome.tree_ended = tree_.End(place.scope);
+    outcome.tree_ended = KillTree(place.scope);
   }
 }
 
@@ -328,10 +426,63 @@ bool Command::MayDrain(const Requests& requests, Times& times) const {
   return now < *times.drain_until;
 }
 
-void Command::HandleExit(const SignalScope& scope, Outcome& outcome) {
+Command::Stage Command::HandleExit(const SignalScope& scope, Times& times, Outcome& outcome) {
   streams_.CloseInput();
-  // What the command left behind ends with it, before the number is given back by the reaping.
-  outcome.tree_ended = tree_.End(scope);
+  const auto now = Clock::now();
+  const bool ended_by_us = times.kill_at.has_value();
+  times.drain_until = now + kDrainGrace;
+  if (spec_.background && !ended_by_us) {
+    Reap(outcome);
+    if (!outcome.failure) {
+      ProcessEnd end{outcome.exit_code, outcome.signal, outcome.usage};
+      observer_->OnExit(end, std::chrono::duration<double, std::milli>(now - begin_).count());
+      times.drain_until.reset();
+      times.look_at = now;
+      return Stage::kExited;
+    }
+  } else if (!ended_by_us && streams_.output_open()) {
+    // The process is not reaped yet: its number, and with it that of its group, stays its own.
+    times.deadline.reset();
+    return Stage::kExited;
+  }
+  EndTree(scope, outcome);
+  return Stage::kEnded;
+}
+
+bool Command::MayStay(const Requests& requests, const SignalScope& scope, Times& times,
+                      Outcome& outcome) {
+  if (!spec_.background) {
+    if (!streams_.output_open() || times.kill_at) return false;
+    if (!requests.cancel && MayDrain(requests, times)) return true;
+    outcome.output_held = true;
+    return false;
+  }
+  KeepTime(requests, scope, times, outcome);
+  const auto now = Clock::now();
+  if (times.kill_at && now >= *times.kill_at) return false;
+  if (requests.kill) return false;
+  // From here on the end is near, and is only waited for.
+  if (times.kill_at) times.deadline.reset();
+  if (now < *times.look_at) return true;
+  times.look_at = now + kLookInterval;
+  return !tree_.Members(scope).empty();
+}
+
+bool Command::KillTree(const SignalScope& scope) {
+  const bool ended = tree_.End(scope);
+  return limits_.End() || ended;
+}
+
+void Command::EndTree(const SignalScope& scope, Outcome& outcome) {
+  // What the command left behind ends with it, before its number is given back by the reaping.
+  outcome.tree_ended = KillTree(scope);
+  // The kernel may have been first.
+  if (!outcome.limit && !outcome.canceled && !outcome.timed_out) outcome.limit = limits_.AtEnd();
+  if (!reaped_) Reap(outcome);
+}
+
+void Command::Reap(Outcome& outcome) {
+  reaped_ = true;
   Result<ProcessEnd> end = tree_.Reap();
   if (!end.ok()) {
     outcome.failure = std::move(end.failure());

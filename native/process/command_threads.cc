@@ -157,9 +157,9 @@ void* CommandThreads::Main(void* start) {
 
 void CommandThreads::Work(std::shared_ptr<Command> command) {
   const auto self = std::make_shared<Thread>();
-  CommandPlace place;
+  auto place = std::make_unique<CommandPlace>();
   for (;;) {
-    switch (command->Run(place, [&] { return Offer(self); })) {
+    switch (command->Run(*place, [&] { return Offer(self); })) {
       case Command::Afterwards::kPlaceIsKept:
         break;
       case Command::Afterwards::kPlaceIsGone:
@@ -168,10 +168,13 @@ void CommandThreads::Work(std::shared_ptr<Command> command) {
         StartThreadFromOutside(std::move(command));
         return;
     }
+    // An idle thread keeps nothing of its last command.
+    command.reset();
     command = Next(*self);
     if (command == nullptr) break;
   }
-  place.slot.reset();
+  // All of it, the warden included, before the caller of Close() goes on.
+  place.reset();
   const std::lock_guard lock(mutex_);
   --stopping_;
   stopped_.notify_all();

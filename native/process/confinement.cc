@@ -58,6 +58,12 @@ std::string Slot::HostPath(const std::string& path) const {
   return path;
 }
 
+std::vector<std::string> Slot::PrivateDirectories() const {
+  std::vector<std::string> directories = {directory_};
+  if (!memory_directory_.empty()) directories.push_back(memory_directory_);
+  return directories;
+}
+
 void Slot::Watch(const std::string& path, bool exists, const struct stat& info, bool essential) {
   // Most paths have both a mount and a rule.
   for (Identity& known : identities_) {

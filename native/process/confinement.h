@@ -16,6 +16,7 @@
 #include "base/unique_fd.h"
 #include "landlock/ruleset.h"
 #include "process/child.h"
+#include "process/limits.h"
 #include "process/view_child.h"
 
 namespace sandbox_run {
@@ -68,13 +69,18 @@ struct ConfinementSpec {
   std::vector<PathRuleSpec> rules;
   std::vector<sock_filter> filter;
   std::optional<NamespaceSpec> namespaces;
-  std::vector<ResourceLimit> limits;
+  std::vector<ResourceLimit> limits;          // of each process
+  TreeLimits tree_limits;                     // of each command
+  std::string cgroup_parent;                  // where groups for commands are made, "" = nowhere
+  bool cgroup_clone = false;                  // a child can be started in one
+  std::chrono::milliseconds idle_timeout{0};  // without output; 0: none
   int umask = -1;                             // -1: left as the launcher has it
   std::string temporary_parent;               // where private directories are made
   std::string memory_parent;                  // "" = no directory on shared memory
   std::vector<std::string> slot_directories;  // "slot:tmp", ...
   std::vector<SeedFileSpec> seed_files;       // written anew before each command
   std::vector<SlotVariable> slot_variables;   // added to each command's environment
+  bool without_scope = false;                 // a warden for each command, as on older kernels
 };
 
 // The private half of a confinement, used by one command at a time: its directories, and the
@@ -89,6 +95,8 @@ class Slot {
   int mount_namespace_fd() const { return mount_namespace_.get(); }
   // The root directory of the view, O_PATH; -1 without a view.
   int view_root_fd() const { return view_root_.get(); }
+  // The directories that belong to the command, on the host.
+  std::vector<std::string> PrivateDirectories() const;
   // The host path of a spec path.
   std::string HostPath(const std::string& path) const;
   enum class Paths {

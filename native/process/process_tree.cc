@@ -1,12 +1,60 @@
 #include "process/process_tree.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
+#include "process/clone_child.h"
+#include "process/process_list.h"
+#include "sys/kernel_abi.h"
+#include "sys/raw_syscall.h"
+
 namespace sandbox_run {
+namespace {
+
+// The warden says at once how the command ended, unless somebody stopped or ended it.
+constexpr std::chrono::milliseconds kExitPatience{5000};
+
+}  // namespace
+
+Status ProcessTree::Start(ChildPlan& plan, std::span<char> stack, const SignalScope& scope,
+                          int group_directory) {
+  char* const stack_end = stack.data() + stack.size();
+  if (scope.entered()) {
+    plan.parent_pid = getpid();
+    // Not CLONE_VFORK: the thread goes straight to waiting for the end, is not woken for the execve
+    // in between, and keeps its clock even if the child hangs before it (a dead file server under
+    // cwd).
+    int pidfd = -1;
+    const pid_t pid =
+        group_directory >= 0
+            ? CloneIntoCgroup(RunChild, stack.data(), stack.size(), &plan, group_directory, &pidfd)
+            : clone(RunChild, stack_end, CLONE_VM | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
+    if (pid < 0) return Failure{"clone", errno, ""};
+    Started(pid, UniqueFd(pidfd));
+    return Status();
+  }
+  warden_ = std::make_unique<Warden>();
+  const Result<pid_t> pid = warden_->KeepCommand(plan, stack_end);
+  if (!pid.ok()) {
+    Finish();
+    return pid.failure();
+  }
+  // The number cannot have been given back: the warden waits for a word of this thread before.
+  UniqueFd pidfd(static_cast<int>(RawSyscall(abi::kSysPidfdOpen, pid.value(), 0)));
+  if (!pidfd.valid()) {
+    warden_->EndAll();
+    Finish();
+    return Failure{"pidfd", errno, ""};
+  }
+  Started(pid.value(), std::move(pidfd));
+  return Status();
+}
 
 void ProcessTree::Started(pid_t pid, UniqueFd pidfd) {
   pidfd_ = std::move(pidfd);
@@ -32,13 +80,31 @@ void ProcessTree::SignalGroup(int number) {
   if (kill(-pid_, number) != 0) kill(pid_, number);
 }
 
+void ProcessTree::SignalAll(int number, const SignalScope& scope) {
+  if (warden_) {
+    warden_->SignalAll(number);
+  } else {
+    scope.KillAll(number);
+  }
+}
+
 bool ProcessTree::End(const SignalScope& scope) {
+  if (warden_) {
+    // From now on it is the warden who gives the number back.
+    {
+      const std::lock_guard lock(mutex_);
+      if (running_) SignalGroup(SIGKILL);
+      running_ = false;
+    }
+    return warden_->EndAll();
+  }
   if (scope.KillAll(SIGKILL)) return true;
   Signal(SIGKILL);
   return false;
 }
 
 Result<ProcessEnd> ProcessTree::Reap() {
+  if (warden_) return ReapByWarden();
   ProcessEnd end;
   int status = 0;
   pid_t reaped;
@@ -59,5 +125,49 @@ Result<ProcessEnd> ProcessTree::Reap() {
   }
   return end;
 }
+
+Result<ProcessEnd> ProcessTree::ReapByWarden() {
+  const std::optional<WardenMessage> exited = warden_->TakeExit(kExitPatience);
+  {
+    const std::lock_guard lock(mutex_);
+    running_ = false;
+  }
+  warden_->ReleaseCommand();
+  pidfd_.reset();
+  // Somebody ended the warden, and the command with it.
+  if (!exited) return Failure{"warden_lost", 0, ""};
+  ProcessEnd end;
+  end.usage = exited->usage;
+  (exited->code == CLD_EXITED ? end.exit_code : end.signal) = exited->status;
+  return end;
+}
+
+std::vector<pid_t> ProcessTree::Members(const SignalScope& scope) const {
+  if (warden_) return DescendantsOf(warden_->pid());
+  std::vector<pid_t> members;
+  if (!scope.entered()) return members;
+  const pid_t self = getpid();
+  for (const pid_t pid : ListPids()) {
+    // Signal 0 is sent nowhere: it asks whether one could be.
+    if (pid != self && kill(pid, 0) == 0 && IsAlive(pid)) members.push_back(pid);
+  }
+  return members;
+}
+
+size_t ProcessTree::CountNewest(const SignalScope& scope, pid_t newest, size_t enough) const {
+  // Others have numbers in between. What is not reached is counted with the next regular look.
+  constexpr size_t kMaxPerMember = 4;
+  constexpr size_t kMinNumbers = 4096;
+  if (!scope.entered()) return 0;
+  const pid_t self = getpid();
+  size_t found = 0;
+  const size_t numbers = std::max(kMinNumbers, enough * kMaxPerMember);
+  for (size_t i = 0; i < numbers && newest > 1 && found <= enough; ++i, --newest) {
+    if (newest != self && kill(newest, 0) == 0) ++found;
+  }
+  return found;
+}
+
+void ProcessTree::Finish() { warden_.reset(); }
 
 }  // namespace sandbox_run

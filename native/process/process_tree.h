@@ -4,14 +4,35 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "process/child.h"
 #include "process/tree_kill.h"
+#include "process/warden.h"
 
 namespace sandbox_run {
+
+// By what a tree is held together. Both end everything that the command started, whatever became
+// of it (sessions of its own, orphans, stopped processes), when the command ends, when it is ended,
+// and when the launcher is gone for whatever reason.
+//
+// clang-format off
+// | tier         | where                         | held by                              | what it does not guarantee           |
+// |--------------|-------------------------------|--------------------------------------|--------------------------------------|
+// | signal-scope | Landlock ABI 6 (Linux 6.12)   | the kernel: one signal reaches all   | nothing of it is missing: no member  |
+// |              |                               | of the tree at once and nobody else  | can leave the scope or reach its     |
+// |              |                               |                                      | warden                               |
+// | subreaper    | every kernel, no privileges   | the warden: orphans come to it; it   | a command can kill its warden and    |
+// |              |                               | looks for descendants, stops them,   | ends with it, what it started does   |
+// |              |                               | then kills them                      | not; a storm of forks that is not    |
+// |              |                               |                                      | found whole within 5 s               |
+// clang-format on
+enum class TreeTier { kSignalScope, kSubreaper };
 
 // How the first process of a tree ended.
 struct ProcessEnd {
@@ -24,26 +45,50 @@ struct ProcessEnd {
 // the rest from the command's own.
 class ProcessTree {
  public:
-  // The process exists. Signals that were sent before are delivered now.
-  void Started(pid_t pid, UniqueFd pidfd);
+  // Starts the command; signals that were sent before are delivered now. With an entered scope the
+  // tier is kSignalScope, else kSubreaper. `group_directory`: the control group to start it in, for
+  // kSignalScope only; -1: none.
+  Status Start(ChildPlan& plan, std::span<char> stack, const SignalScope& scope,
+               int group_directory);
+  TreeTier tier() const { return warden_ ? TreeTier::kSubreaper : TreeTier::kSignalScope; }
+
+  // The first process; its number is its own until it is reaped. On the command's thread.
+  pid_t pid() const { return pid_; }
 
   // Readable once the first process has ended; -1 when it has been reaped, or before the start.
   int exit_fd() const { return pidfd_.get(); }
 
-  // Sends a signal to the first process's group.
+  // Sends a signal to the first process's group. Nothing happens once that process is reaped.
   void Signal(int number);
 
-  // Ends every process of the tree at once; true if they are provably gone. Without a scope the
-  // first process's group at least is ended.
+  // Sends a signal to every process of the tree.
+  void SignalAll(int number, const SignalScope& scope);
+
+  // Ends every process of the tree at once; true if they are provably gone. The place for further
+  // means: a control group's cgroup.kill goes before the rest.
   bool End(const SignalScope& scope);
 
   // To be called once exit_fd() is readable; gives the process's number back.
   Result<ProcessEnd> Reap();
 
+  // The processes of the tree that are alive. Looks through /proc.
+  std::vector<pid_t> Members(const SignalScope& scope) const;
+
+  // Counts processes and threads of a scope, the newest first, and stops beyond `enough`: a fork
+  // bomb is recognised in the time that it takes to list a fraction of it. `newest`: the last
+  // number that was given to a process. 0 without a scope.
+  size_t CountNewest(const SignalScope& scope, pid_t newest, size_t enough) const;
+
+  // Gives up what held the tree together. To be called when it has ended.
+  void Finish();
+
  private:
+  void Started(pid_t pid, UniqueFd pidfd);
   void SignalGroup(int number);
+  Result<ProcessEnd> ReapByWarden();
 
   UniqueFd pidfd_;
+  std::unique_ptr<Warden> warden_;  // tier kSubreaper
 
   std::mutex mutex_;  // guards what follows
   pid_t pid_ = -1;

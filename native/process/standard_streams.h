@@ -4,12 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "process/head_tail.h"
+#include "process/terminal.h"
 #include "process/watch.h"
 
 namespace sandbox_run {
@@ -19,7 +23,7 @@ struct StdioSpec {
   enum class Mode {
     kNull,     // /dev/null
     kFd,       // the given descriptor, handed over as it is
-    kCapture,  // output: kept up to the limit and counted, or streamed; input: `input` is written
+    kCapture,  // output: kept up to the limit and counted; input: `input` is written
   };
   Mode mode = Mode::kNull;
   UniqueFd fd;  // kFd: a duplicate that the command owns
@@ -28,29 +32,56 @@ struct StdioSpec {
 struct StreamsSpec {
   StdioSpec stdio[3];
   std::string input;
-  bool stream_output = false;  // report chunks instead of keeping them
+  bool stream_output = false;  // report chunks, besides keeping what is kept
   size_t output_limit = 0;     // bytes kept of each stream
+  // A terminal of this size takes the place of all three: what is written to it is standard output.
+  // stdio[0] says what is typed: nothing, `input`, or what comes from a pipe (kFd) that nobody else
+  // reads.
+  std::optional<TerminalSize> terminal;
+  // Of these, so many are the first of the stream and the others the last. Not set: one half, and
+  // the odd byte.
+  std::optional<size_t> head_limit;
+  bool combined = false;     // standard error goes where standard output goes, if that is captured
+  UniqueFd spill[2];         // everything that is captured is also written to these, where given
+  uint64_t spill_limit = 0;  // bytes of each; what comes after is not written
 };
 
-struct CapturedStream {
-  std::string kept;
-  uint64_t total = 0;  // bytes written by the command
+// What became of a file that all output was to be written to.
+struct SpilledStream {
+  uint64_t written = 0;
+  int error = 0;  // why it ends before the output, if not because of the limit
+  bool is_whole = true;
+};
+
+// Receives output on the command's thread. stream: 1 or 2.
+struct OutputSink {
+  std::function<void(int stream, std::string chunk)> on_chunk;
+  // The consumer came late: so many bytes are not kept any more.
+  std::function<void(int stream, uint64_t missing)> on_gap;
 };
 
 // The descriptors 0 to 2 of one command: its ends while it is launched, and the launcher's ends,
-// which are fed and drained on the command's thread. Only Acknowledge() may be called from others.
+// which are fed and drained on the command's thread.
 class StandardStreams {
  public:
-  // `on_chunk` receives streamed output; stream: 1 or 2.
-  StandardStreams(StreamsSpec spec, std::function<void(int stream, std::string chunk)> on_chunk);
+  StandardStreams(StreamsSpec spec, OutputSink sink);
 
   // Opens everything. `child_stdio`: the command's ends, all above 2, valid until ChildHasThem().
-  Status Open(int child_stdio[3]);
+  // `view_root`: where the command's terminals are, -1 for the host's.
+  Status Open(int child_stdio[3], int view_root);
+  bool has_terminal() const { return terminal_ != nullptr; }
   // The command has copies of its ends, or was not started.
   void ChildHasThem();
 
+  // The following four may be called from any thread.
   // Says that `bytes` of streamed output were consumed.
   void Acknowledge(size_t bytes);
+  // Gives the terminal, if there is one, another size.
+  void Resize(TerminalSize size);
+  // Begins to report chunks, first of all what was kept so far, or ends that.
+  void Stream(bool on);
+  // What was captured so far. index: 0 is standard output, 1 standard error.
+  CapturedStream SoFar(int index);
 
   // One round of the command's thread: what to wait for, and what to do with it.
   void AddTo(Watch& watch);
@@ -64,36 +95,45 @@ class StandardStreams {
   // Somebody may still write output.
   bool output_open() const { return output_[0].valid() || output_[1].valid(); }
   // The command reads no more.
-  void CloseInput() { input_.reset(); }
+  void CloseInput();
+  // Nothing is read any more either: lets go of the terminal.
+  void Close();
 
-  CapturedStream Take(int index) { return std::move(captured_[index]); }
+  // What was captured since the last call, if there was one. On the command's thread.
+  CapturedStream TakeCapture(int index);
+  // What became of the spill file, which is closed; nothing: none was asked for.
+  std::optional<SpilledStream> EndSpill(int index);
+  // Bytes that the command wrote so far, kept or not. On the command's thread.
+  uint64_t output_bytes() const { return output_bytes_; }
 
-  // For commands with turns: reads what is there at this moment, takes what was captured and begins
-  // anew, and says whether output from now on is streamed.
+  // Reads what is there at this moment. On the command's thread.
   void DrainNow();
-  CapturedStream TakeCapture(int index) { return std::exchange(captured_[index], {}); }
-  void StreamOutput(bool stream) {
-    spec_.stream_output = stream;
-    // Nobody has to take what is kept.
-    if (!stream) paused_ = false;
-  }
 
  private:
   Status OpenOne(int index);
+  Status OpenOnTerminal(int view_root);
   bool Drain(int index);
+  void Spill(int index, std::string_view bytes);
+  void BeginStreaming();
   void FeedInput();
 
   StreamsSpec spec_;
-  const std::function<void(int, std::string)> on_chunk_;
+  const std::unique_ptr<CommandTerminal> terminal_;
+  const OutputSink sink_;
   UniqueFd child_[3];
   UniqueFd output_[2];
   UniqueFd input_;
   size_t input_written_ = 0;
-  CapturedStream captured_[2];
+  std::optional<SpilledStream> spilled_[2];
+  uint64_t output_bytes_ = 0;
+  bool is_large_[2] = {false, false};  // the pipe; or it was tried
+  bool streaming_ = false;
   bool paused_ = false;
   int input_at_ = -1, output_at_[2] = {-1, -1};  // in the current round
 
   std::mutex mutex_;  // guards what follows
+  HeadTail captured_[2];
+  bool stream_requested_ = false;
   size_t unacknowledged_ = 0;
 };
 

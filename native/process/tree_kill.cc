@@ -74,8 +74,14 @@ bool SignalScopeIsProven() {
   return proven;
 }
 
-void SignalScope::Enter(int view_root_fd) {
-  if (!entered_ && SignalScopeIsProven()) entered_ = EnterSignalScope(view_root_fd).ok();
+Status SignalScope::Enter(int view_root_fd) {
+  if (tried_ || !SignalScopeIsProven()) return Status();
+  tried_ = true;
+  if (!EnterSignalScope(view_root_fd).ok()) return Status();
+  // Before anything is started, so that there is no moment without it.
+  if (Status status = warden_.KeepScope(); !status.ok()) return status;
+  entered_ = EnterSignalScope(view_root_fd).ok();
+  return Status();
 }
 
 bool SignalScope::KillAll(int signal) const {

@@ -1,6 +1,11 @@
 #ifndef SANDBOX_RUN_PROCESS_TREE_KILL_H_
 #define SANDBOX_RUN_PROCESS_TREE_KILL_H_
 
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "process/warden.h"
+
 namespace sandbox_run {
 
 // Ends whole process trees through a Landlock signal scope (ABI 6): a thread that is in a domain
@@ -14,19 +19,29 @@ namespace sandbox_run {
 // outside it. Tried once per process, on a thread and a witness process of its own.
 bool SignalScopeIsProven();
 
-// Membership of the calling thread in a signal scope. Enter at most once per thread.
+// Membership of the calling thread in a signal scope, and the warden that ends what is in it should
+// the launcher not live to do so. Enter at most once per thread.
+//
+// There are two scopes, one in the other: the warden is in the outer one alone, where neither this
+// thread nor the tree can reach it.
 class SignalScope {
  public:
-  // Enters where that is proven to work; otherwise entered() stays false and nothing changed.
-  // `view_root_fd`: as for EnterSignalScope().
-  void Enter(int view_root_fd);
+  // Enters where that is proven to work; otherwise entered() stays false. A failure: there can be
+  // no warden, and nothing may be started. `view_root_fd`: as for EnterSignalScope().
+  Status Enter(int view_root_fd);
   bool entered() const { return entered_; }
+  // False: somebody ended the warden, or it never was; on this thread there is no second attempt.
+  bool guarded() const { return !tried_ || (entered_ && warden_.alive()); }
+  // The warden's, or -1.
+  pid_t warden_pid() const { return warden_.pid(); }
 
   // Sends `signal` to every process of this thread's scope. False: not entered, or the last check
   // failed, and nothing was sent.
   bool KillAll(int signal) const;
 
  private:
+  Warden warden_;
+  bool tried_ = false;
   bool entered_ = false;
 };
 

@@ -8,9 +8,11 @@
 
 namespace sandbox_run::abi {
 
+inline constexpr long kSysPidfdSendSignal = 424;
 inline constexpr long kSysOpenTree = 428;
 inline constexpr long kSysMoveMount = 429;
 inline constexpr long kSysPidfdOpen = 434;
+inline constexpr long kSysClone3 = 435;
 inline constexpr long kSysCloseRange = 436;
 inline constexpr long kSysOpenat2 = 437;
 inline constexpr long kSysMountSetattr = 442;
@@ -44,6 +46,7 @@ struct OpenHow {
   uint64_t resolve = 0;
 };
 inline constexpr uint64_t kResolveNoSymlinks = 0x04;
+inline constexpr uint64_t kResolveBeneath = 0x08;
 
 // <linux/mount.h>
 struct MountAttr {

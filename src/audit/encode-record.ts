@@ -93,7 +93,19 @@ function plainReport({ landlockAbi, controls }: EnforcementReport): object {
 }
 
 function plainResult(record: ResultRecord): object {
-  const { type, request, principal, session, status, exitCode, signal, error, durationMs, outputBytes } =
-    record;
-  return { type, request, principal, session, status, exitCode, signal, error, durationMs, outputBytes };
+  const { type, request, principal, session, status, exitCode, signal, error, limit, durationMs } = record;
+  const { outputBytes } = record;
+  return {
+    type,
+    request,
+    principal,
+    session,
+    status,
+    exitCode,
+    signal,
+    error,
+    limit,
+    durationMs,
+    outputBytes,
+  };
 }

@@ -84,7 +84,7 @@ export async function examineHost(): Promise<DoctorReport> {
       reason: namespaces === undefined || namespaces.available ? null : namespaces.reason,
       sysctls: namespaceSysctls(),
     },
-    cgroup: cgroupFacts(),
+    cgroup: { ...cgroupFacts(), place: trial.features?.cgroup.path ?? null },
     programs,
     controls: trial.controls,
     securityModules: securityModules(),

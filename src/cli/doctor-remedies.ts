@@ -127,21 +127,26 @@ const ADVISORS: readonly Advisor[] = [
         ]
       : [],
   (found) => (found.namespaces.available === false ? namespaceRemedies(found) : []),
-  ({ cgroup, host }) =>
-    cgroup.writable
-      ? []
+  ({ cgroup, host }) => {
+    if (cgroup.place !== null) return [];
+    const gain = 'Limits of memory, processes and processor time are then held by the kernel, without a gap';
+    return cgroup.version === 'v1' || cgroup.version === 'none' || cgroup.version === 'v1+v2'
+      ? [
+          remedy(
+            'cgroup',
+            'optional',
+            `${gain}: boot with the kernel parameter systemd.unified_cgroup_hierarchy=1, or mount cgroup2 with the memory and pids controllers.`,
+          ),
+        ]
       : [
           remedy(
             'cgroup',
             'optional',
-            cgroup.version === 'v1' || cgroup.version === 'none'
-              ? 'Limits on a whole process tree need control groups v2; boot with the kernel parameter systemd.unified_cgroup_hierarchy=1. This version does without.'
-              : 'Limits on a whole process tree need a delegated control group; start under one of your own. This version does without.',
-            cgroup.version === 'v1' || cgroup.version === 'none'
-              ? null
-              : `systemd-run ${host.uid === 0 ? '' : '--user '}--scope -p Delegate=yes sandbox-run …`,
+            `${gain}: start under a control group of your own. In a container: with a writable cgroup namespace, and the launcher in a group beneath its root.`,
+            `systemd-run ${host.uid === 0 ? '' : '--user '}--scope -p Delegate=yes sandbox-run …`,
           ),
-        ],
+        ];
+  },
   ({ programs }) =>
     programs.flatMap(({ name, path }) =>
       path !== null

@@ -59,7 +59,10 @@ export interface DoctorReport {
     readonly reason: string | null;
     readonly sysctls: readonly Sysctl[];
   };
-  readonly cgroup: CgroupFacts;
+  readonly cgroup: CgroupFacts & {
+    /** Where groups for commands can be made, found out by making one; null: nowhere. */
+    readonly place: string | null;
+  };
   readonly programs: readonly ProgramFacts[];
   /** Each control of the default profile; empty without the addon. */
   readonly controls: readonly Control[];

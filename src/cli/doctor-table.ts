@@ -157,16 +157,16 @@ function namespacesRow({ available, user, reason, sysctls }: DoctorReport['names
   return { label: 'namespaces', ...yesOrNo(available), text: [what, ...settings].join('; ') };
 }
 
-function cgroupRow({ version, path, controllers, writable }: DoctorReport['cgroup']): Row {
+function cgroupRow({ version, path, controllers, place }: DoctorReport['cgroup']): Row {
   if (version === 'none') return { label: 'cgroup', ...yesOrNo(false), text: 'none is mounted' };
-  const own =
-    path === null ? 'no v2 group of our own' : `${path} ${writable ? 'is' : 'is not'} ours to divide`;
+  const own = path === null ? 'no v2 group of our own' : `own group ${path}`;
   const offered = controllers.length === 0 ? 'no controllers in v2' : `controllers ${controllers.join(' ')}`;
+  const groups = place === null ? 'no groups for commands can be made' : `groups for commands in ${place}`;
   return {
     label: 'cgroup',
-    mark: writable ? 'yes' : 'part',
-    mood: writable ? 'good' : 'plain',
-    text: `${version}; ${own}; ${offered}`,
+    mark: place === null ? 'part' : 'yes',
+    mood: place === null ? 'plain' : 'good',
+    text: `${version}; ${own}; ${offered}; ${groups}`,
   };
 }
 

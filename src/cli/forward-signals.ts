@@ -1,8 +1,23 @@
-import type { RunningCommand } from '../run/pending-command.ts';
+/** What signals are handed on to. */
+export interface SignalTarget {
+  /** False: there is no process that the signal could reach. */
+  kill(signal: NodeJS.Signals): boolean;
+}
+
+/** The terminal of this process, while a command has one of its own behind it. */
+export interface TerminalLink {
+  /** Its size changed. */
+  resize(): void;
+  /** This process is about to be stopped. */
+  suspend(): void;
+  /** This process was stopped, or was put into the foreground. */
+  resume(): void;
+  /** This process is to end, and the command with it, whatever it thinks of the signal. */
+  end(signal: NodeJS.Signals): void;
+}
 
 /** Signals that end a process unless it handles them. */
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
-const OTHERS = ['SIGWINCH', 'SIGCONT'] as const;
 /** Time for a handler of SIGTSTP to run before the group is stopped for good. */
 const STOP_DELAY_MS = 30;
 
@@ -15,8 +30,8 @@ export interface SignalForwarding {
   readonly early: () => NodeJS.Signals | undefined;
   /** As if this signal had come. */
   raise(signal: NodeJS.Signals): void;
-  /** From now on signals go to this command. */
-  to(command: RunningCommand): void;
+  /** From now on signals go to this command, and those that concern a terminal to `terminal`. */
+  to(command: SignalTarget, terminal?: TerminalLink): void;
   /** Leaves signals to their default actions again. */
   stop(): void;
 }
@@ -27,13 +42,19 @@ export interface SignalForwarding {
  * none from the terminal.
  */
 export function forwardSignals(): SignalForwarding {
-  let command: RunningCommand | undefined;
+  let command: SignalTarget | undefined;
+  let link: TerminalLink | undefined;
   let early: NodeJS.Signals | undefined;
   const handlers = new Map<NodeJS.Signals, () => void>();
-  for (const signal of OTHERS) handlers.set(signal, () => command?.kill(signal));
+  handlers.set('SIGWINCH', () => (link === undefined ? command?.kill('SIGWINCH') : link.resize()));
+  handlers.set('SIGCONT', () => {
+    command?.kill('SIGCONT');
+    link?.resume();
+  });
   for (const signal of ENDING) {
     handlers.set(signal, () => {
       if (command?.kill(signal) !== true) early ??= signal;
+      else if (signal === 'SIGTERM' || signal === 'SIGHUP') link?.end(signal);
     });
   }
   handlers.set('SIGTSTP', () => {
@@ -42,6 +63,7 @@ export function forwardSignals(): SignalForwarding {
     // ourselves, and then this process, so that the shell above sees a stopped job.
     setTimeout(() => {
       command?.kill('SIGSTOP');
+      link?.suspend();
       process.kill(process.pid, 'SIGSTOP');
     }, STOP_DELAY_MS);
   });
@@ -49,8 +71,9 @@ export function forwardSignals(): SignalForwarding {
   return {
     early: () => early,
     raise: (signal) => handlers.get(signal)?.(),
-    to: (running) => {
+    to: (running, terminal) => {
       command = running;
+      link = terminal;
     },
     stop: () => {
       for (const [signal, handler] of handlers) process.off(signal, handler);

@@ -1,13 +1,12 @@
-import { type Command, InvalidArgumentError } from 'commander';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { Autonomy, Taint } from '../model/decision.ts';
+import type { Taint } from '../model/decision.ts';
 import type { Command as CommandToRun } from '../model/execution-request.ts';
-import type { ApproverName } from '../model/policy.ts';
 import { PROFILES } from '../policy/profiles/built-in.ts';
-import type { SandboxOptions } from '../run/sandbox-options.ts';
+import type { RunOptions, SandboxOptions } from '../run/sandbox-options.ts';
 import { packageVersion } from '../version.ts';
 import { createProgram, parseArguments } from './parse.ts';
-import { askOption, autonomyOption, parseTaints } from './policy-options.ts';
+import { parseTaints } from './policy-options.ts';
+import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './sandbox-options.ts';
 
 /** What the command line of `sandbox-run [options] COMMAND` asks for. */
 export interface RunArguments {
@@ -15,6 +14,10 @@ export interface RunArguments {
   readonly sandbox: SandboxOptions;
   readonly approved: boolean;
   readonly taints: readonly Taint[];
+  /** On a terminal of its own. */
+  readonly tty: boolean;
+  /** How output is captured; only with `json`. */
+  readonly output: Pick<RunOptions, 'combined' | 'escapes' | 'spill'>;
   readonly json: boolean;
   readonly dryRun: boolean;
   readonly verbose: boolean;
@@ -41,11 +44,12 @@ Examples:
   sandbox-run --ro ~/.npm --env NODE_ENV=test -- npm ci --offline
   sandbox-run --profile networked --timeout 300 -- cargo fetch
   sandbox-run --json -c 'make' | jq .status
+  sandbox-run -t --timeout 0 -- bash
   sandbox-run --dry-run -- npm test
   sandbox-run --approved -- git push
 
-Exit status: the command's; 128+n if signal n ended it; 124 time-out; 125 sandbox-run
-itself failed; 126 refused or not executable; 127 not found.`;
+Exit status: the command's; 128+n if signal n ended it; 123 a limit was exceeded;
+124 time-out; 125 sandbox-run itself failed; 126 refused or not executable; 127 not found.`;
 
 /**
  * Parses the command line; `undefined` if help or the version was printed.
@@ -61,6 +65,10 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('-c, --shell <string>', 'run a shell string under bash')
     .option('--approved', 'you looked at this command: run it though the policy asks')
     .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
+    .option('-t, --tty', 'run on a terminal of its own: for shells, editors and prompts')
+    .option('--combined', 'with --json: both streams in stdout, in the order in which they were written')
+    .option('--neutralize', 'with --json: no escape sequences and control characters in the output')
+    .option('--spill', 'with --json: the whole output in files in the state directory too')
     .option('--json', 'print one result object, with captured output, instead of passing it through')
     .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
     .option('-v, --verbose', 'say on standard error what is enforced')
@@ -74,6 +82,10 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
       shell?: string;
       approved?: boolean;
       taint?: readonly Taint[];
+      tty?: boolean;
+      combined?: boolean;
+      neutralize?: boolean;
+      spill?: boolean;
       json?: boolean;
       dryRun?: boolean;
       verbose?: boolean;
@@ -85,61 +97,12 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     sandbox: sandboxOptionsOf(options),
     approved: options.approved ?? false,
     taints: options.taint ?? [],
+    tty: options.tty ?? false,
+    output: outputOptions(options),
     json: options.json ?? false,
     dryRun: options.dryRun ?? false,
     verbose: options.verbose ?? false,
     quiet: options.quiet ?? false,
-  };
-}
-
-/** What {@link addSandboxOptions} reads. */
-export interface SandboxArguments {
-  workspace?: string;
-  profile?: string;
-  policy?: string;
-  autonomy?: Autonomy;
-  session?: string;
-  ask?: ApproverName;
-  ro?: string[];
-  rw?: string[];
-  env?: string[];
-  timeout?: number;
-  maxOutput?: number;
-}
-
-/** Adds the options that say under which policy commands run. */
-export function addSandboxOptions(program: Command): Command {
-  const collect = (value: string, before: string[] = []) => [...before, value];
-  return program
-    .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
-    .option('--profile <name>', 'built-in profile (default: workspace-write)')
-    .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user')
-    .addOption(autonomyOption())
-    .option('--session <id>', 'the session of the agent: what it is exposed to is remembered')
-    .addOption(askOption())
-    .option('--ro <path>', 'a further path to read and execute from; repeatable', collect)
-    .option('--rw <path>', 'a further path to write; repeatable', collect)
-    .option('--env <name[=value]>', 'pass a variable, or set it; repeatable', collect)
-    .option('--timeout <seconds>', 'end the command after this time; 0: never (default: 60)', parseSeconds)
-    .option('--max-output <bytes>', 'kept of each stream with --json (default: 1048576)', parseCount);
-}
-
-/** The same as options of `createSandbox`. */
-export function sandboxOptionsOf(options: SandboxArguments): SandboxOptions {
-  const assignments = (options.env ?? []).filter((entry) => entry.includes('='));
-  return {
-    ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
-    ...(options.autonomy === undefined ? {} : { autonomy: options.autonomy }),
-    ...(options.profile === undefined ? {} : { profile: options.profile }),
-    ...(options.session === undefined ? {} : { session: options.session }),
-    ...(options.ask === undefined ? {} : { ask: options.ask }),
-    ...(options.policy === undefined ? {} : { policy: options.policy }),
-    readable: options.ro ?? [],
-    writable: options.rw ?? [],
-    passEnv: (options.env ?? []).filter((entry) => !entry.includes('=')),
-    env: Object.fromEntries(assignments.map(splitAssignment)),
-    ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
-    ...(options.maxOutput === undefined ? {} : { maxOutput: options.maxOutput }),
   };
 }
 
@@ -159,24 +122,23 @@ export function commandOf(shell: string | undefined, operands: readonly string[]
   return [program, ...args];
 }
 
-function splitAssignment(entry: string): readonly [string, string] {
-  const at = entry.indexOf('=');
-  if (at === 0 || entry === '')
-    throw new SandboxError('usage.invalid', `--env ${entry}: a name must stand before the =`);
-  return [entry.slice(0, at), entry.slice(at + 1)];
-}
-
-const MAX_SECONDS = 365 * 24 * 3600;
-
-export function parseSeconds(text: string): number {
-  const seconds = Number(text);
-  if (text.trim() === '' || !(seconds >= 0 && seconds <= MAX_SECONDS)) {
-    throw new InvalidArgumentError('it must be a number of seconds from 0 (never) to a year.');
+function outputOptions(given: {
+  readonly json?: boolean;
+  readonly combined?: boolean;
+  readonly neutralize?: boolean;
+  readonly spill?: boolean;
+}): RunArguments['output'] {
+  const { json, combined, neutralize, spill } = given;
+  const named = Object.entries({ combined, neutralize, spill }).find(([, value]) => value === true)?.[0];
+  if (named !== undefined && json !== true) {
+    throw new SandboxError(
+      'usage.invalid',
+      `--${named} is for captured output: it needs --json (without it, the command writes to the terminal itself)`,
+    );
   }
-  return Math.round(seconds * 1000);
-}
-
-function parseCount(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('it must be a whole number of bytes.');
-  return Number(text);
+  return {
+    ...(combined === true ? { combined } : {}),
+    ...(neutralize === true ? { escapes: 'neutralize' } : {}),
+    ...(spill === true ? { spill } : {}),
+  };
 }

@@ -1,11 +1,13 @@
 import { closeSync, constants as fileConstants, openSync } from 'node:fs';
 import { constants } from 'node:os';
+import { isatty } from 'node:tty';
 import { ERROR_CODES } from '../errors/codes.ts';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Approver } from '../model/approval.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import { loadAddon } from '../native/load.ts';
 import { createSandbox, type Sandbox } from '../run/sandbox.ts';
-import type { GateOptions } from '../run/sandbox-options.ts';
+import type { GateOptions, RunOptions } from '../run/sandbox-options.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { visibleText } from '../util/visible-text.ts';
@@ -22,6 +24,12 @@ const FIRST_REAL_TIME_SIGNAL = 34;
 export async function run(args: readonly string[]): Promise<number> {
   const wanted = parseRunArguments(args);
   if (wanted === undefined) return 0;
+  if (wanted.tty && !wanted.json && !wanted.dryRun && !isatty(0)) {
+    throw new SandboxError(
+      'usage.invalid',
+      '-t needs a terminal on standard input; leave it out, or add --json to capture what is shown on one',
+    );
+  }
   const signals = forwardSignals();
   try {
     await using sandbox = await createSandbox({ ...wanted.sandbox, gate: gateOf(wanted, signals) });
@@ -79,14 +87,22 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   const early = signals.early();
   if (early !== undefined) return endedBy(early);
   const current = process.cwd();
-  const command = sandbox.start(wanted.command, {
+  const options = {
     approved: wanted.approved,
     taints: wanted.taints,
     cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,
-    ...(wanted.json ? { stdin: 'inherit' as const } : { stdio: 'inherit' as const }),
-  });
-  signals.to(command);
-  const result = await command.result;
+  };
+  let result: ExecutionResult;
+  if (wanted.tty && !wanted.json) {
+    const { runOnTerminal } = await import('./run-on-terminal.ts');
+    const ended = await runOnTerminal(sandbox, wanted.command, options, signals);
+    if (ended.by !== undefined) return endedBy(ended.by);
+    result = ended.result;
+  } else {
+    const command = sandbox.start(wanted.command, { ...options, ...streamsOf(sandbox, wanted) });
+    signals.to(command);
+    result = await command.result;
+  }
   if (wanted.json) printOut(`${JSON.stringify(result)}\n`);
   const unheard = signals.early();
   if (result.status === 'canceled' && unheard !== undefined) {
@@ -95,6 +111,27 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   }
   if (!wanted.quiet) remark(result, sandbox, wanted.json);
   return exitStatus(result);
+}
+
+/**
+ * The command's own streams are ours, unless somebody has to see what passes. Where nobody looks at the terminal of a
+ * command, it has the size of the one outside, or the usual one.
+ */
+function streamsOf({ plan }: Sandbox, { json, tty, output }: RunArguments): RunOptions {
+  if (json && tty) {
+    const [cols, rows] = [0, 1, 2].map((fd) => loadAddon().terminalSize(fd)).find(Boolean) ?? [80, 24];
+    return { stdin: 'inherit', pty: { cols, rows }, ...output };
+  }
+  if (json) return { stdin: 'inherit', ...output };
+  if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
+  return { stdin: 'inherit', onOutput: ({ stream, bytes }) => writeTo(process[stream], bytes) };
+}
+
+/** Settles once there is room for more. */
+function writeTo(stream: NodeJS.WriteStream, bytes: Uint8Array): Promise<void> {
+  return new Promise((done, fail) => {
+    stream.write(bytes, (error) => (error === undefined || error === null ? done() : fail(error)));
+  });
 }
 
 const endedBy = (signal: NodeJS.Signals) => 128 + constants.signals[signal];
@@ -110,6 +147,7 @@ export function exitStatus(result: ExecutionResult): number {
       return EXIT_TIMED_OUT;
     case 'canceled':
       return result.signal === undefined ? (result.exitCode ?? 1) : 128 + signalNumber(result.signal);
+    case 'limit-exceeded':
     case 'denied':
     case 'setup-failed':
       return ERROR_CODES[result.error.code].exitStatus;

@@ -7,7 +7,7 @@ import { createSandbox } from '../run/sandbox.ts';
 import { shellSocket } from '../run/shell/shell-places.ts';
 import { deferred } from '../util/deferred.ts';
 import { parseArguments } from './parse.ts';
-import { sandboxOptionsOf } from './run-options.ts';
+import { sandboxOptionsOf } from './sandbox-options.ts';
 import { addStartOptions, type StartArguments } from './session-start.ts';
 import { describeConfinement } from './show-plan.ts';
 

@@ -11,8 +11,8 @@ import { visibleJson, visibleText } from '../util/visible-text.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { parseTaints } from './policy-options.ts';
 import { printBytes, printError, printOut } from './print.ts';
+import { parseSeconds } from './quantities.ts';
 import { exitStatus, hasTerminal } from './run.ts';
-import { parseSeconds } from './run-options.ts';
 
 /** Options of `session run`. */
 export interface ShellRunArguments {

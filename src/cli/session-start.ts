@@ -4,7 +4,8 @@ import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { newShellName, shellSocket } from '../run/shell/shell-places.ts';
 import { printOut } from './print.ts';
-import { addSandboxOptions, parseSeconds, type SandboxArguments } from './run-options.ts';
+import { parseSeconds } from './quantities.ts';
+import { addSandboxOptions, type SandboxArguments } from './sandbox-options.ts';
 
 const DEFAULT_IDLE_MS = 30 * 60 * 1000;
 

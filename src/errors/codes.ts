@@ -1,6 +1,6 @@
 /**
  * THE table of error codes. A code is stable: programs may depend on it, messages may change.
- * `exitStatus` is what the command line exits with: 125 the launcher failed, 126 refused or not executable,
+ * `exitStatus` is what the command line exits with: 123 a limit was exceeded, 125 the launcher failed, 126 refused or not executable,
  * 127 not found.
  */
 export const ERROR_CODES = {
@@ -50,6 +50,10 @@ export const ERROR_CODES = {
   'program.not_executable': {
     exitStatus: 126,
     meaning: 'The program exists but cannot be executed, or the sandbox may not execute it.',
+  },
+  'limit.exceeded': {
+    exitStatus: 123,
+    meaning: 'The command used more than a limit of the policy allows and was ended.',
   },
   'output.lost': { exitStatus: 125, meaning: 'Standard output cannot be written.' },
   'state.unusable': {

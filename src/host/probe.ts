@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { arch, release } from 'node:os';
+import { arch, release, totalmem } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { Facility, HostFeatures } from '../model/host-features.ts';
@@ -49,7 +49,21 @@ function probeNow(addon: NativeAddon): HostFeatures {
           },
     namespaces: AVAILABLE,
     needsUserNamespace: !hasSysAdmin(),
+    cgroup: probeCgroup(addon),
+    memoryBytes: totalmem(),
     signalScope: kernel.landlockAbi >= 6 && addon.signalScope(),
+  };
+}
+
+function probeCgroup(addon: NativeAddon): HostFeatures['cgroup'] {
+  const found = addon.cgroupParent();
+  if ('cloneInto' in found) return found;
+  const none = found.stage === 'cgroup.mount';
+  return {
+    path: undefined,
+    reason: none
+      ? 'cgroup v2 is not mounted'
+      : `no control group with memory and processes can be made (${found.stage}: ${errnoName(found.errno)})`,
   };
 }
 

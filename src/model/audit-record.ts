@@ -2,7 +2,7 @@ import type { ApprovalAnswer } from './approval.ts';
 import type { Decision } from './decision.ts';
 import type { EnforcementReport } from './enforcement-report.ts';
 import type { Command } from './execution-request.ts';
-import type { ExecutionResult } from './execution-result.ts';
+import type { ExceededLimit, ExecutionResult } from './execution-result.ts';
 
 /** What was decided about one request; written, and on the disk, before anything starts. */
 export interface DecisionRecord {
@@ -37,6 +37,8 @@ export interface ResultRecord {
   readonly signal: string | undefined;
   /** Stable code, if it could not be started. */
   readonly error: string | undefined;
+  /** Missing unless a limit was exceeded. */
+  readonly limit?: ExceededLimit;
   readonly durationMs: number;
   /** `undefined`: it was not captured. */
   readonly outputBytes: { readonly stdout: number | undefined; readonly stderr: number | undefined };

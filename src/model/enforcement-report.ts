@@ -43,11 +43,20 @@ export interface Control {
   readonly reason: string;
 }
 
+/**
+ * By what a command's process tree is held together, so that everything that it started ends with it:
+ * - `signal-scope` (Landlock ABI 6): the kernel; no process of the tree can leave it.
+ * - `subreaper`: a helper process of ours, which finds what descends from it.
+ * - `none`: it is not us who run it.
+ */
+export type ProcessTreeTier = 'signal-scope' | 'subreaper' | 'none';
+
 /** What is really enforced for a command, control by control. */
 export interface EnforcementReport {
   /** Which backend runs the command. */
   readonly backend: 'landlock';
   /** The Landlock ABI in use; 0 if there is none. */
   readonly landlockAbi: number;
+  readonly processTree: ProcessTreeTier;
   readonly controls: readonly Control[];
 }

@@ -1,6 +1,13 @@
 /** A kernel facility: usable, or the reason why not. */
 export type Facility = { readonly available: true } | { readonly available: false; readonly reason: string };
 
+/** A directory of the cgroup v2 hierarchy in which groups for commands can be made. */
+export interface CgroupPlace {
+  readonly path: string;
+  /** A child can be started in a group; else it has to move there, which takes longer. */
+  readonly cloneInto: boolean;
+}
+
 /** What this host's kernel offers to the user who runs us. */
 export interface HostFeatures {
   readonly kernelRelease: string;
@@ -15,6 +22,10 @@ export interface HostFeatures {
   readonly namespaces: Facility;
   /** A user namespace is needed for them (we have no CAP_SYS_ADMIN). */
   readonly needsUserNamespace: boolean;
+  /** Where control groups (v2) for commands can be made, or why nowhere; found out by making one. */
+  readonly cgroup: CgroupPlace | { readonly path: undefined; readonly reason: string };
+  /** Of the host, in bytes. */
+  readonly memoryBytes: number;
   /** Whole process trees can be ended through a signal scope. */
   readonly signalScope: boolean;
 }

@@ -1,6 +1,7 @@
 import type { FileRightName, NetworkRightName, ScopeName } from '../kernel/landlock/rights.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { EnforcementReport } from './enforcement-report.ts';
+import type { CgroupPlace } from './host-features.ts';
 import type { PathAccess } from './policy.ts';
 
 /** A canonical path with what the kernel will be told about it. */
@@ -63,6 +64,7 @@ export interface LaunchPlan {
   /** Empty: no filter. */
   readonly seccompGroups: readonly SeccompGroupName[];
   readonly limits: readonly { readonly name: ResourceLimitName; readonly value: number }[];
+  readonly treeLimits: PlannedTreeLimits;
   /** Undefined: the launcher's. */
   readonly umask: number | undefined;
   /** Where the private directories of commands are made. */
@@ -77,6 +79,17 @@ export interface LaunchPlan {
   readonly home: string;
   readonly tmp: string;
   readonly report: EnforcementReport;
+}
+
+/** Limits of a command with everything that it starts; `undefined`: none. */
+export interface PlannedTreeLimits {
+  readonly memoryBytes: number | undefined;
+  readonly processes: number | undefined;
+  readonly cpuSeconds: number | undefined;
+  readonly tmpBytes: number | undefined;
+  readonly idleTimeoutMs: number | undefined;
+  /** Where control groups for commands are made; `undefined`: nowhere, the tree is looked at now and then. */
+  readonly cgroup: CgroupPlace | undefined;
 }
 
 /** Resource limits by name; the number is known to `kernel/rlimits.ts`. */

@@ -21,17 +21,29 @@ export interface PathRule {
 /** `host`: the real one is shared with the command; `private`: a directory that lives as long as the command. */
 export type Sharing = 'private' | 'host';
 
-/** Resource limits; a missing one is left as the launcher has it. Bytes, unless said. */
-export interface ResourceLimits {
+/** Limits of each process; a missing one is left as the launcher has it. Bytes, unless said. */
+export interface ProcessLimits {
   readonly coreSize?: number;
   /** Count of processes and threads of the user, not of the command (RLIMIT_NPROC). */
-  readonly processes?: number;
+  readonly userProcesses?: number;
   readonly openFiles?: number;
   readonly fileSize?: number;
   readonly addressSpace?: number;
-  /** Seconds of CPU time per process. */
-  readonly cpuSeconds?: number;
 }
+
+/** Limits of a command with everything that it starts; a missing one is none, unless said. */
+export interface TreeLimits {
+  /** Bytes. Missing: four fifths of the memory of the host. */
+  readonly memory?: number;
+  /** Count of processes and threads. */
+  readonly processes?: number;
+  /** Processor time in seconds. */
+  readonly cpuSeconds?: number;
+  /** Bytes in the private directories: temporary files, home, shared memory. */
+  readonly tmpBytes?: number;
+}
+
+export type ResourceLimits = ProcessLimits & TreeLimits;
 
 /** A rule of the operator's own: it asks or refuses; that strictest wins makes an allowing one pointless. */
 export interface CommandRule {
@@ -134,8 +146,12 @@ export interface Policy {
   readonly limits: ResourceLimits & {
     /** Wall clock of one command; 0: none. */
     readonly timeoutMs: number;
+    /** How long a command may say nothing; 0: for ever. */
+    readonly idleTimeoutMs: number;
     /** Bytes kept of each output stream. */
     readonly outputBytes: number;
+    /** Of these, bytes kept of its beginning; the others are of its end. Half, if undefined. */
+    readonly outputHeadBytes?: number;
     /** Between SIGTERM and SIGKILL. */
     readonly killGraceMs: number;
     /** Left as the launcher has it if undefined. */

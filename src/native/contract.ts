@@ -48,6 +48,7 @@ export interface NativeConfinementSpec {
       }
     | undefined;
   readonly limits: readonly { readonly resource: number; readonly value: bigint }[];
+  readonly treeLimits: NativeTreeLimits;
   /** -1: the launcher's. */
   readonly umask: number;
   readonly temporaryParent: string;
@@ -56,6 +57,20 @@ export interface NativeConfinementSpec {
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
   /** Variables that name a directory of the slot, for hosts without a view. */
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
+  /** By what process trees are held together; without Landlock it is always `subreaper`. */
+  readonly processTree: 'signal-scope' | 'subreaper';
+}
+
+/** Limits of one command with everything that it starts; 0: none. */
+export interface NativeTreeLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  readonly cpuMs: number;
+  readonly tmpBytes: number;
+  readonly idleTimeoutMs: number;
+  /** Where control groups are made; '': nowhere. */
+  readonly cgroupParent: string;
+  readonly cgroupClone: boolean;
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */
@@ -72,6 +87,7 @@ export interface NativeCommand {
   readonly stdio: readonly [number, number, number];
   readonly input?: Uint8Array | undefined;
   readonly streamOutput: boolean;
+  /** Bytes kept of each stream, its head and directly after it its tail. */
   readonly outputLimit: number;
   readonly timeoutMs: number;
   readonly killGraceMs: number;
@@ -81,12 +97,81 @@ export interface NativeCommand {
 
 /** What a plain run does without. */
 export interface NativeLaunchExtras {
+  /** What the command leaves behind is kept when it ends, until nothing of it is left or it is canceled. */
+  readonly background?: boolean;
+  /**
+   * A pseudo-terminal of this size (from 1 to 65535 each) takes the place of all three descriptors. Its output is standard
+   * output; `stdio[0]` says what is typed: nothing, `input`, or what comes from a pipe that nobody else reads, which is
+   * made non-blocking.
+   */
+  readonly pty?: { readonly cols: number; readonly rows: number };
+  /** Of `outputLimit`, so many bytes are the first of a stream and the others its last. Default: {@link defaultHead}. */
+  readonly headBytes?: number;
+  /** Standard error goes where standard output goes. */
+  readonly combined?: boolean;
+  /** Descriptors (-1: none) that everything captured of stdout and stderr is written to; they are duplicated. */
+  readonly spill?: readonly [number, number];
+  /** Bytes written to each of them at most. */
+  readonly spillLimit?: number;
+  /** In place of the confinement's; 0: none. */
+  readonly idleTimeoutMs?: number;
   /** A bash that lives on: its standard input becomes the channel of `NativeAddon.turn`. */
   readonly shell?: boolean;
 }
 
+/** Of so many bytes that are kept of a stream, how many are its first. */
+export function defaultHead(outputLimit: number): number {
+  return outputLimit - Math.floor(outputLimit / 2);
+}
+
+/** What became of a spill file. */
+export interface NativeSpilled {
+  readonly written: number;
+  /** Why it ends before the output; 0: because of the limit, or it does not. */
+  readonly errno: number;
+  readonly isWhole: boolean;
+}
+
 /** What is seldom there to be said of an end. */
-export type NativeOutcomeDetails = Readonly<Record<never, never>>;
+export interface NativeOutcomeDetails {
+  /** By what the tree was held together; absent: the signal scope. */
+  readonly processTree?: 'subreaper';
+  /** The command ended by itself, but what it left behind kept its output open until it was ended. */
+  readonly outputHeld?: true;
+  readonly spilled?: readonly [NativeSpilled | undefined, NativeSpilled | undefined];
+  /** There was too little memory: how many bytes of what is kept are the first of each stream. */
+  readonly headBytes?: readonly [number, number];
+  readonly limit?: NativeLimit;
+  readonly usage?: NativeUsage;
+}
+
+/** What was captured so far of a command that runs. */
+export interface NativeCapture {
+  readonly stdout: Buffer | undefined;
+  readonly stderr: Buffer | undefined;
+  readonly stdoutBytes: number;
+  readonly stderrBytes: number;
+}
+
+/** The limit for which a command was ended. `value` and `used` in bytes, a count or milliseconds. */
+export interface NativeLimit {
+  readonly name: 'memory' | 'processes' | 'cpu' | 'tmp' | 'idle';
+  readonly by: 'cgroup' | 'sampling' | 'clock';
+  readonly value: number;
+  readonly used?: number;
+}
+
+/** What a command and everything that it started used; what is unknown is missing. */
+export interface NativeUsage {
+  readonly by: 'cgroup' | 'sampling';
+  readonly peakMemoryBytes?: number;
+  readonly peakProcesses?: number;
+  readonly userCpuUs?: number;
+  readonly systemCpuUs?: number;
+  /** Of block devices. Not from a group: those of the command and of the children that it waited for. */
+  readonly readBytes?: number;
+  readonly writtenBytes?: number;
+}
 
 /** How a command ended. */
 export interface NativeOutcome {
@@ -136,7 +221,10 @@ export interface NativeConfinement {
 }
 
 /**
- * Called with (1 | 2, chunk) for streamed output, with (3, state, status, turn, …) for the end of a turn of a shell, and with (0, undefined, …) once at the end. Positional, like
+ * Called with (1 | 2, chunk) for streamed output, with (1 | 2, nothing, n) if n bytes before the next chunk are not kept
+ * any more, as streaming began late, with (3, undefined, exitCode, signal, 0, durationMs) when a command in the background
+ * has ended and what it left behind has not, with (4, state, status, turn, …) for the end of a turn of a shell, and with
+ * (0, undefined, …) once at the end. Positional, like
  * `NativeAddon.launch`: properties made and read through Node-API cost more than the launch itself.
  */
 export type NativeEventHandler = (
@@ -159,6 +247,18 @@ export type NativeEventHandler = (
   details: NativeOutcomeDetails | undefined,
 ) => void;
 
+/** `stream` of the event that says that a command in the background has ended. */
+export const COMMAND_EXITED = 3;
+
+/** How a command in the background ended. */
+export interface NativeExit {
+  readonly exitCode: number;
+  /** 0: it exited. */
+  readonly signal: number;
+  /** From the start of the launch. */
+  readonly durationMs: number;
+}
+
 /** Bits of `ended` in a {@link NativeEventHandler}. */
 export const ENDED_BY_TIMEOUT = 1;
 export const ENDED_BY_CANCEL = 2;
@@ -166,7 +266,7 @@ export const TREE_ENDED = 4;
 export const SHELL_BROKEN = 8;
 
 /** In place of the stream: the end of a turn. */
-export const TURN_ENDED = 3;
+export const TURN_ENDED = 4;
 
 /** The functions that the addon exports. */
 export interface NativeAddon {
@@ -174,6 +274,8 @@ export interface NativeAddon {
   probe(): { readonly landlockAbi: number; readonly landlockErrata: number; readonly seccompErrno: number };
   /** Whether a whole process tree can be ended through a signal scope. Tried once, about 0.2 ms. */
   signalScope(): boolean;
+  /** Where control groups for commands can be made, or why nowhere. Tries it. */
+  cgroupParent(): { readonly path: string; readonly cloneInto: boolean } | NativeFailure;
   createConfinement(spec: NativeConfinementSpec): NativeConfinement;
   /** Makes the kernel objects now instead of with the first command. */
   prepare(confinement: NativeConfinement, done: (failure: NativeFailure | undefined) => void): void;
@@ -203,6 +305,14 @@ export interface NativeAddon {
   signal(id: number, signal: number): boolean;
   cancel(id: number, now: boolean): boolean;
   acknowledge(id: number, bytes: number): boolean;
+  /** Gives the command's terminal another size, which its processes are told by SIGWINCH. */
+  resize(id: number, cols: number, rows: number): boolean;
+  /** Begins to report output, first of all what was kept so far, or ends that; the rest is kept as always. */
+  stream(id: number, on: boolean): boolean;
+  /** `undefined` if the command has ended. */
+  outputSoFar(id: number): NativeCapture | undefined;
+  /** The callback gets the processes of the command's tree that are alive, or none if it ends meanwhile. */
+  treeOf(id: number, done: (pids: readonly number[]) => void): boolean;
   /**
    * Has a shell run a text, after those that it was given before. `assignments`: `NAME='value' `, each, in force for the
    * text alone. False: the shell has ended.
@@ -230,4 +340,13 @@ export interface NativeAddon {
   unlock(fd: number): void;
   /** Who connected a Unix socket, as the kernel noted it then (SO_PEERCRED). Throws for anything but a Unix socket. */
   peerCredentials(fd: number): { readonly pid: number; readonly uid: number; readonly gid: number };
+  /** [columns, rows] of a terminal; `undefined`: it is none, or does not know. */
+  terminalSize(fd: number): readonly [number, number] | undefined;
+  /**
+   * Puts this process's terminal into raw mode: every byte passes as it is, in both directions (Node's raw mode still adds
+   * to line feeds). It is put back by `leaveRawMode`, and if this process crashes. False: `fd` is no terminal, or this
+   * process is in its background.
+   */
+  enterRawMode(fd: number): boolean;
+  leaveRawMode(): void;
 }

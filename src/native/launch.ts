@@ -1,9 +1,11 @@
 import {
+  COMMAND_EXITED,
   ENDED_BY_CANCEL,
   ENDED_BY_TIMEOUT,
   type NativeAddon,
   type NativeCommand,
   type NativeConfinement,
+  type NativeExit,
   type NativeOutcome,
   type NativeTurnEnd,
   SHELL_BROKEN,
@@ -13,8 +15,10 @@ import {
 
 /** Receives what a command does. */
 export interface CommandEvents {
-  /** Streamed output; stream is 1 or 2. */
-  onChunk(stream: number, bytes: Buffer): void;
+  /** Streamed output; stream is 1 or 2. No bytes: `missing` bytes before the next ones are not kept any more. */
+  onChunk(stream: number, bytes: Buffer, missing: number): void;
+  /** A command in the background has ended, and what it left behind has not. */
+  onExit?(exit: NativeExit): void;
   /** The end of a turn of a shell. */
   onTurn?(end: NativeTurnEnd): void;
   /** The last call. */
@@ -49,6 +53,10 @@ export function launchCommand(
       changedPaths,
       details,
     ) => {
+      if (stream === COMMAND_EXITED) {
+        events.onExit?.({ exitCode, signal, durationMs });
+        return;
+      }
       if (stream === TURN_ENDED) {
         events.onTurn?.({
           turn: signal,
@@ -67,7 +75,8 @@ export function launchCommand(
         return;
       }
       if (chunk !== undefined) {
-        events.onChunk(stream, chunk);
+        // The third argument of a chunk; see NativeEventHandler.
+        events.onChunk(stream, chunk, chunk.length === 0 ? exitCode : 0);
         return;
       }
       events.onEnd({

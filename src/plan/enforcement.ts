@@ -1,9 +1,16 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
-import type { Control, ControlId, ControlState, EnforcementReport } from '../model/enforcement-report.ts';
+import type {
+  Control,
+  ControlId,
+  ControlState,
+  EnforcementReport,
+  ProcessTreeTier,
+} from '../model/enforcement-report.ts';
 import { CONTROL_IDS } from '../model/enforcement-report.ts';
-import type { HostFeatures } from '../model/host-features.ts';
+import type { CgroupPlace, HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
+import { resourceLimits } from './resource-limits.ts';
 
 /** The mechanisms that a plan uses on this host. One decision, taken here; everything else follows from it. */
 export interface Mechanisms {
@@ -17,7 +24,9 @@ export interface Mechanisms {
   /** What seccomp does with sockets. */
   readonly inetSockets: 'refused' | 'isolated' | 'open';
   readonly unixSockets: 'allowed' | 'refused';
-  readonly signalScope: boolean;
+  readonly processTree: ProcessTreeTier;
+  /** Where control groups for commands are made. */
+  readonly cgroup: CgroupPlace | undefined;
 }
 
 /** Picks the strongest mechanisms that the host offers for the policy. */
@@ -33,7 +42,9 @@ export function chooseMechanisms(policy: Policy, features: HostFeatures): Mechan
     networkNamespace: view && off,
     inetSockets: off ? (view ? 'isolated' : 'refused') : 'open',
     unixSockets: pathSocketsContained ? 'allowed' : 'refused',
-    signalScope: features.signalScope,
+    // Without a domain of its own the command would be in the launcher's scope and could signal it.
+    processTree: features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper',
+    cgroup: features.cgroup.path === undefined ? undefined : features.cgroup,
   };
 }
 
@@ -199,22 +210,22 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
       : ['unsupported', reasonAgainst(features.seccomp)],
   'terminal-injection': (used, _, features) =>
     used.seccomp
-      ? ['enforced', 'own session without controlling terminal; TIOCSTI and TIOCLINUX refused']
+      ? ['enforced', 'own session, without the terminal of the user; TIOCSTI and TIOCLINUX refused']
       : ['degraded', `own session, but TIOCSTI is not refused: ${reasonAgainst(features.seccomp)}`],
   privileges: () => ['enforced', 'no_new_privs, no capabilities, set-uid programs gain nothing'],
   descriptors: () => ['enforced', 'only standard input, output and error are handed over'],
   environment: () => ['enforced', 'rebuilt from the listed names'],
   'process-tree': (used) =>
-    used.signalScope
+    used.processTree === 'signal-scope'
       ? [
           'enforced',
-          'everything that the command started ends with it (signal scope); if the launcher itself is killed, only the command is',
+          'everything that the command started ends with it, also if the launcher is killed (tier signal-scope: Landlock ABI 6 and a warden)',
         ]
       : [
           'degraded',
-          'the process group ends with the command; a daemon in a session of its own may survive: needs Landlock ABI 6 (Linux 6.12)',
+          'everything that the command started ends with it, also if the launcher is killed (tier subreaper: a warden), unless it kills the warden or forks faster than it is found: needs Landlock ABI 6 (Linux 6.12)',
         ],
-  'resource-limits': () => ['enforced', 'per process by rlimits; there is no limit on the tree as a whole'],
+  'resource-limits': (used, policy, features) => resourceLimits(used, policy, features),
 };
 
 /** The report for a policy on a host, every control judged. Pure. */
@@ -228,7 +239,7 @@ export function enforcementReport(
     const [state, reason] = JUDGES[id](used, policy, features, found);
     return { id, state, reason, demand: policy.demand[id] ?? 'best-effort' };
   });
-  return { backend: 'landlock', landlockAbi: used.landlockAbi, controls };
+  return { backend: 'landlock', landlockAbi: used.landlockAbi, processTree: used.processTree, controls };
 }
 
 /**

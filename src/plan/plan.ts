@@ -2,9 +2,9 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { HostFeatures } from '../model/host-features.ts';
-import type { LaunchPlan, PlannedPath, ResourceLimitName } from '../model/launch-plan.ts';
+import type { LaunchPlan, PlannedPath, PlannedTreeLimits, ResourceLimitName } from '../model/launch-plan.ts';
 import type { PathLookup, SymbolicLink } from '../model/path-lookup.ts';
-import type { Policy, ResourceLimits } from '../model/policy.ts';
+import type { Policy, ProcessLimits, ResourceLimits } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { chooseMechanisms, enforcementReport, type Mechanisms, requireDemands } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
@@ -84,7 +84,8 @@ export function makePlan(input: PlanInput): LaunchPlan {
         }
       : undefined,
     seccompGroups: seccompGroups(used),
-    limits: limitsOf(policy.limits),
+    limits: processLimitsOf(policy.limits),
+    treeLimits: treeLimitsOf(policy, used, features),
     umask: policy.limits.umask,
     temporaryParent: input.temporaryParent,
     memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
@@ -268,18 +269,33 @@ function protectedInWorkspace(input: PlanInput): Protection {
   };
 }
 
-const LIMIT_NAMES: Readonly<Record<keyof ResourceLimits, ResourceLimitName>> = {
+/** Of the host's memory, where the policy says nothing: beyond it the kernel would soon end something, perhaps not this. */
+const MEMORY_SHARE = 0.8;
+
+function treeLimitsOf({ limits }: Policy, used: Mechanisms, features: HostFeatures): PlannedTreeLimits {
+  return {
+    memoryBytes: limits.memory ?? Math.floor(features.memoryBytes * MEMORY_SHARE),
+    processes: limits.processes,
+    cpuSeconds: limits.cpuSeconds,
+    tmpBytes: limits.tmpBytes,
+    idleTimeoutMs: limits.idleTimeoutMs === 0 ? undefined : limits.idleTimeoutMs,
+    cgroup: used.cgroup,
+  };
+}
+
+const LIMIT_NAMES: Readonly<Record<keyof ProcessLimits, ResourceLimitName>> = {
   coreSize: 'core',
-  processes: 'nproc',
+  userProcesses: 'nproc',
   openFiles: 'nofile',
   fileSize: 'fsize',
   addressSpace: 'as',
-  cpuSeconds: 'cpu',
 };
 
-function limitsOf(limits: ResourceLimits): LaunchPlan['limits'] {
-  return (Object.keys(LIMIT_NAMES) as (keyof ResourceLimits)[]).flatMap((key) => {
+function processLimitsOf(limits: ResourceLimits): LaunchPlan['limits'] {
+  const own = (Object.keys(LIMIT_NAMES) as (keyof ProcessLimits)[]).flatMap((key) => {
     const value = limits[key];
     return value === undefined ? [] : [{ name: LIMIT_NAMES[key], value }];
   });
+  // What the whole tree may use no process may use alone. A second more, so that whoever watches the tree is first.
+  return limits.cpuSeconds === undefined ? own : [...own, { name: 'cpu', value: limits.cpuSeconds + 1 }];
 }

@@ -1,7 +1,14 @@
 import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Autonomy } from '../model/decision.ts';
-import type { ApproverName, CommandRule, PathRule, Policy, ReviewerSettings } from '../model/policy.ts';
+import type {
+  ApproverName,
+  CommandRule,
+  PathRule,
+  Policy,
+  ReviewerSettings,
+  TreeLimits,
+} from '../model/policy.ts';
 import { DEFAULT_PROFILE, PROFILES } from './profiles/built-in.ts';
 import type { PolicyFile, RuleInFile } from './schema.ts';
 
@@ -17,6 +24,9 @@ export interface PolicyOptions {
   readonly setEnvironment?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number | undefined;
   readonly outputBytes?: number | undefined;
+  readonly outputHeadBytes?: number | undefined;
+  readonly idleTimeoutMs?: number | undefined;
+  readonly limits?: TreeLimits | undefined;
 }
 
 /**
@@ -95,14 +105,19 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
     limits: {
       ...base.limits,
       ...definedOnly({
-        processes: limits?.processes,
+        memory: options.limits?.memory ?? limits?.memory,
+        processes: options.limits?.processes ?? limits?.processes,
+        cpuSeconds: options.limits?.cpuSeconds ?? limits?.cpu_seconds,
+        tmpBytes: options.limits?.tmpBytes ?? limits?.tmp_bytes,
+        userProcesses: limits?.user_processes,
         openFiles: limits?.open_files,
         fileSize: limits?.file_size,
         addressSpace: limits?.address_space,
-        cpuSeconds: limits?.cpu_seconds,
         timeoutMs: options.timeoutMs ?? seconds(limits?.timeout_seconds),
+        idleTimeoutMs: options.idleTimeoutMs ?? seconds(limits?.idle_timeout_seconds),
         killGraceMs: seconds(limits?.kill_grace_seconds),
         outputBytes: options.outputBytes ?? limits?.output_bytes,
+        outputHeadBytes: options.outputHeadBytes ?? limits?.output_head_bytes,
         umask: limits?.umask === undefined ? undefined : Number.parseInt(limits.umask, 8),
       }),
     },

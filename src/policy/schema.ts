@@ -136,12 +136,45 @@ export const policyFileSchema = z.strictObject({
     .strictObject({
       timeout_seconds: z.number().nonnegative().optional().describe('Wall clock of one command; 0: none.'),
       kill_grace_seconds: z.number().nonnegative().optional().describe('Between SIGTERM and SIGKILL.'),
-      output_bytes: z.number().int().nonnegative().optional().describe('Kept of each output stream.'),
-      processes: positive.optional().describe('RLIMIT_NPROC: processes of the user.'),
-      open_files: positive.optional().describe('RLIMIT_NOFILE.'),
-      file_size: positive.optional().describe('RLIMIT_FSIZE, bytes.'),
+      output_bytes: z
+        .number()
+        .int()
+        .nonnegative()
+        .optional()
+        .describe('Kept of each output stream: its beginning and its end.'),
+      output_head_bytes: z
+        .number()
+        .int()
+        .nonnegative()
+        .optional()
+        .describe('Of these, kept of its beginning; half if it is not given.'),
+      idle_timeout_seconds: z
+        .number()
+        .nonnegative()
+        .optional()
+        .describe('How long a command may write no output; 0: for ever.'),
+      memory: positive
+        .optional()
+        .describe(
+          'Bytes of memory of a command with all that it starts; four fifths of the host’s without it.',
+        ),
+      processes: positive
+        .optional()
+        .describe('Processes and threads of a command with all that it starts. Default: 4096.'),
+      cpu_seconds: positive
+        .optional()
+        .describe('Processor time of a command with all that it starts, seconds.'),
+      tmp_bytes: positive
+        .optional()
+        .describe('Bytes in the private directories of a command: temporary files, home, shared memory.'),
+      user_processes: positive
+        .optional()
+        .describe(
+          'RLIMIT_NPROC: processes and threads of the user, whoever started them; not held against root.',
+        ),
+      open_files: positive.optional().describe('RLIMIT_NOFILE, per process.'),
+      file_size: positive.optional().describe('RLIMIT_FSIZE, bytes of each file.'),
       address_space: positive.optional().describe('RLIMIT_AS, bytes per process.'),
-      cpu_seconds: positive.optional().describe('RLIMIT_CPU, seconds per process.'),
       umask: z
         .string()
         .regex(/^0?[0-7]{3}$/, 'must be an octal string such as "022"')
@@ -283,7 +316,11 @@ export const workspaceFileSchema = z.strictObject({
       unix_sockets: z.literal('contained').optional().describe('No sockets by path of the host.'),
     })
     .optional(),
-  limits: policyFileSchema.shape.limits.unwrap().omit({ umask: true }).strict().optional(),
+  limits: policyFileSchema.shape.limits
+    .unwrap()
+    .omit({ umask: true, output_head_bytes: true })
+    .strict()
+    .optional(),
   demand: z
     .partialRecord(z.enum(CONTROL_IDS), z.literal('required'))
     .optional()

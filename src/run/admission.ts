@@ -234,12 +234,13 @@ function wasSettledByApproval({ verdict, code }: Reason): boolean {
 
 /** What else of a request makes a difference. */
 function detailsOf(
-  { timeout }: SpawnOptions,
+  { timeout, pty }: SpawnOptions,
   input: Uint8Array | undefined,
   shell: ShellFacts | undefined,
 ): readonly string[] {
   return [
     ...(timeout === undefined ? [] : [`timeout ${timeout}`]),
+    ...(pty === undefined ? [] : ['terminal']),
     ...(input === undefined ? [] : [`input ${createHash('sha256').update(input).digest('hex')}`]),
     ...(shell === undefined ? [] : [`shell ${JSON.stringify(shell)}`]),
   ];

@@ -45,6 +45,16 @@ export function decisionRecord(
 
 /** The record of how it ended. */
 export function resultRecord(about: RecordedRequest, result: ExecutionResult): ResultRecord {
-  const { status, exitCode, signal, error, durationMs, outputBytes } = result;
-  return { type: 'result', ...about, status, exitCode, signal, error: error?.code, durationMs, outputBytes };
+  const { status, exitCode, signal, error, durationMs, outputBytes, limit } = result;
+  return {
+    type: 'result',
+    ...about,
+    status,
+    exitCode,
+    signal,
+    error: error?.code,
+    ...(limit === undefined ? {} : { limit }),
+    durationMs,
+    outputBytes,
+  };
 }

@@ -2,7 +2,13 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { TAINTS } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import { APPROVERS } from '../model/policy.ts';
-import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
+import type {
+  JobOptions,
+  RunOptions,
+  SandboxOptions,
+  SpawnOptions,
+  TerminalSize,
+} from './sandbox-options.ts';
 
 /** A year; what is longer is a mistake, and would overflow the clock. */
 const MAX_MILLISECONDS = 365 * 24 * 3600 * 1000;
@@ -24,6 +30,21 @@ const MILLISECONDS: Test = [
   'milliseconds from 0 (none) to a year',
 ];
 const BYTES: Test = [(value) => Number.isSafeInteger(value) && Number(value) >= 0, 'a number of bytes'];
+const isBytes = BYTES[0];
+const MAX_OUTPUT: Test = [
+  (value) =>
+    isBytes(value) ||
+    (isRecord(value) && Object.keys(value).length === 2 && isBytes(value.head) && isBytes(value.tail)),
+  'a number of bytes, or { head, tail } with one of each',
+];
+const SPILL: Test = [
+  (value) =>
+    typeof value === 'boolean' ||
+    (isRecord(value) &&
+      Object.keys(value).length === 1 &&
+      (isBytes(value.maxBytes) || value.maxBytes === Infinity)),
+  'true, false or { maxBytes }',
+];
 export const VARIABLES: Test = [
   (value) =>
     isRecord(value) && Object.entries(value).every(([name, text]) => isVariableName(name) && isString(text)),
@@ -37,9 +58,26 @@ const CHANGED_VARIABLES: Test = [
     ),
   'an object of strings (or undefined) by variable name',
 ];
+const isTerminalSize = (value: unknown): value is TerminalSize =>
+  isRecord(value) &&
+  [value.cols, value.rows].every((count) => Number.isInteger(count) && isCharacters(count));
+const isCharacters = (count: unknown): boolean => Number(count) >= 1 && Number(count) <= 65535;
+const TERMINAL_SIZE: Test = [isTerminalSize, 'an object { cols, rows } of numbers from 1 to 65535'];
 const oneOf = (...values: readonly unknown[]): Test => [
   (value) => values.includes(value),
   values.map((value) => `"${value}"`).join(' or '),
+];
+
+const TREE_LIMITS = ['memory', 'processes', 'cpuSeconds', 'tmpBytes'];
+const LIMITS: Test = [
+  (value) =>
+    isRecord(value) &&
+    Object.entries(value).every(
+      ([name, limit]) =>
+        TREE_LIMITS.includes(name) &&
+        (limit === undefined || (Number.isSafeInteger(limit) && Number(limit) > 0)),
+    ),
+  `an object of whole numbers above 0: ${TREE_LIMITS.join(', ')}`,
 ];
 
 const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
@@ -60,10 +98,13 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   passEnv: STRINGS,
   env: VARIABLES,
   timeout: MILLISECONDS,
-  maxOutput: BYTES,
+  idleTimeout: MILLISECONDS,
+  limits: LIMITS,
+  maxOutput: MAX_OUTPUT,
 };
 
 export const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
+  background: BOOLEAN,
   cwd: STRING,
   env: CHANGED_VARIABLES,
   approved: BOOLEAN,
@@ -72,11 +113,18 @@ export const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
     `an array of ${TAINTS.join(', ')}`,
   ],
   timeout: MILLISECONDS,
+  idleTimeout: MILLISECONDS,
   signal: [(value) => value instanceof AbortSignal, 'an AbortSignal'],
   input: [(value) => isString(value) || value instanceof Uint8Array, 'a string or bytes'],
   stdin: oneOf('null', 'inherit'),
   onOutput: [(value) => typeof value === 'function', 'a function'],
+  maxOutput: MAX_OUTPUT,
+  encoding: oneOf('utf8', 'bytes'),
+  escapes: oneOf('keep', 'neutralize'),
+  combined: BOOLEAN,
+  spill: SPILL,
   stdio: oneOf('capture', 'inherit'),
+  pty: TERMINAL_SIZE,
 };
 
 /**
@@ -110,13 +158,51 @@ export function checkSandboxOptions(options: SandboxOptions): SandboxOptions {
 }
 
 /** @throws {SandboxError} `usage.invalid`. */
-export function checkRunOptions(options: RunOptions): RunOptions {
-  return checked(options, RUN_OPTIONS, 'run');
+export function checkRunOptions(options: RunOptions | JobOptions): RunOptions | JobOptions {
+  const run = checked<RunOptions | JobOptions>(options, RUN_OPTIONS, 'run');
+  if (run.stdio === 'inherit') {
+    for (const name of OF_CAPTURED_OUTPUT) {
+      if (run[name] !== undefined && run[name] !== false)
+        throw new SandboxError(
+          'usage.invalid',
+          `run: ${name} is for captured output, not for stdio "inherit"`,
+        );
+    }
+  }
+  if (run.encoding === 'bytes' && run.escapes === 'neutralize')
+    throw new SandboxError(
+      'usage.invalid',
+      'run: escapes are taken out of text, not of bytes; drop encoding',
+    );
+  return withOwnSize(run, 'run');
 }
+
+/**
+ * A copy of a size that is one.
+ * @throws {SandboxError} `usage.invalid`.
+ */
+export function checkedTerminalSize({ cols, rows }: TerminalSize, where: string): TerminalSize {
+  if (isTerminalSize({ cols, rows })) return { cols, rows };
+  throw new SandboxError('usage.invalid', `${where}: cols and rows must be numbers from 1 to 65535`);
+}
+
+function withOwnSize<Options extends Pick<SpawnOptions, 'pty'>>(options: Options, where: string): Options {
+  return options.pty === undefined ? options : { ...options, pty: checkedTerminalSize(options.pty, where) };
+}
+
+const OF_CAPTURED_OUTPUT = [
+  'maxOutput',
+  'encoding',
+  'escapes',
+  'combined',
+  'spill',
+  'pty',
+  'background',
+] as const;
 
 /** @throws {SandboxError} `usage.invalid`. */
 export function checkSpawnOptions(options: SpawnOptions): SpawnOptions {
-  return checked(options, RUN_OPTIONS, 'spawn');
+  return withOwnSize(checked(options, RUN_OPTIONS, 'spawn'), 'spawn');
 }
 
 /**

@@ -2,9 +2,22 @@ import { signalName } from '../kernel/errno.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
-import type { ExecutionError, ExecutionResult, ExecutionResultBase } from '../model/execution-result.ts';
+import type {
+  ExecutionError,
+  ExecutionResult,
+  ExecutionResultBase,
+  SpilledOutput,
+} from '../model/execution-result.ts';
 import type { NativeOutcome } from '../native/contract.ts';
+import {
+  describeExceeded,
+  exceededLimit,
+  type LimitsOfPlan,
+  NOTHING_USED,
+  usageOf,
+} from './exceeded-limit.ts';
 import { describeFailure } from './failure.ts';
+import { type OutputView, type ShownOutput, showOutput } from './output/show.ts';
 
 /** What is known about a run before it ends. */
 export interface RunContext {
@@ -25,44 +38,63 @@ export interface AfterRun {
 /** What there is to find after almost every run. */
 export const NOTHING_CHANGED: AfterRun = { createdProtectedPaths: [], warnings: [] };
 
-/** Output kept by this process instead of the addon. */
-export interface KeptOutput {
-  readonly stdout: Uint8Array;
-  readonly stderr: Uint8Array;
+/** To the caller, who may have wanted what was ended. */
+const OUTPUT_HELD =
+  'the command had ended, but a process that it left in the background kept its output open and was ended after 250 ms; give such processes output of their own, or run the command in the background';
+
+/** How output that came through us is to be shown. */
+export interface CapturedOutput {
+  readonly view: OutputView;
+  readonly spilled: SpilledOutput | undefined;
 }
 
-/** The result of a command that was launched. `isCaptured`: its output came through us. */
+const NO_OUTPUT: ShownOutput = {
+  stdout: '',
+  stderr: '',
+  truncated: { stdout: 0, stderr: 0 },
+  bytes: undefined,
+};
+
+/** The result of a command that was launched. `output` undefined: its output did not come through us. */
 export function classify(
   context: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
-  kept?: KeptOutput,
-  isCaptured = true,
+  limits: LimitsOfPlan,
+  output: CapturedOutput | undefined,
 ): ExecutionResult {
-  const stdout = kept?.stdout ?? outcome.stdout;
-  const stderr = kept?.stderr ?? outcome.stderr;
+  const shown =
+    output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.details?.headBytes);
+  const outputHeld = outcome.details?.outputHeld ?? false;
   const base: ExecutionResultBase = {
     argv: context.argv,
     cwd: context.cwd,
     report: context.report,
     decision: context.decision,
     approval: context.approval,
-    stdout: decode(stdout),
-    stderr: decode(stderr),
-    truncated: {
-      stdout: outcome.stdoutBytes - (stdout?.length ?? 0),
-      stderr: outcome.stderrBytes - (stderr?.length ?? 0),
-    },
+    ...shown,
     outputBytes: {
-      stdout: isCaptured ? outcome.stdoutBytes : undefined,
-      stderr: isCaptured ? outcome.stderrBytes : undefined,
+      stdout: output && outcome.stdoutBytes,
+      stderr: output && outcome.stderrBytes,
     },
+    spilled: output?.spilled,
     durationMs: outcome.durationMs,
     cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
     peakMemoryBytes: peakMemory(outcome),
+    usage: usageOf(outcome),
+    limit: undefined,
     treeEnded: outcome.treeEnded,
+    processTree: {
+      // What was used, where that is not what was planned.
+      tier: outcome.details?.processTree ?? context.report.processTree,
+      ended: outcome.treeEnded,
+    },
+    outputHeld,
     createdProtectedPaths: after.createdProtectedPaths,
-    warnings: after.warnings.length === 0 ? context.warnings : [...context.warnings, ...after.warnings],
+    warnings:
+      after.warnings.length === 0 && !outputHeld
+        ? context.warnings
+        : [...context.warnings, ...after.warnings, ...(outputHeld ? [OUTPUT_HELD] : [])],
   };
   if (outcome.failure !== undefined) {
     return {
@@ -74,6 +106,17 @@ export function classify(
     };
   }
   const signal = outcome.signal === 0 ? undefined : signalName(outcome.signal);
+  const limit = exceededLimit(outcome, signal, limits);
+  if (limit !== undefined && !outcome.timedOut && !outcome.canceled) {
+    return {
+      ...base,
+      status: 'limit-exceeded',
+      exitCode: signal === undefined ? outcome.exitCode : undefined,
+      signal,
+      limit,
+      error: describeExceeded(limit),
+    };
+  }
   if (outcome.timedOut || outcome.canceled) {
     const status = outcome.timedOut ? 'timed-out' : 'canceled';
     return {
@@ -114,14 +157,17 @@ function emptyResult(context: RunContext): ExecutionResultBase {
   return {
     argv: context.argv,
     cwd: context.cwd,
-    stdout: '',
-    stderr: '',
-    truncated: { stdout: 0, stderr: 0 },
+    ...NO_OUTPUT,
     outputBytes: { stdout: 0, stderr: 0 },
+    spilled: undefined,
     durationMs: 0,
     cpu: { userMs: 0, systemMs: 0 },
     peakMemoryBytes: undefined,
+    usage: NOTHING_USED,
+    limit: undefined,
     treeEnded: true,
+    processTree: { tier: context.report.processTree, ended: true },
+    outputHeld: false,
     createdProtectedPaths: [],
     warnings: context.warnings,
     report: context.report,
@@ -133,10 +179,4 @@ function emptyResult(context: RunContext): ExecutionResultBase {
 function peakMemory(outcome: NativeOutcome): number | undefined {
   // ru_maxrss of the first process starts at the size of the process it was cloned from (exec_mmap in fs/exec.c).
   return outcome.maxRssKib > outcome.launcherMaxRssKib ? outcome.maxRssKib * 1024 : undefined;
-}
-
-function decode(bytes: Uint8Array | undefined): string {
-  return bytes === undefined
-    ? ''
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }

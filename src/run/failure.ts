@@ -41,10 +41,28 @@ function meaning(stage: string, errno: string | undefined, path = ''): readonly 
       'a standard stream is a directory, which would lead out of the sandbox; redirect it to a file',
     ];
   }
+  if (stage === 'terminal') {
+    return [
+      'launch.failed',
+      `no terminal can be made for the command (${errno}${path === '' ? '' : ` at ${path}`}); run it without one, or end what holds many (sysctl kernel.pty.nr counts them)`,
+    ];
+  }
   if (stage === 'wait') {
     return [
       'launch.failed',
       'the command ran, but its exit status is lost: something else in this process waits for every child',
+    ];
+  }
+  if (stage === 'warden_lost') {
+    return [
+      'launch.failed',
+      'the command ran, but its warden was ended from outside or by the command itself, which ends the command; what else it started may still run',
+    ];
+  }
+  if (stage === 'warden') {
+    return [
+      'launch.failed',
+      `no process can be made that ends what the command starts (${errno}); nothing was run`,
     ];
   }
   if (stage.startsWith('private_')) {

@@ -60,7 +60,12 @@ interface Settled {
 }
 
 /** Nothing of it is enforced by us: the container runs the command, or does not. */
-const NO_ENFORCEMENT: DecisionRecord['report'] = { backend: 'landlock', landlockAbi: 0, controls: [] };
+const NO_ENFORCEMENT: DecisionRecord['report'] = {
+  backend: 'landlock',
+  landlockAbi: 0,
+  processTree: 'none',
+  controls: [],
+};
 
 /**
  * Decides for a gate server: the session and its taints, the policy, somebody who is asked, the budget. An `allow` says

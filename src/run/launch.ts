@@ -1,22 +1,45 @@
 import { constants } from 'node:os';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import { type NativeCommand, type NativeFailure, STDIO_CAPTURE } from '../native/contract.ts';
+import type { Policy } from '../model/policy.ts';
+import {
+  type NativeCommand,
+  type NativeExit,
+  type NativeFailure,
+  type NativeLaunchExtras,
+  STDIO_CAPTURE,
+} from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
-import { classify, type KeptOutput, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
+import { classify, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
 import type { SettledCommand } from './command-line.ts';
 import { describeFailure } from './failure.ts';
+import type { ChunkReceiver } from './output/chunk.ts';
+import type { OutputFeed } from './output/feed.ts';
+import type { OutputSettings } from './output/settings.ts';
+import { openSpill, type Spill } from './output/spill.ts';
 import type { RunningCommand } from './pending-command.ts';
 import type { PreparedSandbox } from './prepare-sandbox.ts';
 import { inspectProtectedPaths } from './protected-paths.ts';
 import type { SpawnOptions } from './sandbox-options.ts';
+import { stateDirectory } from './state.ts';
 
 /** How a command is launched, apart from what it is. */
 export interface Launch {
   readonly stdio: NativeCommand['stdio'];
-  readonly input?: Uint8Array;
-  readonly streamOutput?: boolean;
-  readonly onChunk?: (stream: number, bytes: Buffer, acknowledge: () => void) => void;
-  readonly kept?: () => KeptOutput;
+  readonly input?: Uint8Array | undefined;
+  /** What becomes of captured output; undefined: there is none. */
+  readonly output?: OutputSettings;
+  /** Takes output as it arrives. */
+  readonly consumer?: ChunkReceiver | undefined;
+  /** The same, once somebody asks for it. */
+  readonly feed?: OutputFeed | undefined;
+  readonly extras?: NativeLaunchExtras;
+  /** Called once it runs, with its id for the addon. */
+  readonly onLaunch?: (id: number) => void;
+  /** In place of the policy's. */
+  readonly idleTimeout?: number | undefined;
+  /** Called when a command in the background has ended and what it left behind has not. */
+  readonly onExit?: (exit: NativeExit) => void;
   /** Called once: what was passed to the command is not needed here any more. */
   readonly release?: () => void;
 }
@@ -33,41 +56,65 @@ export interface Launcher {
   endAll(): Promise<void>;
 }
 
+const IDLE_UNSEEN =
+  'limits.idle_timeout_seconds does not hold for this command: its output does not pass through sandbox-run';
+
+const isCaptured = ({ stdio, extras }: Launch) =>
+  stdio[1] === STDIO_CAPTURE || stdio[2] === STDIO_CAPTURE || extras?.pty !== undefined;
+
+/** Nothing, if what the sandbox says holds: a plain run shall not be slower. */
+function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
+  // Who writes where nobody looks is not silent.
+  const idleTimeoutMs = isCaptured(how) ? (how.idleTimeout ?? limits.idleTimeoutMs) : 0;
+  return idleTimeoutMs === limits.idleTimeoutMs ? undefined : { idleTimeoutMs };
+}
+
 /** @see Launcher */
 export function createLauncher({ addon, confinement, policy, plan }: PreparedSandbox): Launcher {
   const running = new Map<number, Promise<ExecutionResult>>();
 
   function launch(
     settled: SettledCommand & { readonly ok: true },
-    context: RunContext,
+    given: RunContext,
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand {
+    const { output, feed } = how;
+    const receiver = how.consumer ?? feed;
+    const context =
+      policy.limits.idleTimeoutMs === 0 || isCaptured(how)
+        ? given
+        : { ...given, warnings: [...given.warnings, IDLE_UNSEEN] };
     let id = 0;
+    let spill: Spill | undefined;
     const abort = () => addon.cancel(id, false);
     let finish: (result: ExecutionResult) => void = () => {};
     const result = new Promise<ExecutionResult>((done) => {
       finish = done;
     });
     try {
+      if (output?.spillLimit !== undefined)
+        spill = openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false);
       id = launchCommand(
         addon,
         confinement,
         {
           program: settled.program,
           argv: settled.argv,
-          env: settled.env,
+          env: how.extras?.pty === undefined ? settled.env : withTerminalType(settled),
           cwd: settled.cwd,
           stdio: how.stdio,
           input: how.input,
-          streamOutput: how.streamOutput ?? false,
-          outputLimit: policy.limits.outputBytes,
-          timeoutMs: options.timeout ?? policy.limits.timeoutMs,
+          streamOutput: how.consumer !== undefined || feed?.wanted === true,
+          outputLimit: output?.outputLimit ?? 0,
+          timeoutMs: options.timeout ?? (how.extras?.background === true ? 0 : policy.limits.timeoutMs),
           killGraceMs: policy.limits.killGraceMs,
-          extras: undefined,
+          extras: mergedExtras(output?.extras, spill?.extras, idleExtras(how, policy), how.extras),
         },
         {
-          onChunk: (stream, bytes) => how.onChunk?.(stream, bytes, () => addon.acknowledge(id, bytes.length)),
+          onChunk: (stream, bytes, missing) =>
+            receiver?.onChunk(stream, bytes, missing, () => addon.acknowledge(id, bytes.length)),
+          onExit: (exit) => how.onExit?.(exit),
           onEnd: (outcome) => {
             running.delete(id);
             options.signal?.removeEventListener('abort', abort);
@@ -75,11 +122,19 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
               outcome.changedPaths === undefined
                 ? NOTHING_CHANGED
                 : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
-            finish(classify(context, outcome, after, how.kept?.(), how.stdio[1] === STDIO_CAPTURE));
+            const head = output?.view.headBytes ?? 0;
+            feed?.end(outcome, outcome.details?.headBytes ?? [head, head]);
+            const captured = output && { view: output.view, spilled: spill?.result(outcome.details) };
+            finish(classify(context, outcome, after, plan, captured));
           },
         },
       );
     } catch (error) {
+      if (error instanceof SandboxError) {
+        const { code, message } = error;
+        const why = { code, message, stage: undefined, errno: undefined, path: undefined };
+        return { result: Promise.resolve(notStarted(context, why)), kill: () => false, cancel: () => {} };
+      }
       const failure = (error as { readonly failure?: NativeFailure }).failure;
       if (failure === undefined) throw error;
       // No thread or no descriptor for it.
@@ -87,8 +142,11 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
       return { result: Promise.resolve(why), kill: () => false, cancel: () => {} };
     } finally {
       how.release?.();
+      spill?.release();
     }
+    feed?.launched((on) => addon.stream(id, on));
     running.set(id, result);
+    how.onLaunch?.(id);
     options.signal?.addEventListener('abort', abort, { once: true });
     return { result, kill: (signal) => addon.signal(id, constants.signals[signal]), cancel: abort };
   }
@@ -100,4 +158,14 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
       await Promise.all(running.values());
     },
   };
+}
+
+/** Programs that draw on a terminal ask what kind it is; where nobody has said so, it is what all of today's understand. */
+function withTerminalType({ env, variables }: SettledCommand & { readonly ok: true }): Uint8Array {
+  return variables.TERM === undefined ? Buffer.concat([env, Buffer.from('TERM=xterm-256color\0')]) : env;
+}
+
+/** `undefined` where there are none, as for most commands: it is faster. */
+function mergedExtras(...some: readonly (NativeLaunchExtras | undefined)[]): NativeLaunchExtras | undefined {
+  return some.every((extras) => extras === undefined) ? undefined : Object.assign({}, ...some);
 }

@@ -59,7 +59,9 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
       passEnvironment: options.passEnv ?? [],
       setEnvironment: options.env ?? {},
       timeoutMs: options.timeout,
-      outputBytes: options.maxOutput,
+      ...outputOptions(options.maxOutput),
+      idleTimeoutMs: options.idleTimeout,
+      limits: options.limits,
     },
     workspace,
     home,
@@ -201,4 +203,10 @@ function packageCaches(home: string): Found {
     for (const [name, value] of Object.entries(cache.env)) env[name] = value.replace('{home}', home);
   }
   return { rules, env };
+}
+
+/** Half and half, if only one number is given, unless the policy says otherwise. */
+function outputOptions(maxOutput: SandboxOptions['maxOutput']) {
+  if (typeof maxOutput !== 'object') return { outputBytes: maxOutput };
+  return { outputBytes: maxOutput.head + maxOutput.tail, outputHeadBytes: maxOutput.head };
 }

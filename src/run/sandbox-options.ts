@@ -2,8 +2,10 @@ import type { Approver } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
 import type { Autonomy, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
-import type { ApproverName } from '../model/policy.ts';
+import type { ApproverName, TreeLimits } from '../model/policy.ts';
 import type { PolicyFile } from '../policy/schema.ts';
+import type { OutputChunk } from './output/chunk.ts';
+import type { OutputLimits } from './output/gap.ts';
 import type { AgentSession } from './session.ts';
 
 /** Parts of the gate that an application brings itself. */
@@ -48,14 +50,18 @@ export interface SandboxOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Default time-out of a command in milliseconds, at most a year; 0: none. */
   readonly timeout?: number;
-  /** Bytes kept of each output stream. Default: 1 MiB. */
-  readonly maxOutput?: number;
+  /** How long a command may write no output, in milliseconds, at most a year; 0: for ever. Default: the policy's, else 0. */
+  readonly idleTimeout?: number;
+  /** What a command may use with everything that it starts. Default: the policy's. */
+  readonly limits?: TreeLimits;
+  /** Bytes kept of each output stream, half from its beginning and half from its end, or so many of each. Default: 1 MiB. */
+  readonly maxOutput?: number | OutputLimits;
 }
 
-/** A piece of output, in the order in which it was read. */
-export interface OutputChunk {
-  readonly stream: 'stdout' | 'stderr';
-  readonly bytes: Uint8Array;
+/** The size of a terminal in characters, from 1 to 65535 each. */
+export interface TerminalSize {
+  readonly cols: number;
+  readonly rows: number;
 }
 
 /** Options of one run. */
@@ -73,6 +79,8 @@ export interface RunOptions {
   readonly taints?: readonly Taint[];
   /** Milliseconds, at most a year; 0: none. */
   readonly timeout?: number;
+  /** How long the command may write no output, in milliseconds, at most a year; 0: for ever. Needs captured output. */
+  readonly idleTimeout?: number;
   /** Ends the command when aborted: SIGTERM, then SIGKILL. */
   readonly signal?: AbortSignal;
   /** Written to standard input, which is empty otherwise. */
@@ -84,9 +92,41 @@ export interface RunOptions {
    * for the last one, whatever the time-out: it ends the command, not the consumer.
    */
   readonly onOutput?: (chunk: OutputChunk) => void | Promise<void>;
+  /** As in `createSandbox`, for this run. */
+  readonly maxOutput?: number | OutputLimits;
+  /** `bytes`: the result has the output as bytes, with nothing replaced, and not as text. Default: `utf8`. */
+  readonly encoding?: 'utf8' | 'bytes';
+  /**
+   * `neutralize`: text for a reader that is no terminal, such as a model. Escape sequences and control characters but line
+   * breaks and tabs are taken out; of a line that was written over, as progress bars are, the last state is left;
+   * bidirectional controls and invisible tags are shown as `\u{202e}`. It is for the text of the result and of
+   * `outputText()`, which begins a new line instead, not for bytes. Default: `keep`.
+   */
+  readonly escapes?: 'keep' | 'neutralize';
+  /** Both streams through one pipe: `stdout` has all output in the order in which it was written, `stderr` nothing. */
+  readonly combined?: boolean;
+  /**
+   * Writes the whole output to files of mode 0600 in the state directory, up to 256 MiB of each stream or `maxBytes`
+   * (`Infinity`: all there is); `spilled` of the result names them. Each time, those older than 7 days are removed, and
+   * the oldest until the others have 1 GiB together.
+   */
+  readonly spill?: boolean | { readonly maxBytes: number };
   /** `inherit`: the command uses this process's standard streams and nothing is captured. Default: `capture`. */
   readonly stdio?: 'capture' | 'inherit';
+  /**
+   * The command runs on a terminal of its own. All that it shows is `stdout`, with the echo of `input`, which is typed; at
+   * its end comes, once, the character that means the end of the input.
+   */
+  readonly pty?: TerminalSize;
+  /** True, see {@link JobOptions}: what the command leaves behind runs on, and `run` gives a job. */
+  readonly background?: false;
 }
 
+/** Options of a run in the background. Without `timeout` there is none. */
+export type JobOptions = Omit<RunOptions, 'background'> & { readonly background: true };
+
 /** Options of `spawn`. */
-export type SpawnOptions = Pick<RunOptions, 'cwd' | 'env' | 'approved' | 'taints' | 'timeout' | 'signal'>;
+export type SpawnOptions = Pick<
+  RunOptions,
+  'cwd' | 'env' | 'approved' | 'taints' | 'timeout' | 'signal' | 'pty'
+>;

@@ -1,10 +1,8 @@
-import { closeSync } from 'node:fs';
-import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import { type NativeCommand, STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
+import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { givenVariables } from './approval-request.ts';
@@ -13,24 +11,28 @@ import { canceledBefore } from './classify.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
+import { type BackgroundJob, startJob } from './jobs.ts';
 import { createLauncher, type Launch } from './launch.ts';
-import { createOutputKeeper } from './output-keeper.ts';
+import { createOutputConsumer } from './output/consumer.ts';
+import { createOutputFeed, type OutputReader } from './output/feed.ts';
+import { createOutputSettings } from './output/settings.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
-import type { RunOptions, SandboxOptions, SpawnOptions } from './sandbox-options.ts';
+import { launchOnTerminal } from './run-on-terminal.ts';
+import type {
+  JobOptions,
+  RunOptions,
+  SandboxOptions,
+  SpawnOptions,
+  TerminalSize,
+} from './sandbox-options.ts';
 import type { ShellOptions, ShellSession } from './shell/session-options.ts';
+import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
+import { spawnOnTerminal } from './spawn-terminal.ts';
 
-/** A command started with streams. */
-export interface SandboxProcess {
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  /** Settles when the command and everything that it started has ended; never rejects for what the command did. */
-  readonly result: Promise<ExecutionResult>;
-  /** Sends a signal to the command's process group. False: it has ended. Default: SIGTERM. */
-  kill(signal?: NodeJS.Signals): boolean;
-}
+/** A command of `start()`. */
+export interface StartedCommand extends RunningCommand, OutputReader {}
 
 /** One policy, ready to run commands under it. */
 export interface Sandbox extends AsyncDisposable {
@@ -40,8 +42,14 @@ export interface Sandbox extends AsyncDisposable {
   readonly plan: LaunchPlan;
   /** Runs a command to its end. A string is a shell string (bash), an array an argument vector. */
   run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
-  /** Like `run`, and lets signals be sent meanwhile. */
-  start(command: Command, options?: RunOptions): RunningCommand;
+  /** Starts a command in the background; settles once it runs, or was refused. */
+  run(command: Command, options: JobOptions): Promise<BackgroundJob>;
+  /** The same, at once. */
+  start(command: Command, options: JobOptions): BackgroundJob;
+  /** Like `run`, and lets signals be sent and output be read meanwhile. */
+  start(command: Command, options?: RunOptions): StartedCommand;
+  /** Starts a command on a terminal of its own, which the caller has to read. */
+  spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
   /** Starts a command with streams, which the caller has to read. */
   spawn(command: Command, options?: SpawnOptions): SandboxProcess;
   /**
@@ -92,6 +100,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     warnings: environment.warnings,
   });
   const launcher = createLauncher(prepared);
+  const outputSettings = createOutputSettings(policy.limits);
   const waiting = new Set<RunningCommand>();
   const sessions = new Set<ShellSession>();
   const opening = new Set<Promise<ShellSession>>();
@@ -146,54 +155,77 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     return { ...started, result: started.result.then((result) => ended(result, true)) };
   }
 
-  function start(asked: Command, given: RunOptions = {}): RunningCommand {
-    const command = checkedCommand(asked);
-    const options = checkRunOptions(given);
+  function launchOf(options: RunOptions, more: Partial<Launch>): Launch {
+    const { stdio: where, idleTimeout } = options;
+    if (where === 'inherit' && idleTimeout !== undefined) {
+      throw new SandboxError(
+        'usage.invalid',
+        "run: idleTimeout needs output that passes through here, not stdio: 'inherit'",
+      );
+    }
+    if (where === 'inherit') return { stdio: [0, 1, 2] };
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
-    if (options.stdio === 'inherit') return launch(command, options, { stdio: [0, 1, 2] });
-    const standard = {
-      stdio: [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE],
-      ...(input === undefined ? {} : { input }),
-    } as const;
-    if (options.onOutput === undefined) return launch(command, options, standard);
-    // What nobody takes is not worth running for: a consumer that fails ends the command.
-    const keeper = createOutputKeeper(policy.limits.outputBytes, options.onOutput, () => command_.cancel());
-    const command_ = launch(command, options, {
-      ...standard,
-      streamOutput: true,
-      onChunk: keeper.onChunk,
-      kept: keeper.kept,
-    });
-    return { ...command_, result: keeper.settled(command_.result) };
+    const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
+    return { stdio, output: outputSettings(options), idleTimeout, input, ...more };
   }
 
+  function begin(command: Command, options: RunOptions, more: Partial<Launch>): RunningCommand {
+    const { onOutput, pty } = options;
+    const launchWith = (how: Launch) =>
+      pty === undefined
+        ? launch(command, options, how)
+        : launchOnTerminal({ addon, launch }, command, options, how, pty);
+    if (onOutput === undefined) return launchWith(launchOf(options, more));
+    // What nobody takes is not worth running for: a consumer that fails ends the command.
+    const consumer = createOutputConsumer(onOutput, () => started.cancel());
+    const started = launchWith(launchOf(options, { ...more, feed: undefined, consumer }));
+    return { ...started, result: consumer.settled(started.result) };
+  }
+
+  function start(asked: Command, given: JobOptions): BackgroundJob;
+  function start(asked: Command, given?: RunOptions): StartedCommand;
+  function start(asked: Command, given: RunOptions | JobOptions = {}): StartedCommand | BackgroundJob {
+    const command = checkedCommand(asked);
+    const { background, ...options } = checkRunOptions(given);
+    if (background === true) return startInBackground(command, options);
+    const feed = createOutputFeed({
+      neutralizes: options.escapes === 'neutralize',
+      isTaken: options.onOutput !== undefined,
+      ended: () => started.result,
+    });
+    const started = begin(command, options, { feed });
+    return { ...started, output: feed.output, outputText: feed.outputText };
+  }
+
+  function startInBackground(command: Command, options: RunOptions): BackgroundJob {
+    return startJob(addon, outputSettings(options).view, (more) => begin(command, options, more));
+  }
+
+  function run(asked: Command, given: JobOptions): Promise<BackgroundJob>;
+  function run(asked: Command, given?: RunOptions): Promise<ExecutionResult>;
+  function run(
+    asked: Command,
+    given: RunOptions | JobOptions = {},
+  ): Promise<ExecutionResult | BackgroundJob> {
+    try {
+      const command = checkedCommand(asked);
+      const { background, ...options } = checkRunOptions(given);
+      if (background !== true) return begin(command, options, {}).result;
+      const job = startInBackground(command, options);
+      return job.launched.then(() => job);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  function spawn(asked: Command, given: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
+  function spawn(asked: Command, given?: SpawnOptions): SandboxProcess;
   function spawn(asked: Command, given: SpawnOptions = {}): SandboxProcess {
     const command = checkedCommand(asked);
     const options = checkSpawnOptions(given);
-    // Here, because loading it takes longer than a command takes that needs no streams.
-    const { Socket } = process.getBuiltinModule('node:net');
-    const pipes = [addon.makePipe(), addon.makePipe(), addon.makePipe()] as const;
-    const child: NativeCommand['stdio'] = [pipes[0][0], pipes[1][1], pipes[2][1]];
-    // The child has them once it is launched, which may have to wait for a decision.
-    const release = () => {
-      for (const fd of child) closeSync(fd);
-    };
-    try {
-      const started = launch(command, options, { stdio: child, release });
-      const stdin = new Socket({ fd: pipes[0][1], readable: false, writable: true });
-      // Nobody reads it any more.
-      void started.result.finally(() => stdin.destroy()).catch(() => {});
-      return {
-        stdin,
-        stdout: new Socket({ fd: pipes[1][0], readable: true, writable: false }),
-        stderr: new Socket({ fd: pipes[2][0], readable: true, writable: false }),
-        result: started.result,
-        kill: (signal = 'SIGTERM') => started.kill(signal),
-      };
-    } catch (error) {
-      for (const fd of [pipes[0][1], pipes[1][0], pipes[2][0]]) closeSync(fd);
-      throw error;
-    }
+    return options.pty === undefined
+      ? spawnOnPipes({ addon, launch }, command, options)
+      : spawnOnTerminal({ addon, launch }, command, options, options.pty);
   }
 
   async function session(options?: ShellOptions): Promise<ShellSession> {
@@ -227,13 +259,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   return {
     workspace: plan.workspace,
     plan,
-    run: (command, options) => {
-      try {
-        return start(command, options).result;
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
+    run,
     start,
     spawn,
     session,

@@ -16,6 +16,14 @@ export function visibleText(text: string, { keep = '' }: { readonly keep?: strin
   return text.replace(UNSEEN, (character) => (keep.includes(character) ? character : escapeOf(character)));
 }
 
+/** What orders text differently from how it is shown, and letters that are not shown at all. */
+const DECEIVING = /[\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu;
+
+/** Text whose letters and their order are those that are seen: bidirectional controls and tags become `\u{202e}`. */
+export function visibleDeceit(text: string): string {
+  return text.replace(DECEIVING, escapeOf);
+}
+
 /** One line of at most so many characters, for text that others wrote. */
 export function visibleLine(text: string, limit: number): string {
   // Cut before, so that the work is bounded, and after, as escapes are longer.

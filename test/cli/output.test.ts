@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { expectNothingLeft } from '../support/leftovers.ts';
@@ -14,6 +14,8 @@ const RESULT_KEYS = [
   'createdProtectedPaths',
   'cwd',
   'durationMs',
+  'outputHeld',
+  'processTree',
   'report',
   'status',
   'stderr',
@@ -77,7 +79,7 @@ describe('--json', () => {
       'printf %01000d 7; printf abc >&2',
     ]);
     const result = JSON.parse(stdout);
-    expect(result.stdout).toBe('0000000000');
+    expect(result.stdout).toBe('00000\n[... 990 bytes left out ...]\n00007');
     expect(result.stderr).toBe('abc');
     expect(result.truncated).toEqual({ stdout: 990, stderr: 0 });
   });
@@ -85,8 +87,31 @@ describe('--json', () => {
   it('keeps a mebibyte of each stream by default', async () => {
     const { stdout } = await cli(place, ['--json', '-c', 'head -c 3000000 /dev/zero | tr "\\0" x']);
     const result = JSON.parse(stdout);
-    expect(result.stdout.length).toBe(1_048_576);
+    expect(result.stdout.replace(/\n.*\n/, '').length).toBe(1_048_576);
     expect(result.truncated.stdout).toBe(3_000_000 - 1_048_576);
+  });
+
+  it('captures output as it is told to', async () => {
+    const run = async (...options: string[]) => {
+      const command = 'printf "\\033[31mred\\033[0m\\n"; echo err >&2; echo out';
+      return JSON.parse((await cli(place, ['--json', ...options, '-c', command])).stdout);
+    };
+    expect(await run('--combined', '--neutralize')).toMatchObject({ stdout: 'red\nerr\nout\n', stderr: '' });
+    expect((await run('--max-output', '2+4')).stdout).toBe('\x1b[\n[... 11 bytes left out ...]\nout\n');
+    const { spilled } = await run('--spill');
+    expect(readFileSync(spilled.stdout, 'utf8')).toBe('\x1b[31mred\x1b[0m\nout\n');
+    expect(readFileSync(spilled.stderr, 'utf8')).toBe('err\n');
+  });
+
+  it.each(['--combined', '--neutralize', '--spill'])('is needed for %s', async (option) => {
+    const { exitCode, stdout, stderr } = await cli(place, [option, 'true']);
+    expect([exitCode, stdout]).toEqual([125, '']);
+    expect(stderr).toMatch(/^sandbox-run: .*--json.*\n$/);
+    expect(stderr).toContain(option);
+  });
+
+  it.each(['', 'x', '-1', '1+', '+1', '1+2+3', '1.5'])('refuses --max-output %s', async (limit) => {
+    expect((await cli(place, ['--json', `--max-output=${limit}`, 'true'])).exitCode).toBe(125);
   });
 
   it('lets the command read standard input', async () => {

@@ -87,6 +87,20 @@ describe('typing into the terminal of the user', () => {
     expect(stateOf(sandbox, 'terminal-injection')).toBe('enforced');
   });
 
+  it.each(TIERS)('on a terminal of its own, it has that one and no other: $name', async (tier) => {
+    const sandbox = await arena.sandbox(tier);
+    const { stdout } = await sandbox.run([injector], { pty: { cols: 80, rows: 24 } });
+    const outcomes = Object.fromEntries(stdout.split('\r\n').map((line) => line.split(/[= ]/)));
+    for (const fd of [0, 1, 2]) {
+      for (const name of ['tiocsti', 'tiocsti-high-bits', 'tioclinux', 'line-discipline'])
+        expect([name, outcomes[`${name}:${fd}`]]).toEqual([name, '1']);
+    }
+    expect(outcomes['controlling-terminal']).toBe('ok');
+    // No descriptor of the launcher's end, or of the terminal of these tests.
+    const descriptors = await sandbox.run('ls /proc/self/fd | wc -l', { pty: { cols: 80, rows: 24 } });
+    expect(descriptors.stdout.trim()).toBe('4');
+  });
+
   it.each(TIERS.filter((tier) => tier.view))('leaves terminals of its own: $name', async (tier) => {
     const sandbox = await arena.sandbox(tier);
     const result = await sandbox.run(['/usr/bin/python3', '-c', TERMINAL, '/bin/sh', '-c', 'tty; echo done']);

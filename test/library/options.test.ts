@@ -34,6 +34,15 @@ describe('wrong options are refused by name, and nothing runs', () => {
     ['onOutput', 'x'],
     ['approved', 'yes'],
     ['taints', ['x']],
+    ['maxOutput', -1],
+    ['maxOutput', { head: 1 }],
+    ['maxOutput', { head: 1, tail: 1.5 }],
+    ['encoding', 'latin1'],
+    ['escapes', true],
+    ['combined', 'yes'],
+    ['spill', 'yes'],
+    ['spill', { maxBytes: -1 }],
+    ['spill', { maxBytes: 1, path: '/tmp/x' }],
     ['tiemout', 1],
   ] as const)('run: %s: %o', async (name, value) => {
     const options: Anything = { [name]: value };
@@ -41,6 +50,17 @@ describe('wrong options are refused by name, and nothing runs', () => {
     await expect(sandbox.run('touch ran', options)).rejects.toThrow(name);
     expect(() => sandbox.start('touch ran', options)).toThrow(SandboxError);
     expect(() => sandbox.spawn('touch ran', options)).toThrow(SandboxError);
+    expect(readdirSync(place.workspace)).toEqual([]);
+  });
+
+  it.each([
+    [{ stdio: 'inherit', combined: true }, 'combined'],
+    [{ stdio: 'inherit', spill: true }, 'spill'],
+    [{ stdio: 'inherit', maxOutput: 1 }, 'maxOutput'],
+    [{ encoding: 'bytes', escapes: 'neutralize' }, 'escapes'],
+  ] as const)('run: %o, which do not go together', async (options, name) => {
+    await expect(sandbox.run('touch ran', options)).rejects.toMatchObject(refusal);
+    await expect(sandbox.run('touch ran', options)).rejects.toThrow(name);
     expect(readdirSync(place.workspace)).toEqual([]);
   });
 

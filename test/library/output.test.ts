@@ -47,7 +47,7 @@ describe('onOutput', () => {
       },
     });
     expect(total).toBe(3_000_000);
-    expect(result.stdout.length).toBe(10);
+    expect(result.stdout).toBe(`${'\0'.repeat(5)}\n[... 2,999,990 bytes left out ...]\n${'\0'.repeat(5)}`);
     expect(result.truncated.stdout).toBe(2_999_990);
   });
 

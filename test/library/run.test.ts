@@ -116,21 +116,33 @@ describe('run', () => {
     const result = await sandbox.run('printf "a\\xff\\xc3"; sleep 0.05; printf "\\xa9|"; printf "日本" >&2');
     expect(result.stdout).toBe('a\ufffdé|');
     expect(result.stderr).toBe('日本');
-    await using short = await createSandbox({ workspace: place.workspace, maxOutput: 3 });
-    expect(await short.run(['printf', 'éé'])).toMatchObject({
-      stdout: 'é\ufffd',
-      truncated: { stdout: 1, stderr: 0 },
+  });
+
+  it('keeps the beginning and the end of each stream, says what is missing between them, and counts it', async () => {
+    await using own = await createSandbox({ workspace: place.workspace, maxOutput: 1_000 });
+    const result = await own.run('seq 100000; seq 10 >&2');
+    const all = Array.from({ length: 100_000 }, (_, i) => `${i + 1}\n`).join('');
+    expect(all.length).toBe(588_895);
+    expect(result.exitCode).toBe(0);
+    expect(result.stdout).toBe(`${all.slice(0, 500)}\n[... 587,895 bytes left out ...]\n${all.slice(-500)}`);
+    expect(result.stderr).toBe('1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n');
+    expect(result.truncated).toEqual({ stdout: 587_895, stderr: 0 });
+    await using none = await createSandbox({ workspace: place.workspace, maxOutput: 0 });
+    expect(await none.run('echo abc')).toMatchObject({
+      stdout: '\n[... 4 bytes left out ...]\n',
+      truncated: { stdout: 4, stderr: 0 },
     });
   });
 
-  it('keeps the first maxOutput bytes of each stream and counts the rest', async () => {
-    await using own = await createSandbox({ workspace: place.workspace, maxOutput: 1_000 });
-    const result = await own.run('seq 100000; seq 10 >&2');
-    expect(result.exitCode).toBe(0);
-    expect(result.stdout.length).toBe(1_000);
-    expect(result.truncated).toEqual({ stdout: 588_895 - 1_000, stderr: 0 });
-    await using none = await createSandbox({ workspace: place.workspace, maxOutput: 0 });
-    expect(await none.run('echo abc')).toMatchObject({ stdout: '', truncated: { stdout: 4, stderr: 0 } });
+  it('cuts no character in two', async () => {
+    const text = 'é€😀'.repeat(5);
+    for (let limit = 0; limit < 20; limit += 1) {
+      const { stdout, truncated } = await sandbox.run(['printf', text], { maxOutput: limit });
+      const [before = '', after = ''] = stdout.split(/\n\[\.\.\. [\d,]+ bytes left out \.\.\.\]\n/);
+      expect(text.startsWith(before) && text.endsWith(after)).toBe(true);
+      expect(truncated.stdout).toBe(45 - Buffer.byteLength(before) - Buffer.byteLength(after));
+      expect(truncated.stdout).toBeLessThanOrEqual(45 - limit + 6);
+    }
   });
 
   it('measures time, CPU time and memory', async () => {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,8 @@ TEST(CommandStartsWithDefaultSignalsAndAnEmptyMask) {
 TEST(CommandLeadsASessionOfItsOwn) {
   const Outcome outcome = Run("cut -d' ' -f1,5,6 /proc/$$/stat; echo $$");
   int pid = 0, group = 0, session = 0, shell = 0;
-  sscanf(outcome.output[0].kept.c_str(), "%d %d %d\n%d", &pid, &group, &session, &shell);
+  sscanf(std::string(outcome.output[0].kept).c_str(), "%d %d %d\n%d", &pid, &group, &session,
+         &shell);
   EXPECT_TRUE(shell > 0);
   EXPECT_EQ(pid, shell);
   EXPECT_EQ(group, shell);
@@ -141,14 +143,95 @@ TEST(CommandRefusesADirectoryAsAStandardStream) {
   EXPECT_EQ(outcome.failure->error, EISDIR);
 }
 
-TEST(CommandKeepsOutputUpToTheLimitAndCountsTheRest) {
-  CommandSpec spec = ShellCommand("head -c 3000000 /dev/zero; head -c 999 /dev/zero >&2");
-  spec.streams.output_limit = 1000;
-  const Outcome outcome = Run(std::move(spec));
+TEST(CommandKeepsTheHeadAndTheTailOfOutputAndCountsTheRest) {
+  CommandSpec spec = ShellCommand("echo begin; head -c 3000000 /dev/zero; echo end; seq 3 >&2");
+  spec.streams.output_limit = 1001;
+  Outcome outcome = Run(std::move(spec));
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_EQ(outcome.output[0].kept.size(), 1000u);
-  EXPECT_EQ(outcome.output[0].total, 3'000'000u);
-  EXPECT_EQ(outcome.output[1].kept.size(), 999u);
+  EXPECT_EQ(outcome.output[0].total, 3'000'010u);
+  EXPECT_EQ(outcome.output[0].head_size, 501u);
+  EXPECT_TRUE(outcome.output[0].kept ==
+              "begin\n" + std::string(501 - 6, '\0') + std::string(500 - 4, '\0') + "end\n");
+  EXPECT_EQ(outcome.output[1].kept, "1\n2\n3\n");
+
+  spec = ShellCommand("printf abcdefgh");
+  spec.streams.output_limit = 5;
+  spec.streams.head_limit = 1;
+  EXPECT_EQ(Run(std::move(spec)).output[0].kept, "aefgh");
+}
+
+TEST(CommandHasBothOutputsInOnePipeInTheOrderOfTheWrites) {
+  CommandSpec spec = ShellCommand("for i in 1 2 3 4 5; do echo o$i; echo e$i >&2; done");
+  spec.streams.combined = true;
+  const Outcome outcome = Run(std::move(spec));
+  EXPECT_EQ(outcome.output[0].kept, "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\n");
+  EXPECT_EQ(outcome.output[1].total, 0u);
+}
+
+CommandSpec SpillingCommand(const std::string& script, const std::string& path) {
+  CommandSpec spec = ShellCommand(script);
+  spec.streams.spill[0].reset(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  spec.streams.spill_limit = UINT64_MAX;
+  return spec;
+}
+
+TEST(CommandSpillsEverythingThatIsReadOrSaysWhyNot) {
+  const TemporaryDirectory top;
+  CommandSpec spec = SpillingCommand("seq 100000", top / "all");
+  spec.streams.output_limit = 10;
+  const Outcome all = Run(std::move(spec));
+  ASSERT_TRUE(all.spilled[0].has_value());
+  EXPECT_TRUE(!all.spilled[1].has_value());
+  EXPECT_TRUE(all.spilled[0]->is_whole);
+  EXPECT_EQ(all.spilled[0]->written, 588'895u);
+  EXPECT_EQ(test::ReadText(top / "all").size(), 588'895u);
+  EXPECT_TRUE(test::ReadText(top / "all").ends_with("\n99999\n100000\n"));
+
+  spec = SpillingCommand("seq 100000", top / "some");
+  spec.streams.spill_limit = 1000;
+  const Outcome some = Run(std::move(spec));
+  EXPECT_TRUE(!some.spilled[0]->is_whole);
+  EXPECT_EQ(some.spilled[0]->error, 0);
+  EXPECT_EQ(test::ReadText(top / "some").size(), 1000u);
+
+  // A disk without room: the command goes on.
+  const Outcome full = Run(SpillingCommand("seq 100000; exit 3", "/dev/full"));
+  EXPECT_EQ(full.exit_code, 3);
+  EXPECT_EQ(full.output[0].total, 588'895u);
+  EXPECT_TRUE(!full.spilled[0]->is_whole);
+  EXPECT_EQ(full.spilled[0]->error, ENOSPC);
+  EXPECT_EQ(full.spilled[0]->written, 0u);
+}
+
+TEST(CommandShowsItsOutputSoFarFromAnyThread) {
+  const TemporaryDirectory top;
+  const test::Threads threads(BareSpec(top.path()));
+  CommandSpec spec = ShellCommand("seq 300000; echo last; sleep 0.3");
+  Running running(threads, std::move(spec));
+  uint64_t before = 0;
+  bool saw_all = false;
+  while (!saw_all) {
+    const CapturedStream so_far = running.command().OutputSoFar(0);
+    EXPECT_TRUE(so_far.total >= before);
+    before = so_far.total;
+    saw_all = so_far.kept.view().ends_with("\nlast\n");
+    if (so_far.total > 0) EXPECT_TRUE(so_far.kept.view().starts_with("1\n2\n"));
+  }
+  EXPECT_EQ(running.Wait().output[0].total, before);
+}
+
+TEST(CommandReportsWhatWasKeptToAConsumerThatComesLate) {
+  const TemporaryDirectory top;
+  const test::Threads threads(BareSpec(top.path()));
+  Running running(threads,
+                  ShellCommand("echo before; sleep 0.3; echo after; sleep 0.2; seq 100000"));
+  while (running.command().OutputSoFar(0).total == 0) usleep(1000);
+  running.command().Stream(true);
+  EXPECT_EQ(running.WaitForOutput(7, milliseconds(1)), 7u);
+  EXPECT_EQ(running.WaitForOutput(13, milliseconds(1)), 13u);
+  // And one that leaves holds nothing back.
+  running.command().Stream(false);
+  EXPECT_EQ(running.Wait().output[0].total, 588'908u);
 }
 
 TEST(CommandStreamsNoFasterThanItIsConsumed) {
@@ -172,7 +255,7 @@ TEST(CommandStreamsNoFasterThanItIsConsumed) {
   running.command().Acknowledge(kTotal);
   const Outcome outcome = running.Wait();
   EXPECT_EQ(outcome.output[0].total, kTotal);
-  EXPECT_EQ(outcome.output[0].kept.size(), 0u);
+  EXPECT_EQ(outcome.output[0].kept.size(), 1024u * 1024);
   EXPECT_EQ(outcome.exit_code, 0);
 }
 
@@ -315,17 +398,17 @@ TEST(CommandThatCannotBeWatchedAnyLongerIsEnded) {
 
 TEST(CommandsLeaveNoDescriptorAndNoZombie) {
   const TemporaryDirectory top;
-  const test::Threads threads(test::PermissiveSpec(top.path()));
+  std::optional<test::Threads> threads(std::in_place, test::PermissiveSpec(top.path()));
   const auto run = [&] {
     CommandSpec good = ShellCommand("true");
     good.program = "/bin/true";
     good.streams.stdio[0].mode = StdioSpec::Mode::kCapture;
-    EXPECT_EQ(RunToEnd(threads, std::move(good)).exit_code, 0);
+    EXPECT_EQ(RunToEnd(*threads, std::move(good)).exit_code, 0);
   };
   const auto fail = [&] {
     CommandSpec bad = ShellCommand("true");
     bad.program = "/missing";
-    EXPECT_TRUE(RunToEnd(threads, std::move(bad)).failure.has_value());
+    EXPECT_TRUE(RunToEnd(*threads, std::move(bad)).failure.has_value());
   };
   // A command's thread gives up its last descriptors after the end was reported.
   const auto settled = [] {
@@ -338,6 +421,9 @@ TEST(CommandsLeaveNoDescriptorAndNoZombie) {
   for (int i = 0; i < 150; ++i) run();
   for (int i = 0; i < 50; ++i) fail();
   EXPECT_EQ(settled(), before);
+  // A warden may be there, but nobody who has ended.
+  EXPECT_TRUE(waitpid(-1, nullptr, WNOHANG) <= 0);
+  threads.reset();
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
 }

@@ -67,9 +67,9 @@ TEST(SlotsOfCommandsAtTheSameTimeAreDifferent) {
 
 TEST(SlotInWhichSomethingMayStillRunIsDropped) {
   const TemporaryDirectory top;
-  // Without a signal scope nobody knows whether the tree has ended.
+  // It ends its warden, so that nobody knows whether the tree has ended.
   const test::Threads threads(test::BareSpec(top.path()));
-  EXPECT_TRUE(!RunToEnd(threads, ShellCommand("true")).tree_ended);
+  EXPECT_TRUE(!RunToEnd(threads, ShellCommand("kill -9 $PPID; sleep 300")).tree_ended);
   EXPECT_EQ(Entries(top.path()).size(), 0u);
 }
 

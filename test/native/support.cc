@@ -110,6 +110,12 @@ ConfinementSpec PermissiveSpec(const std::string& temporary_parent) {
   return spec;
 }
 
+ConfinementSpec WardenSpec(const std::string& temporary_parent) {
+  ConfinementSpec spec = PermissiveSpec(temporary_parent);
+  spec.without_scope = true;
+  return spec;
+}
+
 CommandSpec ShellCommand(const std::string& script) {
   CommandSpec spec;
   spec.program = "/bin/sh";
@@ -129,6 +135,16 @@ class Running::Observer : public CommandObserver {
   void OnOutput(int, std::string chunk) override {
     const std::lock_guard lock(state_->mutex);
     state_->streamed += chunk.size();
+    state_->changed.notify_all();
+  }
+  void OnExit(const ProcessEnd& end, double) override {
+    const std::lock_guard lock(state_->mutex);
+    state_->exit = end;
+    state_->changed.notify_all();
+  }
+  void OnMembers(std::vector<pid_t> members) override {
+    const std::lock_guard lock(state_->mutex);
+    state_->members = std::move(members);
     state_->changed.notify_all();
   }
   void OnEnd(Outcome outcome) override {
@@ -164,7 +180,21 @@ Running::~Running() {
 Outcome Running::Wait() {
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [this] { return state_->finished; });
-  return *state_->outcome;
+  return std::move(*state_->outcome);
+}
+
+ProcessEnd Running::WaitForExit() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [this] { return state_->exit || state_->outcome; });
+  return state_->exit.value_or(ProcessEnd{-1, -1, {}});
+}
+
+std::vector<pid_t> Running::Members() {
+  std::unique_lock lock(state_->mutex);
+  state_->members.reset();
+  command_->AskMembers();
+  state_->changed.wait(lock, [this] { return state_->members || state_->outcome; });
+  return state_->members.value_or(std::vector<pid_t>());
 }
 
 size_t Running::WaitForOutput(size_t bytes, std::chrono::milliseconds quiet) {
@@ -176,6 +206,23 @@ size_t Running::WaitForOutput(size_t bytes, std::chrono::milliseconds quiet) {
     state_->changed.wait_for(lock, quiet, [&] { return state_->streamed != before; });
   }
   return state_->streamed;
+}
+
+void LaunchForEver(const std::string& tier, const std::string& directory) {
+  for (;;) {
+    const Threads threads(tier == "scope" ? PermissiveSpec(directory) : WardenSpec(directory));
+    for (int i = 0; i < 3; ++i) {
+      CommandSpec spec = ShellCommand("for i in 1 2; do setsid sleep 300 & done; exit 0");
+      for (const char* line : {"setsid sh -c 'sleep 300; exit' ", "sh -c 'sleep 300; exit' "}) {
+        spec.argv[2] = line + directory + " & " + spec.argv[2];
+      }
+      spec.argv.push_back(directory);
+      spec.env += std::string(1, '\0') + "MARK=" + directory;
+      spec.timeout = std::chrono::milliseconds(5);
+      spec.kill_grace = std::chrono::milliseconds(0);
+      RunToEnd(threads, std::move(spec));
+    }
+  }
 }
 
 Outcome RunToEnd(const Threads& threads, CommandSpec spec) {

@@ -62,8 +62,11 @@ bool InOwnPidNamespace();
 // Landlock with every file right, all of them granted beneath "/": a domain that refuses nothing.
 // Handles signals too where the kernel can.
 ConfinementSpec PermissiveSpec(const std::string& temporary_parent);
-// Without Landlock.
+// Without Landlock, and so with a warden for each command.
 ConfinementSpec BareSpec(const std::string& temporary_parent);
+
+// Permissive, and trees are held together by a warden each, as on kernels without a signal scope.
+ConfinementSpec WardenSpec(const std::string& temporary_parent);
 
 // /bin/sh -c SCRIPT with captured output.
 CommandSpec ShellCommand(const std::string& script);
@@ -90,8 +93,12 @@ class Running {
   ~Running();
 
   Command& command() { return *command_; }
-  // Waits for the end, and until everything was given back.
+  // Waits for the end, and until everything was given back; takes the outcome, so once.
   Outcome Wait();
+  // Waits for the exit of a command in the background.
+  ProcessEnd WaitForExit();
+  // Asks for the tree; empty if it has ended.
+  std::vector<pid_t> Members();
   // Waits until at least `bytes` of streamed output arrived and then for `quiet` without more;
   // returns how many there are.
   size_t WaitForOutput(size_t bytes, std::chrono::milliseconds quiet);
@@ -101,6 +108,8 @@ class Running {
     std::mutex mutex;
     std::condition_variable changed;
     std::optional<Outcome> outcome;
+    std::optional<ProcessEnd> exit;
+    std::optional<std::vector<pid_t>> members;
     bool finished = false;
     size_t streamed = 0;
   };
@@ -109,6 +118,10 @@ class Running {
   std::shared_ptr<State> state_;
   std::shared_ptr<Command> command_;
 };
+
+// What a process that is to be ended by a test does: launches commands that leave daemons behind,
+// one after the other in new places. Their arguments hold `directory`.
+[[noreturn]] void LaunchForEver(const std::string& tier, const std::string& directory);
 
 // Start and wait.
 Outcome RunToEnd(const Threads& threads, CommandSpec spec);

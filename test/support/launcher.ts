@@ -25,16 +25,59 @@ await sandbox.close();
 writeSync(task.resultTo ?? 1, JSON.stringify(result) + '\\n');
 `;
 
+/** What a launcher that is to be ended by a test does. */
+export interface DoomedTask {
+  readonly view: boolean;
+  /** As if Landlock were no newer than this. */
+  readonly abi: number;
+  readonly options: SandboxOptions;
+  /** One that runs to its end before the others begin. */
+  readonly first: readonly string[];
+  /** All at once, until the launcher ends. */
+  readonly commands: readonly { readonly argv: readonly string[]; readonly cwd: string }[];
+}
+
+/**
+ * Starts children of its own with child_process, from the main thread and from a worker, and prints their pids and those
+ * of its wardens as JSON. SIGUSR2: process.exit(); SIGHUP: an exception that nobody catches; SIGTERM: close().
+ */
+export const DOOMED = `
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, writeSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { atAbi, sandboxIn, WITH_VIEW, WITHOUT_VIEW } from './tiers.ts';
+// Not by an argument: the programs named there are looked for by their command line.
+const task = JSON.parse(process.env.TASK);
+const start = "require('node:child_process').spawn('/bin/sleep', ['60'], { stdio: 'ignore', detached: true })";
+const worker = new Worker("require('node:worker_threads').parentPort.postMessage(" + start + ".pid); setInterval(() => {}, 1e6)", { eval: true });
+const own = [spawn('/bin/sleep', ['60'], { stdio: 'ignore' }).pid, await new Promise((done) => worker.once('message', done))];
+const tier = task.view ? WITH_VIEW : WITHOUT_VIEW;
+const sandbox = await sandboxIn(atAbi(tier, task.abi), task.options);
+process.on('SIGUSR2', () => process.exit(3));
+process.on('SIGHUP', () => { throw new Error('nobody catches this'); });
+process.on('SIGTERM', async () => { await sandbox.close(); writeSync(1, 'closed\\n'); setInterval(() => {}, 1e6); });
+await sandbox.run(task.first);
+for (const { argv, cwd } of task.commands) void sandbox.run(argv, { cwd });
+await new Promise((done) => setTimeout(done, 300));
+const isWarden = (pid) => {
+  try {
+    const status = readFileSync('/proc/' + pid + '/status', 'utf8');
+    return status.startsWith('Name:\\tsandbox-warden') && status.includes('PPid:\\t' + process.pid + '\\n');
+  } catch { return false; }
+};
+writeSync(1, JSON.stringify({ own, wardens: readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name) && isWarden(name)).map(Number) }) + '\\n');
+`;
+
 /** Bundles a launcher that node can run as a process of its own; returns its path. */
-export async function bundleLauncher(): Promise<string> {
+export async function bundleLauncher(source = SOURCE, name = 'launcher'): Promise<string> {
   const here = dirname(fileURLToPath(import.meta.url));
-  const base = join(PROGRAMS, 'launcher');
+  const base = join(PROGRAMS, name);
   mkdirSync(join(base, 'dist'), { recursive: true });
   // Where the loader looks for the addon, seen from dist/.
   symlinkSync(join(here, '../../build'), join(base, 'build'));
   const outfile = join(base, 'dist/launcher.mjs');
   await build({
-    stdin: { contents: SOURCE, resolveDir: here, loader: 'ts' },
+    stdin: { contents: source, resolveDir: here, loader: 'ts' },
     bundle: true,
     platform: 'node',
     format: 'esm',

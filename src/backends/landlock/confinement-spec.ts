@@ -31,6 +31,15 @@ export async function confinementSpec(
       plan.namespaces === undefined
         ? undefined
         : { ...plan.namespaces, view: plan.namespaces.view.map(nativeStep) },
+    treeLimits: {
+      memoryBytes: plan.treeLimits.memoryBytes ?? 0,
+      processes: plan.treeLimits.processes ?? 0,
+      cpuMs: (plan.treeLimits.cpuSeconds ?? 0) * 1000,
+      tmpBytes: plan.treeLimits.tmpBytes ?? 0,
+      idleTimeoutMs: plan.treeLimits.idleTimeoutMs ?? 0,
+      cgroupParent: plan.treeLimits.cgroup?.path ?? '',
+      cgroupClone: plan.treeLimits.cgroup?.cloneInto ?? false,
+    },
     limits: plan.limits.map(({ name, value }) => ({ resource: RLIMIT_NUMBERS[name], value: BigInt(value) })),
     umask: plan.umask ?? -1,
     temporaryParent: plan.temporaryParent,
@@ -41,6 +50,7 @@ export async function confinementSpec(
       { name: 'HOME', path: plan.home },
       { name: 'TMPDIR', path: plan.tmp },
     ].filter((variable) => variable.path.startsWith('slot:')),
+    processTree: plan.report.processTree === 'signal-scope' ? 'signal-scope' : 'subreaper',
   };
 }
 

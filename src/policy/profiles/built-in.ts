@@ -44,7 +44,11 @@ const workspaceWrite: Policy = {
   },
   limits: {
     coreSize: 0,
+    // More than parallel builds and test runners have on large machines, less than any host can bear. There is no number
+    // for memory, files or processor time that would not end somebody's build: memory goes by the size of the host.
+    processes: 4096,
     timeoutMs: 60_000,
+    idleTimeoutMs: 0,
     outputBytes: MIB,
     killGraceMs: 2_000,
   },

@@ -1,6 +1,8 @@
 import type { NativeAddon, NativeConfinement, NativeOutcome, NativeTurnEnd } from '../../native/contract.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../../native/contract.ts';
 import { launchCommand } from '../../native/launch.ts';
+import type { ChunkReceiver } from '../output/chunk.ts';
+import type { OutputSettings } from '../output/settings.ts';
 
 /** What one turn is. */
 export interface TurnRequest {
@@ -8,8 +10,8 @@ export interface TurnRequest {
   readonly assignments: string;
   /** Milliseconds; 0: none. */
   readonly timeout: number;
-  /** Called with streamed output. Without it, output is kept by the addon. */
-  readonly onChunk?: (stream: number, bytes: Buffer, acknowledge: () => void) => void;
+  /** Takes output as it arrives. */
+  readonly receiver?: ChunkReceiver | undefined;
 }
 
 /** How it ended: by itself, or with the shell. */
@@ -33,7 +35,7 @@ export interface ShellStart {
   readonly program: string;
   readonly env: Uint8Array;
   readonly cwd: string;
-  readonly outputLimit: number;
+  readonly output: OutputSettings;
   readonly killGraceMs: number;
 }
 
@@ -71,17 +73,18 @@ export function startShell(
       cwd: start.cwd,
       stdio: [STDIO_NULL, STDIO_CAPTURE, STDIO_CAPTURE],
       streamOutput: false,
-      outputLimit: start.outputLimit,
+      outputLimit: start.output.outputLimit,
       timeoutMs: 0,
       killGraceMs: start.killGraceMs,
-      extras: { shell: true },
+      // Between two commands a shell is silent for as long as it takes.
+      extras: { ...start.output.extras, shell: true, idleTimeoutMs: 0 },
     },
     {
-      onChunk: (stream, bytes) => {
+      onChunk: (stream, bytes, missing) => {
         const acknowledge = () => void addon.acknowledge(id, bytes.length);
         // Of a background process of an earlier turn, between two turns: nobody takes it.
-        if (current?.request.onChunk === undefined) acknowledge();
-        else current.request.onChunk(stream, bytes, acknowledge);
+        if (current?.request.receiver === undefined) acknowledge();
+        else current.request.receiver.onChunk(stream, bytes, missing, acknowledge);
       },
       onTurn: (turnEnd) => {
         // A broken shell is being ended: its end is the end of the turn.
@@ -101,8 +104,8 @@ export function startShell(
       new Promise((done) => {
         turns += 1;
         current = { turn: turns, request, done };
-        const { text, assignments, timeout, onChunk } = request;
-        const isTaken = addon.turn(id, turns, text, assignments, timeout, onChunk !== undefined);
+        const { text, assignments, timeout, receiver } = request;
+        const isTaken = addon.turn(id, turns, text, assignments, timeout, receiver !== undefined);
         if (!isTaken && ended !== undefined) settle({ alive: false, outcome: ended, broken });
       }),
     interrupt: () => current !== undefined && addon.interruptTurn(id, current.turn),

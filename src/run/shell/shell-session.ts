@@ -8,7 +8,8 @@ import type { Admission, Admit } from '../admission.ts';
 import { type AfterRun, canceledBefore, classify, NOTHING_CHANGED, type RunContext } from '../classify.ts';
 import type { SettledCommand } from '../command-line.ts';
 import { describeFailure } from '../failure.ts';
-import { createOutputKeeper } from '../output-keeper.ts';
+import { createOutputConsumer } from '../output/consumer.ts';
+import { createOutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../prepare-sandbox.ts';
 import { inspectProtectedPaths } from '../protected-paths.ts';
 import { checkSessionOptions, checkTurnOptions } from './check-options.ts';
@@ -44,6 +45,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   const { prepared, admit, settle } = parts;
   const { addon, confinement, policy, plan } = prepared;
   const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, plan);
+  const output = createOutputSettings(policy.limits)({});
   const warnings: string[] = [];
   const plain = settle(':', {});
   const usual = plain.ok ? plain.variables : {};
@@ -72,7 +74,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
       program: settled.program,
       env: settled.env,
       cwd: settled.cwd,
-      outputLimit: policy.limits.outputBytes,
+      output,
       killGraceMs: policy.limits.killGraceMs,
     });
     const hello = await begun.turn({ text: ':', assignments: '', timeout: START_TIMEOUT_MS });
@@ -191,9 +193,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     context: RunContext,
     signal: AbortSignal,
   ): Promise<{ readonly result: ExecutionResult; readonly alive: boolean }> {
-    const keeper =
-      options.onOutput &&
-      createOutputKeeper(policy.limits.outputBytes, options.onOutput, () => shell.interrupt());
+    const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => shell.interrupt());
     const onAbort = () => shell.interrupt();
     signal.addEventListener('abort', onAbort, { once: true });
     running = true;
@@ -204,7 +204,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
         text: command,
         assignments: assignmentsOf(options.env),
         timeout,
-        ...(keeper === undefined ? {} : { onChunk: keeper.onChunk }),
+        receiver: consumer,
       });
     } finally {
       running = false;
@@ -218,9 +218,9 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     const changes = findChanges(outcome.changedPaths);
     const after =
       how.alive || !how.broken ? changes : { ...changes, warnings: [...changes.warnings, BROKEN] };
-    const result = classify(context, outcome, after, keeper?.kept());
-    const settled = keeper === undefined ? result : await keeper.settled(Promise.resolve(result));
-    return { result: settled, alive: how.alive };
+    const result = classify(context, outcome, after, plan, { view: output.view, spilled: undefined });
+    const settled = await consumer?.settled(Promise.resolve(result));
+    return { result: settled ?? result, alive: how.alive };
   }
 
   /** The end of the shell as the end of the turn that it had. */

@@ -17,6 +17,7 @@ export function decision(request: string, more: Partial<DecisionRecord> = {}): D
     report: {
       backend: 'landlock',
       landlockAbi: 7,
+      processTree: 'signal-scope',
       controls: [{ id: 'filesystem', state: 'enforced', demand: 'required', reason: 'by Landlock' }],
     },
     ...more,

@@ -10,8 +10,9 @@ describe.each(CODES)('%s', (code) => {
     expect(ERROR_CODES[code].meaning).toMatch(/^[A-Z][^\n]*\.$/);
   });
 
-  it('exits like a shell: 125 the launcher, 126 refused, 127 not found', () => {
-    expect([125, 126, 127]).toContain(ERROR_CODES[code].exitStatus);
+  it('exits like a shell: 125 the launcher, 126 refused, 127 not found; 123 used too much', () => {
+    expect([123, 125, 126, 127]).toContain(ERROR_CODES[code].exitStatus);
+    expect(ERROR_CODES[code].exitStatus === 123).toBe(code === 'limit.exceeded');
     expect(ERROR_CODES[code].exitStatus === 127).toBe(code === 'program.not_found');
     expect(new SandboxError(code, 'text').exitStatus).toBe(ERROR_CODES[code].exitStatus);
   });

@@ -10,6 +10,7 @@ import { loadAddon } from '../../../src/native/load.ts';
 const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   probe: true,
   signalScope: true,
+  cgroupParent: true,
   createConfinement: true,
   prepare: true,
   closeConfinement: true,
@@ -17,6 +18,10 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   signal: true,
   cancel: true,
   acknowledge: true,
+  resize: true,
+  stream: true,
+  outputSoFar: true,
+  treeOf: true,
   turn: true,
   interruptTurn: true,
   endAll: true,
@@ -24,6 +29,9 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   tryLock: true,
   unlock: true,
   peerCredentials: true,
+  terminalSize: true,
+  enterRawMode: true,
+  leaveRawMode: true,
 };
 const addon = loadAddon();
 

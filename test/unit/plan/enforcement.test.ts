@@ -55,7 +55,7 @@ const NEEDED: Readonly<Record<ControlId, (used: Mechanisms) => boolean>> = {
   privileges: () => true,
   descriptors: () => true,
   environment: () => true,
-  'process-tree': (used) => used.signalScope,
+  'process-tree': (used) => used.processTree === 'signal-scope',
   'resource-limits': () => true,
 };
 

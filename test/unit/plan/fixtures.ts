@@ -12,12 +12,16 @@ export interface HostKind {
   readonly abi: number;
   readonly namespaces: boolean;
   readonly seccomp: boolean;
+  /** Missing: none can be made. */
+  readonly cgroup?: boolean;
 }
 
 /** Every combination of an ABI, namespaces and seccomp. */
 export const HOST_KINDS: readonly HostKind[] = ABIS.flatMap((abi) =>
   [true, false].flatMap((namespaces) => [true, false].map((seccomp) => ({ abi, namespaces, seccomp }))),
 );
+
+export const GROUPS = { path: '/sys/fs/cgroup/user', cloneInto: true };
 
 export function hostWith(kind: HostKind): HostFeatures {
   const facility = (available: boolean, name: string) =>
@@ -32,6 +36,8 @@ export function hostWith(kind: HostKind): HostFeatures {
     namespaces: facility(kind.namespaces, 'namespaces'),
     needsUserNamespace: true,
     signalScope: kind.abi >= 6,
+    cgroup: kind.cgroup === true ? GROUPS : { path: undefined, reason: 'this host refuses groups' },
+    memoryBytes: 10_000_000_000,
   };
 }
 

@@ -5,6 +5,7 @@ import {
   BEST_HOST,
   CONTAINER,
   fakeLookup,
+  GROUPS,
   HOST_KINDS,
   hostWith,
   NETWORKS,
@@ -226,7 +227,7 @@ describe('limits', () => {
       limits: {
         ...limits,
         coreSize: 0,
-        processes: 5,
+        userProcesses: 5,
         openFiles: 6,
         fileSize: 7,
         addressSpace: 8,
@@ -234,7 +235,38 @@ describe('limits', () => {
       },
     };
     const all = planOf({ policy }).limits.map(({ name, value }) => `${name}=${value}`);
-    expect(all).toEqual(['core=0', 'nproc=5', 'nofile=6', 'fsize=7', 'as=8', 'cpu=9']);
+    expect(all).toEqual(['core=0', 'nproc=5', 'nofile=6', 'fsize=7', 'as=8', 'cpu=10']);
     expect(planOf().limits).toEqual([{ name: 'core', value: 0 }]);
+  });
+
+  it('of the tree are those of the policy, and four fifths of the memory of the host', () => {
+    const { limits, ...rest } = policyOfRules([]);
+    const asked = { memory: 1, processes: 2, cpuSeconds: 3, tmpBytes: 4, idleTimeoutMs: 5 };
+    expect(planOf({ policy: { ...rest, limits: { ...limits, ...asked } } }).treeLimits).toEqual({
+      memoryBytes: 1,
+      processes: 2,
+      cpuSeconds: 3,
+      tmpBytes: 4,
+      idleTimeoutMs: 5,
+      cgroup: undefined,
+    });
+    expect(planOf().treeLimits).toEqual({
+      memoryBytes: 8_000_000_000,
+      processes: 4096,
+      cpuSeconds: undefined,
+      tmpBytes: undefined,
+      idleTimeoutMs: undefined,
+      cgroup: undefined,
+    });
+  });
+
+  it('are held by control groups where they can be made', () => {
+    const features = hostWith({ abi: 6, namespaces: true, seccomp: true, cgroup: true });
+    const plan = planOf({ features });
+    expect(plan.treeLimits.cgroup).toEqual(GROUPS);
+    expect(plan.report.controls.find(({ id }) => id === 'resource-limits')).toMatchObject({
+      state: 'enforced',
+      reason: 'memory, processes of the tree by control group; each process by rlimits',
+    });
   });
 });

@@ -86,7 +86,12 @@ describe('effectivePolicy', () => {
           timeout_seconds: 1.5,
           kill_grace_seconds: 0,
           output_bytes: 5,
+          output_head_bytes: 2,
+          idle_timeout_seconds: 2.5,
+          memory: 7,
           processes: 1,
+          tmp_bytes: 8,
+          user_processes: 9,
           open_files: 2,
           file_size: 3,
           address_space: 4,
@@ -100,7 +105,12 @@ describe('effectivePolicy', () => {
       timeoutMs: 1500,
       killGraceMs: 0,
       outputBytes: 5,
+      outputHeadBytes: 2,
+      idleTimeoutMs: 2500,
+      memory: 7,
       processes: 1,
+      tmpBytes: 8,
+      userProcesses: 9,
       openFiles: 2,
       fileSize: 3,
       addressSpace: 4,
@@ -108,6 +118,15 @@ describe('effectivePolicy', () => {
       umask: 0o27,
     });
     expect(effective({ file: { limits: {} } }).limits).toEqual(base.limits);
+  });
+
+  it('prefers the caller’s limits of the tree', () => {
+    const { limits } = effective({
+      file: { limits: { memory: 9, processes: 9, idle_timeout_seconds: 9 } },
+      limits: { memory: 1, cpuSeconds: 2, tmpBytes: 3 },
+      idleTimeoutMs: 0,
+    });
+    expect(limits).toMatchObject({ memory: 1, processes: 9, cpuSeconds: 2, tmpBytes: 3, idleTimeoutMs: 0 });
   });
 
   it('prefers the caller’s time-out and output limit, zero included', () => {

@@ -82,6 +82,20 @@ describe('a file in the workspace', () => {
     expect(narrowed(limits(one), limits(other)).limits.timeoutMs).toBe(expected);
   });
 
+  it('can only lower limits of the tree', () => {
+    const { limits } = narrowed(
+      { limits: { memory: 5, processes: 10, idle_timeout_seconds: 2 } },
+      { limits: { memory: 9, processes: 9, tmp_bytes: 3, user_processes: 4, idle_timeout_seconds: 0 } },
+    );
+    expect(limits).toMatchObject({
+      memory: 5,
+      processes: 9,
+      tmpBytes: 3,
+      userProcesses: 4,
+      idleTimeoutMs: 2_000,
+    });
+  });
+
   it('can only lower limits', () => {
     const { limits } = narrowed(
       { limits: { processes: 5, open_files: 5, output_bytes: 5 } },

@@ -1,21 +1,30 @@
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import type { NativeOutcome } from '../../../src/native/contract.ts';
-import {
-  type AfterRun,
-  classify,
-  type KeptOutput,
-  notStarted,
-  type RunContext,
-} from '../../../src/run/classify.ts';
+import { type AfterRun, classify, notStarted, type RunContext } from '../../../src/run/classify.ts';
+import type { LimitsOfPlan } from '../../../src/run/exceeded-limit.ts';
 
 const CONTEXT: RunContext = {
   argv: ['a', 'b'],
   cwd: '/w',
   warnings: ['before'],
-  report: { backend: 'landlock', landlockAbi: 6, controls: [] },
+  report: { backend: 'landlock', landlockAbi: 6, processTree: 'signal-scope', controls: [] },
   decision: undefined,
   approval: undefined,
+};
+const LIMITS: LimitsOfPlan = {
+  limits: [
+    { name: 'fsize', value: 1_000_000 },
+    { name: 'cpu', value: 11 },
+  ],
+  treeLimits: {
+    memoryBytes: 2 ** 31,
+    processes: 100,
+    cpuSeconds: 10,
+    tmpBytes: 2 ** 20,
+    idleTimeoutMs: 1500,
+    cgroup: undefined,
+  },
 };
 const NOTHING_AFTER: AfterRun = { createdProtectedPaths: [], warnings: [] };
 const QUIET: NativeOutcome = {
@@ -37,8 +46,9 @@ const QUIET: NativeOutcome = {
   changedPaths: undefined,
   details: undefined,
 };
-const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER, kept?: KeptOutput) =>
-  classify(CONTEXT, { ...QUIET, ...changes }, after, kept);
+const VIEW = { limits: { head: 3, tail: 2 }, headBytes: 3, asBytes: false, neutralizes: false };
+const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER) =>
+  classify(CONTEXT, { ...QUIET, ...changes }, after, LIMITS, { view: VIEW, spilled: undefined });
 
 describe('classify', () => {
   const { SIGKILL, SIGTERM, SIGSEGV } = constants.signals;
@@ -100,14 +110,20 @@ describe('classify', () => {
         stderr: Buffer.from([0x61, 0xff]),
         stderrBytes: 2,
       }),
-    ).toMatchObject({ stdout: 'grün', stderr: 'a\ufffd', truncated: { stdout: 100, stderr: 0 } });
+    ).toMatchObject({
+      stdout: 'gr\n[... 102 bytes left out ...]\nn',
+      stderr: 'a\ufffd',
+      truncated: { stdout: 102, stderr: 0 },
+      outputBytes: { stdout: 105, stderr: 2 },
+    });
   });
 
-  it('prefers output that was kept here', () => {
-    const kept = { stdout: Buffer.from('kept'), stderr: Buffer.alloc(0) };
-    expect(result({ stdoutBytes: 10 }, NOTHING_AFTER, kept)).toMatchObject({
-      stdout: 'kept',
-      truncated: { stdout: 6, stderr: 0 },
+  it('says nothing of output that did not come through us', () => {
+    expect(classify(CONTEXT, QUIET, NOTHING_AFTER, LIMITS, undefined)).toMatchObject({
+      stdout: '',
+      stderr: '',
+      truncated: { stdout: 0, stderr: 0 },
+      outputBytes: { stdout: undefined, stderr: undefined },
     });
   });
 
@@ -125,9 +141,100 @@ describe('classify', () => {
       durationMs: 12.5,
       cpu: { userMs: 1, systemMs: 2 },
       treeEnded: false,
+      processTree: { tier: 'signal-scope', ended: false },
       createdProtectedPaths: ['/w/.envrc'],
       warnings: ['before', 'after'],
     });
+  });
+});
+
+describe('a limit that was exceeded', () => {
+  const { SIGKILL, SIGXFSZ } = constants.signals;
+  const memory = { name: 'memory', by: 'cgroup', value: 2 ** 31 } as const;
+
+  it.each([
+    [
+      { signal: SIGKILL, details: { limit: memory } },
+      { name: 'memory', by: 'cgroup', value: 2 ** 31, used: undefined },
+      'ended for using more than 2 GiB of memory (held by its control group); --memory or limits.memory in the policy allows more',
+    ],
+    [
+      { details: { limit: { name: 'processes', by: 'sampling', value: 100, used: 101 } as const } },
+      { name: 'processes', by: 'sampling', value: 100, used: 101 },
+      'ended for using more than 100 processes and threads, 101 were used (seen by looking every 100 ms); --max-processes or limits.processes in the policy allows more',
+    ],
+    [
+      { details: { limit: { name: 'idle', by: 'clock', value: 1500, used: 1501 } as const } },
+      { name: 'idle', by: 'clock', value: 1.5, used: 1.501 },
+      'ended after 1.5 s without output; --idle-timeout or limits.idle_timeout_seconds in the policy allows more',
+    ],
+    [
+      { signal: SIGXFSZ },
+      { name: 'file-size', by: 'rlimit', value: 1_000_000, used: undefined },
+      'ended for using more than 976.6 KiB in one file (held by the kernel); limits.file_size in the policy allows more',
+    ],
+    [
+      { exitCode: 153 },
+      { name: 'file-size', by: 'rlimit', value: 1_000_000, used: undefined },
+      'ended for using more than 976.6 KiB in one file (held by the kernel); limits.file_size in the policy allows more',
+    ],
+    [
+      { signal: SIGKILL, userCpuMs: 10_900, systemCpuMs: 100 },
+      { name: 'cpu', by: 'rlimit', value: 10, used: 11 },
+      'ended for using more than 10 s of processor time, 11 s were used (held by the kernel); --cpu-time or limits.cpu_seconds in the policy allows more',
+    ],
+  ])('%o is said in one line', (changes, limit, message) => {
+    const ended = result(changes);
+    expect([ended.status, ended.limit, ended.error?.code]).toEqual([
+      'limit-exceeded',
+      limit,
+      'limit.exceeded',
+    ]);
+    expect(ended.error?.message).toBe(message);
+  });
+
+  it.each([
+    ['killed by somebody', { signal: SIGKILL }, 'signaled'],
+    ['timed out before', { timedOut: true, signal: SIGKILL, details: { limit: memory } }, 'timed-out'],
+    ['canceled before', { canceled: true, signal: SIGKILL, details: { limit: memory } }, 'canceled'],
+  ])('is none of a command that was %s', (_, changes, status) => {
+    expect(result(changes)).toMatchObject({ status, limit: undefined, error: undefined });
+  });
+});
+
+describe('what was used', () => {
+  it('is what the group counted', () => {
+    const usage = {
+      by: 'cgroup',
+      peakMemoryBytes: 5,
+      peakProcesses: 2,
+      userCpuUs: 7000,
+      systemCpuUs: 1500,
+      readBytes: 512,
+      writtenBytes: 1024,
+    } as const;
+    expect(result({ details: { usage } }).usage).toEqual({
+      by: 'cgroup',
+      peakMemoryBytes: 5,
+      peakProcesses: 2,
+      cpu: { userMs: 7, systemMs: 1.5 },
+      readBytes: 512,
+      writtenBytes: 1024,
+    });
+  });
+
+  it.each([
+    [{}, { by: 'rusage', peakMemoryBytes: undefined, readBytes: 0, writtenBytes: 0 }],
+    [
+      { details: { usage: { by: 'sampling', readBytes: 1, writtenBytes: 2 } as const } },
+      { by: 'rusage', peakProcesses: undefined, readBytes: 1, writtenBytes: 2 },
+    ],
+    [
+      { details: { usage: { by: 'sampling', peakProcesses: 3 } as const } },
+      { by: 'sampling', peakProcesses: 3, peakMemoryBytes: undefined },
+    ],
+  ])('is not invented where it is unknown: %o', (changes, usage) => {
+    expect(result(changes).usage).toMatchObject({ ...usage, cpu: { userMs: 1, systemMs: 2 } });
   });
 });
 

@@ -1,0 +1,62 @@
+#ifndef SANDBOX_RUN_PROCESS_CGROUP_H_
+#define SANDBOX_RUN_PROCESS_CGROUP_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "process/limits.h"
+
+namespace sandbox_run {
+
+// A directory of the cgroup v2 hierarchy in which groups for commands can be made.
+struct CgroupParent {
+  std::string path;
+  bool clone_into = false;  // a child can be started in a group, else it has to move there
+};
+
+// The nearest directory above this process in which a group with the controllers for memory and
+// processes can be made and a child be put: found by doing both. Nothing that runs is moved. Also
+// ends and removes what launchers left there that are dead.
+Result<CgroupParent> FindCgroupParent();
+
+// One group for one command. The kernel counts what is in it and holds its limits.
+class Cgroup {
+ public:
+  static Result<std::unique_ptr<Cgroup>> Make(const std::string& parent, const TreeLimits& limits);
+  // Ends what is left in it and removes it; may take a while.
+  ~Cgroup();
+  Cgroup(const Cgroup&) = delete;
+  Cgroup& operator=(const Cgroup&) = delete;
+
+  int directory_fd() const { return directory_.get(); }
+  // cgroup.procs, for writing: "0" moves the writer.
+  int procs_fd() const { return procs_.get(); }
+  // poll(2) says POLLPRI on them once a limit was met.
+  int process_events_fd() const { return process_events_.get(); }
+  int memory_events_fd() const { return memory_events_.get(); }
+
+  // The limit that was met, if any; also takes back what poll() says.
+  std::optional<LimitExcess> Excess() const;
+  uint64_t CpuMs() const;
+  TreeUsage Usage() const;
+
+  // SIGKILL for everything in it at once, forks on the way too. False: the kernel is too old.
+  bool Kill() const;
+  // Whether anything lives in it.
+  bool Populated() const;
+
+ private:
+  Cgroup(std::string path, const TreeLimits& limits) : path_(std::move(path)), limits_(limits) {}
+
+  const std::string path_;
+  const TreeLimits limits_;
+  UniqueFd directory_, procs_, process_events_, memory_events_;
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_CGROUP_H_

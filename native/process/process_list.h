@@ -1,0 +1,31 @@
+#ifndef SANDBOX_RUN_PROCESS_PROCESS_LIST_H_
+#define SANDBOX_RUN_PROCESS_PROCESS_LIST_H_
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace sandbox_run {
+
+// A process as /proc shows it.
+struct ListedProcess {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  bool alive = false;  // false: it has ended and waits for its parent to take notice
+};
+
+// The numbers of all processes that can be seen.
+std::vector<pid_t> ListPids();
+
+// False: it has ended, whether its parent has taken notice or not.
+bool IsAlive(pid_t pid);
+
+// All processes that can be seen.
+std::vector<ListedProcess> ListProcesses();
+
+// Those that descend from `ancestor` and are alive, without itself.
+std::vector<pid_t> DescendantsOf(pid_t ancestor);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_PROCESS_LIST_H_

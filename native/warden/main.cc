@@ -1,0 +1,42 @@
+// The program `sandbox-run-warden`: no libc, no arguments but the command's number, no environment,
+// one descriptor. `sandbox-warden`: tier "signal-scope"; `sandbox-warden PID`: tier "subreaper".
+
+#include "sys/raw_syscall.h"
+#include "warden/keep_watch.h"
+
+#if defined(__x86_64__)
+__asm__(
+    ".globl _start\n"
+    "_start:\n"
+    "  xor %ebp, %ebp\n"
+    "  mov %rsp, %rdi\n"
+    "  and $-16, %rsp\n"
+    "  call WardenMain\n");
+#elif defined(__aarch64__)
+__asm__(
+    ".globl _start\n"
+    "_start:\n"
+    "  mov x29, #0\n"
+    "  mov x30, #0\n"
+    "  mov x0, sp\n"
+    "  bl WardenMain\n");
+#else
+#error "sandbox-run supports x86-64 and arm64 only"
+#endif
+
+extern "C" [[noreturn]] void WardenMain(const long* stack);
+
+// `stack`: the number of arguments, then pointers to them (the process's first stack frame).
+void WardenMain(const long* stack) {
+  int result = 0;
+  if (stack[0] < 2) {
+    result = sandbox_run::KeepScope(0);
+  } else {
+    pid_t command = 0;
+    for (const char* at = reinterpret_cast<const char*>(stack[2]); *at != 0; ++at) {
+      command = command * 10 + (*at - '0');
+    }
+    sandbox_run::KeepTree(0, command, false);
+  }
+  for (;;) sandbox_run::RawSyscall(SYS_exit_group, result);
+}

@@ -1,0 +1,41 @@
+import { InvalidArgumentError } from 'commander';
+import type { OutputLimits } from '../run/output/gap.ts';
+
+const MAX_SECONDS = 365 * 24 * 3600;
+
+/** Seconds on the command line, as milliseconds. */
+export function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (text.trim() === '' || !(seconds >= 0 && seconds <= MAX_SECONDS)) {
+    throw new InvalidArgumentError('it must be a number of seconds from 0 (never) to a year.');
+  }
+  return Math.round(seconds * 1000);
+}
+
+const SIZE_UNITS = ['', 'K', 'M', 'G', 'T'];
+
+/** `512M` and the like, in bytes. */
+export function parseSize(text: string): number {
+  const match = /^(\d+)([KMGT]?)$/i.exec(text);
+  const size = Number(match?.[1]) * 1024 ** SIZE_UNITS.indexOf((match?.[2] ?? '').toUpperCase());
+  if (!Number.isSafeInteger(size) || size === 0) {
+    throw new InvalidArgumentError('it must be a number of bytes above 0, with K, M, G or T at most.');
+  }
+  return size;
+}
+
+/** A whole number above 0. */
+export function parseWhole(text: string): number {
+  if (!/^\d{1,15}$/.test(text) || Number(text) === 0) {
+    throw new InvalidArgumentError('it must be a whole number above 0.');
+  }
+  return Number(text);
+}
+
+/** `BYTES` or `HEAD+TAIL`. */
+export function parseOutputLimit(text: string): number | OutputLimits {
+  const [, first, second] = /^(\d{1,15})(?:\+(\d{1,15}))?$/.exec(text) ?? [];
+  if (first === undefined)
+    throw new InvalidArgumentError('it must be a whole number of bytes, or two with a + between them.');
+  return second === undefined ? Number(first) : { head: Number(first), tail: Number(second) };
+}

@@ -1,0 +1,126 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+/** A socket that waits for connections. */
+export interface ListeningSocket {
+  readonly protocol: 'tcp' | 'unix';
+  /** An IP address (`::` usually takes IPv4 too), or the path of a Unix socket (`@` before an abstract name). */
+  readonly address: string;
+  /** `undefined` for Unix sockets. */
+  readonly port: number | undefined;
+  /** The process that has it; of several the first. */
+  readonly pid: number;
+}
+
+/** What a table of a network namespace says of a listening socket. */
+type Listed = Omit<ListeningSocket, 'pid'>;
+
+/** What the processes listen on, each in its own network namespace. A process that is gone meanwhile has nothing. */
+export function listeningSockets(pids: readonly number[]): readonly ListeningSocket[] {
+  const tables = new Map<string, ReadonlyMap<string, Listed>>();
+  const found = new Map<string, ListeningSocket>();
+  for (const pid of [...pids].sort((one, other) => one - other)) {
+    const namespace = whereLinkLeads(`/proc/${pid}/ns/net`);
+    const inodes = socketsOf(pid);
+    if (namespace === undefined || inodes.length === 0) continue;
+    const table = tables.get(namespace) ?? readTables(pid);
+    tables.set(namespace, table);
+    for (const inode of inodes) {
+      const listed = table.get(inode);
+      if (listed !== undefined && !found.has(inode)) found.set(inode, { ...listed, pid });
+    }
+  }
+  return [...found.values()].sort(
+    (one, other) => (one.port ?? 0) - (other.port ?? 0) || (one.address < other.address ? -1 : 1),
+  );
+}
+
+function whereLinkLeads(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The inodes of a process's sockets. */
+function socketsOf(pid: number): readonly string[] {
+  let descriptors: readonly string[];
+  try {
+    descriptors = readdirSync(`/proc/${pid}/fd`);
+  } catch {
+    return [];
+  }
+  return descriptors.flatMap((fd) => {
+    const inode = /^socket:\[(\d+)\]$/.exec(whereLinkLeads(`/proc/${pid}/fd/${fd}`) ?? '')?.[1];
+    return inode === undefined ? [] : [inode];
+  });
+}
+
+function readTables(pid: number): ReadonlyMap<string, Listed> {
+  const read = (name: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/net/${name}`, 'utf8');
+    } catch {
+      // No IPv6 here, or the process is gone.
+      return '';
+    }
+  };
+  return new Map([...listedTcp(read('tcp')), ...listedTcp(read('tcp6')), ...listedUnix(read('unix'))]);
+}
+
+const TCP_LISTEN = '0A';
+
+/** The listening sockets of /proc/net/tcp or tcp6, by inode. Pure. */
+export function listedTcp(table: string): readonly (readonly [string, Listed])[] {
+  return rows(table).flatMap((columns) => {
+    const [, local = '', , state, , , , , , inode] = columns;
+    const [address = '', port = ''] = local.split(':');
+    if (state !== TCP_LISTEN || inode === undefined) return [];
+    return [[inode, { protocol: 'tcp', address: ipAddress(address), port: Number.parseInt(port, 16) }]];
+  });
+}
+
+/** __SO_ACCEPTCON: the socket listens. */
+const UNIX_LISTENS = 0x10000;
+
+/** The listening sockets of /proc/net/unix, by inode. Pure. */
+export function listedUnix(table: string): readonly (readonly [string, Listed])[] {
+  return rows(table).flatMap((columns) => {
+    const [, , , flags = '', , , inode, ...path] = columns;
+    if ((Number.parseInt(flags, 16) & UNIX_LISTENS) === 0 || inode === undefined) return [];
+    return [[inode, { protocol: 'unix', address: path.join(' '), port: undefined }]];
+  });
+}
+
+function rows(table: string): readonly (readonly string[])[] {
+  return table
+    .split('\n')
+    .slice(1)
+    .filter((line) => line !== '')
+    .map((line) => line.trim().split(' ').filter(Boolean));
+}
+
+/** An address as the kernel prints it: words of four bytes, each in the order of the machine, which is little endian. */
+function ipAddress(hex: string): string {
+  const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) => [...Buffer.from(word, 'hex').reverse()]);
+  return bytes.length === 4 ? bytes.join('.') : ipv6Address(bytes);
+}
+
+function ipv6Address(bytes: readonly number[]): string {
+  const groups = Array.from({ length: 8 }, (_, at) =>
+    (((bytes[2 * at] ?? 0) << 8) | (bytes[2 * at + 1] ?? 0)).toString(16),
+  );
+  if (groups.slice(0, 5).every((group) => group === '0') && groups[5] === 'ffff')
+    return `::ffff:${bytes.slice(12).join('.')}`;
+  // RFC 5952: the longest run of two or more zeros, the first of several.
+  const text = groups.join(':');
+  const runs = [...text.matchAll(/(?<=^|:)0(?::0)+(?=:|$)/g)].sort(
+    (one, other) => other[0].length - one[0].length,
+  );
+  const [longest] = runs;
+  if (longest === undefined) return text;
+  return text
+    .slice(0, longest.index)
+    .replace(/:$/, '')
+    .concat('::', text.slice(longest.index + longest[0].length).replace(/^:/, ''));
+}

@@ -1,0 +1,38 @@
+import type { ControlState } from '../model/enforcement-report.ts';
+import type { CgroupPlace, HostFeatures } from '../model/host-features.ts';
+import type { Policy } from '../model/policy.ts';
+
+/** What the judgement depends on besides the policy. */
+interface Means {
+  readonly cgroup: CgroupPlace | undefined;
+}
+
+/** By what each limit of the policy is held. */
+export function resourceLimits(
+  { cgroup }: Means,
+  { limits, filesystem }: Policy,
+  features: HostFeatures,
+): readonly [ControlState, string] {
+  const shared = filesystem.tmp === 'host' || filesystem.home === 'host';
+  const named = [
+    'memory',
+    ...(limits.processes === undefined ? [] : ['processes']),
+    ...(limits.cpuSeconds === undefined ? [] : ['cpu']),
+  ].join(', ');
+  const parts = [
+    cgroup === undefined
+      ? `${named} of the tree are looked at every 100 ms, so that a burst can overshoot: ${features.cgroup.path === undefined ? features.cgroup.reason : ''}`
+      : `${named} of the tree by control group`,
+    ...(limits.tmpBytes === undefined
+      ? []
+      : [
+          `private files are added up every 100 ms, except what is deleted and still open or in directories that their owner shut${
+            shared ? '; shared directories are not' : ''
+          }`,
+        ]),
+    ...(limits.idleTimeoutMs === 0 ? [] : ['idle time where output is captured']),
+    `each process by rlimits${limits.userProcesses === undefined ? '' : ' (user_processes does not hold against root)'}`,
+  ];
+  const sampled = cgroup === undefined || limits.tmpBytes !== undefined;
+  return [sampled ? 'degraded' : 'enforced', parts.join('; ')];
+}

@@ -1,0 +1,137 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadAddon } from '../../src/native/load.ts';
+import { makeArena } from '../support/arena.ts';
+import { isAlive, until } from '../support/bystander.ts';
+import { bundleLauncher, DOOMED, type DoomedTask } from '../support/launcher.ts';
+import { compileRunaway, pidsIn, survivors, TRICKS } from '../support/runaway.ts';
+import { PROGRAMS } from '../support/sandboxee.ts';
+import { HOST, TIERS } from '../support/tiers.ts';
+
+const runaway = compileRunaway();
+
+/** How a launcher can end, and the signal that makes ours do so. */
+const ENDINGS: Readonly<Record<string, NodeJS.Signals>> = {
+  SIGKILL: 'SIGKILL',
+  'a crash (SIGSEGV)': 'SIGSEGV',
+  'abort (SIGABRT)': 'SIGABRT',
+  'an exception that nobody catches': 'SIGHUP',
+  'process.exit()': 'SIGUSR2',
+  'close of the sandbox': 'SIGTERM',
+};
+
+describe('outliving the launcher', () => {
+  const arena = makeArena();
+  let launcher = '';
+  const started: ChildProcess[] = [];
+  const leftOver: number[] = [];
+  beforeAll(async () => {
+    launcher = await bundleLauncher(DOOMED, 'doomed');
+  });
+  afterAll(() => {
+    for (const child of started) child.kill('SIGKILL');
+    for (const pid of leftOver.filter(isAlive)) process.kill(pid, 'SIGKILL');
+  });
+
+  async function startLauncher(task: Omit<DoomedTask, 'options' | 'first'>) {
+    const place = mkdtempSync(join(arena.root, 'tmp-'));
+    const complete: DoomedTask = {
+      ...task,
+      first: ['/bin/true'],
+      options: { workspace: arena.workspace, readable: [PROGRAMS] },
+    };
+    // In a group of its own, like a shell's job.
+    const child = spawn(process.execPath, [launcher], {
+      env: { ...process.env, TMPDIR: place, TASK: JSON.stringify(complete) },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
+    started.push(child);
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const line = async () => String((await lines.next()).value);
+    const said = JSON.parse(await line()) as { own: number[]; wardens: number[] };
+    leftOver.push(...said.own);
+    return { child, line, place, ...said };
+  }
+
+  const ABIS = HOST.signalScope ? [HOST.landlockAbi, 5] : [HOST.landlockAbi];
+  const CASES = TIERS.flatMap((tier) =>
+    ABIS.map((abi) => ({ name: `${tier.name}, Landlock ABI ${abi}`, view: tier.view, abi })),
+  );
+
+  describe.each(CASES)('$name', ({ view, abi }) => {
+    it.each(Object.entries(ENDINGS))('fails at %s: nothing is left 1 s later', async (_, signal) => {
+      const corners = [arena.freshCorner(), arena.freshCorner()];
+      const { child, line, place, own, wardens } = await startLauncher({
+        view,
+        abi,
+        commands: corners.map((cwd) => ({ argv: [runaway, 'stay', 'deaf'], cwd })),
+      });
+      // All of it is there: the positive control.
+      expect(await until(() => corners.every((corner) => readdirSync(corner).length === TRICKS.length))).toBe(
+        true,
+      );
+      expect(survivors(runaway).length).toBeGreaterThan(2 * TRICKS.length - 2);
+      expect(wardens.length).toBe(2);
+      const pids = corners.flatMap((corner) => Object.values(pidsIn(corner)));
+
+      child.kill(signal);
+      if (signal === 'SIGTERM') expect(await line()).toBe('closed');
+      else await new Promise((done) => child.once('exit', done));
+      const left = () => [...survivors(runaway), ...[...pids, ...wardens].filter(isAlive)];
+      await until(() => left().length === 0, 1000);
+      expect(left()).toEqual([]);
+      // Nobody keeps the private directories from being removed by the next launcher.
+      for (const name of readdirSync(place)) {
+        const fd = openSync(join(place, name), 'r');
+        expect(loadAddon().tryLock(fd)).toBe(true);
+        closeSync(fd);
+      }
+      if (signal === 'SIGKILL') expect(readdirSync(place)).toHaveLength(2);
+      // What the launcher started by other means is nobody's business here.
+      expect(own.map(isAlive)).toEqual([true, true]);
+    });
+
+    it('works if the wardens are ended first', async () => {
+      const corner = arena.freshCorner();
+      const { child, wardens } = await startLauncher({
+        view,
+        abi,
+        commands: [{ argv: [runaway, 'stay', 'deaf'], cwd: corner }],
+      });
+      expect(await until(() => readdirSync(corner).length === TRICKS.length)).toBe(true);
+      for (const pid of wardens) process.kill(pid, 'SIGKILL');
+      child.kill('SIGKILL');
+      await new Promise((done) => child.once('exit', done));
+      await sleep(300);
+      const left = survivors(runaway).length;
+      writeFileSync(join(corner, 'stop'), '');
+      await until(() => {
+        for (const pid of survivors(runaway)) process.kill(pid, 'SIGKILL');
+        return survivors(runaway).length === 0;
+      });
+      expect(left).toBeGreaterThan(5);
+    });
+
+    it('fails at a Ctrl-C that ends the launcher', async () => {
+      const corner = arena.freshCorner();
+      const { child } = await startLauncher({
+        view,
+        abi,
+        commands: [{ argv: [runaway, 'stay'], cwd: corner }],
+      });
+      expect(await until(() => readdirSync(corner).length === TRICKS.length)).toBe(true);
+      const pids = Object.values(pidsIn(corner));
+      // To the whole group, as a terminal does.
+      process.kill(-(child.pid ?? 0), 'SIGINT');
+      await new Promise((done) => child.once('exit', done));
+      const left = () => [...survivors(runaway), ...pids.filter(isAlive)];
+      await until(() => left().length === 0, 1000);
+      expect(left()).toEqual([]);
+    });
+  });
+});

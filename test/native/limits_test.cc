@@ -1,0 +1,141 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <ctime>
+#include <vector>
+
+#include "check.h"
+#include "process/command.h"
+#include "process/process_usage.h"
+#include "process/tree_sampler.h"
+#include "support.h"
+
+namespace sandbox_run {
+namespace {
+
+using std::chrono::milliseconds;
+using test::BareSpec;
+using test::RunToEnd;
+using test::ShellCommand;
+using test::TemporaryDirectory;
+
+TEST(ProcessCountsAreThoseOfTheProcess) {
+  const auto self = ReadProcessCounts(getpid());
+  ASSERT_TRUE(self.has_value());
+  EXPECT_TRUE(self->threads >= 1);
+  EXPECT_TRUE(self->start_time > 0);
+  const clock_t begin = clock();
+  while (clock() - begin < CLOCKS_PER_SEC / 10) {
+  }
+  EXPECT_TRUE(ReadProcessCounts(getpid())->own_cpu_ms >= self->own_cpu_ms + 90);
+  EXPECT_TRUE(!ReadProcessCounts(0x7ffffff0).has_value());
+}
+
+TEST(ProcessMemoryIsWhatIsWritten) {
+  const uint64_t before = ReadMemoryAtMost(getpid()).value_or(0);
+  constexpr size_t kSize = 50'000'000;
+  std::vector<char> memory(kSize, 1);
+  const uint64_t after = ReadMemoryAtMost(getpid()).value_or(0);
+  EXPECT_TRUE(after >= before + kSize * 9 / 10 && after <= before + kSize * 2);
+  const auto share = ReadMemoryShare(getpid());
+  ASSERT_TRUE(share.has_value());
+  EXPECT_TRUE(*share >= kSize && *share <= after + kSize);
+  EXPECT_EQ(memory[kSize / 2], 1);
+}
+
+TEST(SamplerWithoutLimitsNeverLooks) {
+  TreeSampler sampler(TreeLimits(), {});
+  sampler.Begin(Clock::now(), 0);
+  EXPECT_TRUE(!sampler.next().has_value());
+}
+
+TEST(SamplerKeepsTheTimeOfProcessesThatAreGone) {
+  TreeLimits limits;
+  limits.cpu_ms = 250;
+  TreeSampler sampler(limits, {});
+  sampler.Begin(Clock::now() - milliseconds(100), 0);
+  std::optional<LimitExcess> excess;
+  std::vector<pid_t> members;
+  const TreeSampler::Members tree = {[&] { return members; }, [](pid_t, size_t) { return 0; }};
+  // None of them uses as much as is allowed; together they do.
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(!excess.has_value());
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const clock_t begin = clock();
+      while (clock() - begin < CLOCKS_PER_SEC / 8) {
+      }
+      pause();
+      _exit(0);
+    }
+    members = {pid};
+    const auto until = Clock::now() + milliseconds(20'000);
+    while (ReadProcessCounts(pid)->own_cpu_ms < 120 && Clock::now() < until) usleep(5'000);
+    while (Clock::now() < *sampler.next()) usleep(1'000);
+    excess = sampler.Look(tree, nullptr);
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  ASSERT_TRUE(excess.has_value());
+  EXPECT_TRUE(excess->name == LimitName::kCpu);
+  EXPECT_TRUE(excess->used.value_or(0) >= 300);
+}
+
+TEST(CommandThatIsSilentIsEnded) {
+  const TemporaryDirectory top;
+  ConfinementSpec spec = BareSpec(top.path());
+  spec.idle_timeout = milliseconds(100);
+  const Outcome silent = RunToEnd(spec, ShellCommand("echo a; sleep 300"));
+  ASSERT_TRUE(silent.limit.has_value());
+  EXPECT_TRUE(silent.limit->name == LimitName::kIdle);
+  EXPECT_TRUE(!silent.timed_out && !silent.canceled);
+  EXPECT_EQ(silent.output[0].kept, "a\n");
+  EXPECT_EQ(silent.signal, SIGTERM);
+  CommandSpec own = ShellCommand("sleep 0.3");
+  own.idle_timeout = milliseconds(0);
+  EXPECT_TRUE(!RunToEnd(spec, std::move(own)).limit.has_value());
+}
+
+TEST(CommandsOwnTimeOutIsNoLimit) {
+  const TemporaryDirectory top;
+  ConfinementSpec spec = BareSpec(top.path());
+  spec.idle_timeout = milliseconds(200);
+  CommandSpec command = ShellCommand("trap '' TERM; while :; do sleep 1; done");
+  command.timeout = milliseconds(100);
+  command.kill_grace = milliseconds(400);
+  const Outcome outcome = RunToEnd(spec, std::move(command));
+  EXPECT_TRUE(outcome.timed_out);
+  EXPECT_TRUE(!outcome.limit.has_value());
+}
+
+TEST(CommandThatFillsItsDirectoryIsEnded) {
+  const TemporaryDirectory top;
+  ConfinementSpec spec = BareSpec(top.path());
+  spec.slot_directories = {"slot:tmp"};
+  spec.slot_variables = {{"TMPDIR", "slot:tmp"}};
+  spec.tree_limits.tmp_bytes = 1'000'000;
+  const Outcome outcome =
+      RunToEnd(spec, ShellCommand("head -c 3000000 /dev/zero > $TMPDIR/x; sleep 300"));
+  ASSERT_TRUE(outcome.limit.has_value());
+  EXPECT_TRUE(outcome.limit->name == LimitName::kTmp);
+  EXPECT_TRUE(outcome.limit->used.value_or(0) >= 3'000'000);
+  EXPECT_EQ(outcome.signal, SIGKILL);
+}
+
+TEST(CommandWithTooManyProcessesIsEnded) {
+  const TemporaryDirectory top;
+  ConfinementSpec spec = test::PermissiveSpec(top.path());
+  spec.tree_limits.processes = 10;
+  const std::string script = "for i in 1 2 3 4 5 6 7 8; do sleep 300 & done; ";
+  const Outcome few = RunToEnd(spec, ShellCommand(script + "sleep 0.4"));
+  EXPECT_TRUE(!few.limit.has_value());
+  EXPECT_EQ(few.tree_usage.peak_processes.value_or(0), 10u);
+  const Outcome many = RunToEnd(spec, ShellCommand(script + script + "wait"));
+  ASSERT_TRUE(many.limit.has_value());
+  EXPECT_TRUE(many.limit->name == LimitName::kProcesses);
+}
+
+}  // namespace
+}  // namespace sandbox_run

@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isAlive } from './bystander.ts';
+import { compile } from './sandboxee.ts';
+
+/** What the descendants do to outlive the command that started them. */
+export const TRICKS = [
+  ...['adopted', 'adopter', 'blocked', 'child', 'daemon', 'deaf', 'group', 'moving', 'session', 'silent'],
+  ...['stopped', 'vforked'],
+];
+
+/** Starts descendants that try to outlive the command; each writes its pid to a file named after its trick. */
+export const compileRunaway = (): string =>
+  compile(
+    'run-away',
+    `
+  void record(const char *name) {
+    char text[32], tmp[64];
+    sprintf(tmp, ".%s", name);
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    write(fd, text, sprintf(text, "%d", getpid()));
+    close(fd);
+    rename(tmp, name);
+  }
+  void stay(const char *name) {
+    record(name);
+    for (;;) pause();
+  }
+  int main(int argc, char **argv) {
+    int ready[2];
+    char byte;
+    pipe(ready);
+    if (fork() == 0) stay("child");
+    if (fork() == 0) { setsid(); stay("session"); }
+    if (fork() == 0) { setpgid(0, 0); stay("group"); }
+    if (fork() == 0) {
+      setsid();
+      if (fork()) _exit(0);
+      setsid(); chdir(".");
+      stay("daemon");
+    }
+    if (fork() == 0) { for (int i = 1; i < 65; i++) signal(i, SIG_IGN); setsid(); stay("deaf"); }
+    if (fork() == 0) { sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0); setsid(); stay("blocked"); }
+    if (fork() == 0) { setsid(); record("stopped"); raise(SIGSTOP); for (;;) pause(); }
+    if (fork() == 0) { close(0); close(1); close(2); setsid(); if (fork()) _exit(0); stay("silent"); }
+    if (fork() == 0) { prctl(PR_SET_PDEATHSIG, 0); prctl(PR_SET_CHILD_SUBREAPER, 1); setsid(); if (fork() == 0) { setsid(); stay("adopted"); } stay("adopter"); }
+    if (fork() == 0) { setsid(); vfork() == 0 ? stay("vforked") : _exit(0); }
+    if (fork() == 0) {
+      // Always on the move: a new process before the old one goes.
+      setsid();
+      for (int i = 0; access("stop", F_OK); i++) {
+        if (i % 50 == 0) record("moving");
+        if (fork()) _exit(0);
+        setsid();
+        usleep(1000);
+      }
+      _exit(0);
+    }
+    for (;;) {
+      int missing = 0;
+      char *names[] = {"child", "session", "group", "daemon", "deaf", "blocked", "stopped", "silent", "adopted", "adopter", "vforked", "moving"};
+      for (int i = 0; i < 12; i++) missing += access(names[i], F_OK) != 0;
+      if (!missing) break;
+      usleep(2000);
+    }
+    SAY("ready", "yes");
+    if (argc > 1) { if (argc > 2) signal(SIGTERM, SIG_IGN); for (;;) pause(); }
+    return 0;
+  }`,
+  );
+
+/** The processes that recorded themselves there, by trick. */
+export function pidsIn(directory: string): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    readdirSync(directory).map((name) => [name, Number(readFileSync(join(directory, name), 'utf8'))]),
+  );
+}
+
+/** Everything whose program is the one above, in whatever process it is now. */
+export function survivors(marker: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(marker) && isAlive(pid);
+      } catch {
+        return false;
+      }
+    });
+}
