@@ -8,12 +8,11 @@ const { mark, runs, lanes, disturbed, workspace } = JSON.parse(process.argv[2]);
 
 const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
 
-const sandbox = await createSandbox({
-  workspace,
-  autonomy: 'autonomous',
-  env: { SOAK_MARK: mark },
-  timeout: 20_000,
-}).catch((error) => {
+const OPTIONS = { workspace, autonomy: 'autonomous', env: { SOAK_MARK: mark }, timeout: 20_000 };
+const [sandbox, limitedSandbox] = await Promise.all([
+  createSandbox(OPTIONS),
+  createSandbox({ ...OPTIONS, limits: { memory: 100_000_000 } }),
+]).catch((error) => {
   // Disturbed, there may not even be room for that.
   if (!disturbed || error.code === undefined) throw error;
   process.exit(2);
@@ -111,6 +110,33 @@ const KINDS = {
     );
     expect(result.stdout === '100000\n', 'files', result);
   },
+  async terminal() {
+    const result = await sandbox.run('test -t 0 && test -t 1 && stty size', { pty: { cols: 90, rows: 30 } });
+    expect(result.stdout === '30 90\r\n', 'terminal', result);
+  },
+  async job() {
+    const job = await sandbox.run('sleep 300 & echo begun', { background: true });
+    await job.waitForExit();
+    const left = job.result;
+    const result = await job.end();
+    expect(left === undefined && result.treeEnded && result.stdout === 'begun\n', 'job', result);
+  },
+  async session(number) {
+    await using shell = await sandbox.session();
+    await shell.run(`mine=${number}; sleep 300 &`);
+    const hung = await shell.run('sleep 300', { timeout: 50 });
+    const result = await shell.run('echo $mine');
+    const lives = hung.status === 'timed-out' && !hung.restarted;
+    expect(lives && result.stdout === `${number}\n`, 'session', result);
+  },
+  async limited() {
+    const result = await limitedSandbox.run('exec tail /dev/zero');
+    expect(result.status === 'limit-exceeded' && result.limit.name === 'memory', 'limited', result);
+  },
+  async combined() {
+    const result = await sandbox.run('echo one; echo two >&2; echo three', { combined: true });
+    expect(result.stdout === 'one\ntwo\nthree\n', 'combined', result);
+  },
   async missing() {
     const result = await sandbox.run(['no-such-program-anywhere']);
     expect(result.error?.code === 'program.not_found', 'missing', result);
@@ -135,8 +161,8 @@ process.on('SIGTERM', () => {
 });
 
 async function once(number) {
-  // Most runs of an agent are plain ones.
-  const name = number % 3 === 0 ? 'program' : NAMES[number % NAMES.length];
+  // Most runs of an agent are plain ones; those that wait would make all of them few.
+  const name = number % 3 !== 0 ? 'program' : NAMES[(number / 3) % NAMES.length];
   try {
     await KINDS[name](number);
   } catch (error) {
@@ -166,4 +192,5 @@ async function lap(end) {
 
 for (let part = 1; part <= LAPS && !ending; part++) await lap(Math.floor((runs * part) / LAPS));
 await sandbox.close();
+await limitedSandbox.close();
 say({ closed: true, done: next, unexpected, ...state() });
