@@ -122,12 +122,16 @@ const KINDS = {
     expect(left === undefined && result.treeEnded && result.stdout === 'begun\n', 'job', result);
   },
   async session(number) {
-    await using shell = await sandbox.session();
-    await shell.run(`mine=${number}; sleep 300 &`);
-    const hung = await shell.run('sleep 300', { timeout: 50 });
-    const result = await shell.run('echo $mine');
-    const lives = hung.status === 'timed-out' && !hung.restarted;
-    expect(lives && result.stdout === `${number}\n`, 'session', result);
+    const shell = await sandbox.session();
+    try {
+      await shell.run(`mine=${number}; sleep 300 &`);
+      const hung = await shell.run('sleep 300', { timeout: 50 });
+      const result = await shell.run('echo $mine');
+      const lives = hung.status === 'timed-out' && !hung.restarted;
+      expect(lives && result.stdout === `${number}\n`, 'session', result);
+    } finally {
+      await shell.close();
+    }
   },
   async limited() {
     const result = await limitedSandbox.run('exec tail /dev/zero');

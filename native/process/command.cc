@@ -399,7 +399,7 @@ void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times
 
 void Command::HandleTurns(const Watch& watch, const CommandPlace& place, Times& times,
                           Outcome& outcome) {
-  ShellTurns::Step step = turns_->Handle(watch);
+  ShellTurns::Step step = turns_->Handle(watch, [&] { return tree_.Members(place.scope); });
   if (step.end) {
     // All that the turn wrote before its report is in the pipes by now.
     streams_.DrainNow();

@@ -2,12 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <unordered_set>
 
 #include "base/unique_fd.h"
@@ -22,30 +22,18 @@ bool Parse(const char* text, ListedProcess& process) {
   char state = '?';
   int parent = 0;
   long threads = 0;
-  // Fields 3, 4 and 20 of proc_pid_stat(5).
+  unsigned long long started = 0;
+  // Fields 3, 4, 20 and 22 of proc_pid_stat(5).
   if (sscanf(after_name + 1,
-             " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
-             &parent, &threads) != 3) {
+             " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+             &state, &parent, &threads, &started) != 4) {
     return false;
   }
   process.parent = parent;
+  process.started = started;
   // A process whose first thread has ended while others run on looks like one that has ended.
   process.alive = (state != 'Z' && state != 'X') || threads > 1;
   return true;
-}
-
-std::optional<ListedProcess> Look(pid_t pid) {
-  char path[32];
-  snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-  const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
-  char text[1024];
-  const ssize_t size = fd.valid() ? read(fd.get(), text, sizeof(text) - 1) : -1;
-  if (size <= 0) return std::nullopt;
-  text[size] = '\0';
-  ListedProcess process;
-  process.pid = pid;
-  if (!Parse(text, process)) return std::nullopt;
-  return process;
 }
 
 }  // namespace
@@ -63,15 +51,32 @@ std::vector<pid_t> ListPids() {
   return pids;
 }
 
-bool IsAlive(pid_t pid) {
-  const std::optional<ListedProcess> process = Look(pid);
-  return process && process->alive;
+std::optional<ListedProcess> LookAt(pid_t pid) {
+  char path[32];
+  snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+  const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
+  char text[1024];
+  const ssize_t size = fd.valid() ? read(fd.get(), text, sizeof(text) - 1) : -1;
+  if (size <= 0) return std::nullopt;
+  text[size] = '\0';
+  ListedProcess process;
+  process.pid = pid;
+  if (!Parse(text, process)) return std::nullopt;
+  return process;
+}
+
+uint64_t ProcessClockNow() {
+  timespec now;
+  if (clock_gettime(CLOCK_BOOTTIME, &now) != 0) return 0;
+  const auto ticks = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<uint64_t>(now.tv_sec) * ticks +
+         static_cast<uint64_t>(now.tv_nsec) * ticks / 1'000'000'000;
 }
 
 std::vector<ListedProcess> ListProcesses() {
   std::vector<ListedProcess> processes;
   for (const pid_t pid : ListPids()) {
-    if (const std::optional<ListedProcess> process = Look(pid)) processes.push_back(*process);
+    if (const std::optional<ListedProcess> process = LookAt(pid)) processes.push_back(*process);
   }
   return processes;
 }

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace sandbox_run {
@@ -11,14 +13,18 @@ namespace sandbox_run {
 struct ListedProcess {
   pid_t pid = 0;
   pid_t parent = 0;
-  bool alive = false;  // false: it has ended and waits for its parent to take notice
+  bool alive = false;    // false: it has ended and waits for its parent to take notice
+  uint64_t started = 0;  // as ProcessClockNow()
 };
+
+// Now, on the clock that processes are dated with: ticks since the boot.
+uint64_t ProcessClockNow();
 
 // The numbers of all processes that can be seen.
 std::vector<pid_t> ListPids();
 
-// False: it has ended, whether its parent has taken notice or not.
-bool IsAlive(pid_t pid);
+// Nothing: there is no such process.
+std::optional<ListedProcess> LookAt(pid_t pid);
 
 // All processes that can be seen.
 std::vector<ListedProcess> ListProcesses();

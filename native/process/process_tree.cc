@@ -150,7 +150,10 @@ std::vector<pid_t> ProcessTree::Members(const SignalScope& scope) const {
   const pid_t self = getpid();
   for (const pid_t pid : ListPids()) {
     // Signal 0 is sent nowhere: it asks whether one could be.
-    if (pid != self && kill(pid, 0) == 0 && IsAlive(pid)) members.push_back(pid);
+    if (pid == self || kill(pid, 0) != 0) continue;
+    if (const std::optional<ListedProcess> process = LookAt(pid); process && process->alive) {
+      members.push_back(pid);
+    }
   }
   return members;
 }

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "process/descendants.h"
+#include "process/process_list.h"
 #include "process/shell_driver.h"
 
 namespace sandbox_run {
@@ -78,7 +78,7 @@ void ShellTurns::AddTo(Watch& watch) {
   if (turn_ && turn_->next) watch.Until(*turn_->next);
 }
 
-ShellTurns::Step ShellTurns::Handle(const Watch& watch) {
+ShellTurns::Step ShellTurns::Handle(const Watch& watch, const Tree& tree) {
   Step step;
   if (watch.Ready(at_)) Receive();
   if (turn_) {
@@ -117,7 +117,7 @@ ShellTurns::Step ShellTurns::Handle(const Watch& watch) {
     turn_->last_chance = *turn_->next;
   }
   const auto now = Clock::now();
-  if (turn_->next && now >= *turn_->next && !Escalate(now)) {
+  if (turn_->next && now >= *turn_->next && !Escalate(now, tree)) {
     step.give_up = true;
     step.timed_out = turn_->timed_out;
     step.interrupted = turn_->interrupted;
@@ -216,13 +216,13 @@ TurnEnd ShellTurns::EndOf(const Turn& turn) const {
   return how;
 }
 
-bool ShellTurns::Escalate(Clock::time_point now) {
+bool ShellTurns::Escalate(Clock::time_point now, const Tree& tree) {
   switch (turn_->stage) {
     case Stage::kRunning:
       turn_->timed_out = !turn_->interrupted;
       turn_->stage = Stage::kInterrupted;
       turn_->next = now + grace_;
-      Ask();
+      Ask(tree);
       return true;
     case Stage::kInterrupted:
       turn_->stage = Stage::kKilled;
@@ -230,7 +230,7 @@ bool ShellTurns::Escalate(Clock::time_point now) {
       [[fallthrough]];
     case Stage::kKilled:
       if (now >= turn_->last_chance) return false;
-      KillPrograms();
+      KillPrograms(tree);
       turn_->next = std::min(now + kKillAgain, turn_->last_chance);
       return true;
   }
@@ -239,12 +239,12 @@ bool ShellTurns::Escalate(Clock::time_point now) {
 
 // An interrupt for everybody, as Ctrl-C would be; before it the trap of the preamble for the shell,
 // for programs that end by themselves at an interrupt: the shell would go on with its list.
-void ShellTurns::Ask() {
+void ShellTurns::Ask(const Tree& tree) {
   kill(shell_, SIGURG);
   kill(-shell_, SIGINT);
   kill(-shell_, SIGCONT);
   // Those in groups of their own.
-  for (const pid_t pid : DescendantsOf(shell_, turn_->begun_ticks)) {
+  for (const pid_t pid : Programs(tree)) {
     if (getpgid(pid) == shell_) continue;
     kill(pid, SIGINT);
     kill(pid, SIGCONT);
@@ -254,12 +254,22 @@ void ShellTurns::Ask() {
   Send();
 }
 
-void ShellTurns::KillPrograms() {
+void ShellTurns::KillPrograms(const Tree& tree) {
   kill(shell_, SIGURG);
   kill(shell_, SIGCONT);
-  for (const pid_t pid : DescendantsOf(shell_, turn_->begun_ticks)) kill(pid, SIGKILL);
+  for (const pid_t pid : Programs(tree)) kill(pid, SIGKILL);
   if (outbox_.empty()) outbox_ += ShellReport(turn_->nonce);
   Send();
+}
+
+// Not what earlier turns left in the background.
+std::vector<pid_t> ShellTurns::Programs(const Tree& tree) const {
+  std::vector<pid_t> programs;
+  for (const pid_t pid : tree()) {
+    const std::optional<ListedProcess> process = LookAt(pid);
+    if (pid != shell_ && process && process->started >= turn_->begun_ticks) programs.push_back(pid);
+  }
+  return programs;
 }
 
 }  // namespace sandbox_run

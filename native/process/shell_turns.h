@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -69,7 +70,9 @@ class ShellTurns {
     bool timed_out = false;
     bool interrupted = false;
   };
-  Step Handle(const Watch& watch);
+  // `tree`: everything that the shell started and is alive, itself included.
+  using Tree = std::function<std::vector<pid_t>()>;
+  Step Handle(const Watch& watch, const Tree& tree);
 
  private:
   enum class Stage {
@@ -94,9 +97,11 @@ class ShellTurns {
   bool Send();
   std::optional<TurnEnd> TakeReport();
   // False: nothing is left to be tried.
-  bool Escalate(Clock::time_point now);
-  void Ask();
-  void KillPrograms();
+  bool Escalate(Clock::time_point now, const Tree& tree);
+  void Ask(const Tree& tree);
+  void KillPrograms(const Tree& tree);
+  // What the turn has started.
+  std::vector<pid_t> Programs(const Tree& tree) const;
   TurnEnd EndOf(const Turn& turn) const;
 
   const std::chrono::milliseconds grace_;

@@ -11,7 +11,6 @@
 
 #include "check.h"
 #include "process/command.h"
-#include "process/descendants.h"
 #include "process/shell_driver.h"
 #include "support.h"
 
@@ -216,13 +215,22 @@ TEST(ShellTurnsLeakNoDescriptors) {
   EXPECT_EQ(settled(before), before);
 }
 
-TEST(DescendantsAreFoundByTheirParentsAndAge) {
-  const uint64_t now = ProcessClockNow();
-  EXPECT_TRUE(now > 0);
-  const test::Bystander child;
-  const std::vector<pid_t> all = DescendantsOf(getpid(), 0);
-  EXPECT_EQ(all.size(), 1u);
-  EXPECT_EQ(DescendantsOf(getpid(), now + 1'000'000).size(), 0u);
+TEST(AHangingTurnTakesItsOrphansWithItAndNobodyElse) {
+  const TemporaryDirectory top;
+  const Threads threads(BareSpec(top.path()));
+  Shell shell(threads);
+  // Dated in hundredths of a second: what was started before has to be older.
+  const std::string file = top.path() + "/orphan";
+  shell.Run("sleep 300 >/dev/null 2>&1 & earlier=$!; sleep 0.1");
+  const std::optional<TurnEnd> turn = shell.Run("(trap '' INT; setsid sleep 301 & echo $! > " +
+                                                    file + ") 2>/dev/null; trap '' INT; sleep 302",
+                                                milliseconds(200));
+  ASSERT_TRUE(turn.has_value());
+  EXPECT_TRUE(turn->timed_out);
+  const std::optional<TurnEnd> after = shell.Run(
+      "kill -0 $earlier && echo earlier; kill -0 $(cat " + file + ") 2>/dev/null && echo orphan");
+  ASSERT_TRUE(after.has_value());
+  EXPECT_EQ(after->output[0].kept, "earlier\n");
 }
 
 TEST(ReportsAreFramedByTheNonce) {
