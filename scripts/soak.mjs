@@ -255,7 +255,11 @@ try {
   if (Number(values.minutes) > 0)
     await disturbed(Number(values.minutes), Number(values.workers), Number(values.seed));
 } finally {
-  if (onDisk) spawnSync('umount', ['-l', temporary]);
+  // Where processes run short, as they may here, it takes another attempt.
+  for (let attempt = 0; onDisk && attempt < 50; attempt++) {
+    if (spawnSync('umount', ['-l', temporary]).status === 0) break;
+    await sleep(200);
+  }
   rmSync(root, { recursive: true, force: true });
 }
 for (const problem of problems) console.log(`PROBLEM ${problem}`);
