@@ -1,11 +1,8 @@
 #include "process/command.h"
 
-#include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -15,20 +12,6 @@
 #endif
 
 namespace sandbox_run {
-namespace {
-
-using std::chrono::milliseconds;
-
-// How long somebody who outlived the command may hold its pipes open: first what it left behind,
-// which is ended then; after that a process outside that was handed a pipe.
-constexpr milliseconds kDrainGrace{250};
-// How often it is looked whether anything is left of a background command.
-constexpr milliseconds kLookInterval{250};
-// Between two attempts to end what has been killed already.
-constexpr milliseconds kKillAgain{10};
-
-}  // namespace
-
 // What the child reads until it executes the program; it shares this memory.
 struct CommandPlace::ChildMemory {
   ChildPlan plan;
@@ -112,9 +95,9 @@ void Command::Wake() {
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
 }
 
-Command::Requests Command::TakeRequests() {
+Supervision::Requests Command::TakeRequests() {
   const std::lock_guard lock(mutex_);
-  Requests taken = requests_;
+  Supervision::Requests taken = requests_;
   requests_.members = 0;
   return taken;
 }
@@ -148,7 +131,7 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
 }
 
 Outcome Command::RunIn(CommandPlace& place) {
-  begin_ = Clock::now();
+  const auto begin = Clock::now();
   Outcome outcome;
   rusage own;
   if (getrusage(RUSAGE_SELF, &own) == 0) outcome.launcher_max_rss_kib = own.ru_maxrss;
@@ -168,7 +151,10 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.tree_ended = outcome.failure->stage != std::string_view(kWardenLost);
   } else {
     outcome.tree_tier = tree_.tier();
-    Supervise(place, outcome);
+    Supervision({spec_, *observer_, streams_, tree_, limits_, turns_.get(), *place.slot,
+                 place.scope, wake_.get(), [this] { return TakeRequests(); }, begin},
+                outcome)
+        .Run();
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
       outcome.tree_ended = true;  // there never was one
@@ -189,7 +175,7 @@ Outcome Command::RunIn(CommandPlace& place) {
   if (place.slot != nullptr) {
     outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
   }
-  outcome.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
+  outcome.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   return outcome;
 }
 
@@ -283,214 +269,6 @@ std::optional<Failure> Command::StartFailure(const ChildPlan& plan) const {
                  stage == "exec"  ? spec_.program
                  : stage == "cwd" ? spec_.cwd
                                   : ""};
-}
-
-void Command::Supervise(const CommandPlace& place, Outcome& outcome) {
-  const SignalScope& scope = place.scope;
-  Times times;
-  const auto start = Clock::now();
-  if (spec_.timeout.count() > 0) times.deadline = start + spec_.timeout;
-  limits_.Started(start);
-
-  Stage stage = Stage::kRunning;
-  for (;;) {
-    const Requests requests = TakeRequests();
-    for (int i = 0; i < requests.members; ++i) observer_->OnMembers(tree_.Members(scope));
-    Watch watch;
-    const int wake_at = watch.Add(wake_.get(), POLLIN);
-    const int exit_at = stage == Stage::kRunning ? watch.Add(tree_.exit_fd(), POLLIN) : -1;
-    streams_.AddTo(watch);
-    // Until nothing is left that could use anything, which may be later than the exit.
-    if (stage != Stage::kEnded) limits_.AddTo(watch);
-    if (stage == Stage::kRunning) {
-      if (turns_ != nullptr) turns_->AddTo(watch);
-      KeepTime(requests, scope, times, outcome);
-      if (times.kill_at) {
-        watch.Until(std::max(*times.kill_at, Clock::now() + kKillAgain));
-      } else if (times.deadline) {
-        watch.Until(*times.deadline);
-      }
-    } else if (stage == Stage::kExited) {
-      if (!MayStay(requests, scope, times, outcome)) {
-        EndTree(scope, outcome);
-        times.drain_until = Clock::now() + kDrainGrace;
-        stage = Stage::kEnded;
-        continue;
-      }
-      for (const auto& time : {times.kill_at, times.deadline, times.look_at, times.drain_until}) {
-        if (time) watch.Until(*time);
-      }
-    } else {
-      if (!streams_.output_open() || !MayDrain(requests, times)) break;
-      watch.Until(*times.drain_until);
-    }
-
-    // Without poll() the clock and the limits are lost: the command is ended, whatever it was
-    // doing.
-    const bool lost = !watch.Wait();
-    if (lost && stage == Stage::kEnded) break;
-    if (watch.Ready(wake_at)) {
-      uint64_t drained;
-      [[maybe_unused]] const ssize_t ignored = read(wake_.get(), &drained, sizeof(drained));
-    }
-
-    // What the ended tree left in the pipe is finite; a survivor may write for ever.
-    if (streams_.Handle(watch) == StandardStreams::Progress::kRead && stage == Stage::kEnded &&
-        outcome.tree_ended) {
-      times.drain_until = Clock::now() + kDrainGrace;
-    }
-    if (stage != Stage::kEnded) KeepLimits(watch, scope, stage, times, outcome);
-    if (stage == Stage::kRunning && turns_ != nullptr) HandleTurns(watch, place, times, outcome);
-    if (lost) {
-      EndTree(scope, outcome);
-      times.drain_until = Clock::now() + kDrainGrace;
-      stage = Stage::kEnded;
-    } else if (watch.Ready(exit_at)) {
-      stage = HandleExit(scope, times, outcome);
-    }
-  }
-}
-
-void Command::KeepLimits(const Watch& watch, const SignalScope& scope, Stage stage, Times& times,
-                         Outcome& outcome) {
-  const std::optional<LimitExcess> excess = limits_.Handle(
-      watch, streams_.output_bytes(), streams_.paused(),
-      {[&] { return tree_.Members(scope); },
-       [&](pid_t newest, size_t enough) { return tree_.CountNewest(scope, newest, enough); }});
-  // Somebody else was first to end it, or it ended by itself and only holds its pipes open.
-  if (!excess || times.kill_at) return;
-  if (excess->name == LimitName::kIdle && stage != Stage::kRunning && !spec_.background) return;
-  outcome.limit = excess;
-  times.kill_at = Clock::now();
-  if (excess->name == LimitName::kIdle) {
-    // As for a time-out: nothing is lost by letting it end in good order.
-    AskToEnd(scope);
-    *times.kill_at += spec_.kill_grace;
-  } else {
-    outcome.tree_ended = KillTree(scope);
-  }
-}
-
-void Command::AskToEnd(const SignalScope& scope) {
-  // A stopped process acts on SIGTERM only once it goes on.
-  for (const int number : {SIGTERM, SIGCONT}) {
-    if (reaped_) {
-      tree_.SignalAll(number, scope);
-    } else {
-      tree_.Signal(number);
-    }
-  }
-}
-
-void Command::KeepTime(const Requests& requests, const SignalScope& scope, Times& times,
-                       Outcome& outcome) {
-  const auto now = Clock::now();
-  const bool timed_out = times.deadline && now >= *times.deadline;
-  if ((requests.cancel || timed_out) && !times.kill_at) {
-    outcome.canceled = requests.cancel;
-    outcome.timed_out = timed_out && !requests.cancel;
-    AskToEnd(scope);
-    times.kill_at = now + spec_.kill_grace;
-  }
-  if (times.kill_at && (requests.kill || now >= *times.kill_at)) {
-    outcome.tree_ended = KillTree(scope);
-  }
-}
-
-void Command::HandleTurns(const Watch& watch, const CommandPlace& place, Times& times,
-                          Outcome& outcome) {
-  ShellTurns::Step step = turns_->Handle(watch, [&] { return tree_.Members(place.scope); });
-  if (step.end) {
-    // All that the turn wrote before its report is in the pipes by now.
-    streams_.DrainNow();
-    for (int i = 0; i < 2; ++i) step.end->output[i] = streams_.TakeCapture(i);
-    step.end->changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
-    // What jobs in the background write from now on is kept for the next turn.
-    streams_.Stream(false);
-    observer_->OnTurn(std::move(*step.end));
-  }
-  if (step.begun) streams_.Stream(step.streams);
-  if (step.give_up) {
-    outcome.timed_out = step.timed_out;
-    outcome.canceled = step.interrupted;
-    times.kill_at = Clock::now();
-    outcome.tree_ended = KillTree(place.scope);
-  }
-}
-
-bool Command::MayDrain(const Requests& requests, Times& times) const {
-  if (requests.kill) return false;
-  const auto now = Clock::now();
-  // A consumer that takes its time loses nothing.
-  if (streams_.paused()) times.drain_until = now + kDrainGrace;
-  return now < *times.drain_until;
-}
-
-Command::Stage Command::HandleExit(const SignalScope& scope, Times& times, Outcome& outcome) {
-  streams_.CloseInput();
-  const auto now = Clock::now();
-  const bool ended_by_us = times.kill_at.has_value();
-  times.drain_until = now + kDrainGrace;
-  if (spec_.background && !ended_by_us) {
-    Reap(outcome);
-    if (!outcome.failure) {
-      ProcessEnd end{outcome.exit_code, outcome.signal, outcome.usage};
-      observer_->OnExit(end, std::chrono::duration<double, std::milli>(now - begin_).count());
-      times.drain_until.reset();
-      times.look_at = now;
-      return Stage::kExited;
-    }
-  } else if (!ended_by_us && streams_.output_open()) {
-    // The process is not reaped yet: its number, and with it that of its group, stays its own.
-    times.deadline.reset();
-    return Stage::kExited;
-  }
-  EndTree(scope, outcome);
-  return Stage::kEnded;
-}
-
-bool Command::MayStay(const Requests& requests, const SignalScope& scope, Times& times,
-                      Outcome& outcome) {
-  if (!spec_.background) {
-    if (!streams_.output_open() || times.kill_at) return false;
-    if (!requests.cancel && MayDrain(requests, times)) return true;
-    outcome.output_held = true;
-    return false;
-  }
-  KeepTime(requests, scope, times, outcome);
-  const auto now = Clock::now();
-  if (times.kill_at && now >= *times.kill_at) return false;
-  if (requests.kill) return false;
-  // From here on the end is near, and is only waited for.
-  if (times.kill_at) times.deadline.reset();
-  if (now < *times.look_at) return true;
-  times.look_at = now + kLookInterval;
-  return !tree_.Members(scope).empty();
-}
-
-bool Command::KillTree(const SignalScope& scope) {
-  const bool ended = tree_.End(scope);
-  return limits_.End() || ended;
-}
-
-void Command::EndTree(const SignalScope& scope, Outcome& outcome) {
-  // What the command left behind ends with it, before its number is given back by the reaping.
-  outcome.tree_ended = KillTree(scope);
-  // The kernel may have been first.
-  if (!outcome.limit && !outcome.canceled && !outcome.timed_out) outcome.limit = limits_.AtEnd();
-  if (!reaped_) Reap(outcome);
-}
-
-void Command::Reap(Outcome& outcome) {
-  reaped_ = true;
-  Result<ProcessEnd> end = tree_.Reap();
-  if (!end.ok()) {
-    outcome.failure = std::move(end.failure());
-    return;
-  }
-  outcome.exit_code = end.value().exit_code;
-  outcome.signal = end.value().signal;
-  outcome.usage = end.value().usage;
 }
 
 }  // namespace sandbox_run

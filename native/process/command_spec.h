@@ -1,0 +1,71 @@
+#ifndef SANDBOX_RUN_PROCESS_COMMAND_SPEC_H_
+#define SANDBOX_RUN_PROCESS_COMMAND_SPEC_H_
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "process/limits.h"
+#include "process/process_tree.h"
+#include "process/shell_turns.h"
+#include "process/standard_streams.h"
+
+namespace sandbox_run {
+
+// What one command is.
+struct CommandSpec {
+  std::string program;  // absolute
+  std::vector<std::string> argv;
+  std::string env;  // NAME=VALUE, each ended by NUL
+  std::string cwd;
+  StreamsSpec streams;
+  std::chrono::milliseconds timeout{0};  // 0: none
+  std::chrono::milliseconds kill_grace{0};
+  bool background = false;  // what the command leaves behind is kept when it ends
+  std::optional<std::chrono::milliseconds> idle_timeout;  // 0: none; unset: the confinement's
+  bool shell = false;  // a bash that lives on: its standard input is a channel for turns
+};
+
+// How a command ended.
+struct Outcome {
+  std::optional<Failure> failure;  // set: the command did not start
+  int exit_code = 0;               // if it exited
+  int signal = 0;                  // if a signal ended it
+  bool timed_out = false;
+  bool canceled = false;
+  std::optional<LimitExcess> limit;  // for which it was ended
+  bool tree_ended = false;           // every process that it started is provably gone
+  bool output_held = false;          // it ended, but what it left behind kept its output open
+  TreeTier tree_tier = TreeTier::kSignalScope;
+  double duration_ms = 0;
+  CapturedStream output[2];  // stdout, stderr
+  std::optional<SpilledStream> spilled[2];
+  rusage usage = {};
+  TreeUsage tree_usage;
+  long launcher_max_rss_kib = 0;           // this process's own, at the launch
+  std::vector<std::string> changed_paths;  // of those that the confinement watches
+};
+
+// Receives events on the command's own thread.
+class CommandObserver {
+ public:
+  virtual ~CommandObserver() = default;
+  virtual void OnOutput(int stream, std::string chunk) = 0;  // stream: 1 or 2
+  // Before the next chunk of the stream, so many bytes are missing.
+  virtual void OnGap(int /*stream*/, uint64_t /*missing*/) {}
+  // The command has ended, and what it left behind is kept. Only for commands in the background.
+  virtual void OnExit(const ProcessEnd&, double /*duration_ms*/) {}
+  // Answers AskMembers(), in the order of asking.
+  virtual void OnMembers(std::vector<pid_t>) {}
+  virtual void OnTurn(TurnEnd) {}  // of a shell
+  virtual void OnEnd(Outcome outcome) = 0;
+  virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_COMMAND_SPEC_H_

@@ -1,0 +1,234 @@
+#include "process/supervision.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace sandbox_run {
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long somebody who outlived the command may hold its pipes open: first what it left behind,
+// which is ended then; after that a process outside that was handed a pipe.
+constexpr milliseconds kDrainGrace{250};
+// How often it is looked whether anything is left of a background command.
+constexpr milliseconds kLookInterval{250};
+// Between two attempts to end what has been killed already.
+constexpr milliseconds kKillAgain{10};
+
+}  // namespace
+
+void Supervision::Run() {
+  const auto start = Clock::now();
+  if (parts_.spec.timeout.count() > 0) times_.deadline = start + parts_.spec.timeout;
+  parts_.limits.Started(start);
+
+  for (;;) {
+    const Requests requests = parts_.take_requests();
+    for (int i = 0; i < requests.members; ++i)
+      parts_.observer.OnMembers(parts_.tree.Members(parts_.scope));
+    Watch watch;
+    const int wake_at = watch.Add(parts_.wake_fd, POLLIN);
+    const int exit_at = stage_ == Stage::kRunning ? watch.Add(parts_.tree.exit_fd(), POLLIN) : -1;
+    parts_.streams.AddTo(watch);
+    // Until nothing is left that could use anything, which may be later than the exit.
+    if (stage_ != Stage::kEnded) parts_.limits.AddTo(watch);
+    if (stage_ == Stage::kRunning) {
+      if (parts_.turns != nullptr) parts_.turns->AddTo(watch);
+      KeepTime(requests);
+      if (times_.kill_at) {
+        watch.Until(std::max(*times_.kill_at, Clock::now() + kKillAgain));
+      } else if (times_.deadline) {
+        watch.Until(*times_.deadline);
+      }
+    } else if (stage_ == Stage::kExited) {
+      if (!MayStay(requests)) {
+        EndTree();
+        times_.drain_until = Clock::now() + kDrainGrace;
+        stage_ = Stage::kEnded;
+        continue;
+      }
+      for (const auto& time :
+           {times_.kill_at, times_.deadline, times_.look_at, times_.drain_until}) {
+        if (time) watch.Until(*time);
+      }
+    } else {
+      if (!parts_.streams.output_open() || !MayDrain(requests)) break;
+      watch.Until(*times_.drain_until);
+    }
+
+    // Without poll() the clock and the limits are lost: the command is ended, whatever it was
+    // doing.
+    const bool lost = !watch.Wait();
+    if (lost && stage_ == Stage::kEnded) break;
+    if (watch.Ready(wake_at)) {
+      uint64_t drained;
+      [[maybe_unused]] const ssize_t ignored = read(parts_.wake_fd, &drained, sizeof(drained));
+    }
+
+    // What the ended tree left in the pipe is finite; a survivor may write for ever.
+    if (parts_.streams.Handle(watch) == StandardStreams::Progress::kRead &&
+        stage_ == Stage::kEnded && outcome_.tree_ended) {
+      times_.drain_until = Clock::now() + kDrainGrace;
+    }
+    if (stage_ != Stage::kEnded) KeepLimits(watch);
+    if (stage_ == Stage::kRunning && parts_.turns != nullptr) HandleTurns(watch);
+    if (lost) {
+      EndTree();
+      times_.drain_until = Clock::now() + kDrainGrace;
+      stage_ = Stage::kEnded;
+    } else if (watch.Ready(exit_at)) {
+      stage_ = HandleExit();
+    }
+  }
+}
+
+void Supervision::KeepLimits(const Watch& watch) {
+  const std::optional<LimitExcess> excess =
+      parts_.limits.Handle(watch, parts_.streams.output_bytes(), parts_.streams.paused(),
+                           {[&] { return parts_.tree.Members(parts_.scope); },
+                            [&](pid_t newest, size_t enough) {
+                              return parts_.tree.CountNewest(parts_.scope, newest, enough);
+                            }});
+  // Somebody else was first to end it, or it ended by itself and only holds its pipes open.
+  if (!excess || times_.kill_at) return;
+  if (excess->name == LimitName::kIdle && stage_ != Stage::kRunning && !parts_.spec.background)
+    return;
+  outcome_.limit = excess;
+  times_.kill_at = Clock::now();
+  if (excess->name == LimitName::kIdle) {
+    // As for a time-out: nothing is lost by letting it end in good order.
+    AskToEnd();
+    *times_.kill_at += parts_.spec.kill_grace;
+  } else {
+    outcome_.tree_ended = KillTree();
+  }
+}
+
+void Supervision::AskToEnd() {
+  // A stopped process acts on SIGTERM only once it goes on.
+  for (const int number : {SIGTERM, SIGCONT}) {
+    if (reaped_) {
+      parts_.tree.SignalAll(number, parts_.scope);
+    } else {
+      parts_.tree.Signal(number);
+    }
+  }
+}
+
+void Supervision::KeepTime(const Requests& requests) {
+  const auto now = Clock::now();
+  const bool timed_out = times_.deadline && now >= *times_.deadline;
+  if ((requests.cancel || timed_out) && !times_.kill_at) {
+    outcome_.canceled = requests.cancel;
+    outcome_.timed_out = timed_out && !requests.cancel;
+    AskToEnd();
+    times_.kill_at = now + parts_.spec.kill_grace;
+  }
+  if (times_.kill_at && (requests.kill || now >= *times_.kill_at)) {
+    outcome_.tree_ended = KillTree();
+  }
+}
+
+void Supervision::HandleTurns(const Watch& watch) {
+  ShellTurns::Step step =
+      parts_.turns->Handle(watch, [&] { return parts_.tree.Members(parts_.scope); });
+  if (step.end) {
+    // All that the turn wrote before its report is in the pipes by now.
+    parts_.streams.DrainNow();
+    for (int i = 0; i < 2; ++i) step.end->output[i] = parts_.streams.TakeCapture(i);
+    step.end->changed_paths = parts_.slot.ChangedPaths(Slot::Paths::kEssential);
+    // What jobs in the background write from now on is kept for the next turn.
+    parts_.streams.Stream(false);
+    parts_.observer.OnTurn(std::move(*step.end));
+  }
+  if (step.begun) parts_.streams.Stream(step.streams);
+  if (step.give_up) {
+    outcome_.timed_out = step.timed_out;
+    outcome_.canceled = step.interrupted;
+    times_.kill_at = Clock::now();
+    outcome_.tree_ended = KillTree();
+  }
+}
+
+bool Supervision::MayDrain(const Requests& requests) {
+  if (requests.kill) return false;
+  const auto now = Clock::now();
+  // A consumer that takes its time loses nothing.
+  if (parts_.streams.paused()) times_.drain_until = now + kDrainGrace;
+  return now < *times_.drain_until;
+}
+
+Supervision::Stage Supervision::HandleExit() {
+  parts_.streams.CloseInput();
+  const auto now = Clock::now();
+  const bool ended_by_us = times_.kill_at.has_value();
+  times_.drain_until = now + kDrainGrace;
+  if (parts_.spec.background && !ended_by_us) {
+    Reap();
+    if (!outcome_.failure) {
+      ProcessEnd end{outcome_.exit_code, outcome_.signal, outcome_.usage};
+      parts_.observer.OnExit(end,
+                             std::chrono::duration<double, std::milli>(now - parts_.begin).count());
+      times_.drain_until.reset();
+      times_.look_at = now;
+      return Stage::kExited;
+    }
+  } else if (!ended_by_us && parts_.streams.output_open()) {
+    // The process is not reaped yet: its number, and with it that of its group, stays its own.
+    times_.deadline.reset();
+    return Stage::kExited;
+  }
+  EndTree();
+  return Stage::kEnded;
+}
+
+bool Supervision::MayStay(const Requests& requests) {
+  if (!parts_.spec.background) {
+    if (!parts_.streams.output_open() || times_.kill_at) return false;
+    if (!requests.cancel && MayDrain(requests)) return true;
+    outcome_.output_held = true;
+    return false;
+  }
+  KeepTime(requests);
+  const auto now = Clock::now();
+  if (times_.kill_at && now >= *times_.kill_at) return false;
+  if (requests.kill) return false;
+  // From here on the end is near, and is only waited for.
+  if (times_.kill_at) times_.deadline.reset();
+  if (now < *times_.look_at) return true;
+  times_.look_at = now + kLookInterval;
+  return !parts_.tree.Members(parts_.scope).empty();
+}
+
+bool Supervision::KillTree() {
+  const bool ended = parts_.tree.End(parts_.scope);
+  return parts_.limits.End() || ended;
+}
+
+void Supervision::EndTree() {
+  // What the command left behind ends with it, before its number is given back by the reaping.
+  outcome_.tree_ended = KillTree();
+  // The kernel may have been first.
+  if (!outcome_.limit && !outcome_.canceled && !outcome_.timed_out)
+    outcome_.limit = parts_.limits.AtEnd();
+  if (!reaped_) Reap();
+}
+
+void Supervision::Reap() {
+  reaped_ = true;
+  Result<ProcessEnd> end = parts_.tree.Reap();
+  if (!end.ok()) {
+    outcome_.failure = std::move(end.failure());
+    return;
+  }
+  outcome_.exit_code = end.value().exit_code;
+  outcome_.signal = end.value().signal;
+  outcome_.usage = end.value().usage;
+}
+
+}  // namespace sandbox_run
