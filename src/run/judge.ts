@@ -99,7 +99,8 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
 
   return function examine(request) {
     const { command, cwd = '.' } = request;
-    const parsed = typeof command === 'string' ? parseShell(command) : parseArgv(command);
+    const inSession = request.shell !== undefined;
+    const parsed = typeof command === 'string' ? parseShell(command, { inSession }) : parseArgv(command);
     // It remembers what it saw, which is right for one decision and wrong for two.
     const paths = createPathLookup(way);
     const path = request.env !== undefined && 'PATH' in request.env ? request.env.PATH : searchPath;

@@ -1,5 +1,5 @@
-import type { Word } from '../model/command-line.ts';
-import { type Numbers, needNumber, noteAssignment, noteImplicit } from './numbers.ts';
+import type { Span, Word } from '../model/command-line.ts';
+import { type Numbers, needNumber, noteArray, noteAssignment, noteImplicit, noteInput } from './numbers.ts';
 import { testProblem } from './test-builtin.ts';
 import { isVariableName } from './text-checks.ts';
 import { isSingle, prefixOf } from './words.ts';
@@ -34,13 +34,19 @@ function mustBeWritten(word: Word): string {
 }
 
 /** Names of variables: a subscript would be evaluated, and run what it holds. */
-const names: Rule = (args, numbers) => {
-  for (const word of args) {
-    if (word.value === undefined || !isVariableName(word.value)) return `${word.source} is not a plain name`;
-    noteImplicit(numbers, word.value);
-  }
-  return undefined;
-};
+function names(note: (numbers: Numbers, name: string, span: Span) => void): Rule {
+  return (args, numbers) => {
+    for (const word of args) {
+      if (word.value === undefined || !isVariableName(word.value))
+        return `${word.source} is not a plain name`;
+      note(numbers, word.value, word.span);
+    }
+    return undefined;
+  };
+}
+
+const inputs = names(noteInput);
+const forgets = names(noteImplicit);
 
 /** `export NAME`, `export NAME=value`. */
 function declares(options: string): Rule {
@@ -63,8 +69,8 @@ function declares(options: string): Rule {
       // The value of an array is read again if it looks like one.
       if (numbers.arrays.has(name) || /^[^=]*=\(/.test(text)) return `${word.source} could declare an array`;
       // Values of words that the parser read as assignments are noted there; here are those behind `command`.
-      if (text.includes('=') && !/^\d+$/.test(text.slice(text.indexOf('=') + 1)))
-        noteAssignment(numbers, name, undefined);
+      if (text.includes('=') && !/^(?:0|[1-9]\d*)$/.test(text.slice(text.indexOf('=') + 1)))
+        noteAssignment(numbers, name, undefined, word.span);
     }
     return undefined;
   };
@@ -141,7 +147,7 @@ const read: Rule = (args, numbers) => {
       if (value !== undefined && !isSingle(value)) return `${value.source} could be several words: quote it`;
     }
   }
-  return names(args.slice(at), numbers);
+  return inputs(args.slice(at), numbers);
 };
 
 const mapfile: Rule = (args, numbers) => {
@@ -150,7 +156,7 @@ const mapfile: Rule = (args, numbers) => {
   if (rest.length > 1 || (rest.length === 1 && (name === undefined || !isVariableName(name)))) {
     return 'it is understood only as mapfile [-t] NAME';
   }
-  numbers.arrays.add(name ?? 'MAPFILE');
+  noteArray(numbers, name ?? 'MAPFILE', rest[0]?.span);
   numbers.implicit.add(name ?? 'MAPFILE');
   return undefined;
 };
@@ -168,12 +174,12 @@ const wait: Rule = (args, numbers) => {
 
 const unset: Rule = (args, numbers) => {
   const first = args[0]?.value;
-  return names(first === '-v' || first === '-f' ? args.slice(1) : args, numbers);
+  return forgets(first === '-v' || first === '-f' ? args.slice(1) : args, numbers);
 };
 
 const getopts: Rule = (args, numbers) => {
   if (args.length < 2 || args[0]?.value === undefined) return 'its options must be written out';
-  return names(args.slice(1, 2), numbers);
+  return inputs(args.slice(1, 2), numbers);
 };
 
 const hash: Rule = (args) => {

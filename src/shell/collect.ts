@@ -17,8 +17,8 @@ import { badCharacter } from './text-checks.ts';
 import { assignsAny } from './walk.ts';
 
 /** Lists the commands of a text for bash. */
-export function collectText(source: string, report: Report, limits: Limits): void {
-  const numbers = createNumbers();
+export function collectText(source: string, report: Report, limits: Limits, inSession: boolean): void {
+  const numbers = createNumbers(inSession);
   const collector = new Collector(report, limits);
   collector.text(source, outermost(true, numbers), START);
   settleNumbers(numbers, report);
@@ -79,6 +79,7 @@ class Collector implements Visitor {
     const { words, assignments, redirects, span } = node;
     const index = this.emit({ words, assignments, redirects, span }, scope, directories);
     followAll(node.substitutions, scope, directories, this);
+    scope.numbers.sure = node.numeric;
     return this.call(words, index, node.input, scope, directories);
   }
 

@@ -5,7 +5,10 @@ import { createReport, type Report, refuse } from './report.ts';
 import { literalWord } from './words.ts';
 
 /** What may be set for one call; everything has a default. */
-export type ParseOptions = Partial<Limits>;
+export interface ParseOptions extends Partial<Limits> {
+  /** The shell that is to run it has run others before. */
+  readonly inSession?: boolean;
+}
 
 /** Reads a string for bash: every simple command that could run, at any depth, or why it is not understood. */
 export function parseShell(source: string, options: ParseOptions = {}): Parsed {
@@ -14,7 +17,7 @@ export function parseShell(source: string, options: ParseOptions = {}): Parsed {
     if (isLongerThan(source, limits.maxBytes)) {
       const message = `The command is longer than ${limits.maxBytes} bytes: put it into a file or split it.`;
       refuse(report, 'too_long', message, undefined);
-    } else collectText(source, report, limits);
+    } else collectText(source, report, limits, options.inSession ?? false);
   });
 }
 

@@ -26,6 +26,8 @@ export interface SimpleNode {
   /** The text of a quoted here-document, where it is the command's standard input. */
   readonly input: string | undefined;
   readonly substitutions: readonly SyntaxNode[];
+  /** Variables that surely hold a number when its words are expanded. */
+  readonly numeric: ReadonlySet<string>;
   readonly span: Span;
 }
 

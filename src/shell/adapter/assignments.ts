@@ -1,15 +1,16 @@
 import type { Assignment as ParsedAssignment } from 'unbash';
 import type { Assignment, Word } from '../../model/command-line.ts';
-import { noteAssignment } from '../numbers.ts';
+import { noteArray, noteAssignment, noteDone } from '../numbers.ts';
 import { isVariableName } from '../text-checks.ts';
 import { mergeLiterals } from '../words.ts';
 import type { Context } from './context.ts';
 import { checkNeighbours } from './neighbours.ts';
 import { readWord } from './word.ts';
 
-/** `NAME=value` before a command. */
-export function readAssignment(node: ParsedAssignment, context: Context): Assignment {
+/** `NAME=value` before a command; `stays`: there is no command. */
+export function readAssignment(node: ParsedAssignment, context: Context, stays: boolean): Assignment {
   const value = readValue(node, context);
+  if (stays && node.append !== true) noteDone(context.text.reading.numbers, node.name);
   return { name: node.name, append: node.append === true, value, span: context.text.span(node) };
 }
 
@@ -44,7 +45,7 @@ function readValue(node: ParsedAssignment, context: Context): Word {
   }
   if (value.type === 'ArrayValue') return readArray(node, context);
   const word = readWord(value, context, true);
-  noteAssignment(text.reading.numbers, name, word);
+  noteAssignment(text.reading.numbers, name, word, text.span(node));
   return word;
 }
 
@@ -52,7 +53,7 @@ function readArray(node: ParsedAssignment, context: Context): Word {
   const { text } = context;
   const { value } = node;
   if (value.type !== 'ArrayValue') return readWord(value, context);
-  text.reading.numbers.arrays.add(node.name);
+  noteArray(text.reading.numbers, node.name, text.span(node));
   if (context.nested) text.refuse('construct', 'An array inside a substitution is not understood.', node);
   const closed = text.source.startsWith('(', value.pos) && text.source[value.end - 1] === ')';
   if (!closed || node.end !== value.end || /[^\s;&|)]/.test(text.source[value.end] ?? ' ')) {

@@ -1,4 +1,5 @@
 import type {
+  ArithmeticExpression,
   CommandNode,
   CompoundList,
   PipelineNode as ParsedPipeline,
@@ -6,7 +7,7 @@ import type {
   Statement,
 } from 'unbash';
 import { assertNever } from '../../util/assert-never.ts';
-import { noteAssignment } from '../numbers.ts';
+import { apart, inEach, noteAssignment, noteDone } from '../numbers.ts';
 import type { SyntaxNode } from '../syntax.ts';
 import { isVariableName } from '../text-checks.ts';
 import { readArithmetic } from './arithmetic.ts';
@@ -18,33 +19,70 @@ import type { ShellText } from './shell-text.ts';
 import { readSimple } from './simple-commands.ts';
 import { readWord } from './word.ts';
 
+/** A whole text. An error in an expansion ends the line in which it happens, and bash goes on with the next one. */
+export function readLines(script: ParsedScript, text: ShellText): SyntaxNode {
+  const { numbers } = text.reading;
+  let { sure } = numbers;
+  let previous = 0;
+  const items = script.commands.map((statement) => {
+    if (text.source.slice(previous, statement.pos).includes('\n')) {
+      if (numbers.fallible || numbers.alwaysFallible) numbers.sure = sure;
+      sure = numbers.sure;
+      numbers.fallible = false;
+    }
+    previous = statement.pos;
+    return readItem(statement, text, false);
+  });
+  return { kind: 'list', items };
+}
+
 export function readScript(
   script: ParsedScript | CompoundList,
   text: ShellText,
   nested: boolean,
 ): SyntaxNode {
-  const items = script.commands.map((statement) => ({
-    node: readStatement(statement, text, nested),
-    background: statement.background === true,
-  }));
-  return { kind: 'list', items };
+  return { kind: 'list', items: script.commands.map((statement) => readItem(statement, text, nested)) };
+}
+
+function readItem(statement: Statement, text: ShellText, nested: boolean) {
+  const background = statement.background === true;
+  const read = () => readStatement(statement, text, nested);
+  return { node: background ? apart(text.reading.numbers, read) : read(), background };
 }
 
 function readStatement(statement: Statement, text: ShellText, nested: boolean): SyntaxNode {
   const { command } = statement;
   if (command.type !== 'AndOr') return readPipeline(command, text, nested);
-  const nodes = command.commands.map((child) => readPipeline(child, text, nested));
+  const { numbers } = text.reading;
+  let ok = numbers.sure;
+  let fail = numbers.sure;
+  const nodes = command.commands.map((child, index) => {
+    const operator = command.operators[index - 1];
+    numbers.sure = operator === '||' ? fail : ok;
+    const node = readPipeline(child, text, nested);
+    const after = numbers.sure;
+    ok = operator === '||' ? inEach([ok, after]) : after;
+    fail = operator === '&&' ? inEach([fail, after]) : after;
+    return node;
+  });
+  numbers.sure = inEach([ok, fail]);
   return { kind: 'and-or', nodes, operators: command.operators };
 }
 
 function readPipeline(node: ParsedPipeline, text: ShellText, nested: boolean): SyntaxNode {
   if (node.type !== 'Pipeline') return readCommand(node, text, nested);
   const negations = node.prefixes.filter((prefix) => prefix.type === 'Negation').length;
-  const nodes = node.commands.map((child) => readCommand(child, text, nested));
+  const read = (child: CommandNode) => readCommand(child, text, nested);
+  // More than one: each in a shell of its own.
+  const nodes =
+    node.commands.length === 1
+      ? node.commands.map(read)
+      : node.commands.map((child) => apart(text.reading.numbers, () => read(child)));
   return { kind: 'pipeline', nodes, negated: negations % 2 === 1 };
 }
 
 function readCommand(node: CommandNode, text: ShellText, nested: boolean): SyntaxNode {
+  const { numbers } = text.reading;
   switch (node.type) {
     case 'Command': {
       const { context, substitutions } = listing(text, nested);
@@ -52,9 +90,12 @@ function readCommand(node: CommandNode, text: ShellText, nested: boolean): Synta
     }
     case 'Redirected': {
       const { context, substitutions } = listing(text, nested);
-      const body = readCommand(node.command, text, nested);
+      // If a redirect fails, the body does not run.
+      const body = apart(numbers, () => readCommand(node.command, text, nested));
       checkNeighbours(node.redirects, text);
-      const redirects = node.redirects.map((redirect) => readRedirect(redirect, context));
+      const redirects = node.redirects.map((redirect) =>
+        apart(numbers, () => readRedirect(redirect, context)),
+      );
       return { kind: 'redirected', body, redirects, substitutions, span: text.span(node) };
     }
     case 'Subshell':
@@ -65,62 +106,63 @@ function readCommand(node: CommandNode, text: ShellText, nested: boolean): Synta
           node,
         );
       }
-      return { kind: 'group', subshell: true, body: readScript(node.body, text, nested) };
+      return {
+        kind: 'group',
+        subshell: true,
+        body: apart(numbers, () => readScript(node.body, text, nested)),
+      };
     case 'BraceGroup':
       return { kind: 'group', subshell: false, body: readScript(node.body, text, nested) };
     case 'If':
-      return {
-        kind: 'if',
-        branches: [node, ...node.elif].map((branch) => ({
-          condition: readScript(branch.clause, text, nested),
-          body: readScript(branch.then, text, nested),
-        })),
-        otherwise: node.else && readScript(node.else, text, nested),
-      };
+      return readIf(node, text, nested);
     case 'While':
-      return {
+      // `break` may end it in the middle of the condition.
+      return apart(numbers, () => ({
         kind: 'loop',
         condition: readScript(node.clause, text, nested),
         until: node.kind === 'until',
         body: readScript(node.body, text, nested),
         substitutions: [],
-      };
+      }));
     case 'For': {
       const { context, substitutions } = listing(text, nested);
       const words = (node.wordlist ?? []).map((word) => readWord(word, context));
       checkNeighbours(node.wordlist ?? [], text);
       const name = readWord(node.name, context).value;
+      const before = numbers.sure;
       if (name === undefined || !isVariableName(name)) {
         text.refuse('construct', 'The variable of a for loop must be a plain name.', node.name);
       } else {
-        text.reading.numbers.implicit.add(name);
-        if (words.length === 0) noteAssignment(text.reading.numbers, name, undefined);
-        for (const word of words) noteAssignment(text.reading.numbers, name, word);
+        numbers.implicit.add(name);
+        if (words.length === 0) noteAssignment(numbers, name, undefined, text.span(node.name));
+        for (const word of words) noteAssignment(numbers, name, word);
+        noteDone(numbers, name);
       }
-      return {
-        kind: 'loop',
-        condition: undefined,
-        until: false,
-        body: readScript(node.body, text, nested),
-        substitutions,
-      };
+      const inside = numbers.sure;
+      const body = readScript(node.body, text, nested);
+      // With no words at all it assigns nothing.
+      const surely = words.some(({ value, parts }) => value !== undefined || parts[0]?.kind === 'brace');
+      numbers.sure = surely ? inside : before;
+      return { kind: 'loop', condition: undefined, until: false, body, substitutions };
     }
-    case 'ArithmeticFor':
-      for (const part of [node.initialize, node.test, node.update]) if (part) readArithmetic(part, text);
-      return {
-        kind: 'loop',
-        condition: undefined,
-        until: false,
-        body: readScript(node.body, text, nested),
-        substitutions: [],
-      };
+    case 'ArithmeticFor': {
+      if (node.initialize) readEvaluation(node.initialize, text);
+      return apart(numbers, () => {
+        if (node.test) readArithmetic(node.test, text);
+        const body = apart(numbers, () => readScript(node.body, text, nested));
+        if (node.update) readArithmetic(node.update, text);
+        return { kind: 'loop', condition: undefined, until: false, body, substitutions: [] };
+      });
+    }
     case 'Case': {
       const { context, substitutions } = listing(text, nested);
       readWord(node.word, context);
-      for (const item of node.items) for (const word of item.pattern) readWord(word, context);
+      apart(numbers, () => {
+        for (const item of node.items) for (const word of item.pattern) readWord(word, context);
+      });
       return {
         kind: 'case',
-        bodies: node.items.map((item) => readScript(item.body, text, nested)),
+        bodies: node.items.map((item) => apart(numbers, () => readScript(item.body, text, nested))),
         substitutions,
       };
     }
@@ -128,12 +170,12 @@ function readCommand(node: CommandNode, text: ShellText, nested: boolean): Synta
       return readFunction(node, text);
     case 'TestCommand': {
       const { context, substitutions } = listing(text, nested);
-      readCondition(node.expression, context);
+      apart(numbers, () => readCondition(node.expression, context));
       return { kind: 'expression', substitutions };
     }
     case 'ArithmeticCommand':
       if (node.expression === undefined) text.refuse('construct', '(( )) without an expression.', node);
-      else readArithmetic(node.expression, text);
+      else readEvaluation(node.expression, text);
       return { kind: 'expression', substitutions: [] };
     case 'Select':
     case 'Coproc':
@@ -146,6 +188,36 @@ function readCommand(node: CommandNode, text: ShellText, nested: boolean): Synta
   }
 }
 
+function readIf(
+  node: Extract<CommandNode, { readonly type: 'If' }>,
+  text: ShellText,
+  nested: boolean,
+): SyntaxNode {
+  const { numbers } = text.reading;
+  const outcomes: ReadonlySet<string>[] = [];
+  const branches = [node, ...node.elif].map((branch) => {
+    const condition = readScript(branch.clause, text, nested);
+    const open = numbers.sure;
+    const body = readScript(branch.then, text, nested);
+    outcomes.push(numbers.sure);
+    numbers.sure = open;
+    return { condition, body };
+  });
+  const otherwise = node.else && readScript(node.else, text, nested);
+  numbers.sure = inEach([...outcomes, numbers.sure]);
+  return { kind: 'if', branches, otherwise };
+}
+
+/** `((…))`: an error in it ends nothing but itself, so what it assigns is sure only if there cannot be one. */
+function readEvaluation(expression: ArithmeticExpression, text: ShellText): void {
+  const { numbers } = text.reading;
+  const { fallible, sure } = numbers;
+  numbers.fallible = false;
+  readArithmetic(expression, text);
+  if (numbers.fallible) numbers.sure = sure;
+  numbers.fallible = fallible;
+}
+
 function readFunction(
   node: Extract<CommandNode, { readonly type: 'Function' }>,
   text: ShellText,
@@ -154,7 +226,14 @@ function readFunction(
   if (body.type !== 'BraceGroup' && body.type !== 'Subshell') {
     text.refuse('construct', 'A function is understood only with a body in { … } or ( … ).', node);
   }
-  const read = body.type === 'CompoundList' ? readScript(body, text, false) : readCommand(body, text, false);
+  const { numbers } = text.reading;
+  const around = numbers.inFunction;
+  numbers.inFunction = true;
+  // It is called later, when no less is sure.
+  const read = apart(numbers, () =>
+    body.type === 'CompoundList' ? readScript(body, text, false) : readCommand(body, text, false),
+  );
+  numbers.inFunction = around;
   return { kind: 'function', name: node.name.text, body: read, span: text.span(node) };
 }
 
@@ -164,7 +243,8 @@ function listing(text: ShellText, nested: boolean) {
   const context: Context = {
     text,
     nested,
-    substitute: (script, within) => substitutions.push(readScript(script, text, within)),
+    substitute: (script, within) =>
+      substitutions.push(apart(text.reading.numbers, () => readScript(script, text, within))),
   };
   return { context, substitutions };
 }

@@ -1,6 +1,6 @@
 import type { ParameterExpansionPart, Word } from 'unbash';
 import type { WordPart } from '../../model/command-line.ts';
-import { needNumber, noteImplicit } from '../numbers.ts';
+import { needNumber, noteInput } from '../numbers.ts';
 import type { Quoting } from './context.ts';
 import type { ShellText } from './shell-text.ts';
 
@@ -29,12 +29,13 @@ export function readParameter(
   }
   for (const operand of operandsOf(part)) readOperand(operand);
   if (operation?.type === 'Slice') {
+    text.reading.numbers.fallible = true;
     for (const word of [operation.offset, operation.length]) {
       if (word !== undefined) checkSliceWord(word, text);
     }
   }
   if (operation?.type === 'Default' && /=/.test(operation.operator))
-    noteImplicit(text.reading.numbers, parameter);
+    noteInput(text.reading.numbers, parameter, text.span(part));
   if (operation === undefined && !isElement) {
     const expected = part.prefix === '#' ? `\${#${parameter}}` : `\${${parameter}}`;
     if (raw !== expected) text.refuse('ambiguous', `${raw} is not understood.`, part);

@@ -1,7 +1,7 @@
 import { type ParsedScript, parse } from 'unbash';
 import type { SyntaxNode } from '../syntax.ts';
 import { gluingContinuation, nestingOf } from '../text-checks.ts';
-import { readScript } from './commands.ts';
+import { readLines } from './commands.ts';
 import { type Reading, ShellText } from './shell-text.ts';
 import { sweep, TOO_DEEP } from './sweep.ts';
 
@@ -22,7 +22,7 @@ export function readShell(source: string, reading: Reading): SyntaxNode {
   const script = parse(source);
   sweep(script, text);
   if (reading.report.problem !== undefined) return recover(script, text);
-  const tree = readScript(script, text, false);
+  const tree = readLines(script, text);
   const isLiteral = (at: number) => text.literals.some((span) => span.start <= at && at < span.end);
   const glued = gluingContinuation(source, isLiteral);
   if (glued !== undefined) {
@@ -37,7 +37,7 @@ function recover(script: ParsedScript, text: ShellText): SyntaxNode {
   const code = text.reading.report.problem?.code;
   if (code === 'too_deep' || code === 'too_many_commands') return { kind: 'list', items: [] };
   try {
-    return readScript(script, text, false);
+    return readLines(script, text);
   } catch (error) {
     if (error instanceof TypeError || error instanceof RangeError) return { kind: 'list', items: [] };
     throw error;

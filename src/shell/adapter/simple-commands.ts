@@ -1,5 +1,6 @@
 import type { Command, HereDoc, Redirection } from 'unbash';
 import type { Assignment, Redirect, Word } from '../../model/command-line.ts';
+import { apart, type Numbers, noteDone } from '../numbers.ts';
 import type { SimpleNode, SyntaxNode } from '../syntax.ts';
 import { readAssignment, readDeclaration } from './assignments.ts';
 import type { Context } from './context.ts';
@@ -19,15 +20,26 @@ export function readSimple(
   let input: string | undefined;
   const all = [...node.prefix, ...(node.name === undefined ? [] : [node.name]), ...node.suffix];
   checkNeighbours(all, context.text);
+  const { numbers } = context.text.reading;
+  const { sure } = numbers;
+  const stays = all.every((item) => item.type === 'Assignment');
+  const declared: string[] = [];
   for (const item of all) {
     if (item.type === 'Word') words.push(readWord(item, context));
     else if (item.type !== 'Assignment') {
-      redirects.push(readRedirect(item, context));
+      // It may be expanded by the process that becomes the command.
+      redirects.push(apart(numbers, () => readRedirect(item, context)));
       if (item.type === 'HereDoc' && item.delimiter?.quoted === true) input = inputOf(item);
       else if (!leavesInput(item)) input = undefined;
-    } else if (words.length === 0) assignments.push(readAssignment(item, context));
-    else words.push(readDeclaration(item, context));
+    } else if (words.length === 0) assignments.push(readAssignment(item, context, stays));
+    else {
+      words.push(readDeclaration(item, context));
+      if (item.append !== true) declared.push(item.name);
+    }
   }
+  if (redirects.length > 0) numbers.sure = sure;
+  else if (declares(words, numbers)) for (const name of declared) noteDone(numbers, name);
+  if (mayEndLines(words)) numbers.alwaysFallible = true;
   return {
     kind: 'simple',
     words,
@@ -35,8 +47,25 @@ export function readSimple(
     redirects,
     input,
     substitutions,
+    numeric: sure,
     span: context.text.span(node),
   };
+}
+
+/** True if the command surely assigns what stands in it; `-p` only prints, and `local` fails outside of a function. */
+function declares([first, ...others]: readonly Word[], { inFunction }: Numbers): boolean {
+  const printing = others.some(({ value }) => value !== undefined && /^[-+].*p/.test(value));
+  const names = inFunction
+    ? /^(?:export|readonly|declare|typeset|local)$/
+    : /^(?:export|readonly|declare|typeset)$/;
+  return names.test(first?.value ?? '') && !printing;
+}
+
+/** True if later assignments may fail, because a name may have become read-only. */
+function mayEndLines(words: readonly Word[]): boolean {
+  return words.some(({ value }) =>
+    /^(?:readonly|eval|trap|source|\.|-[A-Za-z]*r[A-Za-z]*)$/.test(value ?? ''),
+  );
 }
 
 function inputOf(document: HereDoc): string | undefined {

@@ -1,6 +1,7 @@
 import type { WordPart as ParsedPart, Word as ParsedWord } from 'unbash';
 import type { WordPart } from '../../model/command-line.ts';
 import { assertNever } from '../../util/assert-never.ts';
+import { apart } from '../numbers.ts';
 import {
   ansiText,
   isPlainOperand,
@@ -63,7 +64,11 @@ export function readPart(part: ParsedPart, quoting: Quoting, context: Context): 
       return [{ kind: 'parameter', name, plain: true, ...quoted(quoting) }];
     }
     case 'ParameterExpansion':
-      return [readParameter(part, quoting, text, (word) => readOperand(word, quoting, context))];
+      return [
+        readParameter(part, quoting, text, (word) =>
+          apart(text.reading.numbers, () => readOperand(word, quoting, context)),
+        ),
+      ];
     case 'CommandExpansion':
       readSubstitution(part, quoting, context);
       return [{ kind: 'command-substitution', ...quoted(quoting) }];
