@@ -24,15 +24,17 @@ constexpr std::string_view kReportFields =
     " \\builtin printf '\\0' >&0; \\builtin declare -F >&0;"
     " \\builtin printf '\\0' >&0; \\builtin alias -p >&0;"
     " \\builtin printf '\\0' >&0; \\builtin trap -p >&0;"
-    " \\builtin printf '\\0%s\\0%s\\0%s\\0%s\\0%s\\0%s\\0%s'"
-    " \"${SHELLOPTS-}\" \"${BASHOPTS-}\" \"${PATH-}\" \"${CDPATH-}\" \"${IFS-unset}\""
-    " \"${GLOBIGNORE-}\" \"${PROMPT_COMMAND[*]-}\" >&0;";
+    " \\builtin printf '\\0' >&0; \\builtin readonly -p >&0;"
+    " \\builtin printf '\\0%s' \"${SHELLOPTS-}\" \"${BASHOPTS-}\" \"${PATH-}\" \"${CDPATH-}\""
+    " \"${IFS+set}\" \"${IFS-}\" \"${GLOBIGNORE-}\" \"${PROMPT_COMMAND[*]-}\" \"${EXECIGNORE-}\""
+    " \"${BASH_COMPAT-}\" \"${MAILCHECK+set}${MAILPATH+set}\" \"${PS0-}${PS1-}${PS2-}\""
+    " \"${PS4-}\" >&0;";
 
 }  // namespace
 
 std::string ShellPreamble() {
   return "exec 4>&1 5>&2 >/dev/null 2>&1\n"
-         "\\builtin set +o history +H; \\builtin unset HISTFILE HISTSIZE HISTFILESIZE MAILCHECK;"
+         "\\builtin set +o history +H; \\builtin unset HISTFILE HISTSIZE HISTFILESIZE MAILCHECK MAILPATH;"
          " PS1= PS2=; \\builtin shopt -u expand_aliases checkwinsize;"
          " \\builtin trap '\\builtin trap - INT; \\builtin kill -INT $$' URG\n";
 }

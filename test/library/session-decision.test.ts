@@ -61,6 +61,19 @@ describe('under supervision, what an earlier command did to the shell', () => {
     ['a trap of failures', "trap 'echo evil' ERR", 'false', 'session.unclear_shell'],
     ['code before each prompt', "PROMPT_COMMAND='echo evil'", 'ls', 'session.unclear_shell'],
     ['IFS', 'IFS=x', 'ls', 'session.unclear_shell'],
+    ['IFS with the name of nothing', 'IFS=unset', 'ls', 'session.unclear_shell'],
+    ['code that tells of mail', "MAILCHECK=0 MAILPATH='f?$(echo evil)'", 'ls', 'session.unclear_shell'],
+    ['code of a prompt', "PS1='$(echo evil)'", 'ls', 'session.unclear_shell'],
+    ['code of a trace', "PS4='$(echo evil)'", 'ls', 'session.unclear_shell'],
+    ['programs that are not found', "EXECIGNORE='/usr/bin/ls:/bin/ls'", 'ls', 'session.unclear_shell'],
+    ['an older bash', 'BASH_COMPAT=4.2', 'ls', 'session.unclear_shell'],
+    ['a variable that cannot be assigned', "readonly x='a[$(echo evil)]'", 'ls', 'session.unclear_shell'],
+    ['words without patterns', 'set -f', 'ls', 'session.unclear_shell'],
+    ['hidden files in patterns', 'shopt -s dotglob', 'ls', 'session.unclear_shell'],
+    ['words without braces', 'set +B', 'ls', 'session.unclear_shell'],
+    ['a file by another builtin', 'builtin . ./code.sh', 'ls', 'session.unclear_shell'],
+    ['a file by a word that runs others', 'command . ./code.sh', 'ls', 'session.unclear_shell'],
+    ['a text within the text', "eval 'x=1'", 'ls', 'session.unclear_shell'],
     ['an option', 'set -a', 'ls', 'session.unclear_shell'],
     ['another option', 'shopt -s expand_aliases', 'ls', 'session.unclear_shell'],
     ['a file of code', '. ./code.sh', 'ls', 'session.unclear_shell'],
@@ -125,6 +138,22 @@ describe('under supervision, what an earlier command did to the shell', () => {
     const shell = await sessionWith({ autonomy: 'supervised' });
     await shell.run("x='a[$(echo evil >&2)]'");
     expect((await shell.run('echo $((x))')).status).toBe('denied');
+    expect((await shell.run('( x=5 ); echo $((x))')).status).toBe('denied');
+    expect((await shell.run('echo $((SECONDS))')).status).toBe('denied');
+    expect((await shell.run("RANDOM='a[$(echo evil >&2)]'")).status).toBe('denied');
+    expect((await shell.run('x=5; echo $((x))')).stdout).toBe('5\n');
+  });
+
+  it('what usual commands leave behind is no doubt', async () => {
+    const shell = await sessionWith({ autonomy: 'supervised' });
+    for (const command of [
+      'export A=1; x=2',
+      'set -o pipefail',
+      'cd evil; cd ..',
+      'for i in 1 2; do echo $i; done',
+    ])
+      expect((await shell.run(command)).decision?.verdict).toBe('allow');
+    expect((await shell.run('ls')).decision).toMatchObject({ verdict: 'allow' });
   });
 
   it('a directory: relative paths are judged from where the shell is', async () => {

@@ -101,13 +101,19 @@ function reachesHidden({ descriptor, operator, target }: Redirect): boolean {
   return target.value === undefined && /^\/(?:dev|proc)(?:\/|$)/.test(text);
 }
 
-/** Builtins that bring code into the shell which the text does not show. */
-const UNSEEN: ReadonlySet<string> = new Set(['.', 'source']);
+/** Builtins that bring code into the shell which the text does not show, or hides in a text within it. */
+const UNSEEN: ReadonlySet<string> = new Set(['.', 'source', 'eval']);
+/** Builtins that run the others. */
+const RUNS_BUILTINS: ReadonlySet<string> = new Set(['command', 'builtin']);
+
+function bringsCode({ words }: SimpleCommand): boolean {
+  const [first, ...others] = words.map(({ value }) => value ?? '');
+  if (first === undefined) return false;
+  return UNSEEN.has(first) || (RUNS_BUILTINS.has(first) && others.some((word) => UNSEEN.has(word)));
+}
 
 /** True if a shell that ran this may have become anything. */
 export function leavesDoubts(parsed: Parsed): boolean {
   if (!parsed.understood) return true;
-  return parsed.line.commands.some(
-    (command) => UNSEEN.has(command.words[0]?.value ?? '') || channelWords(command).length > 0,
-  );
+  return parsed.line.commands.some((command) => bringsCode(command) || channelWords(command).length > 0);
 }

@@ -13,16 +13,16 @@ export interface VariableRule {
 
 /** Variables that change what runs, with a reason per row. The first row that matches counts. */
 export const VARIABLES: readonly VariableRule[] = [
-  { names: 'PATH', reason: 'changes which programs run' },
+  { names: 'PATH EXECIGNORE', reason: 'changes which programs run' },
   { names: 'LD_*', reason: 'loads libraries into every program' },
   { names: 'DYLD_*', reason: 'loads libraries into every program' },
   { names: 'GLIBC_TUNABLES GCONV_PATH LOCPATH NLSPATH', reason: 'changes what the C library loads' },
   { names: 'IFS', reason: 'changes how the shell splits words' },
   { names: 'BASH_ENV ENV ZDOTDIR', reason: 'names a script that a shell runs at its start' },
   { names: 'BASH_FUNC_*', reason: 'defines a function of the shell' },
-  { names: 'PROMPT_COMMAND PS0 PS1 PS2 PS4', reason: 'is run by the shell as code' },
+  { names: 'PROMPT_COMMAND PS0 PS1 PS2 PS4 MAIL MAILPATH MAILCHECK', reason: 'is run by the shell as code' },
   {
-    names: 'SHELLOPTS BASHOPTS BASH_XTRACEFD BASH_LOADABLES_PATH POSIXLY_CORRECT',
+    names: 'SHELLOPTS BASHOPTS BASH_COMPAT BASH_XTRACEFD BASH_LOADABLES_PATH POSIXLY_CORRECT',
     reason: 'changes how the shell reads commands',
   },
   { names: 'CDPATH GLOBIGNORE GLOBSORT FIGNORE HISTFILE', reason: 'changes what words of a command mean' },

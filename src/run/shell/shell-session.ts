@@ -62,8 +62,8 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
 
   async function start(from: ShellSnapshot | undefined): Promise<void> {
     const restored = from === undefined ? undefined : restoreVariables(from.env);
-    for (const name of restored?.refused ?? []) {
-      const warning = `${name} was not restored: it changes what programs run`;
+    for (const { name, why } of restored?.refused ?? []) {
+      const warning = `${name} was not restored: ${why}`;
       if (!warnings.includes(warning)) warnings.push(warning);
     }
     const cwd = from?.cwd ?? options.cwd;

@@ -21,14 +21,21 @@ export interface ShellState {
 /** Of the preamble in native/process/shell_driver.cc. */
 const OWN_TRAP = "trap -- '\\builtin trap - INT; \\builtin kill -INT $$' SIGURG";
 const USUAL_IFS = ' \t\n';
-const FIELDS = 13;
+const USUAL_PS4 = '+ ';
+const FIELDS = 20;
 
 /** Options that change how the shell reads a command or finds what it names. */
 const UNUSUAL_OPTIONS: ReadonlySet<string> = new Set(
-  'allexport keyword noexec posix privileged onecmd physical expand_aliases extglob autocd cdable_vars cdspell dirspell extdebug lastpipe compat31 compat32 compat40 compat41 compat42 compat43 compat44 compat50 compat51 restricted_shell localvar_inherit'.split(
+  'allexport keyword noexec posix privileged onecmd physical expand_aliases extglob noglob autocd cdable_vars cdspell dirspell dotglob extdebug globstar lastpipe nocaseglob nullglob restricted_shell localvar_inherit'.split(
     ' ',
   ),
 );
+
+/** Options that are on unless somebody turned them off. */
+const USUAL_OPTIONS = ['braceexpand', 'sourcepath'];
+
+/** What bash itself makes read-only. An assignment to anything else that is does nothing, and the script goes on. */
+const USUAL_READONLY = /^declare -[a-z]+ (?:BASHOPTS|BASH_VERSINFO|EUID|PPID|SHELLOPTS|UID)=/;
 
 /** Reads a report; `undefined`: it is not one that can be understood. */
 export function readShellState(report: Uint8Array | undefined): ShellState | undefined {
@@ -39,8 +46,9 @@ export function readShellState(report: Uint8Array | undefined): ShellState | und
   if (fields.length !== FIELDS) return undefined;
   const [logical = '', physical = '', exports = '', functions = '', aliases = '', traps = '', ...values] =
     fields;
-  const [setOptions = '', shoptOptions = '', path = '', cdPath = '', ifs = '', ignore = '', prompt = ''] =
+  const [readOnly = '', setOptions = '', shoptOptions = '', path = '', cdPath = '', ifsIsSet = '', ifs = ''] =
     values;
+  const options = [...setOptions.split(':'), ...shoptOptions.split(':')];
   const exported = readDeclarations(exports);
   const logicalCwd = directory(logical);
   // A directory that was removed has a name only for the shell.
@@ -55,10 +63,21 @@ export function readShellState(report: Uint8Array | undefined): ShellState | und
     aliases: lines(aliases).flatMap((line) => /^(?:alias )?(?:-- )?([^=\s]+)=/.exec(line)?.[1] ?? []),
     traps: lines(traps).filter((line) => line !== OWN_TRAP),
     unusual: [
-      ...[...setOptions.split(':'), ...shoptOptions.split(':')].filter((name) => UNUSUAL_OPTIONS.has(name)),
-      ...(ifs === USUAL_IFS || ifs === 'unset' ? [] : ['IFS']),
-      ...(ignore === '' ? [] : ['GLOBIGNORE']),
-      ...(prompt === '' ? [] : ['PROMPT_COMMAND']),
+      ...options.filter((name) => UNUSUAL_OPTIONS.has(name)),
+      ...USUAL_OPTIONS.filter((name) => !options.includes(name)).map((name) => `the opposite of ${name}`),
+      ...lines(readOnly).flatMap((line) =>
+        USUAL_READONLY.test(line) ? [] : `a read-only ${/^\S+ \S+ (\w+)/.exec(line)?.[1] ?? 'variable'}`,
+      ),
+      ...(ifsIsSet === '' || ifs === USUAL_IFS ? [] : ['IFS']),
+      ...[
+        'GLOBIGNORE',
+        'PROMPT_COMMAND',
+        'EXECIGNORE',
+        'BASH_COMPAT',
+        'MAILCHECK or MAILPATH',
+        'a prompt',
+      ].filter((_, at) => values[at + 7] !== ''),
+      ...(values[13] === '' || values[13] === USUAL_PS4 ? [] : ['PS4']),
     ],
     searchesDirectories: cdPath !== '',
   };

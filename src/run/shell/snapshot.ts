@@ -15,8 +15,8 @@ export interface ShellSnapshot {
 /** What of a snapshot a new shell gets. */
 export interface Restored {
   readonly env: Readonly<Record<string, string>>;
-  /** Names of variables that are left out, because they would change what runs. */
-  readonly refused: readonly string[];
+  /** Variables that are left out. */
+  readonly refused: readonly { readonly name: string; readonly why: string }[];
 }
 
 /** Set for each shell anew. */
@@ -28,13 +28,15 @@ const ANEW = /^(?:PWD|OLDPWD|SHLVL|_|HOME|TMPDIR)$/;
  */
 export function restoreVariables(env: Readonly<Record<string, string>>): Restored {
   const kept: Record<string, string> = {};
-  const refused: string[] = [];
+  const refused: { name: string; why: string }[] = [];
   for (const [name, value] of Object.entries(env)) {
     if (ANEW.test(name)) continue;
     const rule = variableRule(name, value);
-    const mayBe = name === 'PATH' || rule === undefined || rule.contained === true;
-    if (mayBe && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !value.includes('\0')) kept[name] = value;
-    else refused.push(name);
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+      refused.push({ name: JSON.stringify(name), why: 'it is no name of a variable' });
+    else if (value.includes('\0')) refused.push({ name, why: 'it holds a NUL byte' });
+    else if (name === 'PATH' || rule === undefined || rule.contained === true) kept[name] = value;
+    else refused.push({ name, why: 'it changes what programs run' });
   }
   return { env: kept, refused };
 }

@@ -65,10 +65,13 @@ describe('a variable that bash evaluates while it assigns to it', () => {
     for (const name of integers) expect(codeOf(`${name}='${CODE}'`)).toBeDefined();
   });
 
-  it.each(['SECONDS=0', 'OPTIND=1', 'RANDOM=42', 'f() { local OPTIND opt; local OPTIND=1; }; f', 'unset OPTIND'])(
-    'may get a number: %s',
-    (script) => expect(codeOf(script)).toBeUndefined(),
-  );
+  it.each([
+    'SECONDS=0',
+    'OPTIND=1',
+    'RANDOM=42',
+    'f() { local OPTIND opt; local OPTIND=1; }; f',
+    'unset OPTIND',
+  ])('may get a number: %s', (script) => expect(codeOf(script)).toBeUndefined());
 });
 
 describe('a number that is not surely there', () => {

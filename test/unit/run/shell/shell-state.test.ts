@@ -50,19 +50,9 @@ describe('what export -p writes', () => {
 });
 
 const FIELDS = [
-  '/w\n',
-  '/w\n',
-  'declare -x A="1"\ndeclare -x PWD="/w"\n',
-  '',
-  '',
-  '',
-  'braceexpand',
-  'sourcepath',
-  '/bin',
-  '',
-  ' \t\n',
-  '',
-  '',
+  ...['/w\n', '/w\n', 'declare -x A="1"\ndeclare -x PWD="/w"\n', '', '', ''],
+  'declare -r BASHOPTS="a"\ndeclare -ar BASH_VERSINFO=([0]="5")\ndeclare -ir EUID="0"\n',
+  ...['braceexpand:monitor', 'sourcepath', '/bin', '', 'set', ' \t\n', '', '', '', '', '', '', '+ '],
 ];
 const report = (change: Readonly<Record<number, string>> = {}) =>
   Buffer.from(FIELDS.map((field, at) => change[at] ?? field).join('\0'));
@@ -82,19 +72,32 @@ describe('a report', () => {
     });
     const own = "trap -- '\\builtin trap - INT; \\builtin kill -INT $$' SIGURG\n";
     expect(factsOf(stateOf({ 5: own }), stateOf(), false).doubts).toEqual([]);
+    expect(factsOf(stateOf({ 11: '', 12: '' }), stateOf(), false).doubts).toEqual([]);
   });
 
   const doubtful: readonly (readonly [Record<number, string>, RegExp])[] = [
     [{ 5: "trap -- 'x' ERR\n" }, /trap/],
     [{ 5: "trap -- '\\builtin kill -INT $$; x' SIGURG\n" }, /trap/],
-    [{ 6: 'allexport:braceexpand' }, /allexport/],
-    [{ 6: 'posix' }, /posix/],
-    [{ 7: 'expand_aliases:sourcepath' }, /expand_aliases/],
-    [{ 7: 'extglob' }, /extglob/],
-    [{ 10: 'x' }, /IFS/],
-    [{ 10: '' }, /IFS/],
-    [{ 11: '*.ts' }, /GLOBIGNORE/],
-    [{ 12: 'x' }, /PROMPT_COMMAND/],
+    [{ 6: 'declare -r x="a[$(id)]"\n' }, /read-only x/],
+    [{ 6: 'readonly UID=0\n' }, /read-only/],
+    [{ 7: 'allexport:braceexpand' }, /allexport/],
+    [{ 7: 'braceexpand:posix' }, /posix/],
+    [{ 7: 'braceexpand:noglob' }, /noglob/],
+    [{ 7: 'monitor' }, /opposite of braceexpand/],
+    [{ 8: '' }, /opposite of sourcepath/],
+    [{ 8: 'expand_aliases:sourcepath' }, /expand_aliases/],
+    [{ 8: 'extglob:sourcepath' }, /extglob/],
+    [{ 8: 'dotglob:sourcepath' }, /dotglob/],
+    [{ 12: 'x' }, /IFS/],
+    [{ 12: 'unset' }, /IFS/],
+    [{ 12: '' }, /IFS/],
+    [{ 13: '*.ts' }, /GLOBIGNORE/],
+    [{ 14: 'x' }, /PROMPT_COMMAND/],
+    [{ 15: '/bin/ls' }, /EXECIGNORE/],
+    [{ 16: '4.2' }, /BASH_COMPAT/],
+    [{ 17: 'set' }, /MAILPATH/],
+    [{ 18: '$(id)' }, /prompt/],
+    [{ 19: '$(id)' }, /PS4/],
   ];
   it.each(doubtful)('%j leaves a doubt', (change, message) => {
     expect(factsOf(stateOf(change), stateOf(), false).doubts.join()).toMatch(message);
@@ -123,7 +126,7 @@ describe('a report', () => {
         directoryDoubt: expect.stringContaining('through a link'),
       },
     );
-    expect(factsOf(stateOf({ 9: '/etc' }), stateOf(), false).directoryDoubt).toContain('CDPATH');
+    expect(factsOf(stateOf({ 10: '/etc' }), stateOf(), false).directoryDoubt).toContain('CDPATH');
   });
 
   it.each([
@@ -150,7 +153,7 @@ describe('variables', () => {
     expect(changedVariables(now, usual)).toEqual({ A: 'x', B: undefined, C: '3' });
     expect(changedVariables(first, usual)).toBeUndefined();
     // What a shell began with is no reason to take it for usual, but for what only the launch knows.
-    const evil = stateOf({ 8: './evil:/bin', 2: 'declare -x HOME="/h"\n' });
+    const evil = stateOf({ 9: './evil:/bin', 2: 'declare -x HOME="/h"\n' });
     expect(changedVariables(evil, { variables: { PATH: '/bin' }, first: evil })).toEqual({
       PATH: './evil:/bin',
     });
@@ -165,6 +168,12 @@ describe('variables', () => {
       GIT_DIR: 'x',
       PROMPT_COMMAND: 'x',
       IFS: 'x',
+      MAIL: 'x',
+      MAILPATH: 'x?$(id)',
+      MAILCHECK: '1',
+      EXECIGNORE: '*',
+      BASH_COMPAT: '4.2',
+      PS4: '$(id)',
       'a b': 'x',
       'BASH_FUNC_ls%%': '() { :; }',
       N: 'a\0b',
@@ -172,6 +181,11 @@ describe('variables', () => {
     const anew = { HOME: '/h', TMPDIR: '/t', PWD: '/p', SHLVL: '3', _: 'x', OLDPWD: '/o' };
     const restored = restoreVariables({ ...kept, ...refused, ...anew });
     expect(restored.env).toEqual(kept);
-    expect([...restored.refused].sort()).toEqual(Object.keys(refused).sort());
+    const why = new Map(restored.refused.map((one) => [one.name, one.why]));
+    const shown = Object.keys(refused).map((name) => (/^\w+$/.test(name) ? name : JSON.stringify(name)));
+    expect([...why.keys()].sort()).toEqual(shown.sort());
+    expect(why.get('N')).toContain('NUL');
+    expect(why.get('"a b"')).toContain('no name');
+    expect(why.get('MAILPATH')).toContain('changes what programs run');
   });
 });
