@@ -34,7 +34,8 @@ constexpr std::string_view kReportFields =
 
 std::string ShellPreamble() {
   return "exec 4>&1 5>&2 >/dev/null 2>&1\n"
-         "\\builtin set +o history +H; \\builtin unset HISTFILE HISTSIZE HISTFILESIZE MAILCHECK MAILPATH;"
+         "\\builtin set +o history +H; \\builtin unset HISTFILE HISTSIZE HISTFILESIZE MAILCHECK "
+         "MAILPATH;"
          " PS1= PS2=; \\builtin shopt -u expand_aliases checkwinsize;"
          " \\builtin trap '\\builtin trap - INT; \\builtin kill -INT $$' URG\n";
 }
