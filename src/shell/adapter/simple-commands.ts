@@ -31,7 +31,8 @@ export function readSimple(
       redirects.push(apart(numbers, () => readRedirect(item, context)));
       if (item.type === 'HereDoc' && item.delimiter?.quoted === true) input = inputOf(item);
       else if (!leavesInput(item)) input = undefined;
-    } else if (words.length === 0) assignments.push(readAssignment(item, context, stays));
+    } else if (stays) assignments.push(readAssignment(item, context, true));
+    else if (words.length === 0) assignments.push(apart(numbers, () => readAssignment(item, context, false)));
     else {
       words.push(readDeclaration(item, context));
       if (item.append !== true) declared.push(item.name);

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -111,6 +112,10 @@ describe('a number that is not surely there', () => {
     "eval 'false && x=5'; echo $((x))",
     "( x=5 ); eval 'echo $((x))'",
     '/bin/ls >$((x=5)); echo $((x))',
+    '! { false && x=5; }; echo $((x))',
+    '{ x=5; } & wait; echo $((x))',
+    'for i in 1; do break; x=5; done; echo $((x))',
+    'x+=5; echo $((x))',
   ];
   it.each(running)('runs what it holds, and is refused: %j', (script) => {
     expect(runsCode(script, { x: CODE, HOME: '/' })).toBe(true);
@@ -119,6 +124,7 @@ describe('a number that is not surely there', () => {
 
   it.each([
     'x=5 [ $x -eq 1 ]',
+    'y=$((x=5)) true; echo $((x))',
     '( x=5 ); [ $x -eq 1 ]',
     'x=08; echo $((x))',
     'x=5 >/nonexistent/file; echo $((x))',
