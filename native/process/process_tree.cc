@@ -167,7 +167,10 @@ size_t ProcessTree::CountNewest(const SignalScope& scope, pid_t newest, size_t e
   size_t found = 0;
   const size_t numbers = std::max(kMinNumbers, enough * kMaxPerMember);
   for (size_t i = 0; i < numbers && newest > 1 && found <= enough; ++i, --newest) {
-    if (newest != self && kill(newest, 0) == 0) ++found;
+    // Threads of this process are within reach from everywhere in it; what has ended uses nothing,
+    // and may wait for long until somebody takes notice of it.
+    if (kill(newest, 0) != 0 || RawSyscall(SYS_tgkill, self, newest, 0) == 0) continue;
+    if (const std::optional<ListedProcess> one = LookAt(newest); one && one->alive) ++found;
   }
   return found;
 }

@@ -96,7 +96,10 @@ export function classify(
         ? context.warnings
         : [...context.warnings, ...after.warnings, ...(outputHeld ? [OUTPUT_HELD] : [])],
   };
-  if (outcome.failure !== undefined) {
+  // The command ran, and was ended for what follows; only how it ended is not known.
+  const isLost = outcome.failure?.stage === 'wait';
+  const wasEnded = outcome.timedOut || outcome.canceled || outcome.details?.limit !== undefined;
+  if (outcome.failure !== undefined && !(isLost && wasEnded)) {
     return {
       ...base,
       status: 'setup-failed',

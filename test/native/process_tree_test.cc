@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <sstream>
 #include <string>
@@ -111,6 +112,40 @@ TEST(ACommandTakesItsWholeTreeWithItAndNobodyElse) {
     other.command().Signal(SIGUSR1);
     EXPECT_EQ(other.Wait().signal, SIGUSR1);
   });
+}
+
+TEST(TheLaunchersOwnThreadsAreNotCountedAsTheTree) {
+  if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
+  std::thread([] {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    SignalScope scope;
+    EXPECT_TRUE(scope.Enter(-1).ok() && scope.entered());
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 20; ++i) {
+      threads.emplace_back([&] {
+        while (!stop) usleep(10'000);
+      });
+    }
+    // Of the tree: one that lives, and ten that have ended and that nobody took notice of.
+    std::vector<pid_t> children;
+    for (int i = 0; i < 11; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        while (i == 0) pause();
+        _exit(0);
+      }
+      children.push_back(child);
+    }
+    usleep(50'000);
+    EXPECT_EQ(ProcessTree().CountNewest(scope, children.back(), 1000), 1u);
+    kill(children.front(), SIGKILL);
+    for (const pid_t child : children) waitpid(child, nullptr, 0);
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+  }).join();
 }
 
 TEST(WithoutADomainTheTreeEndsThroughItsWarden) {
