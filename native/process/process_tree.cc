@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,14 @@ namespace {
 
 // The warden says at once how the command ended, unless somebody stopped or ended it.
 constexpr std::chrono::milliseconds kExitPatience{5000};
+
+bool StatusOfReaped(int pidfd, int* status) {
+  abi::PidfdInfo info;
+  info.mask = abi::kPidfdInfoExit;
+  if (ioctl(pidfd, abi::kPidfdGetInfo, &info) != 0) return false;
+  *status = info.exit_code;
+  return (info.mask & abi::kPidfdInfoExit) != 0;
+}
 
 }  // namespace
 
@@ -116,9 +125,12 @@ Result<ProcessEnd> ProcessTree::Reap() {
       reaped = wait4(pid_, &status, 0, &end.usage);
     } while (reaped < 0 && errno == EINTR);
   }
+  const int error = errno;
+  // Somebody in this process waits for every child. The kernel may still know, for who has the
+  // descriptor; else the status is lost.
+  const bool known = reaped >= 0 || StatusOfReaped(pidfd_.get(), &status);
   pidfd_.reset();
-  // Somebody in this process waits for every child; the status is lost.
-  if (reaped < 0) return Failure{"wait", errno, ""};
+  if (!known) return Failure{"wait", error, ""};
   if (WIFSIGNALED(status)) {
     end.signal = WTERMSIG(status);
   } else {

@@ -67,11 +67,12 @@ inline constexpr unsigned kAtRecursive = 0x8000;
 struct PidfdInfo {
   uint64_t mask = 0;
   uint64_t cgroup_id = 0;
-  uint32_t ids[12] = {};  // pid, tgid, ppid, and four pairs of user and group, saved ones included
+  uint32_t ids[11] = {};  // pid, tgid, ppid, and four pairs of user and group
   int32_t exit_code = 0;  // as wait() gives it
 };
 inline constexpr uint64_t kPidfdInfoExit = 1u << 3;
 inline constexpr unsigned long kPidfdGetInfo = 0xc000ff0bul | sizeof(PidfdInfo) << 16;
+static_assert(sizeof(PidfdInfo) == 64);
 
 }  // namespace sandbox_run::abi
 

@@ -114,7 +114,7 @@ export function classify(
     return {
       ...base,
       status: 'limit-exceeded',
-      exitCode: signal === undefined ? outcome.exitCode : undefined,
+      exitCode: signal === undefined && !isLost ? outcome.exitCode : undefined,
       signal,
       limit,
       error: describeExceeded(limit),
@@ -125,7 +125,7 @@ export function classify(
     return {
       ...base,
       status,
-      exitCode: signal === undefined ? outcome.exitCode : undefined,
+      exitCode: signal === undefined && !isLost ? outcome.exitCode : undefined,
       signal,
       error: undefined,
     };

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,6 +62,14 @@ bool WaitUntilGone(pid_t pid) {
 ConfinementSpec SpecOf(TreeTier tier, const TemporaryDirectory& top) {
   return tier == TreeTier::kSignalScope ? test::PermissiveSpec(top.path())
                                         : test::WardenSpec(top.path());
+}
+
+// Linux 6.15.
+bool KernelKeepsStatus() {
+  utsname name;
+  int major = 0, minor = 0;
+  return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+         (major > 6 || (major == 6 && minor >= 15));
 }
 
 // The processes that this one started and that call themselves wardens.
@@ -146,6 +155,31 @@ TEST(TheLaunchersOwnThreadsAreNotCountedAsTheTree) {
     stop = true;
     for (std::thread& thread : threads) thread.join();
   }).join();
+}
+
+TEST(AnEmbedderThatWaitsForEveryChildStealsNoStatus) {
+  if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
+  const TemporaryDirectory top;
+  const Threads threads(test::PermissiveSpec(top.path()));
+  std::atomic<bool> stop = false;
+  std::atomic<int> stolen = 0;
+  std::thread thief([&] {
+    while (!stop) {
+      if (waitpid(-1, nullptr, 0) > 0) ++stolen;
+      usleep(500);
+    }
+  });
+  for (int round = 0; round < 20; ++round) {
+    const Outcome outcome = test::RunToEnd(threads, ShellCommand("sleep 0.02; exit 6"));
+    // Before Linux 6.15 nobody knows any more.
+    if (outcome.failure) EXPECT_EQ(std::string(outcome.failure->stage), "wait");
+    if (KernelKeepsStatus()) EXPECT_EQ(outcome.exit_code, 6);
+  }
+  stop = true;
+  // Wakes it up; the warden of the scope stays for the next command.
+  if (fork() == 0) _exit(0);
+  thief.join();
+  EXPECT_TRUE(stolen > 0);
 }
 
 TEST(WithoutADomainTheTreeEndsThroughItsWarden) {
