@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -180,6 +181,20 @@ TEST(AnEmbedderThatWaitsForEveryChildStealsNoStatus) {
   if (fork() == 0) _exit(0);
   thief.join();
   EXPECT_TRUE(stolen > 0);
+}
+
+TEST(ALauncherToWhichOrphansComeKeepsNoZombies) {
+  if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
+  const TemporaryDirectory top;
+  const Threads threads(test::PermissiveSpec(top.path()));
+  EXPECT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  const Outcome outcome = test::RunToEnd(
+      threads, ShellCommand("for i in 1 2 3 4; do setsid sleep 300 > /dev/null 2>&1 & echo $!; "
+                            "done; (setsid true & echo $!); sleep 0.1"));
+  EXPECT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+  const std::vector<pid_t> tree = Numbers(outcome.output[0].kept);
+  EXPECT_EQ(tree.size(), 5u);
+  for (const pid_t pid : tree) EXPECT_TRUE(kill(pid, 0) != 0 && errno == ESRCH);
 }
 
 TEST(WithoutADomainTheTreeEndsThroughItsWarden) {
