@@ -197,6 +197,20 @@ TEST(ALauncherToWhichOrphansComeKeepsNoZombies) {
   for (const pid_t pid : tree) EXPECT_TRUE(kill(pid, 0) != 0 && errno == ESRCH);
 }
 
+TEST(AStoppedWardenOfAScopeEndsWithItsSandbox) {
+  if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
+  const TemporaryDirectory top;
+  pid_t warden = -1;
+  {
+    const Threads threads(test::PermissiveSpec(top.path()));
+    EXPECT_EQ(test::RunToEnd(threads, ShellCommand("sleep 0.1")).exit_code, 0);
+    warden = WaitForWarden();
+    ASSERT_TRUE(warden > 0);
+    kill(warden, SIGSTOP);
+  }
+  EXPECT_TRUE(kill(warden, 0) != 0 && errno == ESRCH);
+}
+
 TEST(WithoutADomainTheTreeEndsThroughItsWarden) {
   const TemporaryDirectory top;
   const Bystander bystander;
