@@ -1,84 +1,15 @@
 #include "process/command_threads.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <cerrno>
-#include <deque>
-#include <functional>
 #include <utility>
+
+#include "process/outside.h"
 
 namespace sandbox_run {
 namespace {
 
-constexpr size_t kThreadStack = 256 * 1024;
 // Each holds a few descriptors and two directories.
 constexpr size_t kMaxIdleThreads = 64;
-
-// Starts a thread; returns 0 or the errno.
-int StartDetached(void* (*body)(void*), void* argument) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kThreadStack);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // The thread inherits the mask: no signal meant for the process may be handled on it, and none
-  // may be pending when it clones.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const int error = pthread_create(&thread, &attributes, body, argument);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  return error;
-}
-
-// Calls functions on a thread that never enters a signal scope. A thread inherits the Landlock
-// domain of the one that makes it, and inside a domain nobody may mount: a command's thread cannot
-// make the thread that builds the next view. One for the whole process, for all its life.
-class Outside {
- public:
-  // The first call has to come from a thread that is in no scope. nullptr: no thread can be made.
-  static Outside* Get() {
-    // Never destroyed: command threads may outlive the destruction of static objects.
-    static std::mutex mutex;
-    static Outside* outside = nullptr;
-    const std::lock_guard lock(mutex);
-    if (outside == nullptr) {
-      auto made = std::make_unique<Outside>();
-      if (StartDetached(Main, made.get()) == 0) outside = made.release();
-    }
-    return outside;
-  }
-
-  void Call(std::function<void()> function) {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(function));
-    changed_.notify_one();
-  }
-
- private:
-  static void* Main(void* self) {
-    static_cast<Outside*>(self)->Work();
-    return nullptr;
-  }
-
-  void Work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return !queue_.empty(); });
-      const std::function<void()> function = std::move(queue_.front());
-      queue_.pop_front();
-      lock.unlock();
-      function();
-      lock.lock();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> queue_;
-};
 
 }  // namespace
 

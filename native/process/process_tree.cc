@@ -2,6 +2,8 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,43 @@ namespace {
 
 // The warden says at once how the command ended, unless somebody stopped or ended it.
 constexpr std::chrono::milliseconds kExitPatience{5000};
+// How long orphans that were killed may take to come to this process and to end.
+constexpr int kReapRounds = 20;
+constexpr useconds_t kReapPauseUs = 500;
+
+bool StatusOfReaped(int pidfd, int* status) {
+  abi::PidfdInfo info;
+  info.mask = abi::kPidfdInfoExit;
+  if (ioctl(pidfd, abi::kPidfdGetInfo, &info) != 0) return false;
+  *status = info.exit_code;
+  return (info.mask & abi::kPidfdInfoExit) != 0;
+}
+
+bool InheritsOrphans() {
+  int subreaper = 0;
+  return getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &subreaper) == 0 && subreaper != 0);
+}
+
+// The processes of this thread's scope, zombies included. Signal 0 is sent nowhere: it asks whether
+// one could be.
+std::vector<pid_t> WithinReach() {
+  std::vector<pid_t> found = ListPids();
+  std::erase_if(found, [self = getpid()](pid_t pid) { return pid == self || kill(pid, 0) != 0; });
+  return found;
+}
+
+// After everything in the scope was killed. By number, and only what is within reach, so that no
+// child of the embedder's is ever touched. `first` is given back elsewhere.
+void ReapOrphans(pid_t first) {
+  std::vector<pid_t> killed = WithinReach();
+  std::erase(killed, first);
+  for (int round = 0; round < kReapRounds && !killed.empty(); ++round) {
+    if (round > 0) usleep(kReapPauseUs);
+    // Not ended yet, or its parent has not.
+    std::erase_if(
+        killed, [](pid_t pid) { return kill(pid, 0) != 0 || waitpid(pid, nullptr, WNOHANG) > 0; });
+  }
+}
 
 }  // namespace
 
@@ -99,7 +138,11 @@ bool ProcessTree::End(const SignalScope& scope) {
     }
     return warden_->EndAll();
   }
-  if (scope.KillAll(SIGKILL)) return true;
+  if (scope.KillAll(SIGKILL)) {
+    // Where orphans come to this process, nobody else takes notice of them.
+    if (InheritsOrphans()) ReapOrphans(pid_);
+    return true;
+  }
   Signal(SIGKILL);
   return false;
 }
@@ -116,9 +159,12 @@ Result<ProcessEnd> ProcessTree::Reap() {
       reaped = wait4(pid_, &status, 0, &end.usage);
     } while (reaped < 0 && errno == EINTR);
   }
+  const int error = errno;
+  // Somebody in this process waits for every child. The kernel may still know, for who has the
+  // descriptor; else the status is lost.
+  const bool known = reaped >= 0 || StatusOfReaped(pidfd_.get(), &status);
   pidfd_.reset();
-  // Somebody in this process waits for every child; the status is lost.
-  if (reaped < 0) return Failure{"wait", errno, ""};
+  if (!known) return Failure{"wait", error, ""};
   if (WIFSIGNALED(status)) {
     end.signal = WTERMSIG(status);
   } else {
@@ -147,10 +193,7 @@ std::vector<pid_t> ProcessTree::Members(const SignalScope& scope) const {
   if (warden_) return DescendantsOf(warden_->pid());
   std::vector<pid_t> members;
   if (!scope.entered()) return members;
-  const pid_t self = getpid();
-  for (const pid_t pid : ListPids()) {
-    // Signal 0 is sent nowhere: it asks whether one could be.
-    if (pid == self || kill(pid, 0) != 0) continue;
+  for (const pid_t pid : WithinReach()) {
     if (const std::optional<ListedProcess> process = LookAt(pid); process && process->alive) {
       members.push_back(pid);
     }
@@ -167,7 +210,10 @@ size_t ProcessTree::CountNewest(const SignalScope& scope, pid_t newest, size_t e
   size_t found = 0;
   const size_t numbers = std::max(kMinNumbers, enough * kMaxPerMember);
   for (size_t i = 0; i < numbers && newest > 1 && found <= enough; ++i, --newest) {
-    if (newest != self && kill(newest, 0) == 0) ++found;
+    // Threads of this process are within reach from everywhere in it; what has ended uses nothing,
+    // and may wait for long until somebody takes notice of it.
+    if (kill(newest, 0) != 0 || RawSyscall(SYS_tgkill, self, newest, 0) == 0) continue;
+    if (const std::optional<ListedProcess> one = LookAt(newest); one && one->alive) ++found;
   }
   return found;
 }

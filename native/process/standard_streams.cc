@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -215,6 +216,24 @@ void StandardStreams::DrainNow() {
       if (poll(&one, 1, 0) <= 0 || !Drain(i)) break;
     }
   }
+}
+
+bool StandardStreams::output_held() const {
+  for (const UniqueFd& fd : output_) {
+    // Of nothing it is asked; that the last writer is gone is said all the same.
+    pollfd one = {fd.get(), 0, 0};
+    if (fd.valid() && poll(&one, 1, 0) == 0) return true;
+  }
+  return false;
+}
+
+uint64_t StandardStreams::Pending() const {
+  uint64_t bytes = 0;
+  for (const UniqueFd& fd : output_) {
+    int there = 0;
+    if (fd.valid() && ioctl(fd.get(), FIONREAD, &there) == 0) bytes += static_cast<uint64_t>(there);
+  }
+  return bytes;
 }
 
 // False: the stream has ended.

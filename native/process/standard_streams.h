@@ -94,6 +94,10 @@ class StandardStreams {
   bool paused() const { return paused_; }
   // Somebody may still write output.
   bool output_open() const { return output_[0].valid() || output_[1].valid(); }
+  // Somebody else has it open for writing, whatever is still to be read.
+  bool output_held() const;
+  // Bytes of output that are there to be read.
+  uint64_t Pending() const;
   // The command reads no more.
   void CloseInput();
   // Nothing is read any more either: lets go of the terminal.

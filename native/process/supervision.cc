@@ -19,6 +19,8 @@ constexpr milliseconds kDrainGrace{250};
 constexpr milliseconds kLookInterval{250};
 // Between two attempts to end what has been killed already.
 constexpr milliseconds kKillAgain{10};
+// A terminal holds more than it says.
+constexpr uint64_t kUntoldOutput = 128 * 1024;
 
 }  // namespace
 
@@ -158,8 +160,10 @@ void Supervision::HandleTurns(const Watch& watch) {
 bool Supervision::MayDrain(const Requests& requests) {
   if (requests.kill) return false;
   const auto now = Clock::now();
-  // A consumer that takes its time loses nothing.
-  if (parts_.streams.paused()) times_.drain_until = now + kDrainGrace;
+  // A consumer that takes its time loses nothing of what was left in the pipes; what somebody
+  // outside goes on writing has no end.
+  if (parts_.streams.paused() && parts_.streams.output_bytes() < output_at_most_)
+    times_.drain_until = now + kDrainGrace;
   return now < *times_.drain_until;
 }
 
@@ -180,6 +184,7 @@ Supervision::Stage Supervision::HandleExit() {
     }
   } else if (!ended_by_us && parts_.streams.output_open()) {
     // The process is not reaped yet: its number, and with it that of its group, stays its own.
+    if (times_.deadline) times_.drain_until = std::min(*times_.drain_until, *times_.deadline);
     times_.deadline.reset();
     return Stage::kExited;
   }
@@ -189,8 +194,9 @@ Supervision::Stage Supervision::HandleExit() {
 
 bool Supervision::MayStay(const Requests& requests) {
   if (!parts_.spec.background) {
-    if (!parts_.streams.output_open() || times_.kill_at) return false;
-    if (!requests.cancel && MayDrain(requests)) return true;
+    // However slow the consumer: nobody who holds the pipes lives longer for it.
+    if (times_.kill_at || !parts_.streams.output_held()) return false;
+    if (!requests.cancel && !requests.kill && Clock::now() < *times_.drain_until) return true;
     outcome_.output_held = true;
     return false;
   }
@@ -216,6 +222,7 @@ void Supervision::EndTree() {
   // The kernel may have been first.
   if (!outcome_.limit && !outcome_.canceled && !outcome_.timed_out)
     outcome_.limit = parts_.limits.AtEnd();
+  output_at_most_ = parts_.streams.output_bytes() + parts_.streams.Pending() + kUntoldOutput;
   if (!reaped_) Reap();
 }
 

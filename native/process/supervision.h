@@ -82,6 +82,7 @@ class Supervision {
   Times times_;
   Stage stage_ = Stage::kRunning;
   bool reaped_ = false;
+  uint64_t output_at_most_ = 0;  // that the tree can have written; known once it was ended
 };
 
 }  // namespace sandbox_run

@@ -15,7 +15,10 @@
 #include <string>
 #include <utility>
 
+#include "process/outside.h"
 #include "process/warden_child.h"
+#include "sys/kernel_abi.h"
+#include "sys/raw_syscall.h"
 
 namespace sandbox_run {
 namespace {
@@ -125,8 +128,14 @@ void Warden::Stop() {
   Ask({WardenRequest::kEnd, 0});
   channel_.reset();
   if (!Wait(pidfd_.get(), kStopPatience)) {
-    // Somebody stopped it. From inside of its scope this thread may not signal it.
-    if (kill(pid_, SIGKILL) != 0 || !Wait(pidfd_.get(), kStopPatience)) {
+    // Somebody stopped it. From inside of its scope this thread may not signal it; by its
+    // descriptor, as the other thread may be late, and the number somebody else's by then.
+    Outside* outside = kill(pid_, SIGKILL) == 0 ? nullptr : Outside::Existing();
+    if (outside != nullptr) {
+      const auto copy = std::make_shared<UniqueFd>(fcntl(pidfd_.get(), F_DUPFD_CLOEXEC, 3));
+      outside->Call([copy] { RawSyscall(abi::kSysPidfdSendSignal, copy->get(), SIGKILL, 0, 0); });
+    }
+    if (!Wait(pidfd_.get(), kStopPatience)) {
       // It may still use this memory, and will end when it goes on.
       [[maybe_unused]] const Memory* left = memory_.release();
       return;

@@ -63,6 +63,17 @@ inline constexpr unsigned kMoveMountFEmptyPath = 0x4;
 inline constexpr unsigned kMoveMountTEmptyPath = 0x40;
 inline constexpr unsigned kAtRecursive = 0x8000;
 
+// <linux/pidfd.h>, since Linux 6.15. Version 1 of the struct: up to the exit code.
+struct PidfdInfo {
+  uint64_t mask = 0;
+  uint64_t cgroup_id = 0;
+  uint32_t ids[11] = {};  // pid, tgid, ppid, and four pairs of user and group
+  int32_t exit_code = 0;  // as wait() gives it
+};
+inline constexpr uint64_t kPidfdInfoExit = 1u << 3;
+inline constexpr unsigned long kPidfdGetInfo = 0xc000ff0bul | sizeof(PidfdInfo) << 16;
+static_assert(sizeof(PidfdInfo) == 64);
+
 }  // namespace sandbox_run::abi
 
 #endif  // SANDBOX_RUN_SYS_KERNEL_ABI_H_

@@ -96,7 +96,10 @@ export function classify(
         ? context.warnings
         : [...context.warnings, ...after.warnings, ...(outputHeld ? [OUTPUT_HELD] : [])],
   };
-  if (outcome.failure !== undefined) {
+  // The command ran, and was ended for what follows; only how it ended is not known.
+  const isLost = outcome.failure?.stage === 'wait';
+  const wasEnded = outcome.timedOut || outcome.canceled || outcome.details?.limit !== undefined;
+  if (outcome.failure !== undefined && !(isLost && wasEnded)) {
     return {
       ...base,
       status: 'setup-failed',
@@ -111,7 +114,7 @@ export function classify(
     return {
       ...base,
       status: 'limit-exceeded',
-      exitCode: signal === undefined ? outcome.exitCode : undefined,
+      exitCode: signal === undefined && !isLost ? outcome.exitCode : undefined,
       signal,
       limit,
       error: describeExceeded(limit),
@@ -122,7 +125,7 @@ export function classify(
     return {
       ...base,
       status,
-      exitCode: signal === undefined ? outcome.exitCode : undefined,
+      exitCode: signal === undefined && !isLost ? outcome.exitCode : undefined,
       signal,
       error: undefined,
     };

@@ -25,6 +25,7 @@ using test::Running;
 using test::RunToEnd;
 using test::ShellCommand;
 using test::TemporaryDirectory;
+using test::Threads;
 
 Outcome Run(CommandSpec spec) {
   const TemporaryDirectory top;
@@ -166,6 +167,36 @@ TEST(CommandHasBothOutputsInOnePipeInTheOrderOfTheWrites) {
   const Outcome outcome = Run(std::move(spec));
   EXPECT_EQ(outcome.output[0].kept, "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\n");
   EXPECT_EQ(outcome.output[1].total, 0u);
+}
+
+TEST(AConsumerThatTakesNothingKeepsNoBackgroundProcessAlive) {
+  const TemporaryDirectory top;
+  const Threads threads(BareSpec(top.path()));
+  CommandSpec spec = ShellCommand("yes & echo $! > " + (top / "pid") + "; exit 4");
+  spec.streams.stream_output = true;
+  spec.timeout = milliseconds(1500);
+  Running running(threads, std::move(spec));
+  usleep(1'500'000);
+  EXPECT_TRUE(!test::IsRunning(atoi(test::ReadText(top / "pid").c_str())));
+  // What is in the pipe is waited for, until somebody has no time for that.
+  running.command().Cancel(true);
+  const Outcome outcome = running.Wait();
+  EXPECT_EQ(outcome.exit_code, 4);
+  EXPECT_TRUE(outcome.output_held);
+  EXPECT_TRUE(outcome.tree_ended);
+}
+
+TEST(AConsumerThatTakesItsTimeGetsEverythingAndHoldsNothing) {
+  const TemporaryDirectory top;
+  const Threads threads(BareSpec(top.path()));
+  CommandSpec spec = ShellCommand("head -c 1100000 /dev/zero");
+  spec.streams.stream_output = true;
+  Running running(threads, std::move(spec));
+  usleep(700'000);
+  running.command().Acknowledge(1'100'000);
+  const Outcome outcome = running.Wait();
+  EXPECT_EQ(outcome.output[0].total, 1'100'000u);
+  EXPECT_TRUE(!outcome.output_held);
 }
 
 CommandSpec SpillingCommand(const std::string& script, const std::string& path) {

@@ -3,10 +3,13 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <sstream>
 #include <string>
@@ -62,6 +65,14 @@ ConfinementSpec SpecOf(TreeTier tier, const TemporaryDirectory& top) {
                                         : test::WardenSpec(top.path());
 }
 
+// Linux 6.15.
+bool KernelKeepsStatus() {
+  utsname name;
+  int major = 0, minor = 0;
+  return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+         (major > 6 || (major == 6 && minor >= 15));
+}
+
 // The processes that this one started and that call themselves wardens.
 std::vector<pid_t> Wardens() {
   std::vector<pid_t> found;
@@ -111,6 +122,93 @@ TEST(ACommandTakesItsWholeTreeWithItAndNobodyElse) {
     other.command().Signal(SIGUSR1);
     EXPECT_EQ(other.Wait().signal, SIGUSR1);
   });
+}
+
+TEST(TheLaunchersOwnThreadsAreNotCountedAsTheTree) {
+  if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
+  std::thread([] {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    SignalScope scope;
+    EXPECT_TRUE(scope.Enter(-1).ok() && scope.entered());
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 20; ++i) {
+      threads.emplace_back([&] {
+        while (!stop) usleep(10'000);
+      });
+    }
+    // Of the tree: one that lives, and ten that have ended and that nobody took notice of.
+    std::vector<pid_t> children;
+    for (int i = 0; i < 11; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        while (i == 0) pause();
+        _exit(0);
+      }
+      children.push_back(child);
+    }
+    usleep(50'000);
+    EXPECT_EQ(ProcessTree().CountNewest(scope, children.back(), 1000), 1u);
+    kill(children.front(), SIGKILL);
+    for (const pid_t child : children) waitpid(child, nullptr, 0);
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+  }).join();
+}
+
+TEST(AnEmbedderThatWaitsForEveryChildStealsNoStatus) {
+  if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
+  const TemporaryDirectory top;
+  const Threads threads(test::PermissiveSpec(top.path()));
+  std::atomic<bool> stop = false;
+  std::atomic<int> stolen = 0;
+  std::thread thief([&] {
+    while (!stop) {
+      if (waitpid(-1, nullptr, 0) > 0) ++stolen;
+      usleep(500);
+    }
+  });
+  for (int round = 0; round < 20; ++round) {
+    const Outcome outcome = test::RunToEnd(threads, ShellCommand("sleep 0.02; exit 6"));
+    // Before Linux 6.15 nobody knows any more.
+    if (outcome.failure) EXPECT_EQ(std::string(outcome.failure->stage), "wait");
+    if (KernelKeepsStatus()) EXPECT_EQ(outcome.exit_code, 6);
+  }
+  stop = true;
+  // Wakes it up; the warden of the scope stays for the next command.
+  if (fork() == 0) _exit(0);
+  thief.join();
+  EXPECT_TRUE(stolen > 0);
+}
+
+TEST(ALauncherToWhichOrphansComeKeepsNoZombies) {
+  if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
+  const TemporaryDirectory top;
+  const Threads threads(test::PermissiveSpec(top.path()));
+  EXPECT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  const Outcome outcome = test::RunToEnd(
+      threads, ShellCommand("for i in 1 2 3 4; do setsid sleep 300 > /dev/null 2>&1 & echo $!; "
+                            "done; (setsid true & echo $!); sleep 0.1"));
+  EXPECT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+  const std::vector<pid_t> tree = Numbers(outcome.output[0].kept);
+  EXPECT_EQ(tree.size(), 5u);
+  for (const pid_t pid : tree) EXPECT_TRUE(kill(pid, 0) != 0 && errno == ESRCH);
+}
+
+TEST(AStoppedWardenOfAScopeEndsWithItsSandbox) {
+  if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
+  const TemporaryDirectory top;
+  pid_t warden = -1;
+  {
+    const Threads threads(test::PermissiveSpec(top.path()));
+    EXPECT_EQ(test::RunToEnd(threads, ShellCommand("sleep 0.1")).exit_code, 0);
+    warden = WaitForWarden();
+    ASSERT_TRUE(warden > 0);
+    kill(warden, SIGSTOP);
+  }
+  EXPECT_TRUE(kill(warden, 0) != 0 && errno == ESRCH);
 }
 
 TEST(WithoutADomainTheTreeEndsThroughItsWarden) {

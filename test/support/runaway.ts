@@ -72,8 +72,25 @@ export const compileRunaway = (): string =>
 /** The processes that recorded themselves there, by trick. */
 export function pidsIn(directory: string): Readonly<Record<string, number>> {
   return Object.fromEntries(
-    readdirSync(directory).map((name) => [name, Number(readFileSync(join(directory, name), 'utf8'))]),
+    readdirSync(directory)
+      // One that begins with a dot is being written, and gets its name in a moment; a listing that meets the renaming
+      // may show it instead of the name that it replaces.
+      .map((name) => name.replace(/^\./, ''))
+      .filter((name, at, all) => all.indexOf(name) === at)
+      .sort()
+      .flatMap((name) => {
+        const pid = readPid(join(directory, name));
+        return pid === undefined ? [] : [[name, pid] as const];
+      }),
   );
+}
+
+function readPid(path: string): number | undefined {
+  try {
+    return Number(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Everything whose program is the one above, in whatever process it is now. */

@@ -25,6 +25,9 @@ export interface SeccompGroup {
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. NEWTIME lies in clone's signal byte: clone3 only. */
 const CLONE_NEW_MASK = 0x7e02_0000;
 
+/** CLONE_PARENT: the child would be the launcher's, which knows nothing of it and never reaps it. */
+const CLONE_PARENT = 0x8000;
+
 /** Linux, Linux32, each with UNAME26; ADDR_NO_RANDOMIZE (setarch -R, debuggers); 0xffffffff asks for the current one. */
 const HARMLESS_PERSONALITIES = [0, 8, 0x2_0000, 0x2_0008, 0x4_0000, 0xffff_ffff];
 
@@ -73,12 +76,12 @@ const GROUPS = {
     ),
   },
   '@namespaces': {
-    help: 'Stops entering namespaces, in which an ordinary user gets at kernel code meant for root; clone3 hides its flags from filters, and ENOSYS makes libc use clone.',
+    help: 'Stops entering namespaces, in which an ordinary user gets at kernel code meant for root; clone3 hides its flags from filters, and ENOSYS makes libc use clone. Stops giving children to the launcher.',
     rules: [
       ...refuse('EPERM', 'unshare', 'setns'),
       ...refuse('ENOSYS', 'clone3'),
       // The kernel takes the low half of clone's flags only (lower_32_bits in kernel/fork.c).
-      refuseIf('EPERM', 'clone', hasAnyBit(0, CLONE_NEW_MASK)),
+      refuseIf('EPERM', 'clone', hasAnyBit(0, CLONE_NEW_MASK | CLONE_PARENT)),
     ],
   },
   '@bpf': {

@@ -78,6 +78,11 @@ describe('classify', () => {
       { failure, canceled: true },
       { status: 'setup-failed', exitCode: undefined, signal: undefined },
     ],
+    // It ran, and somebody took its status away.
+    [
+      { failure: { stage: 'wait', errno: constants.errno.ECHILD, path: '' }, timedOut: true },
+      { status: 'timed-out', exitCode: undefined, signal: undefined },
+    ],
   ] as const)('%j', (changes, expected) => {
     expect(result(changes)).toMatchObject(expected);
   });

@@ -100,6 +100,8 @@ describe('groups that look at arguments', () => {
       expect(judge(program, 'clone', flag | 0x11), flag.toString(16)).toBe('ERRNO EPERM');
       expect(judge(program, 'clone', GARBAGE | BigInt(flag)), flag.toString(16)).toBe('ERRNO EPERM');
     }
+    // CLONE_PARENT: the child would be the launcher's.
+    expect(judge(program, 'clone', 0x8011)).toBe('ERRNO EPERM');
     expect(judge(program, 'clone3', 0, 88)).toBe('ERRNO ENOSYS');
     expect(judge(program, 'unshare', 0x10000000)).toBe('ERRNO EPERM');
   });
