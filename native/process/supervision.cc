@@ -158,8 +158,8 @@ void Supervision::HandleTurns(const Watch& watch) {
 bool Supervision::MayDrain(const Requests& requests) {
   if (requests.kill) return false;
   const auto now = Clock::now();
-  // A consumer that takes its time loses nothing.
-  if (parts_.streams.paused()) times_.drain_until = now + kDrainGrace;
+  // A consumer that takes its time loses nothing; of a tree that was ended all is read at once.
+  if (parts_.streams.paused() && stage_ != Stage::kEnded) times_.drain_until = now + kDrainGrace;
   return now < *times_.drain_until;
 }
 
@@ -180,7 +180,6 @@ Supervision::Stage Supervision::HandleExit() {
     }
   } else if (!ended_by_us && parts_.streams.output_open()) {
     // The process is not reaped yet: its number, and with it that of its group, stays its own.
-    times_.deadline.reset();
     return Stage::kExited;
   }
   EndTree();
@@ -190,7 +189,9 @@ Supervision::Stage Supervision::HandleExit() {
 bool Supervision::MayStay(const Requests& requests) {
   if (!parts_.spec.background) {
     if (!parts_.streams.output_open() || times_.kill_at) return false;
-    if (!requests.cancel && MayDrain(requests)) return true;
+    // A consumer that takes nothing any more is waited for no longer than the command.
+    const bool late = times_.deadline && Clock::now() >= *times_.deadline;
+    if (!requests.cancel && !late && MayDrain(requests)) return true;
     outcome_.output_held = true;
     return false;
   }
@@ -213,6 +214,7 @@ bool Supervision::KillTree() {
 void Supervision::EndTree() {
   // What the command left behind ends with it, before its number is given back by the reaping.
   outcome_.tree_ended = KillTree();
+  if (outcome_.tree_ended) parts_.streams.TakeTheRest();
   // The kernel may have been first.
   if (!outcome_.limit && !outcome_.canceled && !outcome_.timed_out)
     outcome_.limit = parts_.limits.AtEnd();

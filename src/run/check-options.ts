@@ -1,7 +1,7 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { TAINTS } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
-import { APPROVERS } from '../model/policy.ts';
+import { APPROVERS, MAX_OUTPUT_BYTES } from '../model/policy.ts';
 import type {
   JobOptions,
   RunOptions,
@@ -33,9 +33,13 @@ const BYTES: Test = [(value) => Number.isSafeInteger(value) && Number(value) >= 
 const isBytes = BYTES[0];
 const MAX_OUTPUT: Test = [
   (value) =>
-    isBytes(value) ||
-    (isRecord(value) && Object.keys(value).length === 2 && isBytes(value.head) && isBytes(value.tail)),
-  'a number of bytes, or { head, tail } with one of each',
+    isRecord(value)
+      ? Object.keys(value).length === 2 &&
+        isBytes(value.head) &&
+        isBytes(value.tail) &&
+        Number(value.head) + Number(value.tail) <= MAX_OUTPUT_BYTES
+      : isBytes(value) && Number(value) <= MAX_OUTPUT_BYTES,
+  `a number of bytes, or { head, tail } with one of each: ${MAX_OUTPUT_BYTES} (128 MiB) at most; spill keeps more`,
 ];
 const SPILL: Test = [
   (value) =>

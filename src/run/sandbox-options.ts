@@ -89,7 +89,8 @@ export interface RunOptions {
   readonly stdin?: 'null' | 'inherit';
   /**
    * Called with output as it arrives; while a returned promise is pending, the command's pipe fills up. The result waits
-   * for the last one, whatever the time-out: it ends the command, not the consumer.
+   * for the last one, unless the command was ended (time-out, limit, `signal`, `cancel()`, `close()`): then for 250 ms at
+   * most, after which it is called no more and a warning of the result says so.
    */
   readonly onOutput?: (chunk: OutputChunk) => void | Promise<void>;
   /** As in `createSandbox`, for this run. */

@@ -102,6 +102,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const launcher = createLauncher(prepared);
   const outputSettings = createOutputSettings(policy.limits);
   const waiting = new Set<RunningCommand>();
+  /** Gives up the consumers of output. */
+  const consumed = new Set<AbortController>();
   const sessions = new Set<ShellSession>();
   const opening = new Set<Promise<ShellSession>>();
   let closed = false;
@@ -179,7 +181,19 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     // What nobody takes is not worth running for: a consumer that fails ends the command.
     const consumer = createOutputConsumer(onOutput, () => started.cancel());
     const started = launchWith(launchOf(options, { ...more, feed: undefined, consumer }));
-    return { ...started, result: consumer.settled(started.result) };
+    const givenUp = new AbortController();
+    consumed.add(givenUp);
+    const signals = options.signal === undefined ? [givenUp.signal] : [givenUp.signal, options.signal];
+    return {
+      ...started,
+      cancel: () => {
+        givenUp.abort();
+        started.cancel();
+      },
+      result: consumer
+        .settled(started.result, AbortSignal.any(signals))
+        .finally(() => consumed.delete(givenUp)),
+    };
   }
 
   function start(asked: Command, given: JobOptions): BackgroundJob;
@@ -251,7 +265,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     closed = true;
     await Promise.all([...[...sessions].map((shell) => shell.close()), Promise.allSettled(opening)]);
     for (const pending of waiting) pending.cancel();
-    await Promise.all([launcher.endAll(), ...[...waiting].map(({ result }) => result)]);
+    for (const givenUp of consumed) givenUp.abort();
+    await Promise.allSettled([launcher.endAll(), ...[...waiting].map(({ result }) => result)]);
     addon.closeConfinement(confinement);
     await gate.close();
   }

@@ -37,6 +37,8 @@ describe('wrong options are refused by name, and nothing runs', () => {
     ['maxOutput', -1],
     ['maxOutput', { head: 1 }],
     ['maxOutput', { head: 1, tail: 1.5 }],
+    ['maxOutput', 2 ** 27 + 1],
+    ['maxOutput', { head: 2 ** 27, tail: 1 }],
     ['encoding', 'latin1'],
     ['escapes', true],
     ['combined', 'yes'],
