@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { TAINTS } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
@@ -188,6 +189,18 @@ export function checkRunOptions(options: RunOptions | JobOptions): RunOptions | 
 export function checkedTerminalSize({ cols, rows }: TerminalSize, where: string): TerminalSize {
   if (isTerminalSize({ cols, rows })) return { cols, rows };
   throw new SandboxError('usage.invalid', `${where}: cols and rows must be numbers from 1 to 65535`);
+}
+
+/**
+ * A signal that there is.
+ * @throws {SandboxError} `usage.invalid`.
+ */
+export function checkedSignal(signal: NodeJS.Signals): NodeJS.Signals {
+  if (typeof signal === 'string' && Object.hasOwn(constants.signals, signal)) return signal;
+  throw new SandboxError(
+    'usage.invalid',
+    `kill: ${JSON.stringify(signal) ?? 'undefined'} is no signal; give its name, such as "SIGTERM"`,
+  );
 }
 
 function withOwnSize<Options extends Pick<SpawnOptions, 'pty'>>(options: Options, where: string): Options {

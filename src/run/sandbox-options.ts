@@ -100,7 +100,7 @@ export interface RunOptions {
   /**
    * `neutralize`: text for a reader that is no terminal, such as a model. Escape sequences and control characters but line
    * breaks and tabs are taken out; of a line that was written over, as progress bars are, the last state is left;
-   * bidirectional controls and invisible tags are shown as `\u{202e}`. It is for the text of the result and of
+   * bidirectional controls and invisible characters are shown as `\u{202e}`. It is for the text of the result and of
    * `outputText()`, which begins a new line instead, not for bytes. Default: `keep`.
    */
   readonly escapes?: 'keep' | 'neutralize';

@@ -6,7 +6,13 @@ import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { givenVariables } from './approval-request.ts';
-import { checkedCommand, checkRunOptions, checkSandboxOptions, checkSpawnOptions } from './check-options.ts';
+import {
+  checkedCommand,
+  checkedSignal,
+  checkRunOptions,
+  checkSandboxOptions,
+  checkSpawnOptions,
+} from './check-options.ts';
 import { canceledBefore } from './classify.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler } from './command-line.ts';
@@ -208,7 +214,12 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
       ended: () => started.result,
     });
     const started = begin(command, options, { feed });
-    return { ...started, output: feed.output, outputText: feed.outputText };
+    return {
+      ...started,
+      kill: (signal: NodeJS.Signals) => started.kill(checkedSignal(signal)),
+      output: feed.output,
+      outputText: feed.outputText,
+    };
   }
 
   function startInBackground(command: Command, options: RunOptions): BackgroundJob {

@@ -70,6 +70,20 @@ describe('wrong options are refused by name, and nothing runs', () => {
     await expect(sandbox.run(command as Anything)).rejects.toMatchObject(refusal);
   });
 
+  it.each(['SIGFOO', 'toString', 0, 9, null])('kill: the signal %o', async (signal) => {
+    const wrong: Anything = signal;
+    const job = await sandbox.run('sleep 9', { background: true });
+    const started = sandbox.start('sleep 9');
+    const child = sandbox.spawn('sleep 9');
+    const onTerminal = sandbox.spawn('sleep 9', { pty: { cols: 80, rows: 24 } });
+    for (const one of [job, started, child, onTerminal]) {
+      expect(() => one.kill(wrong)).toThrow(SandboxError);
+      expect(() => one.kill(wrong)).toThrow(`${signal}`);
+      one.kill('SIGKILL');
+    }
+    await Promise.all([job.wait(), started.result, child.result, onTerminal.result]);
+  });
+
   it.each([null, 1, 'x', []])('run: the options %o', async (options) => {
     await expect(sandbox.run('true', options as Anything)).rejects.toMatchObject(refusal);
   });
