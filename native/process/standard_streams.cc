@@ -168,13 +168,15 @@ void StandardStreams::AddTo(Watch& watch) {
     const std::lock_guard lock(mutex_);
     begin = stream_requested_ && !streaming_;
     streaming_ = stream_requested_;
-    paused_ = streaming_ && unacknowledged_ >= kMaxUnacknowledged;
+    paused_ = streaming_ && !is_finite_ && unacknowledged_ >= kMaxUnacknowledged;
   }
   if (begin) BeginStreaming();
   input_at_ = watch.Add(input_.get(), POLLOUT);
   if (terminal_ != nullptr) terminal_->AddTo(watch);
   for (int i = 0; i < 2; ++i) {
-    output_at_[i] = paused_ ? -1 : watch.Add(output_[i].get(), POLLIN);
+    // That nobody writes any more is always seen: what is left then is finite, and nobody is held
+    // back by leaving it there.
+    output_at_[i] = watch.Add(output_[i].get(), paused_ ? 0 : POLLIN);
   }
 }
 

@@ -100,6 +100,8 @@ class StandardStreams {
   uint64_t Pending() const;
   // The command reads no more.
   void CloseInput();
+  // Everybody who wrote has ended: what is left is read without waiting for the consumer.
+  void TakeTheRest() { is_finite_ = true; }
   // Nothing is read any more either: lets go of the terminal.
   void Close();
 
@@ -133,6 +135,7 @@ class StandardStreams {
   bool is_large_[2] = {false, false};  // the pipe; or it was tried
   bool streaming_ = false;
   bool paused_ = false;
+  bool is_finite_ = false;
   int input_at_ = -1, output_at_[2] = {-1, -1};  // in the current round
 
   std::mutex mutex_;  // guards what follows

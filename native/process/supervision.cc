@@ -160,10 +160,8 @@ void Supervision::HandleTurns(const Watch& watch) {
 bool Supervision::MayDrain(const Requests& requests) {
   if (requests.kill) return false;
   const auto now = Clock::now();
-  // A consumer that takes its time loses nothing of what was left in the pipes; what somebody
-  // outside goes on writing has no end.
-  if (parts_.streams.paused() && parts_.streams.output_bytes() < output_at_most_)
-    times_.drain_until = now + kDrainGrace;
+  // What somebody outside goes on writing has no end.
+  if (outcome_.tree_ended && parts_.streams.output_bytes() >= output_at_most_) return false;
   return now < *times_.drain_until;
 }
 
@@ -219,6 +217,7 @@ bool Supervision::KillTree() {
 void Supervision::EndTree() {
   // What the command left behind ends with it, before its number is given back by the reaping.
   outcome_.tree_ended = KillTree();
+  if (outcome_.tree_ended) parts_.streams.TakeTheRest();
   // The kernel may have been first.
   if (!outcome_.limit && !outcome_.canceled && !outcome_.timed_out)
     outcome_.limit = parts_.limits.AtEnd();

@@ -39,7 +39,7 @@ function writeAll(fd: number, text: string | Uint8Array): boolean {
       else
         throw new SandboxError(
           'output.lost',
-          `standard output cannot be written (${code}); the result is lost`,
+          `standard output cannot be written (${code}); what was to be written is lost`,
         );
     }
   }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { MAX_OUTPUT_BYTES } from '../model/policy.ts';
 import type { OutputLimits } from '../run/output/gap.ts';
 
 const MAX_SECONDS = 365 * 24 * 3600;
@@ -16,12 +17,16 @@ const SIZE_UNITS = ['', 'K', 'M', 'G', 'T'];
 
 /** `512M` and the like, in bytes. */
 export function parseSize(text: string): number {
-  const match = /^(\d+)([KMGT]?)$/i.exec(text);
-  const size = Number(match?.[1]) * 1024 ** SIZE_UNITS.indexOf((match?.[2] ?? '').toUpperCase());
+  const size = sizeOf(text);
   if (!Number.isSafeInteger(size) || size === 0) {
     throw new InvalidArgumentError('it must be a number of bytes above 0, with K, M, G or T at most.');
   }
   return size;
+}
+
+function sizeOf(text: string): number {
+  const match = /^(\d+)([KMGT]?)$/i.exec(text);
+  return Number(match?.[1]) * 1024 ** SIZE_UNITS.indexOf((match?.[2] ?? '').toUpperCase());
 }
 
 /** A whole number above 0. */
@@ -32,10 +37,13 @@ export function parseWhole(text: string): number {
   return Number(text);
 }
 
-/** `BYTES` or `HEAD+TAIL`. */
+/** `SIZE` or `HEAD+TAIL`. */
 export function parseOutputLimit(text: string): number | OutputLimits {
-  const [, first, second] = /^(\d{1,15})(?:\+(\d{1,15}))?$/.exec(text) ?? [];
-  if (first === undefined)
-    throw new InvalidArgumentError('it must be a whole number of bytes, or two with a + between them.');
-  return second === undefined ? Number(first) : { head: Number(first), tail: Number(second) };
+  const [head = Number.NaN, tail] = text.split('+', 2).map(sizeOf);
+  if (text.split('+').length > 2 || !(head + (tail ?? 0) <= MAX_OUTPUT_BYTES)) {
+    throw new InvalidArgumentError(
+      'it must be a number of bytes such as 512K, or two with a + between them, 128M in all at most (--spill keeps more).',
+    );
+  }
+  return tail === undefined ? head : { head, tail };
 }

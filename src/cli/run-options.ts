@@ -127,13 +127,23 @@ function outputOptions(given: {
   readonly combined?: boolean;
   readonly neutralize?: boolean;
   readonly spill?: boolean;
+  readonly tty?: boolean;
+  readonly maxOutput?: RunOptions['maxOutput'];
 }): RunArguments['output'] {
-  const { json, combined, neutralize, spill } = given;
-  const named = Object.entries({ combined, neutralize, spill }).find(([, value]) => value === true)?.[0];
+  const { json, combined, neutralize, spill, tty } = given;
+  const named = Object.entries({ combined, neutralize, spill, 'max-output': given.maxOutput }).find(
+    ([, value]) => value !== undefined,
+  )?.[0];
   if (named !== undefined && json !== true) {
     throw new SandboxError(
       'usage.invalid',
       `--${named} is for captured output: it needs --json (without it, the command writes to the terminal itself)`,
+    );
+  }
+  if (tty === true && combined === true) {
+    throw new SandboxError(
+      'usage.invalid',
+      '--combined says nothing with -t: on a terminal both streams are one already; leave it out',
     );
   }
   return {

@@ -12,11 +12,13 @@ import { isBeneath } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { visibleText } from '../util/visible-text.ts';
 import { forwardSignals, type SignalForwarding } from './forward-signals.ts';
-import { printError, printNote, printOut } from './print.ts';
+import { printBytes, printError, printNote, printOut } from './print.ts';
 import { parseRunArguments, type RunArguments } from './run-options.ts';
 import { describeConfinement, describePlan, describeReport } from './show-plan.ts';
 
 const EXIT_TIMED_OUT = 124;
+/** Nobody reads any more what is passed on. */
+const READER_GONE = new Error('the reader of the output is gone');
 /** SIGRTMIN as glibc counts. */
 const FIRST_REAL_TIME_SIGNAL = 34;
 
@@ -101,9 +103,15 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   } else {
     const command = sandbox.start(wanted.command, { ...options, ...streamsOf(sandbox, wanted) });
     signals.to(command);
-    result = await command.result;
+    const settled = await command.result.catch((error: unknown) => {
+      if (error === READER_GONE) return undefined;
+      throw error;
+    });
+    // As of the command, had it written there itself.
+    if (settled === undefined) return endedBy('SIGPIPE');
+    result = settled;
   }
-  if (wanted.json) printOut(`${JSON.stringify(result)}\n`);
+  if (wanted.json) printOut(`${jsonOf(result)}\n`);
   const unheard = signals.early();
   if (result.status === 'canceled' && unheard !== undefined) {
     if (!wanted.quiet) printError(`${unheard} came while the command waited for an answer; it was not run`);
@@ -124,14 +132,25 @@ function streamsOf({ plan }: Sandbox, { json, tty, output }: RunArguments): RunO
   }
   if (json) return { stdin: 'inherit', ...output };
   if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
-  return { stdin: 'inherit', onOutput: ({ stream, bytes }) => writeTo(process[stream], bytes) };
+  return {
+    stdin: 'inherit',
+    onOutput: ({ stream, bytes }) => {
+      if (!printBytes(stream === 'stdout' ? 1 : 2, bytes)) throw READER_GONE;
+    },
+  };
 }
 
-/** Settles once there is room for more. */
-function writeTo(stream: NodeJS.WriteStream, bytes: Uint8Array): Promise<void> {
-  return new Promise((done, fail) => {
-    stream.write(bytes, (error) => (error === undefined || error === null ? done() : fail(error)));
-  });
+/** Escapes may make text six times as long, and a string has its limit. */
+function jsonOf(result: ExecutionResult): string {
+  try {
+    return JSON.stringify(result);
+  } catch (error) {
+    throw new SandboxError(
+      'output.lost',
+      `the command ended (${result.status}), but its output is too long for JSON; use a smaller --max-output, with --spill for all of it`,
+      { cause: error },
+    );
+  }
 }
 
 const endedBy = (signal: NodeJS.Signals) => 128 + constants.signals[signal];

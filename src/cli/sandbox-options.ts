@@ -43,7 +43,7 @@ export function addSandboxOptions(program: Command): Command {
     .option('--timeout <seconds>', 'end the command after this time; 0: never (default: 60)', parseSeconds)
     .option(
       '--idle-timeout <seconds>',
-      'end it when it writes no output for this time; 0: never',
+      'end it when it writes no output for this time, for which its output passes through pipes; 0: never',
       parseSeconds,
     )
     .option('--memory <size>', 'of the command and all that it starts, such as 512M or 4G', parseSize)
@@ -51,8 +51,8 @@ export function addSandboxOptions(program: Command): Command {
     .option('--cpu-time <seconds>', 'the same of processor time', parseWhole)
     .option('--max-tmp <size>', 'the same of private temporary files', parseSize)
     .option(
-      '--max-output <bytes>',
-      'kept of each stream with --json, half from its beginning and half from its end; or HEAD+TAIL (default: 1048576)',
+      '--max-output <size>',
+      'kept of each stream with --json, half from its beginning and half from its end; or HEAD+TAIL (default: 1M, at most 128M)',
       parseOutputLimit,
     );
 }

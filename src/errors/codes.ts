@@ -55,7 +55,7 @@ export const ERROR_CODES = {
     exitStatus: 123,
     meaning: 'The command used more than a limit of the policy allows and was ended.',
   },
-  'output.lost': { exitStatus: 125, meaning: 'Standard output cannot be written.' },
+  'output.lost': { exitStatus: 125, meaning: 'Output cannot be written, or is too long to be.' },
   'state.unusable': {
     exitStatus: 125,
     meaning: 'The state directory or the database in it cannot be used, so nothing was run.',

@@ -121,7 +121,9 @@ export interface ExecutionResultBase {
  * - `exited`: it ran and ended by itself with `exitCode`.
  * - `signaled`: `signal` ended it.
  * - `timed-out`, `canceled`: we ended it.
- * - `limit-exceeded`: it used more than the policy allows and was ended; `limit` says of what, `error` what to do.
+ * - `limit-exceeded`: it used more than the policy allows and was ended; `limit` says of what, `error` what to do. `exitCode`
+ *   may be 0: a shell may have outlived what was ended, and a command may handle SIGTERM. Of `file_size` only the signal
+ *   (SIGXFSZ) that ends the command itself is seen: not that of a program under a shell, nor EFBIG, where it is ignored.
  * - `denied`: it was judged and not run: refused, or asked about with nobody to answer. `error` says why in one sentence,
  *   `decision` with all reasons.
  * - `setup-failed`: it could not be started; `error` says why (`program.not_found`, `program.not_executable`, …).

@@ -80,6 +80,12 @@ export type ReviewerSettings =
       readonly maxTokens: number;
     };
 
+/**
+ * What may be kept of one output stream: shown in the worst way, as escapes of seven characters for two bytes, it still is a
+ * string that JavaScript can have.
+ */
+export const MAX_OUTPUT_BYTES = 128 * 1024 ** 2;
+
 /** The effective policy of one sandbox: profile, policy files and options merged. */
 export interface Policy {
   readonly profile: string;

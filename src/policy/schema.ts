@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AUTONOMIES } from '../model/decision.ts';
 import { CONTROL_IDS } from '../model/enforcement-report.ts';
-import { APPROVERS } from '../model/policy.ts';
+import { APPROVERS, MAX_OUTPUT_BYTES } from '../model/policy.ts';
 
 const path = z
   .string()
@@ -140,12 +140,14 @@ export const policyFileSchema = z.strictObject({
         .number()
         .int()
         .nonnegative()
+        .max(MAX_OUTPUT_BYTES)
         .optional()
-        .describe('Kept of each output stream: its beginning and its end.'),
+        .describe('Kept of each output stream: its beginning and its end. At most 128 MiB.'),
       output_head_bytes: z
         .number()
         .int()
         .nonnegative()
+        .max(MAX_OUTPUT_BYTES)
         .optional()
         .describe('Of these, kept of its beginning; half if it is not given.'),
       idle_timeout_seconds: z

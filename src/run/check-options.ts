@@ -1,7 +1,8 @@
+import { constants } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { TAINTS } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
-import { APPROVERS } from '../model/policy.ts';
+import { APPROVERS, MAX_OUTPUT_BYTES } from '../model/policy.ts';
 import type {
   JobOptions,
   RunOptions,
@@ -33,9 +34,13 @@ const BYTES: Test = [(value) => Number.isSafeInteger(value) && Number(value) >= 
 const isBytes = BYTES[0];
 const MAX_OUTPUT: Test = [
   (value) =>
-    isBytes(value) ||
-    (isRecord(value) && Object.keys(value).length === 2 && isBytes(value.head) && isBytes(value.tail)),
-  'a number of bytes, or { head, tail } with one of each',
+    isRecord(value)
+      ? Object.keys(value).length === 2 &&
+        isBytes(value.head) &&
+        isBytes(value.tail) &&
+        Number(value.head) + Number(value.tail) <= MAX_OUTPUT_BYTES
+      : isBytes(value) && Number(value) <= MAX_OUTPUT_BYTES,
+  `a number of bytes, or { head, tail } with one of each: ${MAX_OUTPUT_BYTES} (128 MiB) at most; spill keeps more`,
 ];
 const SPILL: Test = [
   (value) =>
@@ -184,6 +189,18 @@ export function checkRunOptions(options: RunOptions | JobOptions): RunOptions | 
 export function checkedTerminalSize({ cols, rows }: TerminalSize, where: string): TerminalSize {
   if (isTerminalSize({ cols, rows })) return { cols, rows };
   throw new SandboxError('usage.invalid', `${where}: cols and rows must be numbers from 1 to 65535`);
+}
+
+/**
+ * A signal that there is.
+ * @throws {SandboxError} `usage.invalid`.
+ */
+export function checkedSignal(signal: NodeJS.Signals): NodeJS.Signals {
+  if (typeof signal === 'string' && Object.hasOwn(constants.signals, signal)) return signal;
+  throw new SandboxError(
+    'usage.invalid',
+    `kill: ${JSON.stringify(signal) ?? 'undefined'} is no signal; give its name, such as "SIGTERM"`,
+  );
 }
 
 function withOwnSize<Options extends Pick<SpawnOptions, 'pty'>>(options: Options, where: string): Options {

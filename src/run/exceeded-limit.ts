@@ -43,15 +43,16 @@ export function exceededLimit(
 ): ExceededLimit | undefined {
   const seen = outcome.details?.limit;
   if (seen !== undefined) return inUnits(seen);
-  const endedBy = (wanted: 'SIGXFSZ' | 'SIGXCPU' | 'SIGKILL') =>
-    // As a shell says of a program that it ran.
-    signal === wanted || outcome.exitCode === SHELL_SAYS_SIGNAL + constants.signals[wanted];
   const fileSize = limits.find(({ name }) => name === 'fsize');
-  if (fileSize !== undefined && endedBy('SIGXFSZ'))
+  // Not 128+n, as a shell says of a program that it ran: any command can exit so, and nothing else would speak for it.
+  if (fileSize !== undefined && signal === 'SIGXFSZ')
     return { name: 'file-size', value: fileSize.value, used: undefined, by: 'rlimit' };
   // The kernel's own limit of one process, which is there for when nobody could watch the tree.
   const { cpuSeconds } = treeLimits;
   const used = (outcome.userCpuMs + outcome.systemCpuMs) / 1000;
+  // What was used speaks for the limit, so here a shell is believed.
+  const endedBy = (wanted: 'SIGXCPU' | 'SIGKILL') =>
+    signal === wanted || outcome.exitCode === SHELL_SAYS_SIGNAL + constants.signals[wanted];
   if (cpuSeconds !== undefined && used >= cpuSeconds && (endedBy('SIGXCPU') || endedBy('SIGKILL')))
     return { name: 'cpu', value: cpuSeconds, used, by: 'rlimit' };
   return undefined;
@@ -89,7 +90,9 @@ const MEANS: Readonly<Record<ExceededLimit['by'], string>> = {
 export function describeExceeded(limit: ExceededLimit): ExecutionError {
   const { what, unit, option, key } = WORDS[limit.name];
   const amount = (value: number) => amountOf(value, unit);
-  const seen = limit.used === undefined ? '' : `, ${amount(limit.used)} were used`;
+  // Rounded to the same, it would contradict what it stands behind.
+  const isSeen = limit.used !== undefined && amount(limit.used) !== amount(limit.value);
+  const seen = isSeen ? `, ${amount(limit.used)} were used` : '';
   const excess =
     limit.name === 'idle'
       ? `ended after ${amount(limit.value)} without output`

@@ -1,8 +1,8 @@
-import { constants } from 'node:os';
 import { type ListeningSocket, listeningSockets } from '../host/listening-sockets.ts';
 import { signalName } from '../kernel/errno.ts';
 import type { ExecutionResult, ExecutionResultBase } from '../model/execution-result.ts';
 import type { NativeAddon, NativeCapture, NativeExit } from '../native/contract.ts';
+import { checkedSignal } from './check-options.ts';
 import type { Launch } from './launch.ts';
 import type { OutputView } from './output/show.ts';
 import { showOutput } from './output/show.ts';
@@ -47,7 +47,10 @@ export interface BackgroundJob {
    * and the other signals that end a process do so as `end` does. False: there was nothing to send it to.
    */
   kill(signal?: NodeJS.Signals): boolean;
-  /** Ends the whole job: SIGTERM, then SIGKILL after the grace period. */
+  /**
+   * Ends the whole job: SIGTERM, then SIGKILL after the grace period. `canceled` is the status of a command that was ended
+   * by it; one that had ended before keeps its own, `exited` or `signaled`.
+   */
   end(): Promise<ExecutionResult>;
   /** What the processes of the job listen on now. */
   ports(): Promise<readonly ListeningSocket[]>;
@@ -83,7 +86,10 @@ export function startJob(
       ended.settle(exited);
     },
   });
-  const whole = running.result.then((value) => {
+  // How the command had ended by itself before what it left behind was asked to end.
+  let exitedBefore: JobExit | undefined;
+  const whole = running.result.then((ended) => {
+    const value = exitedBefore === undefined ? ended : asExited(ended, exitedBefore);
     result = value;
     exited ??= exitOf(value);
     return value;
@@ -115,13 +121,15 @@ export function startJob(
     },
     waitForExit: () => ended.promise,
     wait: () => whole,
-    kill(signal = 'SIGTERM') {
+    kill(given = 'SIGTERM') {
+      const signal = checkedSignal(given);
       if (exited === undefined || nativeId === undefined) return running.kill(signal);
-      return (
-        ENDING.has(signal) && addon.cancel(nativeId, constants.signals[signal] === constants.signals.SIGKILL)
-      );
+      if (!ENDING.has(signal)) return false;
+      exitedBefore ??= exited;
+      return addon.cancel(nativeId, signal === 'SIGKILL');
     },
     end() {
+      exitedBefore ??= exited;
       running.cancel();
       return whole;
     },
@@ -139,6 +147,16 @@ function jobExit({ exitCode, signal, durationMs }: NativeExit): JobExit {
   return signal === 0
     ? { exitCode, signal: undefined, durationMs }
     : { exitCode: undefined, signal: signalName(signal), durationMs };
+}
+
+/** The caller ended what the command had left behind, not the command. */
+function asExited(result: ExecutionResult, { exitCode, signal }: JobExit): ExecutionResult {
+  if (result.status !== 'canceled') return result;
+  if (exitCode !== undefined)
+    return { ...result, status: 'exited', exitCode, signal: undefined, error: undefined };
+  return signal === undefined
+    ? result
+    : { ...result, status: 'signaled', exitCode: undefined, signal, error: undefined };
 }
 
 /** Of a command that left nothing behind. */

@@ -10,6 +10,7 @@ import {
   STDIO_CAPTURE,
 } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
+import { deferred } from '../util/deferred.ts';
 import { classify, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
 import type { SettledCommand } from './command-line.ts';
 import { describeFailure } from './failure.ts';
@@ -88,10 +89,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
     let id = 0;
     let spill: Spill | undefined;
     const abort = () => addon.cancel(id, false);
-    let finish: (result: ExecutionResult) => void = () => {};
-    const result = new Promise<ExecutionResult>((done) => {
-      finish = done;
-    });
+    const { promise: result, resolve: finish, reject: fail } = deferred<ExecutionResult>();
     try {
       if (output?.spillLimit !== undefined)
         spill = openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false);
@@ -118,14 +116,19 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
           onEnd: (outcome) => {
             running.delete(id);
             options.signal?.removeEventListener('abort', abort);
-            const after =
-              outcome.changedPaths === undefined
-                ? NOTHING_CHANGED
-                : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
-            const head = output?.view.headBytes ?? 0;
-            feed?.end(outcome, outcome.details?.headBytes ?? [head, head]);
-            const captured = output && { view: output.view, spilled: spill?.result(outcome.details) };
-            finish(classify(context, outcome, after, plan, captured));
+            // What is thrown in a callback of the addon is lost, and the result would be with it.
+            try {
+              const after =
+                outcome.changedPaths === undefined
+                  ? NOTHING_CHANGED
+                  : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
+              const head = output?.view.headBytes ?? 0;
+              feed?.end(outcome, outcome.details?.headBytes ?? [head, head]);
+              const captured = output && { view: output.view, spilled: spill?.result(outcome.details) };
+              finish(classify(context, outcome, after, plan, captured));
+            } catch (error) {
+              fail(error);
+            }
           },
         },
       );
@@ -155,7 +158,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
     launch,
     async endAll() {
       for (const id of running.keys()) addon.cancel(id, true);
-      await Promise.all(running.values());
+      await Promise.allSettled(running.values());
     },
   };
 }

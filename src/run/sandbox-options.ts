@@ -89,7 +89,8 @@ export interface RunOptions {
   readonly stdin?: 'null' | 'inherit';
   /**
    * Called with output as it arrives; while a returned promise is pending, the command's pipe fills up. The result waits
-   * for the last one, whatever the time-out: it ends the command, not the consumer.
+   * for the last one, unless the command was ended (time-out, limit, `signal`, `cancel()`, `close()`): then for 250 ms at
+   * most, after which it is called no more and a warning of the result says so.
    */
   readonly onOutput?: (chunk: OutputChunk) => void | Promise<void>;
   /** As in `createSandbox`, for this run. */
@@ -99,7 +100,7 @@ export interface RunOptions {
   /**
    * `neutralize`: text for a reader that is no terminal, such as a model. Escape sequences and control characters but line
    * breaks and tabs are taken out; of a line that was written over, as progress bars are, the last state is left;
-   * bidirectional controls and invisible tags are shown as `\u{202e}`. It is for the text of the result and of
+   * bidirectional controls and invisible characters are shown as `\u{202e}`. It is for the text of the result and of
    * `outputText()`, which begins a new line instead, not for bytes. Default: `keep`.
    */
   readonly escapes?: 'keep' | 'neutralize';

@@ -6,7 +6,13 @@ import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { givenVariables } from './approval-request.ts';
-import { checkedCommand, checkRunOptions, checkSandboxOptions, checkSpawnOptions } from './check-options.ts';
+import {
+  checkedCommand,
+  checkedSignal,
+  checkRunOptions,
+  checkSandboxOptions,
+  checkSpawnOptions,
+} from './check-options.ts';
 import { canceledBefore } from './classify.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler } from './command-line.ts';
@@ -102,6 +108,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const launcher = createLauncher(prepared);
   const outputSettings = createOutputSettings(policy.limits);
   const waiting = new Set<RunningCommand>();
+  /** Gives up the consumers of output. */
+  const consumed = new Set<AbortController>();
   const sessions = new Set<ShellSession>();
   const opening = new Set<Promise<ShellSession>>();
   let closed = false;
@@ -179,7 +187,19 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     // What nobody takes is not worth running for: a consumer that fails ends the command.
     const consumer = createOutputConsumer(onOutput, () => started.cancel());
     const started = launchWith(launchOf(options, { ...more, feed: undefined, consumer }));
-    return { ...started, result: consumer.settled(started.result) };
+    const givenUp = new AbortController();
+    consumed.add(givenUp);
+    const signals = options.signal === undefined ? [givenUp.signal] : [givenUp.signal, options.signal];
+    return {
+      ...started,
+      cancel: () => {
+        givenUp.abort();
+        started.cancel();
+      },
+      result: consumer
+        .settled(started.result, AbortSignal.any(signals))
+        .finally(() => consumed.delete(givenUp)),
+    };
   }
 
   function start(asked: Command, given: JobOptions): BackgroundJob;
@@ -194,7 +214,12 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
       ended: () => started.result,
     });
     const started = begin(command, options, { feed });
-    return { ...started, output: feed.output, outputText: feed.outputText };
+    return {
+      ...started,
+      kill: (signal: NodeJS.Signals) => started.kill(checkedSignal(signal)),
+      output: feed.output,
+      outputText: feed.outputText,
+    };
   }
 
   function startInBackground(command: Command, options: RunOptions): BackgroundJob {
@@ -251,7 +276,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     closed = true;
     await Promise.all([...[...sessions].map((shell) => shell.close()), Promise.allSettled(opening)]);
     for (const pending of waiting) pending.cancel();
-    await Promise.all([launcher.endAll(), ...[...waiting].map(({ result }) => result)]);
+    for (const givenUp of consumed) givenUp.abort();
+    await Promise.allSettled([launcher.endAll(), ...[...waiting].map(({ result }) => result)]);
     addon.closeConfinement(confinement);
     await gate.close();
   }

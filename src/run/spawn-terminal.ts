@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Command } from '../model/execution-request.ts';
 import { STDIO_CAPTURE } from '../native/contract.ts';
-import { checkedTerminalSize } from './check-options.ts';
+import { checkedSignal, checkedTerminalSize } from './check-options.ts';
 import type { SpawnOptions, TerminalSize } from './sandbox-options.ts';
 import type { SpawnParts, TerminalProcess } from './spawn.ts';
 
@@ -51,7 +51,7 @@ export function spawnOnTerminal(
       stderr: Readable.from([]),
       result: started.result,
       launched,
-      kill: (signal = 'SIGTERM') => started.kill(signal),
+      kill: (signal = 'SIGTERM') => started.kill(checkedSignal(signal)),
       resize: (cols, rows) => {
         wanted = checkedTerminalSize({ cols, rows }, 'resize');
         return id === undefined ? false : addon.resize(id, cols, rows);

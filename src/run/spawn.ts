@@ -3,6 +3,7 @@ import type { Duplex, Readable, Writable } from 'node:stream';
 import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { NativeAddon, NativeCommand } from '../native/contract.ts';
+import { checkedSignal } from './check-options.ts';
 import type { Launch } from './launch.ts';
 import type { RunningCommand } from './pending-command.ts';
 import type { SpawnOptions } from './sandbox-options.ts';
@@ -61,7 +62,7 @@ export function spawnOnPipes(
       stdout: new Socket({ fd: pipes[1][0], readable: true, writable: false }),
       stderr: new Socket({ fd: pipes[2][0], readable: true, writable: false }),
       result: started.result,
-      kill: (signal = 'SIGTERM') => started.kill(signal),
+      kill: (signal = 'SIGTERM') => started.kill(checkedSignal(signal)),
     };
   } catch (error) {
     for (const fd of [pipes[0][1], pipes[1][0], pipes[2][0]]) closeSync(fd);

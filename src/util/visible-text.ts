@@ -16,12 +16,27 @@ export function visibleText(text: string, { keep = '' }: { readonly keep?: strin
   return text.replace(UNSEEN, (character) => (keep.includes(character) ? character : escapeOf(character)));
 }
 
-/** What orders text differently from how it is shown, and letters that are not shown at all. */
-const DECEIVING = /[\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu;
+// Joiners belong between the parts of an emoji and into words of scripts that are written with them; a selector behind what
+// may be an emoji, or in a keycap. Anywhere else they say nothing that is seen.
+const JOINING =
+  '\\p{Script=Arabic}\\p{Script=Syriac}\\p{Script=Devanagari}\\p{Script=Bengali}\\p{Script=Gujarati}\\p{Script=Gurmukhi}\\p{Script=Kannada}\\p{Script=Malayalam}\\p{Script=Oriya}\\p{Script=Sinhala}\\p{Script=Tamil}\\p{Script=Telugu}';
+const EMOJI = '\\p{Extended_Pictographic}';
+const IN_PLACE = [
+  `(?<=[${EMOJI}\\ufe0f\\p{Emoji_Modifier}])\\u200d(?=${EMOJI})`,
+  `(?<=[${JOINING}])[\\u200c\\u200d](?=[${JOINING}])`,
+  `(?<=${EMOJI})[\\ufe0e\\ufe0f]`,
+  '(?<=[0-9#*])\\ufe0f(?=\\u20e3)',
+].join('|');
 
-/** Text whose letters and their order are those that are seen: bidirectional controls and tags become `\u{202e}`. */
+/** What orders text differently from how it is shown, and what is not shown at all. */
+const DECEIVING = new RegExp(
+  `(?=[\\p{Bidi_Control}\\p{Default_Ignorable_Code_Point}])(?!${IN_PLACE}).`,
+  'gu',
+);
+
+/** Text whose letters and their order are those that are seen: bidirectional controls and what is invisible become `\u{202e}`. */
 export function visibleDeceit(text: string): string {
-  return text.replace(DECEIVING, escapeOf);
+  return /[^\n -~]/.test(text) ? text.replace(DECEIVING, escapeOf) : text;
 }
 
 /** One line of at most so many characters, for text that others wrote. */

@@ -99,7 +99,7 @@ describe('wrong usage ends with 125 and one line', () => {
     ['a missing value', ['--timeout'], /--timeout/],
     ['a time-out that is no number', ['--timeout', 'soon', 'true'], /soon/],
     ['a negative time-out', ['--timeout=-1', 'true'], /-1/],
-    ['an output limit that is no number', ['--max-output', '1k', 'true'], /1k/],
+    ['an output limit that is no number', ['--json', '--max-output', '1x', 'true'], /1x/],
     ['an unknown profile', ['--profile', 'nope', 'true'], /nope.*workspace-write/],
     ['a workspace that is missing', ['--workspace', '/nonexistent', 'true'], /\/nonexistent/],
     ['a workspace that is a file', ['--workspace', '/etc/passwd', 'true'], /\/etc\/passwd/],

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { expectNothingLeft } from '../support/leftovers.ts';
-import { cli, makePlace } from './support.ts';
+import { cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());
@@ -110,9 +110,41 @@ describe('--json', () => {
     expect(stderr).toContain(option);
   });
 
-  it.each(['', 'x', '-1', '1+', '+1', '1+2+3', '1.5'])('refuses --max-output %s', async (limit) => {
-    expect((await cli(place, ['--json', `--max-output=${limit}`, 'true'])).exitCode).toBe(125);
+  it('takes sizes for --max-output', async () => {
+    const result = await cli(place, ['--json', '--max-output', '1K+2k', 'seq', '10000']);
+    expect(JSON.parse(result.stdout).truncated.stdout).toBe(48_894 - 3 * 1024);
   });
+
+  it.each([[['--max-output', '5']], [['--json', '-t', '--combined']]])(
+    'refuses %j, which would mean nothing',
+    async (options) => {
+      const result = await cli(place, [...options, 'true']);
+      expect([result.exitCode, result.stdout]).toEqual([125, '']);
+      expectOneLine(result.stderr);
+    },
+  );
+
+  it('says in one line that output is too long for JSON', async () => {
+    const result = await cli(place, [
+      '--json',
+      '--max-output',
+      '128M',
+      '--',
+      'head',
+      '-c',
+      '128M',
+      '/dev/zero',
+    ]);
+    expect([result.exitCode, result.stdout]).toEqual([125, '']);
+    expectOneLine(result.stderr);
+  }, 60_000);
+
+  it.each(['', 'x', '-1', '1+', '+1', '1+2+3', '1.5', '129M', '128M+1'])(
+    'refuses --max-output %s',
+    async (limit) => {
+      expect((await cli(place, ['--json', `--max-output=${limit}`, 'true'])).exitCode).toBe(125);
+    },
+  );
 
   it('lets the command read standard input', async () => {
     const { stdout } = await cli(place, ['--json', '--', 'cat'], { input: 'from outside' });

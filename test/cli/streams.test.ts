@@ -60,6 +60,21 @@ describe('standard streams', () => {
     expect(Date.now() - started).toBeLessThan(5_000);
   });
 
+  it('do so too where output is passed on, and a full device is told in one line', async () => {
+    const run = (shell: string) =>
+      execa('bash', ['-c', shell, process.execPath, CLI], {
+        cwd: place.workspace,
+        env: place.env,
+        extendEnv: false,
+        reject: false,
+      });
+    const gone = await run(`"$0" "$1" -q --idle-timeout 30 -- yes | head -1; echo "\${PIPESTATUS[0]}"`);
+    expect(gone).toMatchObject({ stdout: 'y\n141', stderr: '' });
+    const full = await run(`"$0" "$1" --idle-timeout 5 -- seq 10 > /dev/full`);
+    expect(full.exitCode).toBe(125);
+    expect(full.stderr).toMatch(/^sandbox-run: [^\n]*ENOSPC[^\n]*$/);
+  });
+
   it('survive a reader of --json, --help and --dry-run that goes away', async () => {
     for (const args of ["--json -c 'seq 100000'", '--help', '--dry-run true', 'doctor']) {
       const shell = `"$0" "$1" ${args} | head -c 1 > /dev/null; echo "\${PIPESTATUS[0]}"`;

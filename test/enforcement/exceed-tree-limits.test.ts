@@ -191,11 +191,13 @@ describe('using more than a limit of the whole tree', () => {
     });
 
     it('says which limit a file that is too large met', async () => {
-      const result = await attack({ file_size: 1_000_000 }, 'cat /dev/zero > big');
+      const result = await attack({ file_size: 1_000_000 }, 'exec cat /dev/zero > big');
       expect([result.status, result.limit]).toEqual([
         'limit-exceeded',
         { name: 'file-size', value: 1_000_000, used: undefined, by: 'rlimit' },
       ]);
+      const forged = await attack({ file_size: 1_000_000 }, 'exit 153');
+      expect([forged.status, forged.limit]).toEqual(['exited', undefined]);
     });
 
     it('leaves others alone', async () => {

@@ -86,6 +86,18 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
     await eventually(() => expect(processesWith(`sleep\0${left}`)).toEqual([]));
   });
 
+  it('end() leaves a command that had ended by itself what it was', async () => {
+    const sandbox = await sandboxOn(tier);
+    const left = mark();
+    for (const end of ['end', 'kill'] as const) {
+      const job = await sandbox.run(`sleep ${left} & exit 3`, { background });
+      await job.waitForExit();
+      job[end]();
+      expect(await job.wait()).toMatchObject({ status: 'exited', exitCode: 3, error: undefined });
+    }
+    await eventually(() => expect(processesWith(`sleep\0${left}`)).toEqual([]));
+  });
+
   it('a signal reaches the command', async () => {
     const sandbox = await sandboxOn(tier);
     const job = await sandbox.run(

@@ -37,6 +37,8 @@ describe('wrong options are refused by name, and nothing runs', () => {
     ['maxOutput', -1],
     ['maxOutput', { head: 1 }],
     ['maxOutput', { head: 1, tail: 1.5 }],
+    ['maxOutput', 2 ** 27 + 1],
+    ['maxOutput', { head: 2 ** 27, tail: 1 }],
     ['encoding', 'latin1'],
     ['escapes', true],
     ['combined', 'yes'],
@@ -66,6 +68,20 @@ describe('wrong options are refused by name, and nothing runs', () => {
 
   it.each([[undefined], [null], [[]], [['a', 1]], [1], [{}]])('run: the command %o', async (command) => {
     await expect(sandbox.run(command as Anything)).rejects.toMatchObject(refusal);
+  });
+
+  it.each(['SIGFOO', 'toString', 0, 9, null])('kill: the signal %o', async (signal) => {
+    const wrong: Anything = signal;
+    const job = await sandbox.run('sleep 9', { background: true });
+    const started = sandbox.start('sleep 9');
+    const child = sandbox.spawn('sleep 9');
+    const onTerminal = sandbox.spawn('sleep 9', { pty: { cols: 80, rows: 24 } });
+    for (const one of [job, started, child, onTerminal]) {
+      expect(() => one.kill(wrong)).toThrow(SandboxError);
+      expect(() => one.kill(wrong)).toThrow(`${signal}`);
+      one.kill('SIGKILL');
+    }
+    await Promise.all([job.wait(), started.result, child.result, onTerminal.result]);
   });
 
   it.each([null, 1, 'x', []])('run: the options %o', async (options) => {

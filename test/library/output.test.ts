@@ -92,6 +92,47 @@ describe('onOutput', () => {
     expect((await sandbox.run(['true'])).status).toBe('exited');
   });
 
+  it('that never settles does not hold the result of a command that was ended, nor close()', async () => {
+    const never = () => new Promise<void>(() => {});
+    await using own = await createSandbox({ workspace: place.workspace });
+    const late = await own.run('seq 1 1000000', { timeout: 300, onOutput: never });
+    expect(late).toMatchObject({ status: 'timed-out', warnings: [expect.stringContaining('onOutput')] });
+    const canceled = own.start('seq 1 1000000', { onOutput: never });
+    setTimeout(() => canceled.cancel(), 100);
+    expect((await canceled.result).status).toBe('canceled');
+    const exited = own.start('echo one', { onOutput: never });
+    const held = own.run('yes & :', { timeout: 500, onOutput: never });
+    await sleep(100);
+    await own.close();
+    expect(await exited.result).toMatchObject({
+      status: 'exited',
+      warnings: [expect.stringContaining('onOutput')],
+    });
+    expect((await held).warnings).toContainEqual(expect.stringContaining('onOutput'));
+  });
+
+  it('does not hold a command that has exited longer than its time-out', async () => {
+    const result = await sandbox.run('yes & sleep 0.1', {
+      timeout: 600,
+      onOutput: async () => {
+        await sleep(1_500);
+      },
+      signal: AbortSignal.timeout(4_000),
+    });
+    expect(result).toMatchObject({ outputHeld: true, treeEnded: true });
+  });
+
+  it('gets all of what a command wrote that has ended, however slow it is', async () => {
+    let total = 0;
+    const result = await sandbox.run(['head', '-c', '1100000', '/dev/zero'], {
+      onOutput: async ({ bytes }) => {
+        total += bytes.length;
+        await sleep(40);
+      },
+    });
+    expect([total, result.outputHeld, result.warnings]).toEqual([1_100_000, false, []]);
+  });
+
   it('is never called at the same time for one run', async () => {
     let active = 0;
     let most = 0;

@@ -40,6 +40,20 @@ describe.each([...TIERS, ...OLDEST_TIERS])('run on a terminal, $name', (tier) =>
     expect(result.stdout).toMatch(/^\/dev\/(pts\/\d+)\r\nthis\r\n\1\s*\r\n$/);
   });
 
+  it.each([
+    ['a time-out', 'sleep 77', { timeout: 500 }, undefined],
+    ['a kill', 'sleep 77', {}, 'SIGKILL'],
+    ['its end', ':', {}, undefined],
+  ] as const)('one that nobody reads settles after %s', async (_, then, options, signal) => {
+    const sandbox = await sandboxOn(tier);
+    const length = then === ':' ? 1_060_000 : 5_000_000;
+    const child = sandbox.spawn(`head -c ${length} /dev/zero; ${then}`, { pty, ...options });
+    if (signal !== undefined) setTimeout(() => child.kill(signal), 400);
+    const result = await child.result;
+    expect(result.status).not.toBe('canceled');
+    child.terminal.destroy();
+  });
+
   it('standard error is shown too', async () => {
     const sandbox = await sandboxOn(tier);
     const result = await sandbox.run('echo one; echo two >&2; exit 3', { pty });

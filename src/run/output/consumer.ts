@@ -3,9 +3,24 @@ import { type ChunkReceiver, type OutputChunk, streamName } from './chunk.ts';
 
 /** Hands output to a function. */
 export interface OutputConsumer extends ChunkReceiver {
-  /** The result once every piece was consumed. */
-  settled(result: Promise<ExecutionResult>): Promise<ExecutionResult>;
+  /**
+   * The result once every piece was consumed. A command that was ended, and one that `givenUp` says nobody waits for any
+   * more, has its result without that: the consumer has a moment, and is not called again after it.
+   */
+  settled(result: Promise<ExecutionResult>, givenUp?: AbortSignal): Promise<ExecutionResult>;
 }
+
+/** As long as what a command left behind may hold its output. */
+const GRACE_MS = 250;
+
+const ENDED_BY_US: ReadonlySet<ExecutionResult['status']> = new Set([
+  'timed-out',
+  'canceled',
+  'limit-exceeded',
+]);
+
+const NOT_CONSUMED =
+  'onOutput did not get all of the output: the command was ended or given up, and onOutput had not settled 250 ms later';
 
 /**
  * Hands streamed output to a consumer, one piece after the other. One that throws or rejects gets no more output,
@@ -17,11 +32,12 @@ export function createOutputConsumer(
 ): OutputConsumer {
   let queue: Promise<void> = Promise.resolve();
   let failed: { readonly error: unknown } | undefined;
+  let left = false;
   return {
     onChunk(stream, bytes, _missing, acknowledge) {
       queue = queue.then(async () => {
         try {
-          if (failed === undefined) await onOutput({ stream: streamName(stream), bytes });
+          if (failed === undefined && !left) await onOutput({ stream: streamName(stream), bytes });
         } catch (error) {
           failed = { error };
           abandon();
@@ -29,11 +45,30 @@ export function createOutputConsumer(
         acknowledge();
       });
     },
-    async settled(result) {
+    async settled(result, givenUp) {
       const ended = await result;
-      await queue;
+      const consumed = await isConsumed(queue, ENDED_BY_US.has(ended.status) ? AbortSignal.abort() : givenUp);
       if (failed !== undefined) throw failed.error;
-      return ended;
+      if (consumed) return ended;
+      left = true;
+      return { ...ended, warnings: [...ended.warnings, NOT_CONSUMED] };
     },
   };
+}
+
+/** False: it was not, a moment after it was given up. */
+function isConsumed(queue: Promise<void>, givenUp: AbortSignal | undefined): Promise<boolean> {
+  return new Promise((settle) => {
+    let timer: NodeJS.Timeout | undefined;
+    const hurry = () => {
+      timer = setTimeout(() => settle(false), GRACE_MS);
+    };
+    if (givenUp?.aborted === true) hurry();
+    else givenUp?.addEventListener('abort', hurry, { once: true });
+    void queue.then(() => {
+      clearTimeout(timer);
+      givenUp?.removeEventListener('abort', hurry);
+      settle(true);
+    });
+  });
 }

@@ -57,8 +57,8 @@ function lastState(line: string): string {
 
 /**
  * Text of a terminal for a reader that is none: no escape sequences, no control characters but line breaks and tabs. Of a
- * line that was written over (carriage returns, backspaces) the last state is left. Bidirectional controls and tags, which
- * make a text look like another, become visible as `\u{202e}`.
+ * line that was written over (carriage returns, backspaces) the last state is left. Bidirectional controls and
+ * characters that are not shown, which make a text look like another, become visible as `\u{202e}`.
  */
 export function neutralize(text: string): string {
   if (!HAS_CONTROLS.test(text)) return visibleDeceit(text);

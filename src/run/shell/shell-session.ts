@@ -221,7 +221,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     const after =
       how.alive || !how.broken ? changes : { ...changes, warnings: [...changes.warnings, BROKEN] };
     const result = classify(context, outcome, after, plan, { view: output.view, spilled: undefined });
-    const settled = await consumer?.settled(Promise.resolve(result));
+    const settled = await consumer?.settled(Promise.resolve(result), signal);
     return { result: settled ?? result, alive: how.alive };
   }
 

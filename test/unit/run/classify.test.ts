@@ -179,9 +179,9 @@ describe('a limit that was exceeded', () => {
       'ended for using more than 976.6 KiB in one file (held by the kernel); limits.file_size in the policy allows more',
     ],
     [
-      { exitCode: 153 },
-      { name: 'file-size', by: 'rlimit', value: 1_000_000, used: undefined },
-      'ended for using more than 976.6 KiB in one file (held by the kernel); limits.file_size in the policy allows more',
+      { signal: SIGKILL, userCpuMs: 10_020, systemCpuMs: 0 },
+      { name: 'cpu', by: 'rlimit', value: 10, used: 10.02 },
+      'ended for using more than 10 s of processor time (held by the kernel); --cpu-time or limits.cpu_seconds in the policy allows more',
     ],
     [
       { signal: SIGKILL, userCpuMs: 10_900, systemCpuMs: 100 },
@@ -200,6 +200,7 @@ describe('a limit that was exceeded', () => {
 
   it.each([
     ['killed by somebody', { signal: SIGKILL }, 'signaled'],
+    ['only exited as a shell does after SIGXFSZ', { exitCode: 153 }, 'exited'],
     ['timed out before', { timedOut: true, signal: SIGKILL, details: { limit: memory } }, 'timed-out'],
     ['canceled before', { canceled: true, signal: SIGKILL, details: { limit: memory } }, 'canceled'],
   ])('is none of a command that was %s', (_, changes, status) => {
