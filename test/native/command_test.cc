@@ -428,6 +428,31 @@ TEST(CommandsLeaveNoDescriptorAndNoZombie) {
   EXPECT_EQ(errno, ECHILD);
 }
 
+TEST(CommandsLeaveFewIdleThreads) {
+  const TemporaryDirectory top;
+  const Threads threads(BareSpec(top.path()), std::chrono::milliseconds(300));
+  const auto run = [&](int count) {
+    std::vector<std::unique_ptr<Running>> all;
+    for (int i = 0; i < count; ++i)
+      all.push_back(std::make_unique<Running>(threads, ShellCommand("sleep 0.2")));
+    for (const auto& one : all) EXPECT_EQ(one->Wait().exit_code, 0);
+  };
+  run(2);
+  const size_t few = CountDescriptors();
+  run(16);
+  const size_t many = CountDescriptors();
+  EXPECT_TRUE(many >= few + 14);
+  const auto settled = [&](size_t wanted) {
+    for (int i = 0; i < 500 && CountDescriptors() > wanted; ++i) usleep(10'000);
+    return CountDescriptors();
+  };
+  // Each holds the same number of them.
+  const size_t each = (many - few) / 14;
+  EXPECT_TRUE(settled(few + 2 * each) <= few + 2 * each);
+  // Those that stay are of use, and so are new ones.
+  run(8);
+}
+
 TEST(CommandsRunSideBySide) {
   const TemporaryDirectory top;
   const test::Threads threads(test::PermissiveSpec(top.path()));

@@ -9,6 +9,7 @@ import {
   type ClientMessage,
   MAX_CLIENT_MESSAGE,
   readClientMessage,
+  refusedCommand,
   type SentResult,
   type ServerMessage,
   type ShellInfo,
@@ -57,7 +58,11 @@ export interface ShellServer {
   close(): Promise<void>;
 }
 
-const MOST_CONNECTIONS = 64;
+const MOST_COMMANDS = 64;
+/** More, so that there is always room to ask for the end. */
+const MOST_CONNECTIONS = MOST_COMMANDS + 8;
+/** How long a connection without a command may say nothing. */
+const MOST_SILENCE_MS = 30_000;
 /** How long somebody has to read why the connection ends. */
 const LINGER_MS = 1_000;
 
@@ -96,8 +101,13 @@ export async function listenForShell(options: ShellServerOptions): Promise<Shell
     const client = converse(socket, (message) => answer(client, message));
     clients.add(client);
     socket.once('close', () => clients.delete(client));
+    // Of those that want nothing the oldest makes room; there is one, because fewer can have a command.
+    if (clients.size > MOST_CONNECTIONS) {
+      const [oldest] = [...clients].filter(({ runs }) => !runs);
+      oldest?.drop();
+      if (oldest !== undefined) clients.delete(oldest);
+    }
   });
-  server.maxConnections = MOST_CONNECTIONS;
   await listenAt(server, path);
   used();
 
@@ -136,6 +146,10 @@ export async function listenForShell(options: ShellServerOptions): Promise<Shell
     if (shell === undefined || client.runs)
       return client.fail('usage.invalid', 'one command at a time on a connection');
     const { command, timeout, approved, taints, stream, terminal } = message;
+    const refused = refusedCommand(command);
+    if (refused !== undefined) return client.fail('usage.invalid', refused);
+    if (running >= MOST_COMMANDS)
+      return client.fail('usage.invalid', `${MOST_COMMANDS} commands wait for this session already`);
     const aborted = client.begin(terminal);
     running += 1;
     used();
@@ -219,6 +233,8 @@ interface Client {
   ): Promise<ApprovalAnswer> | undefined;
   answered(question: number, answer: ApprovalAnswer): void;
   close(): void;
+  /** Closes it at once. */
+  drop(): void;
 }
 
 function converse(socket: Socket, onMessage: (message: ClientMessage) => Promise<void>): Client {
@@ -285,7 +301,12 @@ function converse(socket: Socket, onMessage: (message: ClientMessage) => Promise
     },
     answered: (question, answer) => questions.get(question)?.(answer),
     close: () => socket.destroySoon(),
+    drop: () => socket.destroy(),
   };
+  // What is said and what is written is no silence; a command may take its time.
+  socket.setTimeout(MOST_SILENCE_MS, () => {
+    if (command === undefined) socket.destroy();
+  });
   socket.once('close', () => {
     command?.abort();
     for (const settle of questions.values()) settle({ approved: false, reason: 'nobody', by: 'terminal' });
@@ -296,7 +317,8 @@ function converse(socket: Socket, onMessage: (message: ClientMessage) => Promise
       const message = line === 'too-long' ? undefined : readClientMessage(line);
       if (message === undefined) {
         command?.abort();
-        return client.fail('usage.invalid', 'that is not a message');
+        const why = line === 'too-long' ? `a message has at most ${MAX_CLIENT_MESSAGE} bytes` : undefined;
+        return client.fail('usage.invalid', why ?? 'that is not a message');
       }
       void onMessage(message);
     }

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { NativeFailure, NativeOutcome, NativeTurnEnd } from '../../native/contract.ts';
+import type { NativeFailure, NativeOutcome } from '../../native/contract.ts';
+import { deferred } from '../../util/deferred.ts';
 import { isPromise } from '../../util/promise.ts';
 import type { Admission, Admit } from '../admission.ts';
 import { type AfterRun, canceledBefore, classify, NOTHING_CHANGED, type RunContext } from '../classify.ts';
@@ -126,6 +127,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
 
   let controller: AbortController | undefined;
   let running = false;
+  const whenClosed = deferred<void>();
   let queue: Promise<unknown> = Promise.resolve();
 
   const isClosed = () =>
@@ -216,23 +218,22 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
       state = readShellState(how.end.state);
       if (state !== undefined) lastKnown = state;
     }
-    const outcome = how.alive ? outcomeOf(how.end) : outcomeOfShell(how.outcome, performance.now() - begun);
+    const outcome = outcomeOf(how, performance.now() - begun, closed);
     const changes = findChanges(outcome.changedPaths);
     const after =
       how.alive || !how.broken ? changes : { ...changes, warnings: [...changes.warnings, BROKEN] };
     const result = classify(context, outcome, after, plan, { view: output.view, spilled: undefined });
-    const settled = await consumer?.settled(Promise.resolve(result));
-    return { result: settled ?? result, alive: how.alive };
-  }
-
-  /** The end of the shell as the end of the turn that it had. */
-  function outcomeOfShell(outcome: NativeOutcome, durationMs: number): NativeOutcome {
-    return { ...outcome, durationMs, canceled: outcome.canceled || closed };
+    const settled = consumer?.settled(Promise.resolve(result));
+    if (settled === undefined) return { result, alive: how.alive };
+    // Whoever closes the session does not wait for a consumer, which may never be done.
+    const closing = whenClosed.promise.then(() => result);
+    return { result: await Promise.race([settled, closing]), alive: how.alive };
   }
 
   async function close(): Promise<void> {
     if (closed) return;
     closed = true;
+    whenClosed.resolve();
     controller?.abort();
     await shell.kill();
     await queue.catch(() => {});
@@ -300,8 +301,13 @@ function assignmentsOf(env: Readonly<Record<string, string>> | undefined): strin
     .join('');
 }
 
-/** A turn as if it had been a command of its own. */
-function outcomeOf(end: NativeTurnEnd): NativeOutcome {
+/**
+ * A turn as if it had been a command of its own: how it ended, or how the shell did that ended with it.
+ * `durationMs`: of the turn, `closed`: the session was ended.
+ */
+function outcomeOf(how: TurnOutcome, durationMs: number, closed: boolean): NativeOutcome {
+  if (!how.alive) return { ...how.outcome, durationMs, canceled: how.outcome.canceled || closed };
+  const { end } = how;
   return {
     failure: undefined,
     exitCode: end.exitCode,
