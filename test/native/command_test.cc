@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,10 +23,12 @@ namespace {
 
 using std::chrono::milliseconds;
 using test::BareSpec;
+using test::CountDescriptors;
 using test::Running;
 using test::RunToEnd;
 using test::ShellCommand;
 using test::TemporaryDirectory;
+using test::Threads;
 
 Outcome Run(CommandSpec spec) {
   const TemporaryDirectory top;
@@ -430,25 +434,23 @@ TEST(CommandsLeaveNoDescriptorAndNoZombie) {
 
 TEST(CommandsLeaveFewIdleThreads) {
   const TemporaryDirectory top;
-  const Threads threads(BareSpec(top.path()), std::chrono::milliseconds(300));
+  const Threads threads(BareSpec(top.path()), std::chrono::milliseconds(1000));
   const auto run = [&](int count) {
     std::vector<std::unique_ptr<Running>> all;
     for (int i = 0; i < count; ++i)
       all.push_back(std::make_unique<Running>(threads, ShellCommand("sleep 0.2")));
     for (const auto& one : all) EXPECT_EQ(one->Wait().exit_code, 0);
   };
-  run(2);
-  const size_t few = CountDescriptors();
-  run(16);
-  const size_t many = CountDescriptors();
-  EXPECT_TRUE(many >= few + 14);
-  const auto settled = [&](size_t wanted) {
-    for (int i = 0; i < 500 && CountDescriptors() > wanted; ++i) usleep(10'000);
-    return CountDescriptors();
+  const auto count = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
   };
-  // Each holds the same number of them.
-  const size_t each = (many - few) / 14;
-  EXPECT_TRUE(settled(few + 2 * each) <= few + 2 * each);
+  run(1);
+  const auto one = count();
+  run(16);
+  EXPECT_TRUE(count() > one + 3);
+  for (int i = 0; i < 1000 && count() > one + 3; ++i) usleep(10'000);
+  EXPECT_EQ(count(), one + 3);
   // Those that stay are of use, and so are new ones.
   run(8);
 }
