@@ -42,6 +42,8 @@ export interface ShellServerOptions {
   readonly confinement: string;
   /** Milliseconds without a command after which `ended` settles; 0: never. */
   readonly unusedTimeout: number;
+  /** Milliseconds that a connection without a command may say nothing; 30 s if not set. */
+  readonly mostSilence?: number;
 }
 
 /** A session that clients can use. */
@@ -61,7 +63,6 @@ export interface ShellServer {
 const MOST_COMMANDS = 64;
 /** More, so that there is always room to ask for the end. */
 const MOST_CONNECTIONS = MOST_COMMANDS + 8;
-/** How long a connection without a command may say nothing. */
 const MOST_SILENCE_MS = 30_000;
 /** How long somebody has to read why the connection ends. */
 const LINGER_MS = 1_000;
@@ -72,7 +73,7 @@ const LINGER_MS = 1_000;
  * @throws {SandboxError} `gate.unusable`.
  */
 export async function listenForShell(options: ShellServerOptions): Promise<ShellServer> {
-  const { path, peerCredentials, about, unusedTimeout } = options;
+  const { path, peerCredentials, about, unusedTimeout, mostSilence = MOST_SILENCE_MS } = options;
   const startedAt = Date.now();
   let lastUsedAt = startedAt;
   let shell: ServedShell | undefined;
@@ -98,7 +99,7 @@ export async function listenForShell(options: ShellServerOptions): Promise<Shell
       socket.destroy();
       return;
     }
-    const client = converse(socket, (message) => answer(client, message));
+    const client = converse(socket, mostSilence, (message) => answer(client, message));
     clients.add(client);
     socket.once('close', () => clients.delete(client));
     // Of those that want nothing the oldest makes room; there is one, because fewer can have a command.
@@ -237,7 +238,11 @@ interface Client {
   drop(): void;
 }
 
-function converse(socket: Socket, onMessage: (message: ClientMessage) => Promise<void>): Client {
+function converse(
+  socket: Socket,
+  mostSilence: number,
+  onMessage: (message: ClientMessage) => Promise<void>,
+): Client {
   const reader = createLineReader(MAX_CLIENT_MESSAGE);
   const questions = new Map<number, (answer: ApprovalAnswer) => void>();
   let lastQuestion = 0;
@@ -304,7 +309,7 @@ function converse(socket: Socket, onMessage: (message: ClientMessage) => Promise
     drop: () => socket.destroy(),
   };
   // What is said and what is written is no silence; a command may take its time.
-  socket.setTimeout(MOST_SILENCE_MS, () => {
+  socket.setTimeout(mostSilence, () => {
     if (command === undefined) socket.destroy();
   });
   socket.once('close', () => {
