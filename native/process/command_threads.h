@@ -14,8 +14,8 @@
 namespace sandbox_run {
 
 // The threads that run the commands of one confinement: one per running command, kept for the next
-// one, few of them for long. A thread keeps its slot and its signal scope, which cost more than the thread itself. The
-// public functions may be called from any thread but these.
+// one, few of them for long. A thread keeps its slot and its signal scope, which cost more than the
+// thread itself. The public functions may be called from any thread but these.
 class CommandThreads : public std::enable_shared_from_this<CommandThreads> {
  public:
   // `max_idle`: after that an idle thread ends, unless only few are left.

@@ -191,13 +191,18 @@ describe('commands that hang', () => {
   it('names that are taken, and a shell that cannot report', { timeout: 20_000 }, async () => {
     await using shell = await sandbox.session();
     const taken = 'readonly __turn=1; echo fine';
-    expect(await shell.run(taken, { timeout: 5_000 })).toMatchObject({ ...exited('fine\n'), restarted: false });
+    expect(await shell.run(taken, { timeout: 5_000 })).toMatchObject({
+      ...exited('fine\n'),
+      restarted: false,
+    });
     // Nothing can be opened any more.
     const blind = await shell.run('ulimit -n 3; echo fine', { timeout: 0 });
     expect(blind).toMatchObject({ ...exited('fine\n'), restarted: true });
   });
 
-  it('a shell that ends while it is interrupted was canceled, or timed out', { timeout: 20_000 }, async () => {
+  it('a shell that ends while it is interrupted was canceled, or timed out', {
+    timeout: 20_000,
+  }, async () => {
     await using shell = await sandbox.session();
     const hangs = "trap 'exit 5' INT; while :; do :; done";
     expect(await shell.run(hangs, { timeout: 200 })).toMatchObject({ status: 'timed-out', restarted: true });

@@ -310,7 +310,8 @@ TEST(ReportsAreFramedByTheNonce) {
   EXPECT_EQ(ReportBegin("n"), std::string("\0n\0", 3));
   EXPECT_EQ(ReportEnd("n"), std::string("\0n.\0", 4));
   const std::string lines = ShellTurn("echo x", "", "nonce", 3);
-  EXPECT_TRUE(lines.find("nonce(){ \\builtin unset -f nonce; \\builtin return 3;") != std::string::npos);
+  EXPECT_TRUE(lines.find("nonce(){ \\builtin unset -f nonce; \\builtin return 3;") !=
+              std::string::npos);
   EXPECT_TRUE(lines.find("<<'nonce'\n{ echo x\n} </dev/null\nnonce\n") != std::string::npos);
   EXPECT_TRUE(ShellTurn("# x", "", "nonce", 0).find("{ :\n}") != std::string::npos);
 }
