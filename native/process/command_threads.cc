@@ -10,6 +10,8 @@ namespace {
 
 // Each holds a few descriptors and two directories.
 constexpr size_t kMaxIdleThreads = 64;
+// So many stay however long nothing is launched; the others go when they were idle for long.
+constexpr size_t kKeptThreads = 4;
 
 }  // namespace
 
@@ -18,8 +20,8 @@ struct CommandThreads::Start {
   std::shared_ptr<Command> command;
 };
 
-CommandThreads::CommandThreads(ConfinementSpec spec)
-    : confinement_(std::make_shared<Confinement>(std::move(spec))) {}
+CommandThreads::CommandThreads(ConfinementSpec spec, std::chrono::milliseconds max_idle)
+    : max_idle_(max_idle), confinement_(std::make_shared<Confinement>(std::move(spec))) {}
 
 Result<std::shared_ptr<Command>> CommandThreads::Launch(CommandSpec spec,
                                                         std::unique_ptr<CommandObserver> observer) {
@@ -101,7 +103,7 @@ void CommandThreads::Work(std::shared_ptr<Command> command) {
     }
     // An idle thread keeps nothing of its last command.
     command.reset();
-    command = Next(*self);
+    command = Next(self);
     if (command == nullptr) break;
   }
   // All of it, the warden included, before the caller of Close() goes on.
@@ -118,10 +120,18 @@ bool CommandThreads::Offer(const std::shared_ptr<Thread>& thread) {
   return true;
 }
 
-std::shared_ptr<Command> CommandThreads::Next(Thread& thread) {
+std::shared_ptr<Command> CommandThreads::Next(const std::shared_ptr<Thread>& thread) {
   std::unique_lock lock(mutex_);
-  thread.given.wait(lock, [&] { return thread.stop || thread.command != nullptr; });
-  return std::move(thread.command);
+  const auto is_given = [&] { return thread->stop || thread->command != nullptr; };
+  if (!thread->given.wait_for(lock, max_idle_, is_given)) {
+    if (idle_.size() > kKeptThreads) {
+      std::erase(idle_, thread);
+      ++stopping_;
+      return nullptr;
+    }
+    thread->given.wait(lock, is_given);
+  }
+  return std::move(thread->command);
 }
 
 }  // namespace sandbox_run

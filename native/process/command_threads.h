@@ -1,6 +1,7 @@
 #ifndef SANDBOX_RUN_PROCESS_COMMAND_THREADS_H_
 #define SANDBOX_RUN_PROCESS_COMMAND_THREADS_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -13,11 +14,13 @@
 namespace sandbox_run {
 
 // The threads that run the commands of one confinement: one per running command, kept for the next
-// one. A thread keeps its slot and its signal scope, which cost more than the thread itself. The
-// public functions may be called from any thread but these.
+// one, few of them for long. A thread keeps its slot and its signal scope, which cost more than the
+// thread itself. The public functions may be called from any thread but these.
 class CommandThreads : public std::enable_shared_from_this<CommandThreads> {
  public:
-  explicit CommandThreads(ConfinementSpec spec);
+  // `max_idle`: after that an idle thread ends, unless only few are left.
+  explicit CommandThreads(ConfinementSpec spec,
+                          std::chrono::milliseconds max_idle = std::chrono::seconds(10));
 
   // Hands a command to an idle thread or to a new one; everything else is reported to the observer.
   Result<std::shared_ptr<Command>> Launch(CommandSpec spec,
@@ -43,8 +46,9 @@ class CommandThreads : public std::enable_shared_from_this<CommandThreads> {
   void StartThreadFromOutside(std::shared_ptr<Command> command);
   void Work(std::shared_ptr<Command> command);
   bool Offer(const std::shared_ptr<Thread>& thread);
-  std::shared_ptr<Command> Next(Thread& thread);
+  std::shared_ptr<Command> Next(const std::shared_ptr<Thread>& thread);
 
+  const std::chrono::milliseconds max_idle_;
   const std::shared_ptr<Confinement> confinement_;
   std::mutex mutex_;  // guards what follows
   bool closed_ = false;

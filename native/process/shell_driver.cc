@@ -16,6 +16,22 @@ bool IsEmpty(std::string_view text) {
   return true;
 }
 
+// bash puts a here-document into a pipe if it fits, and else into a file in TMPDIR, where others
+// could change it before it is read. The smallest pipe holds a page.
+constexpr size_t kMaxHereText = 3 * 1024;
+
+std::string Quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
 // A backslash keeps aliases away and `builtin` functions; a function of that name goes first.
 constexpr std::string_view kReportFields =
     "\\builtin pwd -L >&0;"
@@ -43,33 +59,46 @@ std::string ShellPreamble() {
 std::string ShellTurn(std::string_view text, std::string_view assignments, std::string_view nonce,
                       int previous_status) {
   if (IsEmpty(text)) text = ":";
-  std::string lines;
+  const std::string name(nonce);
+  std::string source;
+  std::string status;
   if (previous_status != 0) {
-    lines += "__turn(){ \\builtin unset -f __turn; \\builtin return ";
-    lines += std::to_string(previous_status);
-    lines += "; }; __turn || ";
+    status = name + "(){ \\builtin unset -f " + name + "; \\builtin return " +
+             std::to_string(previous_status) + "; }; " + name + " || ";
+  }
+  std::string lines;
+  if (text.size() <= kMaxHereText) {
+    lines += status;
+    source = "{ ";
+    source += text;
+    source += "\n} </dev/null\n";
+  } else {
+    // All of it is one line of eval's: it is read as a whole, and its lines keep their numbers.
+    lines += name + '=' + Quoted(text) + '\n';
+    source = "\\builtin eval \"\\builtin unset -v " + name + "; ";
+    for (const char c : status) {
+      if (c == '\\') source += '\\';
+      source += c;
+    }
+    source += "{ $" + name + "\n} </dev/null\"\n";
   }
   // bash takes these back when it has sourced the text.
   lines += assignments;
   lines += "\\builtin . /proc/self/fd/0 >&4 2>&5 4>&- 5>&- <<'";
-  lines += nonce;
-  lines += "'\n{ ";
-  lines += text;
-  lines += "\n} </dev/null\n";
-  lines += nonce;
-  lines += '\n';
+  lines += name + "'\n" + source + name + '\n';
   lines += ShellReport(nonce);
   return lines;
 }
 
 std::string ShellReport(std::string_view nonce) {
-  std::string line = "{ __turn=$?; \\unset -f builtin; \\builtin printf '\\0%s\\0%s\\0' ";
-  line += nonce;
-  line += " \"$__turn\" >&0; \\builtin unset -v __turn; ";
+  const std::string name(nonce);
+  // A variable that no command can have made readonly, because none knows its name.
+  std::string line = name + "=$?; { \\unset -f builtin; \\builtin printf '\\0%s\\0%s\\0' " + name +
+                     " \"$" + name + "\" >&0; \\builtin unset -v " + name + "; ";
   line += kReportFields;
-  line += " \\builtin printf '\\0%s.\\0' ";
-  line += nonce;
-  line += " >&0; } >/dev/null 2>&1\n";
+  line += " \\builtin printf '\\0%s.\\0' " + name;
+  // A shell that cannot redirect any more (ulimit -n) can never report: its end says as much.
+  line += " >&0; } >/dev/null 2>&1 || \\exit \"$" + name + "\"\n";
   return line;
 }
 

@@ -11,7 +11,9 @@ namespace sandbox_run {
 // bash reads them as an interactive shell does, because only that one gives up a whole list of
 // commands at an interrupt and survives errors that end a script. Each turn is sourced from a
 // here-document, as one compound command: nothing of it runs if any of it is wrong, an error or an
-// interrupt ends all of it, and what it is made of cannot be mistaken for what follows.
+// interrupt ends all of it, and what it is made of cannot be mistaken for what follows. A large
+// text is a variable, and the here-document evaluates it. Names of ours are the nonce: no command
+// can have taken them.
 
 // The first lines: what an interactive shell does for people is turned off, and the output of
 // turns gets descriptors of its own, so that prompts and notices go nowhere. The trap is what ends
@@ -23,7 +25,8 @@ std::string ShellPreamble();
 std::string ShellTurn(std::string_view text, std::string_view assignments, std::string_view nonce,
                       int previous_status);
 
-// The line that makes the shell report; it does nothing else, so it may be sent again.
+// The line that makes the shell report; or exit if it cannot; it does nothing
+// else, so it may be sent again.
 std::string ShellReport(std::string_view nonce);
 
 // How a report begins and ends; between them are the fields, separated by NUL: the status, and

@@ -110,19 +110,14 @@ ShellTurns::Step ShellTurns::Handle(const Watch& watch, const Tree& tree) {
     }
   }
   const bool sent = Send();
-  if (!sent && !at_end_) {
-    at_end_ = true;
-    turn_->next = Clock::now() + kClosedGrace;
-    turn_->stage = Stage::kKilled;
-    turn_->last_chance = *turn_->next;
-  }
+  if (!sent) CloseChannel();
   const auto now = Clock::now();
   if (turn_->next && now >= *turn_->next && !Escalate(now, tree)) {
     step.give_up = true;
-    step.timed_out = turn_->timed_out;
-    step.interrupted = turn_->interrupted;
     turn_->next.reset();
   }
+  step.timed_out = turn_->timed_out;
+  step.interrupted = turn_->interrupted;
   return step;
 }
 
@@ -150,6 +145,8 @@ bool ShellTurns::BeginNext() {
   turn.spec = std::move(spec);
   turn.spec.text.clear();
   turn_ = std::move(turn);
+  // Nothing more will be read or reported.
+  if (at_end_) CloseChannel();
   return true;
 }
 
@@ -160,15 +157,18 @@ void ShellTurns::Receive() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
     if (count <= 0) {
-      at_end_ = true;
-      if (turn_) {
-        turn_->stage = Stage::kKilled;
-        turn_->next = turn_->last_chance = Clock::now() + kClosedGrace;
-      }
+      CloseChannel();
       return;
     }
     inbox_.append(buffer, static_cast<size_t>(count));
   }
+}
+
+void ShellTurns::CloseChannel() {
+  at_end_ = true;
+  if (!turn_) return;
+  turn_->stage = Stage::kKilled;
+  turn_->next = turn_->last_chance = Clock::now() + kClosedGrace;
 }
 
 // False: the shell reads no more.
@@ -238,7 +238,8 @@ bool ShellTurns::Escalate(Clock::time_point now, const Tree& tree) {
 }
 
 // An interrupt for everybody, as Ctrl-C would be; before it the trap of the preamble for the shell,
-// for programs that end by themselves at an interrupt: the shell would go on with its list.
+// for programs that end by themselves at an interrupt: the shell would go on with its list. Only
+// once: bash keeps it until the program in front has ended, and nested traps crash it.
 void ShellTurns::Ask(const Tree& tree) {
   kill(shell_, SIGURG);
   kill(-shell_, SIGINT);
@@ -255,7 +256,6 @@ void ShellTurns::Ask(const Tree& tree) {
 }
 
 void ShellTurns::KillPrograms(const Tree& tree) {
-  kill(shell_, SIGURG);
   kill(shell_, SIGCONT);
   for (const pid_t pid : Programs(tree)) kill(pid, SIGKILL);
   if (outbox_.empty()) outbox_ += ShellReport(turn_->nonce);

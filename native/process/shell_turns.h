@@ -67,6 +67,7 @@ class ShellTurns {
     bool begun = false;    // a turn: its output is wanted from now on
     bool streams = false;  // that turn's output is to be streamed
     bool give_up = false;  // the shell is to be ended
+    // Of the turn that the end of the shell would end now.
     bool timed_out = false;
     bool interrupted = false;
   };
@@ -94,6 +95,8 @@ class ShellTurns {
 
   bool BeginNext();
   void Receive();
+  // The shell has closed its end: it has a moment left to end by itself.
+  void CloseChannel();
   bool Send();
   std::optional<TurnEnd> TakeReport();
   // False: nothing is left to be tried.

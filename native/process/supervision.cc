@@ -149,9 +149,12 @@ void Supervision::HandleTurns(const Watch& watch) {
     parts_.observer.OnTurn(std::move(*step.end));
   }
   if (step.begun) parts_.streams.Stream(step.streams);
-  if (step.give_up) {
+  if (!times_.kill_at) {
+    // However the shell ends now, it ends a turn that was told to.
     outcome_.timed_out = step.timed_out;
     outcome_.canceled = step.interrupted;
+  }
+  if (step.give_up) {
     times_.kill_at = Clock::now();
     outcome_.tree_ended = KillTree();
   }

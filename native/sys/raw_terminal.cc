@@ -5,22 +5,29 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 
 namespace sandbox_run {
 namespace {
 
-// What ends a process that has an error.
+// What a process that has an error gets, whoever handles it otherwise.
 constexpr std::array kCrashes = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+// What does not end a process by default, or cannot be handled.
+constexpr std::array kHarmless = {SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU,
+                                  SIGCONT, SIGCHLD, SIGURG,  SIGWINCH};
+constexpr size_t kSignals = NSIG;
 
 // One for the process, as its terminal is. A signal handler reads it.
 struct RawTerminal {
   std::atomic<int> fd = -1;  // set: it is raw
   termios before = {};
-  std::array<struct sigaction, kCrashes.size()> handlers = {};
+  // Of those signals that are handled here meanwhile.
+  std::array<std::optional<struct sigaction>, kSignals> handlers = {};
 };
 RawTerminal terminal;
 std::mutex mutex;  // guards changes of `terminal`
@@ -32,14 +39,44 @@ void PutBack(int fd) {
   if (IsInForeground(fd)) tcsetattr(fd, TCSADRAIN, &terminal.before);
 }
 
-void OnCrash(int number) {
+void OnEnd(int number) {
   const int fd = terminal.fd.exchange(-1);
   if (fd >= 0) PutBack(fd);
-  for (size_t i = 0; i < kCrashes.size(); ++i) {
-    if (kCrashes[i] == number) sigaction(number, &terminal.handlers[i], nullptr);
-  }
+  const auto& before = terminal.handlers[static_cast<size_t>(number)];
+  if (before) sigaction(number, &*before, nullptr);
   // Blocked until the return, then for whoever was there before.
   raise(number);
+}
+
+template <size_t N>
+bool IsOneOf(const std::array<int, N>& numbers, int number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
+// Every signal that would end this process now. Those that somebody handles are left to them.
+void HandleEnds() {
+  struct sigaction action = {};
+  action.sa_handler = OnEnd;
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    struct sigaction before;
+    if (IsOneOf(kHarmless, number) || sigaction(number, nullptr, &before) != 0) continue;
+    if (before.sa_handler != SIG_DFL && !IsOneOf(kCrashes, number)) continue;
+    terminal.handlers[static_cast<size_t>(number)] = before;
+    if (sigaction(number, &action, nullptr) != 0)
+      terminal.handlers[static_cast<size_t>(number)].reset();
+  }
+}
+
+void LeaveEnds() {
+  for (size_t i = 1; i < kSignals; ++i) {
+    if (!terminal.handlers[i]) continue;
+    struct sigaction now;
+    const int number = static_cast<int>(i);
+    // Somebody may have taken it over meanwhile.
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == OnEnd)
+      sigaction(number, &*terminal.handlers[i], nullptr);
+    terminal.handlers[i].reset();
+  }
 }
 
 }  // namespace
@@ -52,11 +89,7 @@ bool EnterRawMode(int fd) {
   const int own = fcntl(fd, F_DUPFD_CLOEXEC, 3);
   if (own < 0) return false;
   terminal.before = settings;
-  struct sigaction action = {};
-  action.sa_handler = OnCrash;
-  for (size_t i = 0; i < kCrashes.size(); ++i) {
-    sigaction(kCrashes[i], &action, &terminal.handlers[i]);
-  }
+  HandleEnds();
   terminal.fd = own;
   cfmakeraw(&settings);
   tcsetattr(own, TCSADRAIN, &settings);
@@ -68,9 +101,7 @@ void LeaveRawMode() {
   const int fd = terminal.fd.exchange(-1);
   if (fd < 0) return;
   PutBack(fd);
-  for (size_t i = 0; i < kCrashes.size(); ++i) {
-    sigaction(kCrashes[i], &terminal.handlers[i], nullptr);
-  }
+  LeaveEnds();
   close(fd);
 }
 

@@ -51,6 +51,8 @@ export function forwardSignals(): SignalForwarding {
     command?.kill('SIGCONT');
     link?.resume();
   });
+  // Left to Node, it would open a debugger on a port of this machine.
+  handlers.set('SIGUSR1', () => command?.kill('SIGUSR1'));
   for (const signal of ENDING) {
     handlers.set(signal, () => {
       if (command?.kill(signal) !== true) early ??= signal;

@@ -1,11 +1,10 @@
 import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { SentResult, ServerMessage } from '../gate/shells/messages.ts';
-import { connectToShell, type ShellConnection } from '../gate/shells/shell-client.ts';
+import { refusedCommand, type SentResult, type ServerMessage } from '../gate/shells/messages.ts';
 import type { ApprovalRequest, Approver } from '../model/approval.ts';
 import type { Taint } from '../model/decision.ts';
 import { loadAddon } from '../native/load.ts';
-import { listShells, removeDead, shellSocket } from '../run/shell/shell-places.ts';
+import { connectToSession, listShells } from '../run/shell/shell-places.ts';
 import { deferred } from '../util/deferred.ts';
 import { visibleJson, visibleText } from '../util/visible-text.ts';
 import { createProgram, parseArguments } from './parse.ts';
@@ -85,27 +84,10 @@ function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-const unknown = (name: string) =>
-  new SandboxError(
-    'session.invalid',
-    `there is no shell session ${name} (sandbox-run session list shows them)`,
-  );
-
-/** Connects to a session of this user. What a dead server left behind is taken away. */
-async function connection(
-  name: string,
-  onMessage: (message: ServerMessage) => void,
-  onEnd: () => void,
-): Promise<ShellConnection> {
-  const path = shellSocket(name);
-  const found = await connectToShell(path, onMessage, onEnd);
-  if (found !== undefined) return found;
-  removeDead(path);
-  throw unknown(name);
-}
-
 /** Runs a command in a session and returns the exit status. */
 export async function runInShell(name: string, command: string, options: ShellRunArguments): Promise<number> {
+  const refused = refusedCommand(command);
+  if (refused !== undefined) throw new SandboxError('usage.invalid', refused);
   const outcome = deferred<number>();
   const withdrawn = new AbortController();
   let approver: Approver | undefined;
@@ -155,7 +137,7 @@ export async function runInShell(name: string, command: string, options: ShellRu
         break;
     }
   };
-  const connected = await connection(name, onMessage, () =>
+  const connected = await connectToSession(name, onMessage, () =>
     outcome.reject(new SandboxError('session.closed', `the session ${name} ended while the command ran`)),
   );
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
@@ -198,7 +180,7 @@ function remark(result: SentResult, confinement: string, json: boolean): void {
 /** Ends a session and waits until it has ended. */
 export async function stopShell(name: string): Promise<string> {
   const ended = deferred<void>();
-  const connected = await connection(
+  const connected = await connectToSession(
     name,
     () => {},
     () => ended.resolve(),

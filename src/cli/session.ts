@@ -101,7 +101,8 @@ async function list({ json }: Options): Promise<string> {
   const shells = await describeShells(json === true);
   if (json === true)
     return sessions.map((found) => `${visibleJson(JSON.stringify(found))}\n`).join('') + shells;
-  if (sessions.length === 0 && shells === '') return `${principal} has no sessions\n`;
+  if (sessions.length === 0 && shells === '')
+    return `${principal} has no shell sessions and no sessions of agents\n`;
   return sessions.map((found) => `${describe(found)}\n`).join('') + shells;
 }
 

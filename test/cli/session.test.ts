@@ -189,6 +189,7 @@ describe('the socket of a session', { timeout: 30_000 }, () => {
     '{"type":"run","command":1,"stream":true,"terminal":false}',
     '{"type":"info","more":1}',
     'x'.repeat(1_100_000),
+    JSON.stringify({ type: 'run', command: `: ${'x'.repeat(70_000)}`, stream: true, terminal: false }),
   ])('closes after what is no message: %.40s', async (line) => {
     const name = await start('--name', 'strict');
     const socket = connect(join(state, 'sandbox-run/shells/strict.sock'));
@@ -200,7 +201,31 @@ describe('the socket of a session', { timeout: 30_000 }, () => {
     socket.write(`${line}\n`);
     await new Promise((done) => socket.once('close', done));
     expect(JSON.parse(said)).toMatchObject({ type: 'error', code: 'usage.invalid' });
+    expect(said.length).toBeLessThan(200);
     expect((await inShell(name, 'echo alive')).stdout).toBe('alive\n');
+  });
+});
+
+describe('connections that want nothing', { timeout: 30_000 }, () => {
+  it('lock nobody out', async () => {
+    const name = await start('--name', 'crowded');
+    const path = join(state, 'sandbox-run/shells/crowded.sock');
+    const sockets = Array.from({ length: 150 }, () => connect(path).on('error', () => {}));
+    try {
+      await Promise.all(sockets.map((socket) => new Promise((done) => socket.once('connect', done))));
+      expect((await inShell(name, 'echo in')).stdout).toBe('in\n');
+      expect((await cli(place, ['session', 'list'])).stdout).toContain('shell crowded: idle');
+      expect((await cli(place, ['session', 'stop', name])).stdout).toBe('crowded: stopped\n');
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+  });
+
+  it('a command that is too large is refused in one line', async () => {
+    const name = await start('--name', 'small');
+    const { exitCode, stderr } = await inShell(name, `: ${'x'.repeat(70_000)}`);
+    expect(exitCode).toBe(125);
+    expect(stderr).toMatch(/^sandbox-run: the command has 70002 bytes.*\n$/);
   });
 });
 

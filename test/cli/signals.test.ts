@@ -38,7 +38,7 @@ function stateOf(pid: number | undefined): string | undefined {
 }
 
 describe('signals', () => {
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGWINCH', 'SIGCONT'] as const)(
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGWINCH', 'SIGCONT', 'SIGUSR1'] as const)(
     '%s reaches the command, which may handle it',
     async (signal) => {
       const child = startCli(place, ['python3', '-c', REPORTER, signal]);
@@ -48,6 +48,8 @@ describe('signals', () => {
       const result = await child;
       expect(output.text()).toBe(`ready\n${signal}\n`);
       expect(result.exitCode).toBe(0);
+      // Node's own answer to SIGUSR1.
+      expect(result.stderr).not.toContain('Debugger');
     },
   );
 

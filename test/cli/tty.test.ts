@@ -234,7 +234,22 @@ describe('the terminal of the user is put back', () => {
     await expectTerminalRestored();
   });
 
-  it.each(['SIGABRT', 'SIGSEGV', 'SIGBUS'] as const)('after a crash (%s)', async (signal) => {
+  it.each([
+    'SIGABRT',
+    'SIGSEGV',
+    'SIGBUS',
+    'SIGALRM',
+    'SIGUSR2',
+    'SIGTRAP',
+    'SIGSYS',
+    'SIGXCPU',
+    'SIGVTALRM',
+    'SIGPROF',
+    'SIGIO',
+    'SIGPWR',
+    'SIGSTKFLT',
+    37,
+  ] as const)('after a signal that ends the launcher (%s)', async (signal) => {
     // Under a shell that does not put the terminal right by itself, as an interactive bash does when a job was killed.
     const file = join(place.root, 'crash');
     const { launcher, inner } = await start('', (words) => {

@@ -188,6 +188,47 @@ describe('commands that hang', () => {
     expect(said(await shell.run('echo alive $KEPT'))).toEqual(exited('alive 1\n'));
   });
 
+  it('names that are taken, and a shell that cannot report', { timeout: 20_000 }, async () => {
+    await using shell = await sandbox.session();
+    const taken = 'readonly __turn=1; echo fine';
+    expect(await shell.run(taken, { timeout: 5_000 })).toMatchObject({
+      ...exited('fine\n'),
+      restarted: false,
+    });
+    // Nothing can be opened any more.
+    const blind = await shell.run('ulimit -n 3; echo fine', { timeout: 0 });
+    expect(blind).toMatchObject({ ...exited('fine\n'), restarted: true });
+  });
+
+  it('a shell that ends while it is interrupted was canceled, or timed out', {
+    timeout: 20_000,
+  }, async () => {
+    await using shell = await sandbox.session();
+    const hangs = "trap 'exit 5' INT; while :; do :; done";
+    expect(await shell.run(hangs, { timeout: 200 })).toMatchObject({ status: 'timed-out', restarted: true });
+    const signal = AbortSignal.timeout(300);
+    expect(await shell.run(hangs, { timeout: 0, signal })).toMatchObject({
+      status: 'canceled',
+      restarted: true,
+    });
+  });
+
+  it('close() does not wait for a consumer that never settles', { timeout: 20_000 }, async () => {
+    const shell = await sandbox.session();
+    let seen = () => {};
+    const shown = new Promise<void>((done) => {
+      seen = done;
+    });
+    const onOutput = () => {
+      seen();
+      return new Promise<void>(() => {});
+    };
+    const turn = shell.run('echo x; sleep 60', { onOutput });
+    await shown;
+    await shell.close();
+    expect(await turn).toMatchObject({ status: 'canceled' });
+  });
+
   it('a background job of an earlier command is spared', { timeout: 20_000 }, async () => {
     await using shell = await sandbox.session();
     await shell.run('sleep 62 & job=$!');

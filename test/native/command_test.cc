@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +23,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using test::BareSpec;
+using test::CountDescriptors;
 using test::Running;
 using test::RunToEnd;
 using test::ShellCommand;
@@ -457,6 +460,29 @@ TEST(CommandsLeaveNoDescriptorAndNoZombie) {
   threads.reset();
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
+}
+
+TEST(CommandsLeaveFewIdleThreads) {
+  const TemporaryDirectory top;
+  const Threads threads(BareSpec(top.path()), std::chrono::milliseconds(1000));
+  const auto run = [&](int count) {
+    std::vector<std::unique_ptr<Running>> all;
+    for (int i = 0; i < count; ++i)
+      all.push_back(std::make_unique<Running>(threads, ShellCommand("sleep 0.2")));
+    for (const auto& one : all) EXPECT_EQ(one->Wait().exit_code, 0);
+  };
+  const auto count = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  run(1);
+  const auto one = count();
+  run(16);
+  EXPECT_TRUE(count() > one + 3);
+  for (int i = 0; i < 1000 && count() > one + 3; ++i) usleep(10'000);
+  EXPECT_EQ(count(), one + 3);
+  // Those that stay are of use, and so are new ones.
+  run(8);
 }
 
 TEST(CommandsRunSideBySide) {

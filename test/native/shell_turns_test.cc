@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -156,6 +157,71 @@ TEST(ShellTurnsThatHangAreInterrupted) {
   EXPECT_EQ(shell.Run("echo $kept").value().output[0].kept, "1\n");
 }
 
+TEST(ShellReportsWhateverNamesAreTaken) {
+  const TemporaryDirectory top;
+  const Threads threads(PermissiveSpec(top.path()));
+  Shell shell(threads);
+  const std::optional<TurnEnd> turn = shell.Run(
+      "readonly __turn=1; __turn() { :; }; readonly -f __turn; builtin() { :; }; echo fine; (exit "
+      "3)");
+  ASSERT_TRUE(turn.has_value());
+  EXPECT_EQ(turn->status, 3);
+  EXPECT_EQ(turn->output[0].kept, "fine\n");
+  EXPECT_EQ(shell.Run("echo $?").value().output[0].kept, "3\n");
+}
+
+TEST(ShellThatCannotReportEnds) {
+  const TemporaryDirectory top;
+  const Threads threads(PermissiveSpec(top.path()));
+  Shell shell(threads);
+  EXPECT_TRUE(!shell.Run("ulimit -n 3; (exit 4)", milliseconds(0)));
+  EXPECT_EQ(shell.End().exit_code, 4);
+}
+
+TEST(ShellThatEndsWhileItsTurnIsEndedSaysWhy) {
+  const TemporaryDirectory top;
+  const Threads threads(PermissiveSpec(top.path()));
+  {
+    Shell shell(threads);
+    EXPECT_TRUE(!shell.Run("trap 'exit 5' INT; while :; do :; done", milliseconds(100)));
+    const Outcome outcome = shell.End();
+    EXPECT_TRUE(outcome.timed_out && !outcome.canceled);
+  }
+  {
+    Shell shell(threads);
+    shell.command().InterruptTurn(shell.last_id() + 1);
+    EXPECT_TRUE(!shell.Run("trap 'exit 5' INT; while :; do :; done", milliseconds(0)));
+    const Outcome outcome = shell.End();
+    EXPECT_TRUE(outcome.canceled && !outcome.timed_out);
+  }
+}
+
+TEST(ShellTextsMakeNoFiles) {
+  const TemporaryDirectory top;
+  const Threads threads(PermissiveSpec(top.path()));
+  Shell shell(threads);
+  shell.Run("export TMPDIR=" + top.path());
+  const UniqueFd watch(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  ASSERT_TRUE(inotify_add_watch(watch.get(), top.path().c_str(), IN_CREATE) >= 0);
+  char event[4096];
+  for (const size_t size : {size_t{3000}, size_t{5000}, size_t{60 * 1024}, size_t{300'000}}) {
+    const std::string text = "echo $?; x='" + std::string(size, 'x') +
+                             "'; echo ${#x} \"it's\" $LINENO\necho $LINENO; return 3";
+    shell.Run("(exit 7)");
+    const TurnEnd turn = shell.Run(text).value();
+    EXPECT_EQ(turn.status, 3);
+    EXPECT_EQ(turn.output[0].kept, "7\n" + std::to_string(size) + " it's 1\n2\n");
+    EXPECT_TRUE(read(watch.get(), event, sizeof(event)) < 0);
+  }
+  const std::string wrong = "echo before; : " + std::string(5000, 'x') + "\nif";
+  const TurnEnd turn = shell.Run(wrong).value();
+  EXPECT_EQ(turn.status, 2);
+  EXPECT_EQ(turn.output[0].kept, "");
+  // The positive control: a here-document of this size does make one.
+  shell.Run("cat > /dev/null <<E\n" + std::string(300'000, 'x') + "\nE");
+  EXPECT_TRUE(read(watch.get(), event, sizeof(event)) > 0);
+}
+
 TEST(ShellThatHeedsNothingIsEnded) {
   const TemporaryDirectory top;
   const Threads threads(PermissiveSpec(top.path()));
@@ -181,12 +247,19 @@ TEST(ShellThatIsNoneIsGivenUp) {
   const Threads threads(PermissiveSpec(top.path()));
   {
     Shell shell(threads, "/bin/true", {"true"});
+    // How it ends is a race between its own end and that of the time it has for it.
     EXPECT_TRUE(!shell.Run("echo"));
-    EXPECT_EQ(shell.End().exit_code, 0);
   }
   {
     // Closes the channel and lives on.
     Shell shell(threads, "/bin/sh", {"sh", "-c", "exec 0<&- sleep 60"});
+    EXPECT_TRUE(!shell.Run("echo", milliseconds(0)));
+    EXPECT_EQ(shell.End().signal, SIGKILL);
+  }
+  {
+    // The same, long before its first turn.
+    Shell shell(threads, "/bin/sh", {"sh", "-c", "exec 0<&- sleep 60"});
+    usleep(300'000);
     EXPECT_TRUE(!shell.Run("echo", milliseconds(0)));
     EXPECT_EQ(shell.End().signal, SIGKILL);
   }
@@ -237,7 +310,8 @@ TEST(ReportsAreFramedByTheNonce) {
   EXPECT_EQ(ReportBegin("n"), std::string("\0n\0", 3));
   EXPECT_EQ(ReportEnd("n"), std::string("\0n.\0", 4));
   const std::string lines = ShellTurn("echo x", "", "nonce", 3);
-  EXPECT_TRUE(lines.find("\\builtin return 3;") != std::string::npos);
+  EXPECT_TRUE(lines.find("nonce(){ \\builtin unset -f nonce; \\builtin return 3;") !=
+              std::string::npos);
   EXPECT_TRUE(lines.find("<<'nonce'\n{ echo x\n} </dev/null\nnonce\n") != std::string::npos);
   EXPECT_TRUE(ShellTurn("# x", "", "nonce", 0).find("{ :\n}") != std::string::npos);
 }

@@ -74,8 +74,9 @@ CommandSpec ShellCommand(const std::string& script);
 // Command threads that are gone at the end of its life.
 class Threads {
  public:
-  explicit Threads(ConfinementSpec spec)
-      : threads_(std::make_shared<CommandThreads>(std::move(spec))) {}
+  template <typename... Options>
+  explicit Threads(ConfinementSpec spec, Options... options)
+      : threads_(std::make_shared<CommandThreads>(std::move(spec), options...)) {}
   ~Threads() { threads_->Close(); }
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;

@@ -5,6 +5,8 @@ import type { ExecutionResult } from '../../model/execution-result.ts';
 
 /** Bytes of a message of a client, its line break not counted. */
 export const MAX_CLIENT_MESSAGE = 1024 * 1024;
+/** Bytes of a command: what the parser reads at most. */
+export const MAX_COMMAND = 64 * 1024;
 const MAX_MILLISECONDS = 365 * 24 * 3600 * 1000;
 
 const clientMessage = z.discriminatedUnion('type', [
@@ -75,6 +77,14 @@ export function readClientMessage(line: Uint8Array): ClientMessage | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Why a command is not even sent to a session; `undefined`: it is. */
+export function refusedCommand(command: string): string | undefined {
+  const size = Buffer.byteLength(command);
+  return size <= MAX_COMMAND
+    ? undefined
+    : `the command has ${size} bytes, and a session takes ${MAX_COMMAND}: put it into a file and run that`;
 }
 
 /** The answer that a message of a client gives. */

@@ -9,6 +9,7 @@ import {
   type ClientMessage,
   MAX_CLIENT_MESSAGE,
   readClientMessage,
+  refusedCommand,
   type SentResult,
   type ServerMessage,
   type ShellInfo,
@@ -41,6 +42,8 @@ export interface ShellServerOptions {
   readonly confinement: string;
   /** Milliseconds without a command after which `ended` settles; 0: never. */
   readonly unusedTimeout: number;
+  /** Milliseconds that a connection without a command may say nothing; 30 s if not set. */
+  readonly mostSilence?: number;
 }
 
 /** A session that clients can use. */
@@ -57,7 +60,10 @@ export interface ShellServer {
   close(): Promise<void>;
 }
 
-const MOST_CONNECTIONS = 64;
+const MOST_COMMANDS = 64;
+/** More, so that there is always room to ask for the end. */
+const MOST_CONNECTIONS = MOST_COMMANDS + 8;
+const MOST_SILENCE_MS = 30_000;
 /** How long somebody has to read why the connection ends. */
 const LINGER_MS = 1_000;
 
@@ -67,7 +73,7 @@ const LINGER_MS = 1_000;
  * @throws {SandboxError} `gate.unusable`.
  */
 export async function listenForShell(options: ShellServerOptions): Promise<ShellServer> {
-  const { path, peerCredentials, about, unusedTimeout } = options;
+  const { path, peerCredentials, about, unusedTimeout, mostSilence = MOST_SILENCE_MS } = options;
   const startedAt = Date.now();
   let lastUsedAt = startedAt;
   let shell: ServedShell | undefined;
@@ -93,11 +99,16 @@ export async function listenForShell(options: ShellServerOptions): Promise<Shell
       socket.destroy();
       return;
     }
-    const client = converse(socket, (message) => answer(client, message));
+    const client = converse(socket, mostSilence, (message) => answer(client, message));
     clients.add(client);
     socket.once('close', () => clients.delete(client));
+    // Of those that want nothing the oldest makes room; there is one, because fewer can have a command.
+    if (clients.size > MOST_CONNECTIONS) {
+      const [oldest] = [...clients].filter(({ runs }) => !runs);
+      oldest?.drop();
+      if (oldest !== undefined) clients.delete(oldest);
+    }
   });
-  server.maxConnections = MOST_CONNECTIONS;
   await listenAt(server, path);
   used();
 
@@ -136,6 +147,10 @@ export async function listenForShell(options: ShellServerOptions): Promise<Shell
     if (shell === undefined || client.runs)
       return client.fail('usage.invalid', 'one command at a time on a connection');
     const { command, timeout, approved, taints, stream, terminal } = message;
+    const refused = refusedCommand(command);
+    if (refused !== undefined) return client.fail('usage.invalid', refused);
+    if (running >= MOST_COMMANDS)
+      return client.fail('usage.invalid', `${MOST_COMMANDS} commands wait for this session already`);
     const aborted = client.begin(terminal);
     running += 1;
     used();
@@ -219,9 +234,15 @@ interface Client {
   ): Promise<ApprovalAnswer> | undefined;
   answered(question: number, answer: ApprovalAnswer): void;
   close(): void;
+  /** Closes it at once. */
+  drop(): void;
 }
 
-function converse(socket: Socket, onMessage: (message: ClientMessage) => Promise<void>): Client {
+function converse(
+  socket: Socket,
+  mostSilence: number,
+  onMessage: (message: ClientMessage) => Promise<void>,
+): Client {
   const reader = createLineReader(MAX_CLIENT_MESSAGE);
   const questions = new Map<number, (answer: ApprovalAnswer) => void>();
   let lastQuestion = 0;
@@ -285,7 +306,12 @@ function converse(socket: Socket, onMessage: (message: ClientMessage) => Promise
     },
     answered: (question, answer) => questions.get(question)?.(answer),
     close: () => socket.destroySoon(),
+    drop: () => socket.destroy(),
   };
+  // What is said and what is written is no silence; a command may take its time.
+  socket.setTimeout(mostSilence, () => {
+    if (command === undefined) socket.destroy();
+  });
   socket.once('close', () => {
     command?.abort();
     for (const settle of questions.values()) settle({ approved: false, reason: 'nobody', by: 'terminal' });
@@ -296,7 +322,8 @@ function converse(socket: Socket, onMessage: (message: ClientMessage) => Promise
       const message = line === 'too-long' ? undefined : readClientMessage(line);
       if (message === undefined) {
         command?.abort();
-        return client.fail('usage.invalid', 'that is not a message');
+        const why = line === 'too-long' ? `a message has at most ${MAX_CLIENT_MESSAGE} bytes` : undefined;
+        return client.fail('usage.invalid', why ?? 'that is not a message');
       }
       void onMessage(message);
     }

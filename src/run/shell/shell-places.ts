@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ShellInfo } from '../../gate/shells/messages.ts';
-import { connectToShell } from '../../gate/shells/shell-client.ts';
+import type { ServerMessage, ShellInfo } from '../../gate/shells/messages.ts';
+import { connectToShell, type ShellConnection } from '../../gate/shells/shell-client.ts';
 import { ensureStateDirectory } from '../../host/state-directory.ts';
 import { stateDirectory } from '../state.ts';
 
@@ -49,7 +49,7 @@ async function askForInfo(path: string): Promise<ShellInfo | undefined> {
       clearTimeout(late);
       done(info);
     };
-    void connectToShell(
+    void connectOrRemove(
       path,
       (message) => {
         if (message.type === 'info') settle(message.info);
@@ -57,11 +57,7 @@ async function askForInfo(path: string): Promise<ShellInfo | undefined> {
       () => settle(undefined),
     ).then(
       (connection) => {
-        if (connection === undefined) {
-          removeDead(path);
-          settle(undefined);
-          return;
-        }
+        if (connection === undefined) return settle(undefined);
         connection.send({ type: 'info' });
         const close = () => connection.close();
         setTimeout(close, PATIENCE_MS).unref();
@@ -71,11 +67,36 @@ async function askForInfo(path: string): Promise<ShellInfo | undefined> {
   });
 }
 
-/** Nobody listens: the server was killed. */
-export function removeDead(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch {
-    // Somebody else did it.
+/**
+ * Connects to a session of this user.
+ * @throws {SandboxError} `session.invalid` if there is none of that name.
+ */
+export async function connectToSession(
+  name: string,
+  onMessage: (message: ServerMessage) => void,
+  onEnd: () => void,
+): Promise<ShellConnection> {
+  const found = await connectOrRemove(shellSocket(name), onMessage, onEnd);
+  if (found !== undefined) return found;
+  throw new SandboxError(
+    'session.invalid',
+    `there is no shell session ${name} (sandbox-run session list shows them)`,
+  );
+}
+
+/** If nobody listens, its server was killed: what it left behind is taken away. */
+async function connectOrRemove(
+  path: string,
+  onMessage: (message: ServerMessage) => void,
+  onEnd: () => void,
+): Promise<ShellConnection | undefined> {
+  const found = await connectToShell(path, onMessage, onEnd);
+  if (found === undefined) {
+    try {
+      unlinkSync(path);
+    } catch {
+      // Somebody else did it.
+    }
   }
+  return found;
 }

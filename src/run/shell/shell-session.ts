@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { NativeFailure, NativeOutcome, NativeTurnEnd } from '../../native/contract.ts';
+import type { NativeFailure, NativeOutcome } from '../../native/contract.ts';
+import { deferred } from '../../util/deferred.ts';
 import { isPromise } from '../../util/promise.ts';
 import type { Admission, Admit } from '../admission.ts';
 import { type AfterRun, canceledBefore, classify, NOTHING_CHANGED, type RunContext } from '../classify.ts';
@@ -216,18 +217,14 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
       state = readShellState(how.end.state);
       if (state !== undefined) lastKnown = state;
     }
-    const outcome = how.alive ? outcomeOf(how.end) : outcomeOfShell(how.outcome, performance.now() - begun);
+    const outcome = outcomeOf(how, performance.now() - begun, closed);
     const changes = findChanges(outcome.changedPaths);
     const after =
       how.alive || !how.broken ? changes : { ...changes, warnings: [...changes.warnings, BROKEN] };
     const result = classify(context, outcome, after, plan, { view: output.view, spilled: undefined });
+    // Whoever ends the command or the session does not wait for a consumer, which may never be done.
     const settled = await consumer?.settled(Promise.resolve(result), signal);
     return { result: settled ?? result, alive: how.alive };
-  }
-
-  /** The end of the shell as the end of the turn that it had. */
-  function outcomeOfShell(outcome: NativeOutcome, durationMs: number): NativeOutcome {
-    return { ...outcome, durationMs, canceled: outcome.canceled || closed };
   }
 
   async function close(): Promise<void> {
@@ -300,8 +297,13 @@ function assignmentsOf(env: Readonly<Record<string, string>> | undefined): strin
     .join('');
 }
 
-/** A turn as if it had been a command of its own. */
-function outcomeOf(end: NativeTurnEnd): NativeOutcome {
+/**
+ * A turn as if it had been a command of its own: how it ended, or how the shell did that ended with it.
+ * `durationMs`: of the turn, `closed`: the session was ended.
+ */
+function outcomeOf(how: TurnOutcome, durationMs: number, closed: boolean): NativeOutcome {
+  if (!how.alive) return { ...how.outcome, durationMs, canceled: how.outcome.canceled || closed };
+  const { end } = how;
   return {
     failure: undefined,
     exitCode: end.exitCode,
