@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { NativeFailure, NativeOutcome } from '../../native/contract.ts';
-import { deferred } from '../../util/deferred.ts';
 import { isPromise } from '../../util/promise.ts';
 import type { Admission, Admit } from '../admission.ts';
 import { type AfterRun, canceledBefore, classify, NOTHING_CHANGED, type RunContext } from '../classify.ts';
