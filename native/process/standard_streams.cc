@@ -11,6 +11,8 @@
 #include <span>
 #include <utility>
 
+#include "sys/files.h"
+
 namespace sandbox_run {
 namespace {
 
@@ -21,12 +23,6 @@ constexpr size_t kReadSize = 64 * 1024;
 constexpr int kLargePipe = 256 * 1024;
 // Streamed output that the consumer has not taken yet; beyond it the pipe is left full.
 constexpr size_t kMaxUnacknowledged = 1024 * 1024;
-
-Result<UniqueFd> AboveStdio(int fd) {
-  const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  if (copy < 0) return Failure{"stdio", errno, ""};
-  return UniqueFd(copy);
-}
 
 HeadTail EmptyCapture(const StreamsSpec& spec) {
   const size_t half = spec.output_limit - spec.output_limit / 2;
@@ -75,7 +71,7 @@ Status StandardStreams::OpenOnTerminal(int view_root) {
   if (!output.ok()) return output.failure();
   output_[0] = std::move(output.value());
   for (UniqueFd& end : child_) {
-    Result<UniqueFd> copy = AboveStdio(terminal_->slave());
+    Result<UniqueFd> copy = AboveStdio(terminal_->slave(), "stdio");
     if (!copy.ok()) return copy.failure();
     end = std::move(copy.value());
   }
@@ -88,7 +84,7 @@ Status StandardStreams::OpenOne(int index) {
     const int flags = (index == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC;
     const UniqueFd null(open("/dev/null", flags));
     if (!null.valid()) return Failure{"stdio", errno, "/dev/null"};
-    Result<UniqueFd> raised = AboveStdio(null.get());
+    Result<UniqueFd> raised = AboveStdio(null.get(), "stdio");
     if (!raised.ok()) return raised.failure();
     child_[index] = std::move(raised.value());
   } else if (stdio.mode == StdioSpec::Mode::kFd) {
@@ -99,7 +95,7 @@ Status StandardStreams::OpenOne(int index) {
     child_[index] = std::move(stdio.fd);
   } else if (index == 2 && spec_.combined && output_[0].valid()) {
     // One pipe for both: what arrives in it is in the order in which it was written.
-    Result<UniqueFd> copy = AboveStdio(child_[1].get());
+    Result<UniqueFd> copy = AboveStdio(child_[1].get(), "stdio");
     if (!copy.ok()) return copy.failure();
     child_[2] = std::move(copy.value());
   } else {
@@ -108,7 +104,7 @@ Status StandardStreams::OpenOne(int index) {
     UniqueFd mine(ends[index == 0 ? 1 : 0]);
     const UniqueFd theirs(ends[index == 0 ? 0 : 1]);
     if (fcntl(mine.get(), F_SETFL, O_NONBLOCK) != 0) return Failure{"stdio", errno, "pipe"};
-    Result<UniqueFd> raised = AboveStdio(theirs.get());
+    Result<UniqueFd> raised = AboveStdio(theirs.get(), "stdio");
     if (!raised.ok()) return raised.failure();
     child_[index] = std::move(raised.value());
     (index == 0 ? input_ : output_[index - 1]) = std::move(mine);

@@ -17,6 +17,7 @@
 
 #include "process/outside.h"
 #include "process/warden_child.h"
+#include "sys/files.h"
 #include "sys/kernel_abi.h"
 #include "sys/raw_syscall.h"
 
@@ -40,13 +41,6 @@ bool Wait(int fd, milliseconds patience) {
     ready = poll(&watched, 1, static_cast<int>(patience.count()));
   } while (ready < 0 && errno == EINTR);
   return ready > 0;
-}
-
-Result<UniqueFd> AboveStdio(UniqueFd fd) {
-  if (fd.get() >= 3) return Result<UniqueFd>(std::move(fd));
-  UniqueFd copy(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
-  if (!copy.valid()) return Failure{"warden", errno, ""};
-  return Result<UniqueFd>(std::move(copy));
 }
 
 }  // namespace
@@ -94,7 +88,8 @@ Status Warden::Start(int program, ChildPlan* command, char* command_stack) {
     return Failure{"warden", errno, ""};
   }
   channel_.reset(ends[1]);
-  Result<UniqueFd> raised = AboveStdio(UniqueFd(ends[0]));
+  const UniqueFd theirs(ends[0]);
+  Result<UniqueFd> raised = AboveStdio(theirs.get(), "warden");
   if (!raised.ok()) return raised.failure();
   memory_.reset(new Memory);  // the stack is left as it is
   memory_->plan = {raised.value().get(), program, command, command_stack};

@@ -117,6 +117,12 @@ void RemoveContentsOf(int top, dev_t device, const std::string& path,
 
 }  // namespace
 
+Result<UniqueFd> AboveStdio(int fd, const char* stage) {
+  UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  if (!copy.valid()) return Failure{stage, errno, ""};
+  return Result<UniqueFd>(std::move(copy));
+}
+
 Result<UniqueFd> OpenPath(const std::string& path, const char* stage) {
   const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
   long fd = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(path.c_str()), Arg(&how), sizeof(how));

@@ -11,6 +11,9 @@
 
 namespace sandbox_run {
 
+// A copy that is none of the standard descriptors, which the child overwrites.
+Result<UniqueFd> AboveStdio(int fd, const char* stage);
+
 // Opens a canonical path O_PATH. A symbolic link anywhere in it gives ELOOP: the caller resolved
 // the path before, so a link means that somebody changed it since.
 Result<UniqueFd> OpenPath(const std::string& path, const char* stage);
