@@ -1,10 +1,16 @@
+let unseen: RegExp | undefined;
+
 /**
  * What a person would not see, or not as what it is: control characters, format characters (bidirectional ones among
  * them), everything that Unicode calls ignorable, private and unassigned characters, halves of pairs, every space but
  * the space, marks that sit on no letter, and a backslash that looks like the beginning of an escape of ours.
+ * Made on first use, as the other one: such sets take milliseconds of every start.
  */
-const UNSEEN =
-  /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1D159}]|(?! )\p{Zs}|(?<!\p{L}\p{M}?)\p{M}|\\(?=u\{)/gu;
+function unseenCharacters(): RegExp {
+  unseen ??=
+    /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1D159}]|(?! )\p{Zs}|(?<!\p{L}\p{M}?)\p{M}|\\(?=u\{)/gu;
+  return unseen;
+}
 
 const escapeOf = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
 
@@ -13,7 +19,9 @@ const escapeOf = (character: string) => `\\u{${character.codePointAt(0)?.toStrin
  * followed by `u{` is itself shown as `\u{5c}`. Characters in `keep` stay as they are.
  */
 export function visibleText(text: string, { keep = '' }: { readonly keep?: string } = {}): string {
-  return text.replace(UNSEEN, (character) => (keep.includes(character) ? character : escapeOf(character)));
+  return text.replace(unseenCharacters(), (character) =>
+    keep.includes(character) ? character : escapeOf(character),
+  );
 }
 
 // Joiners belong between the parts of an emoji and into words of scripts that are written with them; a selector behind what
@@ -28,15 +36,17 @@ const IN_PLACE = [
   '(?<=[0-9#*])\\ufe0f(?=\\u20e3)',
 ].join('|');
 
-/** What orders text differently from how it is shown, and what is not shown at all. */
-const DECEIVING = new RegExp(
-  `(?=[\\p{Bidi_Control}\\p{Default_Ignorable_Code_Point}])(?!${IN_PLACE}).`,
-  'gu',
-);
+let deceiving: RegExp | undefined;
+
+/** What orders text differently from how it is shown, and what is not shown at all. Made on first use. */
+function deceivingCharacters(): RegExp {
+  deceiving ??= new RegExp(`(?=[\\p{Bidi_Control}\\p{Default_Ignorable_Code_Point}])(?!${IN_PLACE}).`, 'gu');
+  return deceiving;
+}
 
 /** Text whose letters and their order are those that are seen: bidirectional controls and what is invisible become `\u{202e}`. */
 export function visibleDeceit(text: string): string {
-  return /[^\n -~]/.test(text) ? text.replace(DECEIVING, escapeOf) : text;
+  return /[^\n -~]/.test(text) ? text.replace(deceivingCharacters(), escapeOf) : text;
 }
 
 /** One line of at most so many characters, for text that others wrote. */

@@ -42,9 +42,15 @@ export function findGap(
   };
 }
 
-const DIGITS = new Intl.NumberFormat('en-US');
+let digits: Intl.NumberFormat | undefined;
 
 /** The line that stands in output where bytes of it are missing. Always of this form. */
 export function omissionLine(missing: number): string {
-  return `\n[... ${DIGITS.format(missing)} bytes left out ...]\n`;
+  return `\n[... ${numberFormat().format(missing)} bytes left out ...]\n`;
+}
+
+/** Made on first use: it takes milliseconds of every start. */
+function numberFormat(): Intl.NumberFormat {
+  digits ??= new Intl.NumberFormat('en-US');
+  return digits;
 }
