@@ -2,6 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { z } from 'zod';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { APPROVAL_SCOPES } from '../../model/approval.ts';
+import { peerOf } from '../peer.ts';
 import type { ApprovalStore } from '../state/state.ts';
 import { answerRequest, type PersonalAnswer } from './answer-request.ts';
 import type { ApprovalServer } from './approval-server.ts';
@@ -77,16 +78,6 @@ function closed(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
   });
-}
-
-function peerOf(socket: Socket, peerCredentials: ApprovalSocketOptions['peerCredentials']) {
-  try {
-    const handle = '_handle' in socket ? socket._handle : undefined;
-    const fd = typeof handle === 'object' && handle !== null && 'fd' in handle ? handle.fd : undefined;
-    return typeof fd === 'number' ? peerCredentials(fd) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function converse(socket: Socket, store: ApprovalStore, by: string, over: AbortSignal): void {

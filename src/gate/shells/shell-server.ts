@@ -3,6 +3,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ApprovalAnswer, Approver } from '../../model/approval.ts';
 import { isMoreConfined } from '../approvals/peer-confinement.ts';
 import { listenAt } from '../approvals/socket-path.ts';
+import { peerOf } from '../peer.ts';
 import { createLineReader } from '../server/connection/line-reader.ts';
 import {
   answerOf,
@@ -329,14 +330,4 @@ function converse(
     }
   });
   return client;
-}
-
-function peerOf(socket: Socket, peerCredentials: ShellServerOptions['peerCredentials']) {
-  try {
-    const handle = '_handle' in socket ? socket._handle : undefined;
-    const fd = typeof handle === 'object' && handle !== null && 'fd' in handle ? handle.fd : undefined;
-    return typeof fd === 'number' ? peerCredentials(fd) : undefined;
-  } catch {
-    return undefined;
-  }
 }
