@@ -18,6 +18,7 @@
 #include "process/command.h"
 #include "process/command_threads.h"
 #include "process/confinement.h"
+#include "process/process_list.h"
 #include "process/tree_kill.h"
 #include "sys/raw_syscall.h"
 
@@ -49,6 +50,11 @@ Napi::Value ProbeCgroupParent(const Napi::CallbackInfo& info) {
 // signalScope(): whether whole process trees can be ended; tries it once.
 Napi::Value ProbeSignalScope(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), SignalScopeIsProven());
+}
+
+// processListErrno(): why what runs cannot be looked at in /proc; 0: it can.
+Napi::Value ProbeProcessList(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), ProcessListError());
 }
 
 // createConfinement(spec): an opaque handle.
@@ -204,6 +210,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["probe"] = Napi::Function::New(env, Probe);
   exports["signalScope"] = Napi::Function::New(env, ProbeSignalScope);
   exports["cgroupParent"] = Napi::Function::New(env, ProbeCgroupParent);
+  exports["processListErrno"] = Napi::Function::New(env, ProbeProcessList);
   exports["createConfinement"] = Napi::Function::New(env, CreateConfinement);
   exports["prepare"] = Napi::Function::New(env, Prepare);
   exports["closeConfinement"] = Napi::Function::New(env, CloseConfinement);

@@ -170,6 +170,25 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const Napi::Object variable = value.As<Napi::Object>();
     spec.slot_variables.push_back({Text(variable, "name"), Text(variable, "path")});
   });
+  if (const Napi::Value value = object.Get("setUidLauncher"); value.IsObject()) {
+    const Napi::Object launcher = value.As<Napi::Object>();
+    LauncherSpec decoded;
+    decoded.program = Text(launcher, "program");
+    decoded.arguments = Texts(launcher.Get("arguments"));
+    decoded.settings = Text(launcher, "settings");
+    ForEach(launcher.Get("conditional"), [&](const Napi::Value& item) {
+      const Napi::Object one = item.As<Napi::Object>();
+      decoded.conditional.push_back({Text(one, "path"), Text(one, "settings")});
+    });
+    decoded.slot_setting = Text(launcher, "slotSetting");
+    decoded.foreground_settings = Text(launcher, "foregroundSettings");
+    decoded.deadline_option = Text(launcher, "deadlineOption");
+    decoded.env = Text(launcher, "env");
+    if (const Napi::Value kept = launcher.Get("keptOpen"); kept.IsArray()) {
+      decoded.kept_open = Texts(kept);
+    }
+    spec.launcher = std::move(decoded);
+  }
   spec.without_scope = Text(object, "processTree") == "subreaper";
   return spec;
 }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cinttypes>
@@ -27,6 +28,9 @@ constexpr char kPrefix[] = "sandbox-run-";
 // How long the last zombies of a group may take; after that it is left to the next sweep.
 constexpr int kMaxRemovals = 200;
 constexpr useconds_t kRemovalPauseUs = 5000;
+constexpr int kKillAttempts = 200;
+// No kernel has more process numbers (PID_MAX_LIMIT), and pids.max takes no higher value.
+constexpr uint64_t kMostProcesses = 4'194'304;
 
 std::string ReadAll(int directory, const char* name) {
   const UniqueFd fd(openat(directory, name, O_RDONLY | O_CLOEXEC));
@@ -102,10 +106,38 @@ bool IsStale(const char* name) {
   return owner && owner->start_time != start;
 }
 
+// Before Linux 5.14, which has cgroup.kill: nobody may fork, nobody runs while it is looked who is
+// there, and a signal that ends is heeded by what is frozen, too (cgroup-v2.rst, cgroup.freeze).
+bool KillOneByOne(int directory) {
+  WriteText(directory, "pids.max", "0");
+  if (!WriteText(directory, "cgroup.freeze", "1")) return false;
+  bool populated = true;
+  for (int i = 0; i < kKillAttempts && populated; ++i) {
+    if (i > 0) usleep(kRemovalPauseUs);
+    const std::string members = ReadAll(directory, "cgroup.procs");
+    for (const char* at = members.c_str(); *at != '\0';) {
+      char* end;
+      const long pid = strtol(at, &end, 10);
+      if (end == at) break;
+      // 0: of a process that cannot be seen from here.
+      if (pid > 1) kill(static_cast<pid_t>(pid), SIGKILL);
+      at = end + strspn(end, "\n");
+    }
+    populated = Field(ReadAll(directory, "cgroup.events"), "populated").value_or(1) != 0;
+  }
+  WriteText(directory, "cgroup.freeze", "0");
+  return !populated;
+}
+
+// Ends every process of a group; false if that is not known.
+bool KillMembers(int directory) {
+  return WriteText(directory, "cgroup.kill", "1") || KillOneByOne(directory);
+}
+
 void Remove(int directory, const std::string& path, int attempts) {
   for (int i = 0; i < attempts; ++i) {
     if (rmdir(path.c_str()) == 0 || errno != EBUSY) return;
-    WriteText(directory, "cgroup.kill", "1");
+    KillMembers(directory);
     usleep(kRemovalPauseUs);
   }
 }
@@ -118,7 +150,7 @@ void Sweep(const std::string& parent) {
     const UniqueFd directory(
         openat(dirfd(stream), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     // What runs in it lost its launcher.
-    WriteText(directory.get(), "cgroup.kill", "1");
+    KillMembers(directory.get());
     Remove(directory.get(), parent + "/" + entry->d_name, 10);
   }
   closedir(stream);
@@ -226,6 +258,8 @@ Result<CgroupParent> FindCgroupParent() {
   }
 }
 
+uint64_t CountForPidsMax(uint64_t processes) { return std::min(processes, kMostProcesses); }
+
 Result<std::unique_ptr<Cgroup>> Cgroup::Make(const std::string& parent, const TreeLimits& limits) {
   const std::string path = parent + "/" + NewName();
   if (mkdir(path.c_str(), 0755) != 0) return Failure{"cgroup.create", errno, parent};
@@ -235,7 +269,8 @@ Result<std::unique_ptr<Cgroup>> Cgroup::Make(const std::string& parent, const Tr
   const auto limit = [&](const char* name, uint64_t value) {
     return WriteText(directory, name, value == 0 ? "max" : std::to_string(value));
   };
-  if (!limit("memory.max", limits.memory) || !limit("pids.max", limits.processes)) {
+  if (!limit("memory.max", limits.memory) ||
+      !limit("pids.max", CountForPidsMax(limits.processes))) {
     return Failure{"cgroup.limit", errno, parent};
   }
   if (limits.memory != 0) {
@@ -299,7 +334,7 @@ TreeUsage Cgroup::Usage() const {
   return usage;
 }
 
-bool Cgroup::Kill() const { return WriteText(directory_.get(), "cgroup.kill", "1"); }
+bool Cgroup::Kill() const { return KillMembers(directory_.get()); }
 
 bool Cgroup::Populated() const {
   return Field(ReadAll(directory_.get(), "cgroup.events"), "populated").value_or(1) != 0;

@@ -23,6 +23,10 @@ struct CgroupParent {
 // ends and removes what launchers left there that are dead.
 Result<CgroupParent> FindCgroupParent();
 
+// A limit of processes as pids.max takes it: more than a kernel can have, which is no limit, would
+// be refused. 0: none.
+uint64_t CountForPidsMax(uint64_t processes);
+
 // One group for one command. The kernel counts what is in it and holds its limits.
 class Cgroup {
  public:

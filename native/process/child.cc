@@ -1,5 +1,6 @@
 #include "process/child.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
@@ -7,7 +8,9 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
+#include "process/shut_root.h"
 #include "sys/kernel_abi.h"
 #include "sys/raw_syscall.h"
 
@@ -38,6 +41,35 @@ int Fail(ChildPlan* plan, const char* stage, long result) {
   return kExitNotStarted;
 }
 
+int Execute(ChildPlan* plan) {
+  const uint64_t empty_mask = 0;
+  RawSyscall(SYS_rt_sigprocmask, SIG_SETMASK, Arg(&empty_mask), 0, kSigsetSize);
+  // A rehearsal.
+  if (plan->program == nullptr) return 0;
+  if (plan->about_to_execute != nullptr) plan->about_to_execute();
+  const long result = RawSyscall(SYS_execve, Arg(plan->program), Arg(plan->argv), Arg(plan->envp));
+  return Fail(plan, "exec", result);
+}
+
+// Whatever keeps a process from gaining privileges is left out, and resource limits, which the
+// launcher would be bound to as well: what it starts sees to them.
+int ExecuteLauncher(ChildPlan* plan) {
+  RootFailure root;
+  // Before the working directory, which is to be one of the new mounts.
+  if (plan->shuts_root && !ShutRoot(plan->kept_open, plan->kept_open_count, &root)) {
+    return Fail(plan, root.stage, root.error);
+  }
+  long result = RawSyscall(SYS_chdir, Arg(plan->cwd));
+  if (result < 0) return Fail(plan, "cwd", result);
+  for (int i = 0; i < kLauncherFds; ++i) {
+    result = RawSyscall(SYS_dup3, plan->launcher_fds[i], 3 + i, 0);
+    if (result < 0) return Fail(plan, "launcher_descriptors", result);
+  }
+  result = CloseFrom(3 + kLauncherFds, Closing::kOnExec);
+  if (result < 0) return Fail(plan, "close_descriptors", result);
+  return Execute(plan);
+}
+
 }  // namespace
 
 long CloseFrom(int first, Closing when) {
@@ -60,6 +92,24 @@ long CloseFrom(int first, Closing when) {
     }
   }
   return 0;
+}
+
+bool RehearseWarden(ChildPlan* plan, WardenTier tier) {
+  const auto refused = [plan](const char* stage, long result) {
+    if (result != -ENOSYS && result != -EPERM) return false;
+    Fail(plan, stage, result);
+    return true;
+  };
+  const int64_t no_time[2] = {0, 0};
+  if (refused("warden.ppoll", RawSyscall(SYS_ppoll, 0, 0, Arg(no_time), 0, kSigsetSize))) {
+    return false;
+  }
+  if (tier == WardenTier::kScope) return true;
+  const long pidfd = RawSyscall(abi::kSysPidfdOpen, RawSyscall(SYS_getpid), 0);
+  if (pidfd >= 0) RawSyscall(SYS_close, pidfd);
+  return !refused("warden.pidfd_open", pidfd) &&
+         !refused("warden.waitid", RawSyscall(SYS_waitid, P_ALL, 0, 0, WEXITED | WNOHANG, 0)) &&
+         !refused("warden.sendto", RawSyscall(SYS_sendto, -1, 0, 0, 0, 0, 0));
 }
 
 void ResetSignalHandlers() {
@@ -97,11 +147,58 @@ long DropCapabilities() {
   return RawSyscall(SYS_capset, Arg(&header), Arg(data));
 }
 
+int ConfineAndExecute(ChildPlan* plan) {
+  // By path, never by a descriptor of the parent: that would lead out of the new mount namespace.
+  long result = RawSyscall(SYS_chdir, Arg(plan->cwd));
+  if (result < 0) return Fail(plan, "cwd", result);
+
+  for (size_t i = 0; i < plan->limit_count; ++i) {
+    // A limit only ever goes down: what the host set lower stays.
+    const ResourceLimit& limit = plan->limits[i];
+    KernelLimit wanted = {limit.soft, limit.hard};
+    KernelLimit current;
+    result = RawSyscall(SYS_prlimit64, 0, limit.resource, 0, Arg(&current));
+    if (result < 0) return Fail(plan, "rlimit", result);
+    if (current.hard < wanted.hard) wanted.hard = current.hard;
+    if (wanted.hard < wanted.soft) wanted.soft = wanted.hard;
+    result = RawSyscall(SYS_prlimit64, 0, limit.resource, Arg(&wanted), 0);
+    if (result < 0) return Fail(plan, "rlimit", result);
+  }
+  if (plan->umask >= 0) {
+    result = RawSyscall(SYS_umask, plan->umask);
+    if (result < 0) return Fail(plan, "umask", result);
+  }
+
+  result = CloseFrom(3, Closing::kOnExec);
+  if (result < 0) return Fail(plan, "close_descriptors", result);
+
+  result = DropCapabilities();
+  if (result < 0) return Fail(plan, "capabilities", result);
+
+  result = RawSyscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (result < 0) return Fail(plan, "no_new_privs", result);
+
+  if (plan->ruleset_fd >= 0) {
+    result = RawSyscall(abi::kSysLandlockRestrictSelf, plan->ruleset_fd, 0);
+    if (result < 0) return Fail(plan, "landlock.restrict_self", result);
+  }
+
+  if (plan->filter != nullptr) {
+    result = RawSyscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, Arg(plan->filter));
+    if (result < 0) return Fail(plan, "seccomp", result);
+  }
+
+  return Execute(plan);
+}
+
 int RunChild(void* argument) {
   auto* plan = static_cast<ChildPlan*>(argument);
   long result = 0;
 
   ResetSignalHandlers();
+  if (plan->program == nullptr && !RehearseWarden(plan, WardenTier::kScope)) {
+    return kExitNotStarted;
+  }
 
   // First of all, so that whatever follows is counted.
   if (plan->cgroup_procs_fd >= 0) {
@@ -134,48 +231,7 @@ int RunChild(void* argument) {
     if (result < 0) return Fail(plan, "stdio", result);
   }
 
-  // By path, never by a descriptor of the parent: that would lead out of the new mount namespace.
-  result = RawSyscall(SYS_chdir, Arg(plan->cwd));
-  if (result < 0) return Fail(plan, "cwd", result);
-
-  for (size_t i = 0; i < plan->limit_count; ++i) {
-    // A limit only ever goes down: what the host set lower stays.
-    const ResourceLimit& limit = plan->limits[i];
-    KernelLimit wanted = {limit.soft, limit.hard};
-    KernelLimit current;
-    result = RawSyscall(SYS_prlimit64, 0, limit.resource, 0, Arg(&current));
-    if (result < 0) return Fail(plan, "rlimit", result);
-    if (current.hard < wanted.hard) wanted.hard = current.hard;
-    if (wanted.hard < wanted.soft) wanted.soft = wanted.hard;
-    result = RawSyscall(SYS_prlimit64, 0, limit.resource, Arg(&wanted), 0);
-    if (result < 0) return Fail(plan, "rlimit", result);
-  }
-  if (plan->umask >= 0) RawSyscall(SYS_umask, plan->umask);
-
-  result = CloseFrom(3, Closing::kOnExec);
-  if (result < 0) return Fail(plan, "close_descriptors", result);
-
-  result = DropCapabilities();
-  if (result < 0) return Fail(plan, "capabilities", result);
-
-  result = RawSyscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (result < 0) return Fail(plan, "no_new_privs", result);
-
-  if (plan->ruleset_fd >= 0) {
-    result = RawSyscall(abi::kSysLandlockRestrictSelf, plan->ruleset_fd, 0);
-    if (result < 0) return Fail(plan, "landlock.restrict_self", result);
-  }
-
-  if (plan->filter != nullptr) {
-    result = RawSyscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, Arg(plan->filter));
-    if (result < 0) return Fail(plan, "seccomp", result);
-  }
-
-  const uint64_t empty_mask = 0;
-  RawSyscall(SYS_rt_sigprocmask, SIG_SETMASK, Arg(&empty_mask), 0, kSigsetSize);
-
-  result = RawSyscall(SYS_execve, Arg(plan->program), Arg(plan->argv), Arg(plan->envp));
-  return Fail(plan, "exec", result);
+  return plan->gains_privileges ? ExecuteLauncher(plan) : ConfineAndExecute(plan);
 }
 
 }  // namespace sandbox_run

@@ -21,10 +21,12 @@ struct NamespaceEntry {
   int type = 0;
 };
 
+inline constexpr int kLauncherFds = 4;
+
 // Everything that the child does between clone and execve, prepared by the parent. Plain data: the
 // child shares the parent's memory and may not allocate.
 struct ChildPlan {
-  const char* program = nullptr;
+  const char* program = nullptr;  // nullptr: a rehearsal, which ends where it would be executed
   char* const* argv = nullptr;
   char* const* envp = nullptr;
   const char* cwd = nullptr;
@@ -40,6 +42,16 @@ struct ChildPlan {
   size_t limit_count = 0;
   int umask = -1;  // -1: left as it is
   pid_t parent_pid = 0;
+  // Called right before the program is executed.
+  void (*about_to_execute)() = nullptr;
+  // The program is a set-uid launcher, which gains privileges to confine what it starts: it is not
+  // confined itself, and gets `launcher_fds` as its descriptors from 3 on.
+  bool gains_privileges = false;
+  int launcher_fds[kLauncherFds] = {-1, -1, -1, -1};
+  // `/` is made read-only for it but for these paths; see shut_root.h.
+  bool shuts_root = false;
+  const char* const* kept_open = nullptr;
+  size_t kept_open_count = 0;
 
   // Set by the child before it gives up; read by the parent after the clone returned.
   const char* volatile failed_stage = nullptr;
@@ -47,8 +59,17 @@ struct ChildPlan {
 };
 
 // The child's body for clone(CLONE_VM | CLONE_VFORK): applies the plan and executes the program.
-// Only returns (with exit status 127) after a failure, which it leaves in the plan.
+// Only returns after a failure, which it leaves in the plan (exit status 127), and from a rehearsal
+// in which nothing failed (0).
 int RunChild(void* plan);
+
+// Of a rehearsal: makes the calls without which a warden would only seem to watch. They do nothing
+// here, or fail because of what they are given. False: one is refused, which is in the plan.
+enum class WardenTier { kScope, kCommand };
+bool RehearseWarden(ChildPlan* plan, WardenTier tier);
+
+// Its second half: from the working directory on. Leaves a failure in the plan in the same way.
+int ConfineAndExecute(ChildPlan* plan);
 
 // Sets every signal's disposition to default. Part of the child, shared with the view's set-up.
 void ResetSignalHandlers();

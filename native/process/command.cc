@@ -16,6 +16,7 @@ namespace sandbox_run {
 struct CommandPlace::ChildMemory {
   ChildPlan plan;
   std::vector<char*> argv, envp;
+  std::vector<const char*> kept_open;
   std::vector<NamespaceEntry> namespaces;
   alignas(16) char stack[32768];
 };
@@ -120,7 +121,10 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
   observer_->OnEnd(std::move(outcome));
   // What follows costs the command's owner no time.
   tree_.Finish();
-  if (kept) {
+  if (spec_.rehearsal) {
+    // Nothing was run that could have left anything in it.
+    if (!kept && place.slot != nullptr) confinement_->Release(std::move(place.slot));
+  } else if (kept) {
     confinement_->Clean(*place.slot);
   } else {
     place.slot.reset();
@@ -151,13 +155,21 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.tree_ended = outcome.failure->stage != std::string_view(kWardenLost);
   } else {
     outcome.tree_tier = tree_.tier();
-    Supervision({spec_, *observer_, streams_, tree_, limits_, turns_.get(), *place.slot,
-                 place.scope, wake_.get(), [this] { return TakeRequests(); }, begin},
-                outcome)
+    Supervision(
+        {spec_, *observer_, streams_, tree_, limits_, turns_.get(), link_ ? &*link_ : nullptr,
+         *place.slot, place.scope, wake_.get(), [this] { return TakeRequests(); }, begin},
+        outcome)
         .Run();
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
       outcome.tree_ended = true;  // there never was one
+    } else if (link_) {
+      TellEnd(outcome);
+    }
+    // A child that cannot be waited for may not be done yet with the memory that it shares: that
+    // stays.
+    if (outcome.failure && outcome.failure->stage == std::string_view("wait")) {
+      static_cast<void>(place.child.release());
     }
   }
   streams_.Close();
@@ -214,6 +226,7 @@ Status Command::Launch(CommandPlace& place) {
     return status;
   }
 
+  const std::optional<LauncherSpec>& launcher = shared.launcher;
   child.argv.clear();
   for (std::string& argument : spec_.argv) child.argv.push_back(argument.data());
   child.argv.push_back(nullptr);
@@ -228,7 +241,7 @@ Status Command::Launch(CommandPlace& place) {
   child.envp.push_back(nullptr);
   child.namespaces = confinement_->NamespacesFor(slot);
 
-  plan.program = spec_.program.c_str();
+  plan.program = spec_.rehearsal ? nullptr : spec_.program.c_str();
   plan.argv = child.argv.data();
   plan.envp = child.envp.data();
   plan.cwd = spec_.cwd.c_str();
@@ -240,6 +253,39 @@ Status Command::Launch(CommandPlace& place) {
   plan.limit_count = shared.limits.size();
   plan.umask = shared.umask;
   plan.controlling_terminal = streams_.has_terminal();
+  if (launcher) {
+    Result<LauncherLink> link = LauncherLink::Make(
+        {plan.program, plan.argv, plan.envp, plan.cwd, shared.limits, shared.filter, shared.umask,
+         plan.controlling_terminal, launcher->alone, launcher->checks_root,
+         LauncherSettings(*launcher, slot.directory(), spec_.background)});
+    if (!link.ok()) return link.failure();
+    link_ = std::move(link.value());
+    launcher_arguments_ = LauncherArguments(
+        *launcher, spec_.timeout.count() > 0 && !spec_.background ? spec_.timeout + spec_.kill_grace
+                                                                  : std::chrono::milliseconds(0));
+    launcher_env_ = launcher->env;
+    child.argv.clear();
+    for (std::string& argument : launcher_arguments_) child.argv.push_back(argument.data());
+    child.argv.push_back(nullptr);
+    child.envp.clear();
+    for (size_t at = 0; at < launcher_env_.size(); at += strlen(&launcher_env_[at]) + 1) {
+      child.envp.push_back(&launcher_env_[at]);
+    }
+    child.envp.push_back(nullptr);
+    plan.program = launcher->program.c_str();
+    plan.argv = child.argv.data();
+    plan.envp = child.envp.data();
+    plan.gains_privileges = true;
+    if (launcher->kept_open) {
+      child.kept_open.clear();
+      for (const std::string& path : *launcher->kept_open) child.kept_open.push_back(path.c_str());
+      plan.shuts_root = true;
+      plan.kept_open = child.kept_open.data();
+      plan.kept_open_count = child.kept_open.size();
+    }
+    link_->GiveTo(plan.launcher_fds);
+    tree_.ExpectCommand();
+  }
 
   int group_directory = -1;
   if (const Cgroup* group = limits_.group()) {
@@ -257,14 +303,35 @@ Status Command::Launch(CommandPlace& place) {
   Status started = tree_.Start(plan, child.stack, place.scope, group_directory);
   if (!started.ok()) return StartFailure(plan).value_or(std::move(started.failure()));
   streams_.ChildHasThem();
-  if (turns_ != nullptr) turns_->Started(tree_.pid());
+  if (link_) link_->ChildHasThem();
+  if (turns_ != nullptr) turns_->Started(link_ ? -1 : tree_.pid());
   return Status();
+}
+
+void Command::TellEnd(Outcome& outcome) {
+  link_->Take();
+  const bool was_ended = outcome.timed_out || outcome.canceled || outcome.limit;
+  if (link_->failure()) {
+    outcome.failure = *link_->failure();
+    if (outcome.failure->stage == std::string_view("exec")) outcome.failure->path = spec_.program;
+    if (outcome.failure->stage == std::string_view("cwd")) outcome.failure->path = spec_.cwd;
+  } else if (link_->command() < 0 && !was_ended && !outcome.failure) {
+    // Whatever the launcher says its end was, the command never began.
+    const int status = outcome.signal != 0 ? 128 + outcome.signal : outcome.exit_code;
+    outcome.failure = Failure{"launcher", 0, std::to_string(status)};
+  } else if (link_->end()) {
+    outcome.exit_code = link_->end()->exit_code;
+    outcome.signal = link_->end()->signal;
+  }
 }
 
 // Valid once the child is gone.
 std::optional<Failure> Command::StartFailure(const ChildPlan& plan) const {
   if (plan.failed_stage == nullptr) return std::nullopt;
   const std::string_view stage = plan.failed_stage;
+  if (stage == "exec" && plan.gains_privileges) {
+    return Failure{"launcher.exec", plan.failed_errno, confinement_->spec().launcher->program};
+  }
   return Failure{plan.failed_stage, plan.failed_errno,
                  stage == "exec"  ? spec_.program
                  : stage == "cwd" ? spec_.cwd

@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -71,6 +73,8 @@ class Command {
   Outcome RunIn(CommandPlace& place);
   Status Launch(CommandPlace& place);
   std::optional<Failure> StartFailure(const ChildPlan& plan) const;
+  // What a launcher's end means for the command.
+  void TellEnd(Outcome& outcome);
   // What there is to be done; a question is answered once.
   Supervision::Requests TakeRequests();
   bool IsCanceled();
@@ -83,6 +87,10 @@ class Command {
   StandardStreams streams_;
   ProcessTree tree_;
   LimitKeeper limits_;
+  // The child reads them until it executes the launcher.
+  std::vector<std::string> launcher_arguments_;
+  std::string launcher_env_;
+  std::optional<LauncherLink> link_;         // to the command of a launcher
   const std::unique_ptr<ShellTurns> turns_;  // of a shell only
 
   std::mutex mutex_;  // guards what follows

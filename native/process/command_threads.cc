@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "process/outside.h"
+#include "process/rehearsal.h"
 
 namespace sandbox_run {
 namespace {
@@ -48,7 +49,9 @@ Status CommandThreads::Prepare() {
   Result<std::unique_ptr<Slot>> slot = confinement_->Acquire();
   if (!slot.ok()) return slot.failure();
   confinement_->Release(std::move(slot.value()));
-  return Status();
+  // A launcher is tried by the backend that uses it, with what it really starts.
+  if (confinement_->spec().launcher) return Status();
+  return Rehearse(*this, confinement_->spec());
 }
 
 void CommandThreads::Close() {

@@ -26,7 +26,8 @@ class CommandThreads : public std::enable_shared_from_this<CommandThreads> {
   Result<std::shared_ptr<Command>> Launch(CommandSpec spec,
                                           std::unique_ptr<CommandObserver> observer);
 
-  // Makes the kernel objects of the first command now; returns why they cannot be made.
+  // Makes the kernel objects of the first command now, and rehearses it: returns why they cannot be
+  // made, or why a command could not be started. A momentary shortage is no reason.
   Status Prepare();
 
   // Ends the idle threads and drops what they hold before it returns. Running commands go on; their

@@ -230,6 +230,13 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
     if (Status status = EnsureNamespaces(); !status.ok()) return status.failure();
     if (Status status = BuildView(*slot, view_objects); !status.ok()) return status.failure();
   }
+  if (spec_.launcher) {
+    for (const LauncherSpec::Conditional& one : spec_.launcher->conditional) {
+      struct stat info = {};
+      const bool exists = lstat(one.path.c_str(), &info) == 0;
+      slot->Watch(one.path, exists, info, true);
+    }
+  }
   if (!spec_.landlock.empty()) {
     if (Status status = AddRules(*slot, view_objects); !status.ok()) return status.failure();
   }

@@ -16,6 +16,7 @@
 #include "base/unique_fd.h"
 #include "landlock/ruleset.h"
 #include "process/child.h"
+#include "process/launcher_link.h"
 #include "process/limits.h"
 #include "process/view_child.h"
 
@@ -80,7 +81,10 @@ struct ConfinementSpec {
   std::vector<std::string> slot_directories;  // "slot:tmp", ...
   std::vector<SeedFileSpec> seed_files;       // written anew before each command
   std::vector<SlotVariable> slot_variables;   // added to each command's environment
-  bool without_scope = false;                 // a warden for each command, as on older kernels
+  // A set-uid program that does the confining, with what is said here but for Landlock and
+  // namespaces; commands get a warden each.
+  std::optional<LauncherSpec> launcher;
+  bool without_scope = false;  // a warden for each command, as on older kernels
 };
 
 // The private half of a confinement, used by one command at a time: its directories, and the
@@ -95,6 +99,7 @@ class Slot {
   int mount_namespace_fd() const { return mount_namespace_.get(); }
   // The root directory of the view, O_PATH; -1 without a view.
   int view_root_fd() const { return view_root_.get(); }
+  const std::string& directory() const { return directory_; }
   // The directories that belong to the command, on the host.
   std::vector<std::string> PrivateDirectories() const;
   // The host path of a spec path.

@@ -20,7 +20,12 @@ struct ListedProcess {
 // Now, on the clock that processes are dated with: ticks since the boot.
 uint64_t ProcessClockNow();
 
-// The numbers of all processes that can be seen.
+// Why what runs cannot be looked at: 0, or an errno; ESRCH: /proc is that of another process
+// namespace, where numbers mean other processes.
+int ProcessListError();
+
+// The numbers of all processes that can be seen; none where ProcessListError() has something to
+// say.
 std::vector<pid_t> ListPids();
 
 // Nothing: there is no such process.

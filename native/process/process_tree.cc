@@ -101,17 +101,38 @@ void ProcessTree::Started(pid_t pid, UniqueFd pidfd) {
   const std::lock_guard lock(mutex_);
   pid_ = pid;
   running_ = true;
+  if (expects_command_) return;
   for (const int number : pending_signals_) SignalGroup(number);
   pending_signals_.clear();
 }
 
 void ProcessTree::Signal(int number) {
   const std::lock_guard lock(mutex_);
-  if (running_) {
+  if (running_ && command_ > 0) {
+    SignalCommand(number);
+  } else if (running_ && !expects_command_) {
     SignalGroup(number);
-  } else if (pid_ < 0) {
+  } else if (running_ || pid_ < 0) {
     pending_signals_.push_back(number);
   }
+}
+
+void ProcessTree::CommandBegan(pid_t command) {
+  const std::lock_guard lock(mutex_);
+  command_ = command;
+  for (const int number : pending_signals_) SignalCommand(number);
+  pending_signals_.clear();
+}
+
+void ProcessTree::SignalCommand(int number) {
+  // A launcher would take a signal for an order to end everything at once. The command's number is
+  // its own until its end was reported, but for a moment.
+  if (!command_ended_ && kill(-command_, number) != 0) kill(command_, number);
+}
+
+void ProcessTree::CommandEnded() {
+  const std::lock_guard lock(mutex_);
+  command_ended_ = true;
 }
 
 void ProcessTree::SignalGroup(int number) {

@@ -61,6 +61,13 @@ class ProcessTree {
   // Sends a signal to the first process's group. Nothing happens once that process is reaped.
   void Signal(int number);
 
+  // The first process will be a launcher: signals wait for the command. Before Start().
+  void ExpectCommand() { expects_command_ = true; }
+  // This is it, with a group of its own: signals are for it from now on, and for nobody once it has
+  // ended.
+  void CommandBegan(pid_t command);
+  void CommandEnded();
+
   // Sends a signal to every process of the tree.
   void SignalAll(int number, const SignalScope& scope);
 
@@ -85,6 +92,7 @@ class ProcessTree {
  private:
   void Started(pid_t pid, UniqueFd pidfd);
   void SignalGroup(int number);
+  void SignalCommand(int number);
   Result<ProcessEnd> ReapByWarden();
 
   UniqueFd pidfd_;
@@ -92,6 +100,9 @@ class ProcessTree {
 
   std::mutex mutex_;  // guards what follows
   pid_t pid_ = -1;
+  bool expects_command_ = false;
+  pid_t command_ = -1;  // of a launcher
+  bool command_ended_ = false;
   bool running_ = false;  // the process exists and has not been reaped
   std::vector<int> pending_signals_;
 };

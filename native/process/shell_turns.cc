@@ -69,6 +69,13 @@ Result<int> ShellTurns::Open() {
 void ShellTurns::Started(pid_t shell) {
   theirs_.reset();
   shell_ = shell;
+  if (shell <= 0) return;
+  for (pid_t at = shell; at > 1 && around_.size() < 8;) {
+    const std::optional<ListedProcess> process = LookAt(at);
+    if (!process) break;
+    at = process->parent;
+    around_.push_back(at);
+  }
 }
 
 void ShellTurns::AddTo(Watch& watch) {
@@ -241,6 +248,8 @@ bool ShellTurns::Escalate(Clock::time_point now, const Tree& tree) {
 // for programs that end by themselves at an interrupt: the shell would go on with its list. Only
 // once: bash keeps it until the program in front has ended, and nested traps crash it.
 void ShellTurns::Ask(const Tree& tree) {
+  // It has not begun yet.
+  if (shell_ <= 0) return;
   kill(shell_, SIGURG);
   kill(-shell_, SIGINT);
   kill(-shell_, SIGCONT);
@@ -256,6 +265,7 @@ void ShellTurns::Ask(const Tree& tree) {
 }
 
 void ShellTurns::KillPrograms(const Tree& tree) {
+  if (shell_ <= 0) return;
   kill(shell_, SIGCONT);
   for (const pid_t pid : Programs(tree)) kill(pid, SIGKILL);
   if (outbox_.empty()) outbox_ += ShellReport(turn_->nonce);
@@ -267,6 +277,8 @@ std::vector<pid_t> ShellTurns::Programs(const Tree& tree) const {
   std::vector<pid_t> programs;
   for (const pid_t pid : tree()) {
     const std::optional<ListedProcess> process = LookAt(pid);
+    // Not a launcher either, which may have been started in the same moment.
+    if (std::find(around_.begin(), around_.end(), pid) != around_.end()) continue;
     if (pid != shell_ && process && process->started >= turn_->begun_ticks) programs.push_back(pid);
   }
   return programs;

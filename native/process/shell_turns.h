@@ -58,8 +58,8 @@ class ShellTurns {
   void Interrupt(uint32_t id);
 
   // On the command's thread, in this order.
-  Result<int> Open();  // the shell's end, valid until Started()
-  void Started(pid_t shell);
+  Result<int> Open();         // the shell's end, valid until Started()
+  void Started(pid_t shell);  // -1: it is not known yet; to be called again
 
   void AddTo(Watch& watch);
   struct Step {
@@ -110,7 +110,8 @@ class ShellTurns {
   const std::chrono::milliseconds grace_;
   UniqueFd mine_, theirs_;
   pid_t shell_ = -1;
-  bool at_end_ = false;  // the shell has closed its end
+  std::vector<pid_t> around_;  // processes above the shell
+  bool at_end_ = false;        // the shell has closed its end
   std::string inbox_, outbox_;
   size_t searched_ = 0;  // of inbox_, for the end of the report
   int last_status_ = 0;

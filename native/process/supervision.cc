@@ -1,5 +1,6 @@
 #include "process/supervision.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ void Supervision::Run() {
     Watch watch;
     const int wake_at = watch.Add(parts_.wake_fd, POLLIN);
     const int exit_at = stage_ == Stage::kRunning ? watch.Add(parts_.tree.exit_fd(), POLLIN) : -1;
+    const int link_at = parts_.link != nullptr ? watch.Add(parts_.link->fd(), POLLIN) : -1;
     parts_.streams.AddTo(watch);
     // Until nothing is left that could use anything, which may be later than the exit.
     if (stage_ != Stage::kEnded) parts_.limits.AddTo(watch);
@@ -66,11 +68,14 @@ void Supervision::Run() {
     // Without poll() the clock and the limits are lost: the command is ended, whatever it was
     // doing.
     const bool lost = !watch.Wait();
+    const int lost_error = lost ? errno : 0;
     if (lost && stage_ == Stage::kEnded) break;
     if (watch.Ready(wake_at)) {
       uint64_t drained;
       [[maybe_unused]] const ssize_t ignored = read(parts_.wake_fd, &drained, sizeof(drained));
     }
+
+    if (watch.Ready(link_at)) HandleLink();
 
     // What the ended tree left in the pipe is finite; a survivor may write for ever.
     if (parts_.streams.Handle(watch) == StandardStreams::Progress::kRead &&
@@ -81,6 +86,7 @@ void Supervision::Run() {
     if (stage_ == Stage::kRunning && parts_.turns != nullptr) HandleTurns(watch);
     if (lost) {
       EndTree();
+      if (!outcome_.failure) outcome_.failure = Failure{"supervision", lost_error, ""};
       times_.drain_until = Clock::now() + kDrainGrace;
       stage_ = Stage::kEnded;
     } else if (watch.Ready(exit_at)) {
@@ -157,6 +163,20 @@ void Supervision::HandleTurns(const Watch& watch) {
   if (step.give_up) {
     times_.kill_at = Clock::now();
     outcome_.tree_ended = KillTree();
+  }
+}
+
+void Supervision::HandleLink() {
+  const bool known = parts_.link->command() > 0;
+  parts_.link->Take();
+  if (parts_.link->end()) {
+    parts_.tree.CommandEnded();
+    // What it left behind is to end with it, and a launcher that keeps time takes up to two seconds
+    // to notice.
+    if (!parts_.spec.background && stage_ == Stage::kRunning) outcome_.tree_ended = KillTree();
+  } else if (!known && parts_.link->command() > 0) {
+    parts_.tree.CommandBegan(parts_.link->command());
+    if (parts_.turns != nullptr) parts_.turns->Started(parts_.link->command());
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "process/command_spec.h"
 #include "process/confinement.h"
+#include "process/launcher_link.h"
 #include "process/limit_keeper.h"
 #include "process/process_tree.h"
 #include "process/shell_turns.h"
@@ -31,7 +32,8 @@ class Supervision {
     StandardStreams& streams;
     ProcessTree& tree;
     LimitKeeper& limits;
-    ShellTurns* turns;  // nullptr: it is no shell
+    ShellTurns* turns;   // nullptr: it is no shell
+    LauncherLink* link;  // nullptr: no launcher
     const Slot& slot;
     const SignalScope& scope;
     int wake_fd;  // eventfd: there may be requests
@@ -76,6 +78,7 @@ class Supervision {
   void EndTree();
   void Reap();
   void HandleTurns(const Watch& watch);
+  void HandleLink();
 
   const Parts parts_;
   Outcome& outcome_;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "process/child.h"
+#include "process/view_flags.h"
 #include "sys/kernel_abi.h"
 #include "sys/raw_syscall.h"
 
@@ -18,6 +19,9 @@
 
 namespace sandbox_run {
 namespace {
+
+static_assert(abi::kMountAttrRdonly == MS_RDONLY && abi::kMountAttrNosuid == MS_NOSUID &&
+              abi::kMountAttrNodev == MS_NODEV);
 
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
@@ -100,7 +104,10 @@ long Bind(const ViewStep& step) {
   if (!step.allow_devices) attributes.attr_set |= abi::kMountAttrNodev;
   long result = RawSyscall(abi::kSysMountSetattr, tree, Arg(""), AT_EMPTY_PATH | abi::kAtRecursive,
                            Arg(&attributes), sizeof(attributes));
-  if (result == 0) {
+  // Before Linux 5.12, or refused by an outer filter. Nobody is in this namespace yet, so the flags
+  // may come after the mount.
+  const bool one_by_one = result == -ENOSYS || result == -EPERM;
+  if (result == 0 || one_by_one) {
     // The target may lie inside a tree that a command can write to: no link is followed there.
     const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
     const long target =
@@ -110,6 +117,7 @@ long Bind(const ViewStep& step) {
                                      abi::kMoveMountFEmptyPath | abi::kMoveMountTEmptyPath);
     if (target >= 0) RawSyscall(SYS_close, target);
   }
+  if (one_by_one && result == 0) result = AddFlagsToTree(step.target, attributes.attr_set);
   RawSyscall(SYS_close, tree);
   return result;
 }
@@ -137,13 +145,6 @@ long Execute(const ViewStep& step) {
   return -EINVAL;
 }
 
-void CloseSources(ViewSetupPlan* plan) {
-  for (size_t i = 0; i < plan->step_count; ++i) {
-    if (plan->steps[i].source_fd >= 0) RawSyscall(SYS_close, plan->steps[i].source_fd);
-    plan->steps[i].source_fd = -1;
-  }
-}
-
 int BuildView(ViewSetupPlan* plan) {
   long result = 0;
   if (plan->user_fd >= 0) {
@@ -156,22 +157,23 @@ int BuildView(ViewSetupPlan* plan) {
   result = RawSyscall(SYS_mount, 0, Arg("/"), 0, MS_REC | MS_SLAVE, 0);
   if (result < 0) return Fail(plan, "view.propagation", result, "/");
 
-  // All sources before the staging mount can hide one of them.
-  for (size_t i = 0; i < plan->step_count; ++i) {
-    ViewStep& step = plan->steps[i];
-    if (step.kind != ViewStepKind::kBind) continue;
-    const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
-    result = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.source), Arg(&how), sizeof(how));
-    if (result < 0) return Fail(plan, "view.open", result, step.source);
-    step.source_fd = static_cast<int>(result);
-  }
   result = RawSyscall(SYS_mount, Arg("sandbox-run"), Arg(plan->staging), Arg("tmpfs"),
                       MS_NOSUID | MS_NODEV, Arg("mode=0755,size=4m"));
   if (result < 0) return Fail(plan, "view.root", result, plan->staging);
 
   for (size_t i = 0; i < plan->step_count; ++i) {
-    result = Execute(plan->steps[i]);
-    if (result < 0) return Fail(plan, "view.build", result, plan->steps[i].target);
+    ViewStep& step = plan->steps[i];
+    if (step.kind == ViewStepKind::kBind) {
+      // One at a time: a process may have few descriptors.
+      const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
+      result = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.source), Arg(&how), sizeof(how));
+      if (result < 0) return Fail(plan, "view.open", result, step.source);
+      step.source_fd = static_cast<int>(result);
+    }
+    result = Execute(step);
+    if (step.source_fd >= 0) RawSyscall(SYS_close, step.source_fd);
+    step.source_fd = -1;
+    if (result < 0) return Fail(plan, "view.build", result, step.target);
   }
 
   result = OpenNamespace("/proc/self/ns/mnt");
@@ -193,6 +195,10 @@ int BuildView(ViewSetupPlan* plan) {
   read_only.attr_set = abi::kMountAttrRdonly;
   result =
       RawSyscall(abi::kSysMountSetattr, AT_FDCWD, Arg("/"), 0, Arg(&read_only), sizeof(read_only));
+  if (result == -ENOSYS || result == -EPERM) {
+    result = RawSyscall(SYS_mount, 0, Arg("/"), 0,
+                        MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, 0);
+  }
   if (result < 0) return Fail(plan, "view.root", result, "/");
 
   for (size_t i = 0; i < plan->handle_count; ++i) {
@@ -240,9 +246,7 @@ int RunNamespaceSetup(void* argument) {
 int RunViewSetup(void* argument) {
   auto* plan = static_cast<ViewSetupPlan*>(argument);
   ResetSignalHandlers();
-  const int result = BuildView(plan);
-  CloseSources(plan);
-  return result;
+  return BuildView(plan);
 }
 
 }  // namespace sandbox_run

@@ -26,7 +26,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr char kProgramName[] = "sandbox-run-warden";
 // Only to not wait for ever: it answers at once, or ends.
 constexpr milliseconds kStartPatience{30'000};
 // A little more than the warden itself takes to end a tree.
@@ -41,6 +40,15 @@ bool Wait(int fd, milliseconds patience) {
     ready = poll(&watched, 1, static_cast<int>(patience.count()));
   } while (ready < 0 && errno == EINTR);
   return ready > 0;
+}
+
+// A program beside this library.
+std::string OwnProgram(const char* name) {
+  Dl_info self = {};
+  const bool found = dladdr(reinterpret_cast<const void*>(&WardenProgram), &self) != 0 &&
+                     self.dli_fname != nullptr;
+  const std::string own = found ? self.dli_fname : "";
+  return own.substr(0, own.find_last_of('/') + 1) + name;
 }
 
 }  // namespace
@@ -63,13 +71,12 @@ int PinnedProgram::fd() const {
 }
 
 int WardenProgram() {
-  static const PinnedProgram program = [] {
-    Dl_info self = {};
-    const bool found = dladdr(reinterpret_cast<const void*>(&WardenProgram), &self) != 0 &&
-                       self.dli_fname != nullptr;
-    const std::string own = found ? self.dli_fname : "";
-    return PinnedProgram(own.substr(0, own.find_last_of('/') + 1) + kProgramName);
-  }();
+  static const PinnedProgram program(OwnProgram("sandbox-run-warden"));
+  return program.fd();
+}
+
+int BeginProgram() {
+  static const PinnedProgram program(OwnProgram("sandbox-run-begin"));
   return program.fd();
 }
 

@@ -33,6 +33,9 @@ class PinnedProgram {
 // without.
 int WardenProgram();
 
+// The same for the program that a set-uid launcher starts (process/handover.h).
+int BeginProgram();
+
 // Stage of a failure: somebody ended the warden of a command. The command ends with it, but not
 // what it started.
 inline constexpr char kWardenLost[] = "warden_lost";

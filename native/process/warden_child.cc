@@ -24,6 +24,7 @@ constexpr long kSignalSetSize = 8;
 
 pid_t StartCommand(WardenPlan* plan) {
   ChildPlan* command = plan->command;
+  if (command->program == nullptr && !RehearseWarden(command, WardenTier::kCommand)) return -1;
   // What it leaves behind comes to this process, and to no other.
   const long result = RawSyscall(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   if (result < 0) {
@@ -42,7 +43,14 @@ pid_t StartCommand(WardenPlan* plan) {
   }
   WardenMessage started;
   started.pid = pid;
-  RawSyscall(SYS_sendto, plan->channel, Arg(&started), sizeof(started), MSG_NOSIGNAL, 0, 0);
+  const long told =
+      RawSyscall(SYS_sendto, plan->channel, Arg(&started), sizeof(started), MSG_NOSIGNAL, 0, 0);
+  if (told < 0) {
+    RawSyscall(SYS_kill, pid, SIGKILL);
+    command->failed_errno = static_cast<int>(-told);
+    command->failed_stage = "warden";
+    return -1;
+  }
   return pid;
 }
 
@@ -97,7 +105,8 @@ int RunWarden(void* argument) {
   // Nothing of the launcher's is held: no directory, no lock, no end of anybody's pipe.
   RawSyscall(SYS_chdir, Arg("/"));
   constexpr int kChannel = 0, kProgram = 1;
-  RawSyscall(SYS_dup3, plan->channel, kChannel, 0);
+  // Without it the warden would watch a descriptor of the launcher's.
+  if (RawSyscall(SYS_dup3, plan->channel, kChannel, 0) < 0) return kNotStarted;
   const bool has_program =
       plan->program >= 0 && RawSyscall(SYS_dup3, plan->program, kProgram, O_CLOEXEC) >= 0;
   CloseFrom(has_program ? kProgram + 1 : kProgram, Closing::kNow);

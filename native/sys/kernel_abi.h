@@ -15,11 +15,13 @@ inline constexpr long kSysPidfdOpen = 434;
 inline constexpr long kSysClone3 = 435;
 inline constexpr long kSysCloseRange = 436;
 inline constexpr long kSysOpenat2 = 437;
+inline constexpr long kSysPidfdGetfd = 438;
 inline constexpr long kSysMountSetattr = 442;
 inline constexpr long kSysLandlockCreateRuleset = 444;
 inline constexpr long kSysLandlockAddRule = 445;
 inline constexpr long kSysLandlockRestrictSelf = 446;
 
+inline constexpr unsigned kRenameExchange = 1u << 1;
 inline constexpr unsigned kCloseRangeCloexec = 1u << 2;
 
 // <linux/landlock.h>. The size passed to the kernel is the smallest that holds the fields in use,
@@ -47,6 +49,32 @@ struct OpenHow {
 };
 inline constexpr uint64_t kResolveNoSymlinks = 0x04;
 inline constexpr uint64_t kResolveBeneath = 0x08;
+
+// <linux/stat.h>
+struct Statx {
+  uint32_t mask = 0;
+  uint32_t block_size = 0;
+  uint64_t attributes = 0;
+  uint32_t links = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  uint16_t mode = 0;
+  uint16_t padding = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+  uint64_t blocks = 0;
+  uint64_t attributes_mask = 0;
+  uint64_t times[8] = {};
+  uint32_t of_device_major = 0;
+  uint32_t of_device_minor = 0;
+  uint32_t device_major = 0;
+  uint32_t device_minor = 0;
+  uint64_t mount_id = 0;  // since 5.8
+  uint64_t rest[13] = {};
+};
+static_assert(sizeof(Statx) == 256);
+inline constexpr long kStatxBasicStats = 0x7ff;
+inline constexpr long kStatxMountId = 0x1000;
 
 // <linux/mount.h>
 struct MountAttr {

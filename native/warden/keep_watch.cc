@@ -51,13 +51,17 @@ int LauncherEnd() {
       RawSyscall(abi::kSysPidfdOpen, static_cast<int>(RawSyscall(SYS_getppid)), 0));
 }
 
+// Who cannot wait would watch over nothing: what it keeps is ended at once.
+constexpr long kCannotWait = -1;
+
+// How many are ready, 0 if there is no telling yet, or kCannotWait.
 long Wait(pollfd* watched, int count) {
   const long ready = RawSyscall(SYS_ppoll, Arg(watched), count, 0, 0, kSignalSetSize);
-  if (ready < 0 && ready != -EINTR) Sleep(10);
-  if (ready < 0) {
-    for (int i = 0; i < count; ++i) watched[i].revents = 0;
-  }
-  return ready;
+  if (ready >= 0) return ready;
+  for (int i = 0; i < count; ++i) watched[i].revents = 0;
+  if (ready == -ENOSYS || ready == -EPERM) return kCannotWait;
+  if (ready != -EINTR) Sleep(10);
+  return 0;
 }
 
 // --- the descendants of a process, by /proc ---
@@ -105,7 +109,7 @@ class Descendants {
     if (memory < 0 && memory > -4096) return false;
     seen_ = reinterpret_cast<uint16_t*>(memory);
     signaled_ = seen_ + kMaxPids;
-    return proc_ >= 0;
+    return proc_ >= 0 && IsOfThisNamespace();
   }
   void Close() {
     if (seen_ != nullptr) {
@@ -141,6 +145,16 @@ class Descendants {
   }
 
  private:
+  // In a /proc of another process namespace this process's number is somebody else's, whose
+  // children have nothing to do with it.
+  bool IsOfThisNamespace() const {
+    char text[16];
+    const long size = RawSyscall(SYS_readlinkat, proc_, Arg("self"), Arg(text), sizeof(text) - 1);
+    if (size <= 0) return false;
+    text[size] = 0;
+    return Number(text) == RawSyscall(SYS_getpid);
+  }
+
   bool IsOurs(long pid, long self) const {
     // Of this look or the last one: a number does not come round again in so short a time.
     return pid == self ||
@@ -167,7 +181,10 @@ class Descendants {
     if (ReadProcess(static_cast<int>(directory), "stat", &process) &&
         IsOurs(process.parent, self)) {
       seen_[pid] = round_;
-      RawSyscall(abi::kSysPidfdSendSignal, directory, number, 0, 0);
+      const long sent = RawSyscall(abi::kSysPidfdSendSignal, directory, number, 0, 0);
+      // An outer filter that does not know the call. The number was its own a moment ago, and is
+      // given back only after its parent took notice of its end.
+      if (sent == -ENOSYS || sent == -EPERM) Kill(pid, number);
       first = signaled_[pid] != epoch_;
       signaled_[pid] = epoch_;
     }
@@ -200,7 +217,9 @@ class TreeWarden {
     Collect();
     for (;;) {
       pollfd watched[] = {{channel_, POLLIN, 0}, {ended, POLLIN, 0}, {launcher, POLLIN, 0}};
-      if (Wait(watched, 3) < 0) continue;
+      const long ready = Wait(watched, 3);
+      if (ready == kCannotWait) break;
+      if (ready == 0) continue;
       if (watched[1].revents != 0) {
         char drained[1024];
         RawSyscall(SYS_read, ended, Arg(drained), sizeof(drained));
@@ -277,14 +296,16 @@ class TreeWarden {
     released_ = true;
     // The usual case: nobody is left, and nothing has to be looked for.
     if (!Collect()) return true;
+    const long begin = Now();
     Descendants descendants;
     if (!descendants.Open()) {
-      // Without /proc: what can be found otherwise is the command itself.
+      // Without /proc: what can be found otherwise is the command itself and its group.
       if (command_ > 0) Kill(-command_, SIGKILL);
       descendants.Close();
-      return !Collect();
+      bool left = Collect();
+      for (; left && Now() - begin < kStopMilliseconds; left = Collect()) Sleep(1);
+      return !left;
     }
-    const long begin = Now();
     // Whoever is stopped starts nobody, so that in the end there is nobody new to be found.
     while (descendants.Signal(SIGSTOP) > 0 && Now() - begin < kStopMilliseconds) {
     }
@@ -315,7 +336,7 @@ int KeepScope(int channel) {
   // this is the proof that everything sent from here stays inside; there is no way out of a scope.
   if (Kill(RawSyscall(SYS_getppid), 0) != -EPERM) return kNotScoped;
   pollfd watched[] = {{channel, POLLIN, 0}, {LauncherEnd(), POLLIN, 0}};
-  while (Wait(watched, 2) <= 0) {
+  while (Wait(watched, 2) == 0) {
   }
   // Asked again right before the call that must not go wrong.
   if (Kill(kInit, 0) != -EPERM) return kNotScoped;

@@ -1,6 +1,8 @@
 // The program `sandbox-run-warden`: no libc, no arguments but the command's number, no environment,
 // one descriptor. `sandbox-warden`: tier "signal-scope"; `sandbox-warden PID`: tier "subreaper".
 
+#include <cstddef>
+
 #include "sys/raw_syscall.h"
 #include "warden/keep_watch.h"
 
@@ -23,6 +25,20 @@ __asm__(
 #else
 #error "sandbox-run supports x86-64 and arm64 only"
 #endif
+
+// What a compiler may call of its own accord, even for freestanding code: GCC does so for the
+// larger arrays on arm64. `volatile` keeps it from finding such a call in here as well.
+extern "C" void* memset(void* to, int value, size_t size) {
+  volatile unsigned char* at = static_cast<volatile unsigned char*>(to);
+  for (size_t i = 0; i < size; ++i) at[i] = static_cast<unsigned char>(value);
+  return to;
+}
+extern "C" void* memcpy(void* __restrict to, const void* __restrict from, size_t size) {
+  volatile unsigned char* at = static_cast<volatile unsigned char*>(to);
+  const unsigned char* source = static_cast<const unsigned char*>(from);
+  for (size_t i = 0; i < size; ++i) at[i] = source[i];
+  return to;
+}
 
 extern "C" [[noreturn]] void WardenMain(const long* stack);
 

@@ -82,8 +82,10 @@ TEST(ChildReportsTheStepThatFailedWithItsErrno) {
   const NamespaceEntry no_namespace = {null.get(), 0};
   const ResourceLimit no_limit = {999, 1, 1};
   const sock_fprog no_filter = {0, nullptr};
+  // EINVAL, or what the filter of a container makes of it.
+  const int entered = setns(null.get(), 0) == 0 ? 0 : errno;
 
-  ExpectFailure("namespace.enter", EINVAL, [&](ChildPlan& plan) {
+  ExpectFailure("namespace.enter", entered, [&](ChildPlan& plan) {
     plan.namespaces = &no_namespace;
     plan.namespace_count = 1;
   });

@@ -315,7 +315,8 @@ TEST(CommandThatIgnoresSigtermIsKilled) {
 
 TEST(CommandMayEndInGoodOrderAfterATimeOut) {
   CommandSpec spec = ShellCommand("trap 'echo bye; exit 5' TERM; sleep 300 & wait");
-  spec.timeout = milliseconds(100);
+  // Long enough for a shell on a busy machine to get to its trap.
+  spec.timeout = milliseconds(1000);
   spec.kill_grace = milliseconds(5000);
   const Outcome outcome = Run(std::move(spec));
   EXPECT_TRUE(outcome.timed_out);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "check.h"
+#include "process/cgroup.h"
 #include "process/command.h"
 #include "process/process_usage.h"
 #include "process/tree_sampler.h"
@@ -47,6 +48,15 @@ TEST(ProcessMemoryIsWhatIsWritten) {
   ASSERT_TRUE(share.has_value());
   EXPECT_TRUE(*share >= kSize && *share <= after + kSize);
   munmap(memory, kSize);
+}
+
+TEST(LimitsOfProcessesBeyondWhatAKernelHasAreWhatItHas) {
+  EXPECT_EQ(CountForPidsMax(0), 0u);
+  EXPECT_EQ(CountForPidsMax(200), 200u);
+  EXPECT_EQ(CountForPidsMax(4'194'304), 4'194'304u);
+  // The kernel refuses these (kernel/cgroup/pids.c).
+  EXPECT_EQ(CountForPidsMax(4'194'305), 4'194'304u);
+  EXPECT_EQ(CountForPidsMax(uint64_t{1} << 62), 4'194'304u);
 }
 
 TEST(SamplerWithoutLimitsNeverLooks) {

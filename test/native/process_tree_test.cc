@@ -149,7 +149,10 @@ TEST(TheLaunchersOwnThreadsAreNotCountedAsTheTree) {
       }
       children.push_back(child);
     }
-    usleep(50'000);
+    for (size_t i = 1; i < children.size(); ++i) {
+      siginfo_t ended;
+      waitid(P_PID, static_cast<id_t>(children[i]), &ended, WEXITED | WNOWAIT);
+    }
     EXPECT_EQ(ProcessTree().CountNewest(scope, children.back(), 1000), 1u);
     kill(children.front(), SIGKILL);
     for (const pid_t child : children) waitpid(child, nullptr, 0);

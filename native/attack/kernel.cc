@@ -1,0 +1,152 @@
+// Moves that ask for parts of the kernel that work does not need. What is got is given back with
+// the process.
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/keyctl.h>
+#include <linux/perf_event.h>
+#include <linux/types.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "attack/attack.h"
+
+namespace sandbox_run {
+namespace {
+
+long IoUring(char**) {
+  char parameters[256] = {};
+  return syscall(SYS_io_uring_setup, 1, parameters);
+}
+long AddKey(char**) {
+  return syscall(SYS_add_key, "user", "sandbox-run-doctor", "x", 1, KEY_SPEC_PROCESS_KEYRING);
+}
+long UserKeyring(char**) {
+  return syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_SESSION_KEYRING, 1);
+}
+long UserFaults(char**) { return syscall(SYS_userfaultfd, 1 /* UFFD_USER_MODE_ONLY */); }
+long Bpf(char**) {
+  bpf_attr map = {};
+  map.map_type = BPF_MAP_TYPE_ARRAY;
+  map.key_size = map.value_size = 4;
+  map.max_entries = 1;
+  return syscall(SYS_bpf, BPF_MAP_CREATE, &map, sizeof map);
+}
+long Perf(char**) {
+  perf_event_attr event = {};
+  event.type = PERF_TYPE_SOFTWARE;
+  event.size = sizeof event;
+  event.config = PERF_COUNT_SW_TASK_CLOCK;
+  event.exclude_kernel = 1;
+  return syscall(SYS_perf_event_open, &event, 0, -1, -1, 0);
+}
+long Fanotify(char**) { return syscall(SYS_fanotify_init, 0x200, 0); }
+long KernelLog(char**) {
+  char text[64];
+  return syscall(SYS_syslog, 3, text, sizeof text);
+}
+long ReadImpliesExecute(char**) { return syscall(SYS_personality, 0x0400000); }
+long TraceChild(char**) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  if (child < 0) return -1;
+  const long result = ptrace(PTRACE_SEIZE, child, nullptr, nullptr);
+  const int error = errno;
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  errno = error;
+  return result;
+}
+
+long NewUserNamespace(char**) { return unshare(CLONE_NEWUSER); }
+long NewUserNamespaceByClone(char**) {
+  const long child =
+      syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (child == 0) _exit(0);
+  return child;
+}
+long NewUserNamespaceByClone3(char**) {
+  uint64_t arguments[8] = {CLONE_NEWUSER, 0, 0, 0, SIGCHLD};
+  const long child = syscall(SYS_clone3, arguments, sizeof arguments);
+  if (child == 0) _exit(0);
+  return child;
+}
+// In a mount namespace of its own where it gets one; in any case the mount is taken away again.
+long Mount(char** a) {
+  if (unshare(CLONE_NEWNS) == 0) mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+  if (mount("none", a[0], "tmpfs", 0, "size=4k") < 0) return -1;
+  return umount2(a[0], MNT_DETACH);
+}
+long NewMountContext(char**) { return syscall(SYS_fsopen, "tmpfs", 0); }
+long ChangeRoot(char** a) { return chroot(a[0]); }
+
+long OpenByNumber(char** a) {
+  alignas(file_handle) char room[sizeof(file_handle) + MAX_HANDLE_SZ];
+  auto* handle = reinterpret_cast<file_handle*>(room);
+  handle->handle_bytes = MAX_HANDLE_SZ;
+  int mount_id = 0;
+  if (name_to_handle_at(AT_FDCWD, a[0], handle, &mount_id, 0) < 0) return -1;
+  const int directory = open(a[0], O_RDONLY | O_DIRECTORY);
+  return open_by_handle_at(directory, handle, O_RDONLY);
+}
+
+long AttachSharedMemory(char** a) {
+  const void* at = shmat(atoi(a[0]), nullptr, SHM_RDONLY);
+  if (at == reinterpret_cast<void*>(-1)) return -1;
+  Got(at, 64);
+  return 0;
+}
+
+#if defined(__x86_64__)
+// The same call by a table with other numbers.
+long OtherTable(char**) { return syscall(0x40000000 | 39); }
+long OldTable(char**) {
+  long result;
+  __asm__ volatile("int $0x80" : "=a"(result) : "a"(20) : "memory");
+  if (result < 0) errno = static_cast<int>(-result);
+  return result < 0 ? -1 : 0;
+}
+#endif
+
+}  // namespace
+
+const Attack kKernelAttacks[] = {
+    {"io-uring", 0, IoUring},
+    {"add-key", 0, AddKey},
+    {"user-keyring", 0, UserKeyring},
+    {"user-faults", 0, UserFaults},
+    {"bpf", 0, Bpf},
+    {"perf", 0, Perf},
+    {"fanotify", 0, Fanotify},
+    {"kernel-log", 0, KernelLog},
+    {"read-implies-execute", 0, ReadImpliesExecute},
+    {"trace-child", 0, TraceChild},
+    {"new-user-namespace", 0, NewUserNamespace},
+    {"new-user-namespace-by-clone", 0, NewUserNamespaceByClone},
+    {"new-user-namespace-by-clone3", 0, NewUserNamespaceByClone3},
+    {"mount", 1, Mount},
+    {"new-mount-context", 0, NewMountContext},
+    {"change-root", 1, ChangeRoot},
+    {"open-by-number", 1, OpenByNumber},
+    {"attach-shared-memory", 1, AttachSharedMemory},
+#if defined(__x86_64__)
+    {"other-table", 0, OtherTable},
+    {"old-table", 0, OldTable},
+#endif
+    {nullptr, 0, nullptr},
+};
+
+}  // namespace sandbox_run

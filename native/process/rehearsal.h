@@ -1,0 +1,22 @@
+#ifndef SANDBOX_RUN_PROCESS_REHEARSAL_H_
+#define SANDBOX_RUN_PROCESS_REHEARSAL_H_
+
+#include "base/result.h"
+#include "process/command_threads.h"
+#include "process/confinement.h"
+
+namespace sandbox_run {
+
+// Stages of failures that only a rehearsal has.
+inline constexpr char kRehearsalStage[] = "rehearsal";  // it ended otherwise than it should
+inline constexpr char kScopeStage[] = "signal_scope";   // the tree is not held by a signal scope
+
+// Starts a throw-away child that goes through every step of a command's child up to execve, with
+// its warden, its scope and its limits, and waits for its end: what a kernel or an outer sandbox
+// refuses is known before the first command. Once per process for each set of kernel interfaces;
+// the thread, the scope and the warden stay for the first command.
+Status Rehearse(CommandThreads& threads, const ConfinementSpec& spec);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_REHEARSAL_H_

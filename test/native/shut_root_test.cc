@@ -1,0 +1,190 @@
+#include "process/shut_root.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "process/child.h"
+#include "process/launcher_link.h"
+#include "support.h"
+
+namespace sandbox_run {
+namespace {
+
+using test::RunToEnd;
+using test::ShellCommand;
+using test::TemporaryDirectory;
+
+constexpr int kNoNamespaces = 77;
+
+int InAProcess(const std::function<int()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool MayMount() {
+  return InAProcess([] { return unshare(CLONE_NEWNS) == 0 ? 0 : 1; }) == 0;
+}
+
+std::vector<std::string> DirectoriesInRoot() {
+  std::vector<std::string> found;
+  DIR* root = opendir("/");
+  while (const dirent* entry = readdir(root)) {
+    const std::string path = std::string("/") + entry->d_name;
+    struct stat info = {};
+    const bool is_own = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (is_own && lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) found.push_back(path);
+  }
+  closedir(root);
+  return found;
+}
+
+bool Shut(const std::vector<std::string>& kept, RootFailure* failure) {
+  std::vector<const char*> paths;
+  for (const std::string& path : kept) paths.push_back(path.c_str());
+  return ShutRoot(paths.data(), paths.size(), failure);
+}
+
+bool IsStage(const RootFailure& failure, const char* stage) {
+  return failure.stage != nullptr && strcmp(failure.stage, stage) == 0;
+}
+
+bool IsReadOnly(const char* path) {
+  struct statvfs info = {};
+  return statvfs(path, &info) == 0 && (info.f_flag & ST_RDONLY) != 0;
+}
+
+TEST(RootIsShutAndWhatIsKeptIsNot) {
+  if (!MayMount()) NOT_RUN("no mount namespace can be made here");
+  TemporaryDirectory directory;
+  const bool was_read_only = IsReadOnly("/");
+  const int step = InAProcess([&] {
+    RootFailure failure;
+    std::vector<std::string> kept = DirectoriesInRoot();
+    kept.push_back("/sandbox-run-is-gone");
+    if (!Shut(kept, &failure)) return 1;
+    for (const char* way : {"/", "/..", "/../..", "/proc/self/root", "/tmp/.."}) {
+      const std::string at = std::string(way) + "/sandbox-run-was-here";
+      if (open(at.c_str(), O_CREAT | O_WRONLY, 0600) >= 0 || errno != EROFS) return 2;
+      if (chmod(way, 0777) == 0 || errno != EROFS) return 3;
+    }
+    if (open((directory / "file").c_str(), O_CREAT | O_WRONLY, 0600) < 0) return 4;
+    return IsRootShut(&failure) ? 0 : 5;
+  });
+  EXPECT_EQ(step, 0);
+  EXPECT_TRUE(test::Exists(directory / "file"));
+  // Here, nothing of it is seen.
+  EXPECT_EQ(IsReadOnly("/"), was_read_only);
+}
+
+TEST(RootThatIsShutAlreadyIsShutAgain) {
+  if (!MayMount()) NOT_RUN("no mount namespace can be made here");
+  EXPECT_EQ(InAProcess([] {
+              RootFailure failure;
+              if (!Shut(DirectoriesInRoot(), &failure)) return 1;
+              return Shut(DirectoriesInRoot(), &failure) ? 0 : 2;
+            }),
+            0);
+}
+
+TEST(RootThatCannotBeShutIsAFailure) {
+  EXPECT_EQ(InAProcess([] {
+              DropCapabilities();
+              RootFailure failure;
+              if (Shut({}, &failure)) return 1;
+              return IsStage(failure, "root.namespace") && failure.error == -EPERM ? 0 : 2;
+            }),
+            0);
+  if (!MayMount()) NOT_RUN("no mount namespace can be made here");
+  TemporaryDirectory directory;
+  // A root that is no mount cannot be made read-only by itself.
+  EXPECT_EQ(InAProcess([&] {
+              if (chroot(directory.path().c_str()) != 0) return kNoNamespaces;
+              RootFailure failure;
+              if (Shut({}, &failure)) return 1;
+              return IsStage(failure, "root.propagation") ? 0 : 2;
+            }),
+            0);
+}
+
+TEST(RootUnderAnotherOneIsNotShut) {
+  if (!MayMount()) NOT_RUN("no mount namespace can be made here");
+  const int step = InAProcess([] {
+    if (unshare(CLONE_NEWNS) != 0) return kNoNamespaces;
+    if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 1;
+    // The same file system, so that only the mount tells: what `read-only /` of Firejail does.
+    if (mount("/", "/", nullptr, MS_BIND | MS_REC, nullptr) != 0) return 2;
+    if (mount(nullptr, "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0) return 3;
+    RootFailure failure;
+    if (IsRootShut(&failure) || !IsStage(failure, "root.covered")) return 4;
+    RootFailure again;
+    if (Shut(DirectoriesInRoot(), &again)) return 5;
+    return IsStage(again, "root.covered") ? 0 : 6;
+  });
+  EXPECT_EQ(step, 0);
+}
+
+TEST(RootOfItsOwnerIsOpenEvenIfItCannotBeWritten) {
+  if (!MayMount()) NOT_RUN("no mount namespace can be made here");
+  const auto judged = [](uid_t owner, mode_t mode) {
+    return InAProcess([&] {
+      TemporaryDirectory directory;
+      if (unshare(CLONE_NEWNS) != 0) return kNoNamespaces;
+      if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 10;
+      if (mount("root", directory.path().c_str(), "tmpfs", 0, nullptr) != 0) return 11;
+      if (chown(directory.path().c_str(), owner, 12345) != 0) return 12;
+      if (chmod(directory.path().c_str(), mode) != 0) return 13;
+      if (chroot(directory.path().c_str()) != 0 || DropCapabilities() != 0) return 14;
+      RootFailure failure;
+      if (IsRootShut(&failure)) return 0;
+      return IsStage(failure, "root.open") ? 1 : 2;
+    });
+  };
+  EXPECT_EQ(judged(geteuid(), 0755), 1);
+  EXPECT_EQ(judged(geteuid(), 0555), 1);
+  // It cannot even be looked at.
+  EXPECT_EQ(judged(geteuid(), 0), 2);
+  EXPECT_EQ(judged(12345, 0757), 1);
+  EXPECT_EQ(judged(12345, 0755), 0);
+  EXPECT_EQ(judged(12345, 0701), 0);
+}
+
+TEST(LauncherWithARootThatTheCommandCouldChangeIsRefused) {
+  if (geteuid() != 0 || IsReadOnly("/")) NOT_RUN("this user cannot change what is in /");
+  TemporaryDirectory directory;
+  ConfinementSpec spec = test::BareSpec(directory.path());
+  spec.launcher.emplace();
+  spec.launcher->program = "/usr/bin/env";
+  spec.launcher->alone = false;
+  const Outcome open = RunToEnd(spec, ShellCommand("touch " + (directory / "ran")));
+  EXPECT_TRUE(open.failure.has_value());
+  EXPECT_EQ(std::string(open.failure ? open.failure->stage : ""), std::string("root.open"));
+  EXPECT_TRUE(!test::Exists(directory / "ran"));
+  if (!MayMount()) NOT_RUN("no mount namespace can be made here");
+  spec.launcher->kept_open = DirectoriesInRoot();
+  const Outcome shut =
+      RunToEnd(spec, ShellCommand("touch " + (directory / "ran") + " /x || exit 5"));
+  EXPECT_TRUE(!shut.failure);
+  EXPECT_EQ(shut.exit_code, 5);
+  EXPECT_TRUE(test::Exists(directory / "ran"));
+  EXPECT_TRUE(!test::Exists("/x"));
+}
+
+}  // namespace
+}  // namespace sandbox_run
