@@ -4,24 +4,21 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { Facility, HostFeatures } from '../model/host-features.ts';
 import type { NativeAddon } from '../native/contract.ts';
+import { processListFacility } from './process-list.ts';
 
 const AVAILABLE: Facility = { available: true };
+const CAP_SYS_PTRACE = 19n;
 const CAP_SYS_ADMIN = 21n;
 
 let cached: HostFeatures | undefined;
 
 /**
  * What the host offers, asked once per process. Namespaces are assumed here: whether they can be had is found
- * out by making those of the first sandbox, and `withoutNamespaces()` takes them away.
+ * out by making those of the first sandbox.
  */
 export function probeHost(addon: NativeAddon): HostFeatures {
   cached ??= probeNow(addon);
   return cached;
-}
-
-/** The same host after namespaces turned out not to be usable. */
-export function withoutNamespaces(features: HostFeatures, reason: string): HostFeatures {
-  return { ...features, namespaces: { available: false, reason } };
 }
 
 function probeNow(addon: NativeAddon): HostFeatures {
@@ -48,9 +45,10 @@ function probeNow(addon: NativeAddon): HostFeatures {
             reason: `the kernel refuses seccomp filters (${errnoName(-kernel.seccompErrno)})`,
           },
     namespaces: AVAILABLE,
-    needsUserNamespace: !hasSysAdmin(),
+    needsUserNamespace: !hasCapability(CAP_SYS_ADMIN),
     cgroup: probeCgroup(addon),
     memoryBytes: totalmem(),
+    processList: processListFacility(addon.processListErrno(), hasCapability(CAP_SYS_PTRACE)),
     signalScope: kernel.landlockAbi >= 6 && addon.signalScope(),
   };
 }
@@ -78,10 +76,10 @@ function landlockReason(errno: number): string {
   }
 }
 
-function hasSysAdmin(): boolean {
+function hasCapability(number: bigint): boolean {
   try {
     const match = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'));
-    return match?.[1] !== undefined && ((BigInt(`0x${match[1]}`) >> CAP_SYS_ADMIN) & 1n) === 1n;
+    return match?.[1] !== undefined && ((BigInt(`0x${match[1]}`) >> number) & 1n) === 1n;
   } catch {
     // Without /proc: try the way that needs no capability.
     return false;

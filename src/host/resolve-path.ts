@@ -5,6 +5,9 @@ import type { PathLookup, ResolvedPath, SymbolicLink } from '../model/path-looku
 /** As many links as the kernel follows (path_resolution(7)). */
 const MAX_LINKS = 40;
 
+/** Bytes of a path with the NUL at its end (limits.h). */
+const PATH_MAX = 4096;
+
 type Entry =
   | { readonly kind: 'missing' | 'directory' | 'other' }
   | { readonly kind: 'link'; readonly content: string };
@@ -25,41 +28,50 @@ export function createPathLookup(directories: readonly string[] = []): PathLooku
     return entry;
   }
 
+  function walk(path: string): ResolvedPath {
+    const links: SymbolicLink[] = [];
+    // Not normalised by text: `..` after a link leads to the parent of what the link names. The next one is the last.
+    const pending = componentsOf(path).reverse();
+    let at = '/';
+    let kind: 'directory' | 'other' = 'directory';
+    for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+      if (name === '..') {
+        at = dirname(at);
+        kind = 'directory';
+        continue;
+      }
+      const next = join(at, name);
+      const entry = look(next);
+      if (entry.kind === 'missing')
+        return { kind: 'missing', canonical: join(`${next}/${pending.reverse().join('/')}`, '.'), links };
+      if (entry.kind === 'link') {
+        if (links.length >= MAX_LINKS) return { kind: 'missing', canonical: next, links };
+        links.push({ path: next, content: entry.content });
+        pending.push(...componentsOf(entry.content).reverse());
+        if (entry.content.startsWith('/')) at = '/';
+        continue;
+      }
+      kind = entry.kind;
+      at = next;
+    }
+    return { kind, canonical: at, links };
+  }
+
   return {
     resolve(path: string): ResolvedPath {
-      const links: SymbolicLink[] = [];
-      // Not normalised by text: `..` after a link leads to the parent of what the link names.
-      let pending = componentsOf(path);
-      let at = '/';
-      let kind: 'directory' | 'other' = 'directory';
-      while (pending.length > 0) {
-        const [name = '', ...rest] = pending;
-        if (name === '..') {
-          at = dirname(at);
-          kind = 'directory';
-          pending = rest;
-          continue;
-        }
-        const next = join(at, name);
-        const entry = look(next);
-        if (entry.kind === 'missing') return { kind: 'missing', canonical: join(next, ...rest), links };
-        if (entry.kind === 'link') {
-          if (links.length >= MAX_LINKS) return { kind: 'missing', canonical: next, links };
-          links.push({ path: next, content: entry.content });
-          pending = [...componentsOf(entry.content), ...rest];
-          if (entry.content.startsWith('/')) at = '/';
-          continue;
-        }
-        kind = entry.kind;
-        at = next;
-        pending = rest;
-      }
-      return { kind, canonical: at, links };
+      if (!isTooLong(path)) return walk(path);
+      // The kernel takes no such path (ENAMETOOLONG), but a program may shorten it by its text first.
+      const text = join('/', path);
+      return isTooLong(text)
+        ? { kind: 'missing', canonical: text, links: [] }
+        : { ...walk(text), kind: 'missing' };
     },
   };
 }
 
-function componentsOf(path: string): readonly string[] {
+const isTooLong = (path: string): boolean => Buffer.byteLength(path) >= PATH_MAX;
+
+function componentsOf(path: string): string[] {
   return path.split('/').filter((name) => name !== '' && name !== '.');
 }
 

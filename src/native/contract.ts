@@ -57,8 +57,42 @@ export interface NativeConfinementSpec {
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
   /** Variables that name a directory of the slot, for hosts without a view. */
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
+  /** A set-uid program does the confining; then there are neither Landlock rules nor namespaces. `undefined`: none. */
+  readonly setUidLauncher?: NativeSetUidLauncher | undefined;
   /** By what process trees are held together; without Landlock it is always `subreaper`. */
   readonly processTree: 'signal-scope' | 'subreaper';
+}
+
+/**
+ * A program that gains privileges to confine what it starts. It is started without what would keep it from that
+ * (no_new_privs, seccomp, Landlock, resource limits, dropped capabilities), and never gets to see the command: what it
+ * starts is `sandbox-run-begin`, which takes the command from descriptor 3, reports on 4, and applies limits and filter.
+ */
+export interface NativeSetUidLauncher {
+  /** Absolute. */
+  readonly program: string;
+  /**
+   * Options that are the same for every command; the program follows. They have it read its settings from
+   * `/proc/self/fd/6`, and pass on descriptors 3, 4 and 5.
+   */
+  readonly arguments: readonly string[];
+  /** Lines of settings, each ended by a line feed. */
+  readonly settings: string;
+  /** Further ones, for as long as a path is there. It is looked at before and after each command; see `changedPaths`. */
+  readonly conditional: readonly { readonly path: string; readonly settings: string }[];
+  /** Followed by the private directory of the command; '': nothing. */
+  readonly slotSetting: string;
+  /** Unless what the command leaves behind is to be kept. */
+  readonly foregroundSettings: string;
+  /** Followed by the longest time that the command may take, with some to spare, as hh:mm:ss; '': none. */
+  readonly deadlineOption: string;
+  /** `NAME=value`, each ended by NUL: of the launcher, not of the command. */
+  readonly env: string;
+  /**
+   * `/` is made read-only for it, in a mount namespace of its own, but for what is at these canonical paths and beneath
+   * them. `undefined`: `/` is left as it is. Either way no command begins that could change what is in `/`.
+   */
+  readonly keptOpen: readonly string[] | undefined;
 }
 
 /** Limits of one command with everything that it starts; 0: none. */
@@ -276,8 +310,13 @@ export interface NativeAddon {
   signalScope(): boolean;
   /** Where control groups for commands can be made, or why nowhere. Tries it. */
   cgroupParent(): { readonly path: string; readonly cloneInto: boolean } | NativeFailure;
+  /** Why what runs cannot be looked at in /proc, or 0; ESRCH: it is that of another process namespace. */
+  processListErrno(): number;
   createConfinement(spec: NativeConfinementSpec): NativeConfinement;
-  /** Makes the kernel objects now instead of with the first command. */
+  /**
+   * Makes the kernel objects now instead of with the first command, and starts a throw-away child that does all that a
+   * command's does before it executes a program; that once per process for each set of kernel interfaces.
+   */
   prepare(confinement: NativeConfinement, done: (failure: NativeFailure | undefined) => void): void;
   closeConfinement(confinement: NativeConfinement): void;
   /**

@@ -1,42 +1,90 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import {
+  type AddonLocation,
+  builtAddon,
+  hostLibc,
+  installedAddons,
+  packageRoot,
+  platformPackage,
+  unfitFor,
+} from './addon-locations.ts';
 import type { NativeAddon } from './contract.ts';
 
-/** Where the build puts the addon, seen from `dist/` and from `src/native/` (tests run the sources). */
-const LOCATIONS = ['../build/Release/sandbox_run.node', '../../build/Release/sandbox_run.node'];
+/** What was loaded, and from where. */
+interface Loaded {
+  readonly addon: NativeAddon;
+  readonly path: string;
+}
 
-let loaded: NativeAddon | SandboxError | undefined;
+let loaded: Loaded | SandboxError | undefined;
 
 /**
- * The addon, loaded once.
+ * The addon, loaded once: the one that was built in this package, else the platform package's.
  * @throws {SandboxError} `addon.unavailable` with the loader's reason.
  */
 export function loadAddon(): NativeAddon {
+  return addonOnce().addon;
+}
+
+/**
+ * A program of ours that lies beside the addon.
+ * @throws {SandboxError} `addon.unavailable` where it, or the addon, is missing.
+ */
+export function programBesideAddon(name: string): string {
+  const program = join(dirname(addonOnce().path), name);
+  if (existsSync(program)) return program;
+  throw new SandboxError(
+    'addon.unavailable',
+    `${program} is missing, which belongs to the addon; install sandbox-run again (in a checkout: npm run build:native)`,
+  );
+}
+
+function addonOnce(): Loaded {
   loaded ??= tryLoad();
   if (loaded instanceof SandboxError) throw loaded;
   return loaded;
 }
 
-function tryLoad(): NativeAddon | SandboxError {
-  const require = createRequire(import.meta.url);
-  const reasons: string[] = [];
-  for (const location of LOCATIONS) {
-    const path = fileURLToPath(new URL(location, import.meta.url));
-    try {
-      const addon = require(path) as NativeAddon;
-      // process.exit() runs no clean-up of addons: without this, private directories would be left behind.
-      process.once('exit', () => addon.endAll());
-      return addon;
-    } catch (error) {
-      const missing = error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND';
-      if (!missing)
-        reasons.push(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error));
-    }
+/** The root of this package, as it is named where it is loaded from. */
+export function packageDirectory(): string {
+  return packageRoot(dirname(fileURLToPath(import.meta.url)));
+}
+
+function tryLoad(): Loaded | SandboxError {
+  const root = packageDirectory();
+  const built = load(builtAddon(root));
+  if (built !== undefined && typeof built !== 'string') return built;
+  const reasons = built === undefined ? [] : [built];
+  const libc = hostLibc();
+  for (const location of installedAddons(root, process.arch, libc)) {
+    const addon = load(location);
+    if (addon !== undefined && typeof addon !== 'string') return addon;
+    if (addon !== undefined) reasons.push(addon);
   }
-  const reason = reasons.length > 0 ? reasons.join('; ') : 'it is not built';
+  const name = platformPackage(process.arch, libc);
+  const reason = reasons.length > 0 ? reasons.join('; ') : `neither ${name} is installed nor is it built`;
   return new SandboxError(
     'addon.unavailable',
-    `the native addon cannot be used: ${reason}; with g++ and cmake installed, run \`npm rebuild sandbox-run\` (in a checkout: \`npm run build:native\`)`,
+    `the native addon cannot be used: ${reason}; install sandbox-run again with its optional dependencies, or build it with g++ and cmake: ` +
+      'npm install --save-dev cmake-js node-addon-api node-api-headers, then npm explore sandbox-run -- npm run build:native (in a checkout: npm run build:native)',
   );
+}
+
+/** The addon at a place, why it cannot be loaded, or undefined if there is none. */
+function load(location: AddonLocation): Loaded | string | undefined {
+  if (!existsSync(location.path)) return undefined;
+  const unfit = unfitFor(location);
+  if (unfit !== undefined) return unfit;
+  try {
+    const addon = createRequire(import.meta.url)(location.path) as NativeAddon;
+    // process.exit() runs no clean-up of addons: without this, private directories would be left behind.
+    process.once('exit', () => addon.endAll());
+    return { addon, path: location.path };
+  } catch (error) {
+    return error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+  }
 }

@@ -1,67 +1,28 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
-import type {
-  Control,
-  ControlId,
-  ControlState,
-  EnforcementReport,
-  ProcessTreeTier,
-} from '../model/enforcement-report.ts';
+import type { BackendId, PassedOver } from '../model/backend.ts';
+import { isAtLeast } from '../model/backend.ts';
+import type { Control, ControlId, Demand, EnforcementReport } from '../model/enforcement-report.ts';
 import { CONTROL_IDS } from '../model/enforcement-report.ts';
-import type { CgroupPlace, HostFeatures } from '../model/host-features.ts';
+import type { HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
+import { APPLICATION_JUDGES } from './application-controls.ts';
+import { FIREJAIL_JUDGES } from './firejail-controls.ts';
+import { type Judge, REOPENED, type WorkspaceFindings } from './judge-control.ts';
+import type { Mechanisms } from './mechanisms.ts';
 import { resourceLimits } from './resource-limits.ts';
-
-/** The mechanisms that a plan uses on this host. One decision, taken here; everything else follows from it. */
-export interface Mechanisms {
-  /** ABI whose rights are used; 0: Landlock is not used. */
-  readonly landlockAbi: number;
-  readonly seccomp: boolean;
-  /** A root, a /tmp and devices of its own, in a mount namespace. */
-  readonly view: boolean;
-  /** A network of its own with nothing but a loopback interface. */
-  readonly networkNamespace: boolean;
-  /** What seccomp does with sockets. */
-  readonly inetSockets: 'refused' | 'isolated' | 'open';
-  readonly unixSockets: 'allowed' | 'refused';
-  readonly processTree: ProcessTreeTier;
-  /** Where control groups for commands are made. */
-  readonly cgroup: CgroupPlace | undefined;
-}
-
-/** Picks the strongest mechanisms that the host offers for the policy. */
-export function chooseMechanisms(policy: Policy, features: HostFeatures): Mechanisms {
-  const landlockAbi = Math.min(features.landlockAbi, NEWEST_KNOWN_ABI);
-  const view = features.namespaces.available;
-  const off = policy.network.mode === 'off';
-  const pathSocketsContained = view || landlockAbi >= 9 || policy.network.unixSockets === 'allowed';
-  return {
-    landlockAbi,
-    seccomp: features.seccomp.available,
-    view,
-    networkNamespace: view && off,
-    inetSockets: off ? (view ? 'isolated' : 'refused') : 'open',
-    unixSockets: pathSocketsContained ? 'allowed' : 'refused',
-    // Without a domain of its own the command would be in the launcher's scope and could signal it.
-    processTree: features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper',
-    cgroup: features.cgroup.path === undefined ? undefined : features.cgroup,
-  };
-}
-
-/** What a plan met in the workspace that weakens a control. */
-export interface WorkspaceFindings {
-  /** Symbolic links on the way to protected paths, which a command can replace. */
-  readonly replaceableLinks: readonly string[];
-}
 
 /** Allowed by a rule, these bring the host's temporary files along. */
 const PLACES_OVER_TEMPORARY = ['/', '/tmp', '/var/tmp', '/dev', '/dev/shm'];
 
-type Finding = readonly [state: ControlState, reason: string];
-type Judge = (used: Mechanisms, policy: Policy, features: HostFeatures, found: WorkspaceFindings) => Finding;
-
 const reasonAgainst = (facility: HostFeatures['landlock']): string =>
   facility.available ? '' : facility.reason;
+
+/** Before 5.14 /proc/PID/fdinfo asked for nothing but the same user. */
+const hidesFdinfo = (release: string): boolean => {
+  const [major = 0, minor = 0] = release.split('.').map((part) => Number.parseInt(part, 10));
+  return major > 5 || (major === 5 && minor >= 14);
+};
 
 const newerThanKnown = (features: HostFeatures): string =>
   features.landlockAbi > NEWEST_KNOWN_ABI
@@ -74,27 +35,35 @@ const sinceAbi = (abi: number, kernel: string, held: string, missing: string): J
       ? ['enforced', `${held} (Landlock ABI ${abi})`]
       : [
           'degraded',
-          `${missing}: needs Landlock ABI ${abi} (Linux ${kernel}), this host has ${used.landlockAbi}`,
+          `${missing}: needs Landlock ABI ${abi} (Linux ${kernel}), ${used.landlockAbi === 0 ? 'which this backend does without' : `this host has ${used.landlockAbi}`}`,
         ];
 };
 
 /** How each control is judged. THE place where a missing kernel feature is weighed. */
 const JUDGES: Readonly<Record<ControlId, Judge>> = {
-  filesystem: (used, _, features) =>
-    used.landlockAbi > 0
-      ? [
-          'enforced',
-          `only the listed paths can be read, written or executed (Landlock ABI ${used.landlockAbi}${newerThanKnown(features)})`,
-        ]
-      : ['unsupported', reasonAgainst(features.landlock)],
+  filesystem: (used, _, features) => {
+    if (used.landlockAbi > 0) {
+      return [
+        'enforced',
+        `only the listed paths can be read, written or executed (Landlock ABI ${used.landlockAbi}${newerThanKnown(features)})`,
+      ];
+    }
+    if (!used.view) return ['unsupported', reasonAgainst(features.landlock)];
+    return used.ownUser && used.seccomp
+      ? ['enforced', 'paths that are not listed are absent (mount and user namespaces, seccomp)']
+      : ['degraded', 'paths that are not listed are absent, but seccomp is needed to keep it so'];
+  },
   'filesystem-view': (used, _, features) =>
     used.view
       ? ['enforced', 'everything else is absent (mount namespace with a root of its own)']
       : ['unsupported', `other paths are refused but visible: ${reasonAgainst(features.namespaces)}`],
-  rename: (used) =>
-    used.landlockAbi >= 2
-      ? ['enforced', 'rename and link cannot carry a file to wider rights (Landlock ABI 2)']
-      : ['degraded', 'rename and link between directories always fail: needs Landlock ABI 2 (Linux 5.19)'],
+  rename: (used) => {
+    if (used.landlockAbi >= 2)
+      return ['enforced', 'rename and link cannot carry a file to wider rights (Landlock ABI 2)'];
+    return used.landlockAbi === 0 && used.view
+      ? ['enforced', 'rename and link cannot leave the mount of a path']
+      : ['degraded', 'rename and link between directories always fail: needs Landlock ABI 2 (Linux 5.19)'];
+  },
   truncate: (used) =>
     used.landlockAbi >= 3
       ? ['enforced', 'files outside cannot be truncated (Landlock ABI 3)']
@@ -194,11 +163,11 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
           'unsupported',
           'other processes of the same user can be signaled: needs Landlock ABI 6 (Linux 6.12)',
         ],
-  'process-inspection': (used) =>
-    used.landlockAbi > 0
+  'process-inspection': (used, _, { kernelRelease }) =>
+    used.landlockAbi > 0 || used.ownUser
       ? [
           'enforced',
-          'memory, environment and descriptors of processes outside are closed (Landlock, no capabilities); their names and arguments in /proc are visible',
+          `memory, environment and descriptors of processes outside are closed (${used.landlockAbi > 0 ? 'Landlock, no capabilities' : 'user namespace'}); their names and arguments in /proc are visible${hidesFdinfo(kernelRelease) ? '' : ', and the positions and flags of their descriptors (before Linux 5.14)'}`,
         ]
       : ['unsupported', 'other processes of the same user can be read through /proc'],
   syscalls: (used, _, features) =>
@@ -213,19 +182,33 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
       ? ['enforced', 'own session, without the terminal of the user; TIOCSTI and TIOCLINUX refused']
       : ['degraded', `own session, but TIOCSTI is not refused: ${reasonAgainst(features.seccomp)}`],
   privileges: () => ['enforced', 'no_new_privs, no capabilities, set-uid programs gain nothing'],
-  descriptors: () => ['enforced', 'only standard input, output and error are handed over'],
+  descriptors: (used) => [
+    'enforced',
+    used.landlockAbi > 0 ? 'only standard input, output and error are handed over' : REOPENED,
+  ],
   environment: () => ['enforced', 'rebuilt from the listed names'],
-  'process-tree': (used) =>
+  'process-tree': (used, _, features) =>
     used.processTree === 'signal-scope'
       ? [
           'enforced',
           'everything that the command started ends with it, also if the launcher is killed (tier signal-scope: Landlock ABI 6 and a warden)',
         ]
-      : [
-          'degraded',
-          'everything that the command started ends with it, also if the launcher is killed (tier subreaper: a warden), unless it kills the warden or forks faster than it is found: needs Landlock ABI 6 (Linux 6.12)',
-        ],
+      : !features.processList.available
+        ? [
+            'unsupported',
+            `only the command and its process group are sure to end, what it started beside them may run on: ${features.processList.reason}`,
+          ]
+        : [
+            'degraded',
+            'everything that the command started ends with it, also if the launcher is killed (tier subreaper: a warden), unless it kills the warden or forks faster than it is found: needs Landlock ABI 6 (Linux 6.12)',
+          ],
   'resource-limits': (used, policy, features) => resourceLimits(used, policy, features),
+};
+
+/** Backends of which something else is to be said. */
+const JUDGES_OF: Partial<Readonly<Record<BackendId, Partial<typeof JUDGES>>>> = {
+  firejail: FIREJAIL_JUDGES,
+  application: APPLICATION_JUDGES,
 };
 
 /** The report for a policy on a host, every control judged. Pure. */
@@ -234,12 +217,35 @@ export function enforcementReport(
   features: HostFeatures,
   used: Mechanisms,
   found: WorkspaceFindings,
+  passedOver: readonly PassedOver[],
 ): EnforcementReport {
   const controls = CONTROL_IDS.map((id): Control => {
-    const [state, reason] = JUDGES[id](used, policy, features, found);
-    return { id, state, reason, demand: policy.demand[id] ?? 'best-effort' };
+    const judge = JUDGES_OF[used.backend]?.[id] ?? JUDGES[id];
+    const [state, reason] = judge(used, policy, features, found);
+    return { id, state, reason, demand: demandFor(policy, id, used.backend) };
   });
-  return { backend: 'landlock', landlockAbi: used.landlockAbi, processTree: used.processTree, controls };
+  const { backend, landlockAbi, processTree } = used;
+  return { backend, passedOver, landlockAbi, processTree, controls };
+}
+
+/** What a backend does not do on any host. Whoever names it in a policy or to us accepts that. */
+const NOT_BY_NATURE: Readonly<Record<BackendId, readonly ControlId[]>> = {
+  landlock: [],
+  namespaces: [],
+  firejail: [],
+  application: ['filesystem', 'network'],
+};
+
+/** Whether there is something that a backend does on no host: it is for hosts on which no other can be used at all. */
+export function givesUpByNature(backend: BackendId): boolean {
+  return NOT_BY_NATURE[backend].length > 0;
+}
+
+/** A policy file's own word holds under each backend, a profile's only where nobody accepted less. */
+function demandFor({ demand, sandbox }: Policy, id: ControlId, backend: BackendId): Demand {
+  const { accepted, demandedByFiles } = sandbox;
+  const isAccepted = accepted !== undefined && isAtLeast(backend, accepted) && !demandedByFiles.includes(id);
+  return isAccepted && NOT_BY_NATURE[backend].includes(id) ? 'best-effort' : (demand[id] ?? 'best-effort');
 }
 
 /**

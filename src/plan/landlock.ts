@@ -7,7 +7,7 @@ import {
 } from '../kernel/landlock/rights.ts';
 import type { LaunchPlan, PlannedPath, PlannedRule } from '../model/launch-plan.ts';
 import type { PathAccess } from '../model/policy.ts';
-import type { Mechanisms } from './enforcement.ts';
+import type { Mechanisms } from './mechanisms.ts';
 
 /** What each kind of access needs. `write` leaves out device nodes: nobody needs to make one. */
 const RIGHTS_OF_ACCESS: Readonly<Record<PathAccess, readonly FileRightName[]>> = {
@@ -64,7 +64,10 @@ export function landlockRules(
   if (used.landlockAbi === 0) return [];
   const rule = (path: string, access: PathAccess, required: boolean, inView = false): PlannedRule => ({
     path,
-    rights: availableAt(FILE_RIGHTS, RIGHTS_OF_ACCESS[access], used.landlockAbi),
+    rights: availableAt(FILE_RIGHTS, RIGHTS_OF_ACCESS[access], used.landlockAbi).filter(
+      // Sockets of its own a domain can use without it.
+      (right) => right !== 'resolve_unix' || used.socketsOfOthers,
+    ),
     required,
     inView,
   });

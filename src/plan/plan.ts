@@ -1,19 +1,30 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
+import type { BackendId, PassedOver } from '../model/backend.ts';
 import type { HostFeatures } from '../model/host-features.ts';
-import type { LaunchPlan, PlannedPath, PlannedTreeLimits, ResourceLimitName } from '../model/launch-plan.ts';
+import type {
+  LaunchPlan,
+  PlannedPath,
+  PlannedTreeLimits,
+  ResourceLimitName,
+  WatchedLink,
+} from '../model/launch-plan.ts';
 import type { PathLookup, SymbolicLink } from '../model/path-lookup.ts';
 import type { Policy, ProcessLimits, ResourceLimits } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { chooseMechanisms, enforcementReport, type Mechanisms, requireDemands } from './enforcement.ts';
+import { enforcementReport, requireDemands } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
+import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
 import { NOTHING, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
 
 /** What a plan is made from. */
 export interface PlanInput {
   readonly policy: Policy;
   readonly features: HostFeatures;
+  readonly backend: BackendId;
+  /** Stronger ones that cannot be used, for the report. */
+  readonly passedOver: readonly PassedOver[];
   /** Canonical. */
   readonly workspace: string;
   /** As the user named it: its links are kept in the view. */
@@ -40,9 +51,9 @@ export interface OwnPath {
   readonly path: string;
   /**
    * `state`: a directory that no workspace may hold; `settings`: a directory that may be in a workspace, if somebody works
-   * on settings; `policy`: a file that is obeyed.
+   * on settings; `policy`: a file that is obeyed; `program`: what runs unconfined when this program is started again.
    */
-  readonly kind: 'state' | 'settings' | 'policy';
+  readonly kind: 'state' | 'settings' | 'policy' | 'program';
 }
 
 /**
@@ -51,16 +62,26 @@ export interface OwnPath {
  */
 export function makePlan(input: PlanInput): LaunchPlan {
   const { policy, features, workspace } = input;
-  const used = chooseMechanisms(policy, features);
+  const used = chooseMechanisms(policy, features, input.backend);
   const protection = protectedInWorkspace(input);
-  const report = enforcementReport(policy, features, used, { replaceableLinks: protection.replaceableLinks });
+  const report = enforcementReport(
+    policy,
+    features,
+    used,
+    { replaceableLinks: [...new Set(protection.links.map(({ path }) => path))] },
+    input.passedOver,
+  );
   requireDemands(report);
 
   const links: SymbolicLink[] = [];
   const paths = resolveRules(input, links);
-  if (!used.view) refuseReadOnlyInsideWritable(paths);
-  const ownPaths = ownPathsWithin(input, paths, used.view);
-  const protectedPaths = [...new Set([...protection.paths, ...ownPaths.readOnly])];
+  if (!used.shutsInside) refuseReadOnlyInsideWritable(paths);
+  const ownPaths = ownPathsWithin(input, paths, used.shutsInside);
+  const protectedPaths = outermost([...protection.paths, ...ownPaths.readOnly]);
+  const watchedLinks = linksByPath([
+    ...protection.links.map((link) => ({ ...link, restored: isBeneath(link.path, `${workspace}/.git`) })),
+    ...ownPaths.links.map((link) => ({ ...link, restored: true })),
+  ]).filter(({ path }) => !protectedPaths.some((shut) => isBeneath(path, shut)));
   const hiddenPaths = ownPaths.hidden;
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp === 'private';
 
@@ -73,16 +94,27 @@ export function makePlan(input: PlanInput): LaunchPlan {
     workspace,
     paths,
     protectedPaths,
+    watchedLinks,
     hiddenPaths,
     landlock: { ...handledRights(used), rules: landlockRules(used, paths, slotDirectories, sharedMemory) },
     namespaces: used.view
       ? {
-          user: features.needsUserNamespace,
+          user: used.ownUser,
           network: used.networkNamespace,
           ipc: true,
-          view: viewSteps({ paths, links, protectedPaths, hiddenPaths, workspace, policy, sharedMemory }),
+          view: viewSteps({
+            paths,
+            links,
+            protectedPaths,
+            watchedLinks,
+            hiddenPaths,
+            policy,
+            sharedMemory,
+          }),
         }
       : undefined,
+    network: used.inetSockets,
+    links,
     seccompGroups: seccompGroups(used),
     limits: processLimitsOf(policy.limits),
     treeLimits: treeLimitsOf(policy, used, features),
@@ -102,7 +134,7 @@ function seccompGroups(used: Mechanisms): readonly SeccompGroupName[] {
   return seccompGroupsFor({
     network: used.inetSockets,
     unixSockets: used.unixSockets,
-    ipcObjects: used.view ? 'own' : 'shared',
+    ipcObjects: used.ownIpc ? 'own' : 'shared',
   });
 }
 
@@ -188,9 +220,27 @@ function refuseReadOnlyInsideWritable(paths: readonly PlannedPath[]): void {
 interface OwnPathsWithin {
   /** Directories in whose place the view puts nothing. */
   readonly hidden: readonly string[];
-  /** Files in the workspace that are shut for writing. */
+  /** Files and directories that are shut for writing. */
   readonly readOnly: readonly string[];
+  /** By which this program is started or finds its parts, where commands can replace them. */
+  readonly links: readonly SymbolicLink[];
 }
+
+const DIRECTORY_REACHABLE = {
+  what: 'reach {}, where sandbox-run keeps what it trusts,',
+  instead:
+    'set XDG_STATE_HOME and XDG_CONFIG_HOME to directories outside, or choose another workspace or path',
+};
+/** What is said where commands could get at each kind; `{}` is its path. */
+const REACHABLE: Readonly<Record<OwnPath['kind'], { readonly what: string; readonly instead: string }>> = {
+  state: DIRECTORY_REACHABLE,
+  settings: DIRECTORY_REACHABLE,
+  policy: { what: 'change the policy {}', instead: 'move it to where commands cannot write' },
+  program: {
+    what: 'change {}, which sandbox-run itself runs,',
+    instead: 'install it where commands cannot write (npm install --global)',
+  },
+};
 
 /** @throws {SandboxError} `state.reachable` where our own paths cannot be kept from commands. */
 function ownPathsWithin(
@@ -200,22 +250,30 @@ function ownPathsWithin(
 ): OwnPathsWithin {
   const hidden: string[] = [];
   const readOnly: string[] = [];
+  const replaceable: SymbolicLink[] = [];
   const isHidden = (path: string) => hidden.some((directory) => isBeneath(path, directory));
   for (const { path: named, kind } of own) {
     const { canonical, links } = lookup.resolve(named);
     const refuse = (because: string): never => {
-      const what =
-        kind === 'policy'
-          ? `change the policy ${canonical}`
-          : `reach ${canonical}, where sandbox-run keeps what it trusts,`;
-      const instead =
-        kind === 'policy'
-          ? 'move it to where commands cannot write'
-          : 'set XDG_STATE_HOME and XDG_CONFIG_HOME to directories outside, or choose another workspace or path';
-      throw new SandboxError('state.reachable', `commands could ${what} ${because}; ${instead}`);
+      const { what, instead } = REACHABLE[kind];
+      throw new SandboxError(
+        'state.reachable',
+        `commands could ${what.replace('{}', () => canonical)} ${because}; ${instead}`,
+      );
     };
     const writable = (path: string) =>
       paths.find((grant) => grant.access === 'write' && isBeneath(path, grant.path) && !isHidden(path));
+    if (kind === 'program') {
+      replaceable.push(...links.filter((link) => writable(link.path) !== undefined));
+      const grant = writable(canonical);
+      if (grant === undefined) continue;
+      if (!hasView)
+        refuse(
+          `because they can write ${grant.path}, and this host refuses the namespaces that could shut it`,
+        );
+      readOnly.push(canonical);
+      continue;
+    }
     // Whoever writes where a link is makes it lead to something else.
     for (const link of links) {
       if (writable(link.path) !== undefined)
@@ -244,19 +302,30 @@ function ownPathsWithin(
     // Who works on settings sees them: what is missing in a workspace looks as if somebody had deleted it.
     (isBeneath(canonical, workspace) ? readOnly : hidden).push(canonical);
   }
-  return { hidden, readOnly };
+  return { hidden, readOnly, links: replaceable };
 }
 
 interface Protection {
   readonly paths: readonly string[];
   /** Links inside the workspace on the way to a protected path: nothing can be mounted on a link to keep it. */
-  readonly replaceableLinks: readonly string[];
+  readonly links: readonly SymbolicLink[];
+}
+
+/** Without what lies in another of them: to hold it in place would open what is around it again. */
+function outermost(paths: readonly string[]): readonly string[] {
+  return [...new Set(paths)].filter(
+    (path) => !paths.some((other) => other !== path && isBeneath(path, other)),
+  );
+}
+
+function linksByPath(links: readonly WatchedLink[]): readonly WatchedLink[] {
+  return [...new Map(links.map((link) => [link.path, link])).values()];
 }
 
 /** Protected paths by the names that exist; a link is followed, but only within the workspace. */
 function protectedInWorkspace(input: PlanInput): Protection {
   const { workspace, policy, lookup } = input;
-  if (policy.filesystem.workspaceAccess !== 'write') return { paths: [], replaceableLinks: [] };
+  if (policy.filesystem.workspaceAccess !== 'write') return { paths: [], links: [] };
   const inside = (path: string) => path !== workspace && isBeneath(path, workspace);
   // The `.git` of a worktree or submodule is a file that names the repository.
   const gitFile = lookup.resolve(`${workspace}/.git`).kind === 'other' ? ['.git'] : [];
@@ -265,7 +334,7 @@ function protectedInWorkspace(input: PlanInput): Protection {
   );
   return {
     paths: [...new Set(resolved.map((path) => path.canonical))].filter(inside),
-    replaceableLinks: resolved.flatMap((path) => path.links.map((link) => link.path)).filter(inside),
+    links: resolved.flatMap((path) => path.links).filter(({ path }) => inside(path)),
   };
 }
 

@@ -14,15 +14,18 @@ export function resourceLimits(
   features: HostFeatures,
 ): readonly [ControlState, string] {
   const shared = filesystem.tmp === 'host' || filesystem.home === 'host';
+  const noGroup = features.cgroup.path === undefined ? features.cgroup.reason : '';
   const named = [
     'memory',
     ...(limits.processes === undefined ? [] : ['processes']),
     ...(limits.cpuSeconds === undefined ? [] : ['cpu']),
   ].join(', ');
   const parts = [
-    cgroup === undefined
-      ? `${named} of the tree are looked at every 100 ms, so that a burst can overshoot: ${features.cgroup.path === undefined ? features.cgroup.reason : ''}`
-      : `${named} of the tree by control group`,
+    cgroup !== undefined
+      ? `${named} of the tree by control group`
+      : features.processList.available
+        ? `${named} of the tree are looked at every 100 ms, so that a burst can overshoot: ${noGroup}`
+        : `${named} of the tree do not hold, as it cannot be looked at: ${features.processList.reason}, and ${noGroup}`,
     ...(limits.tmpBytes === undefined
       ? []
       : [
@@ -34,5 +37,6 @@ export function resourceLimits(
     `each process by rlimits${limits.userProcesses === undefined ? '' : ' (user_processes does not hold against root)'}`,
   ];
   const sampled = cgroup === undefined || limits.tmpBytes !== undefined;
+  if (cgroup === undefined && !features.processList.available) return ['unsupported', parts.join('; ')];
   return [sampled ? 'degraded' : 'enforced', parts.join('; ')];
 }

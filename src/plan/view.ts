@@ -19,7 +19,8 @@ export interface ViewParts {
   readonly protectedPaths: readonly string[];
   /** Directories in whose place nothing is shown. */
   readonly hiddenPaths: readonly string[];
-  readonly workspace: string;
+  /** Links that are put back: the directories that they are in stay what they are. */
+  readonly watchedLinks: readonly SymbolicLink[];
   readonly policy: Policy;
   readonly sharedMemory: boolean;
 }
@@ -78,11 +79,11 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   // A mount point cannot be renamed: each directory on the way is mounted on itself, or `mv .git x` would
   // leave the read-only mount behind and make room for another `.git`.
   // From the outermost writable grant on: the workspace itself may lie inside one and be renamed there.
-  const root = outermostWritable(parts.workspace, parts.paths);
-  const pinned = new Set([
-    ...parts.protectedPaths.flatMap((path) => directoriesBetween(path, root)),
-    ...parts.hiddenPaths.flatMap((path) => directoriesBetween(path, outermostWritable(path, parts.paths))),
-  ]);
+  const pinned = new Set(
+    [...parts.protectedPaths, ...parts.watchedLinks.map(({ path }) => path), ...parts.hiddenPaths].flatMap(
+      (path) => directoriesBetween(path, outermostWritable(path, parts.paths)),
+    ),
+  );
   for (const path of pinned) {
     steps.push(bind(path, path, { writable: isWritable(path, parts.paths), watched: true }));
   }

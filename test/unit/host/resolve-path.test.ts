@@ -39,6 +39,23 @@ function resolve(path: string) {
   };
 }
 
+describe('a path that the kernel would not take', () => {
+  it.each(['/', '/x', '/..', '/.', 'x'])('is missing at once: many of %j', (piece) => {
+    const start = performance.now();
+    const { kind } = createPathLookup().resolve(`${top}${piece.repeat(500_000)}`);
+    expect(kind).toBe('missing');
+    expect(performance.now() - start).toBeLessThan(10_000);
+  });
+
+  it('leads to where its text leads, for programs that shorten it', () => {
+    const path = `${top}/to-real/${'/'.repeat(10_000)}/file`;
+    expect(createPathLookup().resolve(path)).toMatchObject({
+      kind: 'missing',
+      canonical: join(top, 'real/file'),
+    });
+  });
+});
+
 describe('`..` after a link', () => {
   const lookup = createPathLookup();
   it.each([

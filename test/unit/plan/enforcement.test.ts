@@ -4,13 +4,9 @@ import { SandboxError } from '../../../src/errors/sandbox-error.ts';
 import { NEWEST_KNOWN_ABI } from '../../../src/kernel/landlock/rights.ts';
 import { CONTROL_IDS, type ControlId } from '../../../src/model/enforcement-report.ts';
 import type { Policy } from '../../../src/model/policy.ts';
-import {
-  chooseMechanisms,
-  enforcementReport,
-  type Mechanisms,
-  requireDemands,
-  type WorkspaceFindings,
-} from '../../../src/plan/enforcement.ts';
+import { enforcementReport, requireDemands } from '../../../src/plan/enforcement.ts';
+import type { WorkspaceFindings } from '../../../src/plan/judge-control.ts';
+import { chooseMechanisms, type Mechanisms } from '../../../src/plan/mechanisms.ts';
 import {
   ABIS,
   BEST_HOST,
@@ -29,15 +25,15 @@ const NOTHING_FOUND: WorkspaceFindings = { replaceableLinks: [] };
 
 function reportFor(policy: Policy, kind: HostKind, found = NOTHING_FOUND) {
   const features = hostWith(kind);
-  const used = chooseMechanisms(policy, features);
-  return { used, report: enforcementReport(policy, features, used, found) };
+  const used = chooseMechanisms(policy, features, kind.abi > 0 ? 'landlock' : 'namespaces');
+  return { used, report: enforcementReport(policy, features, used, found, []) };
 }
 
 /** What at least has to be there for `enforced`, written down independently of the judges. */
 const NEEDED: Readonly<Record<ControlId, (used: Mechanisms) => boolean>> = {
-  filesystem: (used) => used.landlockAbi >= 1,
+  filesystem: (used) => used.landlockAbi >= 1 || (used.view && used.ownUser && used.seccomp),
   'filesystem-view': (used) => used.view,
-  rename: (used) => used.landlockAbi >= 2,
+  rename: (used) => used.landlockAbi >= 2 || (used.landlockAbi === 0 && used.view),
   truncate: (used) => used.landlockAbi >= 3 || used.view,
   metadata: (used) => used.view,
   'protected-paths': (used) => used.view,
@@ -49,7 +45,7 @@ const NEEDED: Readonly<Record<ControlId, (used: Mechanisms) => boolean>> = {
   'abstract-sockets': (used) =>
     used.networkNamespace || used.landlockAbi >= 6 || (used.seccomp && used.unixSockets === 'refused'),
   signals: (used) => used.landlockAbi >= 6,
-  'process-inspection': (used) => used.landlockAbi >= 1,
+  'process-inspection': (used) => used.landlockAbi >= 1 || used.ownUser,
   syscalls: (used) => used.seccomp,
   'terminal-injection': (used) => used.seccomp,
   privileges: () => true,
@@ -129,7 +125,11 @@ describe('more of the host', () => {
         const lost = ranks(less).flatMap((rank, at) => (rank > (mine[at] ?? 0) ? [CONTROL_IDS[at]] : []));
         // Where all unix sockets are refused, abstract ones and those in the workspace are too; a mechanism that lets
         // own sockets by path work again gives that up.
-        const tradedIn = lost.filter((id) => id !== 'abstract-sockets' && id !== 'unix-sockets');
+        // Landlock 1 refuses every rename between directories; a kernel without it, where mounts hold, does not.
+        const renames = less.abi === 0 && kind.abi === 1 ? ['rename'] : [];
+        const tradedIn = lost.filter(
+          (id) => !['abstract-sockets', 'unix-sockets', ...renames].some((known) => known === id),
+        );
         expect(tradedIn, JSON.stringify({ kind, less })).toEqual([]);
       }
     }
@@ -186,8 +186,18 @@ describe('requireDemands', () => {
 });
 
 describe('the default policy', () => {
-  it.each(HOST_KINDS.filter((kind) => kind.abi === 0))('refuses a host without Landlock: %o', (kind) => {
-    expect(() => planOf({ features: hostWith(kind) })).toThrow(/^filesystem cannot be enforced here: /);
+  it.each(HOST_KINDS.filter((kind) => kind.abi === 0 && !(kind.namespaces && kind.seccomp)))(
+    'refuses a host without Landlock where namespaces and seccomp do not take its place: %o',
+    (kind) => {
+      expect(() => planOf({ features: hostWith(kind), backend: 'namespaces' })).toThrow(
+        /^filesystem cannot be enforced here: /,
+      );
+    },
+  );
+
+  it.each(['application'] as const)('refuses a host that is left with less: %s', (backend) => {
+    const features = hostWith({ abi: 0, namespaces: false, seccomp: true });
+    expect(() => planOf({ features, backend })).toThrow(/^filesystem cannot be enforced here: /);
   });
 
   it('refuses a host that cannot keep the network off', () => {
@@ -213,7 +223,7 @@ describe('the default policy', () => {
 describe('chooseMechanisms', () => {
   it('isolates the network in a namespace, refuses sockets without one, and leaves an open one alone', () => {
     const inetOf = (mode: 'off' | 'open', features = BEST_HOST) =>
-      chooseMechanisms(policyWith({ mode }), features).inetSockets;
+      chooseMechanisms(policyWith({ mode }), features, 'landlock').inetSockets;
     expect(inetOf('off')).toBe('isolated');
     expect(inetOf('off', CONTAINER)).toBe('refused');
     expect(inetOf('open')).toBe('open');
@@ -227,6 +237,41 @@ describe('chooseMechanisms', () => {
     [9, false, 'contained', 'allowed'],
   ] as const)('ABI %i, view %s, %s: unix sockets are %s', (abi, namespaces, unixSockets, expected) => {
     const features = hostWith({ abi, namespaces, seccomp: true });
-    expect(chooseMechanisms(policyWith({ unixSockets }), features).unixSockets).toBe(expected);
+    expect(chooseMechanisms(policyWith({ unixSockets }), features, 'landlock').unixSockets).toBe(expected);
+  });
+});
+
+describe('what a backend cannot hold by its nature', () => {
+  const features = hostWith({ abi: 0, namespaces: false, seccomp: true });
+  const under = (sandbox: Partial<Policy['sandbox']>, demand = policyWith({}).demand) => {
+    const policy = policyWith({});
+    return planOf({
+      features,
+      backend: 'application',
+      policy: { ...policy, demand, sandbox: { ...policy.sandbox, ...sandbox } },
+    });
+  };
+
+  it('is accepted where the operator named it, or a weaker one', () => {
+    const { controls } = under({ accepted: 'application' }).report;
+    expect(controls.find(({ id }) => id === 'filesystem')).toMatchObject({
+      state: 'unsupported',
+      demand: 'best-effort',
+    });
+  });
+
+  it('is not where a stronger one was named', () => {
+    expect(() => under({ accepted: 'firejail' })).toThrow(/^filesystem cannot be enforced here/);
+  });
+
+  it('is not where a policy file requires it', () => {
+    expect(() => under({ accepted: 'application', demandedByFiles: ['network'] })).toThrow(
+      /^network cannot be enforced here/,
+    );
+  });
+
+  it('is nothing else: what it could hold stays required', () => {
+    const demand = { ...policyWith({}).demand, 'protected-paths': 'required' } as const;
+    expect(() => under({ accepted: 'application' }, demand)).toThrow(/^protected-paths cannot/);
   });
 });

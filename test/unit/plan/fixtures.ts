@@ -14,6 +14,8 @@ export interface HostKind {
   readonly seccomp: boolean;
   /** Missing: none can be made. */
   readonly cgroup?: boolean;
+  /** Missing: what runs can be looked at. */
+  readonly processList?: boolean;
 }
 
 /** Every combination of an ABI, namespaces and seccomp. */
@@ -35,6 +37,8 @@ export function hostWith(kind: HostKind): HostFeatures {
     seccomp: facility(kind.seccomp, 'seccomp'),
     namespaces: facility(kind.namespaces, 'namespaces'),
     needsUserNamespace: true,
+    processList:
+      kind.processList === false ? { available: false, reason: 'there is no /proc' } : { available: true },
     signalScope: kind.abi >= 6,
     cgroup: kind.cgroup === true ? GROUPS : { path: undefined, reason: 'this host refuses groups' },
     memoryBytes: 10_000_000_000,
@@ -111,6 +115,8 @@ export function planOf(changes: Partial<PlanInput> = {}) {
   return makePlan({
     policy: DEFAULT,
     features: BEST_HOST,
+    backend: 'landlock',
+    passedOver: [],
     workspace: '/w',
     workspaceAsNamed: '/w',
     temporaryParent: '/tmp',

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { FILE_RIGHTS, NETWORK_RIGHTS, SCOPES } from '../../../src/kernel/landlock/rights.ts';
 import type { PlannedPath } from '../../../src/model/launch-plan.ts';
-import { chooseMechanisms } from '../../../src/plan/enforcement.ts';
 import { handledRights, landlockRules } from '../../../src/plan/landlock.ts';
+import { chooseMechanisms } from '../../../src/plan/mechanisms.ts';
 import { ABIS, CONTAINER, HOST_KINDS, hostWith, NETWORKS, policyWith } from './fixtures.ts';
 
 const planned = (path: string, access: PlannedPath['access']): PlannedPath => ({
@@ -23,7 +23,7 @@ const since = (table: readonly { name: string; sinceAbi: number }[], name: strin
 
 describe.each(ABIS)('at Landlock ABI %i', (abi) => {
   const cases = CASES.filter((candidate) => candidate.abi === abi).map((kind) => {
-    const used = chooseMechanisms(policyWith(kind), hostWith(kind));
+    const used = chooseMechanisms(policyWith(kind), hostWith(kind), 'landlock');
     return {
       used,
       handled: handledRights(used),
@@ -65,7 +65,7 @@ describe.each(ABIS)('at Landlock ABI %i', (abi) => {
 });
 
 describe('the rights of an access', () => {
-  const used = chooseMechanisms(policyWith({}), CONTAINER);
+  const used = chooseMechanisms(policyWith({}), CONTAINER, 'landlock');
   const rightsOf = (path: string) =>
     landlockRules(used, ONE_OF_EACH, [], false).find((rule) => rule.path === path)?.rights;
 
@@ -74,11 +74,25 @@ describe('the rights of an access', () => {
     ['/r', 'execute read_file read_dir'],
     [
       '/w',
-      'execute write_file read_file read_dir remove_dir remove_file make_dir make_reg make_sock make_fifo make_sym refer truncate resolve_unix',
+      'execute write_file read_file read_dir remove_dir remove_file make_dir make_reg make_sock make_fifo make_sym refer truncate',
     ],
     ['/n', 'write_file read_file read_dir truncate ioctl_dev'],
   ])('%s: %s', (path, rights) => {
     expect(rightsOf(path)?.join(' ')).toBe(rights);
+  });
+
+  it('let sockets of others be used only where the policy allows it, on all paths that may be written', () => {
+    const pathsFor = (unixSockets: 'allowed' | 'contained') =>
+      landlockRules(
+        chooseMechanisms(policyWith({ unixSockets }), CONTAINER, 'landlock'),
+        ONE_OF_EACH,
+        [],
+        false,
+      )
+        .filter((rule) => rule.rights.includes('resolve_unix'))
+        .map((rule) => rule.path);
+    expect(pathsFor('contained')).toEqual([]);
+    expect(pathsFor('allowed')).toEqual(['/w', '/dev/shm']);
   });
 
   it('let nobody make a device node', () => {
@@ -90,7 +104,11 @@ describe('the rights of an access', () => {
 
 describe('the rules of what belongs to the command', () => {
   const paths = (namespaces: boolean, sharedMemory: boolean) => {
-    const used = chooseMechanisms(policyWith({}), hostWith({ abi: 6, namespaces, seccomp: true }));
+    const used = chooseMechanisms(
+      policyWith({}),
+      hostWith({ abi: 6, namespaces, seccomp: true }),
+      'landlock',
+    );
     return landlockRules(used, [], ['slot:tmp'], sharedMemory).map(
       (rule) => `${rule.inView ? 'view ' : ''}${rule.path}`,
     );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { confinementSpec } from '../../../src/backends/landlock/confinement-spec.ts';
+import { confinementSpec } from '../../../src/backends/confinement-spec.ts';
 import { FILE_RIGHTS, maskOf, NETWORK_RIGHTS, SCOPES } from '../../../src/kernel/landlock/rights.ts';
 import {
   BEST_HOST,

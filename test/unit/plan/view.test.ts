@@ -16,7 +16,7 @@ function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
     links: [],
     protectedPaths: [],
     hiddenPaths: [],
-    workspace: '/w',
+    watchedLinks: [],
     policy: policyOfRules([], { tmp: 'host', home: 'host' }),
     sharedMemory: false,
     ...parts,

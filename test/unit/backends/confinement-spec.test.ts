@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { confinementSpec } from '../../../../src/backends/landlock/confinement-spec.ts';
-import { RLIMIT_NUMBERS } from '../../../../src/kernel/rlimits.ts';
-import { CONTAINER, hostWith, planOf } from '../../plan/fixtures.ts';
+import { confinementSpec } from '../../../src/backends/confinement-spec.ts';
+import { RLIMIT_NUMBERS } from '../../../src/kernel/rlimits.ts';
+import { CONTAINER, hostWith, planOf } from '../plan/fixtures.ts';
 
 describe('confinementSpec', () => {
   it('has masks instead of names', async () => {

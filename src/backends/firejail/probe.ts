@@ -1,0 +1,137 @@
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { errnoName } from '../../kernel/errno.ts';
+import type { FirejailFacility } from '../../model/host-features.ts';
+import type { NativeConfinementSpec, NativeSetUidLauncher } from '../../native/contract.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import type { Trial, TryCommand } from '../backend.ts';
+import type { Answer } from './ask.ts';
+import { plainSpec } from './plain-spec.ts';
+import { canChangeRoot, describeRootFailure, keptOpen, topEntries } from './root-directory.ts';
+import { findFirejail } from './trusted.ts';
+import { parseVersion, refuseVersion, showVersion } from './version.ts';
+
+/** A usable Firejail, or one sentence against it. */
+export type FirejailProbe = FirejailFacility | { readonly reason: string };
+
+let cached: Promise<FirejailProbe> | undefined;
+
+/** Whether this host has a Firejail that starts something for us. Tried once per process. */
+export function probeFirejail(tryCommand: TryCommand): Promise<FirejailProbe> {
+  cached ??= probeNow(tryCommand);
+  return cached;
+}
+
+async function probeNow(tryCommand: TryCommand): Promise<FirejailProbe> {
+  const found = findFirejail();
+  if ('reason' in found) return found;
+  if (gainsNothing()) {
+    return {
+      reason:
+        'set-uid programs gain nothing in this process (no_new_privs), so Firejail cannot work; start sandbox-run outside of the sandbox that it is in',
+    };
+  }
+  const answer = await ask(found.path, ['--version']);
+  const version = parseVersion(answer.stdout);
+  if (version === undefined) {
+    return {
+      reason:
+        refusal(answer) ??
+        `${found.path} --version says no version that sandbox-run understands; install 0.9.68 or later`,
+    };
+  }
+  const tooOld = refuseVersion(version);
+  if (tooOld !== undefined) return { reason: tooOld };
+  const program = harmlessProgram(['/']);
+  if (program !== undefined) {
+    const open = canChangeRoot() ? keptOpen(topEntries(), []) : undefined;
+    const reason = against(await tryCommand(plainSpec(found.path, open), program), version);
+    if (reason !== undefined) return { reason };
+  }
+  return { path: found.path, version };
+}
+
+const tried = new Map<string, Promise<void>>();
+
+/**
+ * Starts what does nothing as a command of this plan, once per process.
+ * @throws {SandboxError} `backend.unavailable` with Firejail's own reason.
+ */
+export function trySpec(
+  tryCommand: TryCommand,
+  { version }: FirejailFacility,
+  spec: NativeConfinementSpec & { readonly setUidLauncher: NativeSetUidLauncher },
+  granted: readonly string[],
+): Promise<void> {
+  const program = harmlessProgram(granted);
+  if (program === undefined) return Promise.resolve();
+  const { settings, conditional, keptOpen: open = [] } = spec.setUidLauncher;
+  const key = [settings, ...conditional.map((one) => one.settings), ...open].join('\0');
+  const before = tried.get(key);
+  if (before !== undefined) return before;
+  const attempt = (async () => {
+    const reason = against(await tryCommand(spec, program), version);
+    if (reason !== undefined) throw new SandboxError('backend.unavailable', reason);
+  })();
+  tried.set(key, attempt);
+  return attempt;
+}
+
+/** Loaded here and not before: who has Landlock needs none of it. */
+async function ask(path: string, options: readonly string[]): Promise<Answer> {
+  const { askFirejail } = await import('./ask.ts');
+  return askFirejail(path, options);
+}
+
+/** Beneath something that the sandbox shows. */
+function harmlessProgram(granted: readonly string[]): string | undefined {
+  return ['/usr/bin/true', '/bin/true'].find((program) => {
+    try {
+      accessSync(program, constants.X_OK);
+      return granted.some((path) => isBeneath(program, path));
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Undefined: nothing is to be said against it. */
+function against(trial: Trial, version: readonly number[]): string | undefined {
+  const { failure, exitCode } = trial;
+  if (failure === undefined) return exitCode === 0 ? undefined : describe(trial, version);
+  const root = describeRootFailure(failure);
+  if (root !== undefined) return root;
+  // Its own end; its words say why.
+  if (failure.stage === 'launcher') return describe({ ...trial, exitCode: Number(failure.path) }, version);
+  const errno = failure.errno === 0 ? '' : `: ${errnoName(failure.errno)}`;
+  return `Firejail ${showVersion(version)} cannot start a command here (${failure.stage}${errno})`;
+}
+
+function describe(answer: Answer, version: readonly number[]): string {
+  return (
+    refusal(answer) ??
+    `Firejail ${showVersion(version)} cannot make the sandbox here (it ended with ${answer.exitCode ?? 'a signal'}): ${firstError(answer)}`
+  );
+}
+
+function refusal({ stderr, stdout }: Answer): string | undefined {
+  return /not allowed to use Firejail/i.test(`${stderr}${stdout}`)
+    ? 'this user may not use Firejail; as root: firecfg --add-users NAME (the list is /etc/firejail/firejail.users)'
+    : undefined;
+}
+
+/** For people; nothing is decided by it. */
+function firstError({ stderr, stdout }: Answer): string {
+  const lines = `${stderr}\n${stdout}`.split('\n').map((line) => line.trim());
+  const line =
+    lines.find((one) => /error/i.test(one)) ?? lines.find((one) => one !== '') ?? 'it says nothing';
+  return line.replace(/[^\P{C}]/gu, '?').slice(0, 200);
+}
+
+function gainsNothing(): boolean {
+  try {
+    return /^NoNewPrivs:\s*1$/m.test(readFileSync('/proc/self/status', 'utf8'));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,24 @@
+import type { ControlState } from '../model/enforcement-report.ts';
+import type { HostFeatures } from '../model/host-features.ts';
+import type { Policy } from '../model/policy.ts';
+import type { Mechanisms } from './mechanisms.ts';
+
+/** What a plan met in the workspace that weakens a control. */
+export interface WorkspaceFindings {
+  /** Symbolic links on the way to protected paths, which a command can replace. */
+  readonly replaceableLinks: readonly string[];
+}
+
+/** What is said about a control. */
+export type Finding = readonly [state: ControlState, reason: string];
+/** Says how a control is held. */
+export type Judge = (
+  used: Mechanisms,
+  policy: Policy,
+  features: HostFeatures,
+  found: WorkspaceFindings,
+) => Finding;
+
+/** The control `descriptors` where Landlock is not used: /proc/self/fd leads to the file itself, outside of every view. */
+export const REOPENED =
+  'only standard input, output and error are handed over; a file among them can be opened anew and written, as far as the user may (needs Landlock)';
