@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import type { BackendId } from '../model/backend.ts';
 import type { Autonomy } from '../model/decision.ts';
+import { CONTROL_IDS, type ControlId } from '../model/enforcement-report.ts';
 import type {
   ApproverName,
   CommandRule,
@@ -27,6 +29,7 @@ export interface PolicyOptions {
   readonly outputHeadBytes?: number | undefined;
   readonly idleTimeoutMs?: number | undefined;
   readonly limits?: TreeLimits | undefined;
+  readonly backend?: BackendId | 'auto' | undefined;
 }
 
 /**
@@ -122,7 +125,23 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
       }),
     },
     demand: { ...base.demand, ...file.demand },
+    sandbox: {
+      backend: options.backend ?? base.sandbox.backend,
+      minimum: file.sandbox?.minimum ?? base.sandbox.minimum,
+      accepted: acceptedBackend(options.backend, file.sandbox?.minimum ?? base.sandbox.minimum),
+      demandedByFiles: demandedBy(file),
+    },
   };
+}
+
+/** What is named is accepted as it is; below the minimum it is refused all the same. */
+function acceptedBackend(named: BackendId | 'auto' | undefined, minimum: BackendId | undefined) {
+  return named === undefined || named === 'auto' ? minimum : named;
+}
+
+/** The controls that a file says something about. */
+export function demandedBy({ demand }: Pick<PolicyFile, 'demand'>): readonly ControlId[] {
+  return CONTROL_IDS.filter((id) => demand?.[id] !== undefined);
 }
 
 const DEFAULT_KEY_VARIABLE = 'ANTHROPIC_API_KEY';

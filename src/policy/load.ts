@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { visibleLine } from '../util/visible-text.ts';
 import type { LayerName, PolicyLayer } from './merge.ts';
 import type { PolicyFile, WorkspaceFile } from './schema.ts';
 
@@ -87,7 +88,7 @@ export async function checkPolicy(policy: unknown): Promise<PolicyFile> {
   if (result.success) return result.data;
   const problems = result.error.issues
     .flatMap(problemsOf)
-    .map(({ place, message }) => `${place.join('.') || 'it'}: ${message}`);
+    .map(({ place, message }) => `${shownPlace(place) || 'it'}: ${message}`);
   throw new SandboxError('policy.invalid', `the policy object: ${problems.join('; ')}`);
 }
 
@@ -112,16 +113,26 @@ async function validate<Output>(
   const problems = result.error.issues.flatMap(problemsOf).map(({ place, message }, index) => {
     const line = locateKey(text, place);
     const where = line === undefined ? '' : index === 0 ? `${line}:` : `line ${line}:`;
-    return `${where} ${place.join('.')}: ${message}`.trimStart();
+    return `${where} ${shownPlace(place)}: ${message}`.trimStart();
   });
   const note = hint === undefined ? '' : ` (${hint})`;
   const list = problems.join('; ');
   throw new SandboxError('policy.invalid', `${name}:${/^\d/.test(list) ? '' : ' '}${list}${note}`);
 }
 
+/** Of a key that is repeated. */
+const KEY_CHARACTERS = 80;
+
 interface Problem {
   readonly place: readonly (string | number)[];
   readonly message: string;
+}
+
+/** The text of a key is that of whoever wrote the file: what is no plain word stands in quotes, and is no sentence of ours. */
+function shownPlace(place: Problem['place']): string {
+  const shown = (part: string) =>
+    /^[\w-]{1,64}$/.test(part) ? part : JSON.stringify(visibleLine(part, KEY_CHARACTERS));
+  return place.map((part) => shown(String(part))).join('.');
 }
 
 function problemsOf(issue: z.core.$ZodIssue): readonly Problem[] {

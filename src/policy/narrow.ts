@@ -1,6 +1,7 @@
+import { type BackendId, isAtLeast } from '../model/backend.ts';
 import { AUTONOMIES, type Autonomy } from '../model/decision.ts';
 import type { Policy, ResourceLimits } from '../model/policy.ts';
-import { commandRule, seconds } from './effective.ts';
+import { commandRule, demandedBy, seconds } from './effective.ts';
 import type { WorkspaceFile } from './schema.ts';
 
 /**
@@ -48,6 +49,11 @@ export function narrowPolicy(policy: Policy, file: WorkspaceFile): Policy {
       outputBytes: Math.min(policy.limits.outputBytes, limits?.output_bytes ?? Infinity),
     },
     demand: { ...policy.demand, ...file.demand },
+    sandbox: {
+      ...policy.sandbox,
+      minimum: strongest(policy.sandbox.minimum, file.sandbox?.minimum),
+      demandedByFiles: [...new Set([...policy.sandbox.demandedByFiles, ...demandedBy(file)])],
+    },
   };
 }
 
@@ -55,6 +61,11 @@ export function narrowPolicy(policy: Policy, file: WorkspaceFile): Policy {
 export function strictestAutonomy(one: Autonomy, other: Autonomy | undefined): Autonomy {
   if (other === undefined) return one;
   return AUTONOMIES.indexOf(other) > AUTONOMIES.indexOf(one) ? other : one;
+}
+
+function strongest(one: BackendId | undefined, other: BackendId | undefined): BackendId | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return isAtLeast(other, one) ? other : one;
 }
 
 function smaller(one: number | undefined, other: number | undefined): number | undefined {

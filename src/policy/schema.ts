@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BACKEND_IDS } from '../model/backend.ts';
 import { AUTONOMIES } from '../model/decision.ts';
 import { CONTROL_IDS } from '../model/enforcement-report.ts';
 import { APPROVERS, MAX_OUTPUT_BYTES } from '../model/policy.ts';
@@ -275,6 +276,16 @@ export const policyFileSchema = z.strictObject({
         ),
     })
     .optional(),
+  sandbox: z
+    .strictObject({
+      minimum: z
+        .enum(BACKEND_IDS)
+        .optional()
+        .describe(
+          'The weakest backend that may run commands. Naming one accepts what it cannot hold by its nature and the profile requires; what `demand` of a policy file requires stays required. Default: the first that holds all that is required.',
+        ),
+    })
+    .optional(),
   demand: z
     .partialRecord(z.enum(CONTROL_IDS), z.enum(['required', 'best-effort']))
     .optional()
@@ -322,6 +333,14 @@ export const workspaceFileSchema = z.strictObject({
     .unwrap()
     .omit({ umask: true, output_head_bytes: true })
     .strict()
+    .optional(),
+  sandbox: z
+    .strictObject({
+      minimum: z
+        .enum(BACKEND_IDS)
+        .optional()
+        .describe('A weakest backend that is stronger than the one of the policy.'),
+    })
     .optional(),
   demand: z
     .partialRecord(z.enum(CONTROL_IDS), z.literal('required'))

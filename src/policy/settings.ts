@@ -44,6 +44,7 @@ export const SCALAR_SETTINGS: readonly Setting[] = [
     of: (policy) => seconds(policy.approval.reviewerTimeoutMs),
   },
   { key: 'unsafe.unjudged_commands', of: (policy) => policy.unsafe.unjudgedCommands },
+  { key: 'sandbox.minimum', of: (policy) => policy.sandbox.minimum },
 ];
 
 /** A list that the layers add to. */
@@ -131,6 +132,11 @@ const WEAKENINGS: readonly {
           Object.entries(demand).some(([other, now]) => other === id && now !== wanted),
       ),
     meaning: 'commands run where a control cannot be enforced that is required by default',
+  },
+  {
+    key: 'sandbox.minimum',
+    weak: ({ sandbox }) => sandbox.accepted === 'firejail' || sandbox.accepted === 'application',
+    meaning: 'commands run under a backend that cannot hold all that is required by default',
   },
 ];
 

@@ -92,7 +92,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
     approval?: ApprovalAnswer,
     warnings: readonly string[] = [],
   ): RunContext => ({
-    argv: settled.argv,
+    argv: (settled.ok ? settled.asked : undefined) ?? settled.argv,
     cwd: settled.cwd,
     warnings: warnings.length === 0 ? parts.warnings : [...parts.warnings, ...warnings],
     report: plan.report,
@@ -104,11 +104,11 @@ export function createAdmission(parts: AdmissionParts): Admit {
   function admitPlainly(request: AdmissionRequest): Admission | Promise<Admission> {
     const { command, options, shell } = request;
     const settled = settle(command, options);
-    const examination = examine?.({ command, ...options, shell });
+    const examination = examine?.({ command, ...options, approved: options.approved === true, shell });
     const decision = examination?.decision;
     // It is asked once: whoever says no to this is not asked again.
     if (isPromise(decision)) return admitWithMemory(request, examination);
-    const refusal = decision && refusalOf(decision, options.approved ?? false);
+    const refusal = decision && refusalOf(decision, options.approved === true);
     if (refusal?.code === 'command.needs_approval' && settled.ok)
       return admitWithMemory(request, examination);
     const context = contextOf(settled, decision);
@@ -148,7 +148,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
     const examineNow = async (): Promise<Examination | undefined> => {
       for (const taint of options.taints ?? []) await gate.session?.taint(taint, 'said with a command');
       const taints = await gate.taints(options.taints ?? []);
-      return examine?.({ command, ...options, taints, shell });
+      return examine?.({ command, ...options, approved: options.approved === true, taints, shell });
     };
     const lookAgain = async (): Promise<CommandSeen | undefined> => {
       const [examination, now] = [await examineNow(), settle(command, options)];
@@ -156,23 +156,30 @@ export function createAdmission(parts: AdmissionParts): Admit {
       const decided = await examination.decision;
       return { examination, decision: decided, effects: examination.effects(decided), settled: now };
     };
-    const requestOf = ({ examination, settled: { variables }, ...seen }: CommandSeen) =>
+    const requestWith = (details: readonly string[], once: string) => (seen: CommandSeen) =>
       makeRequest({
-        ...{ command, cwd: examination.cwd, ...seen, variables, once: about.request },
-        changed: Object.keys(options.env ?? {}),
-        details: detailsOf(options, input, shell),
+        ...{ command, cwd: seen.examination.cwd, decision: seen.decision, effects: seen.effects, once },
+        ...{ variables: seen.settled.variables, changed: Object.keys(options.env ?? {}), details },
       });
+    const requestOf = requestWith(detailsOf(options, input, shell), gate.once ?? about.request);
+    // As `check()` makes it: of the time it knows nothing.
+    const requestOfCheck = requestWith(detailsOf({ ...options, timeout: undefined }, input, shell), '');
 
     try {
       examination = examined ?? (await examineNow());
       decision = await examination?.decision;
       if (decision !== undefined) effects = examination?.effects(decision);
       if (options.approved === true && decision?.reasons.some(wasSettledByApproval) === true)
-        approval = { approved: true, scope: 'once', by: 'the caller' };
-      const refusal = decision && refusalOf(decision, options.approved ?? false);
+        approval = BY_CALLER;
+      const refusal = decision && refusalOf(decision, options.approved === true);
       if (refusal?.code === 'command.denied') return await refused(() => denied(context(), refusal));
       if (!settled.ok) return await refused(() => notStarted(context(), notSettled(settled)));
-      if (refusal !== undefined && decision && examination && effects) {
+      const { approved } = options;
+      if (refusal !== undefined && decision && examination && effects && typeof approved === 'object') {
+        approval = BY_CALLER;
+        const now = requestOfCheck({ examination, decision, effects, settled });
+        if (now.fingerprint !== approved.fingerprint) return await refused(() => denied(context(), VOID));
+      } else if (refusal !== undefined && decision && examination && effects) {
         const desk = await gate.desk();
         if (desk === undefined) return await refused(() => denied(context(), refusal));
         const asking = { desk, requestOf, lookAgain, signal: signal() };
@@ -227,6 +234,8 @@ export function createAdmission(parts: AdmissionParts): Admit {
   return hasMemory ? admitWithMemory : admitPlainly;
 }
 
+const BY_CALLER: ApprovalAnswer = { approved: true, scope: 'once', by: 'the caller' };
+
 /** A question, or what would have been one without `approved`. */
 function wasSettledByApproval({ verdict, code }: Reason): boolean {
   return verdict === 'ask' || code === 'approved';
@@ -234,7 +243,7 @@ function wasSettledByApproval({ verdict, code }: Reason): boolean {
 
 /** What else of a request makes a difference. */
 function detailsOf(
-  { timeout, pty }: SpawnOptions,
+  { timeout, pty }: { readonly timeout?: number | undefined; readonly pty?: SpawnOptions['pty'] },
   input: Uint8Array | undefined,
   shell: ShellFacts | undefined,
 ): readonly string[] {

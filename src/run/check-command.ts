@@ -1,14 +1,17 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { budgetOf } from '../gate/principal-budget.ts';
+import type { ApprovalRequest } from '../model/approval.ts';
 import type { Autonomy } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { strictestAutonomy } from '../policy/narrow.ts';
+import { type AskedCommand, approvalRequestMaker, givenVariables } from './approval-request.ts';
 import { commandEnvironment } from './command-environment.ts';
+import { directoriesOf } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
 import { createGate, type Gate } from './gate.ts';
 import { createExaminer, type Examiner, type Judge } from './judge.ts';
-import { planResolved, writableRoots } from './prepare-sandbox.ts';
+import { planOnly, planResolved, writableRoots } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
@@ -25,11 +28,20 @@ export interface Checker {
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Canonical. */
   readonly workspace: string;
+  /** What a sandbox would be made from here; `undefined`: none could be made, or nothing is to be enforced. */
+  readonly plan: LaunchPlan | undefined;
   /** Why this host could not run anything under the policy; the decisions then count on no enforcement. */
   readonly unenforceable: string | undefined;
+  /** Writes to the audit trail; `undefined`: nothing is recorded. As that of a gate. */
+  readonly record: Gate['record'];
+  /** What a run would ask about a command, with the same fingerprint. */
+  readonly approvalRequestOf: (asked: CheckedCommand) => ApprovalRequest;
   /** Gives up what was opened for the decisions. */
   close(): Promise<void>;
 }
+
+/** A command that was examined. `once`: see `AskedCommand`. */
+export type CheckedCommand = Pick<AskedCommand, 'command' | 'cwd' | 'decision' | 'effects' | 'once'>;
 
 /** What the decisions are for. */
 export interface CheckerOptions {
@@ -40,6 +52,8 @@ export interface CheckerOptions {
    * those of `options.gate`.
    */
   readonly guarded?: boolean;
+  /** True: `record` writes where the policy wants a trail. */
+  readonly recorded?: boolean;
 }
 
 /**
@@ -48,25 +62,28 @@ export interface CheckerOptions {
  */
 export async function createChecker(
   options: SandboxOptions,
-  { enforced = true, guarded = false }: CheckerOptions = {},
+  { enforced = true, guarded = false, recorded = false }: CheckerOptions = {},
 ): Promise<Checker> {
   const resolved = await resolvePolicy(options);
-  const { plan, problem } = enforced ? planIfPossible(resolved) : {};
+  const { plan, problem } = enforced ? await planIfPossible(resolved) : {};
   const { policy, workspace, workspaceLayer } = resolved;
   const environment = commandEnvironment(policy);
   const state = lazyState(stateDirectory());
   const budgetStore = async () => (await state()).budget;
   const rules = commandRules(resolved, plan);
   const find = createProgramFinder(plan);
-  const gate = guarded
-    ? await createGate({
-        policy: { ...policy, audit: { ...policy.audit, enabled: false } },
-        options: { gate: options.gate ?? {} },
-        workspace,
-        writable: () => (plan === undefined ? [workspace, ...rules.writable] : writableRoots(plan)),
-      })
-    : undefined;
-  const guards = gate && guardsOf(gate);
+  const unrecorded = { ...policy, audit: { ...policy.audit, enabled: false } };
+  const unguarded = { ...policy, reviewer: undefined, hooks: { gitGuard: false, plugins: [] } };
+  const gate =
+    guarded || recorded
+      ? await createGate({
+          policy: !recorded ? unrecorded : guarded ? policy : unguarded,
+          options: { gate: options.gate ?? {} },
+          workspace,
+          writable: () => (plan === undefined ? [workspace, ...rules.writable] : writableRoots(plan)),
+        })
+      : undefined;
+  const guards = guarded ? gate && guardsOf(gate) : undefined;
   const narrowed = (autonomy: Autonomy | undefined) =>
     autonomy && strictestAutonomy(autonomy, workspaceLayer?.file.security?.autonomy);
   function examineFor(principal: string): Examiner {
@@ -86,7 +103,19 @@ export async function createChecker(
     policy,
     variables: environment.variables,
     workspace,
+    plan,
     unenforceable: problem,
+    record: gate?.record,
+    approvalRequestOf: (asked) =>
+      approvalRequestMaker({
+        ...{ policy, plan, given: givenVariables(resolved), principal: defaultPrincipal() },
+        session: typeof options.session === 'object' ? options.session.id : options.session,
+      })({
+        ...asked,
+        variables: { ...directoriesOf(plan), ...environment.variables },
+        changed: [],
+        details: [],
+      }),
     close: async () => {
       await gate?.close();
       await state.close();
@@ -103,18 +132,18 @@ export function guardsOf({ reviewer, gitGuard, hooks }: Gate): SandboxOptions['g
   };
 }
 
-function planIfPossible(resolved: ResolvedPolicy): {
+async function planIfPossible(resolved: ResolvedPolicy): Promise<{
   readonly plan?: LaunchPlan;
   readonly problem?: string;
-} {
+}> {
   try {
-    const planned = planResolved(resolved);
-    return { plan: planned.planFor(planned.features) };
+    return { plan: await planOnly(planResolved(resolved)) };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     // Of the host, not of the policy: a policy can be tested where it cannot be enforced.
     const ofHost: readonly string[] = [
       'addon.unavailable',
+      'backend.unavailable',
       'enforcement.unavailable',
       'policy.read_only_inside_writable',
     ];

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { BACKEND_IDS } from '../model/backend.ts';
 import { TAINTS } from '../model/decision.ts';
 import type { Command } from '../model/execution-request.ts';
 import { APPROVERS, MAX_OUTPUT_BYTES } from '../model/policy.ts';
@@ -25,7 +26,7 @@ const isVariableName = (name: string): boolean => name !== '' && !name.includes(
 /** @internal Tests for options, shared with those of sessions. */
 export const STRING: Test = [isString, 'a string'];
 const STRINGS: Test = [isStrings, 'an array of strings'];
-const BOOLEAN: Test = [(value) => typeof value === 'boolean', 'true or false'];
+export const BOOLEAN: Test = [(value) => typeof value === 'boolean', 'true or false'];
 const MILLISECONDS: Test = [
   (value) => typeof value === 'number' && value >= 0 && value <= MAX_MILLISECONDS,
   'milliseconds from 0 (none) to a year',
@@ -90,6 +91,7 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   profile: STRING,
   policy: [(value) => isString(value) || isRecord(value), 'a path or an object'],
   policyFiles: BOOLEAN,
+  backend: oneOf('auto', ...BACKEND_IDS),
   autonomy: oneOf('readonly', 'supervised', 'autonomous'),
   ask: oneOf(...APPROVERS),
   gate: [isRecord, 'an object'],
@@ -112,7 +114,12 @@ export const RUN_OPTIONS: Readonly<Record<keyof RunOptions, Test>> = {
   background: BOOLEAN,
   cwd: STRING,
   env: CHANGED_VARIABLES,
-  approved: BOOLEAN,
+  approved: [
+    (value) =>
+      typeof value === 'boolean' ||
+      (isRecord(value) && Object.keys(value).length === 1 && isString(value.fingerprint)),
+    'true, false or { fingerprint }',
+  ],
   taints: [
     (value) => Array.isArray(value) && value.every((taint) => TAINTS.some((known) => known === taint)),
     `an array of ${TAINTS.join(', ')}`,

@@ -4,6 +4,7 @@ import type { Command } from '../model/execution-request.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { BuiltEnvironment } from '../policy/environment.ts';
 import type { ProgramFinder } from './program-finder.ts';
+import type { StepsSettler } from './settle-steps.ts';
 
 /** The shell that runs shell strings: its grammar is the one that is judged. */
 const SHELL = '/bin/bash';
@@ -19,6 +20,8 @@ export type SettledCommand =
       readonly ok: true;
       readonly program: string;
       readonly argv: readonly [string, ...string[]];
+      /** What was asked for, where something else starts it. */
+      readonly asked?: readonly [string, ...string[]];
       readonly cwd: string;
       /** As the addon takes it. */
       readonly env: Uint8Array;
@@ -58,14 +61,23 @@ function whatHoldsNul(
   return name === undefined ? undefined : `the variable ${name.replaceAll('\0', '')}`;
 }
 
-/** Settles commands for one sandbox. */
-export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnvironment, find: ProgramFinder) {
-  const directories: Record<string, string> = {
+/** Variables that name the directories of a plan. */
+export function directoriesOf(plan: LaunchPlan | undefined): Readonly<Record<string, string>> {
+  return {
     // In a directory of the command's own whose name is known only at the launch: the addon sets those.
-    ...(plan.home.startsWith('slot:') ? {} : { HOME: plan.home }),
-    ...(plan.tmp.startsWith('slot:') ? {} : { TMPDIR: plan.tmp }),
+    ...(plan === undefined || plan.home.startsWith('slot:') ? {} : { HOME: plan.home }),
+    ...(plan === undefined || plan.tmp.startsWith('slot:') ? {} : { TMPDIR: plan.tmp }),
   };
-  const base: Readonly<Record<string, string>> = { ...directories, ...environment.variables };
+}
+
+/** Settles commands for one sandbox; `settleSteps`: without a shell. */
+export function createCommandSettler(
+  plan: LaunchPlan,
+  environment: BuiltEnvironment,
+  find: ProgramFinder,
+  settleSteps?: StepsSettler,
+) {
+  const base: Readonly<Record<string, string>> = { ...directoriesOf(plan), ...environment.variables };
   const baseBlock = environmentBlock(base);
   const baseBlockForShells = environmentBlock({ ...base, ...FOR_SHELLS });
 
@@ -80,6 +92,13 @@ export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnviron
     if (cut !== undefined) {
       const message = `${cut} contains a NUL character, which cannot be passed to a program`;
       return { ok: false, argv, cwd, code: 'usage.invalid', message, path: argv[0] };
+    }
+    const line = settleSteps?.(command, variables.PATH ?? '', cwd);
+    if (line?.ok === false)
+      return { ok: false, argv, cwd, code: 'command.denied', message: line.message, path: argv[0] };
+    if (line !== undefined && typeof command === 'string') {
+      const env = options.env === undefined ? baseBlock : environmentBlock(variables);
+      return { ok: true, program: line.program, argv: line.argv, cwd, env, variables };
     }
     const program = find(argv[0], variables.PATH ?? '', cwd);
     if (program.kind === 'not-found') {
@@ -100,6 +119,8 @@ export function createCommandSettler(plan: LaunchPlan, environment: BuiltEnviron
     let env = isShell ? baseBlockForShells : baseBlock;
     if (options.env !== undefined)
       env = environmentBlock(isShell ? { ...variables, ...FOR_SHELLS } : variables);
-    return { ok: true, program: program.path, argv, cwd, env, variables };
+    return line === undefined
+      ? { ok: true, program: program.path, argv, cwd, env, variables }
+      : { ok: true, program: line.program, argv: line.argv, asked: argv, cwd, env, variables };
   };
 }

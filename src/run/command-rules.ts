@@ -45,6 +45,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     maxActionsPerHour: policy.security.maxActionsPerHour,
     reviewerTimeoutMs: policy.approval.reviewerTimeoutMs,
     networkOff: policy.network.mode === 'off' && network?.state === 'enforced',
+    onlyChecks: plan?.report.backend === 'application',
   };
 }
 

@@ -86,21 +86,25 @@ const MEANS: Readonly<Record<ExceededLimit['by'], string>> = {
   clock: 'by the clock',
 };
 
-/** Says it in one line: of what, how much, and how to allow more. */
-export function describeExceeded(limit: ExceededLimit): ExecutionError {
-  const { what, unit, option, key } = WORDS[limit.name];
+/** Says in one line of what there was too much, and how much. */
+export function describeExcess(limit: ExceededLimit): string {
+  const { what, unit } = WORDS[limit.name];
   const amount = (value: number) => amountOf(value, unit);
   // Rounded to the same, it would contradict what it stands behind.
   const isSeen = limit.used !== undefined && amount(limit.used) !== amount(limit.value);
   const seen = isSeen ? `, ${amount(limit.used)} were used` : '';
-  const excess =
-    limit.name === 'idle'
-      ? `ended after ${amount(limit.value)} without output`
-      : `ended for using more than ${amount(limit.value)}${what}${seen} (${MEANS[limit.by]})`;
+  return limit.name === 'idle'
+    ? `ended after ${amount(limit.value)} without output`
+    : `ended for using more than ${amount(limit.value)}${what}${seen} (${MEANS[limit.by]})`;
+}
+
+/** The same, and how to allow more. */
+export function describeExceeded(limit: ExceededLimit): ExecutionError {
+  const { option, key } = WORDS[limit.name];
   const ways = [option, `limits.${key} in the policy`].filter((way) => way !== '').join(' or ');
   return {
     code: 'limit.exceeded',
-    message: `${excess}; ${ways} allows more`,
+    message: `${describeExcess(limit)}; ${ways} allows more`,
     stage: undefined,
     errno: undefined,
     path: undefined,

@@ -1,3 +1,4 @@
+import { describeRootFailure } from '../backends/firejail/root-directory.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { ExecutionError } from '../model/execution-result.ts';
@@ -7,11 +8,12 @@ import type { NativeFailure } from '../native/contract.ts';
 export function describeFailure(failure: NativeFailure): ExecutionError {
   const errno = failure.errno === 0 ? undefined : errnoName(failure.errno);
   const path = failure.path === '' ? undefined : failure.path;
-  const [code, message] = meaning(failure.stage, errno, path);
+  const [code, message] = meaning(failure, errno, path);
   return { code, message, stage: failure.stage, errno, path };
 }
 
-function meaning(stage: string, errno: string | undefined, path = ''): readonly [ErrorCode, string] {
+function meaning(failure: NativeFailure, errno: string | undefined, path = ''): readonly [ErrorCode, string] {
+  const { stage } = failure;
   if (errno === 'EMFILE' || errno === 'ENFILE') {
     return [
       'launch.failed',
@@ -19,6 +21,30 @@ function meaning(stage: string, errno: string | undefined, path = ''): readonly 
     ];
   }
   if (stage === 'exec') return execMeaning(errno, path);
+  if (stage === 'launcher') {
+    return [
+      'launch.failed',
+      `Firejail could not set up the sandbox (it ended with ${path}, its own words are on the standard error kept here); nothing was run`,
+    ];
+  }
+  if (stage === 'launcher.others') {
+    return [
+      'launch.failed',
+      errno === undefined
+        ? 'Firejail left a process in the sandbox that the command could take over (a login shell, for example), which has not all of its restrictions; nothing was run; update Firejail or choose another backend'
+        : `it cannot be seen in /proc whether Firejail left a process in the sandbox that the command could take over (${errno}); nothing was run; choose another backend`,
+    ];
+  }
+  const root = describeRootFailure(failure);
+  if (root !== undefined) return ['launch.failed', `${root}; nothing was run`];
+  if (stage === 'launcher.exec')
+    return ['launch.failed', `${path} cannot be executed any more (${errno}); nothing was run`];
+  if (stage === 'launcher.program') {
+    return [
+      'launch.failed',
+      'the program sandbox-run-begin, which belongs beside the addon, is missing or was changed; install sandbox-run again (in a checkout: npm run build:native)',
+    ];
+  }
   if (stage === 'cwd') {
     return [
       'cwd.unusable',
@@ -53,16 +79,28 @@ function meaning(stage: string, errno: string | undefined, path = ''): readonly 
       'the command ran, but its exit status is lost: something else in this process waits for every child',
     ];
   }
+  if (stage === 'supervision') {
+    return [
+      'launch.failed',
+      `the command ran and was ended, because nothing watched its time and its limits any more (${errno})`,
+    ];
+  }
   if (stage === 'warden_lost') {
     return [
       'launch.failed',
       'the command ran, but its warden was ended from outside or by the command itself, which ends the command; what else it started may still run',
     ];
   }
-  if (stage === 'warden') {
+  if (stage === 'rehearsal') {
     return [
       'launch.failed',
-      `no process can be made that ends what the command starts (${errno}); nothing was run`,
+      `no command can be started and supervised here: a throw-away child did not end as it should (${errno ?? 'without an errno'}); nothing was run`,
+    ];
+  }
+  if (stage === 'warden' || stage.startsWith('warden.')) {
+    return [
+      'launch.failed',
+      `no process can be made that ends what the command starts (${stage === 'warden' ? '' : `${stage.slice('warden.'.length)}: `}${errno}); nothing was run`,
     ];
   }
   if (stage.startsWith('private_')) {
@@ -72,9 +110,12 @@ function meaning(stage: string, errno: string | undefined, path = ''): readonly 
     ];
   }
   const where = path === '' ? '' : ` at ${path}`;
+  const refused = errno === 'EPERM' || errno === 'ENOSYS' || errno === undefined;
   return [
     'launch.failed',
-    `the sandbox could not be applied: step ${stage} failed with ${errno ?? 'no errno'}${where}; nothing was run`,
+    `the sandbox could not be applied: step ${stage} failed with ${errno ?? 'no errno'}${where}; nothing was run${
+      refused ? ' (an outer sandbox or container that answers system calls itself may be why)' : ''
+    }`,
   ];
 }
 
@@ -100,27 +141,4 @@ function execMeaning(errno: string | undefined, path: string): readonly [ErrorCo
     default:
       return ['program.not_executable', `${path} cannot be executed (${errno})`];
   }
-}
-
-/** Stages whose failure means that this host allows no namespaces, not that the plan is wrong. */
-const NAMESPACE_STAGES =
-  /^(namespace\.(create|user|uid_map|setgroups|gid_map|mount|loopback|open)|view\.(propagation|root|build|pivot|create))$/;
-/** EUSERS, too many namespaces, which Node has no name for, is 87. */
-const REFUSALS = new Set([
-  'errno 87',
-  'EPERM',
-  'EACCES',
-  'ENOSYS',
-  'EINVAL',
-  'ENOSPC',
-  'EOPNOTSUPP',
-  'ENODEV',
-]);
-
-/** Why namespaces cannot be had, if that is what the failure says. */
-export function namespaceRefusal(failure: NativeFailure): string | undefined {
-  const errno = errnoName(failure.errno);
-  if (!NAMESPACE_STAGES.test(failure.stage) || !REFUSALS.has(errno)) return undefined;
-  const where = failure.path === '' ? '' : ` at ${failure.path}`;
-  return `this host refuses namespaces (${failure.stage}: ${errno}${where})`;
 }

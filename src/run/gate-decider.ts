@@ -61,7 +61,8 @@ interface Settled {
 
 /** Nothing of it is enforced by us: the container runs the command, or does not. */
 const NO_ENFORCEMENT: DecisionRecord['report'] = {
-  backend: 'landlock',
+  backend: 'none',
+  passedOver: [],
   landlockAbi: 0,
   processTree: 'none',
   controls: [],

@@ -5,6 +5,7 @@ export { openAudit } from '../audit/open-audit.ts';
 export { createApprovalDesk } from '../gate/approvals/desk.ts';
 export { createQueueApprover } from '../gate/approvals/queue-approver.ts';
 export { createTerminalApprover } from '../gate/approvals/terminal-approver.ts';
+export { answerByTicket } from '../gate/approvals/ticket-approver.ts';
 export { createGitGuard } from '../gate/git-guard/git-guard.ts';
 export { readAliases } from '../gate/git-guard/read-aliases.ts';
 export { afterToolUse, sessionEnd, sessionStart } from '../gate/hooks/events.ts';

@@ -32,6 +32,8 @@ export interface Gate {
   readonly reviewer: Reviewer | undefined;
   readonly gitGuard: GitGuard | undefined;
   readonly hooks: readonly ToolHook[];
+  /** See `GateOptions`. */
+  readonly once: string | undefined;
   /**
    * Writes to the audit trail; `undefined`: nothing is recorded. Rejects if that fails, or settles with a warning where
    * the policy has it so.
@@ -87,6 +89,7 @@ export async function createGate(parts: GateParts): Promise<Gate> {
     reviewer: given.reviewer ?? (await reviewerFor(parts)),
     gitGuard: given.gitGuard ?? (policy.hooks.gitGuard ? await ownGitGuard() : undefined),
     hooks,
+    once: given.once,
     record: recorder(given.audit ?? trail, policy.audit),
     taints: (extra) => (session === undefined ? extra : taintsOf(session, extra, state)),
     desk: () => {

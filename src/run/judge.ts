@@ -16,14 +16,18 @@ import {
   effectsOf,
   evaluate,
   isForeignTo,
+  isPlainLine,
   leavesDoubts,
   parseArgv,
   parseShell,
   reachOfLine,
   riskOfLine,
+  stepsOf,
 } from './judgement.ts';
 import type { ProgramFinder } from './program-finder.ts';
 import { within } from './time-limit.ts';
+
+export { stepsOf };
 
 /** What is judged. */
 export interface JudgeRequest {
@@ -49,6 +53,8 @@ export interface Examination {
   readonly cwd: string;
   /** What the command would touch, as far as its words tell. Not cheap: about as much as the decision. */
   readonly effects: (decision: Decision) => CommandEffects;
+  /** It is harmless wherever it runs, with nothing around it. About as dear as the decision. */
+  readonly isPlain: () => boolean;
   /** What it does to the shell that runs it cannot be told from its text. */
   readonly leavesDoubts: () => boolean;
 }
@@ -67,12 +73,6 @@ export interface JudgeParts {
 }
 
 /** Wires parser, checks and ports: the stages do not know each other. */
-export function createJudge(parts: JudgeParts): Judge {
-  const examine = createExaminer(parts);
-  return (request) => examine(request).decision;
-}
-
-/** The same, with what the decision was made from. */
 export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeParts): Examiner {
   const ports: GatePorts = {
     budget: gate.budget,
@@ -128,6 +128,7 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
       },
       gate: ports,
       shell: request.shell,
+      steps: rules.onlyChecks === true && typeof command === 'string' ? stepsOf(command) : undefined,
     };
     const isForeign = isForeignTo(unrated);
     const context = {
@@ -138,6 +139,7 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
     return {
       decision: evaluate(request.shell === undefined ? CHECKS : CHECKS_IN_SESSION, context),
       cwd: unrated.cwd,
+      isPlain: () => typeof command === 'string' && isPlainLine(context, stepsOf(command)),
       leavesDoubts: () => leavesDoubts(parsed),
       effects: ({ reasons }) =>
         effectsOf(context, reasons, typeof command === 'string' ? command : undefined),

@@ -7,4 +7,7 @@ export { reachOfLine } from '../policy/commands/reach.ts';
 export { riskOfLine } from '../policy/commands/risk.ts';
 export { effectsOf, secretAmong } from '../policy/effects.ts';
 export { evaluate } from '../policy/evaluate.ts';
+export { isPlainLine } from '../policy/plain-line.ts';
+export { isIncomplete } from '../shell/adapter/incomplete.ts';
 export { parseArgv, parseShell } from '../shell/parse.ts';
+export { stepsOf } from '../shell/steps.ts';

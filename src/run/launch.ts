@@ -11,7 +11,7 @@ import {
 } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
 import { deferred } from '../util/deferred.ts';
-import { classify, NOTHING_CHANGED, notStarted, type RunContext } from './classify.ts';
+import { classify, notStarted, type RunContext } from './classify.ts';
 import type { SettledCommand } from './command-line.ts';
 import { describeFailure } from './failure.ts';
 import type { ChunkReceiver } from './output/chunk.ts';
@@ -20,7 +20,7 @@ import type { OutputSettings } from './output/settings.ts';
 import { openSpill, type Spill } from './output/spill.ts';
 import type { RunningCommand } from './pending-command.ts';
 import type { PreparedSandbox } from './prepare-sandbox.ts';
-import { inspectProtectedPaths } from './protected-paths.ts';
+import { createInspector } from './protected-paths.ts';
 import type { SpawnOptions } from './sandbox-options.ts';
 import { stateDirectory } from './state.ts';
 
@@ -73,6 +73,7 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
 /** @see Launcher */
 export function createLauncher({ addon, confinement, policy, plan }: PreparedSandbox): Launcher {
   const running = new Map<number, Promise<ExecutionResult>>();
+  const inspect = createInspector(plan);
 
   function launch(
     settled: SettledCommand & { readonly ok: true },
@@ -118,10 +119,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
             options.signal?.removeEventListener('abort', abort);
             // What is thrown in a callback of the addon is lost, and the result would be with it.
             try {
-              const after =
-                outcome.changedPaths === undefined
-                  ? NOTHING_CHANGED
-                  : inspectProtectedPaths(plan.workspace, plan.protectedPaths, outcome.changedPaths);
+              const after = inspect(outcome.changedPaths);
               const head = output?.view.headBytes ?? 0;
               feed?.end(outcome, outcome.details?.headBytes ?? [head, head]);
               const captured = output && { view: output.view, spilled: spill?.result(outcome.details) };

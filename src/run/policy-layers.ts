@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
+import { homeDirectory } from '../host/home-directory.ts';
 import type { Policy } from '../model/policy.ts';
 import { effectivePolicy } from '../policy/effective.ts';
 import type { WorkspaceLayer } from '../policy/load.ts';
@@ -61,7 +61,7 @@ export async function loadOperatorLayers(
  * @throws {SandboxError} for anything wrong with any of the files.
  */
 export async function operatorPolicy(named?: string): Promise<Policy> {
-  const home = homedir();
+  const home = homeDirectory();
   const file = mergeLayers(await loadOperatorLayers(home, named));
   return effectivePolicy({ file }, home, home);
 }

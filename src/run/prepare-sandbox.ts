@@ -1,30 +1,42 @@
 import { accessSync, constants } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { confinementSpec } from '../backends/landlock/confinement-spec.ts';
+import type { Backend } from '../backends/backend.ts';
+import { withoutRefusedFacility } from '../backends/refused-facility.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { gitIdentity } from '../host/git-identity.ts';
-import { probeHost, withoutNamespaces } from '../host/probe.ts';
+import { probeHost } from '../host/probe.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { makeDirectories } from '../host/state-directory.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
-import type { NativeAddon, NativeConfinement, NativeFailure } from '../native/contract.ts';
+import type { StepsOrNot } from '../model/steps.ts';
+import type {
+  NativeAddon,
+  NativeConfinement,
+  NativeConfinementSpec,
+  NativeFailure,
+} from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';
 import { makePlan, type OwnPath } from '../plan/plan.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { describeFailure, namespaceRefusal } from './failure.ts';
+import { describeFailure } from './failure.ts';
 import { createGate, type Gate } from './gate.ts';
 import type { Examiner, JudgeParts } from './judge.ts';
+import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
+import { ownProgram, realPath } from './own-program.ts';
 import { userPolicyPath } from './policy-layers.ts';
 import { closeHooksGap } from './protected-paths.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
 import { stateDirectory } from './state.ts';
+import { tryCommand } from './try-command.ts';
 
 /** Everything that the commands of one sandbox share. */
 export interface PreparedSandbox {
   readonly addon: NativeAddon;
+  readonly backend: Backend;
   readonly confinement: NativeConfinement;
   readonly policy: Policy;
   readonly plan: LaunchPlan;
@@ -33,6 +45,8 @@ export interface PreparedSandbox {
   readonly gate: Gate;
   /** `undefined`: commands are not judged. */
   readonly createExaminer: ((parts: JudgeParts) => Examiner) | undefined;
+  /** For a backend that runs no shell. */
+  readonly stepsOf?: ((source: string) => StepsOrNot) | undefined;
 }
 
 /** Policy, host and plan, without touching the kernel. */
@@ -43,8 +57,8 @@ export interface PlannedSandbox {
   readonly workspace: string;
   readonly resolved: ResolvedPolicy;
   readonly features: HostFeatures;
-  /** The plan for a host with these features. */
-  readonly planFor: (features: HostFeatures, impossible?: readonly string[]) => LaunchPlan;
+  /** The plan for one rung of the ladder. */
+  readonly planFor: (rung: Rung, impossible?: readonly string[]) => LaunchPlan;
 }
 
 /**
@@ -62,10 +76,12 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
   const features = probeHost(addon);
   const identity = gitIdentity(home, process.env.XDG_CONFIG_HOME);
   const own = ownPaths(resolved);
-  const planFor = (wanted: HostFeatures, impossible: readonly string[] = []) =>
+  const planFor = ({ backend, features: wanted, passedOver }: Rung, impossible: readonly string[] = []) =>
     makePlan({
       policy,
       features: wanted,
+      backend: backend.id,
+      passedOver,
       workspace,
       workspaceAsNamed,
       temporaryParent,
@@ -80,67 +96,112 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
 }
 
 /**
- * Plans, makes the kernel objects, and plans again without namespaces where the host turns out to refuse them.
+ * Goes down the ladder of backends: plans, makes the kernel objects, and plans again with less where the host turns out to
+ * refuse something.
  * `asIf` is internal, for tests: it makes of the host one that offers less.
- * @throws {SandboxError} as `planSandbox`; `enforcement.unavailable`; `confinement.failed`.
+ * @throws {SandboxError} as `planSandbox`; `backend.unavailable`; `enforcement.unavailable`; `confinement.failed`.
  */
 export async function prepareSandbox(
   options: SandboxOptions,
   asIf: (host: HostFeatures) => HostFeatures = (host) => host,
 ): Promise<PreparedSandbox> {
-  const { addon, policy, workspace, resolved, features: found, planFor } = await planSandbox(options);
-  const features = asIf(found);
+  const planned = await planSandbox(options);
+  const { addon, policy, workspace } = planned;
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
-  const gate = await createGate({
-    policy,
-    options,
-    workspace,
-    writable: () => writableRoots(planFor(features)),
+  // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
+  const judging = policy.unsafe.unjudgedCommands ? undefined : import('./judge.ts');
+  const rung = await goDownLadder(policy, asIf(planned.features), (tried) => prepareRung(planned, tried));
+  try {
+    // Where nothing else keeps commands in they are judged, whatever the policy says.
+    const judge = await (judging ?? (rung.backend.steps && import('./judge.ts')));
+    const gate = await createGate({ policy, options, workspace, writable: () => writableRoots(rung.plan) });
+    return {
+      ...rung,
+      addon,
+      policy,
+      resolved: planned.resolved,
+      gate,
+      createExaminer: judge?.createExaminer,
+      stepsOf: rung.backend.steps && judge?.stepsOf,
+    };
+  } catch (error) {
+    addon.closeConfinement(rung.confinement);
+    throw error;
+  }
+}
+
+/** The plan of the first rung that has one, without touching the kernel: what turns out when it is prepared is not in it. */
+export async function planOnly({ policy, features, planFor }: PlannedSandbox): Promise<LaunchPlan> {
+  return goDownLadder(policy, features, async ({ backend, passedOver, ...known }) => {
+    const probed = await backend.probe(known.features, tryCommand);
+    try {
+      if (probed.usable) return { result: planFor({ backend, passedOver, features: probed.features }) };
+      throw new SandboxError('backend.unavailable', probed.reason);
+    } catch (error) {
+      if (isOfTheRung(error)) return { refused: error, features: known.features };
+      throw error;
+    }
   });
-  const attempt = async (host: HostFeatures) => {
-    const plan = withHiddenMade(planFor(host), (impossible) => planFor(host, impossible));
-    const confinement = addon.createConfinement(await confinementSpec(plan, host.architecture));
-    const preparing = new Promise<NativeFailure | undefined>((done) => {
+}
+
+type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'>;
+
+async function prepareRung(
+  { addon, planFor }: PlannedSandbox,
+  { backend, passedOver, ...known }: Rung,
+): Promise<RungOutcome<PreparedRung>> {
+  let { features } = known;
+  for (;;) {
+    const probed = await backend.probe(features, tryCommand);
+    if (!probed.usable) return { refused: new SandboxError('backend.unavailable', probed.reason), features };
+    const rung: Rung = { backend, features: probed.features, passedOver };
+    let plan: LaunchPlan;
+    try {
+      plan = withHiddenMade(planFor(rung), (impossible) => planFor(rung, impossible));
+    } catch (error) {
+      if (isOfTheRung(error)) return { refused: error, features };
+      throw error;
+    }
+    let spec: NativeConfinementSpec;
+    try {
+      spec = await backend.confinement(plan, probed.features, tryCommand);
+    } catch (error) {
+      if (isOfTheRung(error)) return { refused: error, features };
+      throw error;
+    }
+    const confinement = addon.createConfinement(spec);
+    const failure = await new Promise<NativeFailure | undefined>((done) => {
       addon.prepare(confinement, done);
     });
-    // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
-    const judging = policy.unsafe.unjudgedCommands ? undefined : import('./judge.ts');
-    const [failure, judge] = await Promise.all([preparing, judging]);
-    return {
-      prepared: {
-        addon,
-        confinement,
-        policy,
-        plan,
-        features: host,
-        resolved,
-        gate,
-        createExaminer: judge?.createExaminer,
-      },
-      failure,
-    };
-  };
-  let { prepared, failure } = await attempt(features);
-  const refusal = failure === undefined ? undefined : namespaceRefusal(failure);
-  if (refusal !== undefined) {
-    addon.closeConfinement(prepared.confinement);
-    ({ prepared, failure } = await attempt(withoutNamespaces(features, refusal)));
+    if (failure === undefined) return { result: { backend, confinement, plan, features: probed.features } };
+    addon.closeConfinement(confinement);
+    const less = withoutRefusedFacility(probed.features, failure);
+    if (less === undefined) throw confinementFailed(failure);
+    features = less;
   }
-  if (failure === undefined) return prepared;
-  addon.closeConfinement(prepared.confinement);
-  await gate.close();
+}
+
+function confinementFailed(failure: NativeFailure): SandboxError {
   const { code, message } = describeFailure(failure);
-  throw new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
+  return new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
 }
 
 /** What this program keeps and obeys. The policy of the machine belongs to root. */
-function ownPaths({ home, layers }: ResolvedPolicy): readonly OwnPath[] {
+function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly OwnPath[] {
   const userPolicy = userPolicyPath(home, process.env.XDG_CONFIG_HOME);
+  const { filesystem } = policy;
+  const writableNames = [
+    ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
+    ...(filesystem.home === 'host' ? [home] : []),
+    ...(filesystem.tmp === 'host' ? [tmpdir()] : []),
+    ...filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [realPath(path)] : [])),
+  ];
   const files = new Set([userPolicy, ...layers.flatMap(({ path }) => path ?? [])]);
   return [
     { path: stateDirectory(), kind: 'state' },
     { path: dirname(userPolicy), kind: 'settings' },
     ...[...files].map((path) => ({ path: resolve(path), kind: 'policy' as const })),
+    ...ownProgram(writableNames).map((path) => ({ path, kind: 'program' as const })),
   ];
 }
 

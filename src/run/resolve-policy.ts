@@ -1,7 +1,8 @@
-import { realpathSync, statSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
-import { resolve } from 'node:path';
+import { mkdtempSync, realpathSync, rmdirSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { homeDirectory } from '../host/home-directory.ts';
 import { nestedGitSettings } from '../host/nested-git-settings.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
 import { effectivePolicy } from '../policy/effective.ts';
@@ -9,6 +10,7 @@ import type { WorkspaceLayer } from '../policy/load.ts';
 import { mergeLayers, type PolicyLayer } from '../policy/merge.ts';
 import { narrowPolicy } from '../policy/narrow.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../policy/profiles/package-caches.ts';
+import { PROTECTED_PATHS } from '../policy/profiles/protected-paths.ts';
 import { TOOL_CHAINS } from '../policy/profiles/tool-chains.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { loadOperatorLayers, loadWorkspaceLayer } from './policy-layers.ts';
@@ -38,7 +40,7 @@ export interface ResolvedPolicy {
  * @throws {SandboxError} for everything that is wrong with options, policy or workspace.
  */
 export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPolicy> {
-  const home = homedir();
+  const home = homeDirectory();
   const temporary = realDirectory(tmpdir(), 'the temporary directory');
   const withFiles = options.policyFiles ?? true;
   const layers = await loadOperatorLayers(home, options.policy, withFiles);
@@ -51,6 +53,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const operators = effectivePolicy(
     {
       profile: options.profile,
+      backend: options.backend,
       autonomy: options.autonomy,
       ask: options.ask,
       file,
@@ -93,7 +96,19 @@ function outOfReach(candidates: readonly [string, ...string[]], policy: Policy, 
     ...rules.filter((rule) => rule.access === 'write').map((rule) => realPathOf(rule.path)),
   ];
   const usable = candidates.filter(isDirectory).map(realPathOf);
-  return usable.find((path) => !written.some((root) => isBeneath(path, root))) ?? candidates[0];
+  const isOut = (path: string) => !written.some((root) => isBeneath(path, root));
+  // The one that was named fails with its own name; another one only takes its place if it works.
+  return usable.find((path, at) => isOut(path) && (at === 0 || canMakeDirectory(path))) ?? candidates[0];
+}
+
+/** Tried, because in a sandbox around us access(2) says nothing about it. */
+function canMakeDirectory(parent: string): boolean {
+  try {
+    rmdirSync(mkdtempSync(join(parent, 'sandbox-run-try-')));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function realPathOf(path: string): string {
@@ -130,7 +145,11 @@ function currentDirectory(): string {
 }
 
 function realDirectory(path: string, what: string): string {
-  if (isDirectory(path)) return realpathSync(path);
+  try {
+    if (isDirectory(path)) return realpathSync(path);
+  } catch {
+    // A link to a name that is no UTF-8: no string can hold it.
+  }
   throw new SandboxError('workspace.missing', `${what} ${path} is not an existing directory`);
 }
 
@@ -160,7 +179,49 @@ const SYSTEM_DIRECTORIES = [
 /** Directories with everybody's things in them; one level deeper is fine. */
 const SHARED_DIRECTORIES = ['/', '/home', '/var', '/var/tmp', '/opt', '/srv', '/mnt', '/media', '/tmp'];
 
+/** Beneath the home directory: what programs of the user run, or obey, without being asked. */
+const OBEYED_IN_HOME = [
+  '.config',
+  '.local/bin',
+  '.local/lib',
+  '.local/share/applications',
+  '.local/share/systemd',
+  '.local/share/bash-completion',
+  '.ssh',
+  '.gnupg',
+  '.bashrc.d',
+  '.bash_completion.d',
+  '.oh-my-zsh',
+  '.zsh',
+  '.npm-global',
+  '.vim',
+  '.emacs.d',
+  'bin',
+];
+/** Where timers and mail of the system are. */
+const OBEYED_IN_SYSTEM = ['/var/spool', '/var/lib/systemd'];
+
+/** The place that holds it, if what is in it is run or obeyed by something trusted. */
+function obeyedPlace(workspace: string, home: string): string | undefined {
+  const realHome = realPathOf(home);
+  const places = [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
+  const place = places.find((path) => isBeneath(workspace, realPathOf(path)));
+  if (place !== undefined || !isBeneath(workspace, realHome)) return place;
+  // Also in a project: `.git`, `.claude`, ….
+  const names = workspace.slice(realHome.length + 1).split('/');
+  const at = names.findIndex((name) => PROTECTED_NAMES.has(name));
+  return at < 0 ? undefined : join(realHome, ...names.slice(0, at + 1));
+}
+
+const PROTECTED_NAMES = new Set(PROTECTED_PATHS.map((path) => path.split('/')[0]));
+
 function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent: string): void {
+  const obeyed = obeyedPlace(workspace, home);
+  if (obeyed !== undefined)
+    throw new SandboxError(
+      'workspace.unsafe',
+      `${workspace} lies in ${obeyed}, from which something trusted runs or obeys files, and cannot be the workspace; choose a project directory with --workspace DIR`,
+    );
   const system = SYSTEM_DIRECTORIES.find((directory) => isBeneath(workspace, directory));
   const shared = [...SHARED_DIRECTORIES, temporaryParent].includes(workspace);
   const holdsHome = isBeneath(home, workspace);

@@ -1,5 +1,6 @@
 import type { Approver } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
+import type { BackendId } from '../model/backend.ts';
 import type { Autonomy, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
 import type { ApproverName, TreeLimits } from '../model/policy.ts';
@@ -10,14 +11,19 @@ import type { AgentSession } from './session.ts';
 
 /** Parts of the gate that an application brings itself. */
 export interface GateOptions extends Partial<Omit<GatePorts, 'within'>> {
-  /** Who answers what the policy asks, wherever it asks; only `ask: 'nobody'` keeps it from being asked. */
-  readonly approver?: Approver;
+  /**
+   * Who answers what the policy asks, wherever it asks; only `ask: 'nobody'` keeps it from being asked. Read at each
+   * question, so that a getter may answer when it is known who there is.
+   */
+  readonly approver?: Approver | undefined;
   /** Who answers where the policy asks on the terminal; a library has none. */
   readonly terminal?: Approver;
   /** Told the id of each request that waits in the queue. */
   readonly onQueued?: (id: string) => void;
   /** Where decisions and results are recorded. */
   readonly audit?: AuditSink;
+  /** @internal For one command that was approved beforehand: what stood in its request for what cannot be known. */
+  readonly once?: string;
 }
 
 /** Options of `createSandbox`. */
@@ -30,6 +36,11 @@ export interface SandboxOptions {
   readonly policy?: string | PolicyFile;
   /** @internal False: only the built-in policy and `policy`, whatever files there are; to ask what the host can do. */
   readonly policyFiles?: boolean;
+  /**
+   * What keeps commands in. Default: `auto`, the strongest that this host has and that holds what the policy requires.
+   * One that is named and cannot be used is an error, and never another.
+   */
+  readonly backend?: BackendId | 'auto';
   /** How much is left to the agent. Default: the policy's, else `supervised`. */
   readonly autonomy?: Autonomy;
   /** Who is asked what the policy asks. Default: the policy's, else `terminal`, which a library is without an approver. */
@@ -64,6 +75,15 @@ export interface TerminalSize {
   readonly rows: number;
 }
 
+/**
+ * An approval of one request, from `sandbox.check()`. The request is made again right before the launch; if it has another
+ * fingerprint (a file behind the command changed, for example), the command is refused with `approval.void`. Standard
+ * input and a terminal are no part of that request: a run with one of them is refused, too.
+ */
+export interface ApprovedRequest {
+  readonly fingerprint: string;
+}
+
 /** Options of one run. */
 export interface RunOptions {
   /** Absolute, or relative to the workspace. Default: the workspace. */
@@ -72,9 +92,10 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /**
    * Somebody looked at exactly this command and wants it to run: where the policy asks, that is the answer. What the
-   * policy refuses stays refused. To be set by the application, never by a model.
+   * policy refuses stays refused. To be set by the application, never by a model. `true` is good for whatever the command
+   * does by the time it runs; `{ fingerprint }` only while its request is the one that was shown.
    */
-  readonly approved?: boolean;
+  readonly approved?: boolean | ApprovedRequest;
   /** What the session of the agent was exposed to. */
   readonly taints?: readonly Taint[];
   /** Milliseconds, at most a year; 0: none. */

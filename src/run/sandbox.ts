@@ -14,6 +14,7 @@ import {
   checkSpawnOptions,
 } from './check-options.ts';
 import { canceledBefore } from './classify.ts';
+import { type CheckOptions, type CommandCheck, createCommandCheck } from './command-check.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
@@ -33,6 +34,7 @@ import type {
   SpawnOptions,
   TerminalSize,
 } from './sandbox-options.ts';
+import { createStepsSettler } from './settle-steps.ts';
 import type { ShellOptions, ShellSession } from './shell/session-options.ts';
 import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
 import { spawnOnTerminal } from './spawn-terminal.ts';
@@ -46,6 +48,10 @@ export interface Sandbox extends AsyncDisposable {
   readonly workspace: string;
   /** What the kernel is told, by name. */
   readonly plan: LaunchPlan;
+  /** What holds for a run that says nothing else: milliseconds (0: no end), and bytes kept of each output stream. */
+  readonly defaults: { readonly timeout: number; readonly maxOutput: number };
+  /** What the policy says about a command now. Nothing is run, counted or recorded, and nobody is asked. */
+  check(command: Command, options?: CheckOptions): Promise<CommandCheck>;
   /** Runs a command to its end. A string is a shell string (bash), an array an argument vector. */
   run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
   /** Starts a command in the background; settles once it runs, or was refused. */
@@ -83,6 +89,15 @@ function standardInput(options: RunOptions): number {
 const isClosed = () =>
   new SandboxError('sandbox.closed', 'this sandbox was closed; make a new one with createSandbox()');
 
+const JUDGED_ALL_THE_SAME =
+  'unsafe.unjudged_commands has no effect here: with this backend the decision is all that keeps commands in';
+
+const noShell = (backend: string) =>
+  new SandboxError(
+    'backend.unavailable',
+    `a session is a shell, and the backend ${backend} runs none; use run() for each command, or a host with Landlock, user namespaces or Firejail`,
+  );
+
 /** Internal: a sandbox from kernel objects that are ready. */
 export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const { addon, confinement, policy, plan, gate } = prepared;
@@ -95,15 +110,21 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     find,
     gate,
   });
-  const settle = createCommandSettler(plan, environment, find);
+  const settleSteps = createStepsSettler(prepared.backend, plan, prepared.stepsOf, find);
+  const settle = createCommandSettler(plan, environment, find, settleSteps);
+  const given = givenVariables(prepared.resolved);
+  const checkNow = createCommandCheck({ policy, plan, gate, examine, settle, given });
   const admit = createAdmission({
     policy,
     plan,
     gate,
     examine,
     settle,
-    given: givenVariables(prepared.resolved),
-    warnings: environment.warnings,
+    given,
+    warnings:
+      settleSteps !== undefined && policy.unsafe.unjudgedCommands
+        ? [...environment.warnings, JUDGED_ALL_THE_SAME]
+        : environment.warnings,
   });
   const launcher = createLauncher(prepared);
   const outputSettings = createOutputSettings(policy.limits);
@@ -253,8 +274,14 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
       : spawnOnTerminal({ addon, launch }, command, options, options.pty);
   }
 
+  async function check(command: Command, options: CheckOptions = {}): Promise<CommandCheck> {
+    if (closed) throw isClosed();
+    return checkNow(checkedCommand(command), options);
+  }
+
   async function session(options?: ShellOptions): Promise<ShellSession> {
     if (closed) throw isClosed();
+    if (settleSteps !== undefined) throw noShell(plan.report.backend);
     const opened = openSessionNow(options);
     opening.add(opened);
     return opened.finally(() => opening.delete(opened));
@@ -285,6 +312,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   return {
     workspace: plan.workspace,
     plan,
+    defaults: { timeout: policy.limits.timeoutMs, maxOutput: policy.limits.outputBytes },
+    check,
     run,
     start,
     spawn,

@@ -1,11 +1,11 @@
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { GateState, MaybePromise } from '../gate/state/state.ts';
+import { homeDirectory } from '../host/home-directory.ts';
 import { ensureStateDirectory, stateDirectoryPath } from '../host/state-directory.ts';
 
 /** The state directory of this process's user; it need not exist. */
 export function stateDirectory(): string {
-  return stateDirectoryPath(homedir(), process.env.XDG_STATE_HOME);
+  return stateDirectoryPath(homeDirectory(), process.env.XDG_STATE_HOME);
 }
 
 /** Where the audit trail of a state directory is. */

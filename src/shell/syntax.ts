@@ -48,6 +48,10 @@ export interface PipelineNode {
   readonly kind: 'pipeline';
   readonly nodes: readonly SyntaxNode[];
   readonly negated: boolean;
+  /** As written before it: `!` and `time`. */
+  readonly prefixes: readonly ('!' | 'time')[];
+  /** One less than there are nodes. */
+  readonly operators: readonly ('|' | '|&')[];
 }
 
 /** `( … )` or `{ …; }`. */

@@ -8,7 +8,10 @@ const PTS_MAJORS = { first: 136, last: 143 };
 export interface Terminal {
   readonly columns: number;
   write(text: string): void;
-  /** Throws away what was typed and not yet read. */
+  /**
+   * Throws away what was typed and not yet read, and takes the keys again: a process of the same job that ends sets the
+   * terminal back to how it found it (Node does), also while another one asks.
+   */
   drain(): void;
   /** Called with what is typed; with `undefined` when the terminal goes away. */
   onInput(listener: (text: string | undefined) => void): void;
@@ -51,7 +54,14 @@ function terminalOf(path: string, input: ReadStream, output: number): Terminal {
       // An own descriptor, blocking: all of it is written.
       for (let rest = Buffer.from(text); rest.length > 0; ) rest = rest.subarray(writeSync(output, rest));
     },
-    drain: () => drain(path),
+    drain: () => {
+      // It is taken for raw until it is told otherwise.
+      if (isInForeground()) {
+        input.setRawMode(false);
+        input.setRawMode(true);
+      }
+      drain(path);
+    },
     onInput(listener) {
       input.setEncoding('utf8');
       input.on('data', (text: string) => listener(text));

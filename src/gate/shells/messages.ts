@@ -52,7 +52,12 @@ export interface ShellInfo {
 }
 
 /** A result as it is sent, and what became of the shell. */
-export type SentResult = ExecutionResult & { readonly cwdAfter: string; readonly restarted: boolean };
+export type SentResult = ExecutionResult & {
+  readonly cwdAfter: string;
+  readonly restarted: boolean;
+  /** For a model, where something was stopped. */
+  readonly messageForModel?: string | undefined;
+};
 
 /** What the server of a session says. `data`: base64. */
 export type ServerMessage =

@@ -41,6 +41,8 @@ export interface ShellServerOptions {
   readonly about: Pick<ShellInfo, 'id' | 'workspace'>;
   /** One line about the confinement, for clients that show results. */
   readonly confinement: string;
+  /** What a model is told of a result; default: nothing. */
+  readonly messageFor?: (result: SentResult, command: string) => string | undefined;
   /** Milliseconds without a command after which `ended` settles; 0: never. */
   readonly unusedTimeout: number;
   /** Milliseconds that a connection without a command may say nothing; 30 s if not set. */
@@ -168,7 +170,11 @@ export async function listenForShell(options: ShellServerOptions): Promise<Shell
       }, shell);
       client.send({
         type: 'result',
-        result: stream ? { ...result, stdout: '', stderr: '' } : result,
+        result: {
+          ...result,
+          ...(stream ? { stdout: '', stderr: '' } : {}),
+          messageForModel: options.messageFor?.(result, command),
+        },
         confinement: options.confinement,
       });
     } catch (error) {

@@ -3,6 +3,7 @@ import type { Autonomy, Reach, Reason, Risk, Taint } from '../../model/decision.
 import type { GatePorts } from '../../model/gate-ports.ts';
 import type { PathLookup } from '../../model/path-lookup.ts';
 import type { ShellFacts } from '../../model/shell-facts.ts';
+import type { StepsOrNot } from '../../model/steps.ts';
 import type { RulesOfCommands } from './rules.ts';
 
 /** Everything that a check may look at. Values and ports; a check does no input or output of its own. */
@@ -28,6 +29,8 @@ export interface CheckContext {
   readonly gate: GatePorts;
   /** The shell that the line is for, if it is one that has run others; `undefined`: a new one. */
   readonly shell?: ShellFacts | undefined;
+  /** The shell string as programs that need no shell, where none is run. */
+  readonly steps?: StepsOrNot | undefined;
 }
 
 /** One check of the registry. It has no opinion if it returns nothing. */

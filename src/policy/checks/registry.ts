@@ -1,4 +1,5 @@
 import { allowList } from './allow-list.ts';
+import { applicationCheck } from './application.ts';
 import { autonomy } from './autonomy.ts';
 import { budget } from './budget.ts';
 import type { Check } from './check.ts';
@@ -17,6 +18,7 @@ export const CHECKS: readonly Check[] = [
   budget,
   autonomy,
   allowList,
+  applicationCheck,
   ...TEXT_CHECKS,
   ownRules,
   reach,

@@ -29,4 +29,6 @@ export interface RulesOfCommands {
   readonly reviewerTimeoutMs: number;
   /** True if the kernel keeps the command off the network (the enforcement report says `enforced`). */
   readonly networkOff: boolean;
+  /** The decision is all that keeps a command in (backend `application`). */
+  readonly onlyChecks?: boolean;
 }

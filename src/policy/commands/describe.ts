@@ -43,8 +43,14 @@ export function describeCommand(command: SimpleCommand, isForeign?: IsForeign): 
   const first = command.words[0];
   if (first === undefined) return undefined;
   const name = programName(command, isForeign);
-  const program = (name === undefined ? undefined : findProgram(name)) ?? unlisted(name ?? first.source);
+  return describeAs(
+    command,
+    (name === undefined ? undefined : findProgram(name)) ?? unlisted(name ?? first.source),
+  );
+}
 
+/** What a command means to a program, whatever its first word says. */
+export function describeAs(command: SimpleCommand, program: Program): Use {
   const options: OptionUse[] = [];
   const operands: Argument[] = [];
   const unknown: Word[] = [];

@@ -59,6 +59,7 @@ const workspaceWrite: Policy = {
     descriptors: 'required',
     environment: 'required',
   },
+  sandbox: { backend: 'auto', minimum: undefined, accepted: undefined, demandedByFiles: [] },
 };
 
 /** A built-in profile with a line for `--help`. */

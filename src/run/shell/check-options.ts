@@ -1,8 +1,8 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { checked, RUN_OPTIONS, STRING, VARIABLES } from '../check-options.ts';
+import { BOOLEAN, checked, RUN_OPTIONS, STRING, VARIABLES } from '../check-options.ts';
 import type { ShellOptions, TurnOptions } from './session-options.ts';
 
-const { approved, taints, timeout, signal, onOutput } = RUN_OPTIONS;
+const { taints, timeout, signal, onOutput } = RUN_OPTIONS;
 
 /** @throws {SandboxError} `usage.invalid`. */
 export function checkSessionOptions(options: ShellOptions): ShellOptions {
@@ -21,7 +21,7 @@ export function checkSessionOptions(options: ShellOptions): ShellOptions {
 export function checkTurnOptions(options: TurnOptions): TurnOptions {
   const copy = checked(
     options,
-    { approved, taints, timeout, signal, onOutput, env: VARIABLES },
+    { approved: BOOLEAN, taints, timeout, signal, onOutput, env: VARIABLES },
     'session.run',
   );
   // The shell itself assigns them, so they have to be names that it takes.

@@ -13,7 +13,9 @@ export interface ShellOptions {
 }
 
 /** Options of one command of a session. */
-export type TurnOptions = Pick<RunOptions, 'approved' | 'taints' | 'timeout' | 'signal' | 'onOutput'> & {
+export type TurnOptions = Pick<RunOptions, 'taints' | 'timeout' | 'signal' | 'onOutput'> & {
+  /** As of `run()`; of what a shell would do no request is made beforehand. */
+  readonly approved?: boolean;
   /** Variables for this command alone. */
   readonly env?: Readonly<Record<string, string>>;
 };

@@ -11,7 +11,7 @@ import { describeFailure } from '../failure.ts';
 import { createOutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../prepare-sandbox.ts';
-import { inspectProtectedPaths } from '../protected-paths.ts';
+import { createInspector } from '../protected-paths.ts';
 import { checkSessionOptions, checkTurnOptions } from './check-options.ts';
 import type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './session-options.ts';
 import { changedVariables, factsOf } from './shell-facts.ts';
@@ -59,6 +59,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   let ranUnseenCode = false;
   let closed = false;
   let changedBefore: ReadonlySet<string> = new Set();
+  const inspect = createInspector(plan);
 
   async function start(from: ShellSnapshot | undefined): Promise<void> {
     const restored = from === undefined ? undefined : restoreVariables(from.env);
@@ -112,10 +113,10 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   }
 
   /** What a turn made; what an earlier one made, and is still there, was told. */
-  function findChanges(changedPaths: readonly string[] = []): AfterRun {
+  function findChanges(changedPaths?: readonly string[]): AfterRun {
     const before = changedBefore;
-    if (changedPaths.length === 0) return NOTHING_CHANGED;
-    const found = inspectProtectedPaths(plan.workspace, plan.protectedPaths, changedPaths);
+    const found = inspect(changedPaths);
+    if (found === NOTHING_CHANGED || changedPaths === undefined) return found;
     // What was taken away is news if it comes again.
     changedBefore = new Set(changedPaths.filter((path) => existsSync(path)));
     const createdProtectedPaths = found.createdProtectedPaths.filter((path) => !before.has(path));

@@ -78,7 +78,8 @@ function readPipeline(node: ParsedPipeline, text: ShellText, nested: boolean): S
     node.commands.length === 1
       ? node.commands.map(read)
       : node.commands.map((child) => apart(text.reading.numbers, () => read(child)));
-  return { kind: 'pipeline', nodes, negated: negations % 2 === 1 };
+  const prefixes = node.prefixes.map((prefix) => (prefix.type === 'Negation' ? '!' : 'time'));
+  return { kind: 'pipeline', nodes, negated: negations % 2 === 1, prefixes, operators: node.operators };
 }
 
 function readCommand(node: CommandNode, text: ShellText, nested: boolean): SyntaxNode {

@@ -58,6 +58,12 @@ export function readHereDocument(node: HereDoc, context: Context): Word {
   };
 }
 
+/** The text of a here-document; `undefined`: it holds what may be an expansion. */
+export function staticBody({ operator, delimiter, body }: HereDoc): string | undefined {
+  if (delimiter?.quoted !== true && /[$`\\]/.test(body.text)) return undefined;
+  return operator === '<<-' ? body.text.replace(/^\t+/gm, '') : body.text;
+}
+
 /** The body begins on a line of its own and ends at the first line that is the delimiter. */
 function isBodyAsWritten(node: HereDoc, delimiter: string, closing: number, text: ShellText): boolean {
   const { body } = node;

@@ -2,7 +2,7 @@ import type { HereDoc, Redirection } from 'unbash';
 import type { Redirect, Word } from '../../model/command-line.ts';
 import { literalWord } from '../words.ts';
 import type { Context } from './context.ts';
-import { readHereDocument } from './here-documents.ts';
+import { readHereDocument, staticBody } from './here-documents.ts';
 import { readWord } from './word.ts';
 
 export function readRedirect(node: Redirection, context: Context): Redirect {
@@ -21,7 +21,8 @@ export function readRedirect(node: Redirection, context: Context): Redirect {
   if (gap !== undefined && !isOperator(operator, text.source.slice(start, gap.pos))) {
     text.refuse('ambiguous', 'A redirect is not what it looks like: write it more plainly.', node);
   }
-  return { operator, descriptor, target, span: text.span(node) };
+  const redirect = { operator, descriptor, target, span: text.span(node) };
+  return node.type === 'HereDoc' ? { ...redirect, body: staticBody(node) } : redirect;
 }
 
 /** Between descriptor and target stands the operator, and nothing but blanks behind it. */

@@ -7,6 +7,8 @@ import { type Dialect, NOTHING, type Runner, type Runs, refused } from './runner
 export const SHELLS: Readonly<Record<string, Dialect>> = {
   bash: 'bash',
   rbash: 'bash',
+  // Ours: bash, and inside a sandbox just that.
+  'sandbox-sh': 'bash',
   sh: 'posix',
   dash: 'posix',
   ash: 'posix',
@@ -28,7 +30,7 @@ export const foreignShell: Runner = (call) => {
 };
 
 /** Letters that only change how the shell starts or fails, `c` aside. */
-const LETTERS = /^-[ceuxvnlfabs]+$/;
+const LETTERS = /^-[ceuxvnlfabsEC]+$/;
 const LONG = new Set(['--login', '--noprofile', '--norc', '--restricted', '--verbose']);
 const INERT = new Set(['--version', '--help']);
 

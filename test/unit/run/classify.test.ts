@@ -8,7 +8,7 @@ const CONTEXT: RunContext = {
   argv: ['a', 'b'],
   cwd: '/w',
   warnings: ['before'],
-  report: { backend: 'landlock', landlockAbi: 6, processTree: 'signal-scope', controls: [] },
+  report: { backend: 'landlock', passedOver: [], landlockAbi: 6, processTree: 'signal-scope', controls: [] },
   decision: undefined,
   approval: undefined,
 };

@@ -27,6 +27,16 @@ export interface ClaimedPath {
   readonly release: () => void;
 }
 
+/** Who claims a path, and what it may be like. */
+export interface PathClaim {
+  /** For messages: who cannot use the path. */
+  readonly name: string;
+  /** Whether the directory may be one in which everybody makes files, such as /tmp. */
+  readonly sharedDirectory: boolean;
+}
+
+const OF_THE_GATE: PathClaim = { name: 'the gate', sharedDirectory: true };
+
 /**
  * Makes sure that a socket can be made at a path, and that nobody else can put one there. A socket that a dead server
  * left behind is taken away; anything else that is there stays. `tryLock`: the addon's.
@@ -35,21 +45,23 @@ export interface ClaimedPath {
 export async function claimSocketPath(
   wanted: string,
   tryLock: (fd: number) => boolean,
+  claim: PathClaim = OF_THE_GATE,
 ): Promise<ClaimedPath> {
-  const directory = realDirectory(dirname(wanted));
+  const refuse: Refuse = refuser(claim);
+  const directory = realDirectory(dirname(wanted), claim);
   const path = join(directory, basename(wanted));
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)
     refuse(
       path,
       `has more than ${MAX_PATH_BYTES} bytes, which is the most for a socket; choose a shorter one`,
     );
-  if (!isStaleCandidate(path)) return { path, release: () => {} };
+  if (!isStaleCandidate(path, refuse)) return { path, release: () => {} };
   if (await isListenedOn(path)) refuse(path, 'is in use: another server listens on it');
-  const release = await lockDirectory(directory, tryLock);
+  const release = await lockDirectory(directory, tryLock, refuse);
   try {
     // Again: what was dead before may have been replaced until now. From here on nobody else removes anything.
     await pause(STARTING_MS);
-    if (isStaleCandidate(path)) {
+    if (isStaleCandidate(path, refuse)) {
       if (await isListenedOn(path)) refuse(path, 'is in use: another server listens on it');
       unlinkSync(path);
     }
@@ -61,7 +73,7 @@ export async function claimSocketPath(
 }
 
 /** True if there is a socket of ours, false if there is nothing. */
-function isStaleCandidate(path: string): boolean {
+function isStaleCandidate(path: string, refuse: Refuse): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return false;
   if (!found.isSocket()) refuse(path, 'is there already and is no socket; choose another path');
@@ -70,7 +82,11 @@ function isStaleCandidate(path: string): boolean {
   return true;
 }
 
-async function lockDirectory(directory: string, tryLock: (fd: number) => boolean): Promise<() => void> {
+async function lockDirectory(
+  directory: string,
+  tryLock: (fd: number) => boolean,
+  refuse: Refuse,
+): Promise<() => void> {
   const fd = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
   const end = performance.now() + LOCK_PATIENCE_MS;
   while (!tryLock(fd)) {
@@ -83,7 +99,8 @@ async function lockDirectory(directory: string, tryLock: (fd: number) => boolean
   return () => closeSync(fd);
 }
 
-function realDirectory(directory: string): string {
+function realDirectory(directory: string, claim: PathClaim): string {
+  const refuse: Refuse = refuser(claim);
   let path: string;
   let info: Stats;
   try {
@@ -99,9 +116,12 @@ function realDirectory(directory: string): string {
       path,
       `belongs to user ${info.uid}, who could put another socket there; choose a directory of yours`,
     );
-  const sticky = (info.mode & 0o1000) !== 0;
+  const sticky = claim.sharedDirectory && (info.mode & 0o1000) !== 0;
   if ((info.mode & 0o022) !== 0 && !sticky)
-    refuse(path, 'can be written by others, who could put another socket there; chmod go-w it');
+    refuse(
+      path,
+      'can be written by others, who could put another socket there; chmod go-w it, or choose a directory of yours',
+    );
   return path;
 }
 
@@ -117,6 +137,10 @@ function isListenedOn(path: string): Promise<boolean> {
   });
 }
 
-function refuse(path: string, why: string): never {
-  throw new SandboxError('gate.unusable', `the gate cannot use ${path}: it ${why}`);
-}
+type Refuse = (path: string, why: string) => never;
+
+const refuser =
+  ({ name }: PathClaim): Refuse =>
+  (path, why) => {
+    throw new SandboxError('gate.unusable', `${name} cannot use ${path}: it ${why}`);
+  };

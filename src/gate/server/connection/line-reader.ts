@@ -1,4 +1,6 @@
 const NEWLINE = 10;
+/** Kept from line to line; what a longer one took is given back. */
+const KEPT_BYTES = 1024;
 
 /** Cuts a stream of bytes into lines without ever keeping more than one. */
 export interface LineReader {
@@ -13,7 +15,7 @@ export interface LineReader {
 /** A reader of lines of at most `limit` bytes, the line break not counted. */
 export function createLineReader(limit: number): LineReader {
   // One buffer that grows: whoever sends single bytes must not make us keep an object for each.
-  let line = Buffer.alloc(1024);
+  let line = Buffer.alloc(KEPT_BYTES);
   let size = 0;
   let rest: Buffer = Buffer.alloc(0);
 
@@ -40,6 +42,7 @@ export function createLineReader(limit: number): LineReader {
       if (end === -1) return undefined;
       const whole = Buffer.from(line.subarray(0, size));
       size = 0;
+      if (line.length > 64 * KEPT_BYTES) line = Buffer.alloc(KEPT_BYTES);
       return whole;
     },
     isPartial: () => size > 0 || rest.length > 0,

@@ -2,7 +2,7 @@ import { type Finding, finding, type Grammar, type ProgramRow, programs } from '
 import type { Use } from '../use.ts';
 
 /** Each of them has a runner in `shell/runners/shells.ts`, which says what it runs. */
-export const SHELL_NAMES = 'sh bash dash zsh ksh mksh ash fish csh tcsh rbash';
+export const SHELL_NAMES = 'sh bash dash zsh ksh mksh ash fish csh tcsh rbash sandbox-sh';
 
 const SHELL: Grammar = {
   stopAtOperand: true,

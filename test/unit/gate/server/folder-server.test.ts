@@ -23,7 +23,7 @@ import { type FolderServerOptions, serveFolder } from '../../../../src/gate/serv
 import type { FolderLimits } from '../../../../src/gate/server/folder/limits.ts';
 import type { GateServer } from '../../../../src/gate/server/ports.ts';
 import { loadAddon } from '../../../../src/native/load.ts';
-import { eventually } from '../../../support/eventually.ts';
+import { eventually, sleep } from '../../../support/eventually.ts';
 import { makeRoom, OWN_UID, pause, requestText, serverParts } from './support.ts';
 
 const { tryLock } = loadAddon();
@@ -404,8 +404,7 @@ describe('what a container puts there instead of a request', () => {
       const away = path.join(requests, '.tmp-swap'), name = path.join(requests, 'x.json'), fifo = path.join(requests, '.tmp-fifo');
       const quiet = (work) => { try { work(); } catch {} };
       spawnSync('mkfifo', [fifo]);
-      const end = Date.now() + 1500;
-      for (let i = 0; Date.now() < end; i++) {
+      for (let i = 0; ; i++) {
         quiet(() => fs.unlinkSync(away));
         if (i % 4 === 0) quiet(() => fs.writeFileSync(away, text));
         if (i % 4 === 1) quiet(() => fs.symlinkSync(secret, away));
@@ -417,29 +416,40 @@ describe('what a container puts there instead of a request', () => {
       secret,
       requestText('x', 'no'),
     ]);
-    expect(await once(attacker, 'close')).toEqual([0, null]);
+    const closed = once(attacker, 'close');
+    await sleep(1500);
+    // On a busy machine the server may have looked at nothing of it by then.
+    await eventually(() => expect(codes()).toContain('forged_file'), 20_000);
+    attacker.kill('SIGKILL');
+    await closed;
     ask('a', 'allow');
     await answered('a');
-    rmSync(join(requests, '.tmp-fifo'));
+    for (const name of ['.tmp-fifo', '.tmp-swap']) rmSync(join(requests, name), { force: true });
     await emptied();
     for (const { command } of asked) expect(['no', 'allow']).toContain(command);
-    expect(codes()).toContain('forged_file');
     expect(readFileSync(secret, 'utf8')).toContain('secret');
-    expect(open()).toBeLessThanOrEqual(before);
+    await eventually(() => expect(open()).toBeLessThanOrEqual(before));
   });
 
   it('10,000 files do not hang it, and a request among them is answered', async () => {
     for (let number = 0; number < 10_000; number += 1) writeFileSync(join(requests, `junk ${number}`), 'x');
     let longest = 0;
-    let last = performance.now();
+    // Processor time: the clock on the wall also counts what other processes of a busy machine take.
+    const used = () => {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1000;
+    };
+    let last = used();
     const clock = setInterval(() => {
-      const now = performance.now();
+      const now = used();
       longest = Math.max(longest, now - last);
       last = now;
     }, 5);
     const { codes } = await serve();
     ask('a', 'allow');
     await answered('a');
+    // Ten thousand files take a busy machine longer than `eventually` waits.
+    for (let left = 400; left > 0 && readdirSync(requests).length > 0; left -= 1) await sleep(100);
     await emptied();
     clearInterval(clock);
     expect(codes()).toHaveLength(10_000);

@@ -302,12 +302,14 @@ describe('a client that does not follow the protocol', () => {
         sent += 1;
       }
     }, 1);
-    await pause(300);
-    const first = asked.length;
-    await pause(300);
+    // It is read from until the buffers of the kernel are full, which a busy machine takes its time for, and then no more.
+    let before: number;
+    do {
+      before = asked.length;
+      await pause(300);
+    } while (asked.length !== before && asked.length < 20_000);
     clearInterval(flood);
-    // It was read from until the buffers of the kernel were full, and then no more.
-    expect(asked.length).toBe(first);
+    expect(asked.length).toBeGreaterThan(0);
     expect(asked.length).toBeLessThan(20_000);
     client.socket.destroy();
   });

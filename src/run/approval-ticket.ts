@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { ApprovalRequest } from '../model/approval.ts';
+import type { GateOptions } from './sandbox-options.ts';
+import { lazyState, stateDirectory } from './state.ts';
+
+/** As it stands on a command line: the id of the stored approval, and what stands for what cannot be known beforehand. */
+const TICKET = /^([0-9a-f]{16,64})\.([0-9a-f]{16,64})$/;
+
+/** Something for `CheckedCommand.once` that nobody guesses. */
+export const newOnce = (): string => randomBytes(16).toString('hex');
+
+/**
+ * Stores an approval for one request, good for one run of it. Whoever calls knows that the command is only started once
+ * somebody has agreed to it. Returns the ticket that the run shows.
+ */
+export async function issueTicket(
+  request: ApprovalRequest,
+  once: string,
+  by: string,
+  lifetimeMs: number,
+): Promise<string> {
+  const state = lazyState(stateDirectory());
+  try {
+    const { approvals } = await state();
+    const id = await approvals.post(request, Date.now() + lifetimeMs);
+    await approvals.answer(id, { approved: true, scope: 'once', by });
+    return `${id}.${once}`;
+  } finally {
+    await state.close();
+  }
+}
+
+/**
+ * What a run with a ticket asks: the store, and nobody else.
+ * @throws {SandboxError} `usage.invalid` for what is no ticket.
+ */
+export function gateOfTicket(ticket: string): GateOptions {
+  const [, id, once] = TICKET.exec(ticket) ?? [];
+  if (id === undefined || once === undefined)
+    throw new SandboxError('usage.invalid', '--approval takes what a hook of sandbox-run has written there');
+  return {
+    once,
+    approver: {
+      ask: async (request) => {
+        const { answerByTicket } = await import('./gate-parts.ts');
+        const state = lazyState(stateDirectory());
+        try {
+          return await answerByTicket((await state()).approvals, id, request);
+        } finally {
+          await state.close();
+        }
+      },
+    },
+  };
+}

@@ -1,0 +1,12 @@
+/**
+ * A word of a POSIX shell that is exactly this text, whatever is in it: within single quotes nothing has a meaning but the
+ * next single quote, which therefore stands outside of them. Text with NUL characters is no word of any shell.
+ */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Words of a command line. */
+export function shellWords(words: readonly string[]): string {
+  return words.map(shellWord).join(' ');
+}
