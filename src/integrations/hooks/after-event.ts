@@ -1,0 +1,69 @@
+import { createPathLookup } from '../../host/resolve-path.ts';
+import type { Taint } from '../../model/decision.ts';
+import { secretAmong } from '../../run/judgement.ts';
+import type { AfterCommand, AfterLook, HookAnswer } from './hook-adapter.ts';
+import type { HookOptions } from './hook-options.ts';
+import { exposuresHere, judgeCommand, openCheckerAfterwards } from './judge-command.ts';
+import { recordAfter, recordTaint } from './records.ts';
+import type { SessionMemory } from './session-memory.ts';
+
+const NOTHING: HookAnswer = { verdict: 'none' };
+
+/**
+ * A command has ended. What was asked about is only known to have been run by now, before the model sees its output. A
+ * command of ours has remembered and recorded all that itself.
+ */
+export async function afterCommand(
+  event: AfterCommand,
+  options: HookOptions,
+  memory: SessionMemory,
+  project: string | undefined,
+): Promise<HookAnswer> {
+  if (options.mode === 'rewrite') return NOTHING;
+  const checker = await openCheckerAfterwards(options, project);
+  try {
+    const judged = await judgeCommand(checker, event.command, event.cwd ?? checker.workspace, []);
+    for (const { taint, reason } of exposuresHere(checker, judged)) await memory.taint(taint, reason);
+    await recordAfter(checker, event, memory);
+    return NOTHING;
+  } finally {
+    await checker.close();
+  }
+}
+
+/** The agent has seen something with another tool: what others wrote may instruct it, what is secret must not leave. */
+export async function afterLook(
+  event: AfterLook,
+  options: HookOptions,
+  memory: SessionMemory,
+  project: string | undefined,
+): Promise<HookAnswer> {
+  const checker = await openCheckerAfterwards(options, project);
+  try {
+    for (const { taint, reason } of seen(event, checker.policy.filesystem.secret, checker.workspace)) {
+      await memory.taint(taint, reason);
+      await recordTaint(checker, memory, taint, reason);
+    }
+    return NOTHING;
+  } finally {
+    await checker.close();
+  }
+}
+
+function seen(
+  { saw, tool, cwd }: AfterLook,
+  secrets: readonly string[],
+  workspace: string,
+): readonly { readonly taint: Taint; readonly reason: string }[] {
+  if (saw === 'outside')
+    return [{ taint: 'corruption', reason: `the tool ${tool.slice(0, 100)} showed content from outside` }];
+  const lookup = createPathLookup();
+  const start = cwd ?? workspace;
+  const reads = saw.paths.map(
+    (path) => lookup.resolve(path.startsWith('/') ? path : `${start}/${path}`).canonical,
+  );
+  const nothing = { parts: [], writes: [], executes: [], patterns: [], searches: [] };
+  const secret = secretAmong({ ...nothing, reads, text: saw.paths.join('\n') }, secrets);
+  if (secret === undefined) return [];
+  return [{ taint: 'secret', reason: `the tool ${tool.slice(0, 100)} read ${secret} (filesystem.secret)` }];
+}

@@ -1,0 +1,68 @@
+import { failureForModel } from '../../run/model-message.ts';
+import { afterCommand, afterLook } from './after-event.ts';
+import { beforeCommand } from './before-command.ts';
+import type { HookAdapter, HookAnswer } from './hook-adapter.ts';
+import type { HookOptions } from './hook-options.ts';
+import { sessionMemory, sessionNameOf } from './session-memory.ts';
+
+/** Larger than any call of a tool; more of it would only take memory. */
+export const MAX_INPUT_BYTES = 8 * 1024 * 1024;
+
+/**
+ * What an agent's hook is answered: text for standard output, the same for the same input and state. Never rejects:
+ * whatever fails before a command is a no, and where something was seen that cannot be remembered the agent must stop.
+ */
+export async function answerHook(
+  adapter: HookAdapter,
+  input: Uint8Array | Error,
+  options: HookOptions,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  let parsed: unknown;
+  try {
+    if (input instanceof Error) throw input;
+    if (input.length > MAX_INPUT_BYTES)
+      throw new Error(`the hook's input is larger than ${MAX_INPUT_BYTES} bytes`);
+    parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(input));
+    return adapter.encode(await answerTo(adapter, parsed, options, adapter.projectOf(env)));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return adapter.encode(adapter.isAfter(parsed) ? stopped(why) : refused(why));
+  }
+}
+
+async function answerTo(
+  adapter: HookAdapter,
+  input: unknown,
+  options: HookOptions,
+  project: string | undefined,
+): Promise<HookAnswer> {
+  const event = adapter.decode(input);
+  if (event.kind === 'other') return { verdict: 'none' };
+  const memory = sessionMemory(sessionNameOf(adapter.agent, event.session));
+  try {
+    switch (event.kind) {
+      case 'before-command':
+        return await beforeCommand(event, options, memory, project);
+      case 'after-command':
+        return await afterCommand(event, options, memory, project);
+      case 'after-look':
+        return await afterLook(event, options, memory, project);
+    }
+  } finally {
+    await memory.close();
+  }
+}
+
+const refused = (why: string): HookAnswer => ({
+  verdict: 'deny',
+  reason: failureForModel('Not run: sandbox-run could not decide about it', why),
+});
+
+const stopped = (why: string): HookAnswer => ({
+  verdict: 'stop',
+  reason: failureForModel(
+    'sandbox-run could not remember what this session has seen, so it must not go on',
+    why,
+  ),
+});

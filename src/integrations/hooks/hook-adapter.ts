@@ -1,0 +1,81 @@
+/** A command that an agent wants to run. */
+export interface BeforeCommand {
+  readonly kind: 'before-command';
+  /** The agent's own id of its session. */
+  readonly session: string;
+  /** Id of the call; the record of its end has it too. */
+  readonly call: string | undefined;
+  readonly command: string;
+  /** Where it would start, absolute; `undefined`: where the hook does. */
+  readonly cwd: string | undefined;
+  /** What the agent asks for, in milliseconds; `undefined`: nothing. */
+  readonly timeoutMs: number | undefined;
+  /** The agent does not wait for its end. */
+  readonly isBackground: boolean;
+  /** The agent's answer form: the tool's input with another command, and everything else as it was. */
+  readonly withCommand: (command: string) => unknown;
+}
+
+/** A command of the agent has ended, or runs on in the background. */
+export interface AfterCommand {
+  readonly kind: 'after-command';
+  readonly session: string;
+  readonly call: string | undefined;
+  readonly command: string;
+  readonly cwd: string | undefined;
+  /** `undefined`: not known. */
+  readonly exitCode: number | undefined;
+  readonly durationMs: number;
+}
+
+/** The agent has seen something with another tool. */
+export interface AfterLook {
+  readonly kind: 'after-look';
+  readonly session: string;
+  /** Name of the tool. */
+  readonly tool: string;
+  readonly cwd: string | undefined;
+  /** Files or directories that were read, absolute or relative to `cwd`; `outside`: content that somebody else wrote. */
+  readonly saw: { readonly paths: readonly string[] } | 'outside';
+}
+
+/** Nothing that a decision is needed for. */
+export interface OtherEvent {
+  readonly kind: 'other';
+}
+
+export type HookEvent = BeforeCommand | AfterCommand | AfterLook | OtherEvent;
+
+/**
+ * What an agent is told. `none`: the policy has no objection, but grants nothing either, so the agent's own rules decide;
+ * `stop`: the agent must not go on.
+ */
+export type HookAnswer =
+  | { readonly verdict: 'none' }
+  | {
+      readonly verdict: 'allow' | 'ask';
+      /** For a person. */
+      readonly reason: string;
+      /** What takes the place of the tool's input. */
+      readonly input?: unknown;
+    }
+  /** `reason`: for a model. */
+  | { readonly verdict: 'deny'; readonly reason: string }
+  | { readonly verdict: 'stop'; readonly reason: string };
+
+/** What one agent speaks. All of it comes from the agent: nothing in it may grant anything. */
+export interface HookAdapter {
+  /** As on the command line. */
+  readonly agent: string;
+  /** The agent's project, which no model chooses; `undefined`: the current directory. */
+  readonly projectOf: (env: Readonly<Record<string, string | undefined>>) => string | undefined;
+  /**
+   * Reads what the agent wrote.
+   * @throws {SandboxError} `usage.invalid` for what is not an event in every respect.
+   */
+  readonly decode: (input: unknown) => HookEvent;
+  /** What an event about which nothing else is known is answered with: it happens before something, or after. */
+  readonly isAfter: (input: unknown) => boolean;
+  /** The text for standard output; empty: nothing is said. */
+  readonly encode: (answer: HookAnswer) => string;
+}

@@ -1,0 +1,51 @@
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { shellWords } from '../../util/shell-quote.ts';
+import type { HookOptions } from './hook-options.ts';
+
+/** Linux takes 128 KiB of one argument (MAX_ARG_STRLEN); a byte is left for its end. */
+const LONGEST_ARGUMENT = 128 * 1024 - 1;
+
+/** A command as the operator wants it to run. */
+export interface RewrittenCommand {
+  readonly command: string;
+  readonly workspace: string;
+  readonly session: string;
+  readonly timeoutMs: number;
+  /** For one that is run only after somebody was asked; with the search path that it was judged with. */
+  readonly approval: { readonly ticket: string; readonly path: string } | undefined;
+}
+
+/**
+ * The line that an agent's shell runs in place of a command: this program with the operator's options, and the command as
+ * one word. There is no such thing as a command that is ours already: whatever a model writes is a command like any other.
+ * @throws {SandboxError} `usage.invalid` for one that is too long to be an argument.
+ */
+export function rewrittenCommand(
+  { command, workspace, session, timeoutMs, approval }: RewrittenCommand,
+  { program, sandbox }: HookOptions,
+): string {
+  if (Buffer.byteLength(command) > LONGEST_ARGUMENT)
+    throw new SandboxError(
+      'usage.invalid',
+      'the command is longer than an argument may be (128 KiB); put it into a file and run that',
+    );
+  return shellWords([
+    ...program,
+    ...['--for-model', '--workspace', workspace, '--session', session],
+    ...operatorWords(sandbox),
+    ...['--timeout', String(timeoutMs / 1000)],
+    ...(approval === undefined ? [] : ['--env', `PATH=${approval.path}`, '--approval', approval.ticket]),
+    ...['-c', command],
+  ]);
+}
+
+/** The operator's options but the time limit, as words. */
+export function operatorWords({
+  profile,
+  policy,
+  backend,
+  autonomy,
+}: HookOptions['sandbox']): readonly string[] {
+  const given = { profile, policy: typeof policy === 'string' ? policy : undefined, backend, autonomy };
+  return Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+}

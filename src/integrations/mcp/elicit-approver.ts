@@ -1,0 +1,72 @@
+import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { type ElicitRequestFormParams, ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { presentRequest } from '../../gate/approvals/presentation.ts';
+import type { ApprovalAnswer, Approver } from '../../model/approval.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+
+/** What is longer might be shown in part, and is not asked. */
+const LONGEST_QUESTION = 16_000;
+/** The longest that timers know. */
+const LONGEST_MS = 2 ** 31 - 1;
+/** Of what a client says about itself or about a failure. */
+const LONGEST_REMARK = 120;
+
+const INTRODUCTION =
+  'An agent wants to run a command, and the policy of sandbox-run asks a person first. All that stands behind "|" is data: the agent wrote the command.';
+
+const ANSWER: ElicitRequestFormParams['requestedSchema'] = {
+  type: 'object',
+  properties: {
+    approve: {
+      type: 'boolean',
+      title: 'Run this command',
+      description: 'Yes: exactly this command runs, once.',
+      default: false,
+    },
+  },
+  required: ['approve'],
+};
+
+/** Whether a client shows questions to its user. */
+export function canElicit(server: Pick<Server, 'getClientCapabilities'>): boolean {
+  return server.getClientCapabilities()?.elicitation?.form !== undefined;
+}
+
+/**
+ * Asks the user of an MCP client, by elicitation. The client is trusted with the answer, as the program that the operator
+ * has connected; only an accepted form that says `approve: true` is a yes, and it is good for once.
+ */
+export function createElicitApprover(server: Server): Approver {
+  return {
+    async ask(request, { timeoutMs, signal }): Promise<ApprovalAnswer> {
+      const by = `MCP client ${visibleLine(server.getClientVersion()?.name ?? '(unnamed)', LONGEST_REMARK)}`;
+      const no = (reason: 'denied' | 'expired', how: string): ApprovalAnswer => ({
+        approved: false,
+        reason,
+        by: `${by}, ${how}`,
+      });
+      const failed = (detail: string): ApprovalAnswer => ({ approved: false, reason: 'failed', by, detail });
+      const message = `${INTRODUCTION}\n\n${presentRequest(request)}`;
+      if (message.length > LONGEST_QUESTION)
+        return failed(
+          'the command is too long to be shown as a whole; put it into a script, or run parts of it',
+        );
+      try {
+        const { action, content } = await server.elicitInput(
+          { mode: 'form', message, requestedSchema: ANSWER },
+          { timeout: Math.min(timeoutMs, LONGEST_MS), ...(signal === undefined ? {} : { signal }) },
+        );
+        if (action === 'accept' && content?.approve === true) return { approved: true, scope: 'once', by };
+        return no(
+          'denied',
+          action === 'cancel' ? 'where the question was dismissed' : 'where the answer was no',
+        );
+      } catch (error) {
+        if (signal?.aborted === true) return failed('nobody waits for it any more');
+        if (error instanceof McpError && error.code === ErrorCode.RequestTimeout)
+          return no('expired', 'where nobody answered');
+        return failed(visibleLine(error instanceof Error ? error.message : String(error), LONGEST_REMARK));
+      }
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { z } from 'zod';
+import type { ExecutionResult } from '../../model/execution-result.ts';
+import { reasonForModel } from '../../run/model-message.ts';
+import { visibleLine, visibleText } from '../../util/visible-text.ts';
+import { DEFAULT_MODEL_OUTPUT, type ToolOutcome } from '../shell-tool.ts';
+import type { Job } from './job-table.ts';
+import type { JobOutput, ShellOutput } from './schemas.ts';
+
+/** A sentence that says why a call was not carried out. */
+export function refusal(text: string): CallToolResult {
+  return { isError: true, content: [{ type: 'text', text }] };
+}
+
+/**
+ * What became of a command: structured, and as text. Each stream is a block of its own behind one of ours, so that no
+ * output can pass for what we say.
+ */
+export function shellResult({ result, message }: ToolOutcome): CallToolResult {
+  const { stdout, stderr, truncated, durationMs } = result;
+  const structured: z.infer<typeof ShellOutput> = {
+    ...endOf(result),
+    stdout,
+    stderr,
+    leftOut: truncated,
+    durationMs: Math.round(durationMs),
+    job: null,
+  };
+  const streams = [
+    { name: 'stdout', text: stdout },
+    { name: 'stderr', text: stderr },
+  ].filter(({ text }) => text !== '');
+  const follows = streams.length === 0 ? 'no output' : `then: ${streams.map(({ name }) => name).join(', ')}`;
+  return {
+    ...(wasStopped(result) ? { isError: true } : {}),
+    structuredContent: structured,
+    content: [
+      `${message ?? `${howItEnded(result)} (${follows})`}${madeBy(result)}`,
+      ...streams.map(({ text }) => text),
+    ].map(asText),
+  };
+}
+
+/** A command that runs in the background now. */
+export function startedResult({ id }: Job): CallToolResult {
+  const structured: z.infer<typeof ShellOutput> = {
+    status: 'running',
+    exitCode: null,
+    signal: null,
+    stdout: '',
+    stderr: '',
+    leftOut: { stdout: 0, stderr: 0 },
+    durationMs: 0,
+    error: null,
+    warnings: [],
+    createdProtectedPaths: [],
+    job: id,
+  };
+  return {
+    structuredContent: structured,
+    content: [asText(`running in the background as ${id}: shell_output reads it, shell_kill ends it`)],
+  };
+}
+
+/** What a job wrote since, and how it is. `said`: what was just done to it. */
+export function jobResult({ id, running, log }: Job, since?: number, said?: string): CallToolResult {
+  const part = log.read(since, DEFAULT_MODEL_OUTPUT);
+  const { result, exited } = running;
+  const end =
+    result === undefined
+      ? {
+          status: 'running' as const,
+          exitCode: exited?.exitCode ?? null,
+          signal: exited?.signal ?? null,
+          error: null,
+          warnings: [],
+          createdProtectedPaths: [],
+        }
+      : endOf(result);
+  const structured: z.infer<typeof JobOutput> = { id, ...part, ...end };
+  const state = result === undefined ? howItRuns(running) : `${howItEnded(result)}${madeBy(result)}`;
+  const missing = part.leftOut === 0 ? '' : `; ${part.leftOut} characters before this are not kept any more`;
+  const rest = part.more ? `; there is more, since ${part.next}` : '';
+  const head = `${said === undefined ? '' : `${said}; `}${id}: ${state}${missing}${rest}`;
+  return {
+    structuredContent: structured,
+    content: [`${head} (${part.output === '' ? 'no new output' : 'then: output'})`, part.output]
+      .filter((text) => text !== '')
+      .map(asText),
+  };
+}
+
+const asText = (text: string) => ({ type: 'text' as const, text });
+
+function endOf(result: ExecutionResult) {
+  const { status, exitCode, signal, error, warnings, createdProtectedPaths } = result;
+  return {
+    status,
+    exitCode: exitCode ?? null,
+    signal: signal ?? null,
+    error:
+      error === undefined
+        ? null
+        : { code: error.code, message: visibleText(reasonForModel(result) ?? error.code) },
+    warnings: warnings.map((warning) => visibleText(warning)),
+    createdProtectedPaths: createdProtectedPaths.map((path) => visibleText(path)),
+  };
+}
+
+/** What a model may have made without meaning to, in our own words. */
+function madeBy({ createdProtectedPaths }: ExecutionResult): string {
+  return createdProtectedPaths.length === 0
+    ? ''
+    : `; it made or replaced protected paths, which the operator is told: ${createdProtectedPaths.map((path) => visibleLine(path, 300)).join(', ')}`;
+}
+
+/** By us, and not by itself. */
+function wasStopped({ status }: ExecutionResult): boolean {
+  return status !== 'exited' && status !== 'signaled';
+}
+
+function howItRuns({ exited }: Job['running']): string {
+  return exited === undefined ? 'running' : 'the command has ended, and something that it started still runs';
+}
+
+function howItEnded(result: ExecutionResult): string {
+  const { status, exitCode, signal, durationMs } = result;
+  switch (status) {
+    case 'exited':
+      return `exit code ${exitCode}`;
+    case 'signaled':
+      return `ended by ${signal}`;
+    case 'timed-out':
+      return `timed out: it was ended after ${(durationMs / 1000).toFixed(1)} s, with everything that it started`;
+    case 'canceled':
+      return 'it was ended, with everything that it started';
+    default:
+      return visibleText(reasonForModel(result) ?? status);
+  }
+}

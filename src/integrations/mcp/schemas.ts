@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { REACHES, RISKS, VERDICTS } from '../../model/decision.ts';
+
+/** A command has to fit into one argument of a program. */
+const LONGEST_COMMAND = 100_000;
+const LONGEST_PATH = 4_096;
+const MOST_SECONDS = 365 * 24 * 3600;
+
+const command = z
+  .string()
+  .min(1)
+  .max(LONGEST_COMMAND)
+  .refine((text) => !text.includes('\0'), 'must have no NUL character');
+const cwd = z
+  .string()
+  .min(1)
+  .max(LONGEST_PATH)
+  .optional()
+  .describe(
+    'Directory to start in: relative to the workspace, or absolute inside it. Default: the workspace.',
+  );
+const jobId = z.string().min(1).max(40).describe('What `shell` gave as `job`.');
+
+/** Arguments of `shell`. Strict: nothing that a model adds can mean anything. */
+export const ShellInput = z.strictObject({
+  command: command.describe('A bash command line. Each call is a new shell: nothing but files lasts.'),
+  cwd,
+  timeout: z
+    .number()
+    .positive()
+    .max(MOST_SECONDS)
+    .optional()
+    .describe('Seconds after which it is ended. Can only shorten the limit that is set for this server.'),
+  background: z
+    .boolean()
+    .optional()
+    .describe('Return at once with a `job`; read it with `shell_output`, end it with `shell_kill`.'),
+});
+
+/** Arguments of `shell_output`. */
+export const OutputInput = z.strictObject({
+  id: jobId,
+  since: z
+    .number()
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('`next` of an earlier call, to read from there. Default: what was not read yet.'),
+});
+
+/** Signals that a model may send to its own commands. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGKILL', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
+
+/** Arguments of `shell_kill`. */
+export const KillInput = z.strictObject({
+  id: jobId,
+  signal: z
+    .enum(SIGNALS)
+    .optional()
+    .describe('Only send this signal to the command. Default: end it with everything that it started.'),
+});
+
+/** Arguments of `policy_explain`. */
+export const ExplainInput = z.strictObject({
+  command: command.describe('The bash command line to ask about. It is not run.'),
+  cwd,
+});
+
+const ENDS = ['exited', 'signaled', 'timed-out', 'canceled', 'limit-exceeded'] as const;
+const exitCode = z.number().int().nullable().describe('null: it did not exit by itself, or not yet.');
+const signal = z.string().nullable().describe('The signal that ended it.');
+const warnings = z.array(z.string());
+const createdProtectedPaths = z
+  .array(z.string())
+  .describe('What it made or replaced although something trusted obeys it; the operator is told.');
+
+/** Result of `shell`. */
+export const ShellOutput = z.strictObject({
+  status: z
+    .enum([...ENDS, 'denied', 'setup-failed', 'running'])
+    .describe('denied, setup-failed: it was not run. running: in the background.'),
+  exitCode,
+  signal,
+  stdout: z.string(),
+  stderr: z.string(),
+  leftOut: z
+    .strictObject({ stdout: z.number(), stderr: z.number() })
+    .describe('Bytes in the middle of a long output that are not shown.'),
+  durationMs: z.number(),
+  error: z
+    .strictObject({ code: z.string(), message: z.string() })
+    .nullable()
+    .describe('Why it was not run, or which limit it exceeded.'),
+  warnings,
+  createdProtectedPaths,
+  job: z.string().nullable().describe('Id of a command in the background.'),
+});
+
+/** Result of `shell_output` and `shell_kill`. */
+export const JobOutput = z.strictObject({
+  id: z.string(),
+  status: z
+    .enum([...ENDS, 'denied', 'setup-failed', 'running'])
+    .describe('running: the command, or something that it started, still runs.'),
+  exitCode,
+  signal,
+  output: z.string().describe('Standard output and standard error in the order in which they were written.'),
+  next: z.number().describe('Pass it as `since` to read what comes after this.'),
+  leftOut: z.number().describe('Characters between `since` and `output` that are not kept any more.'),
+  more: z.boolean().describe('There is more to be read already.'),
+  error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  warnings,
+  createdProtectedPaths,
+});
+
+/** Result of `policy_explain`. */
+export const ExplainOutput = z.strictObject({
+  verdict: z
+    .enum(VERDICTS)
+    .describe('allow: it would run. ask: a person is asked first. deny: it would not run.'),
+  judged: z.boolean().describe('false: the policy judges no commands, and only the confinement counts.'),
+  risk: z.enum(RISKS),
+  reach: z.enum(REACHES),
+  reasons: z.array(
+    z.strictObject({
+      check: z.string(),
+      verdict: z.enum(VERDICTS).nullable(),
+      code: z.string(),
+      message: z.string(),
+    }),
+  ),
+  allowed: z.strictObject({
+    writable: z.array(z.string()),
+    readable: z.array(z.string()),
+    network: z.enum(['off', 'open']),
+  }),
+});

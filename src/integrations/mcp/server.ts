@@ -1,0 +1,129 @@
+import type { Readable, Writable } from 'node:stream';
+import { finished } from 'node:stream';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import type { ExecutionResult } from '../../model/execution-result.ts';
+import { createChecker } from '../../run/check-command.ts';
+import { warningsOf } from '../../run/result-warnings.ts';
+import { createSandbox, type Sandbox } from '../../run/sandbox.ts';
+import type { SandboxOptions } from '../../run/sandbox-options.ts';
+import { openSession } from '../../run/session.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+import { packageVersion } from '../../version.ts';
+import { describeBoundaries } from './context.ts';
+import { canElicit, createElicitApprover } from './elicit-approver.ts';
+import { createJobTable } from './job-table.ts';
+import { LONGEST_MESSAGE, limitMessages } from './message-limit.ts';
+import { TOOLS } from './tools.ts';
+
+/** What a client that is not understood may have us write on standard error, which perhaps nobody reads. */
+const MOST_REMARKS = 50;
+const LONGEST_REMARK = 200;
+/** Has room for a path. */
+const LONGEST_WARNING = 5_000;
+
+/** How commands are served to one MCP client. All of it is the operator's. */
+export interface McpOptions {
+  readonly sandbox: SandboxOptions;
+  /** Milliseconds after which a background command is ended; 0: with the server. */
+  readonly longestJob: number;
+  /** Whether a client that can is asked what the policy asks. */
+  readonly elicitation: boolean;
+  readonly input: Readable;
+  /** Gets messages of the protocol, and nothing else. */
+  readonly output: Writable;
+  /** Called once commands can be run. */
+  readonly onReady: (sandbox: Sandbox) => void;
+  /** Told in a line what is wrong with the client. */
+  readonly onProblem: (line: string) => void;
+  /** Ends it. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Serves one client until it is gone or `signal` is aborted; then every command that was started has ended.
+ * @throws {SandboxError} as `createSandbox`.
+ */
+export async function serveMcp(options: McpOptions): Promise<void> {
+  let server: McpServer | undefined;
+  await using sandbox = await createSandbox({
+    ...options.sandbox,
+    gate: {
+      // Who the client is, and what it can, is known when it has said hello.
+      get approver() {
+        if (server === undefined || !options.elicitation || !canElicit(server.server)) return undefined;
+        return createElicitApprover(server.server);
+      },
+    },
+  });
+  await using checker = await disposableChecker(options.sandbox);
+  const { session } = options.sandbox;
+  const agent = typeof session === 'string' ? await openSession({ id: session }) : session;
+  server = new McpServer(
+    { name: 'sandbox-run', title: 'sandbox-run', version: packageVersion },
+    {
+      instructions: `Commands run in a sandbox. ${describeBoundaries(sandbox)}`,
+      capabilities: { tools: {} },
+    },
+  );
+  const context = {
+    sandbox,
+    jobs: createJobTable(),
+    tell: (result: ExecutionResult) => {
+      if (result.createdProtectedPaths.length === 0) return;
+      for (const line of warningsOf(result))
+        options.onProblem(`warning: ${visibleLine(line, LONGEST_WARNING)}`);
+    },
+    longestJob: options.longestJob,
+    checker,
+    taints: async () => (agent === undefined ? [] : agent.taints()),
+  };
+  // The SDK counts its requests from 0, and does not heed that the one with this number is given up: that is to be no question.
+  server.server.oninitialized = () => void server?.server.ping().catch(() => {});
+  for (const register of TOOLS) register(server, context);
+  options.onReady(sandbox);
+  await untilGone(server, options);
+}
+
+async function disposableChecker(options: SandboxOptions) {
+  const checker = await createChecker(options, { guarded: true });
+  return { ...checker, [Symbol.asyncDispose]: checker.close };
+}
+
+/** Speaks with the client until one of both wants no more. */
+async function untilGone(server: McpServer, options: McpOptions): Promise<void> {
+  const { input, output, signal } = options;
+  let remarks = 0;
+  const remark = (text: string) => {
+    remarks += 1;
+    if (remarks <= MOST_REMARKS) options.onProblem(visibleLine(text, LONGEST_REMARK));
+  };
+  const messages = limitMessages({
+    longest: LONGEST_MESSAGE,
+    output,
+    onTooLong: () => remark(`a message of more than ${LONGEST_MESSAGE} bytes was left out`),
+  });
+  const gone = new Promise<void>((settle) => {
+    finished(messages, { writable: false }, () => settle());
+    // Also where nothing is written any more: nobody reads it.
+    output.on('error', () => settle());
+    output.once('close', () => settle());
+    signal.addEventListener('abort', () => settle(), { once: true });
+    if (signal.aborted) settle();
+  });
+  input.on('error', () => messages.destroy());
+  // The transport waits with each answer that a slow client has not read.
+  output.setMaxListeners(0);
+  server.server.onerror = (error) => remark(`a message that is not understood: ${error.message}`);
+  await server.connect(
+    new StdioServerTransport(input.pipe(messages), output, { maxBufferSize: 2 * LONGEST_MESSAGE }),
+  );
+  try {
+    await gone;
+  } finally {
+    // Calls that are under way are given up by it.
+    await server.close();
+    input.destroy();
+    messages.destroy();
+  }
+}

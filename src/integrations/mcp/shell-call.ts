@@ -1,0 +1,95 @@
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { z } from 'zod';
+import { runForModel, startForModel } from '../shell-tool.ts';
+import { answered, describeBoundaries, type ToolContext } from './context.ts';
+import { MOST_JOBS } from './job-table.ts';
+import { type CallExtra, reportProgress } from './progress.ts';
+import { refusal, shellResult, startedResult } from './results.ts';
+import { ShellInput, ShellOutput } from './schemas.ts';
+
+/** Commands that a client waits for at the same time. */
+const MOST_CALLS = 64;
+
+/** The tool `shell`. */
+export function registerShell(server: McpServer, context: ToolContext): void {
+  const { sandbox, longestJob } = context;
+  const until = longestJob === 0 ? 'this server ends' : `${longestJob / 1000} s have passed`;
+  let calls = 0;
+  server.registerTool(
+    'shell',
+    {
+      title: 'Run a command in the sandbox',
+      description: [
+        'Runs a bash command line in a sandbox.',
+        describeBoundaries(sandbox),
+        `With background: true it runs on until it ends, shell_kill ends it, or ${until}; at most ${MOST_JOBS} at once.`,
+        'A command that the policy refuses is not run, and the answer says what is allowed instead; do not look for another way to the same end. Where the policy asks, a person decides, which no argument of this tool can do.',
+      ].join(' '),
+      inputSchema: ShellInput,
+      outputSchema: ShellOutput,
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false },
+    },
+    (input, extra) =>
+      answered(async () => {
+        if (calls >= MOST_CALLS)
+          return refusal(`not run: ${MOST_CALLS} commands run at the same time; wait for one of them`);
+        calls += 1;
+        const progress = reportProgress(extra);
+        try {
+          return input.background === true
+            ? await inBackground(context, input, extra)
+            : await inForeground(context, input, extra, progress);
+        } finally {
+          progress.stop();
+          calls -= 1;
+        }
+      }),
+  );
+}
+
+type Input = z.infer<typeof ShellInput>;
+
+const callOf = ({ command, cwd, timeout }: Input) => ({
+  command,
+  cwd,
+  timeout: timeout === undefined ? undefined : timeout * 1000,
+});
+
+async function inForeground(
+  { sandbox, tell }: ToolContext,
+  input: Input,
+  { signal }: CallExtra,
+  { onOutput }: ReturnType<typeof reportProgress>,
+): Promise<CallToolResult> {
+  const more = { signal, ...(onOutput === undefined ? {} : { onOutput }) };
+  const outcome = await runForModel(sandbox, callOf(input), more);
+  tell(outcome.result);
+  return shellResult(outcome);
+}
+
+async function inBackground(
+  { sandbox, jobs, longestJob, tell }: ToolContext,
+  input: Input,
+  { signal }: CallExtra,
+): Promise<CallToolResult> {
+  // Until it runs the call can be given up; then it is no call any more.
+  const givenUp = new AbortController();
+  const giveUp = () => givenUp.abort();
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    const started = await jobs.start((log) =>
+      startForModel(sandbox, callOf(input), longestJob, {
+        signal: givenUp.signal,
+        combined: true,
+        onOutput: ({ bytes }) => log.write(bytes),
+      }),
+    );
+    if (started === 'too-many')
+      return refusal(`not run: ${MOST_JOBS} commands run in the background; end one of them (shell_kill)`);
+    if ('id' in started) started.running.wait().then(tell, () => {});
+    return 'id' in started ? startedResult(started) : shellResult(started);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
+}

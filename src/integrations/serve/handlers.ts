@@ -1,0 +1,144 @@
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { Checker } from '../../run/check-command.ts';
+import { decisionAsJson } from '../../run/decision-json.ts';
+import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
+import { refusalOf } from '../../run/refusal.ts';
+import type { Sandbox } from '../../run/sandbox.ts';
+import { packageVersion } from '../../version.ts';
+import type { Call, Client } from './client.ts';
+import { PROTOCOL_VERSION, type ServeLimits } from './limits.ts';
+import { CANCEL, METHODS, type MethodName, type ParamsOf, type ResultOf } from './method-table.ts';
+import { NOTIFICATIONS } from './notification-table.ts';
+import { createQuestions, type Switchboard } from './questions.ts';
+import { createShells } from './shells.ts';
+import { createSpawnedCommands } from './spawned.ts';
+import { createTurns } from './turns.ts';
+import { wireResult } from './wire.ts';
+
+/** What all connections of a server share. */
+export interface Shared {
+  readonly sandbox: Sandbox;
+  readonly checker: Checker;
+  readonly switchboard: Switchboard;
+  readonly limits: ServeLimits;
+  readonly newId: () => string;
+}
+
+/** A handler for each row of the table. */
+export type Handlers = {
+  readonly [M in MethodName]: (params: ParamsOf<M>, call: Call) => Promise<ResultOf<M>> | ResultOf<M>;
+};
+
+/** The handlers of one connection; everything that they start is its own. */
+export interface ConnectionHandlers {
+  readonly handlers: Handlers;
+  /** True once `initialize` was answered with yes. */
+  readonly isInitialized: () => boolean;
+  /** Ends its sessions; commands end with `client.gone`. */
+  close(): Promise<void>;
+}
+
+/** @see ConnectionHandlers. `refuse`: ends the connection, once the response was sent. */
+export function createHandlers(client: Client, shared: Shared, refuse: () => void): ConnectionHandlers {
+  const { sandbox, checker, switchboard, limits, newId } = shared;
+  const questions = createQuestions(client);
+  const commands = createSpawnedCommands({ sandbox, client, most: limits.commands, newId });
+  const shells = createShells({ sandbox, client, most: limits.sessions, newId });
+  const turn = createTurns(limits.runs);
+  let state: 'new' | 'silent' | 'answering' = 'new';
+
+  const asked = <T>(call: Call, work: () => T): T =>
+    switchboard.connect(
+      { client, request: call.id, questions: state === 'answering' ? questions : undefined },
+      work,
+    );
+
+  const handlers: Handlers = {
+    initialize: ({ protocolVersion, approvals }, call) => {
+      if (state !== 'new')
+        throw new SandboxError('protocol.invalid', 'initialize: this connection is initialized already');
+      if (protocolVersion !== PROTOCOL_VERSION) {
+        call.afterwards(refuse);
+        throw new SandboxError(
+          'protocol.version',
+          `initialize: this server speaks version ${PROTOCOL_VERSION} of the protocol; use a client or a server that fits`,
+        );
+      }
+      state = approvals === true ? 'answering' : 'silent';
+      const { ask } = checker.policy.approval;
+      const client = state === 'answering' ? 'client' : 'nobody';
+      return {
+        protocolVersion: PROTOCOL_VERSION,
+        serverVersion: packageVersion,
+        capabilities: {
+          methods: [...Object.keys(METHODS), CANCEL],
+          notifications: Object.keys(NOTIFICATIONS),
+          approvals: ask === 'terminal' ? client : ask,
+        },
+        limits: { ...limits },
+        workspace: sandbox.workspace,
+        report: sandbox.plan.report,
+      };
+    },
+    run: (params, call) =>
+      asked(call, () =>
+        turn(async () => {
+          const { command, env, input, encoding, escapes, ...rest } = params;
+          const result = await sandbox.run(command, {
+            ...given(rest),
+            ...environment(env),
+            ...(input === undefined ? {} : { input: Buffer.from(input.data, input.encoding ?? 'utf8') }),
+            ...(encoding === 'base64' ? { encoding: 'bytes' } : { escapes: escapes ?? 'neutralize' }),
+            signal: call.signal,
+          });
+          return wireResult(result, sandbox.plan);
+        }),
+      ),
+    spawn: ({ command, env, encoding, escapes, ...rest }, call) =>
+      asked(call, () => {
+        const form = {
+          encoding: encoding ?? 'utf8',
+          escapes: escapes ?? (rest.pty === undefined ? 'neutralize' : 'keep'),
+        } as const;
+        return { command: commands.spawn(command, { ...given(rest), ...environment(env) }, form, call) };
+      }),
+    write: async (params) => ({ written: await commands.write(params) }),
+    resize: ({ command, cols, rows }) => ({ resized: commands.resize(command, cols, rows) }),
+    kill: ({ command, signal }) => ({ sent: commands.kill(command, signal) }),
+    check: async ({ env, ...rest }) => {
+      const decision = await checker.judge({ ...given(rest), ...environment(env) });
+      const refused = refusalOf(decision, rest.approved === true);
+      if (refused === undefined) return decisionAsJson(decision);
+      const { code, message } = refused;
+      const stopped = { command: rest.command, code, message, decision };
+      return { ...decisionAsJson(decision), message: refusalForModel(stopped, boundariesOf(sandbox.plan)) };
+    },
+    'session.open': (params) => shells.open(params),
+    'session.run': (params, call) => asked(call, () => shells.run(params, call)),
+    'session.interrupt': ({ session }) => ({ interrupted: shells.find(session).interrupt() }),
+    'session.snapshot': ({ session }) => shells.find(session).snapshot(),
+    'session.close': async ({ session }) => {
+      await shells.close(session);
+      return {};
+    },
+    'approvals.list': () => ({ questions: questions.list() }),
+    'approvals.answer': ({ question, approved, scope }) => {
+      questions.answer(question, approved, scope);
+      return {};
+    },
+  };
+  return { handlers, isInitialized: () => state !== 'new', close: () => shells.closeAll() };
+}
+
+type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+/** Without what was not said: an option that is there has a value. */
+function given<T extends object>(options: T): Given<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
+}
+
+function environment(env: Readonly<Record<string, string | null>> | undefined) {
+  if (env === undefined) return {};
+  const changed = Object.entries(env).map(([name, value]) => [name, value ?? undefined] as const);
+  return { env: Object.fromEntries(changed) };
+}

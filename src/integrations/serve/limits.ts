@@ -1,0 +1,45 @@
+/** Version of the protocol; a client names the one that it speaks, and there is no other. */
+export const PROTOCOL_VERSION = 1;
+
+/** What a client may use up of a server. Told to it by `initialize`. */
+export interface ServeLimits {
+  /** Bytes of a message of a client, its line break not counted. A longer one ends the connection. */
+  readonly messageBytes: number;
+  /** Objects and arrays in each other. */
+  readonly depth: number;
+  /** Requests of a batch. */
+  readonly batch: number;
+  /** Requests of a connection without a response yet; further ones are refused with `protocol.busy`. */
+  readonly requests: number;
+  /** Bytes of those, together. */
+  readonly requestBytes: number;
+  /** Commands of `run` at once; further ones wait for their turn. */
+  readonly runs: number;
+  /** Commands of `spawn` at once. */
+  readonly commands: number;
+  /** Shell sessions at once. */
+  readonly sessions: number;
+  /** Bytes of each output stream in a result. */
+  readonly outputBytes: number;
+  /** Connections at once. */
+  readonly connections: number;
+  /** Milliseconds that a client has for `initialize`. */
+  readonly handshakeMs: number;
+  /** Lines of a connection that are no message; then it is closed. */
+  readonly malformed: number;
+}
+
+export const SERVE_LIMITS: ServeLimits = {
+  messageBytes: 16 * 1024 * 1024,
+  depth: 32,
+  batch: 256,
+  requests: 4096,
+  requestBytes: 64 * 1024 * 1024,
+  runs: 32,
+  commands: 64,
+  sessions: 16,
+  outputBytes: 4 * 1024 * 1024,
+  connections: 64,
+  handshakeMs: 30_000,
+  malformed: 16,
+};

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { commandResult, question } from './results.ts';
+import { idValue } from './values.ts';
+
+const output = {
+  stream: z.enum(['stdout', 'stderr']),
+  data: z.string(),
+  encoding: z.enum(['utf8', 'base64']),
+};
+
+/** THE table of what a server says without being asked. */
+export const NOTIFICATIONS = {
+  output: {
+    summary:
+      'Output of a command of `spawn`, or of `session.run` with `stream`, in the order of each stream.',
+    params: z.union([
+      z.strictObject({ command: idValue, ...output }),
+      z.strictObject({ session: idValue, request: z.union([z.string(), z.number()]), ...output }),
+    ]),
+  },
+  ended: {
+    summary: 'The last word about a command of `spawn`. Its output came before; the result has none.',
+    params: z.strictObject({ command: idValue, result: commandResult }),
+  },
+  'approvals.requested': {
+    summary: 'The policy asks whether a command of this connection may run.',
+    params: question,
+  },
+  'approvals.withdrawn': {
+    summary: 'A question has no use for an answer any more: it expired, or the command was given up.',
+    params: z.strictObject({ question: z.string() }),
+  },
+  'approvals.queued': {
+    summary: 'A command of this connection waits in the queue: `sandbox-run approvals approve ID`.',
+    params: z.strictObject({ request: z.union([z.string(), z.number()]), id: z.string() }),
+  },
+} as const;
+
+export type NotificationName = keyof typeof NOTIFICATIONS;
+export type NotificationParams<N extends NotificationName> = z.input<(typeof NOTIFICATIONS)[N]['params']>;

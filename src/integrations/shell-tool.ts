@@ -1,0 +1,137 @@
+import { createPathLookup } from '../host/resolve-path.ts';
+import type { ExecutionResult } from '../model/execution-result.ts';
+import { notStarted } from '../run/classify.ts';
+import { argumentVector } from '../run/command-line.ts';
+import type { BackgroundJob } from '../run/jobs.ts';
+import { messageForModel } from '../run/model-message.ts';
+import type { Sandbox } from '../run/sandbox.ts';
+import type { RunOptions } from '../run/sandbox-options.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+
+/** Bytes of output that a model gets of each stream by default. */
+export const DEFAULT_MODEL_OUTPUT = 30_000;
+
+/** Characters of a command: the kernel takes no longer one (MAX_ARG_STRLEN), and judging takes time. */
+export const LONGEST_COMMAND = 128 * 1024 - 1;
+
+/** A day: longer than any command of a model, and shorter than what `run()` takes for a mistake. */
+const LONGEST_TIME = 24 * 3600 * 1000;
+
+/**
+ * What a model may say about a command that it wants to be run. Whatever would grant something (approval, autonomy, paths,
+ * environment) is not among it: that is the operator's.
+ */
+export interface ToolCall {
+  readonly command: string;
+  /** Absolute, or relative to the workspace. One that does not lie in the workspace, links followed, is refused. */
+  readonly cwd?: string | undefined;
+  /** Milliseconds; never more than the sandbox's own. What is not above 0 is as if it was not said. */
+  readonly timeout?: number | undefined;
+  /** Bytes of each stream; never more than the sandbox's own. Default: {@link DEFAULT_MODEL_OUTPUT}. */
+  readonly maxOutput?: number | undefined;
+}
+
+/** What becomes of a call: the result, and text for a model where something was stopped. */
+export interface ToolOutcome {
+  readonly result: ExecutionResult;
+  /** `undefined`: nothing was stopped. */
+  readonly message: string | undefined;
+}
+
+/** What an adapter, and never a model, may add to a call. */
+export type AdapterOptions = Pick<
+  RunOptions,
+  'approved' | 'signal' | 'onOutput' | 'taints' | 'combined' | 'env'
+>;
+
+/** Runs a call of a model: the one way in which adapters run commands. Its output is text without escape sequences. */
+export async function runForModel(
+  sandbox: Sandbox,
+  call: ToolCall,
+  more: AdapterOptions = {},
+): Promise<ToolOutcome> {
+  const cwd = placeOf(sandbox.workspace, call.cwd);
+  if (cwd === undefined) return outcomeOf(sandbox, call, misplaced(sandbox, call));
+  const timeout = timeWithin(call.timeout, sandbox.defaults.timeout);
+  const result = await sandbox.run(call.command, {
+    ...outputOf(sandbox, call),
+    // The directory that was looked at, not again what leads there.
+    cwd,
+    ...(timeout === undefined ? {} : { timeout }),
+    ...more,
+  });
+  return outcomeOf(sandbox, call, result);
+}
+
+/**
+ * The same in the background: a job once it runs, or what became of it instead.
+ * @param longest milliseconds after which a job is ended whatever the call says; 0: never.
+ */
+export async function startForModel(
+  sandbox: Sandbox,
+  call: ToolCall,
+  longest: number,
+  more: AdapterOptions = {},
+): Promise<BackgroundJob | ToolOutcome> {
+  const cwd = placeOf(sandbox.workspace, call.cwd);
+  if (cwd === undefined) return outcomeOf(sandbox, call, misplaced(sandbox, call));
+  const job = await sandbox.run(call.command, {
+    ...outputOf(sandbox, call),
+    // The directory that was looked at, not again what leads there.
+    cwd,
+    timeout: timeWithin(call.timeout, longest) ?? longest,
+    ...more,
+    background: true,
+  });
+  return (await job.launched) ? job : outcomeOf(sandbox, call, await job.wait());
+}
+
+/** The directory of a call: canonical. `undefined`: it does not lie in the workspace. */
+export function placeOf(workspace: string, cwd = '.'): string | undefined {
+  if (cwd.includes('\0')) return undefined;
+  const path = cwd.startsWith('/') ? cwd : `${workspace}/${cwd}`;
+  const { canonical } = createPathLookup().resolve(path);
+  return isBeneath(canonical, workspace) ? canonical : undefined;
+}
+
+/** Why a directory is refused, in a sentence. */
+export const outsideWorkspace = (workspace: string): string =>
+  `the working directory has to lie in the workspace ${workspace}; leave it out, or give one relative to that`;
+
+function misplaced(sandbox: Sandbox, { command }: ToolCall): ExecutionResult {
+  return notStarted(
+    {
+      argv: argumentVector(command),
+      cwd: sandbox.workspace,
+      warnings: [],
+      report: sandbox.plan.report,
+      decision: undefined,
+      approval: undefined,
+    },
+    {
+      code: 'cwd.unusable',
+      message: outsideWorkspace(sandbox.workspace),
+      stage: undefined,
+      errno: undefined,
+      path: undefined,
+    },
+  );
+}
+
+function outputOf({ defaults }: Sandbox, { maxOutput = DEFAULT_MODEL_OUTPUT }: ToolCall) {
+  const asked = maxOutput >= 0 ? Math.floor(maxOutput) : DEFAULT_MODEL_OUTPUT;
+  return { escapes: 'neutralize', maxOutput: Math.min(asked, defaults.maxOutput) } as const;
+}
+
+function outcomeOf({ plan }: Sandbox, { command }: ToolCall, result: ExecutionResult): ToolOutcome {
+  return { result, message: messageForModel(result, plan, { command }) };
+}
+
+/**
+ * The shorter of two times in milliseconds; `undefined`: neither is one. For `run()` 0 means no time-out at all, which is
+ * not a model's to say.
+ */
+export function timeWithin(asked: number | undefined, most: number): number | undefined {
+  const times = [Math.ceil(asked ?? 0), most].filter((time) => time > 0);
+  return times.length === 0 ? undefined : Math.min(...times, LONGEST_TIME);
+}

@@ -1,0 +1,174 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cli, makePlace } from '../cli/support.ts';
+
+const place = makePlace();
+afterAll(() => place.dispose());
+const judged = { XDG_CONFIG_HOME: join(place.root, 'no-config'), XDG_STATE_HOME: join(place.root, 'state') };
+const run = (args: readonly string[], input?: string) =>
+  cli(place, args, input === undefined ? { env: judged } : { env: judged, input });
+
+let schemas: Readonly<Record<string, object>> = {};
+beforeAll(async () => {
+  schemas = JSON.parse((await run(['schema', '--all'])).stdout);
+});
+
+const checked = new Set<string>();
+
+/** The output of a command is what the published schema says. */
+function expectValid(name: string, value: unknown): void {
+  checked.add(name);
+  const schema = schemas[name];
+  if (schema === undefined) throw new Error(`no schema ${name}`);
+  const ajv = new Ajv2020({ strict: true, allErrors: true, allowUnionTypes: true });
+  ajv.addFormat('uri', (text: string) => URL.canParse(text));
+  const validate = ajv.compile(schema);
+  const isValid = validate(value);
+  expect(isValid ? [] : validate.errors?.slice(0, 5), name).toEqual([]);
+}
+
+const linesOf = (text: string): readonly unknown[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+describe('what --json prints is what its schema says', () => {
+  it.each([
+    ['exited', ['--approved', '-c', 'echo hi; exit 3'], 'exited'],
+    ['signaled', ['--approved', '-c', 'kill -9 $$'], 'signaled'],
+    ['timed out', ['--approved', '--timeout', '0.3', 'sleep', '20'], 'timed-out'],
+    ['over a limit', ['--approved', '--cpu-time', '1', '-c', 'while :; do :; done'], 'limit-exceeded'],
+    ['refused', ['-c', 'cat /etc/shadow'], 'denied'],
+    ['asked about, with nobody there', ['-c', 'git push'], 'denied'],
+    ['not found', ['--approved', 'no-such-program-here'], 'setup-failed'],
+    ['spilled', ['--approved', '--spill', '-c', 'echo hi'], 'exited'],
+    ['of the application backend', ['--backend', 'application', 'git', 'push'], 'denied'],
+  ])('run: %s', async (_, args, status) => {
+    const { stdout } = await run(['--json', ...args]);
+    const result = JSON.parse(stdout);
+    expect(result.status, stdout.slice(0, 400)).toBe(status);
+    expectValid('run', result);
+    const stopped = ['timed-out', 'limit-exceeded', 'denied', 'setup-failed'].includes(status);
+    expect(typeof result.messageForModel).toBe(stopped ? 'string' : 'undefined');
+  });
+
+  it('plan, check and batch', async () => {
+    expectValid('plan', JSON.parse((await run(['--dry-run', '--json', 'ls'])).stdout));
+    for (const command of ['ls', 'git push', 'sudo ls', 'cat "'])
+      expectValid('check', JSON.parse((await run(['check', '--json', '-c', command])).stdout));
+    const requests = [
+      { id: 'a', command: 'ls' },
+      { command: ['git', 'push'], taint: ['secret'] },
+    ];
+    for (const request of requests) expectValid('check-batch-request', request);
+    const input = `${requests.map((request) => JSON.stringify(request)).join('\n')}\nnot JSON\n`;
+    const { stdout } = await run(['check', '--batch'], input);
+    expect(linesOf(stdout)).toHaveLength(3);
+    for (const line of linesOf(stdout)) expectValid('check-batch', line);
+  });
+
+  it('policy', async () => {
+    expectValid('policy-show', JSON.parse((await run(['policy', 'show', '--json'])).stdout));
+    expectValid('policy-show', JSON.parse((await run(['policy', 'show', '--json', '--explain'])).stdout));
+    const file = join(place.root, 'srt.json');
+    writeFileSync(
+      file,
+      JSON.stringify({
+        network: { allowedDomains: ['a.example'], deniedDomains: [] },
+        filesystem: { denyRead: ['./x'], allowWrite: ['.'], denyWrite: [] },
+      }),
+    );
+    const { stdout } = await run(['policy', 'import', file, '--from', 'srt', '--json']);
+    expectValid('policy-import', JSON.parse(stdout));
+    expectValid('policy', JSON.parse(stdout).policy);
+  });
+
+  it('budget, doctor and gate', async () => {
+    expectValid('budget', JSON.parse((await run(['budget', 'show', '--json'])).stdout));
+    expectValid('doctor', JSON.parse((await run(['doctor', '--json'])).stdout));
+    for (const command of ['echo hi', 'git push']) {
+      const socket = ['--socket', join(place.root, 'none.sock')];
+      const { stdout } = await run(['gate', 'check', ...socket, '--json', '-c', command]);
+      expectValid('gate-check', JSON.parse(stdout));
+    }
+  });
+
+  it('doctor --attack', async () => {
+    expectValid('doctor-attack', JSON.parse((await run(['doctor', '--attack', '--json'])).stdout));
+  }, 240_000);
+
+  it('sessions: of shells and of agents', async () => {
+    const id = (await run(['session', 'start'])).stdout.trim();
+    try {
+      for (const command of ['echo hi', 'cat /etc/shadow']) {
+        const { stdout } = await run(['session', 'run', id, '--json', '--', command]);
+        expectValid('session-run', JSON.parse(stdout));
+      }
+      await run(['--session', 'agent-1', '-c', 'echo hi']);
+      await run(['session', 'taint', 'agent-1', 'secret']);
+      const listed = linesOf((await run(['session', 'list', '--json'])).stdout);
+      expect(listed).toHaveLength(2);
+      for (const line of listed) expectValid('session-list', line);
+      expectValid('session-show', JSON.parse((await run(['session', 'show', 'agent-1', '--json'])).stdout));
+    } finally {
+      await run(['session', 'stop', id]);
+    }
+  });
+
+  it('approvals and audit', async () => {
+    const policy = join(place.root, 'audited.toml');
+    writeFileSync(policy, '[audit]\nenabled = true\n[approval]\ntimeout_seconds = 25\n');
+    const args = ['--policy', policy, '--ask', 'queue', '--session', 's', '-c', 'touch approved'];
+    const waiting = run(['--json', ...args]);
+    const pending = async (): Promise<readonly unknown[]> => {
+      for (;;) {
+        const found = linesOf((await run(['approvals', 'list', '--json'])).stdout);
+        if (found.length > 0) return found;
+      }
+    };
+    const [request] = await pending();
+    expectValid('approval-request', request);
+    const { id } = request as { readonly id: string };
+    expectValid('approval-request', JSON.parse((await run(['approvals', 'show', id, '--json'])).stdout));
+    expectValid('approvals-watch', { type: 'pending', request });
+    await run(['approvals', 'approve', id, '--scope', 'session']);
+    expectValid('run', JSON.parse((await waiting).stdout));
+    const grants = linesOf((await run(['approvals', 'grants', '--json'])).stdout);
+    expect(grants).toHaveLength(1);
+    for (const grant of grants) expectValid('approval-grant', grant);
+    await run(['--policy', policy, '-c', 'cat /etc/shadow']);
+    const records = linesOf((await run(['audit', 'tail', '--json'])).stdout);
+    expect(records.length).toBeGreaterThanOrEqual(3);
+    for (const record of records) expectValid('audit-record', record);
+    expectValid('audit-verify', JSON.parse((await run(['audit', 'verify', '--json'])).stdout));
+    expectValid('audit-stats', JSON.parse((await run(['audit', 'stats', '--json'])).stdout));
+  });
+
+  it('every schema was tried, and the package has each of them', () => {
+    expect([...checked].sort()).toEqual(Object.keys(schemas).sort());
+    const shipped = fileURLToPath(new URL('../../dist/schemas', import.meta.url));
+    expect(existsSync(shipped)).toBe(true);
+    expect(
+      readdirSync(shipped)
+        .map((name) => name.replace(/\.json$/, ''))
+        .sort(),
+      // That of `serve` is tried by the tests of its own.
+    ).toEqual([...Object.keys(schemas), 'serve'].sort());
+    for (const [name, schema] of Object.entries(schemas))
+      expect(JSON.parse(readFileSync(join(shipped, `${name}.json`), 'utf8'))).toEqual(schema);
+  });
+});
+
+describe('sandbox-run schema', () => {
+  it('lists them, prints one, and knows no others', async () => {
+    const listed = (await run(['schema'])).stdout;
+    for (const name of Object.keys(schemas)) expect(listed).toMatch(new RegExp(`^${name} `, 'm'));
+    expect(JSON.parse((await run(['schema', 'check'])).stdout)).toEqual(schemas.check);
+    expect(await run(['schema', 'nothing'])).toMatchObject({ exitCode: 125, stdout: '' });
+    expect(await run(['schema', '--all', 'run'])).toMatchObject({ exitCode: 125, stdout: '' });
+  });
+});

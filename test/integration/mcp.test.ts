@@ -1,0 +1,584 @@
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
+import { execa } from 'execa';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { CLI, cli, expectOneLine } from '../cli/support.ts';
+import { sleep } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
+import {
+  type ClientOptions,
+  connectTo,
+  eventually,
+  makeMcpPlace,
+  markedSeconds,
+  TEST_TIMEOUT,
+  textOf,
+} from './mcp-client.ts';
+
+vi.setConfig({ testTimeout: TEST_TIMEOUT, hookTimeout: TEST_TIMEOUT });
+const place = makeMcpPlace();
+const open: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+afterAll(() => {
+  const left = processesWith(place.root);
+  place.dispose();
+  expect(left).toEqual([]);
+});
+
+async function connect(args: readonly string[] = [], options: ClientOptions = {}) {
+  const connected = await connectTo(place, args, options);
+  open.push(() => connected.client.close());
+  return connected;
+}
+const AUTONOMOUS = ['--autonomy', 'autonomous'];
+const gone = (mark: string) => eventually(() => expect(processesWith(mark)).toEqual([]));
+const running = (mark: string) => eventually(() => expect(processesWith(mark)).not.toEqual([]));
+
+describe('tools of sandbox-run mcp', () => {
+  it('are listed with strict schemas and say within what they work', async () => {
+    const { client } = await connect(['--timeout', '90']);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(['shell', 'shell_output', 'shell_kill', 'policy_explain']);
+    for (const { inputSchema, outputSchema } of tools) {
+      expect(inputSchema.additionalProperties).toBe(false);
+      expect(outputSchema?.additionalProperties).toBe(false);
+    }
+    const about = tools[0]?.description ?? '';
+    for (const said of [place.workspace, 'no network', '90 s', 'private $TMPDIR', 'background'])
+      expect(about).toContain(said);
+    expect(client.getInstructions()).toContain(place.workspace);
+    // Nothing that grants: these are the arguments there are.
+    expect(Object.keys(tools[0]?.inputSchema.properties ?? {})).toEqual([
+      'command',
+      'cwd',
+      'timeout',
+      'background',
+    ]);
+  });
+
+  it('run commands and tell how they ended, structured and as text', async () => {
+    const { shell, errors } = await connect();
+    const good = await shell('echo out; echo err >&2');
+    expect(good.isError).toBeUndefined();
+    expect(good.structuredContent).toMatchObject({
+      status: 'exited',
+      exitCode: 0,
+      signal: null,
+      stdout: 'out\n',
+      stderr: 'err\n',
+      error: null,
+      job: null,
+    });
+    expect(good.content.map((block) => (block.type === 'text' ? block.text : ''))).toEqual([
+      'exit code 0 (then: stdout, stderr)',
+      'out\n',
+      'err\n',
+    ]);
+    const bad = await shell('exit 7');
+    expect(bad.isError).toBeUndefined();
+    expect(bad.structuredContent).toMatchObject({ status: 'exited', exitCode: 7 });
+    expect(textOf(bad)).toBe('exit code 7 (no output)');
+    expect((await shell('pwd')).structuredContent).toMatchObject({ stdout: `${place.workspace}\n` });
+    expect(errors).toEqual([]);
+  });
+
+  it('do several things at once', async () => {
+    const { shell } = await connect();
+    const results = await Promise.all([...Array(8).keys()].map((i) => shell(`sleep 0.2; echo number ${i}`)));
+    expect(results.map(({ structuredContent }) => structuredContent?.stdout)).toEqual(
+      [...Array(8).keys()].map((i) => `number ${i}\n`),
+    );
+  });
+
+  it('give no escape sequence and no more output than a model can take', async () => {
+    const { shell } = await connect(AUTONOMOUS);
+    const result = await shell(
+      "printf '\\033[31mred\\033[0m\\033]0;title\\007\\u202e\\n'; yes 0123456789 | head -c 5000000",
+    );
+    expect(result.structuredContent?.status).toBe('exited');
+    const stdout = String(result.structuredContent?.stdout);
+    expect(stdout.startsWith('red\\u{202e}\n0123456789\n')).toBe(true);
+    expect(stdout.length).toBeLessThan(40_000);
+    expect(stdout).toMatch(/\[\.\.\. [\d,]+ bytes left out \.\.\.\]/);
+    expect(result.structuredContent?.leftOut).toMatchObject({ stderr: 0 });
+  });
+
+  it('end a command at the time-out, and a call can only shorten it', async () => {
+    const { shell } = await connect([...AUTONOMOUS, '--timeout', '2']);
+    const [mark, longer] = [markedSeconds(), markedSeconds()];
+    const [short, clamped] = await Promise.all([
+      shell(`setsid sleep ${mark} & sleep ${mark}`, { timeout: 0.5 }),
+      shell(`sleep ${longer}`, { timeout: 3600 }),
+    ]);
+    for (const result of [short, clamped]) {
+      expect(result.isError).toBe(true);
+      expect(result.structuredContent).toMatchObject({ status: 'timed-out' });
+      expect(textOf(result)).toMatch(/^Ended: .*\nRule: timed-out\n/);
+    }
+    await gone(mark);
+    await gone(longer);
+  });
+
+  it('refuse with a text for the model, and run nothing', async () => {
+    const { shell, call } = await connect();
+    const refused = await shell('touch made-by-root; sudo touch x');
+    expect(refused.isError).toBe(true);
+    expect(refused.structuredContent).toMatchObject({
+      status: 'denied',
+      exitCode: null,
+      error: { code: 'command.denied' },
+    });
+    expect(textOf(refused)).toContain(place.workspace);
+    expect(existsSync(join(place.workspace, 'made-by-root'))).toBe(false);
+    const explained = await call('policy_explain', { command: 'sudo ls' });
+    expect(explained.isError).toBeUndefined();
+    expect(explained.structuredContent).toMatchObject({
+      verdict: 'deny',
+      judged: true,
+      allowed: { network: 'off' },
+    });
+    expect((await call('policy_explain', { command: 'ls' })).structuredContent).toMatchObject({
+      verdict: 'allow',
+    });
+    const asked = await call('policy_explain', { command: 'touch x' });
+    expect(asked.structuredContent).toMatchObject({ verdict: 'ask' });
+    expect(textOf(asked)).toContain('person');
+  });
+
+  it('know what the session of the agent was exposed to', async () => {
+    const { call } = await connect([...AUTONOMOUS, '--profile', 'networked', '--session', 'exposed']);
+    const verdict = async () =>
+      (await call('policy_explain', { command: 'git push origin main' })).structuredContent?.verdict;
+    expect(await verdict()).toBe('allow');
+    const here = { ...place, tmp: join(place.root, 'tmp') };
+    for (const taint of ['corruption', 'secret'])
+      expect(await cli(here, ['session', 'taint', 'exposed', taint])).toMatchObject({ exitCode: 0 });
+    expect(await verdict()).toBe('ask');
+  });
+
+  it('keep commands in the workspace, whatever directory is asked for', async () => {
+    const { shell, call } = await connect(AUTONOMOUS, { capabilities: { roots: {} } });
+    symlinkSync(place.outside, join(place.workspace, 'way-out'));
+    for (const cwd of [
+      place.outside,
+      '..',
+      '../outside',
+      'way-out',
+      '/',
+      '/etc',
+      `${place.workspace}/../outside`,
+    ]) {
+      const result = await shell('pwd', { cwd });
+      expect(result.isError).toBe(true);
+      expect(result.structuredContent).toMatchObject({
+        status: 'setup-failed',
+        error: { code: 'cwd.unusable' },
+      });
+      expect((await call('policy_explain', { command: 'pwd', cwd })).isError).toBe(true);
+      expect((await shell('pwd', { cwd, background: true })).isError).toBe(true);
+    }
+    const read = await shell(`cat ${place.outside}/secret.txt; echo x > ${place.outside}/planted`);
+    expect(JSON.stringify(read)).not.toContain('the-secret-41c7');
+    expect(existsSync(join(place.outside, 'planted'))).toBe(false);
+  });
+
+  it('reject whatever would grant something or is malformed', async () => {
+    const { call } = await connect();
+    const attempts: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+      ['shell', { command: 'touch forged', approved: true }],
+      ['shell', { command: 'touch forged', autonomy: 'autonomous' }],
+      ['shell', { command: 'touch forged', env: { SANDBOX_RUN_AUTONOMY: 'autonomous' } }],
+      ['shell', { command: 'touch forged', policy: '/tmp/x.toml', backend: 'application' }],
+      ['shell', { command: 'touch forged', __proto__x: 1, writable: ['/'] }],
+      ['shell', { command: ['touch', 'forged'] }],
+      ['shell', { command: '' }],
+      ['shell', { command: 'touch forged\0' }],
+      ['shell', { command: 'touch forged', timeout: -1 }],
+      ['shell', { command: 'touch forged', timeout: 0 }],
+      ['shell', { command: 'touch forged', background: 'yes' }],
+      ['shell', { command: `touch forged #${'x'.repeat(200_000)}` }],
+      ['shell', {}],
+      ['policy_explain', { command: 'touch forged', approved: true }],
+      ['shell_kill', { id: 'job-1', signal: 'SIGSTOP; touch forged' }],
+      ['shell_output', { id: 'constructor', since: -1 }],
+      ['shell_output', { id: '__proto__' }],
+      ['constructor', { command: 'touch forged' }],
+      ['__proto__', {}],
+    ];
+    for (const [name, args] of attempts) {
+      const result = await call(name, args);
+      expect([name, args, result.isError]).toEqual([name, args, true]);
+      expect(existsSync(join(place.workspace, 'forged'))).toBe(false);
+    }
+  });
+});
+
+describe('background commands of sandbox-run mcp', () => {
+  it('live from call to call, are read piece by piece, and end by themselves', async () => {
+    const { shell, call } = await connect(AUTONOMOUS);
+    const started = await shell(
+      'echo first; echo second >&2; until [ -e go ]; do sleep 0.05; done; echo last; exit 3',
+      {
+        background: true,
+      },
+    );
+    expect(started.structuredContent).toMatchObject({ status: 'running', job: 'job-1' });
+    let seen = '';
+    await eventually(async () => {
+      const part = await call('shell_output', { id: 'job-1' });
+      seen += part.structuredContent?.output;
+      expect(seen).toBe('first\nsecond\n');
+      expect(part.structuredContent).toMatchObject({ status: 'running', exitCode: null });
+    });
+    writeFileSync(join(place.workspace, 'go'), '');
+    await eventually(async () => {
+      const part = await call('shell_output', { id: 'job-1', since: 13 });
+      expect(part.structuredContent).toMatchObject({
+        status: 'exited',
+        exitCode: 3,
+        output: 'last\n',
+        next: 18,
+      });
+    });
+    expect((await call('shell_output', { id: 'job-1', since: 0 })).structuredContent).toMatchObject({
+      output: 'first\nsecond\nlast\n',
+      more: false,
+    });
+    expect((await call('shell_kill', { id: 'job-1' })).structuredContent).toMatchObject({ status: 'exited' });
+  });
+
+  it('end with everything that they started', async () => {
+    const { shell, call } = await connect(AUTONOMOUS);
+    const mark = markedSeconds();
+    await shell(
+      `trap '' TERM; setsid sleep ${mark} & (setsid sleep ${mark} &) ; sleep ${mark}; sleep ${mark}`,
+      {
+        background: true,
+      },
+    );
+    await running(mark);
+    const ended = await call('shell_kill', { id: 'job-1' });
+    expect(ended.structuredContent).toMatchObject({ id: 'job-1' });
+    expect(ended.structuredContent?.status).not.toBe('running');
+    await gone(mark);
+  });
+
+  it('get signals', async () => {
+    const { shell, call } = await connect(AUTONOMOUS);
+    await shell("trap 'echo got it' INT; echo ready; while :; do sleep 0.05; done", { background: true });
+    const wait = (text: string) =>
+      eventually(async () => {
+        const part = await call('shell_output', { id: 'job-1', since: 0 });
+        expect(part.structuredContent?.output).toContain(text);
+      });
+    await wait('ready');
+    expect((await call('shell_kill', { id: 'job-1', signal: 'SIGINT' })).structuredContent?.status).toBe(
+      'running',
+    );
+    await wait('got it');
+    await call('shell_kill', { id: 'job-1', signal: 'SIGKILL' });
+    await eventually(async () => {
+      const part = await call('shell_output', { id: 'job-1' });
+      expect(part.structuredContent).toMatchObject({ status: 'signaled', signal: 'SIGKILL' });
+    });
+  });
+
+  it('keep the end of a huge output, and say what is missing', async () => {
+    const { shell, call } = await connect(AUTONOMOUS);
+    await shell('yes 0123456789 | head -c 5000000; echo; echo the end', { background: true });
+    await eventually(async () => {
+      const part = await call('shell_output', { id: 'job-1', since: 4_999_900 });
+      expect(part.structuredContent?.output).toMatch(/the end\n$/);
+    });
+    const part = await call('shell_output', { id: 'job-1', since: 0 });
+    expect(String(part.structuredContent?.output).length).toBe(30_000);
+    expect(part.structuredContent).toMatchObject({ more: true });
+    expect(Number(part.structuredContent?.leftOut)).toBeGreaterThan(4_000_000);
+  });
+
+  it('are limited in number and in time', async () => {
+    const { shell, call } = await connect([...AUTONOMOUS, '--background-timeout', '10']);
+    const mark = markedSeconds();
+    const all = await Promise.all(
+      [...Array(20)].map(() => shell(`sleep ${mark}`, { background: true, timeout: 3600 })),
+    );
+    expect(all.filter(({ isError }) => isError !== true)).toHaveLength(16);
+    expect(textOf(all.find(({ isError }) => isError) ?? all[0] ?? { content: [] })).toContain('16 commands');
+    await gone(mark);
+    await eventually(async () => {
+      const { structuredContent } = await call('shell_output', { id: 'job-16' });
+      expect(structuredContent?.status).toBe('timed-out');
+    });
+    // There is room again.
+    expect((await shell('true', { background: true })).isError).toBeUndefined();
+  });
+
+  it('are refused as others are, and unknown ones are not found', async () => {
+    const { shell, call } = await connect();
+    const refused = await shell('sudo sleep 1', { background: true });
+    expect(refused.isError).toBe(true);
+    expect(refused.structuredContent).toMatchObject({ status: 'denied', job: null });
+    const unknown = await call('shell_output', { id: 'job-1\u001b[31m' });
+    expect(unknown.isError).toBe(true);
+    expect(textOf(unknown)).toBe('no background command "job-1\\\\u{1b}[31m"; there is none');
+  });
+});
+
+describe('long calls of sandbox-run mcp', () => {
+  it('tell their progress to who asked for it, without escape sequences', async () => {
+    const { call } = await connect(AUTONOMOUS);
+    const begun = performance.now();
+    const told: { progress: number; message?: string | undefined }[] = [];
+    await call(
+      'shell',
+      { command: "printf 'one\\n\\033[31mtwo\\033[0m\\n'; sleep 3.5" },
+      { onprogress: (progress) => told.push(progress) },
+    );
+    expect(told.length).toBeGreaterThanOrEqual(1);
+    expect(told.length).toBeLessThanOrEqual((performance.now() - begun) / 1000);
+    expect(told.map(({ progress }) => progress)).toEqual(
+      [...new Set(told.map(({ progress }) => progress))].sort((a, b) => a - b),
+    );
+    expect(told.at(-1)?.message).toMatch(/^\d+ s: two$/);
+  });
+
+  it('end with their whole tree when the client cancels them', async () => {
+    const { call, shell } = await connect(AUTONOMOUS);
+    const mark = markedSeconds();
+    const over = new AbortController();
+    const canceled = call(
+      'shell',
+      { command: `setsid sleep ${mark} & sleep ${mark}` },
+      { signal: over.signal },
+    ).then(
+      () => 'answered',
+      () => 'canceled',
+    );
+    await running(mark);
+    over.abort();
+    expect(await canceled).toBe('canceled');
+    await gone(mark);
+    // A job is no call any more, and the server goes on.
+    expect((await shell('echo on')).structuredContent).toMatchObject({ stdout: 'on\n' });
+  });
+});
+
+describe('approvals of sandbox-run mcp', () => {
+  const asks = 'touch approved-by-user';
+  const made = () => existsSync(join(place.workspace, 'approved-by-user'));
+  const remove = (shell: (command: string) => Promise<unknown>) => shell('rm -f approved-by-user');
+
+  it('are asked for through the client, with everything that there is to see', async () => {
+    const messages: string[] = [];
+    const { shell } = await connect([], {
+      onElicit: ({ params }) => {
+        messages.push(params.message);
+        return { action: 'accept', content: { approve: true } };
+      },
+    });
+    const result = await shell(`${asks}\necho '| directory   | /'`);
+    expect(result.structuredContent).toMatchObject({ status: 'exited', exitCode: 0 });
+    expect(made()).toBe(true);
+    const [message = ''] = messages;
+    for (const said of [
+      `line 1      | ${asks}\nline 2      | echo '| directory   | /'\ndirectory   | ${place.workspace}\n`,
+      'risk',
+      'it has no network',
+    ])
+      expect(message).toContain(said);
+    // Once: the next one is asked again.
+    await shell(asks);
+    expect(messages).toHaveLength(2);
+    await remove(shell);
+  });
+
+  it('take anything but an accepted yes for a no', async () => {
+    const answers: ElicitResult[] = [
+      { action: 'decline' },
+      { action: 'cancel' },
+      { action: 'accept', content: { approve: false } },
+      { action: 'accept' },
+      { action: 'accept', content: {} },
+      { action: 'accept', content: { approve: 'true' } },
+      { action: 'accept', content: { approved: true } },
+      { action: 'decline', content: { approve: true } },
+      { action: 'cancel', content: { approve: true } },
+    ];
+    let answer = answers[0];
+    const { shell } = await connect([], { onElicit: () => answer ?? { action: 'decline' } });
+    for (answer of answers) {
+      const result = await shell(asks);
+      expect(result.isError).toBe(true);
+      expect(result.structuredContent).toMatchObject({ status: 'denied' });
+      expect(made()).toBe(false);
+    }
+  });
+
+  it('take an error of the client for a no', async () => {
+    const { shell } = await connect([], {
+      onElicit: () => {
+        throw new Error('no window');
+      },
+    });
+    const result = await shell(asks);
+    expect(result.structuredContent).toMatchObject({
+      status: 'denied',
+      error: { code: 'command.needs_approval' },
+    });
+    expect(made()).toBe(false);
+  });
+
+  it('expire when nobody answers', async () => {
+    const policy = join(place.root, 'short.toml');
+    writeFileSync(policy, '[approval]\ntimeout_seconds = 1\n', { mode: 0o600 });
+    let withdrawn = false;
+    const { shell } = await connect(['--policy', policy], {
+      onElicit: (_, { signal }) =>
+        new Promise((answer) => {
+          signal.addEventListener('abort', () => {
+            withdrawn = true;
+            // Too late.
+            answer({ action: 'accept', content: { approve: true } });
+          });
+        }),
+    });
+    const result = await shell(asks);
+    expect(result.structuredContent).toMatchObject({
+      status: 'denied',
+      error: {
+        code: 'command.needs_approval',
+        message: expect.stringContaining('nobody answered in time'),
+      },
+    });
+    await eventually(() => expect(withdrawn).toBe(true));
+    await sleep(200);
+    expect(made()).toBe(false);
+  });
+
+  it('are not asked for what is too long to be shown', async () => {
+    let asked = 0;
+    const { shell } = await connect([], {
+      onElicit: () => {
+        asked += 1;
+        return { action: 'accept', content: { approve: true } };
+      },
+    });
+    const result = await shell(`touch approved-by-user${' x'.repeat(10_000)}`);
+    expect(result.structuredContent).toMatchObject({ status: 'denied' });
+    expect(asked).toBe(0);
+    expect(made()).toBe(false);
+  });
+
+  it('are nobody’s where the client cannot ask, the operator wants no elicitation, or nobody is to be asked', async () => {
+    const yes = () => ({ action: 'accept' as const, content: { approve: true } });
+    for (const [args, options] of [
+      [[], {}],
+      [['--no-elicitation'], { onElicit: yes }],
+      [['--ask', 'nobody'], { onElicit: yes }],
+      [[], { capabilities: { elicitation: { url: {} } } }],
+    ] as const) {
+      const { shell } = await connect(args, options);
+      const result = await shell(asks);
+      expect(result.structuredContent).toMatchObject({
+        status: 'denied',
+        error: { code: 'command.needs_approval' },
+      });
+      expect(made()).toBe(false);
+    }
+  });
+
+  it('wait in the queue where the policy says so and the client cannot ask', async () => {
+    const { shell } = await connect(['--ask', 'queue']);
+    const answer = shell(asks);
+    const env = { ...place.env };
+    const here = { ...place, tmp: join(place.root, 'tmp') };
+    let id = '';
+    await eventually(async () => {
+      const { stdout } = await cli(here, ['approvals', 'list', '--json'], { env });
+      id = /"id":\s*"([^"]+)"/.exec(stdout)?.[1] ?? '';
+      expect(id).not.toBe('');
+    });
+    await cli(here, ['approvals', 'approve', id], { env });
+    expect((await answer).structuredContent).toMatchObject({ status: 'exited', exitCode: 0 });
+    await eventually(() => expect(made()).toBe(true));
+  });
+
+  it('end with the call that waits for them', async () => {
+    let asked = false;
+    const { call, shell } = await connect([], {
+      onElicit: (_, { signal }) => {
+        asked = true;
+        return new Promise((answer) => {
+          signal.addEventListener('abort', () => answer({ action: 'accept', content: { approve: true } }));
+        });
+      },
+    });
+    const over = new AbortController();
+    const waiting = call('shell', { command: 'touch after-cancel' }, { signal: over.signal }).catch(
+      () => 'canceled',
+    );
+    await eventually(() => expect(asked).toBe(true));
+    over.abort();
+    expect(await waiting).toBe('canceled');
+    expect((await shell('echo on')).structuredContent).toMatchObject({ stdout: 'on\n' });
+    expect(existsSync(join(place.workspace, 'after-cancel'))).toBe(false);
+  });
+});
+
+describe('the command sandbox-run mcp', () => {
+  const here = { ...place, tmp: join(place.root, 'tmp') };
+
+  it('says in one line why it cannot start', async () => {
+    for (const args of [['--workspace', '/nowhere'], ['extra'], ['--approved'], ['--profile', 'none']]) {
+      const { exitCode, stdout, stderr } = await cli(here, ['mcp', ...args]);
+      expect(exitCode).toBe(125);
+      expect(stdout).toBe('');
+      expectOneLine(stderr);
+    }
+  });
+
+  it('has help', async () => {
+    const { exitCode, stdout } = await cli(here, ['mcp', '--help']);
+    expect(exitCode).toBe(0);
+    for (const said of ['--workspace', '--background-timeout', 'elicitation', 'mcpServers', 'Exit status'])
+      expect(stdout).toContain(said);
+  });
+
+  it('serves the client in examples/', async () => {
+    const example = fileURLToPath(new URL('../../examples/mcp-client.mjs', import.meta.url));
+    const run = (...args: string[]) =>
+      execa(process.execPath, [example, ...args], {
+        env: { ...place.env, SANDBOX_RUN: CLI },
+        extendEnv: false,
+        stdin: 'ignore',
+      });
+    const { stdout } = await run();
+    expect(stdout).toContain('tools: shell, shell_output, shell_kill, policy_explain');
+    expect(stdout).toContain('exit code: 0\nstdout: hello\nLinux\n');
+    expect(stdout).toContain('policy: deny\n');
+    // It asks, and without a terminal nobody says yes.
+    const refused = await run('touch x');
+    expect(refused.stdout).toContain('| touch x\n');
+    expect(refused.stdout).toContain('command.denied');
+    expect(readFileSync(example, 'utf8').split('\n').length).toBeLessThan(60);
+  });
+
+  it('bundles the SDK without what serves HTTP', () => {
+    const bundle = readFileSync(new URL('../../dist/mcp.cjs', import.meta.url), 'utf8');
+    const required = [...bundle.matchAll(/require\("([^"]+)"\)/g)].map(([, name]) => name ?? '');
+    const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    const known = [...Object.keys(dependencies), '@anthropic-ai/sdk'];
+    const isKnown = (name: string) =>
+      // The second: in code that ajv would write to files.
+      /^(node:|\.)/.test(name) ||
+      /^ajv(-formats)?\/dist\//.test(name) ||
+      known.some((library) => name === library || name.startsWith(`${library}/`));
+    expect(required).toContain('zod/v4');
+    expect(required.filter((name) => !isKnown(name))).toEqual([]);
+    expect(bundle).not.toMatch(/express|hono/);
+  });
+});

@@ -1,0 +1,370 @@
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { cli } from '../cli/support.ts';
+import { processesWith } from '../support/leftovers.ts';
+import { connectTo, eventually, expectValid } from './serve-client.ts';
+import { makeServeWorld } from './serve-world.ts';
+
+const { place, socket, sockets, listening, judged } = makeServeWorld();
+const mark = join(place.root, 'mark');
+const holding = ['bash', '-c', 'sleep 3600; :', mark];
+/** Residents of a process, in bytes. */
+const residentOf = (pid: number | undefined) =>
+  1024 * Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+
+describe('the clients of serve', () => {
+  it('cannot see, write to, or end what belongs to another', async () => {
+    const { connect } = await listening();
+    const [mine, other] = [await connect(), await connect()];
+    const { command } = await mine.call('spawn', { command: ['cat'] });
+    const { session } = await mine.call('session.open');
+    const attempts = [
+      ['kill', { command }],
+      ['kill', { command, signal: 'SIGKILL' }],
+      ['write', { command, input: { data: 'forged\n' }, close: true }],
+      ['session.run', { session, command: 'touch forged' }],
+      ['session.snapshot', { session }],
+      ['session.interrupt', { session }],
+      ['session.close', { session }],
+    ] as const;
+    for (const [method, params] of attempts) {
+      const { error } = await other.ask(method, params);
+      expect(error.data.code, method).toBe('protocol.unknown_id');
+    }
+    await mine.call('write', { command, input: { data: 'mine\n' }, close: true });
+    await mine.told('ended');
+    expect(mine.outputOf(command)).toBe('mine\n');
+    expect((await mine.call('session.run', { session, command: 'echo on' })).stdout).toBe('on\n');
+    expect(other.notifications).toEqual([]);
+  });
+
+  it('may use the same ids, and cancel only their own', async () => {
+    const { connect } = await listening();
+    const [mine, other] = [await connect(), await connect()];
+    const asked = mine.ask('run', { command: 'sleep 2; echo mine' }, 'same');
+    const theirs = other.ask('run', { command: 'sleep 60' }, 'same');
+    other.cancel('same');
+    expect((await theirs).result.status).toBe('canceled');
+    expect((await asked).result.stdout).toBe('mine\n');
+  });
+
+  it('take their commands with them, and nobody else’s', async () => {
+    const { connect } = await listening();
+    const [gone, other] = [await connect(), await connect()];
+    const others = other.ask('run', { command: 'sleep 3; echo still' });
+    void gone.ask('run', { command: holding });
+    await gone.call('spawn', { command: `setsid bash -c 'sleep 3600; :' ${mark} & wait` });
+    const { session } = await gone.call('session.open');
+    void gone.ask('session.run', { session, command: `bash -c 'sleep 3600; :' ${mark}` });
+    await eventually(() => expect(processesWith(mark).length).toBeGreaterThanOrEqual(3));
+    gone.output.destroy();
+    await eventually(() => expect(processesWith(mark)).toEqual([]));
+    expect((await others).result.stdout).toBe('still\n');
+  });
+
+  it('run thousands of small commands at once', { timeout: 180_000 }, async () => {
+    const { child, connect } = await listening();
+    const clients = [await connect(), await connect(), await connect()];
+    const results = await Promise.all(
+      clients.flatMap((client, which) =>
+        Array.from({ length: 700 }, async (_, index) => {
+          const text = `${which}-${index}`;
+          const { stdout } = await client.call('run', { command: ['echo', text] });
+          return stdout === `${text}\n`;
+        }),
+      ),
+    );
+    expect(results.filter(Boolean)).toHaveLength(2100);
+    expect(child.exitCode).toBeNull();
+  });
+
+  it('that ask for too much at once are told so, and the rest is done', { timeout: 180_000 }, async () => {
+    const { connect } = await listening();
+    const client = await connect();
+    const answers = await Promise.all(
+      Array.from({ length: 5000 }, () => client.ask('check', { command: ['true'] })),
+    );
+    const codes = new Set(answers.map(({ error }) => error?.data.code ?? 'done'));
+    expect([...codes].filter((code) => code !== 'done' && code !== 'protocol.busy')).toEqual([]);
+    const big = 'x'.repeat(12 * 1024 * 1024);
+    const go = join(place.workspace, 'go');
+    const until = `while [ ! -e ${go} ]; do sleep 0.1; done; wc -c`;
+    const held = Array.from({ length: 8 }, () => client.ask('run', { command: until, input: { data: big } }));
+    // 64 MiB have room for five of them, whatever their speed: none ends before.
+    for (const answer of await Promise.all(held.slice(5)))
+      expect(answer.error.data.code).toBe('protocol.busy');
+    writeFileSync(go, '');
+    for (const answer of await Promise.all(held.slice(0, 5)))
+      expect(answer.result.stdout.trim()).toBe(String(big.length));
+    expect((await client.call('run', { command: 'echo on' })).stdout).toBe('on\n');
+  });
+
+  it('that take nothing do not make the server grow, and are ended all the same', async () => {
+    const { child, connect } = await listening();
+    const slow = await connect();
+    const before = residentOf(child.pid);
+    slow.input.pause();
+    for (let count = 0; count < 8; count += 1) void slow.ask('spawn', { command: `yes ${mark}` });
+    const other = await connect();
+    for (let count = 0; count < 100; count += 1) await other.call('run', { command: ['true'] });
+    expect(processesWith(mark)).not.toEqual([]);
+    expect(residentOf(child.pid) - before).toBeLessThan(150 * 1024 * 1024);
+    slow.output.destroy();
+    await eventually(() => expect(processesWith(mark)).toEqual([]));
+    expect((await other.call('run', { command: 'echo on' })).stdout).toBe('on\n');
+  });
+
+  it('send a schema’s worth of messages only', () => {
+    expect(() =>
+      expectValid({ jsonrpc: '2.0', id: 1, method: 'run', params: {} }, 'clientMessage'),
+    ).toThrow();
+    expect(() => expectValid({ jsonrpc: '2.0', id: 1, result: 7 }, 'serverMessage')).toThrow();
+  });
+});
+
+describe('questions over serve', () => {
+  const question = { command: 'rm -rf nothing' };
+
+  it('go to the client whose command it is, if it answers, and to nobody else', async () => {
+    const { connect } = await listening([], judged);
+    const [mine, other] = [await connect({ approvals: true }), await connect({ approvals: true })];
+    const asked = mine.ask('run', question, 'asked');
+    const told = await mine.told('approvals.requested');
+    expect(told).toMatchObject({ request: 'asked', command: question.command, cwd: place.workspace });
+    expect((await mine.call('approvals.list')).questions).toEqual([told]);
+    // Whoever else knows its name has no say in it.
+    expect((await other.call('approvals.list')).questions).toEqual([]);
+    const forged = await other.ask('approvals.answer', { question: told.question, approved: true });
+    expect(forged.error.data.code).toBe('approval.unknown');
+    await mine.call('approvals.answer', { question: told.question, approved: true });
+    expect((await asked).result).toMatchObject({
+      status: 'exited',
+      exitCode: 0,
+      approval: { approved: true },
+    });
+    const again = await mine.ask('approvals.answer', { question: told.question, approved: true });
+    expect(again.error.data.code).toBe('approval.unknown');
+    expect(other.notifications).toEqual([]);
+  });
+
+  it('find the right request among many at once', async () => {
+    const { connect } = await listening([], judged);
+    const client = await connect({ approvals: true });
+    const asked = Array.from({ length: 20 }, (_, index) =>
+      client.ask('run', { command: `rm -rf file-${index}` }, `number-${index}`),
+    );
+    await eventually(async () => {
+      expect((await client.call('approvals.list')).questions).toHaveLength(20);
+    });
+    for (const { question: id, request, command } of (await client.call('approvals.list')).questions) {
+      expect(command).toBe(`rm -rf ${String(request).replace('number', 'file')}`);
+      await client.call('approvals.answer', { question: id, approved: request === 'number-7' });
+    }
+    const statuses = (await Promise.all(asked)).map(({ result }) => result.status);
+    expect(statuses.filter((status) => status === 'exited')).toHaveLength(1);
+    expect(statuses[7]).toBe('exited');
+  });
+
+  it('are asked for spawned commands and sessions, too', async () => {
+    const { connect } = await listening([], judged);
+    const client = await connect({ approvals: true });
+    const { command } = await client.call('spawn', question);
+    const first = await client.told('approvals.requested');
+    await client.call('approvals.answer', { question: first.question, approved: false });
+    const { result } = await client.told('ended', (params) => params.command === command);
+    expect(result).toMatchObject({ status: 'denied', approval: { approved: false, reason: 'denied' } });
+    const { session } = await client.call('session.open');
+    const turn = client.ask('session.run', { session, ...question }, 'turn');
+    const second = await client.told('approvals.requested', ({ request }) => request === 'turn');
+    await client.call('approvals.answer', { question: second.question, approved: true });
+    expect((await turn).result).toMatchObject({ exitCode: 0 });
+  });
+
+  it('are a no of a client that does not answer, and withdrawn with the command', async () => {
+    const { connect } = await listening([], judged);
+    const [silent, answering] = [await connect(), await connect({ approvals: true })];
+    expect((await silent.call('run', question)).status).toBe('denied');
+    const asked = answering.ask('run', question, 'asked');
+    const told = await answering.told('approvals.requested');
+    answering.cancel('asked');
+    await answering.told('approvals.withdrawn', ({ question: id }) => id === told.question);
+    expect((await asked).result.status).not.toBe('exited');
+    const late = await answering.ask('approvals.answer', { question: told.question, approved: true });
+    expect(late.error.data.code).toBe('approval.unknown');
+  });
+
+  it('remember only for the same request', async () => {
+    const { connect } = await listening([], judged);
+    const client = await connect({ approvals: true });
+    const asked = client.ask('run', { command: 'rm -rf remembered' });
+    const { question: id } = await client.told('approvals.requested');
+    await client.call('approvals.answer', { question: id, approved: true, scope: 'always' });
+    await asked;
+    expect(await client.call('run', { command: 'rm -rf remembered' })).toMatchObject({ exitCode: 0 });
+    void client.ask('run', { command: 'rm -rf remembered other' }, 'other');
+    await client.told('approvals.requested', ({ request }) => request === 'other');
+  });
+
+  it('go into the queue where the operator wants that', async () => {
+    const { connect } = await listening(['--ask', 'queue'], judged);
+    const client = await connect({ approvals: true });
+    const asked = client.ask('run', question, 'queued');
+    const { id, request } = await client.told('approvals.queued');
+    expect(request).toBe('queued');
+    expect((await client.call('approvals.list')).questions).toEqual([]);
+    const env = { ...judged, XDG_STATE_HOME: join(place.root, 'state') };
+    expect(await cli(place, ['approvals', 'approve', id], { env })).toMatchObject({ exitCode: 0 });
+    expect((await asked).result).toMatchObject({ status: 'exited', exitCode: 0 });
+  });
+});
+
+describe('the socket of serve', () => {
+  const start = (path: string, args: readonly string[] = []) =>
+    cli(place, ['serve', '--socket', path, ...args], { env: { XDG_STATE_HOME: join(place.root, 'state') } });
+
+  it('is this user’s alone, and gone with the server', async () => {
+    const { child, connect } = await listening();
+    expect(statSync(socket).mode & 0o7777).toBe(0o600);
+    const client = await connect();
+    await client.call('spawn', { command: holding });
+    await eventually(() => expect(processesWith(mark)).not.toEqual([]));
+    child.kill('SIGTERM');
+    expect(await child).toMatchObject({ exitCode: 0, stderr: '' });
+    await client.ends();
+    expect(existsSync(socket)).toBe(false);
+    expect(processesWith(mark)).toEqual([]);
+  });
+
+  it('takes the place of one that a dead server left, not of one that lives', async () => {
+    const { child } = await listening();
+    const second = await start(socket);
+    expect(second).toMatchObject({ exitCode: 125, stdout: '' });
+    expect(second.stderr).toMatch(/^sandbox-run: serve cannot use .*in use/);
+    child.kill('SIGKILL');
+    await child;
+    expect(lstatSync(socket).isSocket()).toBe(true);
+    const { connect } = await listening();
+    expect(await (await connect()).call('run', { command: 'echo new' })).toMatchObject({ stdout: 'new\n' });
+  });
+
+  it('is not made where something else is', async () => {
+    const file = join(sockets, 'file');
+    writeFileSync(file, 'precious');
+    const link = join(sockets, 'link');
+    symlinkSync(join(sockets, 'elsewhere'), link);
+    for (const path of [file, link, sockets]) {
+      const { exitCode, stderr } = await start(path);
+      expect(exitCode, path).toBe(125);
+      expect(stderr).toMatch(/^sandbox-run: serve cannot use [^\n]+\n$/);
+    }
+    expect(readFileSync(file, 'utf8')).toBe('precious');
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(existsSync(join(sockets, 'elsewhere'))).toBe(false);
+    // A link to a socket that lives is not followed, either.
+    const server = createServer().listen(join(sockets, 'elsewhere'));
+    expect((await start(link)).exitCode).toBe(125);
+    server.close();
+    for (const path of [file, link]) rmSync(path);
+  });
+
+  it('lies neither where commands are nor where others can write', async () => {
+    const shared = join(place.root, 'shared');
+    mkdirSync(shared);
+    const extra = join(place.root, 'extra');
+    mkdirSync(extra);
+    for (const mode of [0o777, 0o1777, 0o775]) {
+      chmodSync(shared, mode);
+      const { exitCode, stderr } = await start(join(shared, 's'));
+      expect(exitCode).toBe(125);
+      expect(stderr).toMatch(/can be written by others/);
+    }
+    const inside = await start(join(place.workspace, 's'));
+    expect(inside.stderr).toMatch(/which commands can reach/);
+    const hidden = join(place.root, 'hidden');
+    symlinkSync(place.workspace, hidden);
+    expect((await start(join(hidden, 's'))).stderr).toMatch(/which commands can reach/);
+    expect((await start(join(extra, 's'), ['--ro', extra])).stderr).toMatch(/which commands can reach/);
+    expect((await start(join(place.root, 'missing/s'))).exitCode).toBe(125);
+    expect(existsSync(join(place.workspace, 's'))).toBe(false);
+  });
+
+  it('hears nobody who does not say hello, and ends unused', async () => {
+    const { child } = await listening(['--unused-timeout', '1']);
+    const client = await connectTo(socket);
+    client.output.end();
+    expect(await child).toMatchObject({ exitCode: 0 });
+    expect(existsSync(socket)).toBe(false);
+  });
+
+  it('tells whom it turns away that it is busy', async () => {
+    await listening();
+    const silent = await Promise.all(Array.from({ length: 64 }, () => connectTo(socket)));
+    const late = await connectTo(socket);
+    await late.ends();
+    expect(late.said).toMatchObject([{ id: null, error: { data: { code: 'protocol.busy' } } }]);
+    for (const client of silent) client.output.destroy();
+    await eventually(async () => {
+      const next = await connectTo(socket);
+      const answer = await Promise.race([
+        next.ask('initialize', { protocolVersion: 1 }),
+        next.ends().then(() => undefined),
+      ]);
+      next.output.destroy();
+      expect(answer?.result).toBeDefined();
+    });
+  });
+
+  it('is closed to commands of the sandbox, even where they could connect', async () => {
+    const { connect } = await listening(['--ro', process.execPath]);
+    // Stands for a command of a sandbox that can see the socket: it is as confined as those, and of this user.
+    const talk = `
+      const socket = require('node:net').connect(process.argv[1]);
+      socket.on('connect', () => socket.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\\n'));
+      socket.on('data', (text) => console.log('heard', String(text)));
+      socket.on('close', () => console.log('closed'));
+      socket.on('error', (error) => console.log(error.code));`;
+    const inside = await (await connect()).call('run', { command: [process.execPath, '-e', talk, socket] });
+    expect(inside.stdout).not.toContain('heard');
+    const confined = spawnSync('setpriv', ['--no-new-privs', process.execPath, '-e', talk, socket], {
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
+    expect(confined.stdout).toMatch(/^((EPIPE|ECONNRESET)\n)?closed\n$/);
+    const free = spawn(process.execPath, ['-e', talk, socket]);
+    await new Promise<void>((done) =>
+      free.stdout.on('data', (text) => String(text).startsWith('heard') && done()),
+    );
+    free.kill('SIGKILL');
+  });
+
+  it.runIf(process.geteuid?.() === 0)('is closed to other users, whatever its mode', async () => {
+    const { connect } = await listening();
+    const talk =
+      "import socket,sys; s=socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect(sys.argv[1]); s.sendall(b'{}\\n'); print(s.recv(10))";
+    const as = (user: string) =>
+      spawnSync('runuser', ['-u', user, '--', '/usr/bin/python3', '-c', talk, socket], { encoding: 'utf8' });
+    expect(as('nobody').stderr).toMatch(/PermissionError/);
+    for (const path of [place.root, sockets]) chmodSync(path, 0o755);
+    chmodSync(socket, 0o666);
+    const { stdout, stderr } = as('nobody');
+    expect(stdout === "b''\n" || /ConnectionResetError|BrokenPipeError/.test(stderr), stdout + stderr).toBe(
+      true,
+    );
+    expect(as('root').stdout).toContain('jsonrpc');
+    expect(await (await connect()).call('run', { command: 'echo on' })).toMatchObject({ stdout: 'on\n' });
+    chmodSync(sockets, 0o700);
+  });
+});
