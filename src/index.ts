@@ -17,6 +17,7 @@ export type {
   EventRecord,
   ResultRecord,
 } from './model/audit-record.ts';
+export type { BackendId, PassedOver } from './model/backend.ts';
 export type { Autonomy, Decision, Reach, Reason, Risk, Taint, Verdict } from './model/decision.ts';
 export type {
   Control,
@@ -51,13 +52,23 @@ export type {
 export type { LaunchPlan } from './model/launch-plan.ts';
 export type { TreeLimits } from './model/policy.ts';
 export type { PolicyFile } from './policy/schema.ts';
+export type { CheckOptions, CommandCheck } from './run/command-check.ts';
 export type { BackgroundJob, JobExit, JobOutput } from './run/jobs.ts';
+export {
+  type AboutResult,
+  type Boundaries,
+  boundariesOf,
+  messageForModel,
+  refusalForModel,
+  type StoppedCommand,
+} from './run/model-message.ts';
 export type { OutputChunk, OutputStream, OutputText } from './run/output/chunk.ts';
 export type { OutputReader } from './run/output/feed.ts';
 export type { OutputLimits } from './run/output/gap.ts';
 export type { RunningCommand } from './run/pending-command.ts';
 export { createSandbox, type Sandbox, type StartedCommand } from './run/sandbox.ts';
 export type {
+  ApprovedRequest,
   GateOptions,
   JobOptions,
   RunOptions,

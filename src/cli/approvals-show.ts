@@ -4,6 +4,7 @@ import { presentCommand, presentRequest, scopeSentence } from '../gate/approvals
 import { grantAsJson, requestAsJson } from '../gate/approvals/request-json.ts';
 import type { ApprovalStore, StoredApproval, StoredGrant } from '../gate/state/state.ts';
 import { visibleJson, visibleText } from '../util/visible-text.ts';
+import { type Mood, type Paint, paintFor } from './style.ts';
 
 /** As wide as the terminal, if it is one. */
 export const outputWidth = () => ({ columns: process.stdout.columns ?? 100 });
@@ -18,7 +19,7 @@ export async function listRequests(
   if (found.length === 0)
     return all ? 'No requests within the last day.\n' : 'Nothing waits for an answer.\n';
   return found
-    .map((stored) => `${headOf(stored)}\n${presentCommand(stored.request, outputWidth())}`)
+    .map((stored) => `${headOf(stored, paintFor(1))}\n${presentCommand(stored.request, outputWidth())}`)
     .join('\n');
 }
 
@@ -30,16 +31,26 @@ export async function showRequest(store: ApprovalStore, id: string, json: boolea
 
 /** A request in full. */
 export function describeRequest(stored: StoredApproval): string {
-  return `${headOf(stored)}\n${presentRequest(stored.request, outputWidth())}`;
+  return `${headOf(stored, paintFor(1))}\n${presentRequest(stored.request, outputWidth())}`;
 }
 
-function headOf({ id, state, scope, expiresAt, answeredBy }: StoredApproval): string {
+const MOODS: Readonly<Record<StoredApproval['state'], Mood>> = {
+  pending: 'part',
+  approved: 'good',
+  denied: 'bad',
+  expired: 'plain',
+  used: 'good',
+  withdrawn: 'plain',
+};
+
+function headOf({ id, state, scope, expiresAt, answeredBy }: StoredApproval, paint: Paint): string {
+  const name = paint('strong', id);
   if (state === 'pending') {
     const left = Math.max(0, Math.ceil((expiresAt - Date.now()) / 1000));
-    return `${id}  waits, expires in ${left} s`;
+    return `${name}  ${paint(MOODS[state], 'waits')}, expires in ${left} s`;
   }
   const how = scope === undefined ? state : `${state} (${scope})`;
-  return `${id}  ${how}${answeredBy === undefined ? '' : `, answered by ${visibleText(answeredBy)}`}`;
+  return `${name}  ${paint(MOODS[state], how)}${answeredBy === undefined ? '' : `, answered by ${visibleText(answeredBy)}`}`;
 }
 
 /** `approvals grants`. */
@@ -53,5 +64,5 @@ export async function listGrants(store: ApprovalStore, json: boolean): Promise<s
 export function describeGrant({ id, scope, grantedAt, grantedBy, request }: StoredGrant): string {
   const since = `granted ${new Date(grantedAt).toISOString()} by ${visibleText(grantedBy)}`;
   const rule = scopeSentence(scope, viewOf(request));
-  return `${id}  ${scope}, ${since}\n${rule}\n${presentRequest(request, outputWidth())}`;
+  return `${paintFor(1)('strong', id)}  ${scope}, ${since}\n${rule}\n${presentRequest(request, outputWidth())}`;
 }

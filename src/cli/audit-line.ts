@@ -1,14 +1,28 @@
 import { commandText, isObject, type StoredRecord, textOf } from '../audit/stored-record.ts';
 import { visibleText } from '../util/visible-text.ts';
+import { type Mood, moodOf, type Paint } from './style.ts';
 
 /** A line shows so many characters of a command or a message. */
 const LONGEST = 2_000;
+/** Behind time, number and type. */
+const STATUS_PART = 3;
 
 /** One record on one line, safe for terminals. */
-export function describeRecord(record: StoredRecord): string {
+export function describeRecord(record: StoredRecord, paint: Paint): string {
   const time = Number.isNaN(record.at) ? 'no time' : new Date(record.at).toISOString();
   const parts = [time, `#${record.seq}`, record.type, ...partsOf(record)];
-  return parts.map((part) => visibleText(shorten(part))).join('  ');
+  return parts
+    .map((part, index) => {
+      const shown = visibleText(shorten(part));
+      return index === STATUS_PART ? paint(moodOfStatus(part), shown) : shown;
+    })
+    .join('  ');
+}
+
+/** A verdict, or how a command ended. */
+function moodOfStatus(status: string): Mood {
+  if (status === 'timed-out' || status === 'limit-exceeded') return 'part';
+  return status === 'denied' || status === 'setup-failed' ? 'bad' : moodOf(status);
 }
 
 function partsOf(record: StoredRecord): readonly string[] {

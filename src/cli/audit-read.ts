@@ -7,6 +7,7 @@ import { auditDirectory } from '../run/state.ts';
 import { visibleJson } from '../util/visible-text.ts';
 import { describeRecord } from './audit-line.ts';
 import { printOut } from './print.ts';
+import { paintFor } from './style.ts';
 
 /** Output that is collected before it is written. */
 const BUFFERED = 64 * 1024;
@@ -63,8 +64,9 @@ export function* recordsFrom(lines: Iterable<Buffer>): Generator<ReadRecord> {
 /** Writes records to standard output; false as soon as nobody reads them any more. */
 export function printRecords(records: Iterable<ReadRecord>, json: boolean | undefined): boolean {
   let text = '';
+  const paint = paintFor(1);
   for (const { record, line } of records) {
-    text += json === true ? `${visibleJson(line.toString())}\n` : `${describeRecord(record)}\n`;
+    text += json === true ? `${visibleJson(line.toString())}\n` : `${describeRecord(record, paint)}\n`;
     if (text.length < BUFFERED) continue;
     if (!printOut(text)) return false;
     text = '';

@@ -5,6 +5,7 @@ import { visibleJson, visibleText } from '../util/visible-text.ts';
 import { describeRecord } from './audit-line.ts';
 import { type ReadRecord, reading, recordsFrom, trailDirectory } from './audit-read.ts';
 import { printError, printOut } from './print.ts';
+import { moodOf, type Paint, paintFor } from './style.ts';
 
 /** Prints all records of a request, or the record with a number; 1 if there is none. */
 export async function showRecords(id: string, { json }: { readonly json?: boolean }): Promise<number> {
@@ -14,8 +15,9 @@ export async function showRecords(id: string, { json }: { readonly json?: boolea
     printError(`the audit trail has no record ${id}`);
     return 1;
   }
+  const paint = paintFor(1);
   for (const { record, line } of found)
-    printOut(json === true ? `${visibleJson(line.toString())}\n` : describeWhole(record));
+    printOut(json === true ? `${visibleJson(line.toString())}\n` : describeWhole(record, paint));
   return 0;
 }
 
@@ -39,16 +41,17 @@ function* withMark(lines: Iterable<Buffer>, mark: string): Generator<Buffer> {
   for (const line of lines) if (line.includes(mark)) yield line;
 }
 
-function describeWhole(record: StoredRecord): string {
-  const checks = objectsOf(record.fields, 'checks').map(
-    (check) =>
-      `  ${String(check.verdict ?? '-').padEnd(6)} ${String(check.check).padEnd(12)} ${String(check.code).padEnd(18)} ${textOf(check, 'message') ?? ''}`,
-  );
+function describeWhole(record: StoredRecord, paint: Paint): string {
+  const checks = objectsOf(record.fields, 'checks').map((check) => {
+    const verdict = visibleText(String(check.verdict ?? '-').padEnd(6));
+    const rest = `${String(check.check).padEnd(12)} ${String(check.code).padEnd(18)} ${textOf(check, 'message') ?? ''}`;
+    return `  ${paint(moodOf(check.verdict), verdict)} ${visibleText(rest)}`;
+  });
   const rows = Object.entries(record.fields)
     .filter(([name]) => name !== 'checks')
-    .flatMap(([name, value]) => rowsOf(name, value));
-  return [describeRecord(record), ...rows, ...(checks.length > 0 ? ['  checks:', ...checks] : []), '']
-    .map((row) => visibleText(row))
+    .flatMap(([name, value]) => rowsOf(name, value))
+    .map((row) => visibleText(row));
+  return [describeRecord(record, paint), ...rows, ...(checks.length > 0 ? ['  checks:', ...checks] : []), '']
     .map((row) => `${row.trimEnd()}\n`)
     .join('');
 }

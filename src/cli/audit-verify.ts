@@ -5,6 +5,7 @@ import { operatorPolicy } from '../run/policy-layers.ts';
 import { visibleText } from '../util/visible-text.ts';
 import { reading, trailDirectory } from './audit-read.ts';
 import { printOut } from './print.ts';
+import { startProgress } from './progress.ts';
 
 /** So many are shown to people. */
 const MOST_SHOWN = 50;
@@ -18,13 +19,21 @@ interface Options {
 
 /** Prints what is wrong with the trail; 1 if anything is. */
 export async function verify({ key, anchor, complete, json }: Options): Promise<number> {
+  const progress = startProgress();
   const options = {
     key: await signingKey(key),
     anchor: anchor === undefined ? undefined : parseAnchor(anchor),
     complete,
+    onFile: (name: string, done: number, of: number) => progress.show(`${name}, ${done} of ${of} files`),
   };
   const directory = trailDirectory();
-  const found = reading(() => verifyTrail(directory, options));
+  const found = reading(() => {
+    try {
+      return verifyTrail(directory, options);
+    } finally {
+      progress.clear();
+    }
+  });
   const ok = found.problemCount === 0;
   printOut(json === true ? `${JSON.stringify({ ok, ...found }, null, 2)}\n` : describe(found));
   return ok ? 0 : 1;

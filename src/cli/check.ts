@@ -1,16 +1,27 @@
+import { ERROR_CODES } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import type { BackendId } from '../model/backend.ts';
 import type { Autonomy, Decision, Reason, Taint, Verdict } from '../model/decision.ts';
-import { createChecker } from '../run/check-command.ts';
+import type { Command } from '../model/execution-request.ts';
+import { type Checker, createChecker } from '../run/check-command.ts';
+import { decisionAsJson } from '../run/decision-json.ts';
+import { EXIT_STATUS } from '../run/exit-status.ts';
 import type { JudgeRequest } from '../run/judge.ts';
+import { boundariesOf, refusalForModel } from '../run/model-message.ts';
+import { refusalOf } from '../run/refusal.ts';
 import { visibleJson, visibleText } from '../util/visible-text.ts';
-import { decisionAsJson } from './decision-json.ts';
 import { createProgram, parseArguments } from './parse.ts';
-import { autonomyOption, parseTaints } from './policy-options.ts';
+import { autonomyOption, backendOption, parseTaints } from './policy-options.ts';
 import { printError, printOut } from './print.ts';
 import { commandOf } from './run-options.ts';
+import { moodOf, type Paint, paintFor } from './style.ts';
 
 /** Exit statuses of `check`. */
-const EXIT: Readonly<Record<Verdict, number>> = { allow: 0, ask: 10, deny: 126 };
+const EXIT: Readonly<Record<Verdict, number>> = {
+  allow: 0,
+  ask: EXIT_STATUS.asks,
+  deny: ERROR_CODES['command.denied'].exitStatus,
+};
 
 const HELP_AFTER = `
 With --batch, standard input has one JSON object per line, and so has standard output, in the same
@@ -31,6 +42,7 @@ With --batch: 0 if every line was judged.`;
 interface Options {
   readonly shell?: string;
   readonly workspace?: string;
+  readonly backend?: BackendId | 'auto';
   readonly profile?: string;
   readonly policy?: string;
   readonly cwd?: string;
@@ -50,6 +62,7 @@ export async function check(args: readonly string[]): Promise<number> {
     .passThroughOptions()
     .option('-c, --shell <string>', 'a shell string')
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
+    .addOption(backendOption())
     .option('--profile <name>', 'built-in profile (default: workspace-write)')
     .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user')
     .option('--cwd <dir>', 'where the command starts (default: the workspace)')
@@ -69,6 +82,7 @@ export async function check(args: readonly string[]): Promise<number> {
   const checker = await createChecker(
     {
       ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
+      ...(options.backend === undefined ? {} : { backend: options.backend }),
       ...(options.profile === undefined ? {} : { profile: options.profile }),
       ...(options.policy === undefined ? {} : { policy: options.policy }),
     },
@@ -88,8 +102,8 @@ export async function check(args: readonly string[]): Promise<number> {
     const decision = await checker.judge(request);
     printOut(
       options.json === true
-        ? `${visibleJson(JSON.stringify(decisionAsJson(decision)))}\n`
-        : describe(decision),
+        ? `${visibleJson(JSON.stringify({ ...decisionAsJson(decision), messageForModel: adviceFor(command, decision, checker) }))}\n`
+        : describe(decision, paintFor(1)),
     );
     return EXIT[decision.verdict];
   } finally {
@@ -97,8 +111,15 @@ export async function check(args: readonly string[]): Promise<number> {
   }
 }
 
-function describe({ verdict, risk, reach, reasons }: Decision): string {
+/** What a model would be told of a command that does not run. */
+function adviceFor(command: Command, decision: Decision, { plan }: Checker): string | undefined {
+  const refusal = refusalOf(decision, false);
+  if (refusal === undefined) return undefined;
+  return refusalForModel({ command, ...refusal, decision }, plan && boundariesOf(plan));
+}
+
+function describe({ verdict, risk, reach, reasons }: Decision, paint: Paint): string {
   const row = (reason: Reason) =>
-    `  ${(reason.verdict ?? '-').padEnd(6)} ${reason.check.padEnd(12)} ${reason.code.padEnd(18)} ${visibleText(reason.message)}\n`;
-  return `${verdict}  (risk ${risk}, reach ${reach})\n${reasons.map(row).join('')}`;
+    `  ${paint(moodOf(reason.verdict), (reason.verdict ?? '-').padEnd(6))} ${reason.check.padEnd(12)} ${reason.code.padEnd(18)} ${visibleText(reason.message)}\n`;
+  return `${paint(moodOf(verdict), verdict)}  (risk ${risk}, reach ${reach})\n${reasons.map(row).join('')}`;
 }

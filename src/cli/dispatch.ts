@@ -10,9 +10,17 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   audit: async () => (await import('./audit.ts')).audit,
   budget: async () => (await import('./budget.ts')).budget,
   check: async () => (await import('./check.ts')).check,
+  completion: async () => (await import('./completion.ts')).completion,
   doctor: async () => (await import('./doctor.ts')).doctor,
+  examples: async () => (await import('./examples.ts')).examples,
   gate: async () => (await import('./gate.ts')).gate,
+  help: async () => (await import('./help.ts')).help,
+  hook: async () => (await import('./hook.ts')).hook,
+  install: async () => (await import('./install.ts')).install,
+  mcp: async () => (await import('./mcp.ts')).mcp,
   policy: async () => (await import('./policy.ts')).policy,
+  schema: async () => (await import('./schema.ts')).schema,
+  serve: async () => (await import('./serve.ts')).serve,
   session: async () => (await import('./session.ts')).session,
 };
 

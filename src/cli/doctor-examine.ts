@@ -49,6 +49,7 @@ const PROGRAMS = ['firejail', 'bwrap'] as const;
 /** What making a sandbox on this host showed. */
 interface Trial {
   readonly problem: SandboxError | undefined;
+  readonly backend: string | null;
   readonly controls: readonly Control[];
   readonly features: HostFeatures | undefined;
 }
@@ -58,7 +59,7 @@ export async function examineHost(): Promise<DoctorReport> {
   const addon = addonOrReason();
   const [trial, programs] = await Promise.all([
     addon instanceof SandboxError
-      ? { problem: addon, controls: [], features: undefined }
+      ? { problem: addon, backend: null, controls: [], features: undefined }
       : tryDefaultProfile(),
     Promise.all(PROGRAMS.map(programFacts)),
   ]);
@@ -69,7 +70,7 @@ export async function examineHost(): Promise<DoctorReport> {
     ok: trial.problem === undefined,
     problem:
       trial.problem === undefined ? null : { code: trial.problem.code, message: trial.problem.message },
-    backend: trial.problem === undefined ? 'landlock' : null,
+    backend: trial.problem === undefined ? trial.backend : null,
     profile: DEFAULT_PROFILE,
     host: { kernel: release(), architecture: arch(), node: process.version, ...who },
     addon: {
@@ -107,17 +108,21 @@ async function tryDefaultProfile(): Promise<Trial> {
   const demand = PROFILES.find((profile) => profile.name === DEFAULT_PROFILE)?.policy.demand ?? {};
   const relaxed = Object.fromEntries(Object.keys(demand).map((id) => [id, 'best-effort' as const]));
   let workspace: string | undefined;
-  let known: Pick<Trial, 'controls' | 'features'> = { controls: [], features: undefined };
+  let known: Omit<Trial, 'problem'> = { backend: null, controls: [], features: undefined };
   try {
     workspace = temporaryWorkspace();
-    const prepared = await prepareSandbox({ workspace, policyFiles: false, policy: { demand: relaxed } });
+    const prepared = await prepareSandbox({
+      workspace,
+      policyFiles: false,
+      policy: { demand: relaxed, sandbox: { minimum: 'firejail' } },
+    });
     prepared.addon.closeConfinement(prepared.confinement);
     const { report } = prepared.plan;
     const controls = report.controls.map((control) => ({
       ...control,
       demand: demand[control.id] ?? 'best-effort',
     }));
-    known = { controls, features: prepared.features };
+    known = { backend: report.backend, controls, features: prepared.features };
     requireDemands({ ...report, controls });
     return { ...known, problem: await runTrue(workspace) };
   } catch (error) {

@@ -16,6 +16,7 @@ const LANDLOCK_GAINS: readonly {
   { abi: 3, kernel: '6.2', controls: ['truncate'] },
   { abi: 5, kernel: '6.10', controls: ['devices'] },
   { abi: 6, kernel: '6.12', controls: ['signals', 'abstract-sockets', 'process-tree'] },
+  { abi: 9, kernel: '7.1', controls: ['unix-sockets'] },
 ];
 
 const remedy = (
@@ -34,18 +35,19 @@ const ADVISORS: readonly Advisor[] = [
           remedy(
             'addon',
             'needed',
-            'Build the native addon; it needs g++ 11 or newer and cmake 3.18 or newer (Debian, Ubuntu: sudo apt-get install g++ cmake). In a checkout: npm run build:native.',
-            'npm rebuild sandbox-run',
+            'Install sandbox-run again with its optional dependencies: they bring the native addon. Where none is made for this host, build it with g++ 11 or newer and cmake 3.18 or newer (Debian, Ubuntu: sudo apt-get install g++ cmake): npm install --save-dev cmake-js node-addon-api node-api-headers, then the command; in a checkout: npm run build:native.',
+            'npm explore sandbox-run -- npm run build:native',
           ),
         ],
-  ({ landlock, securityModules }) => {
+  ({ landlock, securityModules, ok }) => {
     if (landlock.available !== false) return [];
+    const priority = ok ? 'useful' : 'needed';
     switch (landlock.errno) {
       case 'ENOSYS':
         return [
           remedy(
             'landlock',
-            'needed',
+            priority,
             'Boot Linux 5.13 or newer built with CONFIG_SECURITY_LANDLOCK=y (Debian 12, Ubuntu 22.04, Fedora 35 and later have it); in gVisor and under an outer seccomp filter that refuses it, run outside of that.',
           ),
         ];
@@ -57,7 +59,7 @@ const ADVISORS: readonly Advisor[] = [
         return [
           remedy(
             'landlock',
-            'needed',
+            priority,
             `Add the kernel parameter lsm=landlock,${others} (to GRUB_CMDLINE_LINUX in /etc/default/grub), then run this and reboot.`,
             'sudo update-grub',
           ),
@@ -67,7 +69,7 @@ const ADVISORS: readonly Advisor[] = [
         return [
           remedy(
             'landlock',
-            'needed',
+            priority,
             `Something around this process refuses Landlock (${landlock.errno ?? 'no errno'}): allow landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in the outer sandbox or container.`,
           ),
         ];

@@ -1,8 +1,6 @@
 import type { ControlState } from '../model/enforcement-report.ts';
 import type { DoctorReport, RemedyPriority } from './doctor-report.ts';
-
-/** How a row is meant: good, in part, missing, or neither. */
-type Mood = 'good' | 'part' | 'bad' | 'plain';
+import type { Mood, Paint } from './style.ts';
 
 /** A line of the table before it is laid out. */
 interface Row {
@@ -15,7 +13,6 @@ interface Row {
 const WIDTH = 100;
 const LABEL_WIDTH = 20;
 const MARK_WIDTH = 10;
-const COLOURS: Readonly<Record<Mood, string>> = { good: '32', part: '33', bad: '31', plain: '0' };
 const MOOD_OF_STATE: Readonly<Record<ControlState, Mood>> = {
   enforced: 'good',
   degraded: 'part',
@@ -29,10 +26,8 @@ const MOOD_OF_PRIORITY: Readonly<Record<RemedyPriority, Mood>> = {
 };
 
 /** The report for people: no line is longer than 100 columns, except commands to copy. */
-export function doctorTable(report: DoctorReport, coloured: boolean): string {
-  const paint = (mood: Mood, text: string) =>
-    coloured && mood !== 'plain' ? `\u001b[${COLOURS[mood]}m${text}\u001b[0m` : text;
-  const bold = (text: string) => (coloured ? `\u001b[1m${text}\u001b[0m` : text);
+export function doctorTable(report: DoctorReport, paint: Paint): string {
+  const bold = (text: string) => paint('strong', text);
 
   const layOut = (row: Row): string => {
     const indent = 2 + LABEL_WIDTH + MARK_WIDTH;
@@ -188,7 +183,7 @@ function yesOrNo(available: boolean | null): Pick<Row, 'mark' | 'mood'> {
 }
 
 /** Breaks text at spaces; a word that is longer than a line stays whole. */
-function wrap(text: string, width: number): readonly string[] {
+export function wrap(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(/\s+/)) {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { ERROR_CODES } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ClientOutcome } from '../gate/client/outcome.ts';
 import type { GateMessage } from '../gate/server/protocol.ts';
@@ -24,7 +25,7 @@ interface AtGate {
 
 /** A little longer than people have for their answer. */
 const TIMEOUT_MS = 310_000;
-const EXIT = { allow: 0, deny: 126 } as const;
+const EXIT = { allow: 0, deny: ERROR_CODES['command.denied'].exitStatus } as const;
 
 /** Decides what is provably local, and asks about the rest. Returns the exit status. */
 export async function checkAtGate(asked: AtGate): Promise<number> {

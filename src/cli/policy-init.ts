@@ -1,14 +1,15 @@
 import { writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { homeDirectory } from '../host/home-directory.ts';
 import { makeDirectories } from '../host/state-directory.ts';
 import { userPolicyPath } from '../run/policy-layers.ts';
 import { policyTemplate } from './policy-template.ts';
 
 /** Writes a commented policy file and says where. Never over one that is there. */
 export function initPolicy(file: string | undefined): string {
-  const path = file === undefined ? userPolicyPath(homedir(), process.env.XDG_CONFIG_HOME) : resolve(file);
+  const path =
+    file === undefined ? userPolicyPath(homeDirectory(), process.env.XDG_CONFIG_HOME) : resolve(file);
   try {
     makeDirectories(dirname(path));
     // Nobody else may write it, whatever the umask.

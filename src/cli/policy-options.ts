@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
+import { BACKEND_IDS } from '../model/backend.ts';
 import { AUTONOMIES, TAINTS, type Taint } from '../model/decision.ts';
 import { APPROVERS } from '../model/policy.ts';
 
@@ -7,6 +8,14 @@ export function autonomyOption(): Option {
   return new Option('--autonomy <level>', 'how much is left to the agent (default: supervised)').choices(
     AUTONOMIES,
   );
+}
+
+/** `--backend NAME`. */
+export function backendOption(): Option {
+  return new Option(
+    '--backend <name>',
+    'what keeps the command in; one that is named is used or nothing is (default: auto, the strongest that holds here)',
+  ).choices(['auto', ...BACKEND_IDS]);
 }
 
 /** `--ask WHO`. */

@@ -50,6 +50,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'audit.hmac_key_file': '"/etc/sandbox-run/audit.key"',
   demand: '{ protected-paths = "required" }',
   'unsafe.unjudged_commands': 'false',
+  'sandbox.minimum': '"landlock"',
 };
 
 interface Node {

@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { visibleText } from '../util/visible-text.ts';
+import { paintFor } from './style.ts';
 
 /** Writes to standard output, all of it, before anything else happens. False: nobody reads it any more. */
 export function printOut(text: string): boolean {
@@ -18,7 +19,7 @@ export function printBytes(fd: 1 | 2, bytes: Uint8Array): boolean {
  */
 export function printError(message: string): void {
   const line = message.replace(/\s*\n\s*/g, ' ');
-  writeAll(2, `sandbox-run: ${visibleText(line, { keep: '\\' })}\n`);
+  writeAll(2, `${paintFor(2)('strong', 'sandbox-run:')} ${visibleText(line, { keep: '\\' })}\n`);
 }
 
 /** Lines on standard error, visible as those of `printError`. */

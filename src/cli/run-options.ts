@@ -1,3 +1,5 @@
+import { Option } from 'commander';
+import { BACKENDS } from '../backends/registry.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Taint } from '../model/decision.ts';
 import type { Command as CommandToRun } from '../model/execution-request.ts';
@@ -13,6 +15,8 @@ export interface RunArguments {
   readonly command: CommandToRun;
   readonly sandbox: SandboxOptions;
   readonly approved: boolean;
+  /** What a hook left for it, approved beforehand. */
+  readonly ticket: string | undefined;
   readonly taints: readonly Taint[];
   /** On a terminal of its own. */
   readonly tty: boolean;
@@ -22,20 +26,33 @@ export interface RunArguments {
   readonly dryRun: boolean;
   readonly verbose: boolean;
   readonly quiet: boolean;
+  /** A model reads standard error: nothing there says how an operator lets something through. */
+  readonly forModel: boolean;
 }
 
 const HELP_AFTER = `
 Profiles:
 ${PROFILES.map((profile) => `  ${profile.name.padEnd(17)} ${profile.summary}`).join('\n')}
 
+Backends:
+${BACKENDS.map(({ id, summary }) => `  ${id.padEnd(17)} ${summary}`).join('\n')}
+
 Commands:
   approvals         answers what the policy asks, and shows or revokes what is remembered
   audit             reads and verifies the audit trail
   budget            shows or resets the actions of this hour
   check             says what the policy thinks of a command, and runs nothing
-  doctor            what this host can enforce, and how to get what is missing
+  completion        prints the completion for bash, fish or zsh
+  doctor            what this host can enforce, and how to get what is missing; --attack tries it
+  examples          shows command lines to copy, by topic
   gate              decides about the commands of agents in containers
+  help              shows exit statuses, the environment or files
+  hook              answers the hooks of an agent: claude-code
+  install           adds the hooks to an agent's settings, or takes them out
+  mcp               serves agents over the Model Context Protocol
   policy            shows, checks and makes policy files
+  schema            JSON Schemas of what is printed with --json
+  serve             runs commands for programs in any language: JSON-RPC on a socket or pipes
   session           shells that live on, and what sessions of agents were exposed to
 
 Examples:
@@ -49,7 +66,8 @@ Examples:
   sandbox-run --approved -- git push
 
 Exit status: the command's; 128+n if signal n ended it; 123 a limit was exceeded;
-124 time-out; 125 sandbox-run itself failed; 126 refused or not executable; 127 not found.`;
+124 time-out; 125 sandbox-run itself failed; 126 refused or not executable; 127 not found.
+More: sandbox-run help exit-status, sandbox-run examples`;
 
 /**
  * Parses the command line; `undefined` if help or the version was printed.
@@ -64,6 +82,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   addSandboxOptions(program)
     .option('-c, --shell <string>', 'run a shell string under bash')
     .option('--approved', 'you looked at this command: run it though the policy asks')
+    .addOption(new Option('--approval <ticket>', 'what an agent was allowed beforehand').hideHelp())
+    .addOption(new Option('--for-model', 'remarks for an agent, not for a person').hideHelp())
     .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
     .option('-t, --tty', 'run on a terminal of its own: for shells, editors and prompts')
     .option('--combined', 'with --json: both streams in stdout, in the order in which they were written')
@@ -81,6 +101,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     SandboxArguments & {
       shell?: string;
       approved?: boolean;
+      approval?: string;
       taint?: readonly Taint[];
       tty?: boolean;
       combined?: boolean;
@@ -90,12 +111,14 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
       dryRun?: boolean;
       verbose?: boolean;
       quiet?: boolean;
+      forModel?: boolean;
     }
   >();
   return {
     command: commandOf(options.shell, parsed.args),
     sandbox: sandboxOptionsOf(options),
     approved: options.approved ?? false,
+    ticket: options.approval,
     taints: options.taint ?? [],
     tty: options.tty ?? false,
     output: outputOptions(options),
@@ -103,6 +126,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     dryRun: options.dryRun ?? false,
     verbose: options.verbose ?? false,
     quiet: options.quiet ?? false,
+    forModel: options.forModel ?? false,
   };
 }
 

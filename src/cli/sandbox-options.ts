@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import type { BackendId } from '../model/backend.ts';
 import type { Autonomy } from '../model/decision.ts';
 import type { ApproverName } from '../model/policy.ts';
 import type { OutputLimits } from '../run/output/gap.ts';
 import type { SandboxOptions } from '../run/sandbox-options.ts';
-import { askOption, autonomyOption } from './policy-options.ts';
+import { askOption, autonomyOption, backendOption } from './policy-options.ts';
 import { parseOutputLimit, parseSeconds, parseSize, parseWhole } from './quantities.ts';
 
 /** What {@link addSandboxOptions} reads. */
@@ -12,6 +13,7 @@ export interface SandboxArguments {
   workspace?: string;
   profile?: string;
   policy?: string;
+  backend?: BackendId | 'auto';
   autonomy?: Autonomy;
   session?: string;
   ask?: ApproverName;
@@ -34,6 +36,7 @@ export function addSandboxOptions(program: Command): Command {
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
     .option('--profile <name>', 'built-in profile (default: workspace-write)')
     .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user')
+    .addOption(backendOption())
     .addOption(autonomyOption())
     .option('--session <id>', 'the session of the agent: what it is exposed to is remembered')
     .addOption(askOption())
@@ -63,6 +66,7 @@ export function sandboxOptionsOf(options: SandboxArguments): SandboxOptions {
   return {
     ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
     ...(options.autonomy === undefined ? {} : { autonomy: options.autonomy }),
+    ...(options.backend === undefined ? {} : { backend: options.backend }),
     ...(options.profile === undefined ? {} : { profile: options.profile }),
     ...(options.session === undefined ? {} : { session: options.session }),
     ...(options.ask === undefined ? {} : { ask: options.ask }),

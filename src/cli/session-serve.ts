@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { listenForShell, type ShellServer } from '../gate/shells/shell-server.ts';
 import { loadAddon } from '../native/load.ts';
+import { messageForModel } from '../run/model-message.ts';
 import { createSandbox } from '../run/sandbox.ts';
 import { shellSocket } from '../run/shell/shell-places.ts';
 import { deferred } from '../util/deferred.ts';
@@ -41,6 +42,7 @@ export async function serveShell(args: readonly string[]): Promise<number> {
       peerCredentials: addon.peerCredentials,
       about: { id: name, workspace: sandbox.workspace },
       confinement: describeConfinement(sandbox.plan),
+      messageFor: (result, command) => messageForModel(result, sandbox.plan, { command }),
       unusedTimeout: options.unusedTimeout,
     });
     try {

@@ -4,14 +4,15 @@ import { refusedCommand, type SentResult, type ServerMessage } from '../gate/she
 import type { ApprovalRequest, Approver } from '../model/approval.ts';
 import type { Taint } from '../model/decision.ts';
 import { loadAddon } from '../native/load.ts';
+import { exitStatus } from '../run/exit-status.ts';
 import { connectToSession, listShells } from '../run/shell/shell-places.ts';
 import { deferred } from '../util/deferred.ts';
 import { visibleJson, visibleText } from '../util/visible-text.ts';
+import { hasTerminal } from './ask-here.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { parseTaints } from './policy-options.ts';
 import { printBytes, printError, printOut } from './print.ts';
 import { parseSeconds } from './quantities.ts';
-import { exitStatus, hasTerminal } from './run.ts';
 
 /** Options of `session run`. */
 export interface ShellRunArguments {
@@ -47,7 +48,8 @@ export function parseShellRun(
         "NAME [options] [--] COMMAND [ARG...]\n       sandbox-run session run NAME [options] 'SHELL STRING'",
       )
       .description('Runs a command in a shell session.')
-      .argument('[words...]')
+      .argument('[name]', 'the session')
+      .argument('[command...]', 'the program and its arguments, or a shell string')
       .passThroughOptions()
       .option('-c, --shell <string>', 'run a shell string')
       .option('--approved', 'you looked at this command: run it though the policy asks')

@@ -1,3 +1,4 @@
+import { BACKEND_IDS } from '../model/backend.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
 import type { LaunchPlan, PlannedPath } from '../model/launch-plan.ts';
 
@@ -11,18 +12,37 @@ export function describeReport(report: EnforcementReport): string {
   return `sandbox-run: backend ${report.backend}, Landlock ABI ${report.landlockAbi}\n${lines.join('\n')}\n`;
 }
 
-/** One line that says what a command may and may not do, for somebody whose command just failed. */
-export function describeConfinement(plan: LaunchPlan): string {
+/** One line for a command that a weaker backend than the strongest keeps in; `undefined`: nothing is to be said. */
+export function describeBackend({ backend, passedOver, controls }: EnforcementReport): string | undefined {
+  if (backend === BACKEND_IDS[0]) return undefined;
+  const why = passedOver.map((stronger) => `not ${stronger.backend}: ${stronger.reason}`).join('; ');
+  const weaker = controls
+    .filter(({ state }) => state === 'degraded' || state === 'unsupported')
+    .map(({ id, state }) => `${id}${state === 'degraded' ? ' (in part)' : ''}`);
+  return `backend ${backend}${why === '' ? '' : ` (${why})`}; not enforced: ${weaker.join(', ') || 'nothing'} (-v says why, -q says nothing)`;
+}
+
+/**
+ * One line that says what a command may and may not do, for somebody whose command just failed. `advice`: and with which
+ * options it could do more, which is for an operator and not for a model that reads the output.
+ */
+export function describeConfinement(
+  plan: LaunchPlan,
+  { advice = false }: { readonly advice?: boolean } = {},
+): string {
+  if (plan.report.backend === 'application') {
+    return 'its programs, options and paths were looked at before it ran, and nothing but the workspace was let through (backend application)';
+  }
   const writable = plan.paths.filter((path) => path.access === 'write').map((path) => path.path);
   const own = plan.slotDirectories.includes('slot:tmp') ? ['a private $TMPDIR'] : [];
   const view = plan.namespaces !== undefined;
   const network = plan.report.controls.find((control) => control.id === 'network');
   const parts = [
     `it can write ${[...writable, ...own].join(', ') || 'nothing'}`,
-    `other files than those of the system are ${view ? 'absent' : 'refused'} (allow with --ro, --rw)`,
+    `other files than those of the system are ${view ? 'absent' : 'refused'}${advice ? ' (allow with --ro, --rw)' : ''}`,
     network?.state === 'off'
       ? 'the network is open'
-      : `the network is off${plan.namespaces?.network === true ? ', only its own loopback answers' : ''} (--profile networked)`,
+      : `the network is off${plan.namespaces?.network === true ? ', only its own loopback answers' : ''}${advice ? ' (--profile networked)' : ''}`,
   ];
   return parts.join('; ');
 }
@@ -42,7 +62,7 @@ export function describePlan(plan: LaunchPlan): string {
     list('Devices', of('device')),
     plan.protectedPaths.length === 0
       ? ''
-      : `Protected inside the workspace\n  ${plan.protectedPaths.join('\n  ')}\n`,
+      : `Protected inside what is writable\n  ${plan.protectedPaths.join('\n  ')}\n`,
     plan.hiddenPaths.length === 0 ? '' : `Hidden\n  ${plan.hiddenPaths.join('\n  ')}\n`,
     plan.seccompGroups.length === 0 ? '' : `System calls refused\n  ${plan.seccompGroups.join(' ')}\n`,
     plan.limits.length === 0

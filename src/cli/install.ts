@@ -1,0 +1,107 @@
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { homeDirectory } from '../host/home-directory.ts';
+import { describeChange } from '../integrations/install/describe-change.ts';
+import { changedSettings, hooksAreOff } from '../integrations/install/hook-settings.ts';
+import { HOOK_INSTALLERS } from '../integrations/install/registry.ts';
+import { changeSettingsFile } from '../integrations/install/settings-file.ts';
+import { visibleText } from '../util/visible-text.ts';
+import { addHookOptions, type HookArguments } from './hook-arguments.ts';
+import { createProgram, parseArguments } from './parse.ts';
+import { printError, printOut } from './print.ts';
+
+/** They are there and have no effect. */
+const STATUS_OFF = 1;
+
+const HELP_AFTER = `
+Agents: ${Object.keys(HOOK_INSTALLERS).join(', ')}
+
+Only the hooks of sandbox-run are added, changed or taken out; everything else in the file stays as it is. Doing it
+again changes nothing. --mode, --policy, --profile, --backend, --autonomy and --timeout go into the hook
+("sandbox-run hook --help").
+
+Examples:
+  sandbox-run install claude-code --user
+  sandbox-run install claude-code --project --mode rewrite --dry-run
+  sandbox-run install claude-code --user --uninstall
+
+With --project keep the file out of version control: the hooks name the places of programs on this machine, and
+where these are not there every command is blocked.
+
+Exit status: 0 done, or nothing to do; 1 done, but these settings switch all hooks off ("disableAllHooks"), so
+that nothing is decided about; 125 the settings are left as they were.`;
+
+interface Options extends HookArguments {
+  readonly user?: boolean;
+  readonly project?: boolean;
+  readonly dryRun?: boolean;
+  readonly uninstall?: boolean;
+}
+
+/** `sandbox-run install AGENT`: adds the hooks to the settings of an agent, or takes them out. */
+export async function install(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run install')
+    .usage('[options] AGENT')
+    .description("Adds the hooks to an agent's settings, so that its commands are decided about here.")
+    .argument('<agent>', 'whose settings')
+    .option('--user', 'for all projects of the user (default)')
+    .option('--project', 'for you in the project in the current directory (its settings.local.json)')
+    .option('--dry-run', 'show what would change; nothing is written')
+    .option('--uninstall', 'take the hooks out');
+  addHookOptions(program).addHelpText('after', HELP_AFTER);
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return 0;
+  const { user, project, dryRun = false, uninstall, mode, ...sandbox } = parsed.opts<Options>();
+  if (user === true && project === true)
+    throw new SandboxError('usage.invalid', 'install takes one of --user and --project');
+  const installer = await installerOf(parsed.args[0] ?? '');
+  // The hook starts in another directory.
+  const policy = sandbox.policy === undefined ? {} : { policy: resolve(sandbox.policy) };
+  const options = { mode, sandbox: { ...sandbox, ...policy }, program: ownProgram() };
+  const change = installer.changeOf(uninstall === true ? undefined : options);
+
+  const place = process.cwd();
+  const scope = project === true ? 'project' : 'user';
+  const path = installer.fileOf(scope, { home: homeDirectory(), project: place });
+  const result = changeSettingsFile(path, (text) => changedText(text, change, path), {
+    within: project === true ? place : undefined,
+    dryRun,
+  });
+  const before = result.before ?? '';
+  if (result.after === before) printOut(`${visibleText(result.path)} needs no change\n`);
+  else if (dryRun)
+    printOut(
+      visibleText(`${result.path} would change:\n${describeChange(before, result.after)}`, { keep: '\n\t' }),
+    );
+  else
+    printOut(
+      `${visibleText(result.path)}: hooks ${uninstall === true ? 'taken out' : `installed (${mode})`}${scope === 'project' && uninstall !== true ? '; they are for this machine only: do not commit this file' : ''}\n`,
+    );
+  if (uninstall === true || !hooksAreOff(result.after)) return 0;
+  printError(
+    `"disableAllHooks" is true in ${result.path}: all hooks are OFF and nothing is decided about; take it out`,
+  );
+  return STATUS_OFF;
+}
+
+/** A file that is not there is not made in order to take something out of it. */
+function changedText(
+  text: string | undefined,
+  change: Parameters<typeof changedSettings>[1],
+  path: string,
+): string {
+  return text === undefined && change.wanted.length === 0 ? '' : changedSettings(text, change, path);
+}
+
+/** How this program is started, wherever the agent starts it. */
+const ownProgram = () => [process.execPath, realpathSync(process.argv[1] ?? '')];
+
+async function installerOf(agent: string) {
+  const load = Object.hasOwn(HOOK_INSTALLERS, agent) ? HOOK_INSTALLERS[agent] : undefined;
+  if (load !== undefined) return load();
+  throw new SandboxError(
+    'usage.invalid',
+    `no agent is called ${JSON.stringify(agent)}; known are ${Object.keys(HOOK_INSTALLERS).join(', ')}`,
+  );
+}

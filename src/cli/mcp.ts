@@ -1,0 +1,81 @@
+import { Console } from 'node:console';
+import { visibleText } from '../util/visible-text.ts';
+import { createProgram, parseArguments } from './parse.ts';
+import { printError } from './print.ts';
+import { parseSeconds } from './quantities.ts';
+import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './sandbox-options.ts';
+import { describeBackend, describeConfinement } from './show-plan.ts';
+import { untilEnded } from './until-ended.ts';
+
+const DEFAULT_LONGEST_JOB_MS = 3600 * 1000;
+/** For a client that is still there to read what was written. */
+const FLUSH_MS = 1_000;
+
+const HELP_AFTER = `
+A client (an agent) starts it and speaks the Model Context Protocol over standard input and output.
+Tools: shell, shell_output, shell_kill, policy_explain. Everything above is the operator's: no argument
+of a tool and no root of the client can change it.
+
+What the policy asks is shown to the user of a client that can do so (elicitation), and otherwise goes
+where the policy says: --ask queue waits for sandbox-run approvals; there is no terminal here.
+
+It ends, with every command, when its standard input ends, or by SIGTERM, SIGINT or SIGHUP.
+
+Examples:
+  sandbox-run mcp --workspace ~/project
+  sandbox-run mcp --workspace ~/project --profile read-only --ask queue
+  claude mcp add sandbox -- sandbox-run mcp --workspace "$PWD"
+
+In the configuration of a client:
+  {"mcpServers": {"sandbox": {"command": "sandbox-run", "args": ["mcp", "--workspace", "/home/me/project"]}}}
+
+Exit status: 0 the client is gone, or a signal came; 125 or 126 it cannot start.`;
+
+interface McpArguments extends SandboxArguments {
+  backgroundTimeout: number;
+  elicitation: boolean;
+  quiet?: boolean;
+}
+
+/** `sandbox-run mcp`: serves an agent over the Model Context Protocol. */
+export async function mcp(args: readonly string[]): Promise<number> {
+  const program = addSandboxOptions(
+    createProgram('sandbox-run mcp')
+      .description('Serves the shell tools of an agent over the Model Context Protocol (stdio).')
+      .allowExcessArguments(false),
+  )
+    .option(
+      '--background-timeout <seconds>',
+      'end a background command after this time; 0: with the server (default: 3600)',
+      parseSeconds,
+      DEFAULT_LONGEST_JOB_MS,
+    )
+    .option('--no-elicitation', 'do not ask the user through the client, only where the policy says')
+    .option('-q, --quiet', 'no remarks on standard error')
+    .addHelpText('after', HELP_AFTER);
+  const options = parseArguments(program, args)?.opts<McpArguments>();
+  if (options === undefined) return 0;
+  const say = options.quiet === true ? () => {} : (line: string) => printError(`mcp: ${line}`);
+  // Whatever prints in this process, such as a plug-in of the policy: standard output is the protocol's.
+  globalThis.console = new Console(process.stderr, process.stderr);
+  return untilEnded(async (over) => {
+    const { serveMcp } = await import('../integrations/mcp/server.ts');
+    await serveMcp({
+      sandbox: sandboxOptionsOf(options),
+      longestJob: options.backgroundTimeout,
+      elicitation: options.elicitation,
+      input: process.stdin,
+      output: process.stdout,
+      onReady: ({ plan }) => {
+        const backend = describeBackend(plan.report);
+        if (backend !== undefined) say(visibleText(backend));
+        say(`ready: ${visibleText(describeConfinement(plan))}`);
+      },
+      onProblem: say,
+      signal: over.signal,
+    });
+    // Output that nobody reads must not keep this process; where there is none it has ended before.
+    setTimeout(() => process.exit(), FLUSH_MS).unref();
+    return 0;
+  });
+}

@@ -1,0 +1,107 @@
+import { resolve } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { serveSchema } from '../integrations/serve/schema.ts';
+import { createService, type Service } from '../integrations/serve/service.ts';
+import { listenForClients } from '../integrations/serve/socket-listener.ts';
+import { loadAddon } from '../native/load.ts';
+import { createProgram, parseArguments } from './parse.ts';
+import { printError, printOut } from './print.ts';
+import { parseSeconds } from './quantities.ts';
+import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './sandbox-options.ts';
+import { aborted, untilEnded } from './until-ended.ts';
+
+const HELP_AFTER = `
+A client sends one JSON-RPC 2.0 message per line and gets one per line. The first is
+  {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}
+and then, for example,
+  {"jsonrpc":"2.0","id":2,"method":"run","params":{"command":"make test","timeout":60000}}
+--schema prints every method and message as JSON Schema.
+
+Clients are programs of the user who started the server, and are trusted as that user is: what
+they say about approvals is what the user says. Never pass on such a field from a model. Each
+client has its own commands and sessions, which end when it disconnects. All of them run under
+the policy of the command line; no client can change it.
+
+Examples:
+  sandbox-run serve --stdio --workspace ~/project
+  sandbox-run serve --socket "$XDG_RUNTIME_DIR/sandbox.sock" --profile offline-build
+  sandbox-run serve --schema | jq '."$defs" | keys'
+
+Exit status: 0 ended by a signal, by the end of its input, or unused; 125 it could not be started.`;
+
+interface ServeArguments extends SandboxArguments {
+  readonly socket?: string;
+  readonly stdio?: boolean;
+  readonly schema?: boolean;
+  readonly unusedTimeout: number;
+}
+
+/** `sandbox-run serve`: commands for programs in any language. */
+export async function serve(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run serve')
+    .usage('--stdio | --socket PATH [options]\n       sandbox-run serve --schema')
+    .description('Runs and judges commands for other programs: JSON-RPC 2.0, one message per line.')
+    .option('--stdio', 'one client, on standard input and output; ends with its input')
+    .option(
+      '--socket <path>',
+      'clients of this user on a Unix socket, in a directory that only you can write',
+    )
+    .option('--schema', 'print the protocol as JSON Schema')
+    .option(
+      '--unused-timeout <seconds>',
+      'with --socket: end when nobody is connected for so long; 0: never (default: 0)',
+      parseSeconds,
+      0,
+    );
+  addSandboxOptions(program).addHelpText('after', HELP_AFTER);
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return 0;
+  const options = parsed.opts<ServeArguments>();
+  const { socket, stdio = false, schema = false } = options;
+  if ([socket !== undefined, stdio, schema].filter(Boolean).length !== 1)
+    throw new SandboxError(
+      'usage.invalid',
+      'name one of --stdio, --socket PATH and --schema (see sandbox-run serve --help)',
+    );
+  if (socket === '')
+    throw new SandboxError('usage.invalid', 'serve: --socket needs the path of a socket, not an empty one');
+  if (schema) {
+    printOut(`${JSON.stringify(serveSchema(), null, 2)}\n`);
+    return 0;
+  }
+  // From the first moment on: a signal during the start is not lost either.
+  return untilEnded(async ({ signal }) => {
+    const service = await createService({ sandbox: sandboxOptionsOf(options), onProblem: printError });
+    try {
+      if (socket === undefined) await serveStdio(service, signal);
+      else await serveSocket(service, resolve(socket), options.unusedTimeout, signal);
+    } finally {
+      await service.close();
+    }
+    return 0;
+  });
+}
+
+async function serveStdio(service: Service, signal: AbortSignal): Promise<void> {
+  const connection = service.connect({ input: process.stdin, output: process.stdout, handshakeMs: 0 });
+  await Promise.race([connection.ended, aborted(signal)]);
+}
+
+async function serveSocket(
+  service: Service,
+  path: string,
+  unusedTimeout: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { peerCredentials, tryLock } = loadAddon();
+  const listener = await listenForClients(service, { path, unusedTimeout, peerCredentials, tryLock });
+  let closed: Promise<void> = Promise.resolve();
+  try {
+    printOut(`serve is ready: ${listener.path}\n`);
+    await Promise.race([listener.ended, aborted(signal)]);
+  } finally {
+    closed = listener.close();
+    await service.close();
+    await closed;
+  }
+}

@@ -1,0 +1,30 @@
+import { readFileSync, statfsSync } from 'node:fs';
+
+/** Of `/proc`, in linux/magic.h: no other file system has it, so what is read there comes from the kernel. */
+const PROC_MAGIC = 0x9fa0;
+
+/**
+ * Whether this process is in the view of a sandbox of ours. Nothing that a model or a file can say counts, only what the
+ * kernel says of this very process: that its root is the read-only file system that the addon makes (to mount it there takes
+ * privileges over the process that commands are never given), and that a seccomp filter and no_new_privs hold it.
+ * A sandbox without a view is not recognized; in one another is made.
+ */
+export function isInsideOwnView(): boolean {
+  try {
+    const status = readFileSync('/proc/self/status', 'latin1');
+    if (!/^NoNewPrivs:\t1$/m.test(status) || !/^Seccomp:\t2$/m.test(status)) return false;
+    if (statfsSync('/proc').type !== PROC_MAGIC) return false;
+    return hasOwnRoot(readFileSync('/proc/self/mountinfo', 'latin1'));
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the root, the last that was mounted there, is a view's (native/process/). */
+export function hasOwnRoot(mountinfo: string): boolean {
+  const root = mountinfo
+    .split('\n')
+    .filter((line) => line.split(' ')[4] === '/')
+    .at(-1);
+  return root !== undefined && /^\d+ \d+ \d+:\d+ \/ \/ ro,\S* (?:\S+:\S+ )*- tmpfs sandbox-run /.test(root);
+}
