@@ -83,10 +83,11 @@ function plainVerdict(decision: Decision | undefined, redactor: Redactor): objec
 }
 
 /** Every control's state; the reason only of what is not enforced. */
-function plainReport({ landlockAbi, controls }: EnforcementReport): object {
+function plainReport({ landlockAbi, controls, passedOver }: EnforcementReport): object {
   const short = controls.filter(({ state }) => state !== 'enforced');
   return {
     landlockAbi,
+    ...(passedOver.length === 0 ? {} : { passedOver }),
     controls: Object.fromEntries(controls.map(({ id, state }) => [id, state])),
     reasons: Object.fromEntries(short.map(({ id, reason }) => [id, reason])),
   };

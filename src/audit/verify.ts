@@ -28,6 +28,8 @@ export interface VerifyOptions {
   readonly anchor?: { readonly seq: number; readonly hash: string } | undefined;
   /** The chain has to begin with record 1. */
   readonly complete?: boolean | undefined;
+  /** Before each file. */
+  readonly onFile?: (name: string, done: number, of: number) => void;
 }
 
 export const MOST_PROBLEMS = 1_000;
@@ -43,7 +45,7 @@ export function verifyTrail(directory: string, options: VerifyOptions): Verifica
   return hadHead || readHeadOf(directory) === undefined ? found : walk(directory, options);
 }
 
-function walk(directory: string, { key, anchor, complete }: VerifyOptions): Verification {
+function walk(directory: string, { key, anchor, complete, onFile }: VerifyOptions): Verification {
   const problems: Problem[] = [];
   let problemCount = 0;
   const report = (problem: Problem) => {
@@ -54,7 +56,10 @@ function walk(directory: string, { key, anchor, complete }: VerifyOptions): Veri
   const head = readHeadOf(directory);
   const files = listDayFiles(directory);
   const check = createChainCheck({ report, key, head, anchor });
-  for (const name of files) verifyFile(directory, name, check);
+  for (const [index, name] of files.entries()) {
+    onFile?.(name, index, files.length);
+    verifyFile(directory, name, check);
+  }
   const end = check.finish();
   if (complete === true && end.first !== undefined && end.first.seq !== 1)
     report({

@@ -12,6 +12,10 @@ export const ERROR_CODES = {
   },
   'policy.invalid': { exitStatus: 125, meaning: 'A policy file is not valid TOML or breaks the schema.' },
   'policy.exists': { exitStatus: 125, meaning: 'A policy file is already there and is not overwritten.' },
+  'import.invalid': {
+    exitStatus: 125,
+    meaning: 'Settings of another sandbox cannot be read, or are not what that sandbox would read.',
+  },
   'policy.unknown_profile': { exitStatus: 125, meaning: 'The named profile does not exist.' },
   'policy.path_missing': { exitStatus: 125, meaning: 'A path that the policy requires does not exist.' },
   'policy.read_only_inside_writable': {
@@ -24,6 +28,10 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'The workspace would make a system directory or a whole home directory writable.',
   },
+  'home.unknown': {
+    exitStatus: 125,
+    meaning: 'Neither HOME nor the user database names a home directory.',
+  },
   'cwd.unusable': {
     exitStatus: 125,
     meaning: 'The working directory is missing or outside what the command may see.',
@@ -31,6 +39,10 @@ export const ERROR_CODES = {
   'enforcement.unavailable': {
     exitStatus: 126,
     meaning: 'This host cannot enforce a control that the policy requires.',
+  },
+  'backend.unavailable': {
+    exitStatus: 126,
+    meaning: 'The backend that was asked for cannot be used here, or is weaker than the policy allows.',
   },
   'addon.unavailable': {
     exitStatus: 125,
@@ -54,6 +66,10 @@ export const ERROR_CODES = {
   'limit.exceeded': {
     exitStatus: 123,
     meaning: 'The command used more than a limit of the policy allows and was ended.',
+  },
+  'file.unusable': {
+    exitStatus: 125,
+    meaning: 'A file cannot be read or written in the sandbox, or is too large.',
   },
   'output.lost': { exitStatus: 125, meaning: 'Output cannot be written, or is too long to be.' },
   'state.unusable': {
@@ -88,6 +104,17 @@ export const ERROR_CODES = {
     meaning: 'A plug-in of the policy is not trusted or cannot be loaded.',
   },
   'gate.unusable': { exitStatus: 125, meaning: 'The gate server cannot be started or reached.' },
+  'protocol.invalid': { exitStatus: 125, meaning: 'A message to serve is none, or breaks the protocol.' },
+  'protocol.version': { exitStatus: 125, meaning: 'A client and a server speak different protocols.' },
+  'protocol.uninitialized': { exitStatus: 125, meaning: 'A client asked for something before initialize.' },
+  'protocol.unknown_method': { exitStatus: 125, meaning: 'The server has no such method.' },
+  'protocol.unknown_id': {
+    exitStatus: 125,
+    meaning: 'The connection has no such command or session: it has ended, or is of another connection.',
+  },
+  'protocol.too_long': { exitStatus: 125, meaning: 'A message is longer than the server takes.' },
+  'protocol.busy': { exitStatus: 125, meaning: 'A client wants more at once than the server gives it.' },
+  'protocol.failed': { exitStatus: 125, meaning: 'The server failed to answer, by a mistake of its own.' },
   'sandbox.closed': { exitStatus: 125, meaning: 'The sandbox was closed before the command started.' },
 } as const satisfies Record<string, { readonly exitStatus: number; readonly meaning: string }>;
 

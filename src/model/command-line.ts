@@ -68,6 +68,8 @@ export interface Redirect {
   readonly descriptor: number | undefined;
   /** A file, a descriptor number or `-` (`>&`, `<&`), a here-string, or the delimiter of a here-document. */
   readonly target: Word;
+  /** What a here-document holds, where that is known without running anything. */
+  readonly body?: string | undefined;
   readonly span: Span;
 }
 

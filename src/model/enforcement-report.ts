@@ -1,3 +1,5 @@
+import type { BackendId, PassedOver } from './backend.ts';
+
 /**
  * How a control is held: `enforced` as described; `degraded` in part, the reason says what is missing;
  * `unsupported` not at all on this host; `off` because the policy turned it off.
@@ -53,8 +55,10 @@ export type ProcessTreeTier = 'signal-scope' | 'subreaper' | 'none';
 
 /** What is really enforced for a command, control by control. */
 export interface EnforcementReport {
-  /** Which backend runs the command. */
-  readonly backend: 'landlock';
+  /** Which backend runs the command; `none`: it is not us who run it. */
+  readonly backend: BackendId | 'none';
+  /** Stronger ones that were not used, and why. */
+  readonly passedOver: readonly PassedOver[];
   /** The Landlock ABI in use; 0 if there is none. */
   readonly landlockAbi: number;
   readonly processTree: ProcessTreeTier;

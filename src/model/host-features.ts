@@ -8,6 +8,13 @@ export interface CgroupPlace {
   readonly cloneInto: boolean;
 }
 
+/** A Firejail that can be trusted and used. */
+export interface FirejailFacility {
+  readonly path: string;
+  /** As it says itself, in numbers. */
+  readonly version: readonly number[];
+}
+
 /** What this host's kernel offers to the user who runs us. */
 export interface HostFeatures {
   readonly kernelRelease: string;
@@ -26,6 +33,13 @@ export interface HostFeatures {
   readonly cgroup: CgroupPlace | { readonly path: undefined; readonly reason: string };
   /** Of the host, in bytes. */
   readonly memoryBytes: number;
+  /**
+   * What runs can be looked at in /proc: how limits are held without control groups, and how a tree is found without a
+   * signal scope.
+   */
+  readonly processList: Facility;
   /** Whole process trees can be ended through a signal scope. */
   readonly signalScope: boolean;
+  /** `undefined` until it was asked for, which only its backend does. */
+  readonly firejail?: FirejailFacility | undefined;
 }

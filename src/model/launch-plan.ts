@@ -2,6 +2,7 @@ import type { FileRightName, NetworkRightName, ScopeName } from '../kernel/landl
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { EnforcementReport } from './enforcement-report.ts';
 import type { CgroupPlace } from './host-features.ts';
+import type { SymbolicLink } from './path-lookup.ts';
 import type { PathAccess } from './policy.ts';
 
 /** A canonical path with what the kernel will be told about it. */
@@ -37,12 +38,20 @@ export type PlannedViewStep =
   | { readonly kind: 'symlink'; readonly content: string; readonly target: string }
   | { readonly kind: 'devpts' | 'masked-file' | 'directory'; readonly target: string };
 
+/** A link that no mount can hold in place. */
+export interface WatchedLink extends SymbolicLink {
+  /** Put back after a command that replaced it: git or this program would follow what is there instead. */
+  readonly restored: boolean;
+}
+
 /** Everything that the kernel has to enforce for the commands of one sandbox, by name. */
 export interface LaunchPlan {
   readonly workspace: string;
   readonly paths: readonly PlannedPath[];
-  /** Absolute paths inside the workspace that are shut for writing where they exist. */
+  /** Absolute paths that are shut for writing where they exist: in the workspace, and this program where it is writable. */
   readonly protectedPaths: readonly string[];
+  /** Links on the way to those, which commands can replace: compared after each. */
+  readonly watchedLinks: readonly WatchedLink[];
   /** Directories beneath `paths` in whose place the command finds nothing: this program's own. They must exist. */
   readonly hiddenPaths: readonly string[];
   readonly landlock: {
@@ -61,6 +70,10 @@ export interface LaunchPlan {
         readonly view: readonly PlannedViewStep[];
       }
     | undefined;
+  /** What the network is to be, for backends that make it themselves. */
+  readonly network: 'refused' | 'isolated' | 'open';
+  /** Links on the way to `paths`, by which programs know them. */
+  readonly links: readonly SymbolicLink[];
   /** Empty: no filter. */
   readonly seccompGroups: readonly SeccompGroupName[];
   readonly limits: readonly { readonly name: ResourceLimitName; readonly value: number }[];

@@ -1,3 +1,4 @@
+import type { BackendId } from './backend.ts';
 import type { Autonomy, Verdict } from './decision.ts';
 import type { ControlId, Demand } from './enforcement-report.ts';
 
@@ -164,4 +165,14 @@ export interface Policy {
     readonly umask?: number;
   };
   readonly demand: Readonly<Partial<Record<ControlId, Demand>>>;
+  readonly sandbox: {
+    /** `auto`: the strongest that holds what is required. */
+    readonly backend: BackendId | 'auto';
+    /** The weakest that may be used; `undefined`: whichever holds what is required. */
+    readonly minimum: BackendId | undefined;
+    /** The weakest that the operator named: what it cannot hold by its nature is accepted. */
+    readonly accepted: BackendId | undefined;
+    /** Of `demand`, what a policy file says, and not only the profile. */
+    readonly demandedByFiles: readonly ControlId[];
+  };
 }
