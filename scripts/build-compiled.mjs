@@ -14,9 +14,22 @@ const MODULES = [
   { name: 'gate-parts', use: useGateParts },
 ];
 
+/** Libraries that next to no start needs: files of their own, so that the others are shorter. By what they export. */
+const LIBRARIES = { execa: ['execa'] };
+
 /** Builds them; returns plugins that make other bundles take them from there. */
 export async function buildCompiledModules(common, build) {
   const plugins = [];
+  for (const [name, exports] of Object.entries(LIBRARIES)) {
+    await build({
+      ...common,
+      entryPoints: { [name]: name },
+      format: 'cjs',
+      minify: true,
+      outExtension: { '.js': '.cjs' },
+    });
+    plugins.push(libraryApart(name, exports, common.absWorkingDir));
+  }
   for (const { name, use, bundled = [] } of MODULES) {
     const outfile = join(common.absWorkingDir, `dist/${name}.cjs`);
     await build({
@@ -37,6 +50,23 @@ export async function buildCompiledModules(common, build) {
     plugins.push(taken(name, Object.keys(await writeCompiledCode(outfile, use))));
   }
   return plugins;
+}
+
+function libraryApart(name, exports, root) {
+  return {
+    name,
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: name, namespace: 'library' }));
+      onLoad({ filter: new RegExp(`^${name}$`), namespace: 'library' }, () => ({
+        contents: [
+          `import { loadCompiled } from './load-compiled.ts';`,
+          `export const { ${exports.join(', ')} } = loadCompiled('${name}');`,
+        ].join('\n'),
+        loader: 'js',
+        resolveDir: join(root, 'src/run'),
+      }));
+    },
+  };
 }
 
 function taken(name, exports) {

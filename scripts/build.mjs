@@ -2,10 +2,12 @@
 //   node scripts/build.mjs [--only native|ts]
 // A missing compiler does not fail the installation: the launcher then says that the addon is not there.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { NATIVE_ARTIFACTS } from './native-artifacts.mjs';
+import { thirdPartyNotices } from './third-party-notices.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const only = process.argv[2] === '--only' ? process.argv[3] : undefined;
@@ -22,16 +24,16 @@ function run(script, args, options = {}) {
 }
 
 function buildNative() {
+  const made = NATIVE_ARTIFACTS.map(({ file }) => join(root, 'build/Release', file));
   const built = run(binary('cmake-js'), ['build', '--log-level', 'error']);
-  const isThere = (name) => existsSync(join(root, 'build/Release', name));
-  if (built.status === 0 && isThere('sandbox_run.node') && isThere('sandbox-run-warden')) {
+  if (built.status === 0 && made.every((file) => existsSync(file))) {
     console.log('sandbox-run: addon built');
     return true;
   }
   console.error(`${built.stdout ?? ''}${built.stderr ?? ''}`.trim().split('\n').slice(-15).join('\n'));
   console.error(
     'sandbox-run: the native addon could not be built (see above); it needs g++ 11 or newer and cmake 3.18 or newer. ' +
-      'Installation goes on; until `npm rebuild` succeeds, sandbox-run says that it has no addon.',
+      'Installation goes on; until `npm run build:native` succeeds, sandbox-run says that it has no addon.',
   );
   return false;
 }
@@ -42,7 +44,7 @@ const COMMON = {
   bundle: true,
   platform: 'node',
   target: 'node20',
-  external: ['zod', 'smol-toml', 'toml-eslint-parser', '@photostructure/sqlite', '@anthropic-ai/sdk'],
+  external: ['zod', 'smol-toml', 'toml-eslint-parser', '@photostructure/sqlite', '@anthropic-ai/sdk', 'ai'],
   // What is parsed at each start; names stay, for stack traces.
   minifyWhitespace: true,
   minifySyntax: true,
@@ -54,7 +56,11 @@ function buildLibrary(build, compiled) {
   return build({
     ...COMMON,
     plugins: compiled,
-    entryPoints: { index: 'src/index.ts' },
+    entryPoints: {
+      index: 'src/index.ts',
+      openai: 'src/integrations/openai.ts',
+      ai: 'src/integrations/ai.ts',
+    },
     splitting: true,
     format: 'esm',
     chunkNames: 'chunks/[name]-[hash]',
@@ -64,6 +70,15 @@ function buildLibrary(build, compiled) {
     },
   });
 }
+
+/** What the hook is used with once, as Claude Code sends it. */
+const SAMPLE_CALL = JSON.stringify({
+  session_id: 'build',
+  hook_event_name: 'PreToolUse',
+  tool_name: 'Bash',
+  tool_input: { command: "grep -rn 'TODO' src | head -20", timeout: 1000, run_in_background: false },
+  tool_use_id: 'build',
+});
 
 /** Commander wants it for subcommands that are programs of their own, which there are none of; it loads all of node:net. */
 const WITHOUT_CHILD_PROCESS = {
@@ -76,27 +91,39 @@ const WITHOUT_CHILD_PROCESS = {
   },
 };
 
+/** The programs: the file in dist/, and the module that starts it and loads the others. */
+const PROGRAMS = [
+  { file: 'cli', start: 'main' },
+  { file: 'sandbox-sh', start: 'sandbox-sh' },
+];
+/** Files with compiled code, for what somebody waits for at every start, and what each exports. */
+const COMPILED = { dispatch: 'dispatch', hook: 'hook', sh: 'shell' };
+/** These load others, each of which becomes a file of its own. */
+const isStart = (name) =>
+  name === 'dispatch' || name === 'sh' || PROGRAMS.some(({ start }) => start === name);
+
 /**
- * The program: CommonJS, which Node loads about 15 ms sooner than the same code as ES modules. A file that does nothing
+ * A program: CommonJS, which Node loads about 15 ms sooner than the same code as ES modules. A file that does nothing
  * but load the others, one for running a command, one for each subcommand.
  */
-async function buildProgram(build, compiled) {
-  const files = new Set(['main']);
+async function buildPrograms(build, compiled) {
+  const files = new Set(PROGRAMS.map(({ start }) => start));
   const apart = {
     name: 'files-apart',
     setup(setUp) {
       setUp.onResolve({ filter: /^\.\/[a-z-]+\.ts$/ }, ({ path, kind, importer }) => {
-        const isStart = /\/src\/cli\/(main|dispatch)\.ts$/.test(importer);
-        if (kind !== 'dynamic-import' || !isStart || path === './run.ts') return undefined;
+        if (kind !== 'dynamic-import' || path === './run.ts') return undefined;
+        if (!isStart(/\/src\/cli\/([a-z-]+)\.ts$/.exec(importer)?.[1])) return undefined;
         const name = path.slice(2, -3);
         files.add(name);
-        return name === 'dispatch' ? undefined : { path: `./${name}.cjs`, external: true };
+        return name in COMPILED ? undefined : { path: `./${name}.cjs`, external: true };
       });
-      setUp.onLoad({ filter: /\/src\/cli\/dispatch\.ts$/ }, ({ path }) => {
-        if (setUp.initialOptions.entryPoints.dispatch !== undefined) return undefined;
+      setUp.onLoad({ filter: /\/src\/cli\/(dispatch|hook|sh)\.ts$/ }, ({ path }) => {
+        const name = basename(path, '.ts');
+        if (setUp.initialOptions.entryPoints[name] !== undefined) return undefined;
         const contents = [
           `import { loadCompiled } from '../run/load-compiled.ts';`,
-          `export const { dispatch } = loadCompiled('dispatch');`,
+          `export const { ${COMPILED[name]} } = loadCompiled('${name}');`,
         ].join('\n');
         return { contents, loader: 'js', resolveDir: dirname(path) };
       });
@@ -105,7 +132,7 @@ async function buildProgram(build, compiled) {
   const bundle = (name) =>
     build({
       ...COMMON,
-      entryPoints: { [name === 'main' ? 'cli' : name]: `src/cli/${name}.ts` },
+      entryPoints: { [PROGRAMS.find(({ start }) => start === name)?.file ?? name]: `src/cli/${name}.ts` },
       format: 'cjs',
       outExtension: { '.js': '.cjs' },
       // import() of a package would start the loader of ES modules.
@@ -117,33 +144,77 @@ async function buildProgram(build, compiled) {
   // A set grows while it is walked: each file may name further ones.
   for (const name of files) await bundle(name);
   // In a process of its own, whose output and end are nobody's business. Without the code the start is slower.
-  spawnSync(process.execPath, [join(root, 'scripts/compiled-code.mjs')], {
-    stdio: 'ignore',
-    timeout: 30_000,
+  for (const name of Object.keys(COMPILED)) {
+    spawnSync(process.execPath, [join(root, 'scripts/compiled-code.mjs'), name], {
+      input: SAMPLE_CALL,
+      stdio: ['pipe', 'ignore', 'ignore'],
+      timeout: 30_000,
+    });
+  }
+}
+
+/** The completions and the man page, out of the commands themselves. */
+async function buildDescriptions(build) {
+  const program = join(root, 'dist/describe.mjs');
+  await build({
+    ...COMMON,
+    entryPoints: { describe: 'src/cli/describe/generate.ts' },
+    format: 'esm',
+    outExtension: { '.js': '.mjs' },
+    packages: 'external',
   });
+  const made = run(program, [join(root, 'src/cli/describe'), join(root, 'dist')]);
+  rmSync(program);
+  if (made.status === 0) return;
+  console.error(`${made.stdout}${made.stderr}`.trim());
+  process.exit(1);
 }
 
 async function buildTypeScript() {
-  const { build } = await import('esbuild');
+  const esbuild = await import('esbuild');
+  const inputs = new Set();
+  const build = async (options) => {
+    const { metafile } = await esbuild.build({ ...options, metafile: true });
+    for (const input of Object.keys(metafile.inputs)) inputs.add(input);
+  };
   rmSync(join(root, 'dist'), { recursive: true, force: true });
   const { buildCompiledModules } = await import('./build-compiled.mjs');
   const compiled = await buildCompiledModules(COMMON, build);
   await buildLibrary(build, compiled);
-  await buildProgram(build, compiled);
+  await buildPrograms(build, compiled);
+  await buildDescriptions(build);
   const types = run(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json'], { stdio: 'inherit' });
   if (types.status !== 0) process.exit(1);
-  chmodSync(join(root, 'dist/cli.cjs'), 0o755);
-  linkOwnProgram();
+  for (const { file } of PROGRAMS) chmodSync(join(root, `dist/${file}.cjs`), 0o755);
+  writeSchemas();
+  writeFileSync(join(root, 'dist/THIRD-PARTY-NOTICES.txt'), thirdPartyNotices(root, inputs));
+  linkOwnPrograms();
   console.log('sandbox-run: dist/ built');
+}
+
+/** What the program itself says that it reads and writes, as files for other programs. */
+function writeSchemas() {
+  const said = (...args) => {
+    const asked = run(join(root, 'dist/cli.cjs'), args);
+    if (asked.status !== 0) throw new Error(`the schemas could not be made: ${asked.stderr}`);
+    return JSON.parse(asked.stdout);
+  };
+  const schemas = { ...said('schema', '--all'), serve: said('serve', '--schema') };
+  mkdirSync(join(root, 'dist/schemas'));
+  for (const [name, schema] of Object.entries(schemas))
+    writeFileSync(join(root, `dist/schemas/${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
 }
 
 // `npx sandbox-run` in the checkout: npm links the programs of dependencies only, and would install the checkout into
 // a cache of its own on each first call.
-function linkOwnProgram() {
-  const link = join(root, 'node_modules/.bin/sandbox-run');
-  if (!existsSync(dirname(link))) return;
-  rmSync(link, { force: true });
-  symlinkSync('../../dist/cli.cjs', link);
+function linkOwnPrograms() {
+  const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  for (const [name, file] of Object.entries(bin)) {
+    const link = join(root, 'node_modules/.bin', name);
+    if (!existsSync(dirname(link))) return;
+    rmSync(link, { force: true });
+    symlinkSync(join('../..', file), link);
+  }
 }
 
 if (only !== 'ts') {

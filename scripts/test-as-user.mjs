@@ -1,16 +1,30 @@
 // Runs the tests that depend on who runs them a second time, as an ordinary user.
-//   node scripts/test-as-user.mjs [FILE OR DIRECTORY ...]
-// Started as root, it takes the user `nobody` and a copy of the checkout that everybody can read. Started by
+//   node scripts/test-as-user.mjs [--user NAME] [FILE OR DIRECTORY ...]
+// NAME: `nobody`; Debian's Firejail refuses that one, so test/backends wants another, made with useradd.
+// Started as root, it takes that user and a copy of the checkout that everybody can read. Started by
 // anybody else there is nothing left to do: the first run was such a run.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 // test/real-work changes to an ordinary user by itself.
-const DEFAULT_TESTS = ['test/enforcement', 'test/library'];
+const DEFAULT_TESTS = [
+  'test/enforcement',
+  'test/library',
+  'test/hosts',
+  'test/conformance',
+  'test/application',
+];
 const NOT_COPIED = new Set(['.git', 'build-tests', 'build-tests-san', 'coverage']);
+
+const { values, positionals } = parseArgs({
+  options: { user: { type: 'string', default: 'nobody' } },
+  allowPositionals: true,
+});
+const name = values.user;
 
 if (process.getuid?.() !== 0) {
   console.log('test-as-user: this already is an ordinary user, the tests have run as one');
@@ -18,7 +32,11 @@ if (process.getuid?.() !== 0) {
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const user = idsOf('nobody');
+const user = idsOf(name);
+if (!(user.uid > 0)) {
+  console.error(`test-as-user: ${name} is no ordinary user of this machine`);
+  process.exit(1);
+}
 const place = mkdtempSync(join(tmpdir(), 'sandbox-run-test-'));
 const stop = () => rmSync(place, { recursive: true, force: true });
 process.on('exit', stop);
@@ -30,9 +48,9 @@ const home = join(place, 'home');
 mkdirSync(copy);
 mkdirSync(home);
 chownSync(home, user.uid, user.gid);
-for (const name of readdirSync(root)) {
-  if (!NOT_COPIED.has(name))
-    cpSync(join(root, name), join(copy, name), { recursive: true, verbatimSymlinks: true });
+for (const entry of readdirSync(root)) {
+  if (!NOT_COPIED.has(entry))
+    cpSync(join(root, entry), join(copy, entry), { recursive: true, verbatimSymlinks: true });
 }
 // A umask of the caller or of npm may have left files that only root can read.
 spawnSync('chmod', ['-R', 'go+rX', copy]);
@@ -42,7 +60,7 @@ for (const cache of ['node_modules/.vite', 'node_modules/.vite-temp']) {
   spawnSync('chown', ['-R', `${user.uid}:${user.gid}`, join(copy, cache)]);
 }
 
-const tests = process.argv.length > 2 ? process.argv.slice(2) : DEFAULT_TESTS;
+const tests = positionals.length > 0 ? positionals : DEFAULT_TESTS;
 const result = spawnSync(process.execPath, [join(copy, 'node_modules/vitest/vitest.mjs'), 'run', ...tests], {
   cwd: copy,
   stdio: 'inherit',
@@ -51,14 +69,14 @@ const result = spawnSync(process.execPath, [join(copy, 'node_modules/vitest/vite
   env: {
     ...process.env,
     HOME: home,
-    USER: 'nobody',
-    LOGNAME: 'nobody',
+    USER: name,
+    LOGNAME: name,
     npm_config_cache: join(home, '.npm'),
   },
 });
 process.exitCode = result.status ?? 1;
 
-function idsOf(name) {
-  const id = (flag) => Number(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout);
+function idsOf(who) {
+  const id = (flag) => Number(spawnSync('id', [flag, who], { encoding: 'utf8' }).stdout);
   return { uid: id('-u'), gid: id('-g') };
 }

@@ -25,7 +25,7 @@ export async function useGateParts({ openState, openAudit, createApprovalDesk })
     // Nobody else writes there.
     const trail = openAudit(directory, { lock: { tryLock: () => true, unlock: () => {} } });
     const about = { request: 'r', principal: 'p', session: 's' };
-    const report = { backend: 'landlock', landlockAbi: 0, controls: [] };
+    const report = { backend: 'landlock', passedOver: [], landlockAbi: 0, controls: [] };
     await trail.append({
       ...{ type: 'decision', ...about, command: 'ls -la', cwd: '/', decision, approval, outcome: 'launch' },
       ...{ files: { writes: [], executes: [] }, profile: '', backend: 'landlock', report },

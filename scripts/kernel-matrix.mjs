@@ -1,0 +1,160 @@
+// Runs the enforcement and the conformance suite on Debian's kernels, in virtual machines without KVM: cf. USAGE.
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { addTests } from './vm/bundle-tests.mjs';
+import { expectedAbi, kernelOf, SERIES } from './vm/debian-kernels.mjs';
+import { boot, newPlace } from './vm/machine.mjs';
+import { matrixRoot } from './vm/matrix-root.mjs';
+import { Console } from './vm/outcomes.mjs';
+import { packRoot } from './vm/root.mjs';
+import { problemsOf, tableOf } from './vm/verdict.mjs';
+
+const NAMES = Object.keys(SERIES).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+const USAGE = `usage: scripts/kernel-matrix [--kernels LIST] [--only TEXT] [--jobs N] [--json FILE] [--keep]
+
+Boots Debian's kernels in QEMU (no KVM), runs the enforcement and the conformance suite in each, as root and as an
+ordinary user, and prints one table. The checkout has to be built; needs qemu-system-x86, cpio, gcc and apt.
+
+  --kernels LIST  the series, with commas between them (default: ${NAMES.join(',')})
+  --only TEXT     only the test files with this in their names
+  --jobs N        so many machines at a time (default: 2)
+  --minutes N     for a machine, after which it has failed (default: 20)
+  --json FILE     every test of every kernel, with what became of it
+  --keep          keep the root, the initramfs and the consoles, and say where
+  --help          this
+
+examples:
+  scripts/kernel-matrix
+  scripts/kernel-matrix --kernels 5.10,7.2 --json matrix.json
+  scripts/kernel-matrix --kernels 6.1 --only signal --keep
+
+exit status: 0 nothing escaped, nothing failed, every suite ran, every ABI is as expected; 1 not so; 2 wrong usage;
+3 no machine could be made: a program is missing, or the archive with the kernels is not reached`;
+
+const terminal = process.stderr.isTTY && process.env.TERM !== 'dumb' ? process.stderr : undefined;
+const wipe = terminal === undefined ? '' : '\r\u001b[K';
+const say = (text) => console.error(`${wipe}kernel-matrix: ${text}`);
+/** On a terminal, a line that is written over; else one of its own. */
+const sayForNow = (text) =>
+  terminal === undefined
+    ? say(text)
+    : terminal.write(`${wipe}kernel-matrix: ${text}`.slice(0, terminal.columns));
+const { series, values } = readArguments();
+const started = Date.now();
+
+const place = newPlace({ keep: values.keep });
+if (values.keep) say(`everything is kept in ${place}`);
+let booted = false;
+try {
+  checkPrograms();
+  const kernels = [];
+  for (const each of series) {
+    const kernel = await kernelOf(each, (what) => say(`fetching ${what}`));
+    say(`${each}: Linux ${kernel.version}${kernel.note === undefined ? '' : ` (${kernel.note})`}`);
+    kernels.push(kernel);
+  }
+  say('making the initramfs');
+  const root = matrixRoot(place);
+  const files = await addTests(root, values.only);
+  if (files.length === 0) throw new Error(`no test file has ${values.only} in its name`);
+  const initrd = packRoot(root);
+
+  booted = true;
+  const results = [];
+  const waiting = [...kernels];
+  const worker = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      results.push(await runKernel(next, initrd, files));
+  };
+  await Promise.all(Array.from({ length: Number(values.jobs) }, worker));
+  terminal?.write(wipe);
+  results.sort((a, b) => series.indexOf(a.series) - series.indexOf(b.series));
+
+  for (const { series: name, problems, tail } of results) {
+    for (const problem of problems) console.log(`${name}: ${problem}`);
+    if (tail !== undefined) console.log(`${name}: the end of its console:\n${tail}`);
+  }
+  console.log(tableOf(results));
+  const seconds = Math.round((Date.now() - started) / 1000);
+  console.log(`${Math.floor(seconds / 60)} min ${seconds % 60} s, ${files.length} test files, two users`);
+  if (values.json !== undefined)
+    writeFileSync(values.json, JSON.stringify({ seconds, results }, undefined, 1));
+  process.exit(results.every(({ problems }) => problems.length === 0) ? 0 : 1);
+} catch (error) {
+  say(error.message);
+  process.exit(booted ? 1 : 3);
+}
+
+async function runKernel(kernel, initrd, files) {
+  const { series: name, version, image, note } = kernel;
+  const abi = expectedAbi(version);
+  const heard = new Console();
+  const from = Date.now();
+  const secondsSince = () => Math.round((Date.now() - from) / 1000);
+  const vm = await boot({
+    kernel: image,
+    initrd,
+    megabytes: 3072,
+    seconds: Number(values.minutes) * 60,
+    // What the kernel does not know it hands to the first process as its environment.
+    append: [
+      'mitigations=off init_on_alloc=0 SANDBOX_RUN_SLOW_HOST=1',
+      `SANDBOX_RUN_EXPECT_ABI=${abi} SANDBOX_RUN_EXPECT_NAMESPACES=1 SANDBOX_RUN_OLDER_TIERS=0`,
+      `SANDBOX_RUN_EXPECT_BACKEND=${abi > 0 ? 'landlock' : 'namespaces'}`,
+      `SANDBOX_RUN_EXPECT_BACKENDS=${abi > 0 ? 'landlock,' : ''}namespaces,application`,
+    ].join(' '),
+    onLine: (line) => {
+      const progress = heard.hear(line);
+      if (progress !== undefined) sayForNow(`${name} ${secondsSince()} s: ${progress}`);
+    },
+  });
+  if (values.keep) writeFileSync(join(place, `console-${name}`), vm.lines.join('\n'));
+  const users = Object.fromEntries(heard.users.map((who) => [who, heard.of(who)]));
+  const result = { series: name, version, note, abi, seconds: secondsSince(), users };
+  const problems = problemsOf(result, { files, vm, heard });
+  const whole = vm.ended && heard.done && vm.ill.length === 0;
+  return { ...result, problems, tail: whole ? undefined : vm.lines.slice(-30).join('\n').slice(-4000) };
+}
+
+function readArguments() {
+  let read;
+  try {
+    read = parseArgs({
+      options: {
+        kernels: { type: 'string', default: NAMES.join(',') },
+        only: { type: 'string', default: '' },
+        jobs: { type: 'string', default: '2' },
+        minutes: { type: 'string', default: '20' },
+        json: { type: 'string' },
+        keep: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    fail(error.message);
+  }
+  if (read.help) {
+    console.log(USAGE);
+    process.exit(0);
+  }
+  const list = [...new Set(read.kernels.split(',').map((name) => name.trim()))];
+  const unknown = list.find((name) => !NAMES.includes(name));
+  if (unknown !== undefined) fail(`--kernels: ${unknown || 'nothing'} is not one of ${NAMES.join(', ')}`);
+  for (const name of ['jobs', 'minutes'])
+    if (!/^[1-9]\d*$/.test(read[name])) fail(`--${name}: ${read[name]} is not a number of them`);
+  return { series: list, values: read };
+}
+
+function fail(message) {
+  say(`${message}\n\n${USAGE}`);
+  process.exit(2);
+}
+
+function checkPrograms() {
+  for (const name of ['qemu-system-x86_64', 'cpio', 'gcc', 'dpkg-deb', 'xz']) {
+    if (spawnSync('bash', ['-c', 'type -P "$1"', '-', name]).status !== 0)
+      throw new Error(`${name} is missing; on Debian: apt-get install qemu-system-x86 cpio gcc xz-utils`);
+  }
+}

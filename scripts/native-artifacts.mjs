@@ -1,0 +1,46 @@
+// What a native build makes, and for which hosts: the one list that the build, the platform packages and their check
+// share. src/native/addon-locations.ts names the same packages (test/packaging/artifacts.test.ts compares them).
+
+/**
+ * @typedef {object} NativeArtifact
+ * @property {string} file its name in a build directory and in a platform package
+ * @property {boolean} isProgram a program without any library; otherwise it is loaded into Node
+ */
+
+/** @type {readonly NativeArtifact[]} */
+export const NATIVE_ARTIFACTS = [
+  { file: 'sandbox_run.node', isProgram: false },
+  { file: 'sandbox-run-warden', isProgram: true },
+  { file: 'sandbox-run-attack', isProgram: true },
+  { file: 'sandbox-run-begin', isProgram: true },
+  { file: 'sandbox-run-steps', isProgram: true },
+];
+
+/** Libraries that every host of the kind has; the C++ runtime is inside the addon. */
+const ALLOWED_LIBRARIES = {
+  gnu: /^(lib(c|m|dl|pthread|rt)\.so\.\d+|ld-linux-(x86-64\.so\.2|aarch64\.so\.1))$/,
+  musl: /^(libc\.so|libc\.musl-(x86_64|aarch64)\.so\.1)$/,
+};
+
+/** @type {readonly { architecture: 'x64' | 'arm64', libc: 'gnu' | 'musl', machine: string }[]} */
+const HOSTS = [
+  { architecture: 'x64', libc: 'gnu', machine: 'x86_64' },
+  { architecture: 'arm64', libc: 'gnu', machine: 'aarch64' },
+  { architecture: 'x64', libc: 'musl', machine: 'x86_64' },
+  { architecture: 'arm64', libc: 'musl', machine: 'aarch64' },
+];
+
+/** The hosts that platform packages are made for. */
+export const TARGETS = HOSTS.map((host) => ({
+  ...host,
+  id: `linux-${host.architecture}-${host.libc}`,
+  package: `@sandbox-run/linux-${host.architecture}-${host.libc}`,
+  allowedLibraries: ALLOWED_LIBRARIES[host.libc],
+}));
+
+/** @param {string} id */
+export function targetNamed(id) {
+  const target = TARGETS.find((candidate) => candidate.id === id);
+  if (target !== undefined) return target;
+  throw new Error(`there is no target ${id}, only ${TARGETS.map((candidate) => candidate.id).join(', ')}`);
+}

@@ -1,0 +1,66 @@
+// What a run of the kernel matrix comes to: what is wrong with it, and the table.
+import { isBad, OUTCOMES } from './outcomes.mjs';
+
+const USERS = ['root', 'user'];
+/**
+ * Tests that have nothing to try in these machines, by what their names end in: those for another processor, for a host
+ * without namespaces or with a filter of somebody else's, and for a later Landlock than this kernel's.
+ */
+const NOT_HERE = /\((?:not x64|no namespaces|Seccomp: 2 in \/proc\/self\/status)\)$/;
+const FROM_ABI = /\(from ABI (\d+)\)$/;
+
+const mayBeSkipped = (name, abi) => NOT_HERE.test(name) || Number(FROM_ABI.exec(name)?.[1] ?? 0) > abi;
+
+/** One line for each thing that is not as it has to be; none: this kernel is good. */
+export function problemsOf({ abi, users }, { files, vm, heard }) {
+  const problems = vm.ill.map((line) => `the kernel says: ${line.trim()}`);
+  if (!vm.ended || !heard.done) problems.push('the machine did not come to its end');
+  for (const who of USERS) {
+    const user = users[who] ?? { files: [], rows: [], skipped: [], attacks: [] };
+    if (user.host === undefined) problems.push(`${who}: no sandbox could be made`);
+    else if (user.host.abi !== abi)
+      problems.push(`${who}: Landlock ABI ${user.host.abi} is used, this kernel has ${abi}`);
+    for (const file of files) if (!user.files.includes(file)) problems.push(`${who}: ${file} did not run`);
+    for (const { file, name, outcome, reason } of [...user.rows, ...user.attacks].filter(isBad))
+      problems.push(`${who}: ${outcome.toUpperCase()} ${file}: ${name}: ${reason}`);
+  }
+  // Some tests are for root and some for everybody else; none is for nobody.
+  const [first, ...others] = USERS.map((who) => users[who]?.skipped ?? []);
+  for (const name of first)
+    if (others.every((skipped) => skipped.includes(name)) && !mayBeSkipped(name, abi))
+      problems.push(`skipped by everybody: ${name}`);
+  return problems;
+}
+
+const HEADINGS = ['kernel', 'ABI', 'user', 'backend', ...OUTCOMES, 'time'];
+
+/** One row per kernel and user. */
+export function tableOf(results) {
+  const rows = results.flatMap((result) => USERS.map((who) => rowOf(result, who)));
+  const lines = [HEADINGS, ...rows];
+  const widths = HEADINGS.map((_, at) => Math.max(...lines.map((line) => line[at].length)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, at) => cell.padEnd(widths[at]))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function rowOf({ version, abi, users, seconds, problems }, who) {
+  const { host, rows = [], attacks = [] } = users[who] ?? {};
+  const first = who === USERS[0];
+  const count = (outcome) => [...rows, ...attacks].filter((row) => row.outcome === outcome).length;
+  const abiShown = host === undefined ? '?' : host.abi === abi ? `${abi}` : `${host.abi} (not ${abi})`;
+  const view = host?.backend === 'landlock' && host.namespaces ? ' + view' : '';
+  return [
+    first ? version : '',
+    abiShown,
+    who,
+    host === undefined ? '?' : `${host.backend}${view}`,
+    ...OUTCOMES.map((outcome) => `${count(outcome)}`),
+    first ? `${seconds} s${problems.length > 0 ? '  BAD' : ''}` : '',
+  ];
+}
