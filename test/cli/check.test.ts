@@ -39,7 +39,7 @@ describe('sandbox-run check', () => {
     const { stdout, exitCode } = await check(['--json', '-c', 'git push']);
     expect(exitCode).toBe(10);
     const decision = JSON.parse(stdout);
-    expect(Object.keys(decision)).toEqual(['verdict', 'risk', 'reach', 'reasons']);
+    expect(Object.keys(decision)).toEqual(['verdict', 'risk', 'reach', 'reasons', 'messageForModel']);
     expect(decision).toMatchObject({ verdict: 'ask', risk: 'medium' });
     for (const reason of decision.reasons)
       expect(Object.keys(reason)).toEqual(['check', 'verdict', 'code', 'message']);

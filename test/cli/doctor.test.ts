@@ -99,8 +99,8 @@ describe('sandbox-run doctor', () => {
 
 describe('where the kernel does not have something', () => {
   const cliPath = join(root, 'dist/cli.cjs');
+  const driver = fileURLToPath(new URL('./without.py', import.meta.url));
   const doctorUnder = async (...fault: string[]) => {
-    const driver = fileURLToPath(new URL('./without.py', import.meta.url));
     const { stdout, exitCode } = await execa(
       'python3',
       [driver, ...fault, process.execPath, cliPath, 'doctor', '--json'],
@@ -118,18 +118,38 @@ describe('where the kernel does not have something', () => {
     ['ENOSYS', /built without Landlock/, /5\.13/],
     ['EOPNOTSUPP', /disabled at boot/, /lsm=landlock,/],
     ['EPERM', /outer sandbox/, /landlock_create_ruleset/],
-  ])('Landlock (%s): refuses, says why and what to do', async (errno, reason, advice) => {
-    const { exitCode, report } = await doctorUnder('landlock', errno);
+  ])(
+    'Landlock (%s): says why and what to do, and which backend takes its place',
+    async (errno, reason, advice) => {
+      const { exitCode, report } = await doctorUnder('landlock', errno);
+      const run = await execa(
+        'python3',
+        [driver, 'landlock', errno, process.execPath, cliPath, '--json', 'true'],
+        { cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+      );
+      const isHeld = run.exitCode === 0;
+      expect(exitCode).toBe(isHeld ? 0 : 1);
+      expect(report.backend).toBe(isHeld ? JSON.parse(run.stdout).report.backend : null);
+      expect(report.backend).not.toBe('landlock');
+      expect(report.landlock).toMatchObject({ available: false, abi: 0, errno });
+      expect(report.landlock.reason).toMatch(reason);
+      expect(report.remedies[0]).toMatchObject({
+        topic: 'landlock',
+        priority: isHeld ? 'useful' : 'needed',
+        text: expect.stringMatching(advice),
+      });
+    },
+  );
+
+  it('Landlock and namespaces: refuses, and says what each of them lacks', async () => {
+    const { exitCode, report } = await doctorUnder(
+      ...['landlock', 'ENOSYS', 'python3', driver, 'namespaces', 'EPERM'],
+    );
     expect(exitCode).toBe(1);
     expect(report).toMatchObject({ ok: false, backend: null, problem: { code: 'enforcement.unavailable' } });
-    expect(report.landlock).toMatchObject({ available: false, abi: 0, errno });
-    expect(report.landlock.reason).toMatch(reason);
-    expect(report.controls.length).toBeGreaterThan(10);
-    expect(report.remedies[0]).toMatchObject({
-      topic: 'landlock',
-      priority: 'needed',
-      text: expect.stringMatching(advice),
-    });
+    expect(report.problem.message).toMatch(/Landlock/);
+    expect(report.problem.message).toMatch(/namespaces/);
+    expect(report.remedies[0]).toMatchObject({ topic: 'landlock', priority: 'needed' });
   });
 
   it('seccomp: says so', async () => {
@@ -171,7 +191,7 @@ describe('without the addon', () => {
   it('doctor says so and how to build it', async () => {
     const table = await cliWithout('doctor');
     expect(table).toMatchObject({ exitCode: 1, stderr: '' });
-    expect(table.stdout).toContain('npm rebuild sandbox-run');
+    expect(table.stdout).toContain('npm explore sandbox-run -- npm run build:native');
     const report = JSON.parse((await cliWithout('doctor', '--json')).stdout);
     expect(shapeOf(report)).toMatchObject(SHAPE);
     expect(report).toMatchObject({ ok: false, problem: { code: 'addon.unavailable' }, controls: [] });
@@ -180,7 +200,7 @@ describe('without the addon', () => {
   it('a run is refused with one line', async () => {
     const result = await cliWithout('touch', 'marker');
     expect(result.exitCode).toBe(125);
-    expect(result.stderr).toMatch(/^sandbox-run: [^\n]*npm rebuild[^\n]*$/);
+    expect(result.stderr).toMatch(/^sandbox-run: [^\n]*npm explore sandbox-run[^\n]*$/);
     expect(readdirSync(place.workspace)).not.toContain('marker');
   });
 });

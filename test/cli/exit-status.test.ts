@@ -33,7 +33,8 @@ describe('the exit status', () => {
     const started = Date.now();
     const result = await cli(place, ['--timeout', '0.3', '--', 'sleep', '60']);
     expect(result.exitCode).toBe(124);
-    expect(Date.now() - started).toBeLessThan(3_000);
+    // Of a command that would take a minute.
+    expect(Date.now() - started).toBeLessThan(20_000);
     expect(result.stderr).toMatch(/timed out after 0\.\d s/);
   });
 

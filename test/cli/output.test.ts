@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { expectNothingLeft } from '../support/leftovers.ts';
+import { HOST } from '../support/tiers.ts';
 import { cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
@@ -208,10 +209,17 @@ describe('remarks on standard error', () => {
     expect((await cli(place, ['-q', '--nope'])).stderr).toMatch(/^sandbox-run: /);
   });
 
-  it('names what a trusted program may execute later', async () => {
+  it.runIf(HOST.namespaces)('names what a trusted program may execute later', async () => {
     const result = await cli(place, ['-c', 'mkdir .vscode && echo {} > .vscode/tasks.json']);
     expect(result.stderr).toMatch(/warning: .*\.vscode/);
     rmSync(join(place.workspace, '.vscode'), { recursive: true });
+  });
+
+  it.runIf(!HOST.namespaces)('says that such paths are not watched (no namespaces)', async () => {
+    const { report } = JSON.parse((await cli(place, ['--json', 'true'])).stdout);
+    expect(report.controls).toContainEqual(
+      expect.objectContaining({ id: 'protected-paths', state: 'unsupported' }),
+    );
   });
 });
 

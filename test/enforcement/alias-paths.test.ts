@@ -141,10 +141,13 @@ describe('reaching outside by another name', () => {
     it('fails by a file handle, which passes all directories', async () => {
       const sandbox = await arena.sandbox(tier);
       const free = await unconfined([handles, secret], { cwd: workspace });
-      if (HOST.root) expect(free.results['open-by-handle']).toBe('ok');
-      const [type, bytes] = [free.results.type?.slice(1), free.results.handle?.slice(1)];
+      // The overlays of containers give no handles: then one that is made up has to be refused before it is looked at.
+      const given = free.results.handle !== undefined;
+      if (HOST.root && given) expect(free.results['open-by-handle']).toBe('ok');
+      const type = free.results.type?.slice(1) ?? '1';
+      const bytes = free.results.handle?.slice(1) ?? '0'.repeat(16);
       expect(bytes).toMatch(/^[0-9a-f]+$/);
-      const trace = await confined(sandbox, [handles, secret, type ?? '', bytes ?? '']);
+      const trace = await confined(sandbox, [handles, secret, type, bytes]);
       expect(trace.results['open-by-handle']).toBe('EPERM');
     });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeArena } from '../support/arena.ts';
 import { compile, confined, unconfined, worked } from '../support/sandboxee.ts';
-import { HOST, stateOf, TIERS } from '../support/tiers.ts';
+import { HOST, HOST_TIERS, stateOf } from '../support/tiers.ts';
 
 const glutton = compile(
   'exceed-limits',
@@ -38,7 +38,7 @@ describe('using more than the limits of the policy', () => {
     );
   });
 
-  describe.each(TIERS)('$name', (tier) => {
+  describe.each(HOST_TIERS)('$name', (tier) => {
     it('fails', async () => {
       const sandbox = await arena.sandbox(tier, { policy: { limits: LIMITS } });
       const trace = await confined(sandbox, [glutton]);

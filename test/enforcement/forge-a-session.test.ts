@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createSandbox } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
+import { patience } from '../support/slow-host.ts';
 import { sandboxIn, TIERS } from '../support/tiers.ts';
 
 const arena = makeArena();
@@ -90,12 +91,12 @@ describe('code in the shell itself', () => {
     expect(await shell.run('echo alive')).toMatchObject({ stdout: 'alive\n', restarted: false });
   });
 
-  it('that floods the channel costs the shell', { timeout: 20_000 }, async () => {
+  it('that floods the channel costs the shell', { timeout: patience(20_000) }, async () => {
     await using shell = await sandbox.session();
     await shell.run('export KEPT=1');
     const before = process.memoryUsage().rss;
     const flood = `${EVERY} head -c 200000000 /dev/zero >&$fd; done 2>/dev/null`;
-    const result = await shell.run(flood, { timeout: 10_000 });
+    const result = await shell.run(flood, { timeout: patience(10_000) });
     expect(result).toMatchObject({ status: 'signaled', signal: 'SIGKILL', restarted: true });
     expect(result.warnings.join()).toContain('wrote to the channel');
     expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
@@ -106,16 +107,16 @@ describe('code in the shell itself', () => {
     'that closes the channel', // bash cannot give it back to itself
     'that reads the channel',
     'that replaces what reports',
-  ])('%s costs the shell at most', { timeout: 20_000 }, async (what) => {
+  ])('%s costs the shell at most', { timeout: patience(20_000) }, async (what) => {
     await using shell = await sandbox.session();
     const attack = what.includes('closes')
       ? `${EVERY} eval "exec $fd>&-"; done 2>/dev/null`
       : what.includes('reads')
         ? `${EVERY} timeout 0.1 cat <&$fd; done 2>/dev/null`
         : 'builtin() { :; }; unset() { :; }; readonly -f builtin unset; readonly __turn=1';
-    const result = await shell.run(attack, { timeout: 3_000 });
+    const result = await shell.run(attack, { timeout: patience(3_000) });
     expect(['exited', 'timed-out', 'signaled']).toContain(result.status);
-    expect(await shell.run('echo alive', { timeout: 3_000 })).toMatchObject({ stdout: 'alive\n' });
+    expect(await shell.run('echo alive', { timeout: patience(3_000) })).toMatchObject({ stdout: 'alive\n' });
   });
 
   it('that lies about its state is believed by nobody but itself: the kernel keeps it in', async () => {

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -79,8 +80,10 @@ describe('planting code that the user runs later', () => {
   });
 
   describe.each(TIERS.filter((tier) => tier.view))('$name', (tier) => {
+    const root = join(arena.root, tier.name.replaceAll(' ', '-'));
+    mkdirSync(root);
     it.each(Object.entries(ATTACKS))('fails: %s', async (name, attack) => {
-      const repository = makeRepository(join(arena.root, name.replaceAll(' ', '-').replaceAll('/', '')));
+      const repository = makeRepository(join(root, name.replaceAll(' ', '-').replaceAll('/', '')));
       const before = guarded(repository);
       await using sandbox = await sandboxIn(tier, { workspace: repository });
       expect(stateOf(sandbox, 'protected-paths')).toBe('enforced');
@@ -90,7 +93,7 @@ describe('planting code that the user runs later', () => {
     });
 
     it('fails when the writable path is an ancestor of the workspace', async () => {
-      const parent = join(arena.root, 'writable-parent');
+      const parent = join(root, 'writable-parent');
       const repository = makeRepository(join(parent, 'repository'));
       const before = guarded(repository);
       await using sandbox = await sandboxIn(tier, { workspace: repository, writable: [parent] });
@@ -105,7 +108,7 @@ describe('planting code that the user runs later', () => {
       let repository = '';
       let sandbox: Sandbox;
       beforeAll(async () => {
-        repository = makeRepository(join(arena.root, 'missing'));
+        repository = makeRepository(join(root, 'missing'));
         sandbox = await arena.sandbox(tier, { workspace: repository });
       });
 
@@ -141,7 +144,7 @@ describe('planting code that the user runs later', () => {
     });
 
     it('says so where a link in the workspace leads to a protected path', async () => {
-      const repository = makeRepository(join(arena.root, 'linked'));
+      const repository = makeRepository(join(root, 'linked'));
       mkdirSync(join(repository, 'elsewhere'));
       symlinkSync('elsewhere', join(repository, '.cursor'));
       await using sandbox = await sandboxIn(tier, { workspace: repository });
@@ -150,9 +153,27 @@ describe('planting code that the user runs later', () => {
       expect(readdirSync(join(repository, 'elsewhere'))).toEqual([]);
     });
 
+    it.each([
+      ['.git/hooks', true],
+      ['.husky', false],
+    ])('says so where %s is a link that a command replaces', async (name, restored) => {
+      const repository = makeRepository(join(root, `replaced-${restored}`));
+      const link = join(repository, name);
+      rmSync(link, { recursive: true, force: true });
+      mkdirSync(join(repository, 'elsewhere'));
+      symlinkSync(join(repository, 'elsewhere'), link);
+      await using sandbox = await sandboxIn(tier, { workspace: repository });
+      expect(stateOf(sandbox, 'protected-paths')).toBe('degraded');
+      const result = await sandbox.run(`mv ${name} old; mkdir ${name}; echo evil > ${name}/pre-commit`);
+      expect(result.createdProtectedPaths).toEqual([link]);
+      expect(result.warnings.join()).toContain(`replaced the link ${link}`);
+      expect(lstatSync(link).isSymbolicLink()).toBe(restored);
+      expect((await sandbox.run('true')).createdProtectedPaths).toEqual([]);
+    });
+
     it('fails for the .git file of a worktree', async () => {
-      const main = makeRepository(join(arena.root, 'main'));
-      const worktree = join(arena.root, 'worktree');
+      const main = makeRepository(join(root, 'main'));
+      const worktree = join(root, 'worktree');
       execFileSync('git', ['-C', main, 'worktree', 'add', '-q', worktree], { stdio: 'pipe' });
       const before = snapshot(join(worktree, '.git'));
       await using sandbox = await sandboxIn(tier, { workspace: worktree });
@@ -161,8 +182,8 @@ describe('planting code that the user runs later', () => {
     });
 
     it('fails for the configuration and hooks of a submodule, which git obeys as well', async () => {
-      const inner = makeRepository(join(arena.root, 'inner'));
-      const outer = makeRepository(join(arena.root, 'outer'));
+      const inner = makeRepository(join(root, 'inner'));
+      const outer = makeRepository(join(root, 'outer'));
       execFileSync(
         'git',
         ['-C', outer, '-c', 'protocol.file.allow=always', 'submodule', 'add', '-q', inner, 'sub'],
@@ -183,7 +204,7 @@ describe('planting code that the user runs later', () => {
     });
 
     it('leaves git at work', async () => {
-      const repository = makeRepository(join(arena.root, 'working'));
+      const repository = makeRepository(join(root, 'working'));
       await using sandbox = await sandboxIn(tier, { workspace: repository });
       const result = await sandbox.run(
         'echo y > other && git add other && git commit -q -m second && git log --oneline | wc -l && git branch b && git status --short -uno',
@@ -195,6 +216,13 @@ describe('planting code that the user runs later', () => {
 
   it('works without a view, and the report says so', async () => {
     const repository = makeRepository(join(arena.root, 'without-view'));
+    if (!TIERS.includes(WITHOUT_VIEW)) {
+      // There is no Landlock either.
+      await expect(sandboxIn(WITHOUT_VIEW, { workspace: repository })).rejects.toMatchObject({
+        code: 'enforcement.unavailable',
+      });
+      return;
+    }
     await using sandbox = await sandboxIn(WITHOUT_VIEW, { workspace: repository });
     const result = await sandbox.run('echo evil >> .git/config');
     expect(stateOf(sandbox, 'protected-paths')).toBe('unsupported');

@@ -14,7 +14,7 @@ describe('replacing what the policy names, between two commands', () => {
   };
 
   describe.each(TIERS)('$name', (tier) => {
-    const suffix = tier.view ? 'view' : 'plain';
+    const suffix = tier.name.replaceAll(' ', '-');
 
     it('a directory in place of the workspace: the command works in the new one, and not in the old', async () => {
       const workspace = fresh(`replaced-${suffix}`);

@@ -12,15 +12,15 @@ function expected(tier: Tier): Readonly<Partial<Record<ControlId, ControlState>>
   return {
     filesystem: 'enforced',
     'filesystem-view': viewed('unsupported'),
-    rename: since(2, 'degraded'),
+    rename: tier.landlockAbi === 0 ? viewed('degraded') : since(2, 'degraded'),
     truncate: tier.view ? 'enforced' : since(3, 'degraded'),
     metadata: viewed('unsupported'),
     'protected-paths': viewed('unsupported'),
     'private-tmp': viewed('degraded'),
     devices: since(5, 'degraded'),
     network: 'enforced',
-    // A view lets sockets work, and those of the host that lie in the workspace too.
-    'unix-sockets': tier.view ? 'degraded' : 'enforced',
+    // A view lets sockets work, and before Landlock ABI 9 those of the host that lie in the workspace too.
+    'unix-sockets': since(9, tier.view ? 'degraded' : 'enforced'),
     'abstract-sockets': 'enforced',
     signals: since(6, 'unsupported'),
     'process-inspection': 'enforced',
@@ -56,25 +56,40 @@ describe('running where the kernel offers less', () => {
   });
 
   describe.each(TIERS)('$name', (tier) => {
-    it('without Landlock nothing runs, as the profile requires file-system enforcement', async () => {
+    it('without Landlock namespaces take its place, and where there are none nothing runs, as the profile requires file-system enforcement', async () => {
       const bare = without(tier, { landlock: MISSING, landlockAbi: 0, signalScope: false });
-      await expect(sandboxIn(bare, { workspace: arena.workspace })).rejects.toMatchObject({
-        code: 'enforcement.unavailable',
-        message: expect.stringContaining('filesystem'),
-      });
+      if (!tier.view) {
+        // Firejail may be there.
+        const policy = { sandbox: { minimum: 'namespaces' } } as const;
+        await expect(sandboxIn(bare, { workspace: arena.workspace, policy })).rejects.toMatchObject({
+          code: 'enforcement.unavailable',
+          message: expect.stringContaining('filesystem'),
+        });
+        return;
+      }
+      const sandbox = await arena.sandbox(bare);
+      const { report } = sandbox.plan;
+      expect([report.backend, report.landlockAbi]).toEqual(['namespaces', 0]);
+      expect(report.passedOver).toEqual([{ backend: 'landlock', reason: MISSING.reason }]);
+      for (const id of ['filesystem', 'rename', 'process-inspection', 'protected-paths'] as const)
+        expect([id, stateOf(sandbox, id)]).toEqual([id, 'enforced']);
+      const result = await sandbox.run(['/bin/cat', arena.secret]);
+      expect([result.status, result.exitCode, result.stdout]).toEqual(['exited', 1, '']);
     });
 
     it('without seccomp nothing runs, as the profile requires the network to be off', async () => {
       const bare = without(tier, { seccomp: MISSING });
       await expect(sandboxIn(bare, { workspace: arena.workspace })).rejects.toMatchObject({
         code: 'enforcement.unavailable',
-        message: expect.stringContaining('network'),
+        // Where nothing but a view keeps files away, it takes seccomp to keep it so, and that is said first.
+        message: expect.stringContaining(tier.landlockAbi > 0 ? 'network' : 'filesystem'),
       });
     });
 
     it('without seccomp a policy that accepts it runs, and the report says what is missing', async () => {
       const bare = without(tier, { seccomp: MISSING });
-      const sandbox = await arena.sandbox(bare, { policy: { demand: { network: 'best-effort' } } });
+      const demand = { network: 'best-effort', filesystem: 'best-effort' } as const;
+      const sandbox = await arena.sandbox(bare, { policy: { demand } });
       expect(stateOf(sandbox, 'network')).toBe(tier.view ? 'degraded' : 'unsupported');
       expect(stateOf(sandbox, 'syscalls')).toBe('unsupported');
       expect(stateOf(sandbox, 'terminal-injection')).toBe('degraded');
@@ -84,7 +99,7 @@ describe('running where the kernel offers less', () => {
       await expect(
         sandboxIn(atAbi(tier, 5), {
           workspace: arena.workspace,
-          policy: { demand: { signals: 'required' } },
+          policy: { demand: { signals: 'required' }, sandbox: { minimum: 'namespaces' } },
         }),
       ).rejects.toMatchObject({ code: 'enforcement.unavailable' });
     });

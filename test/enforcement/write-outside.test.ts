@@ -133,7 +133,8 @@ describe.each([
     it('leaves renaming between directories to the workspace where the kernel can tell', async () => {
       const sandbox = await arena.sandbox(tier);
       const trace = await confined(sandbox, [mover]);
-      const expected = tier.landlockAbi >= 2 ? ['ok', 'enforced'] : ['EXDEV', 'degraded'];
+      // Only the first Landlock refuses it everywhere; without Landlock there are mounts, and these are in the way of nothing.
+      const expected = tier.landlockAbi === 1 ? ['EXDEV', 'degraded'] : ['ok', 'enforced'];
       expect([trace.results['rename-between-directories'], stateOf(sandbox, 'rename')]).toEqual(expected);
     });
   });

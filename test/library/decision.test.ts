@@ -194,7 +194,7 @@ describe('the budget', () => {
     expect((await sandbox.run('echo 2')).status).toBe('exited');
     expect(await sandbox.run('echo 3')).toMatchObject({
       status: 'denied',
-      decision: { reasons: [{ check: 'budget', code: 'exhausted' }, ...Array(12).fill(expect.anything())] },
+      decision: { reasons: [{ check: 'budget', code: 'exhausted' }, ...Array(13).fill(expect.anything())] },
     });
   });
 

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -263,6 +263,8 @@ describe.each(TIERS.filter((tier) => tier.view))('ports with the network off, $n
   it('a Unix socket in the workspace', async () => {
     const sandbox = await sandboxOn(tier);
     const path = join(arena.workspace, 'a socket');
+    // Of the tier before.
+    rmSync(path, { force: true });
     const job = await sandbox.run(
       ['node', '-e', `require('net').createServer().listen(${JSON.stringify(path)})`],
       {

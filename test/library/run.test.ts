@@ -82,8 +82,11 @@ describe('run', () => {
       status: 'setup-failed',
       error: { code: 'cwd.unusable', errno: 'ENOENT' },
     });
-    const outside = await sandbox.run(['pwd'], { cwd: place.other });
-    expect(outside).toMatchObject({ status: 'setup-failed', error: { code: 'cwd.unusable' } });
+    const outside = await sandbox.run(['ls'], { cwd: place.other });
+    // Without a view the directory is there to be entered, which Landlock does not refuse; but not to be read.
+    if (sandbox.plan.namespaces === undefined)
+      expect(outside).toMatchObject({ status: 'exited', exitCode: 2, stdout: '' });
+    else expect(outside).toMatchObject({ status: 'setup-failed', error: { code: 'cwd.unusable' } });
   });
 
   it('adds and takes away variables for one run', async () => {

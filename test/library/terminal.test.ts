@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -17,6 +17,13 @@ const shellOptions = { pty, env: { PS1: 'prompt> ', INPUTRC: '/dev/null' } };
 /** An argument that no other process has. */
 let count = 0;
 const mark = () => `${700_000 + (process.pid % 10_000) * 10 + count++}.5`;
+
+/** Whether a process runs, in the foreground of its terminal (proc_pid_stat(5): state, pgrp, tpgid). */
+function isInForeground(pid: number): boolean {
+  const [state, , group, , , foreground] =
+    readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return state !== 'T' && group === foreground;
+}
 
 const sandboxes = new Map<Tier, Promise<Sandbox>>();
 function sandboxOn(tier: Tier): Promise<Sandbox> {
@@ -97,6 +104,8 @@ describe.each([...TIERS, ...OLDEST_TIERS])('run on a terminal, $name', (tier) =>
     talk.type('jobs; fg\r');
     await talk.expect(/Stopped +sleep/);
     await talk.expect(new RegExp(`sleep ${first}\r\n`));
+    // bash names it before it hands over the terminal: until then, ^C would be for bash.
+    await eventually(() => expect(processesWith(first).map(isInForeground)).toEqual([true]));
     talk.type('\x03');
     await talk.expect(/\^C/);
     await talk.expect(/prompt> /);

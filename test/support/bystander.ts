@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll } from 'vitest';
 import type { Argv } from './sandboxee.ts';
+import { patience } from './slow-host.ts';
 
 /** A process of the same user, outside every sandbox. */
 export interface Bystander {
@@ -14,9 +15,12 @@ export interface Bystander {
 
 const started: ChildProcess[] = [];
 
-afterAll(() => {
+const endAll = () => {
   for (const child of started) child.kill('SIGKILL');
-});
+};
+afterAll(endAll);
+// In a virtual machine one process runs several files, and this module belongs to the first of them.
+process.on('exit', endAll);
 
 /** Starts a program that prints `ready` when it is; it is ended with the test file. */
 export async function startBystander(argv: Argv, env?: NodeJS.ProcessEnv): Promise<Bystander> {
@@ -50,9 +54,9 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits until the condition holds; false after `ms`. */
+/** Waits until the condition holds; false after `ms`, or more on a slow host. */
 export async function until(condition: () => boolean, ms = 5_000): Promise<boolean> {
-  const end = Date.now() + ms;
+  const end = Date.now() + patience(ms);
   while (!condition()) {
     if (Date.now() > end) return false;
     await sleep(10);

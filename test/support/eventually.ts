@@ -1,6 +1,8 @@
-/** Tries an assertion until it holds, for at most five seconds. */
-export async function eventually(assertion: () => void | Promise<void>): Promise<void> {
-  const end = Date.now() + 5_000;
+import { patience } from './slow-host.ts';
+
+/** Tries an assertion until it holds, for at most five seconds or as long as is said, or more on a slow host. */
+export async function eventually(assertion: () => void | Promise<void>, milliseconds = 5_000): Promise<void> {
+  const end = Date.now() + patience(milliseconds);
   for (;;) {
     try {
       await assertion();

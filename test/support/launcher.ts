@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -74,7 +74,7 @@ export async function bundleLauncher(source = SOURCE, name = 'launcher'): Promis
   const base = join(PROGRAMS, name);
   mkdirSync(join(base, 'dist'), { recursive: true });
   // Where the loader looks for the addon, seen from dist/.
-  symlinkSync(join(here, '../../build'), join(base, 'build'));
+  if (!existsSync(join(base, 'build'))) symlinkSync(join(here, '../../build'), join(base, 'build'));
   const outfile = join(base, 'dist/launcher.mjs');
   await build({
     stdin: { contents: source, resolveDir: here, loader: 'ts' },

@@ -1,14 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { RunOptions, Sandbox } from '../../src/index.ts';
 
-/** Programs for one test file; give it to sandboxes as a readable path. */
+/** Programs of this process's tests; give it to sandboxes as a readable path. */
 export const PROGRAMS = mkdtempSync(join(realpathSync(tmpdir()), 'enforcement-programs-'));
 
-afterAll(() => rmSync(PROGRAMS, { recursive: true, force: true }));
+const removePrograms = () => rmSync(PROGRAMS, { recursive: true, force: true });
+// In a virtual machine one process runs several files, and this module belongs to the first of them.
+if (process.env.SANDBOX_RUN_PREBUILT === undefined) afterAll(removePrograms);
+else process.on('exit', removePrograms);
 
 /** `TRY("name", call)` prints `name=ok` or `name=<errno>`; `SAY("name", text)` prints `name=text`. */
 const PRELUDE = `
@@ -42,6 +45,7 @@ const PRELUDE = `
 /** Compiles a C program whose \`body\` is everything after the usual includes; returns its path. */
 export function compile(name: string, body: string, flags: readonly string[] = []): string {
   const program = join(PROGRAMS, name);
+  mkdirSync(PROGRAMS, { recursive: true });
   execFileSync('gcc', ['-O0', '-w', '-x', 'c', '-', '-o', program, ...flags], {
     input: PRELUDE + body,
     stdio: ['pipe', 'inherit', 'inherit'],

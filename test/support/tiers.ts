@@ -1,9 +1,10 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { channel } from 'node:diagnostics_channel';
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { withoutNamespaces } from '../../src/host/probe.ts';
+import { withoutNamespaces } from '../../src/backends/refused-facility.ts';
 import { createSandbox, type PolicyFile, type Sandbox, type SandboxOptions } from '../../src/index.ts';
-import type { ControlId, ControlState } from '../../src/model/enforcement-report.ts';
+import type { ControlId, ControlState, EnforcementReport } from '../../src/model/enforcement-report.ts';
 import type { HostFeatures } from '../../src/model/host-features.ts';
 import { prepareSandbox } from '../../src/run/prepare-sandbox.ts';
 import { sandboxOf } from '../../src/run/sandbox.ts';
@@ -18,10 +19,13 @@ export interface Tier {
 
 /** What this host really offers, found out by making a sandbox. */
 export interface RealHost {
+  readonly backend: EnforcementReport['backend'];
   readonly landlockAbi: number;
   readonly namespaces: boolean;
   readonly signalScope: boolean;
   readonly root: boolean;
+  /** Whether somebody filters the system calls of this process already, as Docker does. */
+  readonly filtered: boolean;
 }
 
 const NO_NAMESPACES = 'switched off for a test';
@@ -33,10 +37,12 @@ async function askHost(): Promise<RealHost> {
     const { plan } = sandbox;
     await sandbox.close();
     return {
+      backend: plan.report.backend,
       landlockAbi: plan.report.landlockAbi,
       namespaces: plan.namespaces !== undefined,
       signalScope: plan.report.controls.some((c) => c.id === 'process-tree' && c.state === 'enforced'),
       root: process.getuid?.() === 0,
+      filtered: /^Seccomp:\s+2$/m.test(readFileSync('/proc/self/status', 'utf8')),
     };
   } finally {
     rmSync(directory, { recursive: true, force: true });
@@ -61,6 +67,22 @@ export const WITHOUT_VIEW: Tier = {
   asIf: (host) => withoutNamespaces(host, NO_NAMESPACES),
 };
 
+/** Where the older kernels themselves are there (scripts/kernel-matrix), no newer one has to stand in for them. */
+const STANDS_IN = process.env.SANDBOX_RUN_OLDER_TIERS !== '0';
+
+/** The backend `namespaces`, as on a kernel without Landlock. */
+export const WITHOUT_LANDLOCK: Tier = {
+  name: 'without Landlock',
+  view: true,
+  landlockAbi: 0,
+  asIf: (host) => ({
+    ...host,
+    landlock: { available: false, reason: 'switched off for a test' },
+    landlockAbi: 0,
+    signalScope: false,
+  }),
+};
+
 /** A tier on a kernel with an older Landlock. */
 export function atAbi(tier: Tier, abi: number): Tier {
   return {
@@ -75,11 +97,26 @@ export function atAbi(tier: Tier, abi: number): Tier {
   };
 }
 
-/** The tiers that this host can run. Which ones those must be is checked by declared-features.test.ts. */
-export const TIERS: readonly Tier[] = HOST.namespaces ? [WITH_VIEW, WITHOUT_VIEW] : [WITHOUT_VIEW];
+/**
+ * The tiers of this host's own kernel, each of them with confinement by it: without Landlock there is none outside a
+ * view. Which ones those must be is checked by declared-features.test.ts.
+ */
+export const HOST_TIERS: readonly Tier[] = [
+  ...(HOST.namespaces ? [WITH_VIEW] : []),
+  ...(HOST.landlockAbi > 0 ? [WITHOUT_VIEW] : []),
+];
+
+/** The same, and the one for which this kernel can stand in. How trees end does not depend on it: see `atAbi`. */
+export const TIERS: readonly Tier[] = [
+  ...HOST_TIERS,
+  ...(HOST.namespaces && HOST.landlockAbi > 0 && STANDS_IN ? [WITHOUT_LANDLOCK] : []),
+];
 
 function olderTiers(...abis: readonly number[]): readonly Tier[] {
-  return TIERS.flatMap((tier) => abis.filter((abi) => abi < HOST.landlockAbi).map((abi) => atAbi(tier, abi)));
+  if (!STANDS_IN) return [];
+  return HOST_TIERS.flatMap((tier) =>
+    abis.filter((abi) => abi < HOST.landlockAbi).map((abi) => atAbi(tier, abi)),
+  );
 }
 
 /** The same at every older ABI that this host can stand in for. */
@@ -88,10 +125,20 @@ export const OLDER_TIERS = olderTiers(1, 2, 3, 4, 5, 6);
 /** The oldest alone, for attacks on which no later right of Landlock has a bearing. */
 export const OLDEST_TIERS = olderTiers(1);
 
+/** For whoever counts what was tried and what the report said of it (scripts/vm/tests/run.mjs). */
+const sandboxes = channel('sandbox-run:test:sandbox');
+const controls = channel('sandbox-run:test:control');
+
 /** A sandbox on the tier's host. */
 export async function sandboxIn(tier: Tier, options: SandboxOptions): Promise<Sandbox> {
+  sandboxes.publish({ tier: tier.name });
   // An attack is to be stopped by the kernel, whatever a policy would have said about its text.
-  const policy = { unsafe: { unjudged_commands: true }, ...(options.policy as PolicyFile | undefined) };
+  // And by the tier, not by Firejail, which may take its place where that refuses.
+  const policy = {
+    unsafe: { unjudged_commands: true },
+    sandbox: { minimum: 'namespaces' as const },
+    ...(options.policy as PolicyFile | undefined),
+  };
   if (tier === WITH_VIEW) return createSandbox({ ...options, policy });
   return sandboxOf(await prepareSandbox({ ...options, policy }, tier.asIf));
 }
@@ -100,5 +147,6 @@ export async function sandboxIn(tier: Tier, options: SandboxOptions): Promise<Sa
 export function stateOf(sandbox: Sandbox, id: ControlId): ControlState {
   const control = sandbox.plan.report.controls.find((candidate) => candidate.id === id);
   if (control === undefined) throw new Error(`no control ${id} in the report`);
+  controls.publish({ id, state: control.state });
   return control.state;
 }

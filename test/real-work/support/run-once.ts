@@ -1,4 +1,5 @@
-import { probeHost, withoutNamespaces } from '../../../src/host/probe.ts';
+import { withoutNamespaces } from '../../../src/backends/refused-facility.ts';
+import { probeHost } from '../../../src/host/probe.ts';
 import {
   type Command,
   createSandbox,

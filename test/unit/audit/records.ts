@@ -16,6 +16,7 @@ export function decision(request: string, more: Partial<DecisionRecord> = {}): D
     backend: 'landlock',
     report: {
       backend: 'landlock',
+      passedOver: [],
       landlockAbi: 7,
       processTree: 'signal-scope',
       controls: [{ id: 'filesystem', state: 'enforced', demand: 'required', reason: 'by Landlock' }],

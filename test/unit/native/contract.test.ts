@@ -11,6 +11,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   probe: true,
   signalScope: true,
   cgroupParent: true,
+  processListErrno: true,
   createConfinement: true,
   prepare: true,
   closeConfinement: true,

@@ -1,0 +1,134 @@
+import { execa } from 'execa';
+import { afterAll, describe, expect, it } from 'vitest';
+import { CLI, cli, makePlace } from './support.ts';
+
+const place = makePlace();
+afterAll(() => place.dispose());
+
+const ESCAPE = '\u001b[';
+/** Where a line of progress begins, and where it is taken away. */
+const START = `\r${ESCAPE}K`;
+const PATIENCE_MS = 90_000;
+
+const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
+const launcher = (...args: string[]) => [process.execPath, CLI, ...args].map(quoted).join(' ');
+
+/** What a shell command shows on a terminal of its own, of 60 columns, until it ends. */
+async function onTerminal(command: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const { stdout } = await execa('script', ['-qec', `stty cols 60 rows 40; ${command}`, '/dev/null'], {
+    cwd: place.workspace,
+    env: { ...place.env, SHELL: '/bin/bash', ...env },
+    extendEnv: false,
+    stdin: 'ignore',
+    reject: false,
+  });
+  return stdout;
+}
+
+/** The same without lines of progress, which a busy machine may show or not. */
+const settled = (shown: string) => shown.split(START).at(-1) ?? '';
+
+const CHECK = ['check', '-c', 'cat /etc/shadow'];
+const SOME = [CHECK, ['examples', 'doctor'], ['--nope'], ['doctor']];
+
+describe(
+  'colours',
+  () => {
+    it('are on a terminal', async () => {
+      expect(await onTerminal(launcher(...CHECK))).toContain(`${ESCAPE}31mdeny${ESCAPE}0m`);
+      expect(await onTerminal(launcher('examples', 'doctor'))).toContain(`${ESCAPE}1mdoctor${ESCAPE}0m`);
+      expect(await onTerminal(launcher('--nope'))).toContain(`${ESCAPE}1msandbox-run:${ESCAPE}0m unknown`);
+      expect(await onTerminal(launcher('doctor'))).toContain(`${ESCAPE}32myes`);
+    });
+
+    it.each([
+      ['NO_COLOR', { NO_COLOR: '1' }],
+      ['NO_COLOR, whatever it says', { NO_COLOR: '0' }],
+      ['a terminal that is dumb', { TERM: 'dumb' }],
+      [
+        'NO_COLOR, though somebody wants to force them',
+        { NO_COLOR: '1', FORCE_COLOR: '1', CLICOLOR_FORCE: '1' },
+      ],
+    ])('are not there with %s', async (_, env) => {
+      for (const args of SOME) {
+        const shown = settled(await onTerminal(launcher(...args), env));
+        expect(shown).toContain(args === SOME[0] ? 'deny' : 'sandbox-run');
+        expect(shown).not.toContain('\u001b');
+      }
+    });
+
+    it('are there with an empty NO_COLOR', async () => {
+      expect(await onTerminal(launcher(...CHECK), { NO_COLOR: '' })).toContain(ESCAPE);
+    });
+
+    it.each([
+      ['standard output', '>', CHECK],
+      ['standard error', '2>', ['--nope']],
+    ])('are not in a file, where only %s is one', async (_, redirect, args) => {
+      const command = `${launcher(...args)} ${redirect} out; cat -v out; rm out`;
+      const shown = await onTerminal(command, { FORCE_COLOR: '1', CLICOLOR_FORCE: '1' });
+      expect(shown).toMatch(/deny|unknown option/);
+      expect(shown).not.toContain('^[');
+    });
+
+    it('are not in pipes, though somebody wants to force them', async () => {
+      const env = { FORCE_COLOR: '1', CLICOLOR_FORCE: '1' };
+      for (const args of [...SOME, ['--help']]) {
+        const { stdout, stderr } = await cli(place, args, { env });
+        expect(stdout + stderr).not.toContain('\u001b');
+      }
+    });
+
+    it('are not in JSON, also on a terminal', async () => {
+      for (const args of [CHECK, ['doctor']]) {
+        const shown = settled(await onTerminal(launcher(...args, '--json')));
+        expect(shown).not.toContain('\u001b');
+        expect(JSON.parse(shown)).toBeTypeOf('object');
+      }
+    });
+
+    it('do not let text of others give orders to the terminal', async () => {
+      const evil = 'x\u001b]0;owned\u0007\u001b[31m';
+      for (const args of [['check', '--', evil], [`--${evil}`]]) {
+        const shown = await onTerminal(launcher(...args));
+        expect(shown).not.toContain('\u001b]0;');
+        expect(shown).toContain('\\u{1b}]0;owned');
+      }
+    });
+  },
+  PATIENCE_MS,
+);
+
+describe(
+  'progress',
+  () => {
+    const attack = ['doctor', '--attack'];
+
+    it('is a line on a terminal that is written over and taken away', async () => {
+      const [before, ...written] = (await onTerminal(launcher(...attack))).split(START);
+      expect(before).toBe('');
+      const rest = written.pop();
+      // Then it is taken away, and the table comes.
+      expect(rest).toMatch(/profile workspace-write/);
+      expect(rest).not.toContain('attacking');
+      expect(written.length).toBeGreaterThan(0);
+      for (const line of written) {
+        expect(line).toMatch(/^sandbox-run: attacking/);
+        // One that is as wide as the terminal would be wrapped, and stay.
+        expect(line.length).toBeLessThan(60);
+      }
+    });
+
+    it('is nothing where nobody looks, and on a terminal that is dumb', async () => {
+      const { stdout, stderr } = await cli(place, attack);
+      expect(stderr).toBe('');
+      const dumb = await onTerminal(launcher(...attack), { TERM: 'dumb' });
+      for (const text of [stdout, dumb]) {
+        expect(text).toContain('profile workspace-write');
+        expect(text).not.toContain('attacking');
+        expect(text).not.toContain('\u001b');
+      }
+    });
+  },
+  PATIENCE_MS,
+);

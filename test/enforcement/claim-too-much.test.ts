@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest';
+import { attackHost } from '../../src/cli/attack/attack-host.ts';
+import type { AttackReport } from '../../src/cli/attack/attack-report.ts';
+import type { Prepare } from '../../src/cli/attack/prepare-attacked.ts';
+import { ATTACKS } from '../../src/cli/attack/registry.ts';
+import { doctorAttack } from '../../src/cli/doctor-attack.ts';
+import { examineHost } from '../../src/cli/doctor-examine.ts';
+import { CONTROL_IDS, type ControlId } from '../../src/model/enforcement-report.ts';
+import type { HostFeatures } from '../../src/model/host-features.ts';
+import type { LaunchPlan } from '../../src/model/launch-plan.ts';
+import { type PreparedSandbox, prepareSandbox } from '../../src/run/prepare-sandbox.ts';
+import { tryCommand } from '../../src/run/try-command.ts';
+import { SLOW_HOST } from '../support/slow-host.ts';
+import { HOST, OLDER_TIERS, TIERS, WITHOUT_VIEW } from '../support/tiers.ts';
+
+/** Time is what the limited ones are about; the others take none. */
+const QUICK = ATTACKS.filter(({ manner }) => manner !== 'limited');
+
+/** All of them, or on a slow host those against some controls: what else escapes is seen on others. */
+const against = (...controls: readonly ControlId[]) =>
+  SLOW_HOST ? QUICK.filter(({ control }) => controls.includes(control)) : QUICK;
+
+const attackWith = (prepare: Prepare, attacks = QUICK): Promise<AttackReport> =>
+  attackHost({
+    sandbox: {},
+    examine: examineHost,
+    signal: new AbortController().signal,
+    prepare,
+    attacks,
+  });
+
+const escapedOf = ({ controls }: AttackReport) =>
+  controls.filter(({ result }) => result === 'escaped').map(({ id }) => id);
+
+/** The sandbox of another plan, with the report of the one that was asked for. */
+const withPlan =
+  (
+    change: (plan: LaunchPlan) => LaunchPlan,
+    asIf: (host: HostFeatures) => HostFeatures = (host) => host,
+  ): Prepare =>
+  async (options) => {
+    const prepared = await prepareSandbox(options, asIf);
+    const { addon, backend, features } = prepared;
+    addon.closeConfinement(prepared.confinement);
+    const plan = { ...change(prepared.plan), report: prepared.plan.report };
+    const confinement = addon.createConfinement(await backend.confinement(plan, features, tryCommand));
+    await new Promise((done) => addon.prepare(confinement, done));
+    return { ...prepared, confinement, plan };
+  };
+
+const withoutView: Prepare = async (options) => {
+  const weak = await prepareSandbox(options, WITHOUT_VIEW.asIf);
+  const strong = await prepareSandbox(options);
+  strong.addon.closeConfinement(strong.confinement);
+  await strong.gate.close();
+  return { ...weak, plan: { ...weak.plan, report: strong.plan.report } };
+};
+
+const passing: Prepare = async (options): Promise<PreparedSandbox> => {
+  const prepared = await prepareSandbox(options);
+  const { environment } = prepared.policy;
+  const pass = [...environment.pass, 'SANDBOX_RUN_DOCTOR_SECRET'];
+  return { ...prepared, policy: { ...prepared.policy, environment: { ...environment, pass } } };
+};
+
+const NO_END = Number.MAX_SAFE_INTEGER;
+/** A control group takes no more than the kernel can have. */
+const MANY_PROCESSES = 2 ** 20;
+
+describe('a sandbox whose report claims too much', () => {
+  it('is attacked in each control', () => {
+    const attacked = new Set(ATTACKS.map(({ control }) => control));
+    expect(CONTROL_IDS.filter((id) => !attacked.has(id))).toEqual([]);
+    expect(new Set(ATTACKS.map(({ id }) => id)).size).toBe(ATTACKS.length);
+  });
+
+  // Without Landlock and a view there is no sandbox of the kernel's left that could lack something.
+  const viewIsOne = HOST.namespaces && HOST.landlockAbi > 0;
+  it.runIf(viewIsOne)('is found out if it lacks a view, with namespaces (from ABI 1)', async () => {
+    const lost = ['filesystem-view', 'metadata', 'protected-paths', 'private-tmp'] as const;
+    expect(escapedOf(await attackWith(withoutView, against(...lost)))).toEqual(lost);
+  });
+
+  it.runIf(HOST.namespaces)('is found out if it lacks a network of its own (with namespaces)', async () => {
+    const prepare = withPlan((plan) => ({
+      ...plan,
+      namespaces: plan.namespaces === undefined ? undefined : { ...plan.namespaces, network: false },
+    }));
+    // The scope of abstract sockets came with ABI 6; below it nothing else keeps commands from them.
+    const lost = HOST.landlockAbi >= 6 ? (['network'] as const) : (['network', 'abstract-sockets'] as const);
+    expect(escapedOf(await attackWith(prepare, against('network', 'abstract-sockets')))).toEqual(lost);
+  });
+
+  it('is found out if it lacks the filter of system calls', async () => {
+    const report = await attackWith(
+      withPlan((plan) => ({ ...plan, seccompGroups: [] })),
+      against('syscalls'),
+    );
+    expect(escapedOf(report)).toEqual(expect.arrayContaining(['syscalls']));
+  });
+
+  it.runIf(HOST.landlockAbi >= 6)('is found out if it lacks the scope of signals (from ABI 6)', async () => {
+    const report = await attackWith(
+      // With it, what ends the tree is in a scope of its own, and the command with it.
+      withPlan(
+        (plan) => ({ ...plan, landlock: { ...plan.landlock, scoped: [] } }),
+        (host) => ({ ...host, signalScope: false }),
+      ),
+      against('signals'),
+    );
+    expect(escapedOf(report)).toContain('signals');
+  });
+
+  it('is found out if it passes a variable on, and the program ends with 1', async () => {
+    const printed: string[] = [];
+    const status = await doctorAttack({
+      sandbox: {},
+      json: false,
+      prepare: passing,
+      attacks: against('environment'),
+      print: (text) => printed.push(text),
+    });
+    expect(status).toBe(1);
+    expect(printed.join()).toMatch(/^sandbox-run [^\n]*ESCAPED/);
+    expect(printed.join()).toMatch(/environment +enforced +escaped/);
+    expect(printed.join()).toMatch(/escaped +read-variable/);
+  });
+
+  it('is found out if it holds no limits', async () => {
+    const prepare = withPlan((plan) => ({
+      ...plan,
+      treeLimits: { ...plan.treeLimits, memoryBytes: NO_END, processes: MANY_PROCESSES, tmpBytes: NO_END },
+    }));
+    const limits = ATTACKS.filter(({ control }) => control === 'resource-limits');
+    const report = await attackWith(prepare, limits);
+    const { attacks = [] } = report.controls.find(({ id }) => id === 'resource-limits') ?? {};
+    const results = attacks.map(({ result, detail }) => (result === 'escaped' ? result : detail));
+    expect(results).toEqual(['escaped', 'escaped', 'escaped']);
+    expect(escapedOf(report)).toEqual(['resource-limits']);
+  });
+});
+
+describe('what each tier claims holds', () => {
+  it.each([...TIERS, ...OLDER_TIERS])('$name', async (tier) => {
+    const report = await attackWith((options) => prepareSandbox(options, tier.asIf));
+    expect(report.problem).toBeNull();
+    expect(escapedOf(report)).toEqual([]);
+    const failed = report.controls.flatMap(({ attacks }) =>
+      attacks.filter(({ result }) => result === 'failed'),
+    );
+    expect(failed).toEqual([]);
+  });
+});

@@ -1,0 +1,69 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, describe, expect, it } from 'vitest';
+import { makePlace, ROOT } from '../library/support.ts';
+import { expectNothingLeft } from '../support/leftovers.ts';
+
+const place = makePlace();
+afterAll(async () => {
+  await expectNothingLeft(place);
+  place.dispose();
+});
+
+const EXAMPLES = join(ROOT, 'examples');
+const NAMES = ['ai-sdk.mjs', 'library.mjs', 'openai.mjs'];
+
+/** What the adapters are for takes them as they are. */
+const CONSUMER = `
+import { type Shell, shellTool as openaiTool } from '@openai/agents';
+import { generateText, type ToolSet } from 'ai';
+import { createBashTool, type Sandbox as BashSandbox } from 'bash-tool';
+import OpenAI from 'openai';
+import { createSandbox } from 'sandbox-run';
+import { bashToolSandbox, shellTool, type ShellToolOutput } from 'sandbox-run/ai';
+import { createShell, runShellCall } from 'sandbox-run/openai';
+
+export async function use(client: OpenAI, model: Parameters<typeof generateText>[0]['model']): Promise<void> {
+  await using sandbox = await createSandbox({ workspace: '.' });
+  const shell = createShell(sandbox, { maxOutput: 100, timeout: 1000, signal: AbortSignal.timeout(10) });
+  const plain: Shell = shell;
+  openaiTool({ shell: plain, needsApproval: shell.needsApproval });
+  const { output } = await client.responses.create({ model: 'm', input: 'go' });
+  const input: OpenAI.Responses.ResponseInputItem[] = [];
+  for (const item of output) if (item.type === 'shell_call') input.push(await runShellCall(sandbox, item));
+  const tools = { shell: shellTool(sandbox, { maxOutput: 100 }) } satisfies ToolSet;
+  const { toolResults } = await generateText({ model, tools, prompt: 'go' });
+  for (const result of toolResults) if (!result.dynamic) result.output satisfies ShellToolOutput;
+  const files: BashSandbox = bashToolSandbox(sandbox);
+  await createBashTool({ sandbox: files, destination: sandbox.workspace });
+}
+`;
+
+describe('the types of the package', () => {
+  it('serve programs that are compiled strictly, and the examples', async () => {
+    // Beside the examples, in the package: it finds the libraries, and itself as a package does.
+    const consumer = join(ROOT, 'build', `consumer-${process.pid}.mts`);
+    const settings = join(place.root, 'tsconfig.json');
+    writeFileSync(
+      settings,
+      JSON.stringify({
+        compilerOptions: {
+          ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+          ...{ module: 'nodenext', target: 'es2022', lib: ['es2022', 'esnext.disposable', 'dom'] },
+          ...{ allowJs: true, checkJs: true, noEmit: true, skipLibCheck: true },
+          ...{ types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')] },
+        },
+        files: [consumer, ...NAMES.map((name) => join(EXAMPLES, name))],
+      }),
+    );
+    writeFileSync(consumer, CONSUMER);
+    try {
+      const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+      const { stdout } = await execa(process.execPath, [tsc, '-p', settings], { reject: false });
+      expect(stdout).toBe('');
+    } finally {
+      rmSync(consumer, { force: true });
+    }
+  }, 120_000);
+});

@@ -1,0 +1,155 @@
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
+import { type Registry, serveRegistry } from './registry.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const OWN = `linux-${process.arch}-gnu`;
+
+/** An empty project into which the packed tarballs are installed, with nothing in PATH that could build. */
+describe('the packed packages, in an empty project without a compiler', () => {
+  const place = realpathSync(mkdtempSync(join(tmpdir(), 'sandbox-run-install-')));
+  const project = join(place, 'project');
+  const packages = join(place, 'packages');
+  const programs = join(place, 'programs');
+  const installed = (...names: string[]) => join(project, 'node_modules', ...names);
+  let registry: Registry;
+
+  const run = (command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    execa(command, args, {
+      cwd: project,
+      env: { PATH: programs, HOME: place, ...env },
+      extendEnv: false,
+      reject: false,
+    });
+
+  beforeAll(async () => {
+    for (const name of [project, packages, programs]) mkdirSync(name);
+    const node = dirname(process.execPath);
+    for (const name of ['node', 'npm', 'npx']) symlinkSync(join(node, name), join(programs, name));
+    for (const name of ['sh', 'env', 'bash']) symlinkSync(`/bin/${name}`, join(programs, name));
+    // As built for this host, unless a directory that scripts/pack.mjs filled is named: what a portable build needs is
+    // minutes of work and packages of Debian.
+    const ready = process.env.SANDBOX_RUN_PACKAGES;
+    if (ready === undefined) {
+      await execa(process.execPath, [join(ROOT, 'scripts/pack.mjs'), packages, '--local', '--target', OWN]);
+    } else {
+      cpSync(ready, packages, { recursive: true });
+    }
+    const tarballs = readdirSync(packages);
+    const main = tarballs.find((name) => /^sandbox-run-\d/.test(name)) ?? '';
+    const manifestOf = async (name: string) =>
+      JSON.parse((await execa('tar', ['xzOf', join(packages, name), 'package/package.json'])).stdout);
+    const own = tarballs.find((name) => name.includes(OWN)) ?? '';
+    const manifest = await manifestOf(own);
+    registry = await serveRegistry([{ manifest, tarball: join(packages, own) }]);
+    writeFileSync(join(project, 'package.json'), '{"name":"empty","version":"1.0.0","private":true}');
+    const settings = `@sandbox-run:registry=${registry.url}\naudit=false\nfund=false\nupdate-notifier=false\n`;
+    const { stdout: upstream } = await execa('npm', ['config', 'get', 'registry'], { cwd: ROOT });
+    const { stdout: cache } = await execa('npm', ['config', 'get', 'cache'], { cwd: ROOT });
+    writeFileSync(
+      join(project, '.npmrc'),
+      `${settings}registry=${upstream}\ncache=${cache}\nprefer-offline=true\n`,
+    );
+    const done = await run('npm', ['install', '--loglevel=error', join(packages, main)]);
+    expect(done, done.stderr).toMatchObject({ exitCode: 0 });
+  }, 120_000);
+  afterAll(async () => {
+    await registry?.close();
+    rmSync(place, { recursive: true, force: true });
+  });
+
+  it('there is no compiler, and none was needed: the package of this host came, and nothing ran', async () => {
+    for (const name of ['cc', 'gcc', 'g++', 'c++', 'make', 'cmake', 'ninja']) {
+      expect((await run('sh', ['-c', `command -v ${name}`])).exitCode).not.toBe(0);
+    }
+    expect(readdirSync(installed('@sandbox-run'))).toEqual([OWN]);
+    expect(existsSync(installed('sandbox-run', 'build'))).toBe(false);
+    expect(existsSync(installed('cmake-js'))).toBe(false);
+  });
+
+  it('npx sandbox-run runs a command under Landlock, with its tree held', async () => {
+    const { stdout, stderr, exitCode } = await run('npx', ['sandbox-run', '--json', '--', '/bin/echo', 'hi']);
+    expect(exitCode, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ stdout: 'hi\n', report: { backend: 'landlock' } });
+  });
+
+  it('the library is imported', async () => {
+    const script = `
+      import { createSandbox } from 'sandbox-run';
+      const sandbox = await createSandbox({ workspace: process.cwd() });
+      const result = await sandbox.run(['/bin/sh', '-c', 'echo from the library; /bin/ls ../packages'], { approved: true });
+      await sandbox.close();
+      console.log(JSON.stringify({ error: result.error, stdout: result.stdout, stderr: result.stderr, controls: result.report.controls }));`;
+    const { stdout, stderr } = await run('node', ['--input-type=module', '-e', script], {
+      XDG_CONFIG_HOME: makeUnjudgedConfiguration(place),
+    });
+    expect(stderr).toBe('');
+    const said = JSON.parse(stdout);
+    expect(said).toMatchObject({ stdout: 'from the library\n' });
+    expect(said.stderr).toMatch(/packages.*(No such file|Permission denied)/);
+    expect(said.controls).toContainEqual(expect.objectContaining({ id: 'process-tree', state: 'enforced' }));
+  });
+
+  it('the warden is the program of the platform package', async () => {
+    const script = `
+      const { readlinkSync, readdirSync } = require('node:fs');
+      const { createRequire } = require('node:module');
+      (async () => {
+        const { createSandbox } = await import('sandbox-run');
+        const sandbox = await createSandbox({ workspace: process.cwd() });
+        const running = sandbox.start(['/bin/sleep', '5'], { approved: true });
+        let program;
+        for (let i = 0; i < 200 && program === undefined; ++i) {
+          await new Promise((next) => setTimeout(next, 20));
+          for (const pid of readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name))) {
+            try {
+              const exe = readlinkSync('/proc/' + pid + '/exe');
+              if (exe.endsWith('/sandbox-run-warden') && exe.startsWith(process.cwd())) program = exe;
+            } catch {}
+          }
+        }
+        running.cancel();
+        await running.result;
+        await sandbox.close();
+        console.log(program);
+      })();`;
+    const { stdout, stderr } = await run('node', ['-e', script]);
+    expect(stdout, stderr).toBe(installed('@sandbox-run', OWN, 'sandbox-run-warden'));
+  });
+
+  it('NODE_PATH and the directories above bring no addon', async () => {
+    const foreign = join(place, 'node_modules/@sandbox-run', OWN);
+    const elsewhere = `${installed('@sandbox-run', OWN)}.gone`;
+    mkdirSync(dirname(foreign), { recursive: true });
+    renameSync(installed('@sandbox-run', OWN), elsewhere);
+    symlinkSync(elsewhere, foreign);
+    try {
+      const env = { NODE_PATH: join(place, 'node_modules') };
+      const refused = await run('npx', ['sandbox-run', '--', '/usr/bin/touch', 'marker'], env);
+      expect(refused.exitCode).toBe(125);
+      expect(refused.stderr).toMatch(
+        /^sandbox-run: the native addon cannot be used: neither @sandbox-run\/\S+ is installed nor is it built; [^\n]+$/,
+      );
+      expect(refused.stderr).toContain('npm explore sandbox-run -- npm run build:native');
+      expect(existsSync(join(project, 'marker'))).toBe(false);
+    } finally {
+      renameSync(elsewhere, installed('@sandbox-run', OWN));
+    }
+  });
+});
