@@ -1,0 +1,29 @@
+// Runs commands as an agent would. `npm run build`, then `node examples/library.mjs`.
+// prints: [exited 0]
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSandbox } from 'sandbox-run';
+
+const workspace = await mkdtemp(join(tmpdir(), 'example-'));
+const sandbox = await createSandbox({ workspace, timeout: 10_000 });
+
+/** @param {string} command */
+async function run(command, approved = false) {
+  const result = await sandbox.run(command, { approved, escapes: 'neutralize' });
+  const end = result.error?.message ?? `${result.status} ${result.exitCode}`;
+  console.log(`$ ${command}\n${result.stdout}${result.stderr}[${end}]\n`);
+}
+
+await run('uname -s && pwd');
+// Refused by the policy, and the kernel would refuse it too.
+await run('cat /etc/shadow');
+// The policy asks about what changes something; the application answers, not the model.
+await run('echo hello > greeting.txt');
+const { decision, request } = await sandbox.check('echo hello > greeting.txt');
+console.log(`the policy says: ${decision?.verdict}; to be shown: ${request?.command}\n`);
+await run('echo hello > greeting.txt', true);
+await run('cat greeting.txt');
+
+await sandbox.close();
+await rm(workspace, { recursive: true });
