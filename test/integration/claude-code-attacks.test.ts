@@ -104,6 +104,7 @@ describe('a command that nothing confines is not allowed for its looks', () => {
     'cat /proc/$PPID/environ',
     'cat /proc/self/environ',
     'echo $GITHUB_TOKEN',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
     'echo "${GITHUB_TOKEN}"',
     'jq -n env',
     "jq -n '$ENV'",
