@@ -1,85 +1,16 @@
 // What is in the virtual machines of the kernel matrix beside the tests: what they and their attacks start.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addCompiled, addLibrariesOf, addPrograms, addScripts, addTree, makeRoot } from './root.mjs';
 
-const PROGRAMS = [
-  ...[
-    'bash',
-    'sh',
-    'node',
-    'python3',
-    'git',
-    'grep',
-    'sed',
-    'find',
-    'xargs',
-    'su',
-    'awk',
-    'rg',
-    'which',
-    'ps',
-  ],
-  ...[
-    'mount',
-    'umount',
-    'unshare',
-    'setpriv',
-    'setsid',
-    'flock',
-    'chroot',
-    'nsenter',
-    'script',
-    'tar',
-    'hostname',
-  ],
-  ...[
-    'basename',
-    'cat',
-    'chmod',
-    'chown',
-    'cp',
-    'cut',
-    'date',
-    'dd',
-    'dirname',
-    'echo',
-    'env',
-    'expr',
-    'false',
-  ],
-  ...['head', 'id', 'install', 'kill', 'ln', 'ls', 'mkdir', 'mkfifo', 'mknod', 'mktemp', 'mv', 'nohup', 'od'],
-  ...[
-    'printenv',
-    'printf',
-    'pwd',
-    'readlink',
-    'realpath',
-    'rm',
-    'rmdir',
-    'seq',
-    'sha256sum',
-    'sleep',
-    'sort',
-  ],
-  ...[
-    'stat',
-    'sync',
-    'tail',
-    'tee',
-    'test',
-    'timeout',
-    'touch',
-    'tr',
-    'true',
-    'truncate',
-    'tty',
-    'uname',
-    'uniq',
-  ],
-  ...['wc', 'whoami', 'yes'],
-];
+const PROGRAMS = `
+  awk basename bash cat chmod chown chroot cp cut date dd dirname echo env expr false find flock git grep head
+  hostname id install kill ln ls mkdir mkfifo mknod mktemp mount mv nice node nohup nsenter od printenv printf
+  prlimit ps pwd python3 readlink realpath rg rm rmdir script sed seq setpriv setsid sh sha256sum sleep sort
+  stat su sync tail tar taskset tee test timeout touch tr true truncate tty umount uname uniq unshare wc which
+  whoami xargs yes
+`;
 /** Parts of Python's library that nothing here uses. */
 const UNWANTED = [
   'test',
@@ -112,10 +43,10 @@ const ETC = {
 /** Everything but the tests, in a directory beneath `place`. */
 export function matrixRoot(place) {
   const root = makeRoot(place);
-  addPrograms(root, PROGRAMS);
+  addPrograms(root, PROGRAMS.trim().split(/\s+/));
   chmodSync(join(root, 'usr/bin/su'), 0o4755);
   addPython(root);
-  if (existsSync('/usr/share/git-core/templates')) addTree(root, '/usr/share/git-core/templates');
+  addGit(root);
   addCompiled(root, 'loopback', LOOPBACK);
   for (const [name, text] of Object.entries(ETC)) writeFileSync(join(root, 'etc', name), text);
   chmodSync(join(root, 'etc/shadow'), 0o600);
@@ -129,6 +60,17 @@ export function matrixRoot(place) {
     'usr/bin/gcc': 'tests/gcc',
   });
   return root;
+}
+
+/** What git does in scripts, not in its own program. */
+function addGit(root) {
+  if (existsSync('/usr/share/git-core/templates')) addTree(root, '/usr/share/git-core/templates');
+  const from = spawnSync('/usr/bin/git', ['--exec-path'], { encoding: 'utf8' }).stdout.trim();
+  mkdirSync(join(root, from), { recursive: true });
+  for (const name of ['git-submodule', 'git-sh-setup', 'git-sh-i18n', 'git-sh-i18n--envsubst']) {
+    if (!existsSync(join(from, name))) continue;
+    cpSync(join(from, name), join(root, from, name), { dereference: true });
+  }
 }
 
 function addPython(root) {

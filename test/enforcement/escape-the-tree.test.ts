@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { compileRunaway, pidsIn, survivors, TRICKS } from '../support/runaway.ts';
 import { compile } from '../support/sandboxee.ts';
 import { patience, SLOW_HOST } from '../support/slow-host.ts';
-import { atAbi, HOST, HOST_TIERS, stateOf, type Tier } from '../support/tiers.ts';
+import { HOST, HOST_TIERS, stateOf, SUBREAPER_TIERS, type Tier } from '../support/tiers.ts';
 
 const runaway = compileRunaway();
 const bystanderProgram = compile(
@@ -74,11 +74,9 @@ describe('outliving the command', () => {
     },
   };
 
-  // Below Landlock ABI 6 the tree is held together by a helper process.
-  const BOTH = [...HOST_TIERS, ...HOST_TIERS.map((tier) => atAbi(tier, 5))];
   const isScoped = (tier: Tier) => HOST.signalScope && tier.landlockAbi >= 6;
 
-  describe.each(BOTH)('$name', (tier) => {
+  describe.each([...HOST_TIERS, ...SUBREAPER_TIERS])('$name', (tier) => {
     it.each(Object.entries(ENDINGS))('fails at %s, and bystanders live on', async (_, end) => {
       const bystander = await startBystander([bystanderProgram]);
       const corner = arena.freshCorner();

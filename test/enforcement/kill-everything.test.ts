@@ -95,7 +95,7 @@ describe('killing every process at once', () => {
         ],
       });
       expect(trace.stdout.match(/bystander=lives/g)).toHaveLength(2);
-      expect(trace.stdout).toContain('sibling:lives');
+      expect(trace.stdout, trace.stderr).toContain('sibling:lives');
       expect(trace.stdout).toContain('exited');
     });
 

@@ -71,50 +71,57 @@ describe.skipIf(!HOST.namespaces)('this program, installed where commands can wr
       reject: false,
     });
 
-  const ATTACKS: Readonly<Record<string, (at: string, package_: string) => string>> = {
-    'the command line': (_, own) => `echo 'evil' > ${own}/dist/cli.cjs; rm -f ${own}/dist/cli.cjs`,
-    'the hook': (_, own) => `echo 'evil' > e; mv -f e ${own}/dist/hook.cjs`,
-    'another file beside them': (_, own) =>
-      `echo evil > ${own}/dist/chunks/evil.cjs; mkdir ${own}/dist/node_modules`,
-    'the addon': (_, own) => `echo evil > ${own}/build/Release/sandbox_run.node`,
-    'the build directory': (_, own) => `mv ${own}/build ${own}/b; mkdir -p ${own}/build/Release`,
-    'its manifest': (_, own) => `echo '{}' > ${own}/package.json`,
-    'a package that it loads': () =>
-      'echo evil > node_modules/zod/index.cjs; mv node_modules/zod z; mkdir node_modules/zod',
-    'what that package loads': () =>
-      'echo evil > node_modules/eslint-visitor-keys/dist/eslint-visitor-keys.cjs',
-    'the directory around it': () => 'mv node_modules n; mkdir -p node_modules/sandbox-run/dist',
-    'by a hard link': (_, own) => `ln ${own}/dist/cli.cjs alias && echo evil >> alias; rm -f alias`,
-  };
+  /** By what they go for, in turn: the command line, the hook, another file beside them, the addon, the directory of the build, the manifest, a package that it loads, what that one loads, the directory around all, and the command line by a hard link. */
+  const ATTACKS: readonly ((own: string) => string)[] = [
+    (own) => `echo 'evil' > ${own}/dist/cli.cjs; rm -f ${own}/dist/cli.cjs`,
+    (own) => `echo 'evil' > e; mv -f e ${own}/dist/hook.cjs`,
+    (own) => `echo evil > ${own}/dist/chunks/evil.cjs; mkdir ${own}/dist/node_modules`,
+    (own) => `echo evil > ${own}/build/Release/sandbox_run.node`,
+    (own) => `mv ${own}/build ${own}/b; mkdir -p ${own}/build/Release`,
+    (own) => `echo '{}' > ${own}/package.json`,
+    () => 'echo evil > node_modules/zod/index.cjs; mv node_modules/zod z; mkdir node_modules/zod',
+    () => 'echo evil > node_modules/eslint-visitor-keys/dist/eslint-visitor-keys.cjs',
+    () => 'mv node_modules n; mkdir -p node_modules/sandbox-run/dist',
+    (own) => `ln ${own}/dist/cli.cjs alias && echo evil >> alias; rm -f alias`,
+  ];
 
   const victims = (workspace: string, own: string) =>
-    [
-      join(own, 'dist/cli.cjs'),
-      join(own, 'dist/hook.cjs'),
-      join(own, 'package.json'),
-      join(own, 'build/Release/sandbox_run.node'),
-      join(workspace, 'node_modules/zod/index.cjs'),
-      join(workspace, 'node_modules/eslint-visitor-keys/dist/eslint-visitor-keys.cjs'),
-    ].map((path) =>
-      existsSync(path) ? createHash('sha256').update(readFileSync(path)).digest('hex') : path,
+    Object.fromEntries(
+      [
+        join(own, 'dist/cli.cjs'),
+        join(own, 'dist/hook.cjs'),
+        join(own, 'package.json'),
+        join(own, 'build/Release/sandbox_run.node'),
+        join(workspace, 'node_modules/zod/index.cjs'),
+        join(workspace, 'node_modules/eslint-visitor-keys/dist/eslint-visitor-keys.cjs'),
+      ].map((path) => [
+        path,
+        existsSync(path) ? createHash('sha256').update(readFileSync(path)).digest('hex') : 'is gone',
+      ]),
     );
 
   describe.each([
     ['npm install', installed, join(installed, 'node_modules/sandbox-run')],
     ['a checkout', checkout, checkout],
   ])('%s', (_, workspace, own) => {
-    it.each(Object.entries(ATTACKS))('keeps %s', async (_name, attack) => {
+    it('is what it was, and is the next that runs, whatever a command does to it', async () => {
       const before = victims(workspace, own);
-      const { exitCode } = await run(
+      // In one command, as they are to change nothing; each by itself, as most of them end with an error.
+      const attacks = ATTACKS.map((attack) => `(${attack(own)})\n`).join('');
+      const { exitCode, stderr } = await run(
         workspace,
         join(own, 'dist/cli.cjs'),
-        `${attack(workspace, own)}; echo done > result`,
+        `${attacks}echo done > result`,
       );
-      expect(exitCode).toBe(0);
-      expect(readFileSync(join(workspace, 'result'), 'utf8')).toBe('done\n');
       expect(victims(workspace, own)).toEqual(before);
       expect(existsSync(join(own, 'dist/chunks/evil.cjs'))).toBe(false);
       expect(existsSync(join(own, 'dist/node_modules'))).toBe(false);
+      // Every single one was refused something.
+      expect(
+        stderr.match(/Read-only file system|Device or resource busy|Permission denied|Invalid cross-device/g)
+          ?.length,
+      ).toBeGreaterThanOrEqual(ATTACKS.length);
+      expect([exitCode, readFileSync(join(workspace, 'result'), 'utf8')]).toEqual([0, 'done\n']);
     });
 
     it('puts the link back by which it is started, and says so', async () => {
@@ -136,7 +143,8 @@ describe.skipIf(!HOST.namespaces)('this program, installed where commands can wr
         join(own, 'dist/cli.cjs'),
         'mkdir -p node_modules/other src && echo x > node_modules/other/index.js && echo y > src/a && ln -sf ../other/index.js node_modules/.bin/other',
       );
-      expect([exitCode, stderr]).toEqual([0, '']);
+      // A weaker backend than Landlock is spoken of in a line.
+      expect([exitCode, stderr.replace(/^sandbox-run: backend .*\n?/, '')]).toEqual([0, '']);
     });
   });
 });

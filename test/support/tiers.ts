@@ -68,7 +68,7 @@ export const WITHOUT_VIEW: Tier = {
 };
 
 /** Where the older kernels themselves are there (scripts/kernel-matrix), no newer one has to stand in for them. */
-const STANDS_IN = process.env.SANDBOX_RUN_OLDER_TIERS !== '0';
+export const STANDS_IN = process.env.SANDBOX_RUN_OLDER_TIERS !== '0';
 
 /** The backend `namespaces`, as on a kernel without Landlock. */
 export const WITHOUT_LANDLOCK: Tier = {
@@ -118,6 +118,9 @@ function olderTiers(...abis: readonly number[]): readonly Tier[] {
     abis.filter((abi) => abi < HOST.landlockAbi).map((abi) => atAbi(tier, abi)),
   );
 }
+
+/** Below Landlock ABI 6 the tree of a command is held together by a helper process. */
+export const SUBREAPER_TIERS = olderTiers(5);
 
 /** The same at every older ABI that this host can stand in for. */
 export const OLDER_TIERS = olderTiers(1, 2, 3, 4, 5, 6);
