@@ -212,7 +212,11 @@ Status Command::Launch(CommandPlace& place) {
   if (slot.ruleset_fd() >= 0 && !shared.without_scope) {
     if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
   }
-  if (Status status = streams_.Open(plan.stdio, slot.view_root_fd()); !status.ok()) return status;
+  if (Status status =
+          streams_.Open(plan.stdio, slot.view_root_fd(), /*shields_input=*/slot.ruleset_fd() < 0);
+      !status.ok()) {
+    return status;
+  }
   if (turns_ != nullptr) {
     Result<int> channel = turns_->Open();
     if (!channel.ok()) return channel.failure();

@@ -43,13 +43,13 @@ StandardStreams::StandardStreams(StreamsSpec spec, OutputSink sink)
   }
 }
 
-Status StandardStreams::Open(int child_stdio[3], int view_root) {
+Status StandardStreams::Open(int child_stdio[3], int view_root, bool shields_input) {
   if (terminal_ != nullptr) {
     if (Status status = OpenOnTerminal(view_root); !status.ok()) return status;
   }
   for (int i = 0; i < 3; ++i) {
     if (terminal_ == nullptr) {
-      if (Status status = OpenOne(i); !status.ok()) return status;
+      if (Status status = OpenOne(i, shields_input); !status.ok()) return status;
     }
     child_stdio[i] = child_[i].get();
   }
@@ -78,7 +78,7 @@ Status StandardStreams::OpenOnTerminal(int view_root) {
   return Status();
 }
 
-Status StandardStreams::OpenOne(int index) {
+Status StandardStreams::OpenOne(int index, bool shields_input) {
   StdioSpec& stdio = spec_.stdio[index];
   if (stdio.mode == StdioSpec::Mode::kNull) {
     const int flags = (index == 0 ? O_RDONLY : O_WRONLY) | O_CLOEXEC;
@@ -92,6 +92,10 @@ Status StandardStreams::OpenOne(int index) {
     struct stat info;
     if (fstat(stdio.fd.get(), &info) != 0) return Failure{"stdio", errno, ""};
     if (S_ISDIR(info.st_mode)) return Failure{"stdio", EISDIR, ""};
+    if (shields_input && index == 0 && (S_ISREG(info.st_mode) || S_ISBLK(info.st_mode))) {
+      input_source_ = std::move(stdio.fd);
+      return OpenPipe(index);
+    }
     child_[index] = std::move(stdio.fd);
   } else if (index == 2 && spec_.combined && output_[0].valid()) {
     // One pipe for both: what arrives in it is in the order in which it was written.
@@ -99,16 +103,21 @@ Status StandardStreams::OpenOne(int index) {
     if (!copy.ok()) return copy.failure();
     child_[2] = std::move(copy.value());
   } else {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return Failure{"stdio", errno, "pipe"};
-    UniqueFd mine(ends[index == 0 ? 1 : 0]);
-    const UniqueFd theirs(ends[index == 0 ? 0 : 1]);
-    if (fcntl(mine.get(), F_SETFL, O_NONBLOCK) != 0) return Failure{"stdio", errno, "pipe"};
-    Result<UniqueFd> raised = AboveStdio(theirs.get(), "stdio");
-    if (!raised.ok()) return raised.failure();
-    child_[index] = std::move(raised.value());
-    (index == 0 ? input_ : output_[index - 1]) = std::move(mine);
+    return OpenPipe(index);
   }
+  return Status();
+}
+
+Status StandardStreams::OpenPipe(int index) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Failure{"stdio", errno, "pipe"};
+  UniqueFd mine(ends[index == 0 ? 1 : 0]);
+  const UniqueFd theirs(ends[index == 0 ? 0 : 1]);
+  if (fcntl(mine.get(), F_SETFL, O_NONBLOCK) != 0) return Failure{"stdio", errno, "pipe"};
+  Result<UniqueFd> raised = AboveStdio(theirs.get(), "stdio");
+  if (!raised.ok()) return raised.failure();
+  child_[index] = std::move(raised.value());
+  (index == 0 ? input_ : output_[index - 1]) = std::move(mine);
   return Status();
 }
 
@@ -123,7 +132,7 @@ void StandardStreams::Resize(TerminalSize size) {
 }
 
 void StandardStreams::CloseInput() {
-  input_.reset();
+  CloseSource();
   if (terminal_ != nullptr) terminal_->CommandIsOver();
 }
 
@@ -294,18 +303,39 @@ void StandardStreams::Spill(int index, std::string_view bytes) {
 }
 
 void StandardStreams::FeedInput() {
-  while (input_written_ < spec_.input.size()) {
-    // The thread has every signal blocked, so a closed pipe is EPIPE here and no SIGPIPE.
-    const ssize_t count = write(input_.get(), spec_.input.data() + input_written_,
-                                spec_.input.size() - input_written_);
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN) return;
-      break;
+  // Bounded as Drain() is: whoever reads a large file without a pause keeps nobody from the clock.
+  for (int round = 0; round < 16; ++round) {
+    while (input_written_ < spec_.input.size()) {
+      // The thread has every signal blocked, so a closed pipe is EPIPE here and no SIGPIPE.
+      const ssize_t count = write(input_.get(), spec_.input.data() + input_written_,
+                                  spec_.input.size() - input_written_);
+      if (count < 0) {
+        if (errno == EINTR) continue;
+        if (errno == EAGAIN) return;
+        return CloseSource();
+      }
+      input_written_ += static_cast<size_t>(count);
     }
-    input_written_ += static_cast<size_t>(count);
+    if (!TakeMoreInput()) return CloseSource();
   }
+}
+
+// False: that was all.
+bool StandardStreams::TakeMoreInput() {
+  if (!input_source_.valid()) return false;
+  spec_.input.resize(kReadSize);
+  ssize_t count;
+  do {
+    count = read(input_source_.get(), spec_.input.data(), spec_.input.size());
+  } while (count < 0 && errno == EINTR);
+  spec_.input.resize(count > 0 ? static_cast<size_t>(count) : 0);
+  input_written_ = 0;
+  return count > 0;
+}
+
+void StandardStreams::CloseSource() {
   input_.reset();
+  input_source_.reset();
 }
 
 }  // namespace sandbox_run

@@ -22,7 +22,7 @@ namespace sandbox_run {
 struct StdioSpec {
   enum class Mode {
     kNull,     // /dev/null
-    kFd,       // the given descriptor, handed over as it is
+    kFd,       // the given descriptor, handed over as it is, but for what Open() says
     kCapture,  // output: kept up to the limit and counted; input: `input` is written
   };
   Mode mode = Mode::kNull;
@@ -67,8 +67,10 @@ class StandardStreams {
   StandardStreams(StreamsSpec spec, OutputSink sink);
 
   // Opens everything. `child_stdio`: the command's ends, all above 2, valid until ChildHasThem().
-  // `view_root`: where the command's terminals are, -1 for the host's.
-  Status Open(int child_stdio[3], int view_root);
+  // `view_root`: where the command's terminals are, -1 for the host's. `shields_input`: a file or a
+  // disk that is standard input is read here and arrives through a pipe, as /proc/self/fd would
+  // lead to itself, to be opened for writing, where no Landlock looks at that.
+  Status Open(int child_stdio[3], int view_root, bool shields_input);
   bool has_terminal() const { return terminal_ != nullptr; }
   // The command has copies of its ends, or was not started.
   void ChildHasThem();
@@ -116,12 +118,15 @@ class StandardStreams {
   void DrainNow();
 
  private:
-  Status OpenOne(int index);
+  Status OpenOne(int index, bool shields_input);
+  Status OpenPipe(int index);
   Status OpenOnTerminal(int view_root);
   bool Drain(int index);
   void Spill(int index, std::string_view bytes);
   void BeginStreaming();
   void FeedInput();
+  bool TakeMoreInput();
+  void CloseSource();
 
   StreamsSpec spec_;
   const std::unique_ptr<CommandTerminal> terminal_;
@@ -129,6 +134,7 @@ class StandardStreams {
   UniqueFd child_[3];
   UniqueFd output_[2];
   UniqueFd input_;
+  UniqueFd input_source_;  // a file that is copied into `input_`
   size_t input_written_ = 0;
   std::optional<SpilledStream> spilled_[2];
   uint64_t output_bytes_ = 0;

@@ -27,6 +27,9 @@ export async function addTests(root, wanted = '') {
     outdir,
     bundle: true,
     splitting: true,
+    // Half as much to read.
+    minifySyntax: true,
+    minifyWhitespace: true,
     platform: 'node',
     format: 'esm',
     target: 'node20',

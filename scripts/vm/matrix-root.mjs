@@ -71,6 +71,8 @@ function addGit(root) {
     if (!existsSync(join(from, name))) continue;
     cpSync(join(from, name), join(root, from, name), { dereference: true });
   }
+  // A remote repository, be it a directory, is asked through a shell, which has to find this by its name.
+  symlinkSync('/usr/bin/git', join(root, from, 'git-upload-pack'));
 }
 
 function addPython(root) {

@@ -182,10 +182,8 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
       ? ['enforced', 'own session, without the terminal of the user; TIOCSTI and TIOCLINUX refused']
       : ['degraded', `own session, but TIOCSTI is not refused: ${reasonAgainst(features.seccomp)}`],
   privileges: () => ['enforced', 'no_new_privs, no capabilities, set-uid programs gain nothing'],
-  descriptors: (used) => [
-    'enforced',
-    used.landlockAbi > 0 ? 'only standard input, output and error are handed over' : REOPENED,
-  ],
+  descriptors: (used) =>
+    used.landlockAbi > 0 ? ['enforced', 'only standard input, output and error are handed over'] : REOPENED,
   environment: () => ['enforced', 'rebuilt from the listed names'],
   'process-tree': (used, _, features) =>
     used.processTree === 'signal-scope'

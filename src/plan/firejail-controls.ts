@@ -84,7 +84,7 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
     'enforced',
     'no_new_privs, no capabilities, set-uid programs gain nothing; Firejail itself is one that started as root',
   ],
-  descriptors: () => ['enforced', REOPENED],
+  descriptors: () => REOPENED,
   environment: () => ['enforced', 'rebuilt from the listed names; of Firejail’s own variables none'],
   'process-tree': () => [
     'enforced',

@@ -19,6 +19,11 @@ export type Judge = (
   found: WorkspaceFindings,
 ) => Finding;
 
-/** The control `descriptors` where Landlock is not used: /proc/self/fd leads to the file itself, outside of every view. */
-export const REOPENED =
-  'only standard input, output and error are handed over; a file among them can be opened anew and written, as far as the user may (needs Landlock)';
+/**
+ * The control `descriptors` where Landlock is not used: /proc/self/fd leads to the file itself, outside of every view. A file
+ * given as standard input is therefore read by the launcher and arrives through a pipe.
+ */
+export const REOPENED: Finding = [
+  'enforced',
+  'only standard input, output and error are handed over; a file given as output or error, not as input, can be opened anew, read and written elsewhere, as far as the user may (needs Landlock)',
+];

@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { compileRunaway, pidsIn, survivors, TRICKS } from '../support/runaway.ts';
 import { compile } from '../support/sandboxee.ts';
 import { patience, SLOW_HOST } from '../support/slow-host.ts';
-import { HOST, HOST_TIERS, stateOf, SUBREAPER_TIERS, type Tier } from '../support/tiers.ts';
+import { HOST, HOST_TIERS, SUBREAPER_TIERS, stateOf, type Tier } from '../support/tiers.ts';
 
 const runaway = compileRunaway();
 const bystanderProgram = compile(

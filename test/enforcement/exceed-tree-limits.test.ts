@@ -96,7 +96,8 @@ const peaksAreCounted = !/^(5\.|6\.0\.)/.test(release());
 describe('using more than a limit of the whole tree', () => {
   const arena = makeArena();
 
-  describe.each(HOST_TIERS)('$name', (tier) => {
+  // The limits are held by the same means with and without a view: one of them will do where a processor is emulated.
+  describe.each(SLOW_HOST ? HOST_TIERS.slice(0, 1) : HOST_TIERS)('$name', (tier) => {
     const sandboxWith = (limits: PolicyFile['limits']) => arena.sandbox(tier, { policy: { limits } });
 
     async function attack(
@@ -242,17 +243,24 @@ describe('using more than a limit of the whole tree', () => {
 
     it('leaves nothing behind', async () => {
       const sandbox = await sandboxWith({ processes: 150 });
-      await sandbox.run([forkBomb], { timeout: TIME_MS });
+      const result = await sandbox.run([forkBomb], { timeout: TIME_MS });
+      expect([result.status, result.treeEnded]).toEqual(['limit-exceeded', true]);
       const left = () =>
         readdirSync('/proc')
           .filter((name) => /^\d+$/.test(name))
           .filter((pid) => commandOf(pid).endsWith(forkBomb));
       await until(() => left().length === 0, 1_000);
-      expect(left().map(describeProcess)).toEqual([]);
+      expect(left().map(describeProcess).join('\n')).toBe('');
       const { cgroup } = sandbox.plan.treeLimits;
       await sandbox.close();
-      if (cgroup !== undefined)
-        expect(readdirSync(cgroup.path).filter((name) => name.startsWith('sandbox-run-'))).toEqual([]);
+      if (cgroup === undefined) return;
+      // Others may have theirs there.
+      const own = new RegExp(`^sandbox-run-\\d+-${process.pid}-`);
+      expect(
+        readdirSync(cgroup.path)
+          .filter((name) => own.test(name))
+          .join(),
+      ).toBe('');
     });
 
     it('says by what the limits are held', async () => {

@@ -65,7 +65,7 @@ describe('typing into the terminal of the user', () => {
 
   it.each(TIERS)('fails on inherited descriptors: $name', async (tier) => {
     const task = {
-      view: tier.view,
+      tier: tier.name,
       options: { workspace: arena.workspace, readable: [PROGRAMS] },
       argv: [injector],
       run: { stdio: 'inherit' },

@@ -52,7 +52,7 @@ describe('killing every process at once', () => {
   });
 
   describe.each(HOST_TIERS)('$name', (tier) => {
-    const task = { view: tier.view, options: { workspace: arena.workspace, readable: [PROGRAMS] } };
+    const task = { tier: tier.name, options: { workspace: arena.workspace, readable: [PROGRAMS] } };
 
     it('by the command: bystanders and launcher live on, or the report says that they may not', async () => {
       const sandbox = await arena.sandbox(tier);
@@ -80,7 +80,11 @@ describe('killing every process at once', () => {
 
     it('by a command that runs launchers of its own: they end nothing but what is theirs', async () => {
       // The inner launcher runs inside a sandbox; whatever it can set up there, its ending must stay there.
-      const inner = { view: false, options: { workspace: arena.workspace }, argv: ['/bin/true'] };
+      const inner = {
+        tier: 'without namespaces',
+        options: { workspace: arena.workspace },
+        argv: ['/bin/true'],
+      };
       const trace = await launch({
         ...task,
         options: { ...task.options, readable: [PROGRAMS, process.cwd()] },

@@ -7,7 +7,8 @@ import { PROGRAMS } from './sandboxee.ts';
 
 /** What a launcher of its own does: one sandbox, one command, one result as JSON on descriptor 1 (or 3). */
 export interface LauncherTask {
-  readonly view: boolean;
+  /** The name of one of TIERS. */
+  readonly tier: string;
   readonly options: SandboxOptions;
   readonly argv: readonly string[];
   readonly run?: RunOptions;
@@ -17,9 +18,11 @@ export interface LauncherTask {
 
 const SOURCE = `
 import { writeSync } from 'node:fs';
-import { sandboxIn, WITH_VIEW, WITHOUT_VIEW } from './tiers.ts';
+import { sandboxIn, TIERS, WITHOUT_VIEW } from './tiers.ts';
 const task = JSON.parse(process.argv[2]);
-const sandbox = await sandboxIn(task.view ? WITH_VIEW : WITHOUT_VIEW, task.options);
+// A launcher inside a sandbox finds another host.
+const tier = [...TIERS, WITHOUT_VIEW].find(({ name }) => name === task.tier);
+const sandbox = await sandboxIn(tier, task.options);
 const result = await sandbox.run(task.argv, task.run);
 await sandbox.close();
 writeSync(task.resultTo ?? 1, JSON.stringify(result) + '\\n');
@@ -45,6 +48,7 @@ export const DOOMED = `
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
+import { patience } from './slow-host.ts';
 import { atAbi, sandboxIn, WITH_VIEW, WITHOUT_VIEW } from './tiers.ts';
 // Not by an argument: the programs named there are looked for by their command line.
 const task = JSON.parse(process.env.TASK);
@@ -58,14 +62,17 @@ process.on('SIGHUP', () => { throw new Error('nobody catches this'); });
 process.on('SIGTERM', async () => { await sandbox.close(); writeSync(1, 'closed\\n'); setInterval(() => {}, 1e6); });
 await sandbox.run(task.first);
 for (const { argv, cwd } of task.commands) void sandbox.run(argv, { cwd });
-await new Promise((done) => setTimeout(done, 300));
 const isWarden = (pid) => {
   try {
     const status = readFileSync('/proc/' + pid + '/status', 'utf8');
     return status.startsWith('Name:\\tsandbox-warden') && status.includes('PPid:\\t' + process.pid + '\\n');
   } catch { return false; }
 };
-writeSync(1, JSON.stringify({ own, wardens: readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name) && isWarden(name)).map(Number) }) + '\\n');
+const wardens = () => readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name) && isWarden(name)).map(Number);
+const atLatest = Date.now() + patience(300);
+do await new Promise((done) => setTimeout(done, 50));
+while (wardens().length < task.commands.length && Date.now() < atLatest);
+writeSync(1, JSON.stringify({ own, wardens: wardens() }) + '\\n');
 `;
 
 /** Bundles a launcher that node can run as a process of its own; returns its path. */
@@ -75,15 +82,20 @@ export async function bundleLauncher(source = SOURCE, name = 'launcher'): Promis
   mkdirSync(join(base, 'dist'), { recursive: true });
   // Where the loader looks for the addon, seen from dist/.
   if (!existsSync(join(base, 'build'))) symlinkSync(join(here, '../../build'), join(base, 'build'));
-  const outfile = join(base, 'dist/launcher.mjs');
+  // What is not used, as the clients of models, is not even read.
+  const outdir = join(base, 'dist');
   await build({
     stdin: { contents: source, resolveDir: here, loader: 'ts' },
     bundle: true,
+    splitting: true,
+    minifySyntax: true,
+    minifyWhitespace: true,
     platform: 'node',
     format: 'esm',
-    outfile,
+    outdir,
+    outExtension: { '.js': '.mjs' },
     banner: { js: 'import { createRequire as cr } from "node:module"; const require = cr(import.meta.url);' },
     logLevel: 'error',
   });
-  return outfile;
+  return join(outdir, 'stdin.mjs');
 }

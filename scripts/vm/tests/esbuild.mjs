@@ -1,6 +1,6 @@
 // What the tests import as 'esbuild' in a virtual machine: bundles that were made beforehand, by the text they are made of.
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 const { SANDBOX_RUN_PREBUILT: place, SANDBOX_RUN_PROJECT: project } = process.env;
@@ -13,7 +13,7 @@ export async function build(options) {
       throw new Error('this bundle was not made beforehand, cf. scripts/vm/tests/prebuild.ts');
     const real = await import(join(project, 'node_modules/esbuild/lib/main.js'));
     const stdin = { ...options.stdin, resolveDir: join(project, 'test/support') };
-    await real.default.build({ ...options, stdin, outfile: made });
+    await real.default.build({ ...options, stdin, outdir: made });
   }
-  copyFileSync(made, options.outfile);
+  cpSync(made, options.outdir, { recursive: true });
 }
