@@ -21,6 +21,7 @@ import { DEFAULT_PROFILE, PROFILES } from '../policy/profiles/built-in.ts';
 import { prepareSandbox } from '../run/prepare-sandbox.ts';
 import { createSandbox } from '../run/sandbox.ts';
 import { packageVersion } from '../version.ts';
+import { tryBackends } from './doctor-backends.ts';
 import { type Findings, remediesFor } from './doctor-remedies.ts';
 import type { DoctorReport } from './doctor-report.ts';
 
@@ -48,18 +49,19 @@ const PROGRAMS = ['firejail', 'bwrap'] as const;
 
 /** What making a sandbox on this host showed. */
 interface Trial {
+  readonly backends: DoctorReport['backends'];
   readonly problem: SandboxError | undefined;
   readonly backend: string | null;
   readonly controls: readonly Control[];
   readonly features: HostFeatures | undefined;
 }
 
-/** Looks at everything that decides over what can be enforced here. Makes a sandbox and runs `true` in it. */
+/** Looks at everything that decides over what can be enforced here. Tries every backend, and runs `true` under the first. */
 export async function examineHost(): Promise<DoctorReport> {
   const addon = addonOrReason();
   const [trial, programs] = await Promise.all([
     addon instanceof SandboxError
-      ? { problem: addon, backend: null, controls: [], features: undefined }
+      ? { problem: addon, backends: [], backend: null, controls: [], features: undefined }
       : tryDefaultProfile(),
     Promise.all(PROGRAMS.map(programFacts)),
   ]);
@@ -77,6 +79,7 @@ export async function examineHost(): Promise<DoctorReport> {
       available: !(addon instanceof SandboxError),
       reason: addon instanceof SandboxError ? addon.message : null,
     },
+    backends: trial.backends,
     landlock: describeLandlock(addon, trial.features),
     seccomp: describeSeccomp(addon, trial.features),
     namespaces: {
@@ -108,9 +111,10 @@ async function tryDefaultProfile(): Promise<Trial> {
   const demand = PROFILES.find((profile) => profile.name === DEFAULT_PROFILE)?.policy.demand ?? {};
   const relaxed = Object.fromEntries(Object.keys(demand).map((id) => [id, 'best-effort' as const]));
   let workspace: string | undefined;
-  let known: Omit<Trial, 'problem'> = { backend: null, controls: [], features: undefined };
+  let known: Omit<Trial, 'problem'> = { backends: [], backend: null, controls: [], features: undefined };
   try {
     workspace = temporaryWorkspace();
+    known = { ...known, backends: await tryBackends(workspace) };
     const prepared = await prepareSandbox({
       workspace,
       policyFiles: false,
@@ -122,7 +126,7 @@ async function tryDefaultProfile(): Promise<Trial> {
       ...control,
       demand: demand[control.id] ?? 'best-effort',
     }));
-    known = { backend: report.backend, controls, features: prepared.features };
+    known = { ...known, backend: report.backend, controls, features: prepared.features };
     requireDemands({ ...report, controls });
     return { ...known, problem: await runTrue(workspace) };
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { CgroupFacts, ProcessFacts, ProgramFacts, Sysctl } from '../host/doctor-facts.ts';
+import type { BackendId } from '../model/backend.ts';
 import type { Control } from '../model/enforcement-report.ts';
 
 /** A published fix in Landlock; see Documentation/userspace-api/landlock.rst. */
@@ -36,6 +37,13 @@ export interface DoctorReport {
     readonly node: string;
   } & ProcessFacts;
   readonly addon: { readonly available: boolean; readonly reason: string | null };
+  /** Every backend, the strongest first, and whether it can be used here; none if they cannot be tried at all. */
+  readonly backends: readonly {
+    readonly id: BackendId;
+    readonly available: boolean;
+    /** Why not. */
+    readonly reason: string | null;
+  }[];
   readonly landlock: {
     readonly available: boolean | null;
     /** The kernel's; null: unknown without the addon. */

@@ -1,4 +1,6 @@
+import type { BackendId } from '../model/backend.ts';
 import type { ControlState } from '../model/enforcement-report.ts';
+import { givesUpByNature } from '../plan/enforcement.ts';
 import type { DoctorReport, RemedyPriority } from './doctor-report.ts';
 import type { Mood, Paint } from './style.ts';
 
@@ -50,6 +52,7 @@ export function doctorTable(report: DoctorReport, paint: Paint): string {
     '',
     ...section('Host', hostRows(report)),
     ...section('Kernel', kernelRows(report)),
+    ...section('Backends, the strongest first', backendRows(report)),
     ...section('Other programs', programRows(report)),
     ...section(
       `Controls of the default profile, ${report.profile}`,
@@ -163,6 +166,20 @@ function cgroupRow({ version, path, controllers, place }: DoctorReport['cgroup']
     mood: place === null ? 'plain' : 'good',
     text: `${version}; ${own}; ${offered}; ${groups}`,
   };
+}
+
+function backendRows({ backend, backends }: DoctorReport): readonly Row[] {
+  return backends.map(({ id, available, reason }) => ({
+    label: id,
+    ...yesOrNo(available),
+    text: id === backend ? 'is used' : (reason ?? whenUsed(id)),
+  }));
+}
+
+function whenUsed(id: BackendId): string {
+  return givesUpByNature(id)
+    ? `only with --backend ${id}, or where the others fail and sandbox.minimum in the policy is ${id}`
+    : 'is used with --backend, or where those above fail';
 }
 
 function programRows({ programs }: DoctorReport): readonly Row[] {

@@ -88,6 +88,7 @@ function nothingLeft({ backend, minimum }: Policy['sandbox'], refused: readonly 
       ? new SandboxError(
           code,
           `the backend ${backend} cannot be used here: ${message}; leave --backend out to have the strongest that can`,
+          { cause: first.error },
         )
       : first.error;
   }

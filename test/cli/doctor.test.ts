@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { DoctorReport } from '../../src/cli/doctor-report.ts';
+import { BACKEND_IDS } from '../../src/model/backend.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { cli, makePlace } from './support.ts';
 
@@ -35,6 +37,7 @@ const SHAPE = {
     noNewPrivs: '·',
   },
   addon: { available: '·', reason: '·' },
+  backends: [{ id: '·', available: '·', reason: '·' }],
   landlock: expect.objectContaining({
     available: '·',
     abi: '·',
@@ -87,6 +90,17 @@ describe('sandbox-run doctor', () => {
     const run = JSON.parse((await cli(place, ['--json', 'true'])).stdout);
     expect(report.controls).toEqual(run.report.controls);
     expect(report.landlock.abi === 0 ? null : report.backend).toBe(run.report.backend);
+  });
+
+  it('lists every backend, and can use those that a run can use', async () => {
+    const { backend, backends } = JSON.parse((await cli(place, ['doctor', '--json'])).stdout) as DoctorReport;
+    expect(backends.map(({ id }) => id)).toEqual(BACKEND_IDS);
+    expect(backends.find(({ available }) => available)?.id).toBe(backend);
+    for (const { id, available, reason } of backends) {
+      const { exitCode } = await cli(place, ['--backend', id, '--', 'true']);
+      expect([id, exitCode]).toEqual([id, available ? 0 : 126]);
+      expect(reason === null).toBe(available);
+    }
   });
 
   it('has examples in its help', async () => {
@@ -193,7 +207,7 @@ describe('without the addon', () => {
     expect(table).toMatchObject({ exitCode: 1, stderr: '' });
     expect(table.stdout).toContain('npm explore sandbox-run -- npm run build:native');
     const report = JSON.parse((await cliWithout('doctor', '--json')).stdout);
-    expect(shapeOf(report)).toMatchObject(SHAPE);
+    expect(shapeOf(report)).toMatchObject({ ...SHAPE, backends: [] });
     expect(report).toMatchObject({ ok: false, problem: { code: 'addon.unavailable' }, controls: [] });
   });
 

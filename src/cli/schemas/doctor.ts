@@ -2,7 +2,17 @@ import { z } from 'zod';
 import type { CgroupFacts } from '../../host/doctor-facts.ts';
 import { ATTACK_RESULTS } from '../attack/attack-report.ts';
 import type { RemedyPriority } from '../doctor-report.ts';
-import { control, controlId, controlState, count, names, passedOver, text, texts } from './common.ts';
+import {
+  backend,
+  control,
+  controlId,
+  controlState,
+  count,
+  names,
+  passedOver,
+  text,
+  texts,
+} from './common.ts';
 
 const problem = z.strictObject({ code: text, message: text }).nullable();
 const available = z.boolean().nullable();
@@ -24,6 +34,7 @@ export const doctorReport = z.strictObject({
     noNewPrivs: z.boolean(),
   }),
   addon: z.strictObject({ available: z.boolean(), reason }),
+  backends: z.array(z.strictObject({ id: backend, available: z.boolean(), reason })),
   landlock: z.strictObject({
     available,
     abi: count.nullable(),
