@@ -119,6 +119,19 @@ describe('sandbox-run doctor --attack', () => {
     expect(resultsOf(report)).not.toContain('escaped');
   });
 
+  it('tries under the backend application what a program may do that was let through', async () => {
+    const { exitCode, report } = await attack('--backend', 'application');
+    expect([exitCode, report.backend]).toEqual([0, 'application']);
+    for (const id of ['filesystem', 'rename', 'protected-paths', 'signals'])
+      expect([id, control(report, id).claimed, control(report, id).result]).toEqual([
+        id,
+        'unsupported',
+        'not-covered',
+      ]);
+    for (const id of ['syscalls', 'privileges', 'descriptors', 'environment', 'process-tree'])
+      expect([id, control(report, id).result]).toEqual([id, 'held']);
+  });
+
   it('does not escape on hosts with less, where the report claims less and says what to do', async () => {
     const { exitCode, report } = await attackUnder([['namespaces', 'EPERM']]);
     expect(exitCode).toBe(0);

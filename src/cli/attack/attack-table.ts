@@ -49,7 +49,7 @@ function verdictOf({ version, problem, backend, profile, controls }: AttackRepor
     escaped.length > 0
       ? `ESCAPED, although the report claims otherwise: ${escaped.join(', ')}`
       : controls.every(({ result }) => result === 'not-tried')
-        ? 'NOTHING WAS TRIED, so this says nothing: the programs of the attacks are not run here'
+        ? 'NOTHING COULD BE TRIED, so this says nothing'
         : 'nothing escaped that the report claims';
   const rest = open.length === 0 ? '' : `; not covered, as it says: ${open.join(', ')}`;
   return `sandbox-run ${version}: profile ${profile}, backend ${backend}: ${what}${rest}`;

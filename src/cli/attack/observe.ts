@@ -58,10 +58,7 @@ async function observation({ attack, staged }: Attempt, spoken: Spoken | Error):
   } catch (error) {
     return { kind: 'failed', reason: `what came of it cannot be seen: ${toError(error).message}` };
   }
-  if (said === undefined) {
-    const { kind, reason } = spoken.silence;
-    return { kind: kind === 'refused' ? 'not-tried' : kind, reason };
-  }
+  if (said === undefined) return spoken.silence;
   if (said.text === 'unknown') return { kind: 'failed', reason: 'sandbox-run-attack is of another version' };
   return { kind: 'held', reason: said.ok ? 'it came to nothing' : `refused (${said.text})` };
 }

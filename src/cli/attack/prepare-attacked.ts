@@ -13,8 +13,8 @@ export interface Attacked {
 
 /**
  * The sandbox that a command would get here. What judges the text of commands, counts and records them is left out: it is
- * the kernel that is attacked, and the user's trail and budget are none of the doctor's business. It stays where nothing
- * else keeps commands in.
+ * the kernel that is attacked, and the user's trail and budget are none of the doctor's business. Under the backend
+ * `application` this shows what a program may do that was let through.
  * @throws {SandboxError} as `createSandbox`.
  */
 export async function prepareAttacked(
@@ -23,10 +23,9 @@ export async function prepareAttacked(
 ): Promise<Attacked> {
   const prepared = await prepare(options);
   const { gate, policy } = prepared;
-  const judged = prepared.plan.report.backend === 'application';
   const sandbox = sandboxOf({
     ...prepared,
-    ...(judged ? {} : { createExaminer: undefined }),
+    createExaminer: undefined,
     policy: { ...policy, security: { ...policy.security, maxActionsPerHour: undefined } },
     gate: { ...gate, record: undefined, session: undefined, hooks: [] },
   });

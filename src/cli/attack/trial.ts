@@ -14,7 +14,7 @@ export interface Attempt {
 export interface Spoken {
   readonly said: ReadonlyMap<string, Said>;
   /** Why moves said nothing. */
-  readonly silence: { readonly kind: 'held' | 'refused' | 'failed'; readonly reason: string };
+  readonly silence: { readonly kind: 'held' | 'failed'; readonly reason: string };
 }
 
 const TIME_LIMIT_MS = 60_000;
@@ -67,7 +67,6 @@ export async function tryConfined(
   signal: AbortSignal,
 ): Promise<Spoken> {
   const result = await sandbox.run(commandLine(program, attempts), {
-    approved: true,
     timeout: TIME_LIMIT_MS,
     signal,
     ...(manner === 'terminal' ? { pty: TERMINAL } : {}),
@@ -78,8 +77,6 @@ export async function tryConfined(
 function silenceOf(result: ExecutionResult): Spoken['silence'] {
   const { status, limit, error, signal, exitCode } = result;
   if (limit !== undefined) return { kind: 'held', reason: `ended: more than the limit of ${limit.name}` };
-  if (error?.code === 'command.denied' || error?.code === 'command.needs_approval')
-    return { kind: 'refused', reason: `the command was refused: ${error.message}` };
   if (error !== undefined) return { kind: 'failed', reason: error.message };
   return { kind: 'failed', reason: `${status}, ${signal ?? `status ${exitCode}`}` };
 }
