@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -15,8 +16,20 @@ import type { Sandbox } from '../../src/index.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { sandboxIn, stateOf, TIERS, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 
-/** Makes a repository with what a user has in one. */
+let template: string | undefined;
+
+/** Makes a repository with what a user has in one, the first with git and the others as copies of it. */
 function makeRepository(directory: string): string {
+  if (template !== undefined) {
+    cpSync(template, directory, { recursive: true, preserveTimestamps: true });
+    return directory;
+  }
+  template = `${directory}.template`;
+  initRepository(template);
+  return makeRepository(directory);
+}
+
+function initRepository(directory: string): void {
   mkdirSync(directory, { recursive: true });
   const git = (...args: string[]) => execFileSync('git', ['-C', directory, ...args], { stdio: 'pipe' });
   git('init', '-q');
@@ -29,7 +42,6 @@ function makeRepository(directory: string): string {
   writeFileSync(join(directory, 'file'), 'x\n');
   git('add', 'file');
   git('-c', 'core.hooksPath=/dev/null', 'commit', '-q', '-m', 'first');
-  return directory;
 }
 
 const guarded = (repository: string) =>
