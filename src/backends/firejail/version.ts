@@ -35,8 +35,6 @@ interface Feature {
 
 /** THE table of features by version, from Firejail's release notes (0.9.64 to 0.9.80). */
 const FEATURES = {
-  /** `dbus-user none`, `dbus-system none`; `nodbus` before. */
-  'dbus-none': { since: [0, 9, 64] },
   /** `shell none`, the default from 0.9.72 on, which knows the setting no more. */
   'shell-none': { since: [0, 9, 0], until: [0, 9, 72] },
   noinput: { since: [0, 9, 66] },
