@@ -44,16 +44,16 @@ describe('the table of features', () => {
       return `${text}: ${FIREJAIL_FEATURES.filter((feature) => hasFeature(version, feature)).join(' ')}`;
     });
     expect(table).toEqual([
-      '0.9.64: dbus-none shell-none',
-      '0.9.64.4: dbus-none shell-none',
-      '0.9.66: dbus-none shell-none noinput any-top-directory',
-      '0.9.68: dbus-none shell-none noinput any-top-directory noprinters keep-fd deterministic-exit',
-      '0.9.70: dbus-none shell-none noinput any-top-directory noprinters keep-fd deterministic-exit',
-      '0.9.72: dbus-none noinput any-top-directory noprinters keep-fd deterministic-exit restrict-namespaces',
-      '0.9.74: dbus-none noinput any-top-directory noprinters keep-fd deterministic-exit restrict-namespaces',
-      '0.9.76: dbus-none noinput any-top-directory noprinters keep-fd deterministic-exit restrict-namespaces',
-      '0.9.78: dbus-none noinput any-top-directory noprinters keep-fd deterministic-exit restrict-namespaces',
-      '0.9.80: dbus-none noinput any-top-directory noprinters keep-fd deterministic-exit restrict-namespaces',
+      '0.9.64: shell-none',
+      '0.9.64.4: shell-none',
+      '0.9.66: shell-none noinput any-top-directory',
+      '0.9.68: shell-none noinput any-top-directory noprinters keep-fd deterministic-exit',
+      '0.9.70: shell-none noinput any-top-directory noprinters keep-fd deterministic-exit',
+      '0.9.72: noinput any-top-directory noprinters keep-fd deterministic-exit restrict-namespaces',
+      '0.9.74: noinput any-top-directory noprinters keep-fd deterministic-exit restrict-namespaces',
+      '0.9.76: noinput any-top-directory noprinters keep-fd deterministic-exit restrict-namespaces',
+      '0.9.78: noinput any-top-directory noprinters keep-fd deterministic-exit restrict-namespaces',
+      '0.9.80: noinput any-top-directory noprinters keep-fd deterministic-exit restrict-namespaces',
     ]);
   });
 
