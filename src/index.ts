@@ -18,6 +18,7 @@ export type {
   ResultRecord,
 } from './model/audit-record.ts';
 export type { BackendId, PassedOver } from './model/backend.ts';
+export type { Command } from './model/command.ts';
 export type { Autonomy, Decision, Reach, Reason, Risk, Taint, Verdict } from './model/decision.ts';
 export type {
   Control,
@@ -26,7 +27,6 @@ export type {
   Demand,
   EnforcementReport,
 } from './model/enforcement-report.ts';
-export type { Command } from './model/execution-request.ts';
 export type {
   ExceededLimit,
   ExecutionError,

@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import type { Command } from '../model/command.ts';
 import { AUTONOMIES, type Autonomy, type Taint } from '../model/decision.ts';
-import type { Command } from '../model/execution-request.ts';
 import { decisionAsJson } from '../run/decision-json.ts';
 import type { Judge, JudgeRequest } from '../run/judge.ts';
 import { isPromise } from '../util/promise.ts';

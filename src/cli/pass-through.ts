@@ -1,4 +1,4 @@
-import type { Command } from '../model/execution-request.ts';
+import type { Command } from '../model/command.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import { warningsOf } from '../run/result-warnings.ts';
 import type { Sandbox } from '../run/sandbox.ts';

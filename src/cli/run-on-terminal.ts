@@ -1,5 +1,5 @@
 import { finished } from 'node:stream/promises';
-import type { Command } from '../model/execution-request.ts';
+import type { Command } from '../model/command.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';

@@ -1,8 +1,8 @@
 import { Option } from 'commander';
 import { BACKENDS } from '../backends/registry.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import type { Command as CommandToRun } from '../model/command.ts';
 import type { Taint } from '../model/decision.ts';
-import type { Command as CommandToRun } from '../model/execution-request.ts';
 import { PROFILES } from '../policy/profiles/built-in.ts';
 import type { RunOptions, SandboxOptions } from '../run/sandbox-options.ts';
 import { packageVersion } from '../version.ts';

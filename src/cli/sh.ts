@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { homeDirectory } from '../host/home-directory.ts';
-import type { Command } from '../model/execution-request.ts';
+import type { Command } from '../model/command.ts';
 import { mergeLayers } from '../policy/merge.ts';
 import { endedBy, exitStatus } from '../run/exit-status.ts';
 import { failureForModel } from '../run/model-message.ts';

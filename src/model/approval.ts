@@ -1,5 +1,5 @@
+import type { Command } from './command.ts';
 import type { Decision } from './decision.ts';
-import type { Command } from './execution-request.ts';
 
 /** How long an approval is good for; shortest first. `session`: as long as one session id; `always`: until it is revoked. */
 export const APPROVAL_SCOPES = ['once', 'session', 'always'] as const;

@@ -1,7 +1,7 @@
 import type { ApprovalAnswer } from './approval.ts';
+import type { Command } from './command.ts';
 import type { Decision } from './decision.ts';
 import type { EnforcementReport } from './enforcement-report.ts';
-import type { Command } from './execution-request.ts';
 import type { ExceededLimit, ExecutionResult } from './execution-result.ts';
 
 /** What was decided about one request; written, and on the disk, before anything starts. */

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { AuditRecord } from '../model/audit-record.ts';
+import type { Command } from '../model/command.ts';
 import type { Decision, Reason } from '../model/decision.ts';
-import type { Command } from '../model/execution-request.ts';
 import type { ExecutionError, ExecutionResult } from '../model/execution-result.ts';
 import type { Reservation } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';

@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../errors/codes.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { DecisionRecord, ResultRecord } from '../model/audit-record.ts';
+import type { Command } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
-import type { Command } from '../model/execution-request.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { CommandEffects } from '../policy/effects.ts';

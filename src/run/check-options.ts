@@ -1,8 +1,8 @@
 import { constants } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { BACKEND_IDS } from '../model/backend.ts';
+import type { Command } from '../model/command.ts';
 import { TAINTS } from '../model/decision.ts';
-import type { Command } from '../model/execution-request.ts';
 import { APPROVERS, MAX_OUTPUT_BYTES } from '../model/policy.ts';
 import type {
   JobOptions,

@@ -1,6 +1,6 @@
 import type { ApprovalRequest } from '../model/approval.ts';
+import type { Command } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
-import type { Command } from '../model/execution-request.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { approvalRequestMaker } from './approval-request.ts';

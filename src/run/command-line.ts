@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { ErrorCode } from '../errors/codes.ts';
-import type { Command } from '../model/execution-request.ts';
+import type { Command } from '../model/command.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { BuiltEnvironment } from '../policy/environment.ts';
 import type { ProgramFinder } from './program-finder.ts';

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { createPathLookup } from '../host/resolve-path.ts';
+import type { Command } from '../model/command.ts';
 import type { Autonomy, Decision, Taint } from '../model/decision.ts';
-import type { Command } from '../model/execution-request.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
 import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';

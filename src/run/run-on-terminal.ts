@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import type { Command } from '../model/execution-request.ts';
+import type { Command } from '../model/command.ts';
 import { STDIO_CAPTURE } from '../native/contract.ts';
 import type { Launch } from './launch.ts';
 import type { RunningCommand } from './pending-command.ts';

@@ -1,5 +1,5 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { Command } from '../model/execution-request.ts';
+import type { Command } from '../model/command.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';

@@ -1,5 +1,5 @@
 import type { Backend, StartedProgram } from '../backends/backend.ts';
-import type { Command } from '../model/execution-request.ts';
+import type { Command } from '../model/command.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { SettledStage, Stage, Steps, StepsOrNot } from '../model/steps.ts';
 import { assertNever } from '../util/assert-never.ts';

@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Command } from '../model/execution-request.ts';
+import type { Command } from '../model/command.ts';
 import { STDIO_CAPTURE } from '../native/contract.ts';
 import { checkedSignal, checkedTerminalSize } from './check-options.ts';
 import type { SpawnOptions, TerminalSize } from './sandbox-options.ts';

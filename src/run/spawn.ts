@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs';
 import type { Duplex, Readable, Writable } from 'node:stream';
-import type { Command } from '../model/execution-request.ts';
+import type { Command } from '../model/command.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { NativeAddon, NativeCommand } from '../native/contract.ts';
 import { checkedSignal } from './check-options.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Command } from '../../model/execution-request.ts';
+import type { Command } from '../../model/command.ts';
 
 /** A program that a command names, and the file that would be executed for it. */
 export interface FingerprintExecutable {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { Command } from '../../model/execution-request.ts';
+import type { Command } from '../../model/command.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import type { SpawnOptions } from '../../run/sandbox-options.ts';
 import type { SandboxProcess, TerminalProcess } from '../../run/spawn.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Terminal } from '../../../../src/gate/approvals/terminal.ts';
 import { askOn } from '../../../../src/gate/approvals/terminal-question.ts';
 import type { ApprovalAnswer, ApprovalRequest } from '../../../../src/model/approval.ts';
-import type { Command } from '../../../../src/model/execution-request.ts';
+import type { Command } from '../../../../src/model/command.ts';
 import { sampleRequest } from '../../../support/approvals.ts';
 
 beforeEach(() => {
