@@ -3,19 +3,16 @@ import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { BackendId, PassedOver } from '../model/backend.ts';
 import type { HostFeatures } from '../model/host-features.ts';
-import type {
-  LaunchPlan,
-  PlannedPath,
-  PlannedTreeLimits,
-  ResourceLimitName,
-  WatchedLink,
-} from '../model/launch-plan.ts';
+import type { LaunchPlan, PlannedPath, WatchedLink } from '../model/launch-plan.ts';
 import type { PathLookup, SymbolicLink } from '../model/path-lookup.ts';
-import type { Policy, ProcessLimits, ResourceLimits } from '../model/policy.ts';
+import type { Policy } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { enforcementReport, requireDemands } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
+import { processLimitsOf, treeLimitsOf } from './limits.ts';
 import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
+import { type OwnPath, ownPathsWithin } from './own-paths.ts';
+import { protectedInWorkspace } from './protected-paths.ts';
 import { NOTHING, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
 
 /** What a plan is made from. */
@@ -44,16 +41,6 @@ export interface PlanInput {
   /** Those of them, canonical, that are not there and that nobody can make. */
   readonly impossible?: readonly string[];
   readonly lookup: PathLookup;
-}
-
-/** Something that belongs to this program, or to whoever runs it. */
-export interface OwnPath {
-  readonly path: string;
-  /**
-   * `state`: a directory that no workspace may hold; `settings`: a directory that may be in a workspace, if somebody works
-   * on settings; `policy`: a file that is obeyed; `program`: what runs unconfined when this program is started again.
-   */
-  readonly kind: 'state' | 'settings' | 'policy' | 'program';
 }
 
 /**
@@ -216,101 +203,6 @@ function refuseReadOnlyInsideWritable(paths: readonly PlannedPath[]): void {
   }
 }
 
-/** What has to be done about our own paths in what the policy grants. */
-interface OwnPathsWithin {
-  /** Directories in whose place the view puts nothing. */
-  readonly hidden: readonly string[];
-  /** Files and directories that are shut for writing. */
-  readonly readOnly: readonly string[];
-  /** By which this program is started or finds its parts, where commands can replace them. */
-  readonly links: readonly SymbolicLink[];
-}
-
-const DIRECTORY_REACHABLE = {
-  what: 'reach {}, where sandbox-run keeps what it trusts,',
-  instead:
-    'set XDG_STATE_HOME and XDG_CONFIG_HOME to directories outside, or choose another workspace or path',
-};
-/** What is said where commands could get at each kind; `{}` is its path. */
-const REACHABLE: Readonly<Record<OwnPath['kind'], { readonly what: string; readonly instead: string }>> = {
-  state: DIRECTORY_REACHABLE,
-  settings: DIRECTORY_REACHABLE,
-  policy: { what: 'change the policy {}', instead: 'move it to where commands cannot write' },
-  program: {
-    what: 'change {}, which sandbox-run itself runs,',
-    instead: 'install it where commands cannot write (npm install --global)',
-  },
-};
-
-/** @throws {SandboxError} `state.reachable` where our own paths cannot be kept from commands. */
-function ownPathsWithin(
-  { workspace, lookup, own, impossible = [] }: PlanInput,
-  paths: readonly PlannedPath[],
-  hasView: boolean,
-): OwnPathsWithin {
-  const hidden: string[] = [];
-  const readOnly: string[] = [];
-  const replaceable: SymbolicLink[] = [];
-  const isHidden = (path: string) => hidden.some((directory) => isBeneath(path, directory));
-  for (const { path: named, kind } of own) {
-    const { canonical, links } = lookup.resolve(named);
-    const refuse = (because: string): never => {
-      const { what, instead } = REACHABLE[kind];
-      throw new SandboxError(
-        'state.reachable',
-        `commands could ${what.replace('{}', () => canonical)} ${because}; ${instead}`,
-      );
-    };
-    const writable = (path: string) =>
-      paths.find((grant) => grant.access === 'write' && isBeneath(path, grant.path) && !isHidden(path));
-    if (kind === 'program') {
-      replaceable.push(...links.filter((link) => writable(link.path) !== undefined));
-      const grant = writable(canonical);
-      if (grant === undefined) continue;
-      if (!hasView)
-        refuse(
-          `because they can write ${grant.path}, and this host refuses the namespaces that could shut it`,
-        );
-      readOnly.push(canonical);
-      continue;
-    }
-    // Whoever writes where a link is makes it lead to something else.
-    for (const link of links) {
-      if (writable(link.path) !== undefined)
-        refuse(`by way of the link ${link.path}, which they could replace`);
-    }
-    if (kind === 'policy') {
-      const grant = writable(canonical);
-      if (grant === undefined) continue;
-      if (!isBeneath(canonical, workspace) || !hasView)
-        refuse(
-          `because they can write ${grant.path}${hasView ? '' : ', and this host refuses the namespaces that could shut it'}`,
-        );
-      readOnly.push(canonical);
-      continue;
-    }
-    const inside = paths.find(({ path }) => isBeneath(path, canonical));
-    if (inside !== undefined) refuse(`through ${inside.path}`);
-    // A workspace changes hands as a whole: it is copied, mounted elsewhere, given to others.
-    if (isBeneath(canonical, workspace) && kind === 'state') refuse('because it lies in the workspace');
-    const around = paths.find(({ path }) => isBeneath(canonical, path));
-    if (around === undefined || impossible.includes(canonical)) continue;
-    if (!hasView)
-      refuse(
-        `because the policy grants ${around.path} and this host refuses the namespaces that could hide it`,
-      );
-    // Who works on settings sees them: what is missing in a workspace looks as if somebody had deleted it.
-    (isBeneath(canonical, workspace) ? readOnly : hidden).push(canonical);
-  }
-  return { hidden, readOnly, links: replaceable };
-}
-
-interface Protection {
-  readonly paths: readonly string[];
-  /** Links inside the workspace on the way to a protected path: nothing can be mounted on a link to keep it. */
-  readonly links: readonly SymbolicLink[];
-}
-
 /** Without what lies in another of them: to hold it in place would open what is around it again. */
 function outermost(paths: readonly string[]): readonly string[] {
   return [...new Set(paths)].filter(
@@ -320,51 +212,4 @@ function outermost(paths: readonly string[]): readonly string[] {
 
 function linksByPath(links: readonly WatchedLink[]): readonly WatchedLink[] {
   return [...new Map(links.map((link) => [link.path, link])).values()];
-}
-
-/** Protected paths by the names that exist; a link is followed, but only within the workspace. */
-function protectedInWorkspace(input: PlanInput): Protection {
-  const { workspace, policy, lookup } = input;
-  if (policy.filesystem.workspaceAccess !== 'write') return { paths: [], links: [] };
-  const inside = (path: string) => path !== workspace && isBeneath(path, workspace);
-  // The `.git` of a worktree or submodule is a file that names the repository.
-  const gitFile = lookup.resolve(`${workspace}/.git`).kind === 'other' ? ['.git'] : [];
-  const resolved = [...gitFile, ...policy.filesystem.protected].map((relative) =>
-    lookup.resolve(`${workspace}/${relative}`),
-  );
-  return {
-    paths: [...new Set(resolved.map((path) => path.canonical))].filter(inside),
-    links: resolved.flatMap((path) => path.links).filter(({ path }) => inside(path)),
-  };
-}
-
-/** Of the host's memory, where the policy says nothing: beyond it the kernel would soon end something, perhaps not this. */
-const MEMORY_SHARE = 0.8;
-
-function treeLimitsOf({ limits }: Policy, used: Mechanisms, features: HostFeatures): PlannedTreeLimits {
-  return {
-    memoryBytes: limits.memory ?? Math.floor(features.memoryBytes * MEMORY_SHARE),
-    processes: limits.processes,
-    cpuSeconds: limits.cpuSeconds,
-    tmpBytes: limits.tmpBytes,
-    idleTimeoutMs: limits.idleTimeoutMs === 0 ? undefined : limits.idleTimeoutMs,
-    cgroup: used.cgroup,
-  };
-}
-
-const LIMIT_NAMES: Readonly<Record<keyof ProcessLimits, ResourceLimitName>> = {
-  coreSize: 'core',
-  userProcesses: 'nproc',
-  openFiles: 'nofile',
-  fileSize: 'fsize',
-  addressSpace: 'as',
-};
-
-function processLimitsOf(limits: ResourceLimits): LaunchPlan['limits'] {
-  const own = (Object.keys(LIMIT_NAMES) as (keyof ProcessLimits)[]).flatMap((key) => {
-    const value = limits[key];
-    return value === undefined ? [] : [{ name: LIMIT_NAMES[key], value }];
-  });
-  // What the whole tree may use no process may use alone. A second more, so that whoever watches the tree is first.
-  return limits.cpuSeconds === undefined ? own : [...own, { name: 'cpu', value: limits.cpuSeconds + 1 }];
 }

@@ -19,7 +19,8 @@ import type {
   NativeFailure,
 } from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';
-import { makePlan, type OwnPath } from '../plan/plan.ts';
+import type { OwnPath } from '../plan/own-paths.ts';
+import { makePlan } from '../plan/plan.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { describeFailure } from './failure.ts';
 import { createGate, type Gate } from './gate.ts';

@@ -1,0 +1,41 @@
+import type { HostFeatures } from '../model/host-features.ts';
+import type { LaunchPlan, PlannedTreeLimits, ResourceLimitName } from '../model/launch-plan.ts';
+import type { Policy, ProcessLimits, ResourceLimits } from '../model/policy.ts';
+import type { Mechanisms } from './mechanisms.ts';
+
+/** Of the host's memory, where the policy says nothing: beyond it the kernel would soon end something, perhaps not this. */
+const MEMORY_SHARE = 0.8;
+
+/** What all processes of a command together may use. */
+export function treeLimitsOf(
+  { limits }: Policy,
+  used: Mechanisms,
+  features: HostFeatures,
+): PlannedTreeLimits {
+  return {
+    memoryBytes: limits.memory ?? Math.floor(features.memoryBytes * MEMORY_SHARE),
+    processes: limits.processes,
+    cpuSeconds: limits.cpuSeconds,
+    tmpBytes: limits.tmpBytes,
+    idleTimeoutMs: limits.idleTimeoutMs === 0 ? undefined : limits.idleTimeoutMs,
+    cgroup: used.cgroup,
+  };
+}
+
+const LIMIT_NAMES: Readonly<Record<keyof ProcessLimits, ResourceLimitName>> = {
+  coreSize: 'core',
+  userProcesses: 'nproc',
+  openFiles: 'nofile',
+  fileSize: 'fsize',
+  addressSpace: 'as',
+};
+
+/** What each process may use (rlimits). */
+export function processLimitsOf(limits: ResourceLimits): LaunchPlan['limits'] {
+  const own = (Object.keys(LIMIT_NAMES) as (keyof ProcessLimits)[]).flatMap((key) => {
+    const value = limits[key];
+    return value === undefined ? [] : [{ name: LIMIT_NAMES[key], value }];
+  });
+  // What the whole tree may use no process may use alone. A second more, so that whoever watches the tree is first.
+  return limits.cpuSeconds === undefined ? own : [...own, { name: 'cpu', value: limits.cpuSeconds + 1 }];
+}

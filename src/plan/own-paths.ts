@@ -1,0 +1,113 @@
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { PlannedPath } from '../model/launch-plan.ts';
+import type { PathLookup, SymbolicLink } from '../model/path-lookup.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+
+/** Something that belongs to this program, or to whoever runs it. */
+export interface OwnPath {
+  readonly path: string;
+  /**
+   * `state`: a directory that no workspace may hold; `settings`: a directory that may be in a workspace, if somebody works
+   * on settings; `policy`: a file that is obeyed; `program`: what runs unconfined when this program is started again.
+   */
+  readonly kind: 'state' | 'settings' | 'policy' | 'program';
+}
+
+/** What has to be done about our own paths in what the policy grants. */
+export interface OwnPathsWithin {
+  /** Directories in whose place the view puts nothing. */
+  readonly hidden: readonly string[];
+  /** Files and directories that are shut for writing. */
+  readonly readOnly: readonly string[];
+  /** By which this program is started or finds its parts, where commands can replace them. */
+  readonly links: readonly SymbolicLink[];
+}
+
+const DIRECTORY_REACHABLE = {
+  what: 'reach {}, where sandbox-run keeps what it trusts,',
+  instead:
+    'set XDG_STATE_HOME and XDG_CONFIG_HOME to directories outside, or choose another workspace or path',
+};
+/** What is said where commands could get at each kind; `{}` is its path. */
+const REACHABLE: Readonly<Record<OwnPath['kind'], { readonly what: string; readonly instead: string }>> = {
+  state: DIRECTORY_REACHABLE,
+  settings: DIRECTORY_REACHABLE,
+  policy: { what: 'change the policy {}', instead: 'move it to where commands cannot write' },
+  program: {
+    what: 'change {}, which sandbox-run itself runs,',
+    instead: 'install it where commands cannot write (npm install --global)',
+  },
+};
+
+/** Where our own paths are looked for. */
+interface OwnPathsInput {
+  /** Canonical. */
+  readonly workspace: string;
+  readonly lookup: PathLookup;
+  readonly own: readonly OwnPath[];
+  /** Those of them, canonical, that are not there and that nobody can make. */
+  readonly impossible?: readonly string[];
+}
+
+/** @throws {SandboxError} `state.reachable` where our own paths cannot be kept from commands. */
+export function ownPathsWithin(
+  { workspace, lookup, own, impossible = [] }: OwnPathsInput,
+  paths: readonly PlannedPath[],
+  hasView: boolean,
+): OwnPathsWithin {
+  const hidden: string[] = [];
+  const readOnly: string[] = [];
+  const replaceable: SymbolicLink[] = [];
+  const isHidden = (path: string) => hidden.some((directory) => isBeneath(path, directory));
+  for (const { path: named, kind } of own) {
+    const { canonical, links } = lookup.resolve(named);
+    const refuse = (because: string): never => {
+      const { what, instead } = REACHABLE[kind];
+      throw new SandboxError(
+        'state.reachable',
+        `commands could ${what.replace('{}', () => canonical)} ${because}; ${instead}`,
+      );
+    };
+    const writable = (path: string) =>
+      paths.find((grant) => grant.access === 'write' && isBeneath(path, grant.path) && !isHidden(path));
+    if (kind === 'program') {
+      replaceable.push(...links.filter((link) => writable(link.path) !== undefined));
+      const grant = writable(canonical);
+      if (grant === undefined) continue;
+      if (!hasView)
+        refuse(
+          `because they can write ${grant.path}, and this host refuses the namespaces that could shut it`,
+        );
+      readOnly.push(canonical);
+      continue;
+    }
+    // Whoever writes where a link is makes it lead to something else.
+    for (const link of links) {
+      if (writable(link.path) !== undefined)
+        refuse(`by way of the link ${link.path}, which they could replace`);
+    }
+    if (kind === 'policy') {
+      const grant = writable(canonical);
+      if (grant === undefined) continue;
+      if (!isBeneath(canonical, workspace) || !hasView)
+        refuse(
+          `because they can write ${grant.path}${hasView ? '' : ', and this host refuses the namespaces that could shut it'}`,
+        );
+      readOnly.push(canonical);
+      continue;
+    }
+    const inside = paths.find(({ path }) => isBeneath(path, canonical));
+    if (inside !== undefined) refuse(`through ${inside.path}`);
+    // A workspace changes hands as a whole: it is copied, mounted elsewhere, given to others.
+    if (isBeneath(canonical, workspace) && kind === 'state') refuse('because it lies in the workspace');
+    const around = paths.find(({ path }) => isBeneath(canonical, path));
+    if (around === undefined || impossible.includes(canonical)) continue;
+    if (!hasView)
+      refuse(
+        `because the policy grants ${around.path} and this host refuses the namespaces that could hide it`,
+      );
+    // Who works on settings sees them: what is missing in a workspace looks as if somebody had deleted it.
+    (isBeneath(canonical, workspace) ? readOnly : hidden).push(canonical);
+  }
+  return { hidden, readOnly, links: replaceable };
+}
