@@ -1,8 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Command } from '../model/command.ts';
-import { AUTONOMIES, type Autonomy, type Taint } from '../model/decision.ts';
-import { decisionAsJson } from '../run/decision-json.ts';
+import { AUTONOMIES, type Autonomy, type Decision, type Taint } from '../model/decision.ts';
 import type { Judge, JudgeRequest } from '../run/judge.ts';
 import { isPromise } from '../util/promise.ts';
 import { isTaint } from './policy-options.ts';
@@ -12,16 +11,22 @@ const EXIT_BAD_LINE = 125;
 /** Written at once: a system call per line would take longer than the decisions. */
 const CHUNK = 64 * 1024;
 
+/** What is said of a decision, as it becomes JSON. */
+export type DecisionAnswer = (command: Command, decision: Decision) => object;
+
+/** How lines are judged, and what is said of them. */
+interface BatchParts {
+  readonly judge: Judge;
+  /** For what a line does not say. */
+  readonly defaults: JudgeRequest;
+  readonly answer: DecisionAnswer;
+}
+
 /**
  * Judges JSON lines in order. Reads no faster than its output is taken; a reader that goes away ends it.
  * Returns the exit status.
  */
-export async function checkBatch(
-  judge: Judge,
-  defaults: JudgeRequest,
-  input: Readable,
-  output: Writable,
-): Promise<number> {
+export async function checkBatch(parts: BatchParts, input: Readable, output: Writable): Promise<number> {
   let bad = 0;
   let gone = false;
   let pending = '';
@@ -37,7 +42,7 @@ export async function checkBatch(
   for await (const { number, text, last } of splitLines(input)) {
     if (gone) break;
     if (text === undefined || text.trim() !== '') {
-      const answer = await answerTo(judge, defaults, number, text);
+      const answer = await answerTo(parts, number, text);
       if ('error' in answer) bad += 1;
       pending += `${JSON.stringify(answer)}\n`;
     }
@@ -60,11 +65,10 @@ function roomIn(output: Writable): Promise<void> {
   });
 }
 
-type Answer = { readonly id: unknown } & (ReturnType<typeof decisionAsJson> | { readonly error: string });
+type Answer = { readonly id: unknown; readonly error?: string };
 
 function answerTo(
-  judge: Judge,
-  defaults: JudgeRequest,
+  { judge, defaults, answer }: BatchParts,
   number: number,
   text: string | undefined,
 ): Answer | Promise<Answer> {
@@ -74,8 +78,8 @@ function answerTo(
   const request = requestOf(row, defaults);
   if (typeof request === 'string') return { id, error: `line ${number}: ${request}` };
   const decision = judge(request);
-  if (isPromise(decision)) return decision.then((settled) => ({ id, ...decisionAsJson(settled) }));
-  return { id, ...decisionAsJson(decision) };
+  if (isPromise(decision)) return decision.then((settled) => ({ id, ...answer(request.command, settled) }));
+  return { id, ...answer(request.command, decision) };
 }
 
 type Row = Readonly<Record<string, unknown>>;

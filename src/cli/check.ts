@@ -10,6 +10,7 @@ import type { JudgeRequest } from '../run/judge.ts';
 import { boundariesOf, refusalForModel } from '../run/model-message.ts';
 import { refusalOf } from '../run/refusal.ts';
 import { visibleJson, visibleText } from '../util/visible-text.ts';
+import type { DecisionAnswer } from './check-batch.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { autonomyOption, backendOption, parseTaints } from './policy-options.ts';
 import { printError, printOut } from './print.ts';
@@ -94,15 +95,20 @@ export async function check(args: readonly string[]): Promise<number> {
     );
   const { autonomy, approved, taint: taints, cwd } = options;
   const request: JudgeRequest = { command, autonomy, approved, taints, cwd };
+  const answer: DecisionAnswer = (judged, decision) => ({
+    ...decisionAsJson(decision),
+    messageForModel: adviceFor(judged, decision, checker),
+  });
   try {
     if (batch) {
       const { checkBatch } = await import('./check-batch.ts');
-      return await checkBatch(checker.judge, request, process.stdin, process.stdout);
+      const parts = { judge: checker.judge, defaults: request, answer };
+      return await checkBatch(parts, process.stdin, process.stdout);
     }
     const decision = await checker.judge(request);
     printOut(
       options.json === true
-        ? `${visibleJson(JSON.stringify({ ...decisionAsJson(decision), messageForModel: adviceFor(command, decision, checker) }))}\n`
+        ? `${visibleJson(JSON.stringify(answer(command, decision)))}\n`
         : describe(decision, paintFor(1)),
     );
     return EXIT[decision.verdict];

@@ -150,6 +150,10 @@ describe('check --batch', () => {
       ['g', 'deny'],
     ]);
     expect(Object.keys(lines(stdout)[0])).toEqual(['id', 'verdict', 'risk', 'reach', 'reasons']);
+    // What does not run comes with what a model may be told, as it does without --batch.
+    const single = await check(['--json', '--cwd', 'sub', '-c', 'cat ../../x']);
+    expect(lines(stdout)[5].messageForModel).toBe(JSON.parse(single.stdout).messageForModel);
+    expect(lines(stdout)[5].messageForModel).toContain('../../x');
   });
 
   it('answers a bad line with an error in its place, and ends with 125', async () => {

@@ -16,17 +16,19 @@ const judged = {
   ),
 };
 
-/** `sandbox-run check --json`. */
-export const checkResult = z.strictObject({
+const answered = {
   ...judged,
   messageForModel: forModel.optional().describe('missing if the command is allowed'),
-});
+};
+
+/** `sandbox-run check --json`. */
+export const checkResult = z.strictObject(answered);
 
 const id = z.unknown().describe('that of the line; its number if it has none');
 
 /** A line of `sandbox-run check --batch`. */
 export const batchLine = z.union([
-  z.strictObject({ id, ...judged }),
+  z.strictObject({ id, ...answered }),
   z.strictObject({ id, error: text.describe('why the line cannot be judged') }),
 ]);
 
