@@ -1,5 +1,5 @@
 // Runs the tests that depend on who runs them a second time, as an ordinary user.
-//   node scripts/test-as-user.mjs [--user NAME] [FILE OR DIRECTORY ...]
+//   node scripts/test-as-user.mjs [--user NAME] [FILE OR DIRECTORY ...] [-- OPTION OF VITEST ...]
 // NAME: `nobody`; Debian's Firejail refuses that one, so test/backends wants another, made with useradd.
 // Started as root, it takes that user and a copy of the checkout that everybody can read. Started by
 // anybody else there is nothing left to do: the first run was such a run.
@@ -60,8 +60,11 @@ for (const cache of ['node_modules/.vite', 'node_modules/.vite-temp']) {
   spawnSync('chown', ['-R', `${user.uid}:${user.gid}`, join(copy, cache)]);
 }
 
-const tests = positionals.length > 0 ? positionals : DEFAULT_TESTS;
-const result = spawnSync(process.execPath, [join(copy, 'node_modules/vitest/vitest.mjs'), 'run', ...tests], {
+const isOption = (word) => word.startsWith('-');
+const named = positionals.filter((word) => !isOption(word));
+const tests = named.length > 0 ? named : DEFAULT_TESTS;
+const vitest = join(copy, 'node_modules/vitest/vitest.mjs');
+const result = spawnSync(process.execPath, [vitest, 'run', ...tests, ...positionals.filter(isOption)], {
   cwd: copy,
   stdio: 'inherit',
   uid: user.uid,

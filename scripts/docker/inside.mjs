@@ -24,7 +24,7 @@ if (tests.length === 0) suites.push(await nativeSuite());
 suites.push(
   await vitestSuite(isRoot ? 'as root' : 'tests', 'node_modules/vitest/vitest.mjs', ['run', ...tests]),
 );
-if (isRoot) suites.push(await vitestSuite('as nobody', 'scripts/test-as-user.mjs', tests));
+if (isRoot) suites.push(await vitestSuite('as nobody', 'scripts/test-as-user.mjs', [...tests, '--']));
 
 const answer = { suites, doctor, attack };
 if (values.results !== undefined) writeFileSync(values.results, JSON.stringify(answer));

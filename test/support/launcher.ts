@@ -69,9 +69,11 @@ const isWarden = (pid) => {
   } catch { return false; }
 };
 const wardens = () => readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name) && isWarden(name)).map(Number);
+const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 const atLatest = Date.now() + patience(300);
-do await new Promise((done) => setTimeout(done, 50));
-while (wardens().length < task.commands.length && Date.now() < atLatest);
+// Those that only start a command are gone by then.
+await wait(300);
+while (wardens().length < task.commands.length && Date.now() < atLatest) await wait(50);
 writeSync(1, JSON.stringify({ own, wardens: wardens() }) + '\\n');
 `;
 
