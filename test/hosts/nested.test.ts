@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { HOST } from '../support/tiers.ts';
 import { DIST, expectHonest, expectRefused, has, makeWorld, ROOT } from './support/world.ts';
 
 const world = makeWorld();
@@ -22,7 +23,7 @@ const bwrap = (...words: readonly string[]) => [
   ...words,
 ];
 
-describe.runIf(has('bwrap'))('inside bubblewrap (needs bwrap)', () => {
+describe.runIf(has('bwrap') && HOST.namespaces)('inside bubblewrap (needs bwrap and namespaces)', () => {
   const DEVICES = ['--dev', '/dev', '--proc', '/proc'];
 
   it.each([
@@ -110,7 +111,10 @@ describe('inside a sandbox of our own', () => {
   const policy = join(policies, 'policy.toml');
   chmodSync(policies, 0o755);
   writeFileSync(policy, '[unsafe]\nunjudged_commands = true\n');
-  afterAll(() => rmSync(policies, { recursive: true, force: true }));
+  const kept = mkdtempSync(join(realpathSync(tmpdir()), 'sandbox-run-kept-'));
+  afterAll(() => {
+    for (const directory of [policies, kept]) rmSync(directory, { recursive: true, force: true });
+  });
 
   /** What the inner one needs: this program, and places for its state and its private directories. */
   const outer = [
@@ -121,8 +125,13 @@ describe('inside a sandbox of our own', () => {
     ...['--env', 'XDG_CONFIG_HOME=/nonexistent', '--'],
   ];
 
+  // Only a view can hide what the outermost one keeps in a home that it grants.
+  const env: Record<string, string> = HOST.namespaces
+    ? {}
+    : { XDG_STATE_HOME: join(kept, 'state'), XDG_CONFIG_HOME: join(kept, 'config') };
+
   it('the inner one holds by Landlock, and says that it has no view of its own', async () => {
-    const answer = await world.attack({ host: outer });
+    const answer = await world.attack({ host: outer, env });
     expectHonest(answer);
     expect(answer.backend).toBe('landlock');
     expect(answer.states).toMatchObject({
@@ -135,11 +144,21 @@ describe('inside a sandbox of our own', () => {
   it('many times over: each one holds, or says that the kernel nests no more', async () => {
     for (const depth of [2, 4, 6]) {
       const host = Array.from({ length: depth }, () => outer).flat();
-      const answer = await world.attack({ host });
+      const answer = await world.attack({ host, env });
       if (answer.crashed === undefined) expectHonest(answer);
       else expect(answer.stderr).toMatch(/^sandbox-run: [^\n]*(too many Landlock domains|E2BIG)[^\n]*\n/);
     }
   });
+
+  it.runIf(!HOST.namespaces)(
+    'that grants what it keeps itself: refused in one line (no namespaces)',
+    async () => {
+      const answer = await world.attack({ host: outer });
+      expect(answer.crashed).toContain('status 125');
+      expect(answer.stderr).toMatch(/^sandbox-run: commands could reach [^\n]+ set XDG_STATE_HOME [^\n]+\n$/);
+      expect(answer.left).toBe(false);
+    },
+  );
 
   it('that allows nothing of it: Node does not find the addon, and one line says so', async () => {
     const host = ['node', CLI, '--quiet', '--workspace', world.workspace, '--ro', process.execPath, '--'];
@@ -150,21 +169,24 @@ describe('inside a sandbox of our own', () => {
   });
 });
 
-it.runIf(ROOT)('an ordinary user inside bubblewrap of root (needs to be started as root)', async () => {
-  const host = [
-    ...bwrap('--dev', '/dev', '--proc', '/proc'),
-    'setpriv',
-    '--reuid',
-    '65534',
-    '--regid',
-    '65534',
-    '--clear-groups',
-  ];
-  // In the other one root has made directories of its own, which nobody else can read.
-  const home = join(world.root, 'home-of-a-stranger');
-  mkdirSync(home);
-  chmodSync(home, 0o777);
-  const answer = await world.attack({ host, env: { HOME: home } });
-  expectHonest(answer);
-  expect(answer.backend).toBe('landlock');
-});
+it.runIf(ROOT && HOST.namespaces)(
+  'an ordinary user inside bubblewrap of root (needs namespaces, and to be started as root)',
+  async () => {
+    const host = [
+      ...bwrap('--dev', '/dev', '--proc', '/proc'),
+      'setpriv',
+      '--reuid',
+      '65534',
+      '--regid',
+      '65534',
+      '--clear-groups',
+    ];
+    // In the other one root has made directories of its own, which nobody else can read.
+    const home = join(world.root, 'home-of-a-stranger');
+    mkdirSync(home);
+    chmodSync(home, 0o777);
+    const answer = await world.attack({ host, env: { HOME: home } });
+    expectHonest(answer);
+    expect(answer.backend).toBe('landlock');
+  },
+);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { HOST } from '../support/tiers.ts';
 import { AS_STRANGER, withMounts } from './support/mounts.ts';
 import { buildOuterFilter } from './support/outer-filter.ts';
 import { expectHonest, makeWorld, ROOT } from './support/world.ts';
@@ -11,7 +12,8 @@ const NO_PROC = withMounts('mount -t tmpfs none /proc');
 /** The numbers in it are those of the namespace around. */
 const FOREIGN_PROC = ['unshare', ...(ROOT ? [] : ['--map-root-user']), '--pid', '--fork'];
 
-describe('without /proc', () => {
+// Both kinds of /proc are mounted, or left behind, in a namespace.
+describe.skipIf(!HOST.namespaces)('without /proc (needs namespaces)', () => {
   it('the command is held by Landlock, and the report says what is not looked at', async () => {
     const answer = await world.attack({ host: NO_PROC });
     expectHonest(answer);
@@ -37,7 +39,7 @@ describe('without /proc', () => {
   });
 });
 
-describe('a /proc of another process namespace', () => {
+describe.skipIf(!HOST.namespaces)('a /proc of another process namespace (needs namespaces)', () => {
   it('is not looked at, and the report says so', async () => {
     const answer = await world.attack({ host: FOREIGN_PROC });
     expectHonest(answer);
@@ -54,29 +56,32 @@ describe('a /proc of another process namespace', () => {
 });
 
 /** What hides shows only to who may trace it, which root may all. */
-describe.runIf(ROOT)('a /proc that hides processes (needs to be started as root)', () => {
-  it.each(['hidepid=1', 'hidepid=2', 'hidepid=4'])('%s: said to an ordinary user', async (option) => {
-    const host = withMounts(`mount -t proc -o ${option} none /proc`, ...AS_STRANGER);
-    const answer = await world.attack({ host });
-    expectHonest(answer);
-    expect(answer.tier).toBe('signal-scope');
-    expect(answer.states?.['resource-limits']).toBe('unsupported');
-    expect(answer.reasons?.['resource-limits']).toContain('hidepid=');
-  });
+describe.runIf(ROOT && HOST.namespaces)(
+  'a /proc that hides processes (needs namespaces, and to be started as root)',
+  () => {
+    it.each(['hidepid=1', 'hidepid=2', 'hidepid=4'])('%s: said to an ordinary user', async (option) => {
+      const host = withMounts(`mount -t proc -o ${option} none /proc`, ...AS_STRANGER);
+      const answer = await world.attack({ host });
+      expectHonest(answer);
+      expect(answer.tier).toBe('signal-scope');
+      expect(answer.states?.['resource-limits']).toBe('unsupported');
+      expect(answer.reasons?.['resource-limits']).toContain('hidepid=');
+    });
 
-  it('makes no difference to root', async () => {
-    const answer = await world.attack({ host: withMounts('mount -t proc -o hidepid=2 none /proc') });
-    expectHonest(answer);
-    expect(answer.states?.['resource-limits']).toBe('degraded');
-  });
+    it('makes no difference to root', async () => {
+      const answer = await world.attack({ host: withMounts('mount -t proc -o hidepid=2 none /proc') });
+      expectHonest(answer);
+      expect(answer.states?.['resource-limits']).toBe('degraded');
+    });
 
-  it('lets a process that hides itself outlive a warden, as the report says', async () => {
-    const host = [
-      ...withMounts('mount -t proc -o hidepid=2 none /proc', ...AS_STRANGER),
-      ...WITHOUT_LANDLOCK,
-    ];
-    const answer = await world.attack({ host });
-    expectHonest(answer);
-    expect(answer.states?.['process-tree']).toBe('unsupported');
-  });
-});
+    it('lets a process that hides itself outlive a warden, as the report says', async () => {
+      const host = [
+        ...withMounts('mount -t proc -o hidepid=2 none /proc', ...AS_STRANGER),
+        ...WITHOUT_LANDLOCK,
+      ];
+      const answer = await world.attack({ host });
+      expectHonest(answer);
+      expect(answer.states?.['process-tree']).toBe('unsupported');
+    });
+  },
+);
