@@ -264,12 +264,12 @@ describe('a policy file', () => {
     await expectObeyed('../good.toml');
   });
 
-  it.runIf(HOST.namespaces)('is obeyed in the workspace, where a view shuts it', async () => {
+  it.runIf(HOST.namespaces)('is obeyed in the workspace, which a view shuts (needs namespaces)', async () => {
     write('good.toml', GOOD);
     await expectObeyed('good.toml');
   });
 
-  it.runIf(!HOST.namespaces)('is refused in the workspace, where nothing shuts it (no namespaces)', async () => {
+  it.runIf(!HOST.namespaces)('is refused in the workspace, which nothing shuts (no namespaces)', async () => {
     write('good.toml', GOOD);
     const result = await cli(place, ['--policy', 'good.toml', 'true']);
     expect(result).toMatchObject({ exitCode: 125, stdout: '' });
