@@ -10,6 +10,7 @@ import {
   seccompActions,
   securityModules,
 } from '../host/doctor-facts.ts';
+import { probeHost } from '../host/probe.ts';
 import { errnoName } from '../kernel/errno.ts';
 import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
 import type { Control } from '../model/enforcement-report.ts';
@@ -168,7 +169,8 @@ function describeLandlock(
   }
   const { landlockAbi, landlockErrata } = addon.probe();
   const abi = Math.max(0, landlockAbi);
-  const landlock = features?.landlock;
+  // Where no backend could be prepared it is known all the same: the kernel was asked.
+  const { landlock } = features ?? probeHost(addon);
   return {
     available: abi > 0,
     abi,
@@ -179,7 +181,7 @@ function describeLandlock(
       fixed: ((landlockErrata >> (number - 1)) & 1) === 1,
     })),
     errno: abi > 0 ? null : errnoName(-landlockAbi),
-    reason: landlock === undefined || landlock.available ? null : landlock.reason,
+    reason: landlock.available ? null : landlock.reason,
   };
 }
 
@@ -190,7 +192,7 @@ function describeSeccomp(
   const listed = seccompActions();
   const available =
     addon instanceof SandboxError ? (listed?.includes('errno') ?? null) : addon.probe().seccompErrno === 0;
-  const seccomp = features?.seccomp;
+  const seccomp = addon instanceof SandboxError ? undefined : (features ?? probeHost(addon)).seccomp;
   return {
     available,
     actions: SECCOMP_ACTIONS.map((name) => ({ name, available: listed?.includes(name) ?? null })),

@@ -11,7 +11,7 @@ import { directoriesOf } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
 import { createGate, type Gate } from './gate.ts';
 import { createExaminer, type Examiner, type Judge } from './judge.ts';
-import { planOnly, planResolved, writableRoots } from './prepare-sandbox.ts';
+import { planOnly, planResolved, planTried, writableRoots } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
@@ -34,7 +34,7 @@ export interface Checker {
   readonly unenforceable: string | undefined;
   /** Writes to the audit trail; `undefined`: nothing is recorded. As that of a gate. */
   readonly record: Gate['record'];
-  /** What a run would ask about a command, with the same fingerprint. */
+  /** What a run would ask about a command; with the same fingerprint if the plan was tried. */
   readonly approvalRequestOf: (asked: CheckedCommand) => ApprovalRequest;
   /** Gives up what was opened for the decisions. */
   close(): Promise<void>;
@@ -47,6 +47,11 @@ export type CheckedCommand = Pick<AskedCommand, 'command' | 'cwd' | 'decision' |
 export interface CheckerOptions {
   /** False: somebody else runs the commands, so that nothing counts on the kernel's part of the policy. */
   readonly enforced?: boolean;
+  /**
+   * True: the kernel's part is tried, so that the plan is that of a run, and with it `approvalRequestOf`, on a host that
+   * refuses something as well. False: a plan is made of what is known without trying.
+   */
+  readonly tried?: boolean;
   /**
    * True: git guard, reviewer and plug-ins of the policy have their say, as in a run. Nothing is recorded. False: only
    * those of `options.gate`.
@@ -62,10 +67,10 @@ export interface CheckerOptions {
  */
 export async function createChecker(
   options: SandboxOptions,
-  { enforced = true, guarded = false, recorded = false }: CheckerOptions = {},
+  { enforced = true, tried = false, guarded = false, recorded = false }: CheckerOptions = {},
 ): Promise<Checker> {
   const resolved = await resolvePolicy(options);
-  const { plan, problem } = enforced ? await planIfPossible(resolved) : {};
+  const { plan, problem } = enforced ? await planIfPossible(resolved, tried) : {};
   const { policy, workspace, workspaceLayer } = resolved;
   const environment = commandEnvironment(policy);
   const state = lazyState(stateDirectory());
@@ -132,12 +137,16 @@ export function guardsOf({ reviewer, gitGuard, hooks }: Gate): SandboxOptions['g
   };
 }
 
-async function planIfPossible(resolved: ResolvedPolicy): Promise<{
+async function planIfPossible(
+  resolved: ResolvedPolicy,
+  tried: boolean,
+): Promise<{
   readonly plan?: LaunchPlan;
   readonly problem?: string;
 }> {
   try {
-    return { plan: await planOnly(planResolved(resolved)) };
+    const planned = planResolved(resolved);
+    return { plan: await (tried ? planTried(planned) : planOnly(planned)) };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     // Of the host, not of the policy: a policy can be tested where it cannot be enforced.

@@ -145,6 +145,17 @@ export async function planOnly({ policy, features, planFor }: PlannedSandbox): P
   });
 }
 
+/**
+ * The plan of a run: as `planOnly`, and the kernel objects are made and given up again, so that what the host turns out to
+ * refuse is known. It takes as long as making a sandbox.
+ */
+export async function planTried(planned: PlannedSandbox): Promise<LaunchPlan> {
+  const { addon, policy, features } = planned;
+  const { confinement, plan } = await goDownLadder(policy, features, (rung) => prepareRung(planned, rung));
+  addon.closeConfinement(confinement);
+  return plan;
+}
+
 type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'>;
 
 async function prepareRung(

@@ -161,6 +161,7 @@ describe('where the kernel does not have something', () => {
     );
     expect(exitCode).toBe(1);
     expect(report).toMatchObject({ ok: false, backend: null, problem: { code: 'enforcement.unavailable' } });
+    expect(report.landlock.reason).toMatch(/built without Landlock/);
     expect(report.problem.message).toMatch(/Landlock/);
     expect(report.problem.message).toMatch(/namespaces/);
     expect(report.remedies[0]).toMatchObject({ topic: 'landlock', priority: 'needed' });

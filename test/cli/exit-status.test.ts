@@ -39,10 +39,12 @@ describe('the exit status', () => {
   });
 
   it('is 124 for a command that ignores SIGTERM, after the grace', async () => {
-    makeFile('quick.toml', '[limits]\nkill_grace_seconds = 0.2\n', 0o644);
+    // Not in the workspace: without namespaces a policy is refused where commands could write.
+    const policy = join(place.root, 'quick.toml');
+    writeFileSync(policy, '[limits]\nkill_grace_seconds = 0.2\n');
     const result = await cli(place, [
       '--policy',
-      'quick.toml',
+      policy,
       '--timeout',
       '0.2',
       '-c',

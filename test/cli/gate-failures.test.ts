@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HOST } from '../support/tiers.ts';
 import { cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
@@ -146,10 +147,28 @@ describe('a state directory that cannot be made', () => {
     expect(readdirSync(join(place.root, 'elsewhere'))).toEqual([]);
   });
 
-  it('does not matter where nothing has to be remembered', async () => {
+  const withNothingToRemember = (home: string) => {
     writeFileSync(join(place.root, 'config/sandbox-run/policy.toml'), '', { mode: 0o600 });
-    const ran = await cli(place, ['--', 'echo', 'fine'], { env: { XDG_STATE_HOME: '/proc/no' } });
+    return cli(place, ['--', 'echo', 'fine'], { env: { XDG_STATE_HOME: home } });
+  };
+
+  it('does not matter where nothing has to be remembered', async () => {
+    writeFileSync(join(place.root, 'no-directory'), '');
+    const ran = await withNothingToRemember(join(place.root, 'no-directory/state'));
     expect(ran).toMatchObject({ exitCode: 0, stdout: 'fine\n', stderr: '' });
+  });
+
+  it.runIf(HOST.namespaces)('nor does one in what commands can read (needs namespaces)', async () => {
+    expect(await withNothingToRemember('/proc/no')).toMatchObject({
+      ...{ exitCode: 0, stdout: 'fine\n', stderr: '' },
+    });
+  });
+
+  it.runIf(!HOST.namespaces)('is refused in what commands can read (no namespaces)', async () => {
+    const refused = await withNothingToRemember('/proc/no');
+    expect(refused).toMatchObject({ exitCode: 125, stdout: '' });
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toContain('because the policy grants /proc');
   });
 
   it('is not made where nothing has to be remembered', async () => {

@@ -252,11 +252,29 @@ describe('--env', () => {
 describe('a policy file', () => {
   const write = (name: string, text: string) => writeFileSync(join(place.workspace, name), text);
 
+  const GOOD = '[environment]\nset = { FROM_POLICY = "yes" }\n[limits]\ntimeout_seconds = 0.2\n';
+  const expectObeyed = async (policy: string) => {
+    expect((await cli(place, ['--policy', policy, '-c', 'echo $FROM_POLICY'])).stdout).toBe('yes\n');
+    expect((await cli(place, ['--policy', policy, 'sleep', '5'])).exitCode).toBe(124);
+    expect((await cli(place, ['--policy', policy, '--timeout', '5', 'sleep', '0.4'])).exitCode).toBe(0);
+  };
+
   it('is obeyed', async () => {
-    write('good.toml', '[environment]\nset = { FROM_POLICY = "yes" }\n[limits]\ntimeout_seconds = 0.2\n');
-    expect((await cli(place, ['--policy', 'good.toml', '-c', 'echo $FROM_POLICY'])).stdout).toBe('yes\n');
-    expect((await cli(place, ['--policy', 'good.toml', 'sleep', '5'])).exitCode).toBe(124);
-    expect((await cli(place, ['--policy', 'good.toml', '--timeout', '5', 'sleep', '0.4'])).exitCode).toBe(0);
+    write('../good.toml', GOOD);
+    await expectObeyed('../good.toml');
+  });
+
+  it.runIf(HOST.namespaces)('is obeyed in the workspace, which a view shuts (needs namespaces)', async () => {
+    write('good.toml', GOOD);
+    await expectObeyed('good.toml');
+  });
+
+  it.runIf(!HOST.namespaces)('is refused in the workspace, which nothing shuts (no namespaces)', async () => {
+    write('good.toml', GOOD);
+    const result = await cli(place, ['--policy', 'good.toml', 'true']);
+    expect(result).toMatchObject({ exitCode: 125, stdout: '' });
+    expectOneLine(result.stderr);
+    expect(result.stderr).toContain('commands could change the policy');
   });
 
   it.each([

@@ -362,6 +362,20 @@ describe('what somebody was asked about', () => {
     expect((await runAsClaude(line)).exitCode).toBe(126);
   });
 
+  it('runs on a host that refuses namespaces, too: what was asked about is what runs there', async () => {
+    const driver = fileURLToPath(new URL('../cli/without.py', import.meta.url));
+    const refused = (argv: readonly string[], input: string) =>
+      execa('python3', [driver, 'namespaces', 'EPERM', ...argv], {
+        ...{ cwd: project, env: { ...place.env, ...environment() }, extendEnv: false, reject: false, input },
+      });
+    const event = JSON.stringify(eventOf({ input: { command } }));
+    const { stdout } = await refused([process.execPath, CLI, 'hook', 'claude-code', ...REWRITE], event);
+    const { permissionDecision, updatedInput } = JSON.parse(stdout).hookSpecificOutput;
+    expect(permissionDecision).toBe('ask');
+    const ran = await refused(['bash', '-c', updatedInput.command], '');
+    expect(ran).toMatchObject({ exitCode: 0, stdout: '1' });
+  });
+
   it('runs in the environment of the shell of Claude Code, which is not that of the hook', async () => {
     const line = await asked();
     expect(

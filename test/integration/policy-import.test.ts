@@ -21,6 +21,7 @@ import { importPolicy } from '../../src/integrations/import/import-policy.ts';
 import type { ImportPlace, Place } from '../../src/integrations/import/importer.ts';
 import { leavesOf } from '../../src/integrations/import/place.ts';
 import { cli, expectOneLine, makePlace } from '../cli/support.ts';
+import { HOST } from '../support/tiers.ts';
 
 const place = makePlace();
 const home = join(place.root, 'home');
@@ -67,7 +68,14 @@ async function imported(from: string, text: string, extension?: string, ...more:
     JSON.parse((await run('check', '--json', '--policy', policy, '-c', command)).stdout).verdict;
   const exitOf = async (command: string) =>
     (await run('--policy', policy, '--approved', '-q', '-c', command)).exitCode;
-  return { exitCode, report: JSON.parse(stdout), policy, verdictOf, exitOf };
+  /** A way to write what the policy protects in the workspace: refused, or the report says that nothing refuses it. */
+  const expectProtected = async (command: string) => {
+    if (HOST.namespaces) return expect(await exitOf(command)).not.toBe(0);
+    const { stdout: plan } = await run('--policy', policy, '--dry-run', '--json', 'true');
+    const said = expect.objectContaining({ id: 'protected-paths', state: 'unsupported' });
+    return expect(JSON.parse(plan).report.controls).toContainEqual(said);
+  };
+  return { exitCode, report: JSON.parse(stdout), policy, verdictOf, exitOf, expectProtected };
 }
 
 // Of the product's README, for Linux.
@@ -93,7 +101,9 @@ describe('from the Anthropic sandbox runtime', () => {
     expect((await srtSchema()).safeParse(SRT).success).toBe(true);
     writeFileSync(join(place.workspace, '.env'), 'TOKEN=1');
     mkdirSync(join(place.workspace, 'config'), { recursive: true });
-    const { exitCode, report, exitOf } = await imported('srt', JSON.stringify(SRT), 'json', '--allow-wider');
+    const { exitCode, report, exitOf, expectProtected } = await imported(
+      ...(['srt', JSON.stringify(SRT), 'json', '--allow-wider'] as const),
+    );
     expect(exitCode).toBe(11);
     expect(report.losses.map(({ path }: { path: string }) => path).sort()).toEqual([
       'filesystem.allowWrite[2]',
@@ -108,7 +118,7 @@ describe('from the Anthropic sandbox runtime', () => {
     });
     expect(await exitOf('touch written')).toBe(0);
     expect(await exitOf(`touch ${data}/written`)).toBe(0);
-    expect(await exitOf('python3 -c "open(chr(46)+\'env\', chr(119))"')).not.toBe(0);
+    await expectProtected('python3 -c "open(chr(46)+\'env\', chr(119))"');
     expect(readFileSync(join(place.workspace, '.env'), 'utf8')).toBe('TOKEN=1');
     expect(await exitOf(`python3 -c "open('/root/.ssh/id', 'w')"`)).not.toBe(0);
     expect(await exitOf('exec 3<>/dev/tcp/127.0.0.1/22')).not.toBe(0);
@@ -183,7 +193,7 @@ const CLAUDE = {
 describe('from Claude Code', () => {
   it('holds what the rules meant', async () => {
     mkdirSync(join(place.workspace, 'generated'));
-    const { exitCode, report, verdictOf, exitOf, policy } = await imported(
+    const { exitCode, report, verdictOf, exitOf, policy, expectProtected } = await imported(
       'claude-code',
       JSON.stringify(CLAUDE),
       'json',
@@ -209,7 +219,7 @@ describe('from Claude Code', () => {
     for (const command of ['git push', 'git -C . push origin main'])
       expect([command, await verdictOf(command)]).toEqual([command, 'ask']);
     expect(await verdictOf('ls -la')).toBe('allow');
-    expect(await exitOf("python3 -c \"open('generated/x', 'w')\"")).not.toBe(0);
+    await expectProtected("python3 -c \"open('generated/x', 'w')\"");
     expect(await exitOf(`touch ${data}/by-claude`)).toBe(0);
   });
 

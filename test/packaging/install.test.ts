@@ -4,6 +4,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -15,16 +16,27 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HOST } from '../support/tiers.ts';
 import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
 import { type Registry, serveRegistry } from './registry.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const OWN = `linux-${process.arch}-gnu`;
 
+interface Locked {
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+  readonly optional?: boolean;
+  readonly peer?: boolean;
+}
+
 /** An empty project into which the packed tarballs are installed, with nothing in PATH that could build. */
 describe('the packed packages, in an empty project without a compiler', () => {
   const place = realpathSync(mkdtempSync(join(tmpdir(), 'sandbox-run-install-')));
   const project = join(place, 'project');
+  // Without namespaces nothing shuts what is installed in a workspace, so that it has to be somewhere else.
+  const workspace = HOST.namespaces ? project : join(place, 'work');
+  const chosen = HOST.namespaces ? [] : ['--workspace', workspace];
   const packages = join(place, 'packages');
   const programs = join(place, 'programs');
   const installed = (...names: string[]) => join(project, 'node_modules', ...names);
@@ -38,8 +50,29 @@ describe('the packed packages, in an empty project without a compiler', () => {
       reject: false,
     });
 
+  /** What the main package depends on, made of what the checkout has installed: no network is needed for it. */
+  const packDependencies = async () => {
+    const { packages: locked } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+    const paths = Object.entries<Locked>(locked)
+      .filter(([path, at]) => path !== '' && !(at.dev || at.devOptional || at.optional || at.peer))
+      .map(([path]) => `./${path}`);
+    const tarballs = join(place, 'dependencies');
+    mkdirSync(tarballs);
+    const { stdout } = await execa(
+      'npm',
+      ['pack', '--json', '--ignore-scripts', '--pack-destination', tarballs, ...paths],
+      { cwd: ROOT },
+    );
+    const packed: readonly { readonly id: string; readonly filename: string }[] = JSON.parse(stdout);
+    return paths.map((path) => {
+      const manifest = JSON.parse(readFileSync(join(ROOT, path, 'package.json'), 'utf8'));
+      const found = packed.find(({ id }) => id === `${manifest.name}@${manifest.version}`);
+      return { manifest, tarball: join(tarballs, found?.filename ?? '') };
+    });
+  };
+
   beforeAll(async () => {
-    for (const name of [project, packages, programs]) mkdirSync(name);
+    for (const name of [project, workspace, packages, programs]) mkdirSync(name, { recursive: true });
     const node = dirname(process.execPath);
     for (const name of ['node', 'npm', 'npx']) symlinkSync(join(node, name), join(programs, name));
     for (const name of ['sh', 'env', 'bash']) symlinkSync(`/bin/${name}`, join(programs, name));
@@ -57,15 +90,13 @@ describe('the packed packages, in an empty project without a compiler', () => {
       JSON.parse((await execa('tar', ['xzOf', join(packages, name), 'package/package.json'])).stdout);
     const own = tarballs.find((name) => name.includes(OWN)) ?? '';
     const manifest = await manifestOf(own);
-    registry = await serveRegistry([{ manifest, tarball: join(packages, own) }]);
+    registry = await serveRegistry([
+      { manifest, tarball: join(packages, own) },
+      ...(await packDependencies()),
+    ]);
     writeFileSync(join(project, 'package.json'), '{"name":"empty","version":"1.0.0","private":true}');
-    const settings = `@sandbox-run:registry=${registry.url}\naudit=false\nfund=false\nupdate-notifier=false\n`;
-    const { stdout: upstream } = await execa('npm', ['config', 'get', 'registry'], { cwd: ROOT });
-    const { stdout: cache } = await execa('npm', ['config', 'get', 'cache'], { cwd: ROOT });
-    writeFileSync(
-      join(project, '.npmrc'),
-      `${settings}registry=${upstream}\ncache=${cache}\nprefer-offline=true\n`,
-    );
+    const settings = `registry=${registry.url}\naudit=false\nfund=false\nupdate-notifier=false\n`;
+    writeFileSync(join(project, '.npmrc'), settings);
     const done = await run('npm', ['install', '--loglevel=error', join(packages, main)]);
     expect(done, done.stderr).toMatchObject({ exitCode: 0 });
   }, 120_000);
@@ -84,15 +115,23 @@ describe('the packed packages, in an empty project without a compiler', () => {
   });
 
   it('npx sandbox-run runs a command under Landlock, with its tree held', async () => {
-    const { stdout, stderr, exitCode } = await run('npx', ['sandbox-run', '--json', '--', '/bin/echo', 'hi']);
+    const { stdout, stderr, exitCode } = await run(
+      ...(['npx', ['sandbox-run', ...chosen, '--json', '--', '/bin/echo', 'hi']] as const),
+    );
     expect(exitCode, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ stdout: 'hi\n', report: { backend: 'landlock' } });
+  });
+
+  it.runIf(!HOST.namespaces)('is refused in the workspace, which nothing shuts (no namespaces)', async () => {
+    const { stdout, stderr, exitCode } = await run('npx', ['sandbox-run', '--', '/bin/echo', 'hi']);
+    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 125 });
+    expect(stderr).toContain(`commands could change ${installed('sandbox-run')}, `);
   });
 
   it('the library is imported', async () => {
     const script = `
       import { createSandbox } from 'sandbox-run';
-      const sandbox = await createSandbox({ workspace: process.cwd() });
+      const sandbox = await createSandbox({ workspace: ${JSON.stringify(workspace)} });
       const result = await sandbox.run(['/bin/sh', '-c', 'echo from the library; /bin/ls ../packages'], { approved: true });
       await sandbox.close();
       console.log(JSON.stringify({ error: result.error, stdout: result.stdout, stderr: result.stderr, controls: result.report.controls }));`;
@@ -112,7 +151,7 @@ describe('the packed packages, in an empty project without a compiler', () => {
       const { createRequire } = require('node:module');
       (async () => {
         const { createSandbox } = await import('sandbox-run');
-        const sandbox = await createSandbox({ workspace: process.cwd() });
+        const sandbox = await createSandbox({ workspace: ${JSON.stringify(workspace)} });
         const running = sandbox.start(['/bin/sleep', '5'], { approved: true });
         let program;
         for (let i = 0; i < 200 && program === undefined; ++i) {

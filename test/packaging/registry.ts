@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 
 /** A published package: its manifest, and its tarball. */
 interface Published {
@@ -19,11 +19,11 @@ export interface Registry {
 export async function serveRegistry(packages: readonly Published[]): Promise<Registry> {
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? '').slice(1);
-    const found = packages.find(({ manifest }) => manifest.name === path);
+    const found = packages.filter(({ manifest }) => manifest.name === path);
     const wanted = packages.find(({ tarball }) => path === `tarballs/${basename(tarball)}`);
     if (wanted !== undefined) {
       response.end(readFileSync(wanted.tarball));
-    } else if (found !== undefined) {
+    } else if (found.length > 0) {
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify(packument(found, server)));
     } else {
@@ -38,18 +38,19 @@ export async function serveRegistry(packages: readonly Published[]): Promise<Reg
   };
 }
 
-function packument({ manifest, tarball }: Published, server: Server): unknown {
-  const integrity = `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
+/** What a registry says of one name: each of its versions. */
+function packument(published: readonly Published[], server: Server): unknown {
+  const versions = published.map((one) => [one.manifest.version, versionOf(one, server)] as const);
   return {
-    name: manifest.name,
-    'dist-tags': { latest: manifest.version },
-    versions: {
-      [manifest.version]: {
-        ...manifest,
-        dist: { tarball: join(urlOf(server), 'tarballs', basename(tarball)).replace(':/', '://'), integrity },
-      },
-    },
+    name: published[0]?.manifest.name,
+    'dist-tags': { latest: published[0]?.manifest.version },
+    versions: Object.fromEntries(versions),
   };
+}
+
+function versionOf({ manifest, tarball }: Published, server: Server): unknown {
+  const integrity = `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
+  return { ...manifest, dist: { tarball: `${urlOf(server)}tarballs/${basename(tarball)}`, integrity } };
 }
 
 function urlOf(server: Server): string {

@@ -45,7 +45,8 @@ export async function openChecker(
 ): Promise<HookChecker> {
   const options = { ...sandbox, workspace: workspace ?? process.cwd(), ...more };
   const enforced = mode === 'rewrite';
-  const made = await createChecker(options, { enforced, guarded: true, recorded: true });
+  // What the agent will run instead is a run on this very host: an answer is good for that alone.
+  const made = await createChecker(options, { enforced, tried: enforced, guarded: true, recorded: true });
   return { ...made, options, isOfAgent: !enforced };
 }
 
