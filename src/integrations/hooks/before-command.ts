@@ -106,11 +106,9 @@ async function rewrite(
   // Exactly as it will run: the search path of the agent's shell may be another one.
   const path = checker.variables.PATH ?? '';
   const env = { PATH: path };
-  const running = await openChecker(options, checker.workspace, {
-    session: memory.id,
-    timeout: timeoutMs,
-    env,
-  });
+  const run = { session: memory.id, timeout: timeoutMs, env };
+  // Only here, as it takes time: an answer is good for a run on this very host alone.
+  const running = await openChecker(options, checker.workspace, run, { tried: true });
   try {
     const { decision, effects, ...now } = await judgeCommand(running, command, cwd, await memory.taints());
     if (decision.verdict === 'deny')

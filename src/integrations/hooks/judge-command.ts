@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import type { Decision, Taint } from '../../model/decision.ts';
 import type { CommandEffects } from '../../policy/effects.ts';
-import { type Checker, createChecker } from '../../run/check-command.ts';
+import { type Checker, type CheckerOptions, createChecker } from '../../run/check-command.ts';
 import { exposuresOf } from '../../run/exposures.ts';
 import type { SandboxOptions } from '../../run/sandbox-options.ts';
 import { defaultPrincipal } from '../../run/state.ts';
@@ -35,18 +35,18 @@ export async function openCheckerAfterwards(
 }
 
 /**
- * Makes the judge. Where the agent runs the commands itself nothing counts on the kernel.
+ * Makes the judge. Where the agent runs the commands itself nothing counts on the kernel. `tried`: as in `CheckerOptions`.
  * @throws {SandboxError} as `createChecker`.
  */
 export async function openChecker(
   { mode, sandbox }: HookOptions,
   workspace: string | undefined,
   more: SandboxOptions = {},
+  { tried = false }: Pick<CheckerOptions, 'tried'> = {},
 ): Promise<HookChecker> {
   const options = { ...sandbox, workspace: workspace ?? process.cwd(), ...more };
   const enforced = mode === 'rewrite';
-  // What the agent will run instead is a run on this very host: an answer is good for that alone.
-  const made = await createChecker(options, { enforced, tried: enforced, guarded: true, recorded: true });
+  const made = await createChecker(options, { enforced, tried, guarded: true, recorded: true });
   return { ...made, options, isOfAgent: !enforced };
 }
 
