@@ -15,7 +15,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "process/clone_child.h"
 #include "process/process_usage.h"
@@ -25,7 +28,8 @@ namespace sandbox_run {
 namespace {
 
 constexpr char kPrefix[] = "sandbox-run-";
-// How long the last zombies of a group may take; after that it is left to the next sweep.
+// How long the last processes of a group may take to end; after that it is left to whoever makes or
+// removes the next one.
 constexpr int kMaxRemovals = 200;
 constexpr useconds_t kRemovalPauseUs = 5000;
 constexpr int kKillAttempts = 200;
@@ -134,13 +138,38 @@ bool KillMembers(int directory) {
   return WriteText(directory, "cgroup.kill", "1") || KillOneByOne(directory);
 }
 
-void Remove(int directory, const std::string& path, int attempts) {
+// False: there is still somebody in it.
+bool Remove(int directory, const std::string& path, int attempts) {
   for (int i = 0; i < attempts; ++i) {
-    if (rmdir(path.c_str()) == 0 || errno != EBUSY) return;
+    if (rmdir(path.c_str()) == 0 || errno != EBUSY) return true;
     KillMembers(directory);
     usleep(kRemovalPauseUs);
   }
+  return false;
 }
+
+// Groups of this process whose members were killed and had not ended when they were to be removed.
+class LeftGroups {
+ public:
+  static LeftGroups& Get() {
+    // Never destroyed: commands may end while the process does.
+    static LeftGroups& groups = *new LeftGroups();
+    return groups;
+  }
+  void Add(std::string path) {
+    const std::lock_guard lock(mutex_);
+    paths_.push_back(std::move(path));
+  }
+  void TryAgain() {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(
+        paths_, [](const std::string& path) { return rmdir(path.c_str()) == 0 || errno != EBUSY; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> paths_;
+};
 
 void Sweep(const std::string& parent) {
   DIR* stream = opendir(parent.c_str());
@@ -261,6 +290,7 @@ Result<CgroupParent> FindCgroupParent() {
 uint64_t CountForPidsMax(uint64_t processes) { return std::min(processes, kMostProcesses); }
 
 Result<std::unique_ptr<Cgroup>> Cgroup::Make(const std::string& parent, const TreeLimits& limits) {
+  LeftGroups::Get().TryAgain();
   const std::string path = parent + "/" + NewName();
   if (mkdir(path.c_str(), 0755) != 0) return Failure{"cgroup.create", errno, parent};
   std::unique_ptr<Cgroup> group(new Cgroup(path, limits));
@@ -288,7 +318,7 @@ Result<std::unique_ptr<Cgroup>> Cgroup::Make(const std::string& parent, const Tr
 
 Cgroup::~Cgroup() {
   // Descriptors of its files do not keep it.
-  Remove(directory_.get(), path_, kMaxRemovals);
+  if (!Remove(directory_.get(), path_, kMaxRemovals)) LeftGroups::Get().Add(path_);
 }
 
 std::optional<LimitExcess> Cgroup::Excess() const {
