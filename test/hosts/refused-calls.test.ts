@@ -12,6 +12,7 @@ import {
   ROOT,
 } from './support/world.ts';
 
+const VIEW_ALONE = 'by a view of our own without Landlock';
 const LANDLOCK = ['landlock_create_ruleset', 'landlock_add_rule', 'landlock_restrict_self'];
 /** There are some in a namespace, too. */
 const CAPABILITIES = HOST.namespaces || !/^CapPrm:\s+0+$/m.test(readFileSync('/proc/self/status', 'utf8'));
@@ -23,7 +24,6 @@ const GIVES_UP = ['prctl[0=28]', 'capset'];
  * firejail). Every call that the addon makes, one by one, by what comes of it. Not in the list is what Node itself does not
  * start without: clone3 with EPERM, eventfd2, pipe2, fcntl, ioctl, rt_sigaction, rt_sigprocmask, newfstatat.
  */
-const VIEW_ALONE = 'by a view of our own without Landlock';
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   'by Landlock and seccomp without a view of our own': [
     ...['setns', 'unshare', 'mount', 'umount2', 'pivot_root', 'open_tree', 'move_mount', 'openat2'],
