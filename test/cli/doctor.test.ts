@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { DoctorReport } from '../../src/cli/doctor-report.ts';
 import { BACKEND_IDS } from '../../src/model/backend.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
+import { WITHOUT } from '../support/without.ts';
 import { cli, makePlace } from './support.ts';
 
 const place = makePlace();
@@ -113,11 +114,10 @@ describe('sandbox-run doctor', () => {
 
 describe('where the kernel does not have something', () => {
   const cliPath = join(root, 'dist/cli.cjs');
-  const driver = fileURLToPath(new URL('./without.py', import.meta.url));
   const doctorUnder = async (...fault: string[]) => {
     const { stdout, exitCode } = await execa(
       'python3',
-      [driver, ...fault, process.execPath, cliPath, 'doctor', '--json'],
+      [WITHOUT, ...fault, process.execPath, cliPath, 'doctor', '--json'],
       {
         cwd: place.workspace,
         env: place.env,
@@ -138,7 +138,7 @@ describe('where the kernel does not have something', () => {
       const { exitCode, report } = await doctorUnder('landlock', errno);
       const run = await execa(
         'python3',
-        [driver, 'landlock', errno, process.execPath, cliPath, '--json', 'true'],
+        [WITHOUT, 'landlock', errno, process.execPath, cliPath, '--json', 'true'],
         { cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
       );
       const isHeld = run.exitCode === 0;
@@ -157,7 +157,7 @@ describe('where the kernel does not have something', () => {
 
   it('Landlock and namespaces: refuses, and says what each of them lacks', async () => {
     const { exitCode, report } = await doctorUnder(
-      ...['landlock', 'ENOSYS', 'python3', driver, 'namespaces', 'EPERM'],
+      ...['landlock', 'ENOSYS', 'python3', WITHOUT, 'namespaces', 'EPERM'],
     );
     expect(exitCode).toBe(1);
     expect(report).toMatchObject({ ok: false, backend: null, problem: { code: 'enforcement.unavailable' } });

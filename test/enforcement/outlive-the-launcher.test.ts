@@ -25,6 +25,14 @@ const ENDINGS: Readonly<Record<string, NodeJS.Signals>> = {
   'close of the sandbox': 'SIGTERM',
 };
 
+function endIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
 describe('outliving the launcher', () => {
   const arena = makeArena();
   let launcher = '';
@@ -35,7 +43,7 @@ describe('outliving the launcher', () => {
   });
   afterAll(() => {
     for (const child of started) child.kill('SIGKILL');
-    for (const pid of leftOver.filter(isAlive)) process.kill(pid, 'SIGKILL');
+    for (const pid of leftOver) endIfThere(pid);
   });
 
   async function startLauncher(task: Omit<DoomedTask, 'options' | 'first'>) {
@@ -107,14 +115,14 @@ describe('outliving the launcher', () => {
       expect(await until(() => readdirSync(corner).length === TRICKS.length)).toBe(true);
       // It would see that they are gone, and end the tree itself.
       child.kill('SIGSTOP');
-      for (const pid of wardens) process.kill(pid, 'SIGKILL');
+      for (const pid of wardens) endIfThere(pid);
       child.kill('SIGKILL');
       await new Promise((done) => child.once('exit', done));
       await sleep(300);
       const left = survivors(runaway).length;
       writeFileSync(join(corner, 'stop'), '');
       await until(() => {
-        for (const pid of survivors(runaway)) process.kill(pid, 'SIGKILL');
+        for (const pid of survivors(runaway)) endIfThere(pid);
         return survivors(runaway).length === 0;
       });
       expect(left).toBeGreaterThan(5);

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { shellWord } from '../../src/util/shell-quote.ts';
 import { CLI, cli, expectOneLine, makePlace } from '../cli/support.ts';
+import { WITHOUT } from '../support/without.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());
@@ -363,9 +364,8 @@ describe('what somebody was asked about', () => {
   });
 
   it('runs on a host that refuses namespaces, too: what was asked about is what runs there', async () => {
-    const driver = fileURLToPath(new URL('../cli/without.py', import.meta.url));
     const refused = (argv: readonly string[], input: string) =>
-      execa('python3', [driver, 'namespaces', 'EPERM', ...argv], {
+      execa('python3', [WITHOUT, 'namespaces', 'EPERM', ...argv], {
         ...{ cwd: project, env: { ...place.env, ...environment() }, extendEnv: false, reject: false, input },
       });
     const event = JSON.stringify(eventOf({ input: { command } }));

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cli } from '../cli/support.ts';
 import { processesWith } from '../support/leftovers.ts';
+import { WITHOUT } from '../support/without.ts';
 import { connectTo, eventually, expectValid } from './serve-client.ts';
 import { makeServeWorld } from './serve-world.ts';
 
@@ -338,7 +339,8 @@ describe('the socket of serve', () => {
       socket.on('error', (error) => console.log(error.code));`;
     const inside = await (await connect()).call('run', { command: [process.execPath, '-e', talk, socket] });
     expect(inside.stdout).not.toContain('heard');
-    const confined = spawnSync('setpriv', ['--no-new-privs', process.execPath, '-e', talk, socket], {
+    const more = [WITHOUT, 'namespaces', 'EPERM'];
+    const confined = spawnSync('python3', [...more, process.execPath, '-e', talk, socket], {
       encoding: 'utf8',
       timeout: 20_000,
     });

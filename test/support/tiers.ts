@@ -26,6 +26,8 @@ export interface RealHost {
   readonly root: boolean;
   /** Whether somebody filters the system calls of this process already, as Docker does. */
   readonly filtered: boolean;
+  /** Whether nothing gives this process more rights, as in Docker with no-new-privileges. */
+  readonly noNewPrivileges: boolean;
 }
 
 const NO_NAMESPACES = 'switched off for a test';
@@ -36,13 +38,15 @@ async function askHost(): Promise<RealHost> {
     const sandbox = await createSandbox({ workspace: directory });
     const { plan } = sandbox;
     await sandbox.close();
+    const status = readFileSync('/proc/self/status', 'utf8');
     return {
       backend: plan.report.backend,
       landlockAbi: plan.report.landlockAbi,
       namespaces: plan.namespaces !== undefined,
       signalScope: plan.report.controls.some((c) => c.id === 'process-tree' && c.state === 'enforced'),
       root: process.getuid?.() === 0,
-      filtered: /^Seccomp:\s+2$/m.test(readFileSync('/proc/self/status', 'utf8')),
+      filtered: /^Seccomp:\s+2$/m.test(status),
+      noNewPrivileges: /^NoNewPrivs:\s+1$/m.test(status),
     };
   } finally {
     rmSync(directory, { recursive: true, force: true });
