@@ -160,7 +160,8 @@ describe('using more than a limit of the whole tree', () => {
     it('ends processes that use processor time behind its back', async () => {
       const result = await attack({ cpu_seconds: 1 }, [spinners]);
       expect([result.status, result.limit?.name, result.limit?.value]).toEqual(['limit-exceeded', 'cpu', 1]);
-      expect(result.limit?.used).toBeLessThan(3);
+      // It is looked at every tenth of a second, of a clock that an emulated processor is late by.
+      expect(result.limit?.used).toBeLessThan(SLOW_HOST ? 20 : 3);
     });
 
     it.each([
