@@ -100,7 +100,7 @@ async function runKernel(kernel, initrd, files) {
     seconds: Number(values.minutes) * 60,
     // What the kernel does not know it hands to the first process as its environment.
     append: [
-      'mitigations=off init_on_alloc=0 SANDBOX_RUN_SLOW_HOST=1',
+      'mitigations=off init_on_alloc=0 norandmaps SANDBOX_RUN_SLOW_HOST=1',
       `SANDBOX_RUN_EXPECT_ABI=${abi} SANDBOX_RUN_EXPECT_NAMESPACES=1 SANDBOX_RUN_OLDER_TIERS=0`,
       `SANDBOX_RUN_EXPECT_BACKEND=${abi > 0 ? 'landlock' : 'namespaces'}`,
       `SANDBOX_RUN_EXPECT_BACKENDS=${abi > 0 ? 'landlock,' : ''}namespaces,application`,
