@@ -40,6 +40,8 @@ const reopener = compile(
     TRY("reopen-input", open("/proc/self/fd/0", O_RDONLY));
     TRY("reopen-input-writing", open("/proc/self/fd/0", O_RDWR));
     TRY("reopen-input-dev", open("/dev/stdin", O_WRONLY));
+    // What can be opened is also written, for who looks at the file.
+    write(open("/proc/self/fd/0", O_RDWR), "evil", 4);
     TRY("write-input", write(0, "x", 1));
     TRY("truncate-input", ftruncate(0, 0));
     return 0;
