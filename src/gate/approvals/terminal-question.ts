@@ -58,19 +58,15 @@ export function askOn(
   signal?.addEventListener('abort', cancel, { once: true });
   if (signal?.aborted === true) cancel();
 
-  /** What cannot be shown cannot be answered. */
-  function say(text: string): void {
+  /** What cannot be shown cannot be answered, nor what is typed on a terminal that fails. */
+  function orFail(use: () => void): void {
     try {
-      terminal.write(text);
+      use();
     } catch (error) {
-      settle({
-        approved: false,
-        reason: 'failed',
-        by: BY,
-        detail: `the terminal cannot be written: ${error}`,
-      });
+      settle({ approved: false, reason: 'failed', by: BY, detail: `the terminal cannot be used: ${error}` });
     }
   }
+  const say = (text: string) => orFail(() => terminal.write(text));
 
   let deaf = true;
   let hearing: NodeJS.Timeout | undefined;
@@ -80,7 +76,7 @@ export function askOn(
     say(text);
     hearing = setTimeout(() => {
       // What waits in the terminal was typed until now, however long we were busy.
-      terminal.drain();
+      orFail(terminal.drain);
       deaf = false;
     }, DEAF_MS);
   }

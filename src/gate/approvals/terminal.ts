@@ -55,11 +55,7 @@ function terminalOf(path: string, input: ReadStream, output: number): Terminal {
       for (let rest = Buffer.from(text); rest.length > 0; ) rest = rest.subarray(writeSync(output, rest));
     },
     drain: () => {
-      // It is taken for raw until it is told otherwise.
-      if (isInForeground()) {
-        input.setRawMode(false);
-        input.setRawMode(true);
-      }
+      if (isInForeground()) takeKeysAgain(path);
       drain(path);
     },
     onInput(listener) {
@@ -79,6 +75,16 @@ function terminalOf(path: string, input: ReadStream, output: number): Terminal {
   };
 }
 
+/**
+ * By a stream of its own: the one that is read takes itself for raw, and telling it otherwise first would let the kernel
+ * echo and edit what is typed in between.
+ */
+function takeKeysAgain(path: string): void {
+  const stream = new ReadStream(openSync(path, constants.O_RDWR | constants.O_NOCTTY));
+  stream.setRawMode(true);
+  stream.destroy();
+}
+
 function columnsOf(path: string): number {
   const stream = new WriteStream(openSync(path, constants.O_RDWR | constants.O_NOCTTY));
   const { columns } = stream;
@@ -87,15 +93,15 @@ function columnsOf(path: string): number {
 }
 
 function drain(path: string): void {
-  let fd: number | undefined;
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     const buffer = Buffer.alloc(4096);
     while (readSync(fd, buffer) > 0);
-  } catch {
-    // EAGAIN: nothing is left. Whatever else it is will end the reading, too.
+  } catch (error) {
+    // Nothing is left.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
   } finally {
-    if (fd !== undefined) closeSync(fd);
+    closeSync(fd);
   }
 }
 
