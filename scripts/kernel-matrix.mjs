@@ -9,18 +9,19 @@ import { boot, newPlace } from './vm/machine.mjs';
 import { matrixRoot } from './vm/matrix-root.mjs';
 import { Console } from './vm/outcomes.mjs';
 import { packRoot } from './vm/root.mjs';
-import { problemsOf, tableOf } from './vm/verdict.mjs';
+import { problemsOf, tableOf, USERS } from './vm/verdict.mjs';
 
 const NAMES = Object.keys(SERIES).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 const USAGE = `usage: scripts/kernel-matrix [--kernels LIST] [--only TEXT] [--jobs N] [--json FILE] [--keep]
 
 Boots Debian's kernels in QEMU (no KVM), runs the enforcement and the conformance suite in each, as root and as an
-ordinary user, and prints one table. The checkout has to be built; needs qemu-system-x86, cpio, gcc and apt.
+ordinary user (a machine for either), and prints one table. The checkout has to be built; needs qemu-system-x86, cpio,
+gcc and apt.
 
   --kernels LIST  the series, with commas between them (default: ${NAMES.join(',')})
   --only TEXT     only the test files with this in their names
   --jobs N        so many machines at a time (default: 2)
-  --minutes N     for a machine, after which it has failed (default: 20)
+  --minutes N     for a machine, after which it has failed (default: 15)
   --json FILE     every test of every kernel, with what became of it
   --keep          keep the root, the initramfs and the consoles, and say where
   --help          this
@@ -62,19 +63,20 @@ try {
   const initrd = packRoot(root);
 
   booted = true;
-  const results = [];
-  const waiting = [...kernels];
+  // The newest have most to try: with them last, a processor would have nothing to do in the end.
+  const waiting = kernels.toReversed().flatMap((kernel) => USERS.map((who) => ({ kernel, who })));
+  const machines = [];
   const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
-      results.push(await runKernel(next, initrd, files));
+      machines.push(await runMachine(next, initrd));
   };
   await Promise.all(Array.from({ length: Number(values.jobs) }, worker));
   terminal?.write(wipe);
-  results.sort((a, b) => series.indexOf(a.series) - series.indexOf(b.series));
+  const results = kernels.map((kernel) => resultOf(kernel, files, machines));
 
-  for (const { series: name, problems, tail } of results) {
+  for (const { series: name, problems, tails } of results) {
     for (const problem of problems) console.log(`${name}: ${problem}`);
-    if (tail !== undefined) console.log(`${name}: the end of its console:\n${tail}`);
+    for (const tail of tails) console.log(`${name}: the end of a console:\n${tail}`);
   }
   console.log(tableOf(results));
   const seconds = Math.round((Date.now() - started) / 1000);
@@ -87,8 +89,8 @@ try {
   process.exit(booted ? 1 : 3);
 }
 
-async function runKernel(kernel, initrd, files) {
-  const { series: name, version, image, note } = kernel;
+async function runMachine({ kernel, who }, initrd) {
+  const { series: name, version, image } = kernel;
   const abi = expectedAbi(version);
   const heard = new Console();
   const from = Date.now();
@@ -100,22 +102,32 @@ async function runKernel(kernel, initrd, files) {
     seconds: Number(values.minutes) * 60,
     // What the kernel does not know it hands to the first process as its environment.
     append: [
-      'mitigations=off init_on_alloc=0 norandmaps SANDBOX_RUN_SLOW_HOST=1',
+      `mitigations=off init_on_alloc=0 norandmaps SANDBOX_RUN_AS=${who} SANDBOX_RUN_SLOW_HOST=1`,
       `SANDBOX_RUN_EXPECT_ABI=${abi} SANDBOX_RUN_EXPECT_NAMESPACES=1 SANDBOX_RUN_OLDER_TIERS=0`,
       `SANDBOX_RUN_EXPECT_BACKEND=${abi > 0 ? 'landlock' : 'namespaces'}`,
       `SANDBOX_RUN_EXPECT_BACKENDS=${abi > 0 ? 'landlock,' : ''}namespaces,application`,
     ].join(' '),
     onLine: (line) => {
       const progress = heard.hear(line);
-      if (progress !== undefined) sayForNow(`${name} ${secondsSince()} s: ${progress}`);
+      if (progress !== undefined) sayForNow(`${name} ${who} ${secondsSince()} s: ${progress}`);
     },
   });
-  if (values.keep) writeFileSync(join(place, `console-${name}`), vm.lines.join('\n'));
-  const users = Object.fromEntries(heard.users.map((who) => [who, heard.of(who)]));
-  const result = { series: name, version, note, abi, seconds: secondsSince(), users };
-  const problems = problemsOf(result, { files, vm, heard });
-  const whole = vm.ended && heard.done && vm.ill.length === 0;
-  return { ...result, problems, tail: whole ? undefined : vm.lines.slice(-30).join('\n').slice(-4000) };
+  if (values.keep) writeFileSync(join(place, `console-${name}-${who}`), vm.lines.join('\n'));
+  return { series: name, who, vm, heard, seconds: secondsSince() };
+}
+
+/** What the machines of one kernel come to. */
+function resultOf({ series: name, version, note }, files, machines) {
+  const own = machines.filter((machine) => machine.series === name);
+  const abi = expectedAbi(version);
+  const users = Object.fromEntries(
+    own.map(({ who, heard, seconds }) => [who, { ...heard.outcomes, seconds }]),
+  );
+  const sound = ({ vm, heard }) => vm.ended && heard.done && vm.ill.length === 0;
+  const tails = own
+    .filter((machine) => !sound(machine))
+    .map(({ vm }) => vm.lines.slice(-30).join('\n').slice(-4000));
+  return { series: name, version, note, abi, users, problems: problemsOf(abi, own, files), tails };
 }
 
 function readArguments() {
@@ -126,7 +138,7 @@ function readArguments() {
         kernels: { type: 'string', default: NAMES.join(',') },
         only: { type: 'string', default: '' },
         jobs: { type: 'string', default: '2' },
-        minutes: { type: 'string', default: '20' },
+        minutes: { type: 'string', default: '15' },
         json: { type: 'string' },
         keep: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },

@@ -44,20 +44,10 @@ export const isBad = ({ outcome }) => outcome === 'escaped' || outcome === 'fail
 
 /** Reads the lines of a machine's console one by one. */
 export class Console {
-  #users = new Map();
-  #log;
-  booted;
+  /** `attacks` are those of `doctor --attack`. */
+  outcomes = { host: undefined, files: [], rows: [], skipped: [], attacks: [] };
   done = false;
-
-  get users() {
-    return [...this.#users.keys()];
-  }
-
-  of(who) {
-    const found = this.#users.get(who) ?? { host: undefined, files: [], rows: [], skipped: [], attacks: [] };
-    this.#users.set(who, found);
-    return found;
-  }
+  #log;
 
   /** Returns a line of progress, where there is any. The first line comes after what the firmware draws. */
   hear(line) {
@@ -67,29 +57,27 @@ export class Console {
       return undefined;
     }
     this.#log = undefined;
-    const [who, text] = split(rest);
     switch (kind) {
       case 'booted':
-        this.booted = rest;
         return `Linux ${rest}`;
       case 'done':
         this.done = true;
         return undefined;
       case 'host':
-        return this.#host(who, text);
+        return this.#host(rest);
       case 'file':
-        return this.#file(who, JSON.parse(text));
+        return this.#file(JSON.parse(rest));
       case 'attacks':
-        return this.#attacks(who, text);
+        return this.#attacks(rest);
       case 'crash':
-        return this.#crash(who, text);
+        return this.#crash(rest);
       default:
         return undefined;
     }
   }
 
-  #host(who, text) {
-    const user = this.of(who);
+  #host(text) {
+    const user = this.outcomes;
     try {
       const { error, ...host } = JSON.parse(text);
       if (error !== undefined) throw new Error(error);
@@ -98,20 +86,20 @@ export class Console {
       const reason = `${error.message}: ${text}`;
       user.rows.push({ file: 'probe', name: 'a sandbox is made', outcome: 'failed', reason });
     }
-    return `${who}: ${text}`;
+    return text;
   }
 
-  #crash(who, text) {
+  #crash(text) {
     const [name, reason] = text.split(': ');
     this.#log = { file: name, name: 'the file as a whole', outcome: 'failed', reason };
-    this.of(who).files.push(name);
-    this.of(who).rows.push(this.#log);
-    return `${who} ${name}: ${reason}`;
+    this.outcomes.files.push(name);
+    this.outcomes.rows.push(this.#log);
+    return `${name}: ${reason}`;
   }
 
   /** What `sandbox-run doctor --attack --json` found there. */
-  #attacks(who, text) {
-    const user = this.of(who);
+  #attacks(text) {
+    const user = this.outcomes;
     try {
       const { controls, problem } = JSON.parse(text);
       if (problem !== null) throw new Error(problem.message);
@@ -125,12 +113,12 @@ export class Console {
       const reason = `${error.message}: ${text.slice(0, 500)}`;
       user.attacks = [{ file: 'doctor --attack', name: 'the report', outcome: 'failed', reason }];
     }
-    return `${who} doctor --attack: ${user.attacks.length} attacks`;
+    return `doctor --attack: ${user.attacks.length} attacks`;
   }
 
-  #file(who, { file, tests, errors }) {
+  #file({ file, tests, errors }) {
     const name = file.replace(/\.test$/, '');
-    const user = this.of(who);
+    const user = this.outcomes;
     const failure = (reason) =>
       user.rows.push({ file: name, name: 'the file as a whole', outcome: 'failed', reason });
     user.files.push(file);
@@ -144,14 +132,9 @@ export class Console {
     if (ran.length === 0) failure('no test of it ran');
     const bad = user.rows.filter((row) => row.file === name && isBad(row));
     const seconds = Math.round(ran.reduce((sum, { ms }) => sum + ms, 0) / 1000);
-    const good = `${who} ${name}: ${ran.length} ran in ${seconds} s, ${bad.length} of them not well`;
+    const good = `${name}: ${ran.length} ran in ${seconds} s, ${bad.length} of them not well`;
     return [good, ...bad.map((row) => `  ${row.outcome}: ${row.name}: ${row.reason.slice(0, 300)}`)].join(
       '\n',
     );
   }
-}
-
-function split(text) {
-  const at = text.indexOf(' ');
-  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }

@@ -75,6 +75,8 @@ export function addTree(root, path, unwanted = []) {
   cpSync(path, join(root, path), {
     recursive: true,
     verbatimSymlinks: true,
+    // Else Python takes none of what it has compiled there, and compiles with every start.
+    preserveTimestamps: true,
     filter: (source) => !left.has(basename(source)),
   });
 }

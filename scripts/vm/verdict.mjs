@@ -1,7 +1,8 @@
 // What a run of the kernel matrix comes to: what is wrong with it, and the table.
 import { isBad, OUTCOMES } from './outcomes.mjs';
 
-const USERS = ['root', 'user'];
+/** Each has a machine of its own with every kernel. */
+export const USERS = ['root', 'user'];
 /**
  * Tests that have nothing to try in these machines, by what their names end in: those for another processor, for a host
  * without namespaces or with a filter of somebody else's, and for a later Landlock than this kernel's.
@@ -11,24 +12,30 @@ const FROM_ABI = /\(from ABI (\d+)\)$/;
 
 const mayBeSkipped = (name, abi) => NOT_HERE.test(name) || Number(FROM_ABI.exec(name)?.[1] ?? 0) > abi;
 
-/** One line for each thing that is not as it has to be; none: this kernel is good. */
-export function problemsOf({ abi, users }, { files, vm, heard }) {
-  const problems = vm.ill.map((line) => `the kernel says: ${line.trim()}`);
-  if (!vm.ended || !heard.done) problems.push('the machine did not come to its end');
-  for (const who of USERS) {
-    const user = users[who] ?? { files: [], rows: [], skipped: [], attacks: [] };
-    if (user.host === undefined) problems.push(`${who}: no sandbox could be made`);
-    else if (user.host.abi !== abi)
-      problems.push(`${who}: Landlock ABI ${user.host.abi} is used, this kernel has ${abi}`);
-    for (const file of files) if (!user.files.includes(file)) problems.push(`${who}: ${file} did not run`);
-    for (const { file, name, outcome, reason } of [...user.rows, ...user.attacks].filter(isBad))
-      problems.push(`${who}: ${outcome.toUpperCase()} ${file}: ${name}: ${reason}`);
-  }
+/** One line for each thing that is not as it has to be with a kernel and its machines; none: it is good. */
+export function problemsOf(abi, machines, files) {
+  const problems = machines.flatMap(({ who, vm, heard }) =>
+    [
+      ...vm.ill.map((line) => `the kernel says: ${line.trim()}`),
+      ...(vm.ended && heard.done ? [] : ['the machine did not come to its end']),
+      ...problemsOfUser(abi, heard.outcomes, files),
+    ].map((problem) => `${who}: ${problem}`),
+  );
   // Some tests are for root and some for everybody else; none is for nobody.
-  const [first, ...others] = USERS.map((who) => users[who]?.skipped ?? []);
+  const [first, ...others] = machines.map(({ heard }) => heard.outcomes.skipped);
   for (const name of first)
     if (others.every((skipped) => skipped.includes(name)) && !mayBeSkipped(name, abi))
       problems.push(`skipped by everybody: ${name}`);
+  return problems;
+}
+
+function problemsOfUser(abi, { host, files: ran, rows, attacks }, files) {
+  const problems = [];
+  if (host === undefined) problems.push('no sandbox could be made');
+  else if (host.abi !== abi) problems.push(`Landlock ABI ${host.abi} is used, this kernel has ${abi}`);
+  for (const file of files) if (!ran.includes(file)) problems.push(`${file} did not run`);
+  for (const { file, name, outcome, reason } of [...rows, ...attacks].filter(isBad))
+    problems.push(`${outcome.toUpperCase()} ${file}: ${name}: ${reason}`);
   return problems;
 }
 
@@ -49,8 +56,8 @@ export function tableOf(results) {
     .join('\n');
 }
 
-function rowOf({ version, abi, users, seconds, problems }, who) {
-  const { host, rows = [], attacks = [] } = users[who] ?? {};
+function rowOf({ version, abi, users, problems }, who) {
+  const { host, rows, attacks, seconds } = users[who];
   const first = who === USERS[0];
   const count = (outcome) => [...rows, ...attacks].filter((row) => row.outcome === outcome).length;
   const abiShown = host === undefined ? '?' : host.abi === abi ? `${abi}` : `${host.abi} (not ${abi})`;
@@ -61,6 +68,6 @@ function rowOf({ version, abi, users, seconds, problems }, who) {
     who,
     host === undefined ? '?' : `${host.backend}${view}`,
     ...OUTCOMES.map((outcome) => `${count(outcome)}`),
-    first ? `${seconds} s${problems.length > 0 ? '  BAD' : ''}` : '',
+    `${seconds} s${first && problems.length > 0 ? '  BAD' : ''}`,
   ];
 }

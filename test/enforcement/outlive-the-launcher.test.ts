@@ -8,7 +8,7 @@ import { loadAddon } from '../../src/native/load.ts';
 import { makeArena } from '../support/arena.ts';
 import { isAlive, until } from '../support/bystander.ts';
 import { bundleLauncher, DOOMED, type DoomedTask } from '../support/launcher.ts';
-import { compileRunaway, pidsIn, survivors, TRICKS } from '../support/runaway.ts';
+import { compileRunaway, pidsIn, survivors, TRICKS, wardensOf } from '../support/runaway.ts';
 import { PROGRAMS } from '../support/sandboxee.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
 import { HOST, HOST_TIERS, STANDS_IN } from '../support/tiers.ts';
@@ -62,9 +62,14 @@ describe('outliving the launcher', () => {
     started.push(child);
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const line = async () => String((await lines.next()).value);
-    const said = JSON.parse(await line()) as { own: number[]; wardens: number[] };
-    leftOver.push(...said.own);
-    return { child, line, place, ...said };
+    const { own } = JSON.parse(await line()) as { own: number[] };
+    leftOver.push(...own);
+    // Those that only start a command go when it has begun.
+    const wardensWhen = async (count: number) => {
+      await until(() => wardensOf(child.pid ?? 0).length === count);
+      return wardensOf(child.pid ?? 0);
+    };
+    return { child, line, place, own, wardensWhen };
   }
 
   const ABIS = [HOST.landlockAbi, ...(HOST.signalScope && STANDS_IN ? [5] : [])];
@@ -75,7 +80,7 @@ describe('outliving the launcher', () => {
   describe.each(CASES)('$name', ({ view, abi }) => {
     it.each(Object.entries(ENDINGS))('fails at %s: nothing is left 1 s later', async (_, signal) => {
       const corners = [arena.freshCorner(), arena.freshCorner()];
-      const { child, line, place, own, wardens } = await startLauncher({
+      const { child, line, place, own, wardensWhen } = await startLauncher({
         view,
         abi,
         commands: corners.map((cwd) => ({ argv: [runaway, 'stay', 'deaf'], cwd })),
@@ -85,6 +90,7 @@ describe('outliving the launcher', () => {
         true,
       );
       expect(survivors(runaway).length).toBeGreaterThan(2 * TRICKS.length - 2);
+      const wardens = await wardensWhen(2);
       expect(wardens.length).toBe(2);
       const pids = corners.flatMap((corner) => Object.values(pidsIn(corner)));
 
@@ -105,17 +111,19 @@ describe('outliving the launcher', () => {
       expect(own.map(isAlive)).toEqual([true, true]);
     });
 
-    it('works if the wardens are ended first', async () => {
+    it('works if the warden is ended first', async () => {
       const corner = arena.freshCorner();
-      const { child, wardens } = await startLauncher({
+      const { child, wardensWhen } = await startLauncher({
         view,
         abi,
         commands: [{ argv: [runaway, 'stay', 'deaf'], cwd: corner }],
       });
       expect(await until(() => readdirSync(corner).length === TRICKS.length)).toBe(true);
-      // It would see that they are gone, and end the tree itself.
+      const [warden = 0, ...others] = await wardensWhen(1);
+      expect(others).toEqual([]);
+      // It would see that it is gone, and end the tree itself.
       child.kill('SIGSTOP');
-      for (const pid of wardens) endIfThere(pid);
+      process.kill(warden, 'SIGKILL');
       child.kill('SIGKILL');
       await new Promise((done) => child.once('exit', done));
       await sleep(300);

@@ -59,7 +59,8 @@ export async function until(condition: () => boolean, ms = 5_000): Promise<boole
   const end = Date.now() + patience(ms);
   while (!condition()) {
     if (Date.now() > end) return false;
-    await sleep(10);
+    // Where a look takes long, looking all the time would keep it from happening.
+    await sleep(patience(10));
   }
   return true;
 }

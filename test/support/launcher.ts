@@ -41,14 +41,13 @@ export interface DoomedTask {
 }
 
 /**
- * Starts children of its own with child_process, from the main thread and from a worker, and prints their pids and those
- * of its wardens as JSON. SIGUSR2: process.exit(); SIGHUP: an exception that nobody catches; SIGTERM: close().
+ * Starts children of its own with child_process, from the main thread and from a worker, and prints their pids as JSON
+ * before the commands. SIGUSR2: process.exit(); SIGHUP: an exception that nobody catches; SIGTERM: close().
  */
 export const DOOMED = `
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, writeSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { patience } from './slow-host.ts';
 import { atAbi, sandboxIn, WITH_VIEW, WITHOUT_VIEW } from './tiers.ts';
 // Not by an argument: the programs named there are looked for by their command line.
 const task = JSON.parse(process.env.TASK);
@@ -61,20 +60,8 @@ process.on('SIGUSR2', () => process.exit(3));
 process.on('SIGHUP', () => { throw new Error('nobody catches this'); });
 process.on('SIGTERM', async () => { await sandbox.close(); writeSync(1, 'closed\\n'); setInterval(() => {}, 1e6); });
 await sandbox.run(task.first);
+writeSync(1, JSON.stringify({ own }) + '\\n');
 for (const { argv, cwd } of task.commands) void sandbox.run(argv, { cwd });
-const isWarden = (pid) => {
-  try {
-    const status = readFileSync('/proc/' + pid + '/status', 'utf8');
-    return status.startsWith('Name:\\tsandbox-warden') && status.includes('PPid:\\t' + process.pid + '\\n');
-  } catch { return false; }
-};
-const wardens = () => readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name) && isWarden(name)).map(Number);
-const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
-const atLatest = Date.now() + patience(300);
-// Those that only start a command are gone by then.
-await wait(300);
-while (wardens().length < task.commands.length && Date.now() < atLatest) await wait(50);
-writeSync(1, JSON.stringify({ own, wardens: wardens() }) + '\\n');
 `;
 
 /** Bundles a launcher that node can run as a process of its own; returns its path. */

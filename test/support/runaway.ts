@@ -94,15 +94,26 @@ function readPid(path: string): number | undefined {
 }
 
 /** Everything whose program is the one above, in whatever process it is now. */
-export function survivors(marker: string): readonly number[] {
-  return readdirSync('/proc')
+export const survivors = (marker: string): readonly number[] =>
+  processes().filter((pid) => readProc(pid, 'cmdline').includes(marker) && isAlive(pid));
+
+/** The wardens of a launcher. */
+export const wardensOf = (launcher: number): readonly number[] =>
+  processes().filter((pid) => {
+    const status = readProc(pid, 'status');
+    return status.startsWith('Name:\tsandbox-warden') && status.includes(`\nPPid:\t${launcher}\n`);
+  });
+
+const processes = () =>
+  readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(marker) && isAlive(pid);
-      } catch {
-        return false;
-      }
-    });
+    .map(Number);
+
+/** Nothing of a process that has gone. */
+function readProc(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
 }
