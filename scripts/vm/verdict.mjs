@@ -14,23 +14,23 @@ const mayBeSkipped = (name, abi) => NOT_HERE.test(name) || Number(FROM_ABI.exec(
 
 /** One line for each thing that is not as it has to be with a kernel and its machines; none: it is good. */
 export function problemsOf(abi, machines, files) {
-  const problems = machines.flatMap(({ who, vm, heard }) =>
-    [
-      ...vm.ill.map((line) => `the kernel says: ${line.trim()}`),
-      ...(vm.ended && heard.done ? [] : ['the machine did not come to its end']),
-      ...problemsOfUser(abi, heard.outcomes, files),
-    ].map((problem) => `${who}: ${problem}`),
-  );
+  const problems = USERS.flatMap((who) => {
+    const machine = machines.find((each) => each.who === who);
+    if (machine === undefined) return [`${who}: there was no machine`];
+    return problemsOfMachine(abi, machine, files).map((problem) => `${who}: ${problem}`);
+  });
   // Some tests are for root and some for everybody else; none is for nobody.
-  const [first, ...others] = machines.map(({ heard }) => heard.outcomes.skipped);
+  const [first = [], ...others] = machines.map(({ heard }) => heard.outcomes.skipped);
   for (const name of first)
-    if (others.every((skipped) => skipped.includes(name)) && !mayBeSkipped(name, abi))
+    if (others.length > 0 && others.every((skipped) => skipped.includes(name)) && !mayBeSkipped(name, abi))
       problems.push(`skipped by everybody: ${name}`);
   return problems;
 }
 
-function problemsOfUser(abi, { host, files: ran, rows, attacks }, files) {
-  const problems = [];
+function problemsOfMachine(abi, { vm, heard }, files) {
+  const { host, files: ran, rows, attacks } = heard.outcomes;
+  const problems = vm.ill.map((line) => `the kernel says: ${line.trim()}`);
+  if (!vm.ended || !heard.done) problems.push('the machine did not come to its end');
   if (host === undefined) problems.push('no sandbox could be made');
   else if (host.abi !== abi) problems.push(`Landlock ABI ${host.abi} is used, this kernel has ${abi}`);
   for (const file of files) if (!ran.includes(file)) problems.push(`${file} did not run`);

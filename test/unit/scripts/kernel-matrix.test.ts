@@ -30,43 +30,50 @@ describe('what became of a test in a virtual machine', () => {
 });
 
 describe('what is wrong with a kernel', () => {
-  const user = { host: { abi: 6 }, files: ['a.test'], rows: [], skipped: [], attacks: [] };
-  const good = { abi: 6, users: { root: user, user } };
-  const run = { files: ['a.test'], vm: { ended: true, ill: [] as string[] }, heard: { done: true } };
+  const outcomes = { host: { abi: 6 }, files: ['a.test'], rows: [], skipped: [] as string[], attacks: [] };
+  const machine = (who: string, changes = {}, vm = {}, done = true) => ({
+    who,
+    vm: { ended: true, ill: [] as string[], ...vm },
+    heard: { done, outcomes: { ...outcomes, ...changes } },
+  });
+  const root = machine('root');
+  const user = machine('user');
+  const files = ['a.test'];
 
   it('nothing, if everything ran and held', () => {
-    expect(problemsOf?.(good, run)).toEqual([]);
+    expect(problemsOf?.(6, [root, user], files)).toEqual([]);
   });
 
   it.each([
-    ['another ABI', { ...good, abi: 7 }, run, /Landlock ABI 6 is used, this kernel has 7/],
-    ['no second user', { ...good, users: { root: user } }, run, /user: no sandbox could be made/],
-    ['a suite that did not run', good, { ...run, files: ['a.test', 'b.test'] }, /b\.test did not run/],
-    ['an oops', good, { ...run, vm: { ended: true, ill: ['Oops: 0000'] } }, /the kernel says: Oops/],
-    ['no end', good, { ...run, vm: { ended: false, ill: [] } }, /did not come to its end/],
-    ['no last word', good, { ...run, heard: { done: false } }, /did not come to its end/],
+    ['another ABI', 7, [root, user], files, /root: Landlock ABI 6 is used, this kernel has 7/],
+    ['no second user', 6, [root], files, /user: there was no machine/],
+    ['no sandbox', 6, [root, machine('user', { host: undefined })], files, /user: no sandbox could be made/],
+    ['a suite that did not run', 6, [root, user], ['a.test', 'b.test'], /root: b\.test did not run/],
+    ['an oops', 6, [root, machine('user', {}, { ill: ['Oops: 0'] })], files, /user: the kernel says: Oops/],
+    ['no end', 6, [machine('root', {}, { ended: false }), user], files, /root: .* did not come to its end/],
+    ['no last word', 6, [root, machine('user', {}, {}, false)], files, /user: .* did not come to its end/],
     [
       'an escape',
-      {
-        ...good,
-        users: { root: user, user: { ...user, rows: [{ file: 'a', name: 'b', outcome: 'escaped' }] } },
-      },
-      run,
+      6,
+      [root, machine('user', { rows: [{ file: 'a', name: 'b', outcome: 'escaped' }] })],
+      files,
       /user: ESCAPED a: b/,
     ],
     [
       'a test that nobody runs',
-      { ...good, users: { root: { ...user, skipped: ['a: b'] }, user: { ...user, skipped: ['a: b'] } } },
-      run,
+      6,
+      [machine('root', { skipped: ['a: b'] }), machine('user', { skipped: ['a: b'] })],
+      files,
       /skipped by everybody: a: b/,
     ],
-  ])('%s', (_, result, parts, problem) => {
-    expect(problemsOf?.(result, parts)).toEqual(expect.arrayContaining([expect.stringMatching(problem)]));
+  ])('%s', (_, abi, machines, names, problem) => {
+    expect(problemsOf?.(abi, machines, names)).toEqual(
+      expect.arrayContaining([expect.stringMatching(problem)]),
+    );
   });
 
   it('not a test that only one of them runs', () => {
-    const users = { root: { ...user, skipped: ['a: b (not root)'] }, user };
-    expect(problemsOf?.({ ...good, users }, run)).toEqual([]);
+    expect(problemsOf?.(6, [machine('root', { skipped: ['a: b (not root)'] }), user], files)).toEqual([]);
   });
 });
 
