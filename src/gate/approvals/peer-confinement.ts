@@ -20,10 +20,11 @@ export function isMoreConfined(pid: number): boolean {
 function confinementOf(process: string): Confinement | undefined {
   try {
     const status = readFileSync(`/proc/${process}/status`, 'utf8');
-    const field = (name: string) => Number(new RegExp(`^${name}:\\s*(\\d+)$`, 'm').exec(status)?.[1] ?? 0);
+    const field = (name: string) => new RegExp(`^${name}:\\s*(\\d+)$`, 'm').exec(status)?.[1];
     return {
-      noNewPrivileges: field('NoNewPrivs'),
-      filters: Math.max(field('Seccomp_filters'), field('Seccomp')),
+      noNewPrivileges: Number(field('NoNewPrivs') ?? 0),
+      // Counted since Linux 5.9; before that the mode says whether there is one (2). They are no common measure.
+      filters: Number(field('Seccomp_filters') ?? field('Seccomp') ?? 0),
     };
   } catch {
     return undefined;
