@@ -27,6 +27,7 @@ int RunWitness(void* read_end) {
   return 0;
 }
 
+// Once in a process.
 bool ProveOnThisThread() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -36,8 +37,11 @@ bool ProveOnThisThread() {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  alignas(16) char stack[16384];
-  int read_fd = read_end.get();
+  // Not on the stack of this thread, which ends: where waitpid() is refused the witness may still
+  // run then.
+  alignas(16) static char stack[16384];
+  static int read_fd;
+  read_fd = read_end.get();
   // The witness is outside the scope, as this thread enters only afterwards, and of the same user,
   // so EPERM can come from the scope alone.
   const pid_t witness = clone(RunWitness, stack + sizeof(stack), CLONE_VM | SIGCHLD, &read_fd);
