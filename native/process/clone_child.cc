@@ -7,6 +7,10 @@
 #include <cerrno>
 #include <cstdint>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 #include "sys/kernel_abi.h"
 #include "sys/raw_syscall.h"
 
@@ -15,8 +19,13 @@ namespace sandbox_run {
 pid_t CloneChild(int (*body)(void*), void* argument, int flags, int* pidfd) {
   // On this thread's own stack: it sleeps until the child is done with it.
   alignas(16) char stack[32768];
-  return clone(body, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD | flags, argument,
-               pidfd);
+  const pid_t pid =
+      clone(body, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD | flags, argument, pidfd);
+#if defined(__SANITIZE_ADDRESS__)
+  // The child ended within its functions, and what the sanitizer marks in their frames stays.
+  __asan_unpoison_memory_region(stack, sizeof(stack));
+#endif
+  return pid;
 }
 
 pid_t CloneIntoCgroup(int (*body)(void*), void* stack, size_t stack_size, void* argument,
