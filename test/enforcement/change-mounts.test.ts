@@ -19,7 +19,8 @@ const mounter = compile(
     int fd;
     mkdir("mnt", 0700);
     TRY("mount", mount("none", "mnt", "tmpfs", 0, 0));
-    TRY("bind", mount("/etc", "mnt", 0, MS_BIND, 0));
+    // With what is mounted beneath it, which may not be left out in a namespace of another user.
+    TRY("bind", mount("/etc", "mnt", 0, MS_BIND | MS_REC, 0));
     TRY("remount", mount(0, "/", 0, MS_REMOUNT | MS_BIND, 0));
     TRY("remount-etc", mount(0, "/usr", 0, MS_REMOUNT | MS_BIND, 0));
     TRY("private", mount(0, "/", 0, MS_REC | MS_PRIVATE, 0));
