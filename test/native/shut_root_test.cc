@@ -143,8 +143,9 @@ TEST(RootUnderAnotherOneIsNotShut) {
 TEST(RootOfItsOwnerIsOpenEvenIfItCannotBeWritten) {
   if (!MayMount()) NOT_RUN("no mount namespace can be made here");
   const auto judged = [](uid_t owner, mode_t mode) {
+    // Not in that process, which does not come to its end.
+    TemporaryDirectory directory;
     return InAProcess([&] {
-      TemporaryDirectory directory;
       if (unshare(CLONE_NEWNS) != 0) return kNoNamespaces;
       if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 10;
       if (mount("root", directory.path().c_str(), "tmpfs", 0, nullptr) != 0) return 11;
