@@ -132,6 +132,11 @@ describe('nothing is run, and one line says why,', () => {
   });
 });
 
+it('a launcher that cannot wait for its children refuses, time and again', async () => {
+  const host = filter({ wait4: 'EPERM' });
+  for (let time = 0; time < 20; time += 1) expectRefused(await world.attack({ host }));
+});
+
 /** Without Landlock another warden does other things. */
 describe('without Landlock as well, a command is held or not run,', () => {
   it.each([
