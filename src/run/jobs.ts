@@ -73,6 +73,7 @@ export function startJob(
   let nativeId: number | undefined;
   let exited: JobExit | undefined;
   let result: ExecutionResult | undefined;
+  let seen = NOTHING_YET;
   const launched = settleable<boolean>();
   const ended = settleable<JobExit | undefined>();
   const running = begin({
@@ -91,6 +92,7 @@ export function startJob(
   const whole = running.result.then((ended) => {
     const value = exitedBefore === undefined ? ended : asExited(ended, exitedBefore);
     result = value;
+    seen = NOTHING_YET;
     exited ??= exitOf(value);
     return value;
   });
@@ -115,9 +117,9 @@ export function startJob(
         return { stdout, stderr, truncated, bytes, outputBytes };
       }
       // Between the end of the command and the event that tells of it there is none for a moment.
-      const capture = (nativeId === undefined ? undefined : addon.outputSoFar(nativeId)) ?? NOTHING_YET;
-      const outputBytes = { stdout: capture.stdoutBytes, stderr: capture.stderrBytes };
-      return { ...showOutput(capture, view), outputBytes };
+      seen = (nativeId === undefined ? undefined : addon.outputSoFar(nativeId)) ?? seen;
+      const outputBytes = { stdout: seen.stdoutBytes, stderr: seen.stderrBytes };
+      return { ...showOutput(seen, view), outputBytes };
     },
     waitForExit: () => ended.promise,
     wait: () => whole,
