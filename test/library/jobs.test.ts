@@ -130,7 +130,8 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
     await jobs[1].waitForExit();
     await eventually(() => expect(processesWith(`sleep\0${left}`)).toHaveLength(2));
     await sandbox.close();
-    expect(processesWith(`sleep\0${left}`)).toEqual([]);
+    // SIGKILL was sent by then; the kernel takes its time on a busy host.
+    await eventually(() => expect(processesWith(`sleep\0${left}`)).toEqual([]), 1_000);
     for (const job of jobs) expect(await job.wait()).toMatchObject({ status: 'canceled' });
   });
 
