@@ -252,15 +252,18 @@ describe('using more than a limit of the whole tree', () => {
           .filter((pid) => commandOf(pid).endsWith(forkBomb));
       await until(() => left().length === 0, 1_000);
       expect(left().map(describeProcess).join('\n')).toBe('');
-      const { cgroup } = sandbox.plan.treeLimits;
-      // The group of a command takes along one whose processes were too slow to end.
-      await sandbox.run(['/bin/true']);
       await sandbox.close();
+      const { cgroup } = sandbox.plan.treeLimits;
       if (cgroup === undefined) return;
       // Others may have theirs there; ours go once the results are out, as that costs nobody time.
       const own = new RegExp(`^sandbox-run-\\d+-${process.pid}-`);
       const groups = () => readdirSync(cgroup.path).filter((name) => own.test(name));
-      await until(() => groups().length === 0, 1_000);
+      for (let time = 0; time < 5 && !(await until(() => groups().length === 0, 1_000)); time += 1) {
+        // That of a later command takes along one whose processes were too slow to end.
+        const next = await sandboxWith({ processes: 150 });
+        await next.run(['/bin/true']);
+        await next.close();
+      }
       expect(groups().join()).toBe('');
     });
 
