@@ -27,6 +27,8 @@ beforeAll(async () => {
 type Step =
   | { readonly expect: string }
   | { readonly send: string }
+  | { readonly cook: true }
+  | { readonly pause: number }
   | { readonly insist: string; readonly until: string };
 
 /** Types a word until it stands there: the question hears nothing at first. */
@@ -106,6 +108,18 @@ describe('the prompt on a terminal', () => {
     const talk = await onTerminal(asking(), [
       QUESTION,
       { send: key },
+      answer('{"approved":false,"reason":"denied"'),
+    ]);
+    expect(talk).toMatchObject({ failed: null, status: 0 });
+  });
+
+  it('takes the keys again that another process gave back to the kernel', async () => {
+    const talk = await onTerminal(asking(), [
+      QUESTION,
+      { cook: true },
+      { pause: 2 },
+      // To the kernel it would be a signal, which nobody here answers.
+      { send: '\x03' },
       answer('{"approved":false,"reason":"denied"'),
     ]);
     expect(talk).toMatchObject({ failed: null, status: 0 });

@@ -1,7 +1,8 @@
 """Runs a program on a terminal of its own and talks to it.
 
 Standard input: JSON {"argv": [...], "cwd": "...", "env": {...}, "size": [rows, columns], "steps": [step, ...]}, a step
-being {"expect": REGEX}, {"send": TEXT}, {"resize": [rows, columns]}, {"pause": SECONDS} or {"insist": TEXT, "until": REGEX}:
+being {"expect": REGEX}, {"send": TEXT}, {"resize": [rows, columns]}, {"pause": SECONDS}, {"cook": true}: what a process that ends
+does to the terminal, or {"insist": TEXT, "until": REGEX}:
 typed again and again until that comes.
 Standard output: JSON {"output": TEXT, "failed": STEP or null, "status": wait status or null}.
 """
@@ -53,6 +54,10 @@ def main():
             os.write(terminal, step["send"].encode())
         elif "resize" in step:
             set_size(terminal, step["resize"])
+        elif "cook" in step:
+            mode = termios.tcgetattr(terminal)
+            mode[3] |= termios.ICANON | termios.ECHO | termios.ISIG
+            termios.tcsetattr(terminal, termios.TCSANOW, mode)
         elif "pause" in step:
             end = time.monotonic() + step["pause"]
             while time.monotonic() < end and read(0.02):

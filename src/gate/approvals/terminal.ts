@@ -81,8 +81,11 @@ function terminalOf(path: string, input: ReadStream, output: number): Terminal {
  */
 function takeKeysAgain(path: string): void {
   const stream = new ReadStream(openSync(path, constants.O_RDWR | constants.O_NOCTTY));
-  stream.setRawMode(true);
-  stream.destroy();
+  try {
+    stream.setRawMode(true);
+  } finally {
+    stream.destroy();
+  }
 }
 
 function columnsOf(path: string): number {
