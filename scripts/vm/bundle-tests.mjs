@@ -1,9 +1,10 @@
 // Test files made ready for a virtual machine, where compilers are too slow: bundled, and the programs that they compile
 // compiled beforehand.
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { build } from 'esbuild';
+import { buildProduct, fromProduct } from './product.mjs';
 import { PROJECT } from './root.mjs';
 
 const SUITES = ['test/enforcement', 'test/conformance'];
@@ -19,7 +20,7 @@ export async function addTests(root, wanted = '') {
       .map((name) => join(PROJECT, suite, name)),
   );
   const outdir = join(root, 'app/dist/tests');
-  await build({
+  const options = {
     entryPoints: [...files, join(HERE, 'run.mjs'), join(HERE, 'prebuild.ts')].map((file) => ({
       in: file,
       out: file.includes('/test/') ? basename(file, '.ts') : basename(file).replace(/\.\w+$/, ''),
@@ -38,7 +39,12 @@ export async function addTests(root, wanted = '') {
     external: [NATIVE],
     banner: { js: 'import { createRequire as cr } from "node:module"; const require = cr(import.meta.url);' },
     logLevel: 'error',
-  });
+  };
+  mkdirSync(join(root, 'prebuilt'));
+  const product = await buildProduct(options, outdir);
+  // For the bundles that tests make: tests/esbuild.mjs.
+  writeFileSync(join(root, 'prebuilt/product.json'), JSON.stringify(product));
+  await build({ ...options, plugins: [fromProduct(product)] });
   for (const name of packagesOf(NATIVE)) {
     cpSync(join(PROJECT, 'node_modules', name), join(root, 'app/node_modules', name), {
       recursive: true,
@@ -46,7 +52,6 @@ export async function addTests(root, wanted = '') {
       filter: (source) => !/\/(src|doc|test|prebuilds\/(?!linux-x64))/.test(source.slice(PROJECT.length)),
     });
   }
-  mkdirSync(join(root, 'prebuilt'));
   const names = files.map((file) => basename(file, '.ts'));
   prebuild(root, outdir, names);
   return names;
