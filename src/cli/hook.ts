@@ -32,14 +32,14 @@ stops the tool call.`;
 
 /** `sandbox-run hook AGENT`: reads an event from standard input and answers it. Never throws. */
 export async function hook(args: readonly string[]): Promise<number> {
-  // An exception that nobody catches ends Node with a status that lets the tool call through.
-  process.once('uncaughtException', (error) => {
-    printError(`the hook failed: ${error.message}`);
-    process.exit(EXIT_BLOCKS);
-  });
   try {
     const wanted = parseHookArguments(args);
     if (wanted === undefined) return 0;
+    // An exception that nobody catches ends Node with a status that lets the tool call through.
+    process.once('uncaughtException', (error) => {
+      printError(`the hook failed: ${error.message}`);
+      process.exit(EXIT_BLOCKS);
+    });
     const adapter = await adapterOf(wanted.agent);
     const answer = await answerHook(adapter, readInput(), wanted.options, process.env);
     return printOut(answer) ? 0 : EXIT_BLOCKS;

@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { cli, makePlace } from './support.ts';
 
 const place = makePlace();
+afterAll(() => place.dispose());
 
 describe('limits on the command line', () => {
   it.each([
