@@ -14,7 +14,7 @@
 #include "binding/host_functions.h"
 #include "binding/running_commands.h"
 #include "landlock/ruleset.h"
-#include "process/cgroup.h"
+#include "process/cgroup_parent.h"
 #include "process/command.h"
 #include "process/command_threads.h"
 #include "process/confinement.h"
