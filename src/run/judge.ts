@@ -128,6 +128,7 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
       },
       gate: ports,
       shell: request.shell,
+      variables: request.env,
       steps: rules.onlyChecks === true && typeof command === 'string' ? stepsOf(command) : undefined,
     };
     const isForeign = isForeignTo(unrated);

@@ -18,6 +18,37 @@ async function expectRefused(command: string | readonly [string, ...string[]]): 
   return result.error?.message ?? '';
 }
 
+describe('variables of the request, which a program may obey', () => {
+  it.each([
+    ['LD_PRELOAD', 'sub/x.so'],
+    ['LD_LIBRARY_PATH', 'sub'],
+    ['LD_AUDIT', 'sub/x.so'],
+    ['GCONV_PATH', 'sub'],
+    ['LOCPATH', 'sub'],
+    ['PATH', '/usr/bin'],
+    ['MAGIC', 'sub/inner.txt'],
+    ['RIPGREP_CONFIG_PATH', 'sub/inner.txt'],
+    ['TZ', '../outside/secret.txt'],
+    ['TZ', ':/etc/passwd'],
+    ['TZ', '/etc/passwd'],
+    ['TZ', 'Europe/../../x'],
+    ['LC_ALL', '../sub'],
+    ['LANG', '/etc'],
+  ])('%s=%s is refused', async (name, value) => {
+    for (const command of ['cat a.txt', ['cat', 'a.txt']] as const) {
+      const result = await sandbox.run(command as string, { approved: true, env: { [name]: value } });
+      expect(result.status).toBe('denied');
+      expect(result.error?.message).toContain(name);
+    }
+  });
+
+  it('are let through if they only say how to write, or take something away', async () => {
+    const env = { LC_ALL: 'C.UTF-8', TZ: 'Europe/Rome', NO_COLOR: '1', CI: undefined };
+    expect((await sandbox.run('date +%Z', { env: { TZ: 'UTC' } })).stdout).toBe('UTC\n');
+    expect(await sandbox.run('cat a.txt', { env })).toMatchObject({ status: 'exited', exitCode: 0 });
+  });
+});
+
 describe('without a kernel that holds it', () => {
   it.each([
     // Paths in operands, and in every place where an option hides one.
@@ -33,6 +64,8 @@ describe('without a kernel that holds it', () => {
     'cat /proc/self/root/etc/passwd',
     'cat /proc/self/cwd/../outside/secret.txt',
     'cat /dev/fd/0',
+    'find . -newermt \'TZ="../outside/secret.txt" 2020-01-01\' -name a.txt',
+    'find . -newerat \'TZ="/etc/passwd" 2020-01-01\'',
     'ls /',
     'ls ..',
     'ls -L links',

@@ -45,11 +45,37 @@ export const applicationCheck: Check = {
     if (!isBeneath(context.cwd, rules.workspace))
       return [deny('outside', `the working directory ${context.cwd} is not in the workspace`)];
     return [
+      ...Object.entries(context.variables ?? {}).flatMap(judgeVariable),
       ...parsed.line.commands.flatMap((command) => judgeCommand(command, context)),
       ...judgeMoves(context),
     ];
   },
 };
+
+/**
+ * Variables whose values say how to write, not what to read or to load; others may do that with some program: LD_PRELOAD,
+ * GCONV_PATH, LOCPATH, MAGIC, RIPGREP_CONFIG_PATH.
+ */
+const HARMLESS_VARIABLES = /^(?:LANG|LC_[A-Z]+|TZ|NO_COLOR|CI|COLUMNS|LINES)$/;
+
+/** Of a locale or of a zone, both of which may also be a path. */
+const PLAIN_VALUE = /^(?!.*\.\.)[\w.@+-]*(?:\/[\w.@+-]+)*$/;
+
+function judgeVariable([name, value]: readonly [string, string | undefined]): readonly Reason[] {
+  if (value === undefined || (HARMLESS_VARIABLES.test(name) && isPlainValue(name, value))) return [];
+  return [
+    deny(
+      'variable',
+      `the variable ${name} may change what a program reads or loads, and nothing else would keep that in; leave it away, or: ${ELSEWHERE}`,
+      name,
+    ),
+  ];
+}
+
+/** A zone is beneath a directory of the system's: `Europe/Rome`. */
+function isPlainValue(name: string, value: string): boolean {
+  return PLAIN_VALUE.test(value) && !value.startsWith('/') && (name === 'TZ' || !value.includes('/'));
+}
 
 function judgeCommand(command: SimpleCommand, context: CheckContext): readonly Reason[] {
   const [program] = command.words;

@@ -29,6 +29,8 @@ export interface CheckContext {
   readonly gate: GatePorts;
   /** The shell that the line is for, if it is one that has run others; `undefined`: a new one. */
   readonly shell?: ShellFacts | undefined;
+  /** Variables that the request sets (`undefined`: takes away) for the command. */
+  readonly variables?: Readonly<Record<string, string | undefined>> | undefined;
   /** The shell string as programs that need no shell, where none is run. */
   readonly steps?: StepsOrNot | undefined;
 }

@@ -58,12 +58,13 @@ const OBJECTIONS: Readonly<Record<string, Objection>> = {
       ? 'reads .gitignore and its like, and settings, wherever they lead; give --no-ignore --no-config'
       : undefined;
   },
-  find: ({ command }) =>
-    command.words.some(({ value }) =>
+  find: (use) =>
+    use.command.words.some(({ value }) =>
       /^-(?:L|H|follow|files0-from|ok|okdir|exec|execdir|delete|newer[aBcm][aBcm])$/.test(value ?? ''),
     )
       ? 'follows links, runs programs, deletes or looks at other files with this expression'
-      : undefined,
+      : // -newermt takes a time.
+        readsZone(use, () => false),
   sort: (use) =>
     hasOption(use, 'files0-from T temporary-directory') ? 'takes no list of files here' : undefined,
   sed: (use) => {
