@@ -30,7 +30,7 @@ Examples:
   sandbox-run doctor --attack --json | jq '.controls[] | {id, claimed, result, improve}'
 
 Exit status: 0 if the default profile can be enforced, 1 if not, 125 if doctor itself failed.
-With --attack: 1 also if an attack escaped.`;
+With --attack: 1 also if an attack escaped or could not be carried out.`;
 
 interface DoctorArguments {
   readonly json?: boolean;

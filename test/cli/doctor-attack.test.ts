@@ -1,3 +1,5 @@
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { CONTROL_IDS } from '../../src/model/enforcement-report.ts';
@@ -98,6 +100,22 @@ describe('sandbox-run doctor --attack', () => {
     for (const id of CONTROL_IDS) expect(stdout).toContain(`  ${id} `);
     for (const line of stdout.split('\n')) {
       if (!line.trimStart().startsWith('$ ')) expect(line.length).toBeLessThanOrEqual(100);
+    }
+  });
+
+  it('is no proof where attacks cannot be carried out', async () => {
+    const few = ['-c', 'ulimit -n 64; exec "$@"', '-', process.execPath, CLI, 'doctor', '--attack'];
+    // What cannot be removed for want of descriptors goes with a launcher that comes a minute later.
+    const env = { ...place.env, TMPDIR: mkdtempSync(join(place.root, 'few-')) };
+    const options = { cwd: place.workspace, env, extendEnv: false, reject: false } as const;
+    const { exitCode, stdout } = await execa('bash', [...few, '--json'], options);
+    const report = JSON.parse(stdout) as Report;
+    const failed = report.controls.filter(({ attacks }) => attacks.some(({ result }) => result === 'failed'));
+    expect([exitCode, report.ok]).toEqual(failed.length > 0 ? [1, false] : [0, true]);
+    if (failed.length > 0) {
+      const table = await execa('bash', few, options);
+      expect(table.exitCode).toBe(1);
+      expect(table.stdout.split('\n\n')[0]).toContain('COULD BE CARRIED OUT');
     }
   });
 

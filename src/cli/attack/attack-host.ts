@@ -67,10 +67,11 @@ export async function attackHost(parts: AttackParts): Promise<AttackReport> {
   });
   return {
     ...known,
-    // Where nothing was tried nothing is known.
+    // Where nothing was tried, or something could not be, nothing is known.
     ok:
-      controls.every(({ result }) => result !== 'escaped') &&
-      controls.some(({ result }) => result !== 'not-tried'),
+      controls.every(({ attacks }) =>
+        attacks.every(({ result }) => result !== 'escaped' && result !== 'failed'),
+      ) && controls.some(({ result }) => result !== 'not-tried'),
     problem: null,
     backend: report.backend,
     passedOver: report.passedOver.map(({ backend, reason }) => ({ backend, reason })),

@@ -34,7 +34,7 @@ export interface AttackedControl {
 /** What `sandbox-run doctor --attack` found. The shape is stable: every key is always there, `null` where unknown. */
 export interface AttackReport {
   readonly version: string;
-  /** A sandbox could be made, something was tried in it, and nothing escaped. */
+  /** A sandbox could be made, what was tried in it could be carried out, and nothing escaped. */
   readonly ok: boolean;
   /** Why no sandbox could be made: commands are refused here, and nothing was attacked. */
   readonly problem: { readonly code: string; readonly message: string } | null;

@@ -45,12 +45,15 @@ function verdictOf({ version, problem, backend, profile, controls }: AttackRepor
     return `sandbox-run ${version}: nothing was attacked, because commands are refused on this host: ${problem.message}`;
   const escaped = controls.filter(({ result }) => result === 'escaped').map(({ id }) => id);
   const open = controls.filter(({ result }) => result === 'not-covered').map(({ id }) => id);
+  const failed = controls.filter(({ attacks }) => attacks.some(({ result }) => result === 'failed'));
   const what =
     escaped.length > 0
       ? `ESCAPED, although the report claims otherwise: ${escaped.join(', ')}`
-      : controls.every(({ result }) => result === 'not-tried')
-        ? 'NOTHING COULD BE TRIED, so this says nothing'
-        : 'nothing escaped that the report claims';
+      : failed.length > 0
+        ? `NOT EVERYTHING COULD BE CARRIED OUT, so this says nothing about: ${failed.map(({ id }) => id).join(', ')}`
+        : controls.every(({ result }) => result === 'not-tried')
+          ? 'NOTHING COULD BE TRIED, so this says nothing'
+          : 'nothing escaped that the report claims';
   const rest = open.length === 0 ? '' : `; not covered, as it says: ${open.join(', ')}`;
   return `sandbox-run ${version}: profile ${profile}, backend ${backend}: ${what}${rest}`;
 }
