@@ -13,13 +13,13 @@ const PATIENCE_MS = 15_000;
 
 /**
  * Starts Firejail to ask it something. With an environment of its own and without standard input: nothing that the user
- * has set changes the answer.
+ * has set changes the answer. Rejects if it cannot be started, or says too much.
  *
  * Not with execa: to load it opens this process's own standard streams, and Node makes pipes among them non-blocking, for
  * the command that inherits them as well, whose writes then fail where they should wait.
  */
 export function askFirejail(path: string, options: readonly string[]): Promise<Answer> {
-  return new Promise((answered) => {
+  return new Promise((answered, failed) => {
     const child = execFile(
       path,
       options,
@@ -33,10 +33,14 @@ export function askFirejail(path: string, options: readonly string[]): Promise<A
       },
       (error, stdout, stderr) => {
         const code = error === null ? 0 : error.code;
+        if (typeof code === 'string') {
+          failed(error);
+          return;
+        }
         answered({
           exitCode: typeof code === 'number' ? code : undefined,
           stdout,
-          stderr: error !== null && typeof code === 'string' ? `${stderr}${error.message}` : stderr,
+          stderr,
         });
       },
     );

@@ -16,9 +16,15 @@ export type FirejailProbe = FirejailFacility | { readonly reason: string };
 
 let cached: Promise<FirejailProbe> | undefined;
 
-/** Whether this host has a Firejail that starts something for us. Tried once per process. */
+/**
+ * Whether this host has a Firejail that starts something for us. Tried once per process.
+ * @throws {SandboxError} `launch.failed` if there is not enough of something to try it now, which says nothing of Firejail.
+ */
 export function probeFirejail(tryCommand: TryCommand): Promise<FirejailProbe> {
-  cached ??= probeNow(tryCommand);
+  cached ??= probeNow(tryCommand).catch((error: unknown) => {
+    cached = undefined;
+    throw error;
+  });
   return cached;
 }
 
@@ -55,7 +61,7 @@ const tried = new Map<string, Promise<void>>();
 
 /**
  * Starts what does nothing as a command of this plan, once per process.
- * @throws {SandboxError} `backend.unavailable` with Firejail's own reason.
+ * @throws {SandboxError} `backend.unavailable` with Firejail's own reason; `launch.failed` as for `probeFirejail`.
  */
 export function trySpec(
   tryCommand: TryCommand,
@@ -72,7 +78,10 @@ export function trySpec(
   const attempt = (async () => {
     const reason = against(await tryCommand(spec, program), version);
     if (reason !== undefined) throw new SandboxError('backend.unavailable', reason);
-  })();
+  })().catch((error: unknown) => {
+    if (error instanceof SandboxError && error.code === 'launch.failed') tried.delete(key);
+    throw error;
+  });
   tried.set(key, attempt);
   return attempt;
 }
@@ -80,7 +89,26 @@ export function trySpec(
 /** Loaded here and not before: who has Landlock needs none of it. */
 async function ask(path: string, options: readonly string[]): Promise<Answer> {
   const { askFirejail } = await import('./ask.ts');
-  return askFirejail(path, options);
+  try {
+    return await askFirejail(path, options);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const passing = shortage(String(code));
+    if (passing !== undefined) throw passing;
+    return { exitCode: undefined, stdout: '', stderr: message };
+  }
+}
+
+/** Too little of something, for now. */
+const SHORTAGES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']);
+
+function shortage(errno: string): SandboxError | undefined {
+  return SHORTAGES.has(errno)
+    ? new SandboxError(
+        'launch.failed',
+        `Firejail cannot be tried now for want of descriptors, memory or processes (${errno}); run less at a time, or raise the limit (ulimit -n, ulimit -u)`,
+      )
+    : undefined;
 }
 
 /** Beneath something that the sandbox shows. */
@@ -95,10 +123,15 @@ function harmlessProgram(granted: readonly string[]): string | undefined {
   });
 }
 
-/** Undefined: nothing is to be said against it. */
+/**
+ * Undefined: nothing is to be said against it.
+ * @throws {SandboxError} `launch.failed` for a shortage.
+ */
 function against(trial: Trial, version: readonly number[]): string | undefined {
   const { failure, exitCode } = trial;
   if (failure === undefined) return exitCode === 0 ? undefined : describe(trial, version);
+  const passing = shortage(errnoName(failure.errno));
+  if (passing !== undefined) throw passing;
   const root = describeRootFailure(failure);
   if (root !== undefined) return root;
   // Its own end; its words say why.
