@@ -23,7 +23,13 @@ const QUOTED = /'[^']*'|"(?:[^"\\]|\\[\s\S])*"|\\[\s\S]/g;
 export function isPlainLine(context: CheckContext, steps: StepsOrNot): boolean {
   const { parsed, risk, reach, rules } = context;
   if (!parsed.understood || !steps.ok || risk !== 'low' || reach !== 'local') return false;
-  const strict: CheckContext = { ...context, rules: { ...rules, onlyChecks: true }, steps };
+  // The environment is that of whoever runs the line, and none that a request gives.
+  const strict: CheckContext = {
+    ...context,
+    variables: undefined,
+    rules: { ...rules, onlyChecks: true },
+    steps,
+  };
   const said = applicationCheck.judge(strict);
   if (!Array.isArray(said) || said.length > 0) return false;
   const commands = commandsOf(parsed);
