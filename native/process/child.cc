@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "process/shut_root.h"
@@ -42,13 +43,52 @@ int Fail(ChildPlan* plan, const char* stage, long result) {
 }
 
 int Execute(ChildPlan* plan) {
+  // From here on a signal may end it, which then is how the command ended.
+  plan->confined = true;
   const uint64_t empty_mask = 0;
-  RawSyscall(SYS_rt_sigprocmask, SIG_SETMASK, Arg(&empty_mask), 0, kSigsetSize);
+  long result = RawSyscall(SYS_rt_sigprocmask, SIG_SETMASK, Arg(&empty_mask), 0, kSigsetSize);
+  if (result < 0) return Fail(plan, "signals", result);
   // A rehearsal.
   if (plan->program == nullptr) return 0;
   if (plan->about_to_execute != nullptr) plan->about_to_execute();
-  const long result = RawSyscall(SYS_execve, Arg(plan->program), Arg(plan->argv), Arg(plan->envp));
+  result = RawSyscall(SYS_execve, Arg(plan->program), Arg(plan->argv), Arg(plan->envp));
   return Fail(plan, "exec", result);
+}
+
+// Compares what `name` in `directory` leads to. Returns 0, -errno, or -ESTALE: it is another
+// object.
+long CheckIdentity(long directory, const char* name, const ObjectId& wanted) {
+  struct stat found;
+  const long result = RawSyscall(SYS_newfstatat, directory, Arg(name), Arg(&found), 0);
+  if (result < 0) return result;
+  return ObjectId{found.st_dev, found.st_ino} == wanted ? 0 : -ESTALE;
+}
+
+// Enters the namespaces, and looks where it stands then: what a descriptor led to is not taken on
+// trust. Returns 0, or what the child is to exit with after a failure, which is in the plan.
+int EnterNamespaces(ChildPlan* plan) {
+  if (plan->namespace_count > 0) {
+    // Opened before the /proc of the host is out of sight.
+    const long own =
+        RawSyscall(SYS_openat, AT_FDCWD, Arg("/proc/self/ns"), O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    if (own < 0) return Fail(plan, "namespace.check", own);
+    for (size_t i = 0; i < plan->namespace_count; ++i) {
+      const NamespaceEntry& entry = plan->namespaces[i];
+      const long result = RawSyscall(SYS_setns, entry.fd, entry.type);
+      if (result < 0) return Fail(plan, "namespace.enter", result);
+    }
+    for (size_t i = 0; i < plan->namespace_count; ++i) {
+      const NamespaceEntry& entry = plan->namespaces[i];
+      const long result = CheckIdentity(own, entry.name, entry.id);
+      if (result < 0) return Fail(plan, "namespace.check", result);
+    }
+    RawSyscall(SYS_close, own);
+  }
+  if (plan->root) {
+    const long result = CheckIdentity(AT_FDCWD, "/", *plan->root);
+    if (result < 0) return Fail(plan, "view.check", result);
+  }
+  return 0;
 }
 
 // Whatever keeps a process from gaining privileges is left out, and resource limits, which the
@@ -85,10 +125,13 @@ long CloseFrom(int first, Closing when) {
   uint64_t last = limit.hard < 65536 ? 65536 : limit.hard;
   if (last > 1048576) last = 1048576;
   for (uint64_t fd = static_cast<uint64_t>(first); fd < last; ++fd) {
-    if (on_exec) {
-      RawSyscall(SYS_fcntl, static_cast<long>(fd), F_SETFD, FD_CLOEXEC);
-    } else {
-      RawSyscall(SYS_close, static_cast<long>(fd));
+    const long number = static_cast<long>(fd);
+    result = on_exec ? RawSyscall(SYS_fcntl, number, F_SETFD, FD_CLOEXEC)
+                     : RawSyscall(SYS_close, number);
+    // EBADF: there is none. After other errors of close(2) it is gone all the same, unless the call
+    // was never made, as an outer filter has it.
+    if (result < 0 && result != -EBADF && RawSyscall(SYS_fcntl, number, F_GETFD) != -EBADF) {
+      return result;
     }
   }
   return 0;
@@ -112,12 +155,14 @@ bool RehearseWarden(ChildPlan* plan, WardenTier tier) {
          !refused("warden.sendto", RawSyscall(SYS_sendto, -1, 0, 0, 0, 0, 0));
 }
 
-void ResetSignalHandlers() {
+long ResetSignalHandlers() {
   const KernelSigaction defaults;
   for (int number = 1; number <= kLastSignal; ++number) {
-    // SIGKILL and SIGSTOP refuse; nothing else can fail.
-    RawSyscall(SYS_rt_sigaction, number, Arg(&defaults), 0, kSigsetSize);
+    if (number == SIGKILL || number == SIGSTOP) continue;
+    const long result = RawSyscall(SYS_rt_sigaction, number, Arg(&defaults), 0, kSigsetSize);
+    if (result < 0) return result;
   }
+  return 0;
 }
 
 long DropCapabilities() {
@@ -138,7 +183,7 @@ long DropCapabilities() {
                         0, 0, 0);
     if (result < 0) return result;
   }
-  RawSyscall(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  // An ambient capability is an inheritable and permitted one, and goes with these (capset(2)).
   const bool inheritable = (data[0].inheritable | data[1].inheritable) != 0;
   if (!any && !inheritable) return 0;
   header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -178,8 +223,8 @@ int ConfineAndExecute(ChildPlan* plan) {
   result = RawSyscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (result < 0) return Fail(plan, "no_new_privs", result);
 
-  if (plan->ruleset_fd >= 0) {
-    result = RawSyscall(abi::kSysLandlockRestrictSelf, plan->ruleset_fd, 0);
+  if (plan->ruleset_fd) {
+    result = RawSyscall(abi::kSysLandlockRestrictSelf, *plan->ruleset_fd, 0);
     if (result < 0) return Fail(plan, "landlock.restrict_self", result);
   }
 
@@ -195,21 +240,19 @@ int RunChild(void* argument) {
   auto* plan = static_cast<ChildPlan*>(argument);
   long result = 0;
 
-  ResetSignalHandlers();
+  result = ResetSignalHandlers();
+  if (result < 0) return Fail(plan, "signals", result);
   if (plan->program == nullptr && !RehearseWarden(plan, WardenTier::kScope)) {
     return kExitNotStarted;
   }
 
   // First of all, so that whatever follows is counted.
-  if (plan->cgroup_procs_fd >= 0) {
-    result = RawSyscall(SYS_write, plan->cgroup_procs_fd, Arg("0"), 1);
+  if (plan->cgroup_procs_fd) {
+    result = RawSyscall(SYS_write, *plan->cgroup_procs_fd, Arg("0"), 1);
     if (result < 0) return Fail(plan, "cgroup.enter", result);
   }
 
-  for (size_t i = 0; i < plan->namespace_count; ++i) {
-    result = RawSyscall(SYS_setns, plan->namespaces[i].fd, plan->namespaces[i].type);
-    if (result < 0) return Fail(plan, "namespace.enter", result);
-  }
+  if (const int failed = EnterNamespaces(plan); failed != 0) return failed;
 
   result = RawSyscall(SYS_setsid);
   if (result < 0) return Fail(plan, "session", result);

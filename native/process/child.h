@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace sandbox_run {
 
@@ -15,10 +16,20 @@ struct ResourceLimit {
   uint64_t hard = 0;
 };
 
-// A namespace to enter: an open /proc/PID/ns descriptor and its CLONE_NEW* type.
+// Which object something is: unique for as long as somebody holds it.
+struct ObjectId {
+  dev_t device = 0;
+  ino_t inode = 0;
+  bool operator==(const ObjectId&) const = default;
+};
+
+// A namespace to enter: an open /proc/PID/ns descriptor, its CLONE_NEW* type, its name in
+// /proc/PID/ns and which one it is.
 struct NamespaceEntry {
   int fd = -1;
   int type = 0;
+  const char* name = "";
+  ObjectId id;
 };
 
 inline constexpr int kLauncherFds = 4;
@@ -34,9 +45,12 @@ struct ChildPlan {
   bool controlling_terminal = false;  // standard input is a terminal to be the session's
   const NamespaceEntry* namespaces = nullptr;
   size_t namespace_count = 0;
-  int cgroup_procs_fd =
-      -1;               // cgroup.procs of a group to move to; -1: it was started in the right one
-  int ruleset_fd = -1;  // -1: no Landlock domain
+  // What `/` has to be once the namespaces are entered; none: that of the launcher.
+  std::optional<ObjectId> root;
+  // A descriptor that is wanted and is not there (-1) is a failure.
+  std::optional<int>
+      cgroup_procs_fd;            // of a group to move to; none: it was started in the right one
+  std::optional<int> ruleset_fd;  // none: no Landlock domain
   const sock_fprog* filter = nullptr;
   const ResourceLimit* limits = nullptr;
   size_t limit_count = 0;
@@ -53,9 +67,11 @@ struct ChildPlan {
   const char* const* kept_open = nullptr;
   size_t kept_open_count = 0;
 
-  // Set by the child before it gives up; read by the parent after the clone returned.
+  // Set by the child before it gives up; read by the parent once the child is gone.
   const char* volatile failed_stage = nullptr;
   volatile int failed_errno = 0;
+  // Set by the child when all is applied, right before it executes the program.
+  volatile bool confined = false;
 };
 
 // The child's body for clone(CLONE_VM | CLONE_VFORK): applies the plan and executes the program.
@@ -72,7 +88,8 @@ bool RehearseWarden(ChildPlan* plan, WardenTier tier);
 int ConfineAndExecute(ChildPlan* plan);
 
 // Sets every signal's disposition to default. Part of the child, shared with the view's set-up.
-void ResetSignalHandlers();
+// Returns 0 or -errno: a handler that stays would run in the child, on the parent's memory.
+long ResetSignalHandlers();
 
 // Closes all descriptors from `first` on, or marks them to be closed by execve. Returns 0 or
 // -errno.

@@ -90,9 +90,21 @@ pid_t CloneIntoCgroup(int (*body)(void*), void* stack, size_t stack_size, void* 
   return -1;
 }
 
-void Reap(pid_t pid) {
-  while (waitpid(pid, nullptr, 0) == -1 && errno == EINTR) {
-  }
+int Reap(pid_t pid) {
+  int status = 0;
+  pid_t reaped;
+  do {
+    reaped = waitpid(pid, &status, 0);
+  } while (reaped == -1 && errno == EINTR);
+  return reaped == pid ? status : -1;
 }
+
+std::string DescribeEnd(int status) {
+  if (status == -1) return "";
+  return WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                             : "exit " + std::to_string(WEXITSTATUS(status));
+}
+
+bool EndedWell(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 0; }
 
 }  // namespace sandbox_run

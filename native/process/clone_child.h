@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <string>
 
 namespace sandbox_run {
 
@@ -19,8 +20,15 @@ pid_t CloneChild(int (*body)(void*), void* argument, int flags, int* pidfd = nul
 pid_t CloneIntoCgroup(int (*body)(void*), void* stack, size_t stack_size, void* argument,
                       int group_fd, int* pidfd);
 
-// Waits for a child that has exited or is about to, and forgets it.
-void Reap(pid_t pid);
+// Waits for a child that has exited or is about to, and forgets it. Returns its wait status; -1: it
+// was lost to somebody else in this process who waits for every child, or an outer filter refuses.
+[[nodiscard]] int Reap(pid_t pid);
+
+// It came to its own end and returned 0.
+bool EndedWell(int status);
+
+// "exit 3" or "signal 9"; "" for -1.
+std::string DescribeEnd(int status);
 
 }  // namespace sandbox_run
 

@@ -7,11 +7,22 @@
 #include <cstring>
 #include <string_view>
 
+#include "process/clone_child.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif
 
 namespace sandbox_run {
+namespace {
+
+// By us, for a reason that the outcome names.
+bool WasEnded(const Outcome& outcome) {
+  return outcome.timed_out || outcome.canceled || outcome.limit;
+}
+
+}  // namespace
+
 // What the child reads until it executes the program; it shares this memory.
 struct CommandPlace::ChildMemory {
   ChildPlan plan;
@@ -47,7 +58,10 @@ Result<std::shared_ptr<Command>> Command::Make(std::shared_ptr<Confinement> conf
   return command;
 }
 
-void Command::Signal(int number) { tree_.Signal(number); }
+void Command::Signal(int number) {
+  signaled_ = true;
+  tree_.Signal(number);
+}
 
 void Command::Cancel(bool now) {
   {
@@ -163,6 +177,11 @@ Outcome Command::RunIn(CommandPlace& place) {
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
       outcome.tree_ended = true;  // there never was one
+    } else if (!place.child->plan.confined && !outcome.failure && !WasEnded(outcome) &&
+               !signaled_) {
+      // Somebody killed it on the way to its program: nothing was run.
+      outcome.failure =
+          Failure{"child.ended", 0, DescribeEnd(outcome.exit_code << 8 | outcome.signal)};
     } else if (link_) {
       TellEnd(outcome);
     }
@@ -209,11 +228,11 @@ Status Command::Launch(CommandPlace& place) {
   // Before the clone, so that the child's domain is nested in this thread's scope. Without a domain
   // for the child, the child would share this thread's scope and could signal the launcher. Before
   // the pipes, so that the warden never holds their ends.
-  if (slot.ruleset_fd() >= 0 && !shared.without_scope) {
+  const bool has_domain = !shared.landlock.empty();
+  if (has_domain && !shared.without_scope) {
     if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
   }
-  if (Status status =
-          streams_.Open(plan.stdio, slot.view_root_fd(), /*shields_input=*/slot.ruleset_fd() < 0);
+  if (Status status = streams_.Open(plan.stdio, slot.view_root_fd(), /*shields_input=*/!has_domain);
       !status.ok()) {
     return status;
   }
@@ -251,7 +270,8 @@ Status Command::Launch(CommandPlace& place) {
   plan.cwd = spec_.cwd.c_str();
   plan.namespaces = child.namespaces.data();
   plan.namespace_count = child.namespaces.size();
-  plan.ruleset_fd = slot.ruleset_fd();
+  plan.root = confinement_->RootFor(slot);
+  if (has_domain) plan.ruleset_fd = slot.ruleset_fd();
   plan.filter = confinement_->filter();
   plan.limits = shared.limits.data();
   plan.limit_count = shared.limits.size();
@@ -291,12 +311,14 @@ Status Command::Launch(CommandPlace& place) {
     tree_.ExpectCommand();
   }
 
-  int group_directory = -1;
+  std::optional<int> group_directory;
   if (const Cgroup* group = limits_.group()) {
     // Only a child of this thread's own can be started in the group; any other has to move there.
-    const bool starts_in_it = shared.cgroup_clone && place.scope.entered();
-    (starts_in_it ? group_directory : plan.cgroup_procs_fd) =
-        starts_in_it ? group->directory_fd() : group->procs_fd();
+    if (shared.cgroup_clone && place.scope.entered()) {
+      group_directory = group->directory_fd();
+    } else {
+      plan.cgroup_procs_fd = group->procs_fd();
+    }
   }
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -314,12 +336,11 @@ Status Command::Launch(CommandPlace& place) {
 
 void Command::TellEnd(Outcome& outcome) {
   link_->Take();
-  const bool was_ended = outcome.timed_out || outcome.canceled || outcome.limit;
   if (link_->failure()) {
     outcome.failure = *link_->failure();
     if (outcome.failure->stage == std::string_view("exec")) outcome.failure->path = spec_.program;
     if (outcome.failure->stage == std::string_view("cwd")) outcome.failure->path = spec_.cwd;
-  } else if (link_->command() < 0 && !was_ended && !outcome.failure) {
+  } else if (link_->command() < 0 && !WasEnded(outcome) && !outcome.failure) {
     // Whatever the launcher says its end was, the command never began.
     const int status = outcome.signal != 0 ? 128 + outcome.signal : outcome.exit_code;
     outcome.failure = Failure{"launcher", 0, std::to_string(status)};

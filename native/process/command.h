@@ -1,6 +1,7 @@
 #ifndef SANDBOX_RUN_PROCESS_COMMAND_H_
 #define SANDBOX_RUN_PROCESS_COMMAND_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -92,6 +93,8 @@ class Command {
   std::string launcher_env_;
   std::optional<LauncherLink> link_;         // to the command of a launcher
   const std::unique_ptr<ShellTurns> turns_;  // of a shell only
+
+  std::atomic<bool> signaled_ = false;  // Signal() was called
 
   std::mutex mutex_;  // guards what follows
   Supervision::Requests requests_;

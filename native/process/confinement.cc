@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -40,11 +42,54 @@ bool IsIntact(const std::string& path, const std::string& content) {
          found == content;
 }
 
+// Has a child make something, and says whether it did: it may have been killed on the way.
+template <typename Plan>
+Status RunSetup(int (*body)(void*), Plan& plan, int flags, const char* stage) {
+  const pid_t pid = CloneChild(body, &plan, CLONE_FILES | flags);
+  if (pid < 0) return Failure{stage, errno, ""};
+  const int status = Reap(pid);
+  const SetupProgress& progress = plan.progress;
+  if (progress.failed_stage != nullptr) {
+    const char* path = progress.failed_path;
+    return Failure{progress.failed_stage, progress.failed_errno, path == nullptr ? "" : path};
+  }
+  // A status that somebody else took (-1) says nothing; the child's last store does.
+  if (progress.done && (status == -1 || EndedWell(status))) return Status();
+  return Failure{"setup.ended", 0, DescribeEnd(status)};
+}
+
+// The root of a view is a file system of its own that nobody can write to any more.
+Status CheckViewRoot(int root, ObjectId& id) {
+  constexpr char kStage[] = "view.check";
+  struct stat made, own;
+  struct statfs flags;
+  if (fstat(root, &made) != 0 || fstatfs(root, &flags) != 0 || stat("/", &own) != 0) {
+    return Failure{kStage, errno, "/"};
+  }
+  id = {made.st_dev, made.st_ino};
+  if (made.st_dev == own.st_dev) return Failure{kStage, ESTALE, "/"};
+  if ((flags.f_flags & ST_RDONLY) == 0) return Failure{kStage, EROFS, "/"};
+  return Status();
+}
+
+// Takes what a set-up child made; the launcher's own namespace would be none.
+Status TakeNamespace(int fd, const char* name, Namespace& into) {
+  into.fd.reset(fd);
+  struct stat made, own;
+  const std::string path = std::string("/proc/self/ns/") + name;
+  if (fstat(fd, &made) != 0 || stat(path.c_str(), &own) != 0) {
+    return Failure{"namespace.check", errno, path};
+  }
+  into.id = {made.st_dev, made.st_ino};
+  if (into.id == ObjectId{own.st_dev, own.st_ino}) return Failure{"namespace.check", ESTALE, path};
+  return Status();
+}
+
 }  // namespace
 
 Slot::~Slot() {
   // They keep the mounts on the directories.
-  mount_namespace_.reset();
+  mount_namespace_.fd.reset();
   view_root_.reset();
   // By descriptor: a name may lead elsewhere by now.
   if (!directory_.empty()) RemoveTree(directory_lock_.get(), directory_);
@@ -159,12 +204,32 @@ void Confinement::Close() {
 std::vector<NamespaceEntry> Confinement::NamespacesFor(const Slot& slot) const {
   std::vector<NamespaceEntry> entries;
   if (!spec_.namespaces) return entries;
+  const auto enter = [&entries](const Namespace& one, int type, const char* name) {
+    entries.push_back({one.fd.get(), type, name, one.id});
+  };
   // The user namespace first: it brings the capabilities that the others ask for.
-  if (user_.valid()) entries.push_back({user_.get(), CLONE_NEWUSER});
-  if (network_.valid()) entries.push_back({network_.get(), CLONE_NEWNET});
-  if (ipc_.valid()) entries.push_back({ipc_.get(), CLONE_NEWIPC});
-  entries.push_back({slot.mount_namespace_fd(), CLONE_NEWNS});
+  if (spec_.namespaces->user) enter(user_, CLONE_NEWUSER, "user");
+  if (spec_.namespaces->network) enter(network_, CLONE_NEWNET, "net");
+  if (spec_.namespaces->ipc) enter(ipc_, CLONE_NEWIPC, "ipc");
+  enter(slot.mount_namespace_, CLONE_NEWNS, "mnt");
   return entries;
+}
+
+std::optional<ObjectId> Confinement::RootFor(const Slot& slot) const {
+  if (!spec_.namespaces) return std::nullopt;
+  return slot.view_root_id_;
+}
+
+// What the plan wants and a slot does not have would be taken for "none wanted" somewhere.
+Status Confinement::CheckIsWhole(const Slot& slot) const {
+  const auto missing = [](const char* what) { return Failure{"slot.incomplete", EBADF, what}; };
+  if (!spec_.landlock.empty() && !slot.ruleset_.valid()) return missing("ruleset");
+  if (!spec_.namespaces) return Status();
+  for (const NamespaceEntry& entry : NamespacesFor(slot)) {
+    if (entry.fd < 0) return missing(entry.name);
+  }
+  if (!slot.view_root_.valid()) return missing("root");
+  return Status();
 }
 
 Status Confinement::EnsureNamespaces() {
@@ -182,14 +247,15 @@ Status Confinement::EnsureNamespaces() {
   const int flags = (wanted.user ? CLONE_NEWUSER : 0) | (wanted.network ? CLONE_NEWNET : 0) |
                     (wanted.ipc ? CLONE_NEWIPC : 0);
   if (flags != 0) {
-    const pid_t pid = CloneChild(RunNamespaceSetup, &plan, flags | CLONE_FILES);
-    if (pid < 0) return Failure{"namespace.create", errno, ""};
-    Reap(pid);
+    Status made = RunSetup(RunNamespaceSetup, plan, flags, "namespace.create");
+    // Taken in any case, so that what a child left is closed.
+    UniqueFd user(plan.user_fd), network(plan.network_fd), ipc(plan.ipc_fd);
+    if (!made.ok()) return made;
+    if (wanted.user) made = TakeNamespace(user.release(), "user", user_);
+    if (made.ok() && wanted.network) made = TakeNamespace(network.release(), "net", network_);
+    if (made.ok() && wanted.ipc) made = TakeNamespace(ipc.release(), "ipc", ipc_);
+    if (!made.ok()) return made;
   }
-  user_.reset(plan.user_fd);
-  network_.reset(plan.network_fd);
-  ipc_.reset(plan.ipc_fd);
-  if (plan.failed_stage != nullptr) return Failure{plan.failed_stage, plan.failed_errno, ""};
   namespaces_ready_ = true;
   return Status();
 }
@@ -240,6 +306,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
   if (!spec_.landlock.empty()) {
     if (Status status = AddRules(*slot, view_objects); !status.ok()) return status.failure();
   }
+  if (Status status = CheckIsWhole(*slot); !status.ok()) return status.failure();
   return slot;
 }
 
@@ -293,25 +360,29 @@ Status Confinement::BuildView(Slot& slot,
   }
 
   ViewSetupPlan plan;
-  plan.user_fd = user_.get();
+  if (wanted.user) plan.user_fd = user_.fd.get();
   plan.staging = staging.c_str();
   plan.steps = steps.data();
   plan.step_count = steps.size();
   plan.handles = objects.data();
   plan.handle_count = objects.size();
-  const pid_t pid = CloneChild(RunViewSetup, &plan, CLONE_FILES);
-  if (pid < 0) return Failure{"view.create", errno, ""};
-  Reap(pid);
-  slot.mount_namespace_.reset(plan.mount_fd);
+  Status made = RunSetup(RunViewSetup, plan, 0, "view.create");
+  UniqueFd mount(plan.mount_fd);
   slot.view_root_.reset(objects[0].fd);
   size_t next = 1;
   for (const PathRuleSpec& rule : spec_.rules) {
     if (rule.in_view) handles.emplace_back(&rule, UniqueFd(objects[next++].fd));
   }
-  if (plan.failed_stage != nullptr) {
-    std::string path = plan.failed_path == nullptr ? "" : plan.failed_path;
+  if (!made.ok()) {
+    std::string& path = made.failure().path;
     if (path.starts_with(staging)) path.erase(0, staging.size());
-    return Failure{plan.failed_stage, plan.failed_errno, path};
+    return made;
+  }
+  if (Status taken = TakeNamespace(mount.release(), "mnt", slot.mount_namespace_); !taken.ok()) {
+    return taken;
+  }
+  if (Status root = CheckViewRoot(slot.view_root_.get(), slot.view_root_id_); !root.ok()) {
+    return root;
   }
   // What lies inside another mount has no directory here.
   for (const std::string& path : slot.mount_points_) slot.Hold(path);

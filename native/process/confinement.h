@@ -87,6 +87,12 @@ struct ConfinementSpec {
   bool without_scope = false;  // a warden for each command, as on older kernels
 };
 
+// A namespace that was made for commands.
+struct Namespace {
+  UniqueFd fd;
+  ObjectId id;
+};
+
 // The private half of a confinement, used by one command at a time: its directories, and the
 // ruleset and mount namespace that refer to them.
 class Slot {
@@ -95,8 +101,8 @@ class Slot {
   Slot& operator=(const Slot&) = delete;
   ~Slot();
 
+  // Those that the confinement wants; a slot without one of them is never handed out.
   int ruleset_fd() const { return ruleset_.get(); }
-  int mount_namespace_fd() const { return mount_namespace_.get(); }
   // The root directory of the view, O_PATH; -1 without a view.
   int view_root_fd() const { return view_root_.get(); }
   const std::string& directory() const { return directory_; }
@@ -137,8 +143,9 @@ class Slot {
   std::string memory_directory_;
   UniqueFd directory_lock_, memory_directory_lock_;
   UniqueFd ruleset_;
-  UniqueFd mount_namespace_;
+  Namespace mount_namespace_;
   UniqueFd view_root_;
+  ObjectId view_root_id_;
   std::vector<Identity> identities_;
   std::chrono::steady_clock::time_point checked_ = std::chrono::steady_clock::now();
   std::vector<Identity> held_directories_;
@@ -167,11 +174,14 @@ class Confinement {
 
   const ConfinementSpec& spec() const { return spec_; }
   const sock_fprog* filter() const { return spec_.filter.empty() ? nullptr : &filter_; }
-  // The namespaces of a command that runs in `slot`, in the order in which to enter them.
+  // The namespaces of a command that runs in `slot`, in the order in which to enter them, and the
+  // root on which it then has to stand; none without namespaces.
   std::vector<NamespaceEntry> NamespacesFor(const Slot& slot) const;
+  std::optional<ObjectId> RootFor(const Slot& slot) const;
 
  private:
   Status EnsureNamespaces();
+  Status CheckIsWhole(const Slot& slot) const;
   Result<std::unique_ptr<Slot>> Build();
   // Makes the slot's mount namespace; `handles` receive the descriptors of rules inside it.
   Status BuildView(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
@@ -183,7 +193,7 @@ class Confinement {
   std::mutex mutex_;  // guards what follows
   bool closed_ = false;
   bool namespaces_ready_ = false;
-  UniqueFd user_, network_, ipc_;
+  Namespace user_, network_, ipc_;
   std::vector<std::unique_ptr<Slot>> idle_;
 };
 

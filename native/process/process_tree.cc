@@ -62,7 +62,7 @@ void ReapOrphans(pid_t first) {
 }  // namespace
 
 Status ProcessTree::Start(ChildPlan& plan, std::span<char> stack, const SignalScope& scope,
-                          int group_directory) {
+                          std::optional<int> group_directory) {
   char* const stack_end = stack.data() + stack.size();
   if (scope.entered()) {
     plan.parent_pid = getpid();
@@ -71,8 +71,8 @@ Status ProcessTree::Start(ChildPlan& plan, std::span<char> stack, const SignalSc
     // cwd).
     int pidfd = -1;
     const pid_t pid =
-        group_directory >= 0
-            ? CloneIntoCgroup(RunChild, stack.data(), stack.size(), &plan, group_directory, &pidfd)
+        group_directory
+            ? CloneIntoCgroup(RunChild, stack.data(), stack.size(), &plan, *group_directory, &pidfd)
             : clone(RunChild, stack_end, CLONE_VM | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
     if (pid < 0) return Failure{"clone", errno, ""};
     Started(pid, UniqueFd(pidfd));

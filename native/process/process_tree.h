@@ -47,9 +47,9 @@ class ProcessTree {
  public:
   // Starts the command; signals that were sent before are delivered now. With an entered scope the
   // tier is kSignalScope, else kSubreaper. `group_directory`: the control group to start it in, for
-  // kSignalScope only; -1: none. After a failure nothing runs, except after kWardenLost.
+  // kSignalScope only. After a failure nothing runs, except after kWardenLost.
   Status Start(ChildPlan& plan, std::span<char> stack, const SignalScope& scope,
-               int group_directory);
+               std::optional<int> group_directory);
   TreeTier tier() const { return warden_ ? TreeTier::kSubreaper : TreeTier::kSignalScope; }
 
   // The first process; its number is its own until it is reaped. On the command's thread.

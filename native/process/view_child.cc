@@ -26,16 +26,11 @@ static_assert(abi::kMountAttrRdonly == MS_RDONLY && abi::kMountAttrNosuid == MS_
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 
-int Fail(NamespaceSetupPlan* plan, const char* stage, long result) {
-  plan->failed_errno = static_cast<int>(-result);
-  plan->failed_stage = stage;
-  return kFailed;
-}
-
-int Fail(ViewSetupPlan* plan, const char* stage, long result, const char* path) {
-  plan->failed_errno = static_cast<int>(-result);
-  plan->failed_path = path;
-  plan->failed_stage = stage;
+template <typename Plan>
+int Fail(Plan* plan, const char* stage, long result, const char* path = nullptr) {
+  plan->progress.failed_errno = static_cast<int>(-result);
+  plan->progress.failed_path = path;
+  plan->progress.failed_stage = stage;
   return kFailed;
 }
 
@@ -48,9 +43,11 @@ size_t Length(const char* text) {
 long WriteFile(const char* path, const char* text) {
   const long fd = RawSyscall(SYS_openat, AT_FDCWD, Arg(path), O_WRONLY | O_CLOEXEC, 0);
   if (fd < 0) return fd;
-  const long result = RawSyscall(SYS_write, fd, Arg(text), static_cast<long>(Length(text)));
+  const long length = static_cast<long>(Length(text));
+  const long written = RawSyscall(SYS_write, fd, Arg(text), length);
   RawSyscall(SYS_close, fd);
-  return result;
+  // The kernel takes these files whole or not at all.
+  return written < 0 || written == length ? written : -EIO;
 }
 
 long OpenNamespace(const char* path) {
@@ -147,12 +144,12 @@ long Execute(const ViewStep& step) {
 
 int BuildView(ViewSetupPlan* plan) {
   long result = 0;
-  if (plan->user_fd >= 0) {
-    result = RawSyscall(SYS_setns, plan->user_fd, CLONE_NEWUSER);
-    if (result < 0) return Fail(plan, "namespace.user", result, nullptr);
+  if (plan->user_fd) {
+    result = RawSyscall(SYS_setns, *plan->user_fd, CLONE_NEWUSER);
+    if (result < 0) return Fail(plan, "namespace.user", result);
   }
   result = RawSyscall(SYS_unshare, CLONE_NEWNS);
-  if (result < 0) return Fail(plan, "namespace.mount", result, nullptr);
+  if (result < 0) return Fail(plan, "namespace.mount", result);
   // Slave: what the host unmounts later does not stay pinned here; nothing travels back.
   result = RawSyscall(SYS_mount, 0, Arg("/"), 0, MS_REC | MS_SLAVE, 0);
   if (result < 0) return Fail(plan, "view.propagation", result, "/");
@@ -207,6 +204,7 @@ int BuildView(ViewSetupPlan* plan) {
     if (result < 0) return Fail(plan, "view.open", result, handle.path);
     handle.fd = static_cast<int>(result);
   }
+  plan->progress.done = true;
   return kDone;
 }
 
@@ -214,8 +212,8 @@ int BuildView(ViewSetupPlan* plan) {
 
 int RunNamespaceSetup(void* argument) {
   auto* plan = static_cast<NamespaceSetupPlan*>(argument);
-  ResetSignalHandlers();
-  long result = 0;
+  long result = ResetSignalHandlers();
+  if (result < 0) return Fail(plan, "signals", result);
   if (plan->with_user) {
     result = WriteFile("/proc/self/uid_map", plan->uid_map);
     if (result < 0) return Fail(plan, "namespace.uid_map", result);
@@ -240,12 +238,14 @@ int RunNamespaceSetup(void* argument) {
     if (result < 0) return Fail(plan, "namespace.open", result);
     plan->ipc_fd = static_cast<int>(result);
   }
+  plan->progress.done = true;
   return kDone;
 }
 
 int RunViewSetup(void* argument) {
   auto* plan = static_cast<ViewSetupPlan*>(argument);
-  ResetSignalHandlers();
+  const long result = ResetSignalHandlers();
+  if (result < 0) return Fail(plan, "signals", result);
   return BuildView(plan);
 }
 

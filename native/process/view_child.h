@@ -2,6 +2,7 @@
 #define SANDBOX_RUN_PROCESS_VIEW_CHILD_H_
 
 #include <cstddef>
+#include <optional>
 
 namespace sandbox_run {
 
@@ -31,31 +32,35 @@ struct ViewHandle {
   int fd = -1;  // result
 };
 
-// Data of RunNamespaceSetup() and RunViewSetup(); results and failure are left in it.
+// How far a set-up child got. One that was killed names no failed stage: only `done` says that all
+// was made, and it is the child's last store.
+struct SetupProgress {
+  const char* volatile failed_stage = nullptr;
+  volatile int failed_errno = 0;
+  const char* volatile failed_path = nullptr;
+  volatile bool done = false;
+};
+
+// Data of RunNamespaceSetup() and RunViewSetup(); results are left in it.
 struct NamespaceSetupPlan {
+  SetupProgress progress;
   bool with_user = false;
   bool with_network = false;
   bool with_ipc = false;
   const char* uid_map = nullptr;  // "UID UID 1"
   const char* gid_map = nullptr;
   int user_fd = -1, network_fd = -1, ipc_fd = -1;  // results
-
-  const char* volatile failed_stage = nullptr;
-  volatile int failed_errno = 0;
 };
 
 struct ViewSetupPlan {
-  int user_fd = -1;  // user namespace to enter first, -1: none
+  SetupProgress progress;
+  std::optional<int> user_fd;  // user namespace to enter first
   const char* staging = nullptr;
   ViewStep* steps = nullptr;
   size_t step_count = 0;
   ViewHandle* handles = nullptr;
   size_t handle_count = 0;
   int mount_fd = -1;  // result: the mount namespace
-
-  const char* volatile failed_stage = nullptr;
-  volatile int failed_errno = 0;
-  const char* volatile failed_path = nullptr;
 };
 
 // Bodies for clone(CLONE_VM | CLONE_VFORK | CLONE_FILES): descriptors that they open appear in the

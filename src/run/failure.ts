@@ -91,6 +91,19 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
       'the command ran, but its warden was ended from outside or by the command itself, which ends the command; what else it started may still run',
     ];
   }
+  if (stage === 'setup.ended' || stage === 'child.ended') {
+    const how = path === '' ? '' : ` (${path})`;
+    return [
+      'launch.failed',
+      `a process that prepares the sandbox was ended before it was done${how}, by somebody else or for want of memory; nothing was run; try again`,
+    ];
+  }
+  if (stage === 'namespace.check' || stage === 'view.check' || stage === 'slot.incomplete') {
+    return [
+      'launch.failed',
+      `a process does not stand in the sandbox that was made for it (${path === '' ? stage : `${stage} at ${path}`}: ${errno}); nothing was run`,
+    ];
+  }
   if (stage === 'rehearsal') {
     return [
       'launch.failed',
