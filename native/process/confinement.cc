@@ -18,6 +18,19 @@ namespace {
 constexpr char kDirectoryPrefix[] = "sandbox-run-slot-";
 constexpr char kStagingDirectory[] = "slot:root";
 
+// What is at a path, without following a link. Only what is known not to be there is left out of a
+// view or a rule: whatever else keeps us from looking is no reason not to shut it.
+struct Found {
+  bool exists = false;
+  struct stat info = {};
+};
+Result<Found> LookFor(const std::string& path, const char* stage) {
+  Found found;
+  found.exists = lstat(path.c_str(), &found.info) == 0;
+  if (!found.exists && errno != ENOENT && errno != ENOTDIR) return Failure{stage, errno, path};
+  return found;
+}
+
 bool BelongsToSlot(const std::string& path) {
   return path.starts_with(kSlotPrefix) || path.starts_with(kMemoryPrefix);
 }
@@ -125,10 +138,10 @@ std::vector<std::string> Slot::ChangedPaths(Paths which) const {
   std::vector<std::string> changed;
   for (const Identity& known : identities_) {
     if (which == Paths::kEssential && !known.essential) continue;
-    struct stat info;
-    const bool exists = lstat(known.path.c_str(), &info) == 0;
-    const bool same = exists == known.exists &&
-                      (!exists || (info.st_dev == known.device && info.st_ino == known.inode));
+    const Result<Found> now = LookFor(known.path, "look");
+    const bool same = now.ok() && now.value().exists == known.exists &&
+                      (!known.exists || (now.value().info.st_dev == known.device &&
+                                         now.value().info.st_ino == known.inode));
     if (!same) changed.push_back(known.path);
   }
   return changed;
@@ -298,9 +311,9 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
   }
   if (spec_.launcher) {
     for (const LauncherSpec::Conditional& one : spec_.launcher->conditional) {
-      struct stat info = {};
-      const bool exists = lstat(one.path.c_str(), &info) == 0;
-      slot->Watch(one.path, exists, info, true);
+      const Result<Found> found = LookFor(one.path, "launcher.look");
+      if (!found.ok()) return found.failure();
+      slot->Watch(one.path, found.value().exists, found.value().info, true);
     }
   }
   if (!spec_.landlock.empty()) {
@@ -326,13 +339,14 @@ Status Confinement::BuildView(Slot& slot,
     step.allow_devices = spec.allow_devices;
     std::string source = slot.HostPath(spec.source);
     if (spec.kind == ViewStepKind::kBind) {
-      struct stat info = {};
-      const bool exists = lstat(source.c_str(), &info) == 0;
+      const Result<Found> found = LookFor(source, "view.open");
+      if (!found.ok()) return found.failure();
+      const auto& [exists, info] = found.value();
       if (!BelongsToSlot(spec.source)) {
         slot.Watch(source, exists, info, spec.required || spec.watched);
       }
       if (!exists) {
-        if (spec.required) return Failure{"view.open", errno, source};
+        if (spec.required) return Failure{"view.open", ENOENT, source};
         continue;
       }
       step.is_directory = S_ISDIR(info.st_mode);

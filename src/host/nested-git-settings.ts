@@ -1,5 +1,7 @@
 import { type Dirent, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { errnoOf } from '../util/errno-of.ts';
 
 /** A repository with more submodules than this is not looked through to the end. */
 const MAX_DIRECTORIES = 2000;
@@ -7,6 +9,7 @@ const MAX_DIRECTORIES = 2000;
 /**
  * What git obeys of submodules and worktrees inside a repository, relative to the workspace: their configuration and
  * hooks lie beneath `.git/modules` and `.git/worktrees`, and a `git status` outside reads them.
+ * @throws {SandboxError} `confinement.failed` where it cannot be seen what is there.
  */
 export function nestedGitSettings(workspace: string): readonly string[] {
   const found: string[] = [];
@@ -31,7 +34,13 @@ export function nestedGitSettings(workspace: string): readonly string[] {
 function list(directory: string): readonly Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true });
-  } catch {
-    return [];
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === 'ENOENT' || errno === 'ENOTDIR') return [];
+    throw new SandboxError(
+      'confinement.failed',
+      `${directory} cannot be listed (${errno}), so that git settings in it cannot be shut; make it accessible (chmod u+rwx) or move it out of the workspace`,
+      { cause: error },
+    );
   }
 }

@@ -1,6 +1,7 @@
 import { lstatSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PathLookup, ResolvedPath, SymbolicLink } from '../model/path-lookup.ts';
+import { errnoOf } from '../util/errno-of.ts';
 
 /** As many links as the kernel follows (path_resolution(7)). */
 const MAX_LINKS = 40;
@@ -8,8 +9,12 @@ const MAX_LINKS = 40;
 /** Bytes of a path with the NUL at its end (limits.h). */
 const PATH_MAX = 4096;
 
+/** What the kernel says of a name that is not there; ENAMETOOLONG: that cannot be there. */
+const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
+
 type Entry =
-  | { readonly kind: 'missing' | 'directory' | 'other' }
+  | { readonly kind: 'directory' | 'other' }
+  | { readonly kind: 'missing'; readonly unknown?: ResolvedPath['unknown'] }
   | { readonly kind: 'link'; readonly content: string };
 
 /**
@@ -43,7 +48,7 @@ export function createPathLookup(directories: readonly string[] = []): PathLooku
       const next = join(at, name);
       const entry = look(next);
       if (entry.kind === 'missing')
-        return { kind: 'missing', canonical: join(`${next}/${pending.reverse().join('/')}`, '.'), links };
+        return { ...entry, canonical: join(`${next}/${pending.reverse().join('/')}`, '.'), links };
       if (entry.kind === 'link') {
         if (links.length >= MAX_LINKS) return { kind: 'missing', canonical: next, links };
         links.push({ path: next, content: entry.content });
@@ -81,8 +86,9 @@ function lookNow(path: string): Entry {
     if (info === undefined) return { kind: 'missing' };
     if (info.isSymbolicLink()) return { kind: 'link', content: readlinkSync(path) };
     return { kind: info.isDirectory() ? 'directory' : 'other' };
-  } catch {
-    // ENOTDIR or EACCES on the way: we cannot look at it, so it cannot be granted.
-    return { kind: 'missing' };
+  } catch (error) {
+    // What we cannot look at cannot be granted; whoever has to shut it must not take it for missing.
+    const errno = errnoOf(error) ?? 'unknown error';
+    return NOT_THERE.has(errno) ? { kind: 'missing' } : { kind: 'missing', unknown: { path, errno } };
   }
 }

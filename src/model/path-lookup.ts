@@ -11,6 +11,8 @@ export interface ResolvedPath {
   readonly canonical: string;
   /** The links followed, in order; their own paths are canonical but for the last part. */
   readonly links: readonly SymbolicLink[];
+  /** Only for `missing`: what cannot be looked at, and so may be there; `undefined`: it is known not to be. */
+  readonly unknown?: { readonly path: string; readonly errno: string } | undefined;
 }
 
 /** Port: asks the host where paths lead. */

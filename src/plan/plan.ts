@@ -166,7 +166,9 @@ function resolveRules(input: PlanInput, links: SymbolicLink[]): readonly Planned
       if (rule.required) {
         throw new SandboxError(
           'policy.path_missing',
-          `the policy requires ${rule.path}, which does not exist; create it or take the rule away`,
+          resolved.unknown === undefined
+            ? `the policy requires ${rule.path}, which does not exist; create it or take the rule away`
+            : `the policy requires ${rule.path}, and ${resolved.unknown.path} cannot be looked at (${resolved.unknown.errno}); make it accessible or take the rule away`,
         );
       }
       continue;

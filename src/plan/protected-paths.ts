@@ -1,4 +1,5 @@
-import type { PathLookup, SymbolicLink } from '../model/path-lookup.ts';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { PathLookup, ResolvedPath, SymbolicLink } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 
@@ -9,7 +10,10 @@ export interface Protection {
   readonly links: readonly SymbolicLink[];
 }
 
-/** Protected paths by the names that exist; a link is followed, but only within the workspace. */
+/**
+ * Protected paths by the names that exist; a link is followed, but only within the workspace.
+ * @throws {SandboxError} `confinement.failed` for one of which it cannot be known.
+ */
 export function protectedInWorkspace({
   workspace,
   policy,
@@ -24,9 +28,17 @@ export function protectedInWorkspace({
   const inside = (path: string) => path !== workspace && isBeneath(path, workspace);
   // The `.git` of a worktree or submodule is a file that names the repository.
   const gitFile = lookup.resolve(`${workspace}/.git`).kind === 'other' ? ['.git'] : [];
-  const resolved = [...gitFile, ...policy.filesystem.protected].map((relative) =>
+  const resolved: readonly ResolvedPath[] = [...gitFile, ...policy.filesystem.protected].map((relative) =>
     lookup.resolve(`${workspace}/${relative}`),
   );
+  for (const { unknown } of resolved) {
+    if (unknown === undefined) continue;
+    // A command may have shut it, for the next one to open it again.
+    throw new SandboxError(
+      'confinement.failed',
+      `${unknown.path} cannot be looked at (${unknown.errno}), so that protected paths in it cannot be shut; make it accessible (chmod u+rwx) or move it out of the workspace`,
+    );
+  }
   return {
     paths: [...new Set(resolved.map((path) => path.canonical))].filter(inside),
     links: resolved.flatMap((path) => path.links).filter(({ path }) => inside(path)),

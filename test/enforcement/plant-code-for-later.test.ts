@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   lstatSync,
@@ -14,7 +15,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
-import { sandboxIn, stateOf, TIERS, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
+import { HOST, sandboxIn, stateOf, TIERS, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 
 let template: string | undefined;
 
@@ -153,6 +154,22 @@ describe('planting code that the user runs later', () => {
         expect(existsSync(join(repository, '.git/config.worktree'))).toBe(false);
         expect(result.warnings.join()).toContain('commondir');
       });
+    });
+
+    it.runIf(!HOST.root)('fails by shutting the repository for a later command (not root)', async () => {
+      const repository = makeRepository(join(root, 'shut'));
+      const before = guarded(repository);
+      const open = `${JSON.stringify(process.execPath)} -e 'require("fs").chmodSync(".git", 0o755)'; echo evil > .git/hooks/pre-commit; echo evil >> .git/config`;
+      await using sandbox = await sandboxIn(tier, { workspace: repository });
+      expect((await sandbox.run('chmod 0 .git')).status).toBe('exited');
+      const later = await sandbox.run(open);
+      expect(later.status).toBe('setup-failed');
+      expect(later.error?.message).toContain('.git');
+      await expect(sandboxIn(tier, { workspace: repository })).rejects.toMatchObject({
+        code: 'confinement.failed',
+      });
+      chmodSync(join(repository, '.git'), 0o755);
+      expect(guarded(repository)).toEqual(before);
     });
 
     it('says so where a link in the workspace leads to a protected path', async () => {

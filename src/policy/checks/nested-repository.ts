@@ -51,7 +51,8 @@ function holdsRepository(directory: string, context: CheckContext): boolean {
 /** What cannot be looked up may be a repository. */
 function kindOf(path: string, { paths }: CheckContext): ResolvedPath['kind'] {
   try {
-    return paths.resolve(path).kind;
+    const { kind, unknown } = paths.resolve(path);
+    return unknown === undefined ? kind : 'other';
   } catch {
     return 'other';
   }

@@ -1,12 +1,20 @@
 // node attack.mjs INPUT-JSON: makes a sandbox on the host that this process finds itself on, runs one command in it that
 // tries what must not work, and prints one line of JSON about it (see world.ts). With `unconfined`, without a sandbox.
 import { spawnSync } from 'node:child_process';
+import { readlinkSync } from 'node:fs';
 
 const input = JSON.parse(process.argv[2]);
+const namespaceOf = (name) => readlinkSync(`/proc/self/ns/${name}`);
 const answer = {};
 const script = `
   echo started
   cat '${input.secret}' >/dev/null 2>&1 && echo READ
+  [ -e '${input.secret}' ] && echo SEEN
+  [ -e '${input.secret}' ] && touch -c -d @1 '${input.secret}' 2>/dev/null && echo CHANGED
+  [ -d .git/hooks ] && (echo x > .git/hooks/made) 2>/dev/null && echo HOOK && rm .git/hooks/made
+  [ -n "$NOT_FOR_COMMANDS" ] && echo ENVIRONMENT
+  [ "$(readlink /proc/self/ns/net)" = '${namespaceOf('net')}' ] && echo HOSTNET
+  [ "$(readlink /proc/self/ns/ipc)" = '${namespaceOf('ipc')}' ] && echo HOSTIPC
   (echo x > '${input.outside}/made') 2>/dev/null && echo WROTE
   kill -0 ${process.pid} 2>/dev/null && echo SIGNAL
   (exec 5<>/dev/tcp/127.0.0.1/${input.port}) 2>/dev/null && echo NETWORK
@@ -49,7 +57,10 @@ if (input.unconfined) {
     answer.states = Object.fromEntries(report.controls.map(({ id, state }) => [id, state]));
     answer.reasons = Object.fromEntries(report.controls.map(({ id, reason }) => [id, reason]));
     const run = () =>
-      sandbox.run(['/bin/bash', '-c', script], { timeout: 15_000, ...(input.cwd && { cwd: input.cwd }) });
+      sandbox.run(input.argv ?? ['/bin/bash', '-c', script], {
+        timeout: 15_000,
+        ...(input.cwd && { cwd: input.cwd }),
+      });
     const results = await Promise.all(Array.from({ length: input.times ?? 1 }, run));
     const [{ exitCode, signal, stdout, stderr, error, warnings }] = results;
     Object.assign(answer, {
@@ -60,6 +71,7 @@ if (input.unconfined) {
       warnings,
       error: error && { code: error.code, message: error.message },
     });
+    answer.treeEnded = results.every(({ treeEnded }) => treeEnded);
     answer.all = results.map((one) => one.error?.code ?? one.exitCode ?? one.signal);
     await sandbox.close();
   } catch (error) {

@@ -41,6 +41,8 @@ export interface Answer {
   readonly signal?: string;
   readonly stdout?: string;
   readonly warnings?: readonly string[];
+  /** Of every run it is said that nothing of it is left. */
+  readonly treeEnded?: boolean;
   /** Of each run: exit code, signal or the code of the error. */
   readonly all?: readonly (number | string)[];
   /** Something that the command started was there afterwards. */
@@ -57,6 +59,8 @@ export interface AttackOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Shell text at the end of the attack. */
   readonly more?: string;
+  /** A command instead of the attack. */
+  readonly argv?: readonly string[];
   /** What the launcher does to itself first; `PID` stands for its number. */
   readonly before?: readonly string[];
   readonly times?: number;
@@ -81,7 +85,7 @@ export function makeWorld(parent: string = tmpdir()): World {
   const root = mkdtempSync(join(realpathSync(parent), 'sandbox-run-hosts-'));
   const outside = join(root, 'outside');
   const secret = join(outside, 'secret');
-  for (const name of ['', 'workspace', 'outside', 'home', 'tmp']) {
+  for (const name of ['', 'workspace', 'workspace/.git', 'workspace/.git/hooks', 'outside', 'home', 'tmp']) {
     mkdirSync(join(root, name), { recursive: true });
     chmodSync(join(root, name), 0o777);
   }
@@ -103,6 +107,7 @@ export function makeWorld(parent: string = tmpdir()): World {
     HOME: join(root, 'home'),
     TMPDIR: join(root, 'tmp'),
     LANG: 'C.UTF-8',
+    NOT_FOR_COMMANDS: 'secret',
   };
   return {
     root,
@@ -163,6 +168,10 @@ async function runToEnd(
 /** By which line of the attack a control shows not to hold. */
 const BROKEN: Readonly<Partial<Record<ControlId, readonly string[]>>> = {
   filesystem: ['READ', 'WROTE'],
+  'filesystem-view': ['SEEN', 'HOSTNET', 'HOSTIPC'],
+  metadata: ['CHANGED'],
+  'protected-paths': ['HOOK'],
+  environment: ['ENVIRONMENT'],
   network: ['NETWORK'],
   signals: ['SIGNAL'],
   syscalls: ['SYSCALLS'],
@@ -170,7 +179,10 @@ const BROKEN: Readonly<Partial<Record<ControlId, readonly string[]>>> = {
   descriptors: ['DESCRIPTOR'],
 };
 /** Every line of an attack that nothing holds back. */
-export const ALL_BROKEN = ['READ', 'WROTE', 'SIGNAL', 'NETWORK', 'PRIVS', 'SYSCALLS', 'DESCRIPTOR'];
+export const ALL_BROKEN = [
+  ...['READ', 'WROTE', 'SEEN', 'CHANGED', 'HOOK', 'ENVIRONMENT', 'HOSTNET', 'HOSTIPC'],
+  ...['SIGNAL', 'NETWORK', 'PRIVS', 'SYSCALLS', 'DESCRIPTOR'],
+];
 
 const REFUSALS = [
   'enforcement.unavailable',
@@ -197,11 +209,18 @@ export function expectHonest(answer: Answer): void {
   expect(answer.refused ?? answer.error).toBeUndefined();
   const lines = (answer.stdout ?? '').split('\n');
   expect(lines, answer.stderr).toEqual(expect.arrayContaining(['started', 'hi', 'WORKED', 'end']));
-  for (const [control, marks] of Object.entries(BROKEN)) {
-    if (answer.states?.[control as ControlId] !== 'enforced') continue;
-    for (const mark of marks) expect(lines, `${control} is said to be enforced`).not.toContain(mark);
-  }
+  expect(brokenControls(answer)).toEqual([]);
   if (answer.states?.['process-tree'] !== 'unsupported') expect(answer.left).toBe(false);
+}
+
+/** Controls that are said to be enforced, and the lines of the attack that show otherwise. */
+export function brokenControls({ states, stdout = '' }: Answer): readonly string[] {
+  const lines = stdout.split('\n');
+  return Object.entries(BROKEN).flatMap(([control, marks]) =>
+    states?.[control as ControlId] === 'enforced'
+      ? marks.filter((mark) => lines.includes(mark)).map((mark) => `${control}: ${mark}`)
+      : [],
+  );
 }
 
 /** One of both, whatever the host: never a hang, a crash, or a command that ran with less than was said. */

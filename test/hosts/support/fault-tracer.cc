@@ -1,0 +1,233 @@
+// fault-tracer REPORT SPEC PROGRAM [ARG...]: runs a launcher and counts the system calls of every
+// process that it makes, up to the program that a command is. SPEC: "list", or "CHILD.CALL.FAULT":
+// in the CALLth call of the CHILDth process (both from 0, in the order of their making) FAULT
+// happens: "before" and "after" kill the process before or after the call; a number is the errno
+// with which the call fails, unmade. REPORT: a file that gets one object as JSON. Exits as the
+// launcher does. The launcher's own threads and the program of a command are not slowed down.
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+// Programs that belong to the set-up of a command; any other is the command.
+bool IsSetUp(const std::string& program) {
+  static const std::set<std::string> kNames = {"sandbox-run-warden", "sandbox-run-begin",
+                                               "firejail"};
+  return kNames.contains(program.substr(program.rfind('/') + 1)) ||
+         program.find("/firejail/") != std::string::npos;
+}
+
+struct Child {
+  std::string programs;  // that it executed, one after the other
+  std::vector<long> calls;
+};
+
+struct Tracee {
+  std::optional<size_t> child;  // none: a thread of the launcher
+  bool fails = false;           // the call under way is replaced by an error
+  bool dies = false;            // it is killed when the call has been made
+};
+
+struct Fault {
+  size_t child = 0, call = 0;
+  bool before = false, after = false;
+  int error = 0;
+};
+
+std::optional<Fault> fault;
+bool fired = false;
+std::map<pid_t, Tracee> tracees;
+std::set<pid_t> unclaimed;  // stopped, and not yet told by who made them
+std::vector<Child> children;
+
+std::string LinkOf(const std::string& path) {
+  char target[PATH_MAX];
+  const ssize_t length = readlink(path.c_str(), target, sizeof(target));
+  return length < 0 ? "" : std::string(target, static_cast<size_t>(length));
+}
+
+bool IsThread(pid_t tid) {
+  FILE* status = fopen(("/proc/" + std::to_string(tid) + "/status").c_str(), "re");
+  if (status == nullptr) return false;
+  char line[256];
+  long tgid = tid;
+  while (fgets(line, sizeof(line), status) != nullptr) {
+    if (sscanf(line, "Tgid: %ld", &tgid) == 1) break;
+  }
+  fclose(status);
+  return tgid != tid;
+}
+
+void Resume(pid_t tid, int signal = 0) {
+  const auto found = tracees.find(tid);
+  const bool counts = found != tracees.end() && found->second.child;
+  ptrace(counts ? PTRACE_SYSCALL : PTRACE_CONT, tid, nullptr, static_cast<long>(signal));
+}
+
+void Claim(pid_t tid, const Tracee& maker) {
+  Tracee made;
+  if (IsThread(tid)) {
+    made.child = maker.child;
+  } else {
+    made.child = children.size();
+    children.push_back({});
+  }
+  tracees[tid] = made;
+  if (unclaimed.erase(tid) > 0) Resume(tid);
+}
+
+void OnCall(pid_t tid, Tracee& tracee) {
+  __ptrace_syscall_info info;
+  if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) <= 0) return;
+  Child& child = children[*tracee.child];
+  if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+    const bool hit =
+        fault && !fired && fault->child == *tracee.child && fault->call == child.calls.size();
+    child.calls.push_back(static_cast<long>(info.entry.nr));
+    if (!hit) return;
+    fired = true;
+    if (fault->before) kill(tid, SIGKILL);
+    tracee.dies = fault->after;
+    tracee.fails = fault->error != 0;
+    if (tracee.fails) ptrace(PTRACE_POKEUSER, tid, offsetof(user_regs_struct, orig_rax), -1L);
+  } else if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
+    if (tracee.dies) kill(tid, SIGKILL);
+    if (tracee.fails) {
+      ptrace(PTRACE_POKEUSER, tid, offsetof(user_regs_struct, rax),
+             -static_cast<long>(fault->error));
+    }
+    tracee.dies = tracee.fails = false;
+  }
+}
+
+// False: it is the command's program, and goes on alone.
+bool OnExec(pid_t tid, const Tracee& tracee) {
+  if (!tracee.child) return true;
+  const std::string program = LinkOf("/proc/" + std::to_string(tid) + "/exe");
+  Child& child = children[*tracee.child];
+  child.programs += (child.programs.empty() ? "" : " ") + program;
+  return IsSetUp(program);
+}
+
+void OnStop(pid_t tid, int status) {
+  const auto found = tracees.find(tid);
+  const int signal = WSTOPSIG(status);
+  const int event = status >> 16;
+  if (found == tracees.end()) {
+    unclaimed.insert(tid);
+    return;
+  }
+  Tracee& tracee = found->second;
+  if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK) {
+    unsigned long made = 0;
+    ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &made);
+    const Tracee maker = tracee;
+    Claim(static_cast<pid_t>(made), maker);
+    return Resume(tid);
+  }
+  if (event == PTRACE_EVENT_EXEC) {
+    if (OnExec(tid, tracee)) return Resume(tid);
+    ptrace(PTRACE_DETACH, tid, nullptr, 0L);
+    tracees.erase(tid);
+    return;
+  }
+  if (event == PTRACE_EVENT_STOP) {
+    const bool group =
+        signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+    if (group) {
+      ptrace(PTRACE_LISTEN, tid, nullptr, 0L);
+      return;
+    }
+    return Resume(tid);
+  }
+  if (signal == (SIGTRAP | 0x80)) {
+    if (tracee.child) OnCall(tid, tracee);
+    return Resume(tid);
+  }
+  Resume(tid, signal);
+}
+
+std::optional<Fault> Parse(const char* spec) {
+  Fault parsed;
+  char kind[16] = "";
+  if (sscanf(spec, "%zu.%zu.%15s", &parsed.child, &parsed.call, kind) != 3) return std::nullopt;
+  parsed.before = strcmp(kind, "before") == 0;
+  parsed.after = strcmp(kind, "after") == 0;
+  parsed.error = atoi(kind);
+  return parsed;
+}
+
+void WriteReport(const char* path) {
+  FILE* file = fopen(path, "we");
+  if (file == nullptr) return;
+  fprintf(file, "{\"fired\":%s,\"children\":[", fired ? "true" : "false");
+  for (size_t i = 0; i < children.size(); ++i) {
+    fprintf(file, "%s{\"programs\":\"%s\",\"calls\":[", i == 0 ? "" : ",",
+            children[i].programs.c_str());
+    for (size_t k = 0; k < children[i].calls.size(); ++k) {
+      fprintf(file, "%s%ld", k == 0 ? "" : ",", children[i].calls[k]);
+    }
+    fputs("]}", file);
+  }
+  fputs("]}\n", file);
+  fclose(file);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count < 4) return 99;
+  if (strcmp(words[2], "list") != 0) {
+    fault = Parse(words[2]);
+    if (!fault) return 99;
+  }
+  const pid_t root = fork();
+  if (root == 0) {
+    raise(SIGSTOP);
+    execv(words[3], words + 3);
+    execvp(words[3], words + 3);
+    _exit(98);
+  }
+  int status = 0;
+  waitpid(root, &status, WUNTRACED);
+  constexpr long kOptions = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
+                            PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+  if (ptrace(PTRACE_SEIZE, root, nullptr, kOptions) != 0) {
+    perror("fault-tracer: ptrace");
+    kill(root, SIGKILL);
+    return 97;
+  }
+  tracees[root] = {};
+  kill(root, SIGCONT);
+  int end = 0;
+  for (;;) {
+    const pid_t tid = waitpid(-1, &status, __WALL);
+    if (tid < 0 && errno == EINTR) continue;
+    if (tid < 0) break;
+    if (WIFSTOPPED(status)) {
+      OnStop(tid, status);
+    } else {
+      tracees.erase(tid);
+      unclaimed.erase(tid);
+      if (tid == root) end = status;
+    }
+  }
+  WriteReport(words[1]);
+  return WIFSIGNALED(end) ? 128 + WTERMSIG(end) : WEXITSTATUS(end);
+}

@@ -1,0 +1,85 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { arch, constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
+import { SYSCALL_NUMBERS } from '../../../src/kernel/seccomp/syscalls.gen.ts';
+
+/** What happens to one system call: the process is killed before or after it, or it fails without having been made. */
+export const FAULTS = ['before', 'after', 'ENOMEM', 'EPERM', 'EMFILE', 'ENOSPC', 'EINTR'] as const;
+export type Fault = (typeof FAULTS)[number];
+
+/** One call of one process that a launcher makes to set a command up. */
+export interface Row {
+  readonly child: number;
+  readonly call: number;
+  readonly fault: Fault;
+  /** What it is, for people. */
+  readonly name: string;
+}
+
+/** What a launcher did under the tracer. */
+export interface Traced {
+  readonly fired: boolean;
+  readonly children: readonly { readonly programs: string; readonly calls: readonly number[] }[];
+}
+
+const NAMES = new Map(
+  Object.entries(SYSCALL_NUMBERS[arch() === 'arm64' ? 'arm64' : 'x64']).map(
+    ([name, number]) => [number, name] as const,
+  ),
+);
+
+/** Compiles fault-tracer.cc; for words to put before a launcher's, and what became of them. */
+export function buildFaultTracer() {
+  const directory = mkdtempSync(join(realpathSync(tmpdir()), 'sandbox-run-tracer-'));
+  chmodSync(directory, 0o777);
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+  const program = join(directory, 'fault-tracer');
+  const source = fileURLToPath(new URL('./fault-tracer.cc', import.meta.url));
+  execFileSync('g++', ['-std=c++20', '-O1', '-Wall', '-Werror', source, '-o', program]);
+  let runs = 0;
+  return (row?: Row) => {
+    runs += 1;
+    const report = join(directory, `report-${runs}`);
+    const fault = row && (row.fault in constants.errno ? errnoOf(row.fault) : row.fault);
+    return {
+      words: [program, report, row === undefined ? 'list' : `${row.child}.${row.call}.${fault}`],
+      traced: () => {
+        const traced = JSON.parse(readFileSync(report, 'utf8')) as Traced;
+        rmSync(report);
+        return traced;
+      },
+    };
+  };
+}
+
+const errnoOf = (name: string): number => constants.errno[name as keyof typeof constants.errno];
+
+/** Every call with every fault. */
+export function rowsOf({ children }: Traced): readonly Row[] {
+  return children.flatMap(({ programs, calls }, child) =>
+    calls.flatMap((number, call) =>
+      FAULTS.map((fault) => ({
+        child,
+        call,
+        fault,
+        name: `process ${child}${programs === '' ? '' : ` (${programs})`}, call ${call} (${NAMES.get(number) ?? number}): ${fault}`,
+      })),
+    ),
+  );
+}
+
+/**
+ * Of many rows those that differ: of each process the first call of a kind, killed after it was made, and one other fault,
+ * in turn. Mounts of a view and resets of signal handlers come by the hundred.
+ */
+export function sampleOf({ children }: Traced, rows: readonly Row[]): readonly Row[] {
+  return rows.filter(({ child, call, fault }) => {
+    const calls = children[child]?.calls ?? [];
+    if (calls.indexOf(calls[call] ?? -1) !== call) return false;
+    const others = FAULTS.filter((other) => other !== 'after');
+    return fault === 'after' || fault === others[call % others.length];
+  });
+}
