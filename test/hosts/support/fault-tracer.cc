@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,9 +37,13 @@ bool IsSetUp(const std::string& program) {
 }
 
 struct Child {
-  std::string programs;  // that it executed, one after the other
+  std::string programs;            // that it executed, one after the other
+  std::optional<size_t> executed;  // so many calls came before the first of them
   std::vector<long> calls;
 };
+
+// What the kernel says of a command's process before the program's first instruction, as JSON.
+std::vector<std::string> commands;
 
 struct Tracee {
   std::optional<size_t> child;  // none: a thread of the launcher
@@ -62,16 +69,40 @@ std::string LinkOf(const std::string& path) {
   return length < 0 ? "" : std::string(target, static_cast<size_t>(length));
 }
 
-bool IsThread(pid_t tid) {
-  FILE* status = fopen(("/proc/" + std::to_string(tid) + "/status").c_str(), "re");
-  if (status == nullptr) return false;
-  char line[256];
-  long tgid = tid;
-  while (fgets(line, sizeof(line), status) != nullptr) {
-    if (sscanf(line, "Tgid: %ld", &tgid) == 1) break;
+// The value of a line of /proc/PID/status.
+std::string StatusOf(pid_t tid, const std::string& name) {
+  std::ifstream status("/proc/" + std::to_string(tid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name + ":\t")) return line.substr(name.size() + 2);
   }
-  fclose(status);
-  return tgid != tid;
+  return "";
+}
+
+bool IsThread(pid_t tid) {
+  const std::string group = StatusOf(tid, "Tgid");
+  return !group.empty() && group != std::to_string(tid);
+}
+
+std::string Describe(pid_t pid, const std::string& program) {
+  const std::string proc = "/proc/" + std::to_string(pid) + "/";
+  std::string text = "{\"program\":\"" + program + "\"";
+  const auto add = [&text](const std::string& name, const std::string& value) {
+    text += ",\"" + name + "\":\"" + value + "\"";
+  };
+  for (const char* name : {"NoNewPrivs", "Seccomp", "CapEff", "CapPrm", "SigIgn", "SigBlk"}) {
+    add(name, StatusOf(pid, name));
+  }
+  for (const char* name : {"net", "ipc", "mnt", "user"}) add(name, LinkOf(proc + "ns/" + name));
+  struct stat root = {};
+  stat((proc + "root/").c_str(), &root);
+  add("root", std::to_string(root.st_dev) + ":" + std::to_string(root.st_ino));
+  std::set<std::string> fds;
+  for (const auto& entry : std::filesystem::directory_iterator(proc + "fd"))
+    fds.insert(entry.path().filename());
+  std::string list;
+  for (const std::string& fd : fds) list += (list.empty() ? "" : " ") + fd;
+  add("fds", list);
+  return text + "}";
 }
 
 void Resume(pid_t tid, int signal = 0) {
@@ -122,7 +153,10 @@ bool OnExec(pid_t tid, const Tracee& tracee) {
   const std::string program = LinkOf("/proc/" + std::to_string(tid) + "/exe");
   Child& child = children[*tracee.child];
   child.programs += (child.programs.empty() ? "" : " ") + program;
-  return IsSetUp(program);
+  if (!child.executed) child.executed = child.calls.size();
+  if (IsSetUp(program)) return true;
+  commands.push_back(Describe(tid, program));
+  return false;
 }
 
 void OnStop(pid_t tid, int status) {
@@ -178,13 +212,17 @@ void WriteReport(const char* path) {
   if (file == nullptr) return;
   fprintf(file, "{\"fired\":%s,\"children\":[", fired ? "true" : "false");
   for (size_t i = 0; i < children.size(); ++i) {
-    fprintf(file, "%s{\"programs\":\"%s\",\"calls\":[", i == 0 ? "" : ",",
-            children[i].programs.c_str());
+    const Child& child = children[i];
+    fprintf(file, "%s{\"programs\":\"%s\",\"executed\":%zu,\"calls\":[", i == 0 ? "" : ",",
+            child.programs.c_str(), child.executed.value_or(child.calls.size()));
     for (size_t k = 0; k < children[i].calls.size(); ++k) {
       fprintf(file, "%s%ld", k == 0 ? "" : ",", children[i].calls[k]);
     }
     fputs("]}", file);
   }
+  fputs("],\"commands\":[", file);
+  for (size_t i = 0; i < commands.size(); ++i)
+    fprintf(file, "%s%s", i == 0 ? "" : ",", commands[i].c_str());
   fputs("]}\n", file);
   fclose(file);
 }

@@ -19,11 +19,28 @@ export interface Row {
   readonly name: string;
 }
 
+/** A process that a launcher made. */
+interface TracedChild {
+  /** That it executed. */
+  readonly programs: string;
+  /** The numbers of its calls, up to the program that a command is. */
+  readonly calls: readonly number[];
+  /** So many of them came before its first program. */
+  readonly executed: number;
+}
+
 /** What a launcher did under the tracer. */
 export interface Traced {
   readonly fired: boolean;
-  readonly children: readonly { readonly programs: string; readonly calls: readonly number[] }[];
+  readonly children: readonly TracedChild[];
+  /** What the kernel said of each command before the first instruction of its program. */
+  readonly commands: readonly Readonly<Record<CommandFact, string>>[];
 }
+
+/** Lines of /proc/PID/status, links of /proc/PID/ns, which directory is `/`, and the open descriptors. */
+type CommandFact =
+  | ('program' | 'NoNewPrivs' | 'Seccomp' | 'CapEff' | 'CapPrm' | 'SigIgn' | 'SigBlk')
+  | ('net' | 'ipc' | 'mnt' | 'user' | 'root' | 'fds');
 
 const NAMES = new Map(
   Object.entries(SYSCALL_NUMBERS[arch() === 'arm64' ? 'arm64' : 'x64']).map(
@@ -57,29 +74,34 @@ export function buildFaultTracer() {
 
 const errnoOf = (name: string): number => constants.errno[name as keyof typeof constants.errno];
 
-/** Every call with every fault. */
+/**
+ * Every call with every fault. A process that has become a program (a warden that watches, Firejail) makes the same calls
+ * by the thousand: of those the first of a kind.
+ */
 export function rowsOf({ children }: Traced): readonly Row[] {
-  return children.flatMap(({ programs, calls }, child) =>
+  return children.flatMap(({ programs, calls, executed }, child) =>
     calls.flatMap((number, call) =>
-      FAULTS.map((fault) => ({
-        child,
-        call,
-        fault,
-        name: `process ${child}${programs === '' ? '' : ` (${programs})`}, call ${call} (${NAMES.get(number) ?? number}): ${fault}`,
-      })),
+      call >= executed && calls.indexOf(number, executed) !== call
+        ? []
+        : FAULTS.map((fault) => ({
+            child,
+            call,
+            fault,
+            name: `process ${child}${programs === '' ? '' : ` (${programs})`}, call ${call} (${NAMES.get(number) ?? number}): ${fault}`,
+          })),
     ),
   );
 }
 
 /**
- * Of many rows those that differ: of each process the first call of a kind, killed after it was made, and one other fault,
- * in turn. Mounts of a view and resets of signal handlers come by the hundred.
+ * Of these the first call of a kind in each process, which is killed after it, and one other fault, in turn: mounts of a
+ * view and resets of signal handlers come by the hundred.
  */
 export function sampleOf({ children }: Traced, rows: readonly Row[]): readonly Row[] {
+  const others = FAULTS.filter((fault) => fault !== 'after');
   return rows.filter(({ child, call, fault }) => {
     const calls = children[child]?.calls ?? [];
     if (calls.indexOf(calls[call] ?? -1) !== call) return false;
-    const others = FAULTS.filter((other) => other !== 'after');
     return fault === 'after' || fault === others[call % others.length];
   });
 }
