@@ -6,14 +6,7 @@ import { probeFirejail } from '../../src/backends/firejail/probe.ts';
 import type { ControlId, SandboxOptions } from '../../src/index.ts';
 import { tryCommand } from '../../src/run/try-command.ts';
 import { HOST } from '../support/tiers.ts';
-import {
-  buildFaultTracer,
-  firstsOf,
-  type Row,
-  rowsOf,
-  sampleOf,
-  type Traced,
-} from './support/fault-tracer.ts';
+import { buildFaultTracer, type Row, rowsOf, sampleOf, type Traced } from './support/fault-tracer.ts';
 import { buildOuterFilter } from './support/outer-filter.ts';
 import {
   type Answer,
