@@ -203,7 +203,7 @@ int RunChild(void* argument) {
   // First of all, so that whatever follows is counted.
   if (plan->cgroup_procs_fd >= 0) {
     result = RawSyscall(SYS_write, plan->cgroup_procs_fd, Arg("0"), 1);
-    if (result < 0) return Fail(plan, "cgroup.enter", result);
+    if (result != 1) return Fail(plan, "cgroup.enter", result);
   }
 
   for (size_t i = 0; i < plan->namespace_count; ++i) {

@@ -90,9 +90,15 @@ pid_t CloneIntoCgroup(int (*body)(void*), void* stack, size_t stack_size, void* 
   return -1;
 }
 
-void Reap(pid_t pid) {
-  while (waitpid(pid, nullptr, 0) == -1 && errno == EINTR) {
-  }
+int Reap(pid_t pid) {
+  int status = 0;
+  pid_t reaped;
+  do {
+    reaped = waitpid(pid, &status, 0);
+  } while (reaped == -1 && errno == EINTR);
+  return reaped == pid ? status : -1;
 }
+
+bool EndedWell(int status) { return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0; }
 
 }  // namespace sandbox_run

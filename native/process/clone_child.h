@@ -19,8 +19,12 @@ pid_t CloneChild(int (*body)(void*), void* argument, int flags, int* pidfd = nul
 pid_t CloneIntoCgroup(int (*body)(void*), void* stack, size_t stack_size, void* argument,
                       int group_fd, int* pidfd);
 
-// Waits for a child that has exited or is about to, and forgets it.
-void Reap(pid_t pid);
+// Waits for a child that has exited or is about to, and forgets it: its wait status, -1 if that
+// could not be learnt.
+[[nodiscard]] int Reap(pid_t pid);
+
+// Whether a wait status says that a child exited with 0.
+bool EndedWell(int status);
 
 }  // namespace sandbox_run
 

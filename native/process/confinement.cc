@@ -184,7 +184,7 @@ Status Confinement::EnsureNamespaces() {
   if (flags != 0) {
     const pid_t pid = CloneChild(RunNamespaceSetup, &plan, flags | CLONE_FILES);
     if (pid < 0) return Failure{"namespace.create", errno, ""};
-    Reap(pid);
+    static_cast<void>(Reap(pid));
   }
   user_.reset(plan.user_fd);
   network_.reset(plan.network_fd);
@@ -301,7 +301,7 @@ Status Confinement::BuildView(Slot& slot,
   plan.handle_count = objects.size();
   const pid_t pid = CloneChild(RunViewSetup, &plan, CLONE_FILES);
   if (pid < 0) return Failure{"view.create", errno, ""};
-  Reap(pid);
+  static_cast<void>(Reap(pid));
   slot.mount_namespace_.reset(plan.mount_fd);
   slot.view_root_.reset(objects[0].fd);
   size_t next = 1;

@@ -38,8 +38,8 @@ class SignalScope {
   bool entered() const { return entered_; }
   // False: somebody ended the warden, or it never was; on this thread there is no second attempt.
   bool guarded() const { return !tried_ || (entered_ && warden_.alive()); }
-  // The warden's, or -1.
-  pid_t warden_pid() const { return warden_.pid(); }
+  // As of the warden.
+  int lost_fd() const { return entered_ ? warden_.lost_fd() : -1; }
 
   // Sends `signal` to every process of this thread's scope. False: not entered, or the last check
   // failed, and nothing was sent.
