@@ -47,7 +47,8 @@ class [[nodiscard]] Status {
   std::optional<Failure> failure_;
 };
 
-// Too little of something for now: another attempt may go otherwise, and it says nothing of the host.
+// Too little of something for now: another attempt may go otherwise, and it says nothing of the
+// host.
 inline bool IsMomentary(int error) {
   return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
          error == ENOBUFS;

@@ -47,8 +47,8 @@ Napi::Value ProbeCgroupParent(const Napi::CallbackInfo& info) {
   return object;
 }
 
-// signalScope(): whether whole process trees can be ended, or why that cannot be tried now; tries it
-// once.
+// signalScope(): whether whole process trees can be ended, or why that cannot be tried now; tries
+// it once.
 Napi::Value ProbeSignalScope(const Napi::CallbackInfo& info) {
   const Result<bool> proven = ProveSignalScope();
   if (!proven.ok()) return EncodeFailure(info.Env(), proven.failure());

@@ -35,8 +35,8 @@ class Cgroup {
   int process_events_fd() const { return process_events_.get(); }
   int memory_events_fd() const { return memory_events_.get(); }
 
-  // The limit that was met, if any; also takes back what poll() says. A failure (kCgroupLost): it is
-  // not there any more, and holds nothing.
+  // The limit that was met, if any; also takes back what poll() says. A failure (kCgroupLost): it
+  // is not there any more, and holds nothing.
   Result<std::optional<LimitExcess>> Excess() const;
   // As above.
   Result<uint64_t> CpuMs() const;

@@ -103,8 +103,9 @@ class LeftGroups {
   }
   void TryAgain() {
     const std::lock_guard lock(mutex_);
-    std::erase_if(
-        paths_, [](const std::string& path) { return rmdir(path.c_str()) == 0 || !MayGoLater(errno); });
+    std::erase_if(paths_, [](const std::string& path) {
+      return rmdir(path.c_str()) == 0 || !MayGoLater(errno);
+    });
   }
 
  private:

@@ -109,8 +109,7 @@ bool Command::IsCanceled() {
 }
 
 Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()>& offer) {
-  if (place.slot != nullptr &&
-      (!place.scope.guarded() || !confinement_->Refresh(*place.slot))) {
+  if (place.slot != nullptr && (!place.scope.guarded() || !confinement_->Refresh(*place.slot))) {
     // This thread's scope knows the root of the old view or has lost its warden, and there is no
     // way out of it.
     place.slot.reset();

@@ -199,8 +199,10 @@ void Supervision::LoseWarden(bool exited) {
   EndTree();
   times_.drain_until = Clock::now() + kDrainGrace;
   stage_ = Stage::kEnded;
-  // What was to end now anyway has ended, and provably so.
-  const bool was_to_end = (exited && !parts_.spec.background) || times_.kill_at.has_value();
+  // What was to end now anyway has ended, and provably so. A warden that cannot go on ends the
+  // command first.
+  const bool ended_itself = exited && outcome_.signal != SIGKILL && !parts_.spec.background;
+  const bool was_to_end = ended_itself || times_.kill_at.has_value();
   if (!(was_to_end && outcome_.tree_ended) && !outcome_.failure) {
     outcome_.failure = Failure{kWardenLost, 0, ""};
   }
@@ -266,7 +268,12 @@ bool Supervision::KillTree() {
 void Supervision::EndTree() {
   // What the command left behind ends with it, before its number is given back by the reaping.
   outcome_.tree_ended = KillTree();
-  if (outcome_.tree_ended) parts_.streams.TakeTheRest();
+  if (outcome_.tree_ended) {
+    parts_.streams.TakeTheRest();
+  } else if (parts_.tree.warden_lost() && !outcome_.failure) {
+    // While it ended the rest, which nobody did then.
+    outcome_.failure = Failure{kWardenLost, 0, ""};
+  }
   // The kernel may have been first.
   if (!outcome_.limit && !outcome_.canceled && !outcome_.timed_out)
     outcome_.limit = parts_.limits.AtEnd();

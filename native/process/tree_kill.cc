@@ -36,8 +36,7 @@ Result<bool> ProveOnThisThread() {
   if (witness < 0) return Failure{kScopeStage, errno, ""};
   const bool reachable_before = kill(witness, 0) == 0;
   Status entered = EnterSignalScope(-1);
-  const bool proven =
-      reachable_before && entered.ok() && kill(witness, 0) == -1 && errno == EPERM;
+  const bool proven = reachable_before && entered.ok() && kill(witness, 0) == -1 && errno == EPERM;
   while (waitpid(witness, nullptr, __WALL) == -1 && errno == EINTR) {
   }
   if (!entered.ok() && IsMomentary(entered.failure().error)) return NotInScope(entered.failure());
@@ -76,7 +75,11 @@ Result<bool> ProveSignalScope() {
   static std::mutex mutex;
   static std::optional<bool> known;
   const std::lock_guard lock(mutex);
-  if (!known && LandlockAbi() < kFirstAbiWithSignalScope) known = false;
+  if (!known) {
+    const int abi = LandlockAbi();
+    if (abi < 0 && IsMomentary(-abi)) return Failure{kScopeStage, -abi, ""};
+    if (abi < kFirstAbiWithSignalScope) known = false;
+  }
   if (!known) {
     Result<bool> proven = Prove();
     if (!proven.ok()) return proven;

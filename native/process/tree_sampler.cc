@@ -72,8 +72,7 @@ std::optional<LimitExcess> TreeSampler::Pulse(const Members& members) {
   return LimitExcess{LimitName::kProcesses, LimitMeans::kSampling, limits_.processes, count};
 }
 
-Result<std::optional<LimitExcess>> TreeSampler::Look(const Members& members,
-                                                     const Cgroup* group) {
+Result<std::optional<LimitExcess>> TreeSampler::Look(const Members& members, const Cgroup* group) {
   Result<std::optional<LimitExcess>> excess = Pulse(members);
   if (!excess.value() && Clock::now() >= next_full_) {
     excess = LookAtAll(members, group);

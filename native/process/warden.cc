@@ -192,12 +192,18 @@ bool Warden::EndAll() {
   ended_ = false;
   // A process of the tree may have stopped it (before Landlock ABI 6 nothing keeps it from that).
   kill(pid_, SIGCONT);
-  if (!Ask({WardenRequest::kEnd, 0})) return false;
+  if (!Ask({WardenRequest::kEnd, 0})) {
+    lost_ = !alive();
+    return false;
+  }
   const auto until = std::chrono::steady_clock::now() + kEndPatience;
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
     const std::optional<WardenMessage> message = Receive(std::max(left, milliseconds(0)));
-    if (!message) return false;
+    if (!message) {
+      lost_ = !alive();
+      return false;
+    }
     if (message->kind == WardenMessage::kExited) {
       exit_ = message;
     } else {

@@ -72,6 +72,8 @@ class Warden {
   void SignalAll(int number);
   // Ends every descendant; true if nobody is left.
   bool EndAll();
+  // It had ended before it could say whether somebody is left.
+  bool lost() const { return lost_; }
 
  private:
   struct Memory;
@@ -86,6 +88,7 @@ class Warden {
   pid_t pid_ = -1;
   std::optional<WardenMessage> exit_;
   std::optional<bool> ended_;
+  bool lost_ = false;
 };
 
 }  // namespace sandbox_run

@@ -83,6 +83,13 @@ long Wait(pollfd* watched, int count) {
   return 0;
 }
 
+// The next request: its size, 0 at the end of the connection, -EAGAIN if there is none. Asked also
+// where poll says nothing, which may be because it cannot.
+long Receive(int channel, WardenRequest* request, int flags) {
+  return RawSyscall(SYS_recvfrom, channel, Arg(request), sizeof(*request), MSG_DONTWAIT | flags, 0,
+                    0);
+}
+
 // --- the descendants of a process, by /proc ---
 
 struct Process {
@@ -245,27 +252,25 @@ class TreeWarden {
         RawSyscall(SYS_read, ended, Arg(drained), sizeof(drained));
       }
       if (watched[2].revents != 0) alone = true;
-      if (watched[0].revents != 0) {
-        WardenRequest request;
-        const long size = RawSyscall(SYS_read, channel_, Arg(&request), sizeof(request));
-        if (size == -EINTR || size == -EAGAIN) continue;
-        if (size != sizeof(request)) {
-          alone = true;
-        } else if (request.kind == WardenRequest::kRelease) {
-          released_ = true;
-          Collect();
-          if (until_released) {
-            RawSyscall(SYS_close, ended);
-            launcher.Close();
-            return TreeEnd::kReleased;
-          }
-        } else if (request.kind == WardenRequest::kSignal) {
-          Descendants descendants;
-          if (descendants.Open()) descendants.Signal(request.number);
-          descendants.Close();
-        } else {
-          break;
+      WardenRequest request;
+      const long size = Receive(channel_, &request, 0);
+      if (size == -EINTR || size == -EAGAIN) continue;
+      if (size != sizeof(request)) {
+        alone = true;
+      } else if (request.kind == WardenRequest::kRelease) {
+        released_ = true;
+        Collect();
+        if (until_released) {
+          RawSyscall(SYS_close, ended);
+          launcher.Close();
+          return TreeEnd::kReleased;
         }
+      } else if (request.kind == WardenRequest::kSignal) {
+        Descendants descendants;
+        if (descendants.Open()) descendants.Signal(request.number);
+        descendants.Close();
+      } else {
+        break;
       }
     }
     // /proc takes descriptors, of which there may be few.
@@ -365,16 +370,13 @@ int KeepScope(int channel, pid_t launcher) {
   if (Kill(RawSyscall(SYS_getppid), 0) != -EPERM) return kNotScoped;
   const LauncherEnd end(launcher);
   pollfd watched[] = {{channel, POLLIN, 0}, {end.fd(), POLLIN, 0}};
-  while (!end.came() && Wait(watched, 2) == 0) {
+  WardenRequest request;
+  while (!end.came() && Wait(watched, 2) == 0 && Receive(channel, &request, MSG_PEEK) == -EAGAIN) {
   }
   // Asked again right before the call that must not go wrong.
   if (Kill(kInit, 0) != -EPERM) return kNotScoped;
   Kill(-1, SIGKILL);
-  WardenRequest request;
-  if (watched[0].revents != 0 &&
-      RawSyscall(SYS_read, channel, Arg(&request), sizeof(request)) > 0) {
-    return kDone;
-  }
+  if (Receive(channel, &request, 0) > 0) return kDone;
   // The launcher has not ended in order. One call reaches everybody, and nobody can have been
   // started meanwhile (the kernel holds its list of tasks); the rest is for kernels with a fault.
   for (int round = 1; round < kRoundsAlone; ++round) {

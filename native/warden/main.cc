@@ -1,6 +1,6 @@
 // The program `sandbox-run-warden`: no libc, no arguments but numbers of processes, no environment,
-// one descriptor. `sandbox-warden LAUNCHER`: tier "signal-scope"; `sandbox-warden LAUNCHER COMMAND`:
-// tier "subreaper".
+// one descriptor. `sandbox-warden LAUNCHER`: tier "signal-scope"; `sandbox-warden LAUNCHER
+// COMMAND`: tier "subreaper".
 
 #include <cstddef>
 

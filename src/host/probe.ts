@@ -81,7 +81,10 @@ function probeCgroup(addon: NativeAddon): HostFeatures['cgroup'] {
   };
 }
 
+/** @throws {SandboxError} as probeHost. */
 function landlockReason(errno: number): string {
+  const passing = shortageError('Landlock', errnoName(errno));
+  if (passing !== undefined) throw passing;
   switch (errnoName(errno)) {
     case 'ENOSYS':
       return 'the kernel is built without Landlock (needs 5.13 and CONFIG_SECURITY_LANDLOCK)';

@@ -249,7 +249,8 @@ extern "C" int mkdir(const char* path, mode_t mode) noexcept {
   using sandbox_run::group_parent, sandbox_run::test::WriteText;
   if (group_parent.empty() || !std::string(path).starts_with(group_parent + "/")) return 0;
   const std::string place = std::string(path) + "/";
-  for (const char* name : {"memory.max", "pids.max", "memory.oom.group"}) WriteText(place + name, "");
+  for (const char* name : {"memory.max", "pids.max", "memory.oom.group"})
+    WriteText(place + name, "");
   WriteText(place + "pids.events", "max 0\n");
   WriteText(place + "memory.events", "oom 0\noom_kill 0\n");
   WriteText(place + "cpu.stat", "usage_usec 7000\n");
@@ -264,4 +265,3 @@ extern "C" int mkdir(const char* path, mode_t mode) noexcept {
   WriteText(procs, "");
   return 0;
 }
-

@@ -377,7 +377,7 @@ TEST(TheWardenOfAScopeHoldsNothingAndEndsWithIt) {
     // The connection, and a descriptor of the launcher's process.
     EXPECT_EQ(test::Entries(place + "fd").size(), 2u);
     EXPECT_EQ(test::ReadText(place + "environ"), "");
-    EXPECT_EQ(test::ReadText(place + "cmdline"), 
+    EXPECT_EQ(test::ReadText(place + "cmdline"),
               "sandbox-warden" + std::string(1, '\0') + std::to_string(getpid()) + '\0');
     char directory[256] = {};
     EXPECT_EQ(readlink((place + "cwd").c_str(), directory, sizeof(directory) - 1), 1);

@@ -136,8 +136,8 @@ class HeldProbe {
       }
       const int event = status >> 16;
       unsigned long made = 0;
-      const bool makes = event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
-                         event == PTRACE_EVENT_VFORK;
+      const bool makes =
+          event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK;
       if (makes && ptrace(PTRACE_GETEVENTMSG, stopped, 0, &made) == 0 &&
           IsNoThread(static_cast<pid_t>(made))) {
         return static_cast<pid_t>(made);
