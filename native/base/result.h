@@ -1,6 +1,7 @@
 #ifndef SANDBOX_RUN_BASE_RESULT_H_
 #define SANDBOX_RUN_BASE_RESULT_H_
 
+#include <cerrno>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,6 +46,13 @@ class [[nodiscard]] Status {
  private:
   std::optional<Failure> failure_;
 };
+
+// Too little of something for now: another attempt may go otherwise, and it says nothing of the
+// host.
+inline bool IsMomentary(int error) {
+  return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
+         error == ENOBUFS;
+}
 
 }  // namespace sandbox_run
 

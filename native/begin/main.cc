@@ -59,9 +59,9 @@ uint64_t nonce = 0;
   for (;;) RawSyscall(SYS_exit_group, status);
 }
 
-void Send(BeginRecord& record) {
+bool Send(BeginRecord& record) {
   record.nonce = nonce;
-  RawSyscall(SYS_write, kReportFd, Arg(&record), sizeof(record));
+  return RawSyscall(SYS_write, kReportFd, Arg(&record), sizeof(record)) == sizeof(record);
 }
 
 [[noreturn]] void GiveUp(const char* stage, long error) {
@@ -76,7 +76,8 @@ void Send(BeginRecord& record) {
 void SayBegun() {
   BeginRecord record;
   record.kind = BeginRecord::kBegun;
-  Send(record);
+  // Nothing runs of which nobody knows.
+  if (!Send(record)) Exit(kNotStarted);
 }
 
 // Takes the nonce out of the file and makes it what it stays: the launcher's own processes hold the
@@ -113,7 +114,8 @@ char** Pointers(char* base, uint64_t at) {
   return reinterpret_cast<char**>(offsets);
 }
 
-[[noreturn]] void BeCommand(char* base) {
+// `parent`: the number of the process that waits for the command.
+[[noreturn]] void BeCommand(char* base, long parent) {
   const auto* handover = reinterpret_cast<const Handover*>(base);
   ChildPlan plan;
   plan.program = base + handover->program;
@@ -132,12 +134,16 @@ char** Pointers(char* base, uint64_t at) {
   // A group of its own, so that signals to it do not reach the launcher, which would end
   // everything; and the terminal's, so that it may read.
   RawSyscall(SYS_setpgid, 0, 0);
+  // Without the one who waits for it nobody would say how it ended.
+  const long dies = RawSyscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (dies < 0) GiveUp("parent_death_signal", dies);
+  if (RawSyscall(SYS_getppid) != parent) GiveUp("parent_gone", 0);
   if (handover->terminal != 0) {
     const int32_t group = static_cast<int32_t>(RawSyscall(SYS_getpid));
     const long result = RawSyscall(SYS_ioctl, 0, TIOCSPGRP, Arg(&group));
     if (result < 0) GiveUp("terminal", result);
   }
-  ResetSignalHandlers();
+  if (const long reset = ResetSignalHandlers(); reset < 0) GiveUp("signals", reset);
   ConfineAndExecute(&plan);
   GiveUp(plan.failed_stage, plan.failed_errno);
 }
@@ -149,11 +155,15 @@ extern "C" [[noreturn]] void BeginMain() {
   using namespace sandbox_run;
   // Nothing but the end of the command ends this process, except for SIGKILL.
   const uint64_t all = ~0ull;
-  RawSyscall(SYS_rt_sigprocmask, SIG_SETMASK, Arg(&all), 0, kSignalSetSize);
+  const long blocked = RawSyscall(SYS_rt_sigprocmask, SIG_SETMASK, Arg(&all), 0, kSignalSetSize);
   // The command is of the same user: it shall not get at the descriptors here.
-  RawSyscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
-  CloseFrom(3, Closing::kOnExec);
+  const long shut = RawSyscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+  const long closing = CloseFrom(3, Closing::kOnExec);
   char* const base = MapHandover();
+  // Not before: until then nobody knows who says so.
+  if (blocked < 0) GiveUp("signals", blocked);
+  if (shut < 0) GiveUp("handover", shut);
+  if (closing < 0) GiveUp("close_descriptors", closing);
   // What has the launcher's filters only would do for the command what ours keeps it from.
   if (reinterpret_cast<const Handover*>(base)->alone != 0) {
     const long others = OthersInReach();
@@ -164,9 +174,10 @@ extern "C" [[noreturn]] void BeginMain() {
       reinterpret_cast<const Handover*>(base)->checks_root != 0 && !IsRootShut(&root)) {
     GiveUp(root.stage, root.error);
   }
+  const long self = RawSyscall(SYS_getpid);
   const long command = RawSyscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
   if (command < 0) GiveUp("clone", command);
-  if (command == 0) BeCommand(base);
+  if (command == 0) BeCommand(base, self);
 
   // Not held any longer than needed: what the command reads has an end when its writer has ended.
   for (int fd = 0; fd < 3; ++fd) RawSyscall(SYS_close, fd);

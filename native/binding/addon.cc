@@ -47,9 +47,12 @@ Napi::Value ProbeCgroupParent(const Napi::CallbackInfo& info) {
   return object;
 }
 
-// signalScope(): whether whole process trees can be ended; tries it once.
+// signalScope(): whether whole process trees can be ended, or why that cannot be tried now; tries
+// it once.
 Napi::Value ProbeSignalScope(const Napi::CallbackInfo& info) {
-  return Napi::Boolean::New(info.Env(), SignalScopeIsProven());
+  const Result<bool> proven = ProveSignalScope();
+  if (!proven.ok()) return EncodeFailure(info.Env(), proven.failure());
+  return Napi::Boolean::New(info.Env(), proven.value());
 }
 
 // processListErrno(): why what runs cannot be looked at in /proc; 0: it can.

@@ -49,37 +49,49 @@ Result<std::unique_ptr<Cgroup>> Cgroup::Make(const std::string& parent, const Tr
     return Failure{"cgroup.limit", errno, parent};
   }
   if (limits.memory != 0) {
-    // Absent where the kernel does not count swap.
-    WriteText(directory, "memory.swap.max", "0");
-    // One process that is ended for the memory of all helps nobody.
-    WriteText(directory, "memory.oom.group", "1");
+    // Absent where the kernel does not count swap; else what is swapped out would come on top. One
+    // process that is ended for the memory of all helps nobody.
+    const bool counts_swap = faccessat(directory, "memory.swap.max", F_OK, 0) == 0;
+    if ((counts_swap && !WriteText(directory, "memory.swap.max", "0")) ||
+        !WriteText(directory, "memory.oom.group", "1")) {
+      return Failure{"cgroup.limit", errno, parent};
+    }
   }
   group->procs_.reset(openat(directory, "cgroup.procs", O_WRONLY | O_CLOEXEC));
   if (!group->procs_.valid()) return Failure{"cgroup.enter", errno, parent};
   group->process_events_.reset(openat(directory, "pids.events", O_RDONLY | O_CLOEXEC));
   group->memory_events_.reset(openat(directory, "memory.events", O_RDONLY | O_CLOEXEC));
+  if (!group->process_events_.valid() || !group->memory_events_.valid()) {
+    return Failure{"cgroup.limit", errno, parent};
+  }
   return group;
 }
 
 // Descriptors of its files do not keep it.
 Cgroup::~Cgroup() { RemoveGroup(directory_.get(), path_); }
 
-std::optional<LimitExcess> Cgroup::Excess() const {
-  const std::string processes = ReadAgain(process_events_.get());
-  if (limits_.processes != 0 && Field(processes, "max").value_or(0) > 0) {
-    return LimitExcess{LimitName::kProcesses, LimitMeans::kCgroup, limits_.processes, std::nullopt};
-  }
+Result<std::optional<LimitExcess>> Cgroup::Excess() const {
+  const std::optional<uint64_t> refused = Field(ReadAgain(process_events_.get()), "max");
   // "oom" is about this group's own limit; "oom_kill" alone may be the host's need.
   const std::string memory = ReadAgain(memory_events_.get());
-  if (limits_.memory != 0 && Field(memory, "oom").value_or(0) > 0 &&
-      Field(memory, "oom_kill").value_or(0) > 0) {
-    return LimitExcess{LimitName::kMemory, LimitMeans::kCgroup, limits_.memory, std::nullopt};
+  const std::optional<uint64_t> met = Field(memory, "oom"), ended = Field(memory, "oom_kill");
+  // Both files are there as long as the group is.
+  if (!refused || !met || !ended) return Failure{kCgroupLost, 0, path_};
+  if (limits_.processes != 0 && *refused > 0) {
+    return std::optional(
+        LimitExcess{LimitName::kProcesses, LimitMeans::kCgroup, limits_.processes, std::nullopt});
   }
-  return std::nullopt;
+  if (limits_.memory != 0 && *met > 0 && *ended > 0) {
+    return std::optional(
+        LimitExcess{LimitName::kMemory, LimitMeans::kCgroup, limits_.memory, std::nullopt});
+  }
+  return std::optional<LimitExcess>();
 }
 
-uint64_t Cgroup::CpuMs() const {
-  return Field(ReadAll(directory_.get(), "cpu.stat"), "usage_usec").value_or(0) / 1000;
+Result<uint64_t> Cgroup::CpuMs() const {
+  const std::optional<uint64_t> used = Field(ReadAll(directory_.get(), "cpu.stat"), "usage_usec");
+  if (!used) return Failure{kCgroupLost, 0, path_};
+  return *used / 1000;
 }
 
 TreeUsage Cgroup::Usage() const {

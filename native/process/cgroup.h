@@ -12,6 +12,9 @@
 
 namespace sandbox_run {
 
+// Stage of a failure: somebody removed the group of a command.
+inline constexpr char kCgroupLost[] = "cgroup.lost";
+
 // A limit of processes as pids.max takes it: more than a kernel can have, which is no limit, would
 // be refused. 0: none.
 uint64_t CountForPidsMax(uint64_t processes);
@@ -32,9 +35,11 @@ class Cgroup {
   int process_events_fd() const { return process_events_.get(); }
   int memory_events_fd() const { return memory_events_.get(); }
 
-  // The limit that was met, if any; also takes back what poll() says.
-  std::optional<LimitExcess> Excess() const;
-  uint64_t CpuMs() const;
+  // The limit that was met, if any; also takes back what poll() says. A failure (kCgroupLost): it
+  // is not there any more, and holds nothing.
+  Result<std::optional<LimitExcess>> Excess() const;
+  // As above.
+  Result<uint64_t> CpuMs() const;
   TreeUsage Usage() const;
 
   // SIGKILL for everything in it at once, forks on the way too. False: the kernel is too old.

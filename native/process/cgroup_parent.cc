@@ -62,14 +62,6 @@ int MoveAndExit(void* group) {
   return RawSyscall(SYS_write, static_cast<Cgroup*>(group)->procs_fd(), Arg("0"), 1) == 1 ? 0 : 1;
 }
 
-bool ReapedWithSuccess(pid_t pid) {
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return false;
-  }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 // Puts a child into the group; which way works, if any.
 std::optional<bool> TryChild(Cgroup& group) {
   sigset_t all, before;
@@ -81,11 +73,11 @@ std::optional<bool> TryChild(Cgroup& group) {
   pid_t pid =
       CloneIntoCgroup(ExitAtOnce, stack, sizeof(stack), nullptr, group.directory_fd(), &pidfd);
   const UniqueFd held(pidfd);
-  if (pid > 0 && ReapedWithSuccess(pid)) {
+  if (pid > 0 && EndedWell(Reap(pid))) {
     clone_into = true;
   } else {
     pid = CloneChild(MoveAndExit, &group, 0);
-    if (pid > 0 && ReapedWithSuccess(pid)) clone_into = false;
+    if (pid > 0 && EndedWell(Reap(pid))) clone_into = false;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return clone_into;

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/unique_fd.h"
 #include "process/cgroup_files.h"
 #include "process/process_usage.h"
@@ -75,10 +76,13 @@ bool KillOneByOne(int directory) {
   return !populated;
 }
 
+// Of a removal that failed.
+bool MayGoLater(int error) { return error == EBUSY || IsMomentary(error); }
+
 // False: there is still somebody in it.
 bool TryToRemove(int directory, const std::string& path, int attempts) {
   for (int i = 0; i < attempts; ++i) {
-    if (rmdir(path.c_str()) == 0 || errno != EBUSY) return true;
+    if (rmdir(path.c_str()) == 0 || !MayGoLater(errno)) return true;
     KillMembers(directory);
     usleep(kRemovalPauseUs);
   }
@@ -99,8 +103,9 @@ class LeftGroups {
   }
   void TryAgain() {
     const std::lock_guard lock(mutex_);
-    std::erase_if(
-        paths_, [](const std::string& path) { return rmdir(path.c_str()) == 0 || errno != EBUSY; });
+    std::erase_if(paths_, [](const std::string& path) {
+      return rmdir(path.c_str()) == 0 || !MayGoLater(errno);
+    });
   }
 
  private:

@@ -249,7 +249,7 @@ int RunChild(void* argument) {
   // First of all, so that whatever follows is counted.
   if (plan->cgroup_procs_fd) {
     result = RawSyscall(SYS_write, *plan->cgroup_procs_fd, Arg("0"), 1);
-    if (result < 0) return Fail(plan, "cgroup.enter", result);
+    if (result != 1) return Fail(plan, "cgroup.enter", result);
   }
 
   if (const int failed = EnterNamespaces(plan); failed != 0) return failed;

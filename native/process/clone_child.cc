@@ -105,6 +105,6 @@ std::string DescribeEnd(int status) {
                              : "exit " + std::to_string(WEXITSTATUS(status));
 }
 
-bool EndedWell(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 0; }
+bool EndedWell(int status) { return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0; }
 
 }  // namespace sandbox_run

@@ -123,8 +123,9 @@ bool Command::IsCanceled() {
 }
 
 Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()>& offer) {
-  if (place.slot != nullptr && !confinement_->Refresh(*place.slot)) {
-    // This thread's scope knows the root of the old view, and there is no way out of it.
+  if (place.slot != nullptr && (!place.scope.guarded() || !confinement_->Refresh(*place.slot))) {
+    // This thread's scope knows the root of the old view or has lost its warden, and there is no
+    // way out of it.
     place.slot.reset();
     return Afterwards::kNeedsNewThread;
   }
@@ -327,7 +328,13 @@ Status Command::Launch(CommandPlace& place) {
 #endif
 
   Status started = tree_.Start(plan, child.stack, place.scope, group_directory);
-  if (!started.ok()) return StartFailure(plan).value_or(std::move(started.failure()));
+  if (!started.ok()) {
+    const bool lost = started.failure().stage == std::string_view(kWardenLost);
+    Failure why = StartFailure(plan).value_or(std::move(started.failure()));
+    // What the warden had started may still be in the memory that it shares: that stays.
+    if (lost) static_cast<void>(place.child.release());
+    return why;
+  }
   streams_.ChildHasThem();
   if (link_) link_->ChildHasThem();
   if (turns_ != nullptr) turns_->Started(link_ ? -1 : tree_.pid());
@@ -347,6 +354,10 @@ void Command::TellEnd(Outcome& outcome) {
   } else if (link_->end()) {
     outcome.exit_code = link_->end()->exit_code;
     outcome.signal = link_->end()->signal;
+  } else if (!WasEnded(outcome) && !outcome.failure) {
+    // What waits for the command was ended, and so was the command: what the launcher says is not
+    // how that ended.
+    outcome.failure = Failure{"launcher.lost", 0, ""};
   }
 }
 

@@ -32,7 +32,8 @@ constexpr std::chrono::seconds kDeadlineMargin{30};
 const char* StageOf(std::string_view name) {
   for (const char* known :
        {"cwd", "rlimit", "close_descriptors", "capabilities", "no_new_privs", "seccomp", "exec",
-        "handover", "clone", "terminal", "umask", "root.look", "root.open", "root.covered"}) {
+        "handover", "clone", "terminal", "parent_death_signal", "parent_gone", "signals", "umask",
+        "root.look", "root.open", "root.covered"}) {
     if (name == known) return known;
   }
   return name == "others" ? "launcher.others" : "launcher.begin";

@@ -49,28 +49,31 @@ void LimitKeeper::AddTo(Watch& watch) {
   if (idle_.count() > 0) watch.Until(last_output_ + idle_);
 }
 
-std::optional<LimitExcess> LimitKeeper::Handle(const Watch& watch, uint64_t output_bytes,
-                                               bool paused, const TreeSampler::Members& members) {
+Result<std::optional<LimitExcess>> LimitKeeper::Handle(const Watch& watch, uint64_t output_bytes,
+                                                       bool paused,
+                                                       const TreeSampler::Members& members) {
+  const std::optional<LimitExcess> none;
   if (watch.Ready(processes_at_) || watch.Ready(memory_at_)) {
-    if (const std::optional<LimitExcess> excess = group_->Excess()) return excess;
+    Result<std::optional<LimitExcess>> excess = group_->Excess();
+    if (!excess.ok() || excess.value()) return excess;
   }
-  if (!sampler_ && idle_.count() == 0) return std::nullopt;
+  if (!sampler_ && idle_.count() == 0) return none;
   const auto now = Clock::now();
   if (sampler_ && sampler_->next() && now >= *sampler_->next()) {
-    if (const std::optional<LimitExcess> excess = sampler_->Look(members, group_.get())) {
-      return excess;
-    }
+    Result<std::optional<LimitExcess>> excess = sampler_->Look(members, group_.get());
+    if (!excess.ok() || excess.value()) return excess;
   }
-  if (idle_.count() == 0) return std::nullopt;
+  if (idle_.count() == 0) return none;
   // A command whose output nobody takes has no say in it.
   if (paused || output_bytes != output_bytes_) {
     output_bytes_ = output_bytes;
     last_output_ = now;
   }
   const auto silent = duration_cast<milliseconds>(now - last_output_);
-  if (silent < idle_) return std::nullopt;
-  return LimitExcess{LimitName::kIdle, LimitMeans::kClock, static_cast<uint64_t>(idle_.count()),
-                     static_cast<uint64_t>(silent.count())};
+  if (silent < idle_) return none;
+  return std::optional(LimitExcess{LimitName::kIdle, LimitMeans::kClock,
+                                   static_cast<uint64_t>(idle_.count()),
+                                   static_cast<uint64_t>(silent.count())});
 }
 
 bool LimitKeeper::End() {
@@ -84,7 +87,8 @@ bool LimitKeeper::End() {
 
 std::optional<LimitExcess> LimitKeeper::AtEnd() const {
   if (group_ == nullptr) return std::nullopt;
-  return group_->Excess();
+  const Result<std::optional<LimitExcess>> excess = group_->Excess();
+  return excess.ok() ? excess.value() : std::nullopt;
 }
 
 TreeUsage LimitKeeper::Usage() const {

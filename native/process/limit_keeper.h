@@ -30,8 +30,9 @@ class LimitKeeper {
   // One round of the command's thread. `output_bytes`: written by the command so far; `paused`:
   // nobody takes its output.
   void AddTo(Watch& watch);
-  std::optional<LimitExcess> Handle(const Watch& watch, uint64_t output_bytes, bool paused,
-                                    const TreeSampler::Members& members);
+  // A failure: what holds the limits is gone.
+  Result<std::optional<LimitExcess>> Handle(const Watch& watch, uint64_t output_bytes, bool paused,
+                                            const TreeSampler::Members& members);
 
   // Ends everything in the group, if there is one. True: nothing of it is alive.
   bool End();

@@ -84,13 +84,17 @@ Status ProcessTree::Start(ChildPlan& plan, std::span<char> stack, const SignalSc
     Finish();
     return pid.failure();
   }
+  const long opened = RawSyscall(abi::kSysPidfdOpen, pid.value(), 0);
+  UniqueFd pidfd(static_cast<int>(opened));
   // The number has not been given back, as the warden waits for a word of this thread before,
-  // unless the command has ended its warden already.
-  UniqueFd pidfd(static_cast<int>(RawSyscall(abi::kSysPidfdOpen, pid.value(), 0)));
-  if (!pidfd.valid()) {
-    warden_->EndAll();
+  // unless the command has ended its warden already: then it may be somebody else's.
+  if (opened < 0 || !warden_->alive()) {
+    const bool lost = !warden_->alive();
+    const bool gone = warden_->EndAll();
     Finish();
-    return Failure{kWardenLost, 0, ""};
+    if (lost || !gone) return Failure{kWardenLost, 0, ""};
+    // It may have begun, so that this is another failure than one of the start.
+    return Failure{"supervision", static_cast<int>(-opened), ""};
   }
   Started(pid.value(), std::move(pidfd));
   return Status();
@@ -139,6 +143,10 @@ void ProcessTree::SignalGroup(int number) {
   // The process is a session and group leader from its first moment that matters; it is not reaped
   // while running_ is set, so the number cannot name another group.
   if (kill(-pid_, number) != 0) kill(pid_, number);
+}
+
+int ProcessTree::warden_fd(const SignalScope& scope) const {
+  return warden_ ? warden_->lost_fd() : scope.lost_fd();
 }
 
 void ProcessTree::SignalAll(int number, const SignalScope& scope) {

@@ -58,6 +58,13 @@ class ProcessTree {
   // Readable once the first process has ended; -1 when it has been reaped, or before the start.
   int exit_fd() const { return pidfd_.get(); }
 
+  // Readable once the warden has ended before its time: nothing holds the tree together any more
+  // should the launcher end. -1: it has been told to end, or there is none.
+  int warden_fd(const SignalScope& scope) const;
+
+  // It has ended without having ended the tree that it was told to.
+  bool warden_lost() const { return warden_ && warden_->lost(); }
+
   // Sends a signal to the first process's group. Nothing happens once that process is reaped.
   void Signal(int number);
 

@@ -46,11 +46,6 @@ std::string KeyOf(const ConfinementSpec& spec) {
   return key;
 }
 
-bool IsMomentary(int error) {
-  return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
-         error == ENOBUFS;
-}
-
 Status Verdict(const Outcome& outcome, const ConfinementSpec& spec) {
   if (outcome.failure) {
     // Those two say that a command did run.

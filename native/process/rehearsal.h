@@ -7,9 +7,8 @@
 
 namespace sandbox_run {
 
-// Stages of failures that only a rehearsal has.
-inline constexpr char kRehearsalStage[] = "rehearsal";  // it ended otherwise than it should
-inline constexpr char kScopeStage[] = "signal_scope";   // the tree is not held by a signal scope
+// Stage of a failure that only a rehearsal has: it ended otherwise than it should.
+inline constexpr char kRehearsalStage[] = "rehearsal";
 
 // Starts a throw-away child that goes through every step of a command's child up to execve, with
 // its warden, its scope and its limits, and waits for its end: what a kernel or an outer sandbox

@@ -37,6 +37,8 @@ void Supervision::Run() {
     Watch watch;
     const int wake_at = watch.Add(parts_.wake_fd, POLLIN);
     const int exit_at = stage_ == Stage::kRunning ? watch.Add(parts_.tree.exit_fd(), POLLIN) : -1;
+    const int warden_at =
+        stage_ != Stage::kEnded ? watch.Add(parts_.tree.warden_fd(parts_.scope), POLLIN) : -1;
     const int link_at = parts_.link != nullptr ? watch.Add(parts_.link->fd(), POLLIN) : -1;
     parts_.streams.AddTo(watch);
     // Until nothing is left that could use anything, which may be later than the exit.
@@ -89,6 +91,10 @@ void Supervision::Run() {
       if (!outcome_.failure) outcome_.failure = Failure{"supervision", lost_error, ""};
       times_.drain_until = Clock::now() + kDrainGrace;
       stage_ = Stage::kEnded;
+    } else if (watch.Ready(warden_at) && stage_ != Stage::kEnded &&
+               parts_.tree.warden_fd(parts_.scope) >= 0) {
+      // Not one that was told to end in this very round.
+      LoseWarden(stage_ == Stage::kExited || watch.Ready(exit_at));
     } else if (watch.Ready(exit_at)) {
       stage_ = HandleExit();
     }
@@ -96,12 +102,20 @@ void Supervision::Run() {
 }
 
 void Supervision::KeepLimits(const Watch& watch) {
-  const std::optional<LimitExcess> excess =
+  const Result<std::optional<LimitExcess>> looked =
       parts_.limits.Handle(watch, parts_.streams.output_bytes(), parts_.streams.paused(),
                            {[&] { return parts_.tree.Members(parts_.scope); },
                             [&](pid_t newest, size_t enough) {
                               return parts_.tree.CountNewest(parts_.scope, newest, enough);
                             }});
+  if (!looked.ok()) {
+    // Nothing runs with less than was said.
+    if (!outcome_.failure) outcome_.failure = looked.failure();
+    times_.kill_at = times_.kill_at.value_or(Clock::now());
+    outcome_.tree_ended = KillTree();
+    return;
+  }
+  const std::optional<LimitExcess>& excess = looked.value();
   // Somebody else was first to end it, or it ended by itself and only holds its pipes open.
   if (!excess || times_.kill_at) return;
   if (excess->name == LimitName::kIdle && stage_ != Stage::kRunning && !parts_.spec.background)
@@ -180,6 +194,20 @@ void Supervision::HandleLink() {
   }
 }
 
+void Supervision::LoseWarden(bool exited) {
+  parts_.streams.CloseInput();
+  EndTree();
+  times_.drain_until = Clock::now() + kDrainGrace;
+  stage_ = Stage::kEnded;
+  // What was to end now anyway has ended, and provably so. A warden that cannot go on ends the
+  // command first.
+  const bool ended_itself = exited && outcome_.signal != SIGKILL && !parts_.spec.background;
+  const bool was_to_end = ended_itself || times_.kill_at.has_value();
+  if (!(was_to_end && outcome_.tree_ended) && !outcome_.failure) {
+    outcome_.failure = Failure{kWardenLost, 0, ""};
+  }
+}
+
 bool Supervision::MayDrain(const Requests& requests) {
   if (requests.kill) return false;
   const auto now = Clock::now();
@@ -240,7 +268,12 @@ bool Supervision::KillTree() {
 void Supervision::EndTree() {
   // What the command left behind ends with it, before its number is given back by the reaping.
   outcome_.tree_ended = KillTree();
-  if (outcome_.tree_ended) parts_.streams.TakeTheRest();
+  if (outcome_.tree_ended) {
+    parts_.streams.TakeTheRest();
+  } else if (parts_.tree.warden_lost() && !outcome_.failure) {
+    // While it ended the rest, which nobody did then.
+    outcome_.failure = Failure{kWardenLost, 0, ""};
+  }
   // The kernel may have been first.
   if (!outcome_.limit && !outcome_.canceled && !outcome_.timed_out)
     outcome_.limit = parts_.limits.AtEnd();

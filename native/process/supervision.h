@@ -79,6 +79,8 @@ class Supervision {
   void Reap();
   void HandleTurns(const Watch& watch);
   void HandleLink();
+  // The warden has ended: so does everything else. `exited`: the command had ended by itself.
+  void LoseWarden(bool exited);
 
   const Parts parts_;
   Outcome& outcome_;

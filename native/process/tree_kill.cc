@@ -1,6 +1,6 @@
 #include "process/tree_kill.h"
 
-#include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -8,55 +8,58 @@
 
 #include <cerrno>
 #include <mutex>
-#include <thread>
+#include <optional>
 
-#include "base/unique_fd.h"
 #include "landlock/ruleset.h"
-#include "sys/raw_syscall.h"
 
 namespace sandbox_run {
 namespace {
 
 constexpr int kFirstAbiWithSignalScope = 6;
 
-// Waits for a byte or for the end of the pipe; shares memory, so raw calls only.
-int RunWitness(void* read_end) {
-  char byte = 0;
-  while (RawSyscall(SYS_read, *static_cast<int*>(read_end), Arg(&byte), 1) == -EINTR) {
-  }
-  return 0;
+// All that is asked of the witness is to be another process, and one that has ended is one until it
+// is waited for. So it holds nothing, waits for nothing and outlives nobody.
+int EndAtOnce(void*) { return 0; }
+
+// Whatever step it was. Of what does not pass nothing is said but that there is no scope here: the
+// rest of Landlock may do.
+Failure NotInScope(const Failure& why) {
+  return {kScopeStage, IsMomentary(why.error) ? why.error : 0, ""};
 }
 
-// Once in a process.
-bool ProveOnThisThread() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  UniqueFd read_end(ends[0]);
-  UniqueFd write_end(ends[1]);
+Result<bool> ProveOnThisThread() {
+  alignas(16) char stack[4096];
+  // Without a signal at its end: neither one that is ignored nor somebody who waits for every child
+  // takes it away. It is outside the scope, as this thread enters only afterwards, and of the same
+  // user, so EPERM can come from the scope alone.
+  const pid_t witness = clone(EndAtOnce, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, nullptr);
+  if (witness < 0) return Failure{kScopeStage, errno, ""};
+  const bool reachable_before = kill(witness, 0) == 0;
+  Status entered = EnterSignalScope(-1);
+  const bool proven = reachable_before && entered.ok() && kill(witness, 0) == -1 && errno == EPERM;
+  while (waitpid(witness, nullptr, __WALL) == -1 && errno == EINTR) {
+  }
+  if (!entered.ok() && IsMomentary(entered.failure().error)) return NotInScope(entered.failure());
+  return proven;
+}
 
+// On a thread of its own, as there is no way out of a scope.
+Result<bool> Prove() {
+  Result<bool> proven = false;
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  // Not on the stack of this thread, which ends: where waitpid() is refused the witness may still
-  // run then.
-  alignas(16) static char stack[16384];
-  static int read_fd;
-  read_fd = read_end.get();
-  // The witness is outside the scope, as this thread enters only afterwards, and of the same user,
-  // so EPERM can come from the scope alone.
-  const pid_t witness = clone(RunWitness, stack + sizeof(stack), CLONE_VM | SIGCHLD, &read_fd);
-  bool proven = false;
-  if (witness > 0) {
-    const bool reachable_before = kill(witness, 0) == 0;
-    const bool entered = EnterSignalScope(-1).ok();
-    proven = reachable_before && entered && kill(witness, 0) == -1 && errno == EPERM;
-    const char byte = 0;
-    while (write(write_end.get(), &byte, 1) == -1 && errno == EINTR) {
-    }
-    while (waitpid(witness, nullptr, 0) == -1 && errno == EINTR) {
-    }
-  }
+  pthread_t thread;
+  const int error = pthread_create(
+      &thread, nullptr,
+      [](void* result) -> void* {
+        *static_cast<Result<bool>*>(result) = ProveOnThisThread();
+        return nullptr;
+      },
+      &proven);
+  if (error == 0) pthread_join(thread, nullptr);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) return Failure{kScopeStage, error, ""};
   return proven;
 }
 
@@ -68,23 +71,41 @@ bool OutOfReach(pid_t pid) {
 
 }  // namespace
 
+Result<bool> ProveSignalScope() {
+  static std::mutex mutex;
+  static std::optional<bool> known;
+  const std::lock_guard lock(mutex);
+  if (!known) {
+    const int abi = LandlockAbi();
+    if (abi < 0 && IsMomentary(-abi)) return Failure{kScopeStage, -abi, ""};
+    if (abi < kFirstAbiWithSignalScope) known = false;
+  }
+  if (!known) {
+    Result<bool> proven = Prove();
+    if (!proven.ok()) return proven;
+    known = proven.value();
+  }
+  return *known;
+}
+
 bool SignalScopeIsProven() {
-  static std::once_flag once;
-  static bool proven = false;
-  std::call_once(once, [] {
-    if (LandlockAbi() < kFirstAbiWithSignalScope) return;
-    std::thread([] { proven = ProveOnThisThread(); }).join();
-  });
-  return proven;
+  const Result<bool> proven = ProveSignalScope();
+  return proven.ok() && proven.value();
 }
 
 Status SignalScope::Enter(int view_root_fd) {
-  if (tried_ || !SignalScopeIsProven()) return Status();
+  if (tried_) return entered_ ? Status() : Failure{kScopeStage, 0, ""};
+  Result<bool> proven = ProveSignalScope();
+  if (!proven.ok()) return proven.failure();
+  if (!proven.value()) return Failure{kScopeStage, 0, ""};
   tried_ = true;
-  if (!EnterSignalScope(view_root_fd).ok()) return Status();
+  Status outer = EnterSignalScope(view_root_fd);
+  if (!outer.ok()) return NotInScope(outer.failure());
   // Before anything is started, so that there is no moment without it.
   if (Status status = warden_.KeepScope(); !status.ok()) return status;
-  entered_ = EnterSignalScope(view_root_fd).ok();
+  Status inner = EnterSignalScope(view_root_fd);
+  if (!inner.ok()) return NotInScope(inner.failure());
+  entered_ = true;
   return Status();
 }
 
@@ -93,8 +114,8 @@ bool SignalScope::KillAll(int signal) const {
   // The last check before the call that must not go wrong: processes known to be outside must be
   // out of reach right now, on this thread.
   if (!OutOfReach(1) || !OutOfReach(getppid())) return false;
-  kill(-1, signal);
-  return true;
+  // ESRCH: there is nobody in it.
+  return kill(-1, signal) == 0 || errno == ESRCH;
 }
 
 }  // namespace sandbox_run

@@ -15,8 +15,14 @@ namespace sandbox_run {
 //
 // A mistake here would end every process of the machine, so KillAll() asks for proof each time.
 
+// Stage of a failure: the tree cannot be held by a signal scope.
+inline constexpr char kScopeStage[] = "signal_scope";
+
 // True if a thread in a signal-scope domain provably cannot signal a process of the same user
-// outside it. Tried once per process, on a thread and a witness process of its own.
+// outside it. Tried once per process, on a thread and a witness process of its own; a failure: it
+// could not be tried now, for want of something that others use up.
+Result<bool> ProveSignalScope();
+// The same, false for a failure.
 bool SignalScopeIsProven();
 
 // Membership of the calling thread in a signal scope, and the warden that ends what is in it should
@@ -26,14 +32,14 @@ bool SignalScopeIsProven();
 // thread nor the tree can reach it.
 class SignalScope {
  public:
-  // Enters where that is proven to work; otherwise entered() stays false. A failure: there can be
-  // no warden, and nothing may be started. `view_root_fd`: as for EnterSignalScope().
+  // Enters, and starts the warden. A failure: this is not proven to work here, or does not, and
+  // nothing may be started on this thread. `view_root_fd`: as for EnterSignalScope().
   Status Enter(int view_root_fd);
   bool entered() const { return entered_; }
   // False: somebody ended the warden, or it never was; on this thread there is no second attempt.
   bool guarded() const { return !tried_ || (entered_ && warden_.alive()); }
-  // The warden's, or -1.
-  pid_t warden_pid() const { return warden_.pid(); }
+  // As of the warden.
+  int lost_fd() const { return entered_ ? warden_.lost_fd() : -1; }
 
   // Sends `signal` to every process of this thread's scope. False: not entered, or the last check
   // failed, and nothing was sent.

@@ -72,9 +72,9 @@ std::optional<LimitExcess> TreeSampler::Pulse(const Members& members) {
   return LimitExcess{LimitName::kProcesses, LimitMeans::kSampling, limits_.processes, count};
 }
 
-std::optional<LimitExcess> TreeSampler::Look(const Members& members, const Cgroup* group) {
-  std::optional<LimitExcess> excess = Pulse(members);
-  if (!excess && Clock::now() >= next_full_) {
+Result<std::optional<LimitExcess>> TreeSampler::Look(const Members& members, const Cgroup* group) {
+  Result<std::optional<LimitExcess>> excess = Pulse(members);
+  if (!excess.value() && Clock::now() >= next_full_) {
     excess = LookAtAll(members, group);
     next_full_ = Clock::now() + kInterval;
   }
@@ -85,7 +85,8 @@ std::optional<LimitExcess> TreeSampler::Look(const Members& members, const Cgrou
   return excess;
 }
 
-std::optional<LimitExcess> TreeSampler::LookAtAll(const Members& members, const Cgroup* group) {
+Result<std::optional<LimitExcess>> TreeSampler::LookAtAll(const Members& members,
+                                                          const Cgroup* group) {
   const auto begin = Clock::now();
   std::optional<LimitExcess> excess;
   const bool directories = limits_.tmp_bytes != 0 || limits_.memory != 0;
@@ -104,9 +105,10 @@ std::optional<LimitExcess> TreeSampler::LookAtAll(const Members& members, const 
     }
   }
   if (!excess && group != nullptr && group_cpu_ms_ != 0) {
-    const uint64_t used = group->CpuMs();
-    if (used > group_cpu_ms_) {
-      excess = {LimitName::kCpu, LimitMeans::kCgroup, group_cpu_ms_, used};
+    const Result<uint64_t> used = group->CpuMs();
+    if (!used.ok()) return used.failure();
+    if (used.value() > group_cpu_ms_) {
+      excess = {LimitName::kCpu, LimitMeans::kCgroup, group_cpu_ms_, used.value()};
     }
   }
   return excess;

@@ -41,8 +41,8 @@ class TreeSampler {
   // When to look next; nullopt: never.
   std::optional<Clock::time_point> next() const { return next_; }
 
-  // Looks, and returns the first limit that is exceeded.
-  std::optional<LimitExcess> Look(const Members& members, const Cgroup* group);
+  // Looks, and returns the first limit that is exceeded. A failure: as of Cgroup.
+  Result<std::optional<LimitExcess>> Look(const Members& members, const Cgroup* group);
 
   const TreeUsage& usage() const { return usage_; }
 
@@ -57,7 +57,7 @@ class TreeSampler {
   std::optional<pid_t> HostGrows();
   // Counts the tree's newest processes if there are many more on the host than before.
   std::optional<LimitExcess> Pulse(const Members& members);
-  std::optional<LimitExcess> LookAtAll(const Members& members, const Cgroup* group);
+  Result<std::optional<LimitExcess>> LookAtAll(const Members& members, const Cgroup* group);
   std::optional<LimitExcess> LookAtProcesses(const std::vector<pid_t>& found,
                                              const Members& members);
   std::optional<LimitExcess> LookAtMemory(const std::vector<pid_t>& found, const Members& members);

@@ -99,13 +99,19 @@ Status Warden::Start(int program, ChildPlan* command, char* command_stack) {
   Result<UniqueFd> raised = AboveStdio(theirs.get(), "warden");
   if (!raised.ok()) return raised.failure();
   memory_.reset(new Memory);  // the stack is left as it is
-  memory_->plan = {raised.value().get(), program, command, command_stack};
+  memory_->plan = {raised.value().get(), program, getpid(), command, command_stack};
   int pidfd = -1;
   pid_ = clone(RunWarden, memory_->stack + sizeof(memory_->stack), CLONE_VM | CLONE_PIDFD | SIGCHLD,
                &memory_->plan, &pidfd);
   if (pid_ < 0) return Failure{"warden", errno, ""};
   pidfd_.reset(pidfd);
-  return Status();
+  if (pidfd_.valid()) return Status();
+  // Before Linux 5.2 the flag means nothing. Nobody would notice its end.
+  kill(pid_, SIGKILL);
+  while (waitpid(pid_, nullptr, 0) == -1 && errno == EINTR) {
+  }
+  pid_ = -1;
+  return Failure{"warden", ENOSYS, ""};
 }
 
 Status Warden::KeepScope(int program) { return Start(program, nullptr, nullptr); }
@@ -186,12 +192,18 @@ bool Warden::EndAll() {
   ended_ = false;
   // A process of the tree may have stopped it (before Landlock ABI 6 nothing keeps it from that).
   kill(pid_, SIGCONT);
-  if (!Ask({WardenRequest::kEnd, 0})) return false;
+  if (!Ask({WardenRequest::kEnd, 0})) {
+    lost_ = !alive();
+    return false;
+  }
   const auto until = std::chrono::steady_clock::now() + kEndPatience;
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
     const std::optional<WardenMessage> message = Receive(std::max(left, milliseconds(0)));
-    if (!message) return false;
+    if (!message) {
+      lost_ = !alive();
+      return false;
+    }
     if (message->kind == WardenMessage::kExited) {
       exit_ = message;
     } else {

@@ -36,8 +36,8 @@ int WardenProgram();
 // The same for the program that a set-uid launcher starts (process/handover.h).
 int BeginProgram();
 
-// Stage of a failure: somebody ended the warden of a command. The command ends with it, but not
-// what it started.
+// Stage of a failure: somebody ended the warden of a command, and so the command was ended. In tier
+// "subreaper" what else it started may be left.
 inline constexpr char kWardenLost[] = "warden_lost";
 
 // The launcher's side of a warden: starts it, and ends it with the object. All functions are to be
@@ -58,6 +58,8 @@ class Warden {
 
   // It has not ended and need not be replaced.
   bool alive() const;
+  // Readable once it has ended although nobody told it to; -1: it was told to, or never was.
+  int lost_fd() const { return ended_ ? -1 : pidfd_.get(); }
   pid_t pid() const { return pid_; }
 
   // The following are for the warden of a command.
@@ -70,6 +72,8 @@ class Warden {
   void SignalAll(int number);
   // Ends every descendant; true if nobody is left.
   bool EndAll();
+  // It had ended before it could say whether somebody is left.
+  bool lost() const { return lost_; }
 
  private:
   struct Memory;
@@ -84,6 +88,7 @@ class Warden {
   pid_t pid_ = -1;
   std::optional<WardenMessage> exit_;
   std::optional<bool> ended_;
+  bool lost_ = false;
 };
 
 }  // namespace sandbox_run

@@ -54,20 +54,25 @@ pid_t StartCommand(WardenPlan* plan) {
   return pid;
 }
 
-// "sandbox-warden", or "sandbox-warden PID" (0: a command that has been released); only comes back
-// if the program cannot be executed.
-constexpr pid_t kNoCommand = -1;
-void Execute(int program, pid_t command) {
-  char number[16];
-  char* at = number + sizeof(number);
-  *--at = 0;
-  pid_t rest = command;
+// Writes the digits of a number before `end`, and returns where they begin.
+char* Text(pid_t number, char* end) {
+  *--end = 0;
   do {
-    *--at = static_cast<char>('0' + rest % 10);
-    rest /= 10;
-  } while (rest > 0);
+    *--end = static_cast<char>('0' + number % 10);
+    number /= 10;
+  } while (number > 0);
+  return end;
+}
+
+// "sandbox-warden LAUNCHER [COMMAND]" (0: a command that has been released); only comes back if the
+// program cannot be executed.
+constexpr pid_t kNoCommand = -1;
+void Execute(int program, pid_t launcher, pid_t command) {
   char name[] = "sandbox-warden";
-  char* const argv[] = {name, command == kNoCommand ? nullptr : at, nullptr};
+  char numbers[2][16];
+  char* const argv[] = {
+      name, Text(launcher, numbers[0] + sizeof(numbers[0])),
+      command == kNoCommand ? nullptr : Text(command, numbers[1] + sizeof(numbers[1])), nullptr};
   char* const envp[] = {nullptr};
   RawSyscall(SYS_execveat, program, Arg(""), Arg(argv), Arg(envp), AT_EMPTY_PATH);
 }
@@ -94,9 +99,10 @@ int RunWarden(void* argument) {
   auto* plan = static_cast<WardenPlan*>(argument);
   const uint64_t all = ~0ull;
   RawSyscall(SYS_rt_sigprocmask, SIG_SETMASK, Arg(&all), 0, kSignalSetSize);
-  ResetSignalHandlers();
-  // Not of the launcher's terminal and group: Ctrl-C and the end of a session are not its business.
-  RawSyscall(SYS_setsid);
+  if (ResetSignalHandlers() < 0) return kNotStarted;
+  // Not of the launcher's terminal and group: Ctrl-C and the end of a session are not its business,
+  // and a signal to the group would end both at once.
+  if (RawSyscall(SYS_setsid) < 0) return kNotStarted;
   pid_t command = kNoCommand;
   if (plan->command != nullptr) {
     command = StartCommand(plan);
@@ -109,18 +115,19 @@ int RunWarden(void* argument) {
   if (RawSyscall(SYS_dup3, plan->channel, kChannel, 0) < 0) return kNotStarted;
   const bool has_program =
       plan->program >= 0 && RawSyscall(SYS_dup3, plan->program, kProgram, O_CLOEXEC) >= 0;
-  CloseFrom(has_program ? kProgram + 1 : kProgram, Closing::kNow);
+  if (CloseFrom(has_program ? kProgram + 1 : kProgram, Closing::kNow) < 0) return kNotStarted;
 
   // A program of its own has memory of its own: who ends everybody that shares the launcher's (the
   // kernel, out of memory) does not end it, and it keeps nothing of the launcher's from being
   // freed. Where it cannot be executed, the code here does as well but for that.
-  if (has_program && NothingHappens(kChannel)) Execute(kProgram, command);
-  if (command == kNoCommand) return KeepScope(kChannel);
-  const bool released = KeepTree(kChannel, command, has_program) == TreeEnd::kReleased;
+  if (has_program && NothingHappens(kChannel)) Execute(kProgram, plan->launcher, command);
+  if (command == kNoCommand) return KeepScope(kChannel, plan->launcher);
+  const pid_t launcher = plan->launcher;
+  const bool released = KeepTree(kChannel, launcher, command, has_program) == TreeEnd::kReleased;
   if (!released) return 0;
   // What it left in the background may stay for long.
-  Execute(kProgram, 0);
-  KeepTree(kChannel, 0, false);
+  Execute(kProgram, launcher, 0);
+  KeepTree(kChannel, launcher, 0, false);
   return 0;
 }
 

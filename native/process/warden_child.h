@@ -11,6 +11,7 @@ namespace sandbox_run {
 struct WardenPlan {
   int channel = -1;               // its only descriptor afterwards; at least 3
   int program = -1;               // the program to execute; -1: none, the code of the addon is used
+  pid_t launcher = -1;            // this process
   ChildPlan* command = nullptr;   // tier "subreaper": the command to start; otherwise nullptr
   char* command_stack = nullptr;  // the upper end
 };

@@ -45,7 +45,7 @@ class Watch {
   }
 
  private:
-  std::array<pollfd, 12> watched_;
+  std::array<pollfd, 16> watched_;
   nfds_t count_ = 0;
   std::optional<Clock::time_point> until_;
 };

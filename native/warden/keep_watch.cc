@@ -44,24 +44,50 @@ long Now() {
   return time.tv_sec * 1000 + time.tv_nsec / kMillisecond;
 }
 
-// Readable once the launcher has ended. The connection says so too, but somebody who forked from
-// the launcher without executing anything may hold that open. Negative: not to be had.
-int LauncherEnd() {
-  return static_cast<int>(
-      RawSyscall(abi::kSysPidfdOpen, static_cast<int>(RawSyscall(SYS_getppid)), 0));
-}
+// The end of the launcher. The connection says so too, but somebody who forked from the launcher
+// without executing anything may hold that open.
+class LauncherEnd {
+ public:
+  explicit LauncherEnd(pid_t launcher)
+      : launcher_(launcher),
+        fd_(static_cast<int>(RawSyscall(abi::kSysPidfdOpen, static_cast<int>(launcher), 0))) {}
+  // Readable once it has ended; negative: not to be had.
+  int fd() const { return fd_; }
+  // To be asked whenever there was something, or nothing for a while: it may have ended before the
+  // descriptor came to be, which is another process's then, or none.
+  bool came() const { return RawSyscall(SYS_getppid) != launcher_; }
+  void Close() const { RawSyscall(SYS_close, fd_); }
+
+ private:
+  const pid_t launcher_;
+  const int fd_;
+};
 
 // Who cannot wait would watch over nothing: what it keeps is ended at once.
 constexpr long kCannotWait = -1;
+// How often it is looked where a descriptor is missing that would say that there is something.
+constexpr long kLookMilliseconds = 50;
 
-// How many are ready, 0 if there is no telling yet, or kCannotWait.
+// How many are ready, 0 if there is no telling yet, or kCannotWait. Before it waits for long, it
+// has to be looked whether there is something already.
 long Wait(pollfd* watched, int count) {
-  const long ready = RawSyscall(SYS_ppoll, Arg(watched), count, 0, 0, kSignalSetSize);
+  bool all = true;
+  for (int i = 0; i < count; ++i) all = all && watched[i].fd >= 0;
+  timespec look = {0, kLookMilliseconds * kMillisecond};
+  const long ready =
+      RawSyscall(SYS_ppoll, Arg(watched), count, all ? 0 : Arg(&look), 0, kSignalSetSize);
   if (ready >= 0) return ready;
   for (int i = 0; i < count; ++i) watched[i].revents = 0;
   if (ready == -ENOSYS || ready == -EPERM) return kCannotWait;
   if (ready != -EINTR) Sleep(10);
   return 0;
+}
+
+// The next request: its size, 0 at the end of the connection, -EAGAIN if there is none. Asked also
+// where poll says nothing, which may be because it cannot.
+long Receive(int channel, WardenRequest* request, int flags) {
+  return RawSyscall(SYS_recvfrom, channel, Arg(request), sizeof(*request), MSG_DONTWAIT | flags, 0,
+                    0);
 }
 
 // --- the descendants of a process, by /proc ---
@@ -204,52 +230,52 @@ class Descendants {
 
 class TreeWarden {
  public:
-  TreeWarden(int channel, pid_t command)
-      : channel_(channel), command_(command), released_(command == 0) {}
+  TreeWarden(int channel, pid_t launcher, pid_t command)
+      : channel_(channel), launcher_(launcher), command_(command), released_(command == 0) {}
 
   TreeEnd Run(bool until_released) {
     const uint64_t children = 1ull << (SIGCHLD - 1);
     const int ended = static_cast<int>(
         RawSyscall(SYS_signalfd4, -1, Arg(&children), kSignalSetSize, O_CLOEXEC | O_NONBLOCK));
-    const int launcher = LauncherEnd();
+    const LauncherEnd launcher(launcher_);
     bool alone = false;
-    // One that ended before this came to be.
-    Collect();
     for (;;) {
-      pollfd watched[] = {{channel_, POLLIN, 0}, {ended, POLLIN, 0}, {launcher, POLLIN, 0}};
+      // Also one that ended before this came to be.
+      Collect();
+      alone = alone || launcher.came();
+      if (alone) break;
+      pollfd watched[] = {{channel_, POLLIN, 0}, {ended, POLLIN, 0}, {launcher.fd(), POLLIN, 0}};
       const long ready = Wait(watched, 3);
       if (ready == kCannotWait) break;
-      if (ready == 0) continue;
       if (watched[1].revents != 0) {
         char drained[1024];
         RawSyscall(SYS_read, ended, Arg(drained), sizeof(drained));
-        Collect();
       }
       if (watched[2].revents != 0) alone = true;
-      if (watched[0].revents != 0) {
-        WardenRequest request;
-        const long size = RawSyscall(SYS_read, channel_, Arg(&request), sizeof(request));
-        if (size == -EINTR || size == -EAGAIN) continue;
-        if (size != sizeof(request)) {
-          alone = true;
-        } else if (request.kind == WardenRequest::kRelease) {
-          released_ = true;
-          Collect();
-          if (until_released) {
-            RawSyscall(SYS_close, ended);
-            RawSyscall(SYS_close, launcher);
-            return TreeEnd::kReleased;
-          }
-        } else if (request.kind == WardenRequest::kSignal) {
-          Descendants descendants;
-          if (descendants.Open()) descendants.Signal(request.number);
-          descendants.Close();
-        } else {
-          break;
+      WardenRequest request;
+      const long size = Receive(channel_, &request, 0);
+      if (size == -EINTR || size == -EAGAIN) continue;
+      if (size != sizeof(request)) {
+        alone = true;
+      } else if (request.kind == WardenRequest::kRelease) {
+        released_ = true;
+        Collect();
+        if (until_released) {
+          RawSyscall(SYS_close, ended);
+          launcher.Close();
+          return TreeEnd::kReleased;
         }
+      } else if (request.kind == WardenRequest::kSignal) {
+        Descendants descendants;
+        if (descendants.Open()) descendants.Signal(request.number);
+        descendants.Close();
+      } else {
+        break;
       }
-      if (alone) break;
     }
+    // /proc takes descriptors, of which there may be few.
+    RawSyscall(SYS_close, ended);
+    launcher.Close();
     const bool gone = EndAll(alone ? kEndMillisecondsAlone : kEndMilliseconds);
     Say(gone ? WardenMessage::kEnded : WardenMessage::kLeft);
     return TreeEnd::kEnded;
@@ -298,13 +324,19 @@ class TreeWarden {
     if (!Collect()) return true;
     const long begin = Now();
     Descendants descendants;
-    if (!descendants.Open()) {
-      // Without /proc: what can be found otherwise is the command itself and its group.
-      if (command_ > 0) Kill(-command_, SIGKILL);
+    bool open = descendants.Open();
+    // Without /proc: what can be found otherwise is the command itself and its group.
+    if (!open && command_ > 0) Kill(-command_, SIGKILL);
+    while (!open && Now() - begin < kStopMilliseconds) {
       descendants.Close();
-      bool left = Collect();
-      for (; left && Now() - begin < kStopMilliseconds; left = Collect()) Sleep(1);
-      return !left;
+      if (!Collect()) return true;
+      Sleep(1);
+      // It may have been for want of memory or of a descriptor.
+      open = descendants.Open();
+    }
+    if (!open) {
+      descendants.Close();
+      return !Collect();
     }
     // Whoever is stopped starts nobody, so that in the end there is nobody new to be found.
     while (descendants.Signal(SIGSTOP) > 0 && Now() - begin < kStopMilliseconds) {
@@ -321,6 +353,7 @@ class TreeWarden {
   }
 
   const int channel_;
+  const pid_t launcher_;
   const pid_t command_;
   bool reported_ = false;
   bool released_;
@@ -330,22 +363,20 @@ void TakeName() { RawSyscall(SYS_prctl, PR_SET_NAME, Arg("sandbox-warden"), 0, 0
 
 }  // namespace
 
-int KeepScope(int channel) {
+int KeepScope(int channel, pid_t launcher) {
   TakeName();
   // The launcher is of the same user and outside: only the scope can keep its signals from it. So
   // this is the proof that everything sent from here stays inside; there is no way out of a scope.
   if (Kill(RawSyscall(SYS_getppid), 0) != -EPERM) return kNotScoped;
-  pollfd watched[] = {{channel, POLLIN, 0}, {LauncherEnd(), POLLIN, 0}};
-  while (Wait(watched, 2) == 0) {
+  const LauncherEnd end(launcher);
+  pollfd watched[] = {{channel, POLLIN, 0}, {end.fd(), POLLIN, 0}};
+  WardenRequest request;
+  while (!end.came() && Wait(watched, 2) == 0 && Receive(channel, &request, MSG_PEEK) == -EAGAIN) {
   }
   // Asked again right before the call that must not go wrong.
   if (Kill(kInit, 0) != -EPERM) return kNotScoped;
   Kill(-1, SIGKILL);
-  WardenRequest request;
-  if (watched[0].revents != 0 &&
-      RawSyscall(SYS_read, channel, Arg(&request), sizeof(request)) > 0) {
-    return kDone;
-  }
+  if (Receive(channel, &request, 0) > 0) return kDone;
   // The launcher has not ended in order. One call reaches everybody, and nobody can have been
   // started meanwhile (the kernel holds its list of tasks); the rest is for kernels with a fault.
   for (int round = 1; round < kRoundsAlone; ++round) {
@@ -355,9 +386,9 @@ int KeepScope(int channel) {
   return kDone;
 }
 
-TreeEnd KeepTree(int channel, pid_t command, bool until_released) {
+TreeEnd KeepTree(int channel, pid_t launcher, pid_t command, bool until_released) {
   TakeName();
-  return TreeWarden(channel, command).Run(until_released);
+  return TreeWarden(channel, launcher, command).Run(until_released);
 }
 
 }  // namespace sandbox_run

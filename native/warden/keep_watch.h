@@ -46,14 +46,14 @@ struct WardenRequest {
 };
 
 // Tier "signal-scope": returns once the launcher has ended or anything came through `channel`, and
-// what was in the scope was ended.
-int KeepScope(int channel);
+// what was in the scope was ended. `launcher`: the number of the parent that it was started by.
+int KeepScope(int channel, pid_t launcher);
 
 // Tier "subreaper": returns once the command's tree was ended, or, if `until_released`, once the
 // command was released and its tree was not. `channel`: to the launcher. `command`: 0 if it has
 // been released before.
 enum class TreeEnd { kEnded, kReleased };
-TreeEnd KeepTree(int channel, pid_t command, bool until_released);
+TreeEnd KeepTree(int channel, pid_t launcher, pid_t command, bool until_released);
 
 }  // namespace sandbox_run
 

@@ -1,5 +1,6 @@
-// The program `sandbox-run-warden`: no libc, no arguments but the command's number, no environment,
-// one descriptor. `sandbox-warden`: tier "signal-scope"; `sandbox-warden PID`: tier "subreaper".
+// The program `sandbox-run-warden`: no libc, no arguments but numbers of processes, no environment,
+// one descriptor. `sandbox-warden LAUNCHER`: tier "signal-scope"; `sandbox-warden LAUNCHER
+// COMMAND`: tier "subreaper".
 
 #include <cstddef>
 
@@ -40,19 +41,29 @@ extern "C" void* memcpy(void* __restrict to, const void* __restrict from, size_t
   return to;
 }
 
+namespace {
+
+pid_t Number(long argument) {
+  pid_t number = 0;
+  for (const char* at = reinterpret_cast<const char*>(argument); *at != 0; ++at) {
+    number = number * 10 + (*at - '0');
+  }
+  return number;
+}
+
+}  // namespace
+
 extern "C" [[noreturn]] void WardenMain(const long* stack);
 
 // `stack`: the number of arguments, then pointers to them (the process's first stack frame).
 void WardenMain(const long* stack) {
   int result = 0;
   if (stack[0] < 2) {
-    result = sandbox_run::KeepScope(0);
+    result = 127;  // not started by us
+  } else if (stack[0] < 3) {
+    result = sandbox_run::KeepScope(0, Number(stack[2]));
   } else {
-    pid_t command = 0;
-    for (const char* at = reinterpret_cast<const char*>(stack[2]); *at != 0; ++at) {
-      command = command * 10 + (*at - '0');
-    }
-    sandbox_run::KeepTree(0, command, false);
+    sandbox_run::KeepTree(0, Number(stack[2]), Number(stack[3]), false);
   }
   for (;;) sandbox_run::RawSyscall(SYS_exit_group, result);
 }

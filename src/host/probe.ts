@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { arch, release, totalmem } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { shortageError } from '../errors/shortage.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { Facility, HostFeatures } from '../model/host-features.ts';
 import type { NativeAddon } from '../native/contract.ts';
@@ -15,6 +16,7 @@ let cached: HostFeatures | undefined;
 /**
  * What the host offers, asked once per process. Namespaces are assumed here: whether they can be had is found
  * out by making those of the first sandbox.
+ * @throws {SandboxError} `launch.failed` if there is too little of something to ask it now.
  */
 export function probeHost(addon: NativeAddon): HostFeatures {
   cached ??= probeNow(addon);
@@ -49,13 +51,27 @@ function probeNow(addon: NativeAddon): HostFeatures {
     cgroup: probeCgroup(addon),
     memoryBytes: totalmem(),
     processList: processListFacility(addon.processListErrno(), hasCapability(CAP_SYS_PTRACE)),
-    signalScope: kernel.landlockAbi >= 6 && addon.signalScope(),
+    signalScope: kernel.landlockAbi >= 6 && probeSignalScope(addon),
   };
+}
+
+function probeSignalScope(addon: NativeAddon): boolean {
+  const proven = addon.signalScope();
+  if (typeof proven === 'boolean') return proven;
+  const errno = errnoName(proven.errno);
+  throw (
+    shortageError('signal scopes', errno) ??
+    new SandboxError('launch.failed', `signal scopes cannot be tried (${proven.stage}: ${errno})`)
+  );
 }
 
 function probeCgroup(addon: NativeAddon): HostFeatures['cgroup'] {
   const found = addon.cgroupParent();
   if ('cloneInto' in found) return found;
+  const passing = shortageError('control groups', errnoName(found.errno));
+  // In one that has as many as it may have (cgroup.max.descendants) there is none for us either, for good.
+  if (passing !== undefined && !(found.stage === 'cgroup.create' && errnoName(found.errno) === 'EAGAIN'))
+    throw passing;
   const none = found.stage === 'cgroup.mount';
   return {
     path: undefined,
@@ -65,7 +81,10 @@ function probeCgroup(addon: NativeAddon): HostFeatures['cgroup'] {
   };
 }
 
+/** @throws {SandboxError} as probeHost. */
 function landlockReason(errno: number): string {
+  const passing = shortageError('Landlock', errnoName(errno));
+  if (passing !== undefined) throw passing;
   switch (errnoName(errno)) {
     case 'ENOSYS':
       return 'the kernel is built without Landlock (needs 5.13 and CONFIG_SECURITY_LANDLOCK)';

@@ -306,8 +306,11 @@ export const TURN_ENDED = 4;
 export interface NativeAddon {
   /** Landlock's ABI version, its errata bits and whether seccomp can return errors; negative values are -errno. */
   probe(): { readonly landlockAbi: number; readonly landlockErrata: number; readonly seccompErrno: number };
-  /** Whether a whole process tree can be ended through a signal scope. Tried once, about 0.2 ms. */
-  signalScope(): boolean;
+  /**
+   * Whether a whole process tree can be ended through a signal scope. Tried once, about 0.2 ms; a failure: there was too
+   * little of something to try it.
+   */
+  signalScope(): boolean | NativeFailure;
   /** Where control groups for commands can be made, or why nowhere. Tries it. */
   cgroupParent(): { readonly path: string; readonly cloneInto: boolean } | NativeFailure;
   /** Why what runs cannot be looked at in /proc, or 0; ESRCH: it is that of another process namespace. */

@@ -105,7 +105,7 @@ export function classify(
       status: 'setup-failed',
       exitCode: undefined,
       signal: undefined,
-      error: describeFailure(outcome.failure),
+      error: describeFailure(outcome.failure, outcome.treeEnded),
     };
   }
   const signal = outcome.signal === 0 ? undefined : signalName(outcome.signal);

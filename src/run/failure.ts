@@ -4,11 +4,12 @@ import { errnoName } from '../kernel/errno.ts';
 import type { ExecutionError } from '../model/execution-result.ts';
 import type { NativeFailure } from '../native/contract.ts';
 
-/** What a failed step of the launch means to the caller. */
-export function describeFailure(failure: NativeFailure): ExecutionError {
+/** What a failed step of the launch means to the caller. `treeEnded`: nothing runs that the command started. */
+export function describeFailure(failure: NativeFailure, treeEnded = true): ExecutionError {
   const errno = failure.errno === 0 ? undefined : errnoName(failure.errno);
   const path = failure.path === '' ? undefined : failure.path;
-  const [code, message] = meaning(failure, errno, path);
+  const [code, said] = meaning(failure, errno, path);
+  const message = treeEnded ? said : `${said}; what else it started may still run`;
   return { code, message, stage: failure.stage, errno, path };
 }
 
@@ -88,7 +89,19 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
   if (stage === 'warden_lost') {
     return [
       'launch.failed',
-      'the command ran, but its warden was ended from outside or by the command itself, which ends the command; what else it started may still run',
+      'the command ran and was ended, because its warden was ended from outside or by the command itself, and nothing would have ended what it started had this process been killed',
+    ];
+  }
+  if (stage === 'cgroup.lost') {
+    return [
+      'launch.failed',
+      `the command ran and was ended, because somebody removed its control group ${path}, which held its limits`,
+    ];
+  }
+  if (stage === 'launcher.lost') {
+    return [
+      'launch.failed',
+      'the command ran, but how it ended is not known: the process that waited for it inside of Firejail was ended, by the command itself or from outside',
     ];
   }
   if (stage === 'setup.ended' || stage === 'child.ended') {

@@ -136,6 +136,38 @@ describe('outliving the launcher', () => {
       expect(left).toBeGreaterThan(5);
     });
 
+    it('fails if the warden is ended by somebody else first, and the launcher later', async () => {
+      const corner = arena.freshCorner();
+      const { child, line, wardensWhen } = await startLauncher({
+        view,
+        abi,
+        tells: true,
+        commands: [{ argv: [runaway, 'stay', 'deaf'], cwd: corner }],
+      });
+      expect(await until(() => readdirSync(corner).length === TRICKS.length)).toBe(true);
+      const [warden = 0, ...others] = await wardensWhen(1);
+      expect(others).toEqual([]);
+      process.kill(warden, 'SIGKILL');
+      const scope = abi >= 6;
+      expect(JSON.parse(await line())).toEqual({
+        status: 'setup-failed',
+        stage: 'warden_lost',
+        message: expect.stringMatching(scope ? /had this process been killed$/ : /may still run$/),
+        treeEnded: scope,
+      });
+      child.kill('SIGKILL');
+      await new Promise((done) => child.once('exit', done));
+      // The command itself has ended in any case; without a scope nobody finds what else it started, and the result says so.
+      if (scope) await until(() => survivors(runaway).length === 0, 1000);
+      const left = scope ? survivors(runaway) : [];
+      writeFileSync(join(corner, 'stop'), '');
+      await until(() => {
+        for (const pid of survivors(runaway)) endIfThere(pid);
+        return survivors(runaway).length === 0;
+      });
+      expect(left).toEqual([]);
+    });
+
     it('fails at a Ctrl-C that ends the launcher', async () => {
       const corner = arena.freshCorner();
       const { child } = await startLauncher({

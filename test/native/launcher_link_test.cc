@@ -95,6 +95,25 @@ TEST(LauncherWithAProcessThatTheCommandCouldTakeOverIsRefused) {
   EXPECT_TRUE(access(ran.c_str(), F_OK) != 0);
 }
 
+TEST(LauncherIsNotBelievedWhenWhoWaitsForTheCommandWasEnded) {
+  TemporaryDirectory directory;
+  TemporaryDirectory programs;
+  const std::string script = programs / "launcher";
+  // Says that all is well, whatever became of what it started.
+  test::WriteText(script, "#!/bin/sh\nfor last; do :; done\n\"$last\"\nexit 0\n");
+  chmod(script.c_str(), 0755);
+  const ConfinementSpec spec = LauncherSpecFor(directory.path(), script);
+  EXPECT_EQ(RunToEnd(spec, ShellCommand("exit 5")).exit_code, 5);
+  const Outcome outcome = RunToEnd(spec, ShellCommand("echo $$; kill -9 $PPID; sleep 300"));
+  ASSERT_TRUE(outcome.failure.has_value());
+  EXPECT_EQ(std::string(outcome.failure->stage), std::string("launcher.lost"));
+  const std::string said = outcome.output[0].kept;
+  const pid_t command = atoi(said.c_str());
+  ASSERT_TRUE(command > 0);
+  for (int round = 0; round < 200 && test::IsRunning(command); ++round) usleep(10'000);
+  EXPECT_TRUE(!test::IsRunning(command));
+}
+
 TEST(LauncherDoesNotGetTheSignalsOfItsCommand) {
   TemporaryDirectory directory;
   const Threads threads(LauncherSpecFor(directory.path(), "/usr/bin/env"));

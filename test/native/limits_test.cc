@@ -1,8 +1,13 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <vector>
@@ -11,6 +16,7 @@
 #include "process/cgroup.h"
 #include "process/command.h"
 #include "process/process_usage.h"
+#include "process/tree_kill.h"
 #include "process/tree_sampler.h"
 #include "support.h"
 
@@ -88,7 +94,7 @@ TEST(SamplerKeepsTheTimeOfProcessesThatAreGone) {
     const auto until = Clock::now() + milliseconds(20'000);
     while (ReadProcessCounts(pid)->own_cpu_ms < 120 && Clock::now() < until) usleep(5'000);
     while (Clock::now() < *sampler.next()) usleep(1'000);
-    excess = sampler.Look(tree, nullptr);
+    excess = sampler.Look(tree, nullptr).value();
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
   }
@@ -151,5 +157,111 @@ TEST(CommandWithTooManyProcessesIsEnded) {
   EXPECT_TRUE(many.limit->name == LimitName::kProcesses);
 }
 
+// A control group as the kernel makes it, in a directory where it does not: what the kernel answers
+// is what the files hold.
+std::string group_parent;
+struct Fakes {
+  explicit Fakes(const TemporaryDirectory& top) { group_parent = top.path(); }
+  ~Fakes() { group_parent.clear(); }
+};
+
+TEST(AGroupThatIsGoneIsNoGroupWithoutExcess) {
+  const TemporaryDirectory top;
+  const Fakes fakes(top);
+  const auto made = Cgroup::Make(top.path(), {1 << 30, 10, 1000, 0});
+  ASSERT_TRUE(made.ok());
+  const Cgroup& group = *made.value();
+  const std::string place = top / test::Entries(top.path()).front() + "/";
+  EXPECT_EQ(test::ReadText(place + "pids.max"), "10");
+  EXPECT_EQ(test::ReadText(place + "memory.swap.max"), "0");
+  ASSERT_TRUE(group.Excess().ok());
+  EXPECT_TRUE(!group.Excess().value());
+  EXPECT_EQ(group.CpuMs().value(), 7u);
+  test::WriteText(place + "pids.events", "max 3\n");
+  ASSERT_TRUE(group.Excess().ok() && group.Excess().value());
+  EXPECT_TRUE(group.Excess().value()->name == LimitName::kProcesses);
+  // What is read of a group that was removed: nothing (ENODEV).
+  test::WriteText(place + "pids.events", "");
+  test::WriteText(place + "cpu.stat", "");
+  ASSERT_TRUE(!group.Excess().ok() && !group.CpuMs().ok());
+  EXPECT_EQ(std::string(group.Excess().failure().stage), kCgroupLost);
+}
+
+TEST(AGroupThatTakesNoLimitOfSwapIsNoGroup) {
+  const TemporaryDirectory top;
+  const Fakes fakes(top);
+  setenv("SANDBOX_RUN_TEST_NO_SWAP_LIMIT", "1", 1);
+  const auto made = Cgroup::Make(top.path(), {1 << 30, 0, 0, 0});
+  EXPECT_TRUE(!made.ok());
+  // Without a limit of memory there is none of swap.
+  EXPECT_TRUE(Cgroup::Make(top.path(), {0, 10, 0, 0}).ok());
+  unsetenv("SANDBOX_RUN_TEST_NO_SWAP_LIMIT");
+}
+
+TEST(ACommandWhoseGroupIsRemovedEndsAndSaysSo) {
+  ConfinementSpec spec;
+  for (const bool scope : {false, true}) {
+    if (scope && !SignalScopeIsProven()) continue;
+    const TemporaryDirectory top, groups;
+    const Fakes fakes(groups);
+    spec = scope ? test::PermissiveSpec(top.path()) : BareSpec(top.path());
+    spec.cgroup_parent = groups.path();
+    spec.tree_limits.cpu_ms = 60'000;
+    const test::Threads threads(spec);
+    // The positive control: with its group it runs, and is in it.
+    EXPECT_EQ(RunToEnd(threads, ShellCommand("sleep 0.2; exit 3")).exit_code, 3);
+    const std::string first = groups / test::Entries(groups.path()).front() + "/";
+    EXPECT_EQ(test::ReadText(first + "cgroup.procs"), "0");
+    test::Running running(threads, ShellCommand("sleep 300"));
+    usleep(100'000);
+    for (const std::string& name : test::Entries(groups.path())) {
+      test::WriteText(groups / name + "/cpu.stat", "");
+    }
+    const Outcome outcome = running.Wait();
+    ASSERT_TRUE(outcome.failure.has_value());
+    EXPECT_EQ(std::string(outcome.failure->stage), kCgroupLost);
+    EXPECT_TRUE(outcome.tree_ended);
+  }
+}
+
+TEST(ACommandThatCannotEnterItsGroupDoesNotRun) {
+  const TemporaryDirectory top, groups;
+  const Fakes fakes(groups);
+  setenv("SANDBOX_RUN_TEST_FULL_GROUP", "1", 1);
+  ConfinementSpec spec = BareSpec(top.path());
+  spec.cgroup_parent = groups.path();
+  spec.tree_limits.processes = 100;
+  const std::string ran = top / "ran";
+  const Outcome outcome = RunToEnd(spec, ShellCommand("touch " + ran));
+  unsetenv("SANDBOX_RUN_TEST_FULL_GROUP");
+  ASSERT_TRUE(outcome.failure.has_value());
+  EXPECT_EQ(std::string(outcome.failure->stage), "cgroup.enter");
+  EXPECT_EQ(outcome.failure->error, ENOSPC);
+  EXPECT_TRUE(!test::Exists(ran));
+}
+
 }  // namespace
 }  // namespace sandbox_run
+
+// In place of libc's, for the whole program.
+extern "C" int mkdir(const char* path, mode_t mode) noexcept {
+  if (syscall(SYS_mkdirat, AT_FDCWD, path, mode) != 0) return -1;
+  using sandbox_run::group_parent, sandbox_run::test::WriteText;
+  if (group_parent.empty() || !std::string(path).starts_with(group_parent + "/")) return 0;
+  const std::string place = std::string(path) + "/";
+  for (const char* name : {"memory.max", "pids.max", "memory.oom.group"})
+    WriteText(place + name, "");
+  WriteText(place + "pids.events", "max 0\n");
+  WriteText(place + "memory.events", "oom 0\noom_kill 0\n");
+  WriteText(place + "cpu.stat", "usage_usec 7000\n");
+  WriteText(place + "cgroup.events", "populated 1\n");
+  const std::string swap = place + "memory.swap.max", procs = place + "cgroup.procs";
+  if (getenv("SANDBOX_RUN_TEST_NO_SWAP_LIMIT") != nullptr) {
+    syscall(SYS_mkdirat, AT_FDCWD, swap.c_str(), mode);
+  } else {
+    WriteText(swap, "");
+  }
+  if (getenv("SANDBOX_RUN_TEST_FULL_GROUP") != nullptr) return symlink("/dev/full", procs.c_str());
+  WriteText(procs, "");
+  return 0;
+}

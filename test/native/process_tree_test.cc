@@ -377,7 +377,8 @@ TEST(TheWardenOfAScopeHoldsNothingAndEndsWithIt) {
     // The connection, and a descriptor of the launcher's process.
     EXPECT_EQ(test::Entries(place + "fd").size(), 2u);
     EXPECT_EQ(test::ReadText(place + "environ"), "");
-    EXPECT_EQ(test::ReadText(place + "cmdline"), std::string("sandbox-warden\0", 15));
+    EXPECT_EQ(test::ReadText(place + "cmdline"),
+              "sandbox-warden" + std::string(1, '\0') + std::to_string(getpid()) + '\0');
     char directory[256] = {};
     EXPECT_EQ(readlink((place + "cwd").c_str(), directory, sizeof(directory) - 1), 1);
     // Its own session, so that no terminal's signal reaches it; and signals do nothing to it.
@@ -415,14 +416,72 @@ TEST(APlaceWhoseWardenWasEndedIsNotUsedAgain) {
   EXPECT_EQ(test::RunToEnd(threads, ShellCommand("true")).exit_code, 0);
   const pid_t first = WaitForWarden();
   ASSERT_TRUE(first > 0);
-  Running running(threads, ShellCommand("sleep 0.1"));
-  usleep(20'000);
+  // While nothing runs: the next command has nothing to do with it.
   kill(first, SIGKILL);
-  EXPECT_EQ(running.Wait().exit_code, 0);
-  EXPECT_EQ(test::RunToEnd(threads, ShellCommand("true")).exit_code, 0);
+  EXPECT_TRUE(WaitUntilGone(first));
+  const Outcome outcome = test::RunToEnd(threads, ShellCommand("sleep 0.1; exit 3"));
+  EXPECT_TRUE(!outcome.failure);
+  EXPECT_EQ(outcome.exit_code, 3);
   const pid_t second = WaitForWarden();
   EXPECT_TRUE(second > 0 && second != first);
-  EXPECT_TRUE(!IsRunning(first));
+}
+
+// The warden of the one command that runs; of a scope, or the command's parent.
+pid_t WardenOfTheOne() {
+  for (int round = 0; round < 200 && Wardens().size() != 1; ++round) usleep(5'000);
+  const std::vector<pid_t> found = Wardens();
+  return found.size() == 1 ? found.front() : -1;
+}
+
+TEST(ACommandWhoseWardenIsEndedEndsAndSaysSo) {
+  ForEachTier([](TreeTier tier) {
+    for (const bool background : {false, true}) {
+      const TemporaryDirectory top;
+      const Bystander bystander;
+      const Threads threads(SpecOf(tier, top));
+      CommandSpec spec =
+          ShellCommand("setsid sh -c 'echo $$; exec sleep 300' & " +
+                       std::string(background ? "sleep 0.1; exit 0" : "echo $$; sleep 300"));
+      spec.streams.stream_output = true;
+      spec.background = background;
+      Running running(threads, std::move(spec));
+      running.WaitForOutput(1, milliseconds(50));
+      if (background) EXPECT_EQ(running.WaitForExit().exit_code, 0);
+      const pid_t warden = WardenOfTheOne();
+      ASSERT_TRUE(warden > 0);
+      const std::vector<pid_t> members = running.Members();
+      EXPECT_EQ(members.size(), background ? 1u : 3u);
+      kill(warden, SIGKILL);
+      const Outcome outcome = running.Wait();
+      ASSERT_TRUE(outcome.failure.has_value());
+      EXPECT_EQ(std::string(outcome.failure->stage), "warden_lost");
+      // Only a scope finds what the command started without its warden.
+      EXPECT_EQ(outcome.tree_ended, tier == TreeTier::kSignalScope);
+      for (const pid_t pid : members) {
+        if (tier == TreeTier::kSignalScope) EXPECT_TRUE(WaitUntilGone(pid));
+        kill(pid, SIGKILL);
+      }
+      EXPECT_TRUE(bystander.alive());
+      // The next command has another one.
+      EXPECT_EQ(test::RunToEnd(threads, ShellCommand("exit 4")).exit_code, 4);
+    }
+  });
+}
+
+TEST(ACommandThatIsEndedAnywayDoesNotLoseItsWarden) {
+  ForEachTier([](TreeTier tier) {
+    const TemporaryDirectory top;
+    const Threads threads(SpecOf(tier, top));
+    for (int round = 0; round < 20; ++round) {
+      CommandSpec spec = ShellCommand("trap '' TERM; setsid sleep 300 & sleep 300");
+      spec.timeout = milliseconds(20);
+      spec.kill_grace = milliseconds(1);
+      const Outcome outcome = test::RunToEnd(threads, std::move(spec));
+      EXPECT_TRUE(!outcome.failure);
+      EXPECT_TRUE(outcome.timed_out);
+      EXPECT_TRUE(outcome.tree_ended);
+    }
+  });
 }
 
 TEST(WithoutItsProgramAWardenRunsInTheMemoryOfTheLauncher) {

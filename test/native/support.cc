@@ -18,6 +18,7 @@
 
 #include "check.h"
 #include "landlock/ruleset.h"
+#include "process/tree_kill.h"
 #include "sys/files.h"
 
 namespace sandbox_run::test {
@@ -107,6 +108,7 @@ ConfinementSpec PermissiveSpec(const std::string& temporary_parent) {
   spec.landlock.handled_fs = kRightsOfAbi1 | (abi >= 2 ? kRefer : 0);
   spec.landlock.scoped = abi >= 6 ? 3 : 0;
   spec.rules.push_back({"/", spec.landlock.handled_fs, 0, true, false});
+  spec.without_scope = !SignalScopeIsProven();
   return spec;
 }
 

@@ -1,10 +1,18 @@
 #include "process/tree_kill.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <spawn.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <string>
 #include <thread>
 
+#include "base/unique_fd.h"
 #include "check.h"
 #include "landlock/ruleset.h"
 #include "support.h"
@@ -60,6 +68,106 @@ TEST(KillAllOfAnEmptyScopeReachesNobody) {
   EXPECT_TRUE(sent);
   usleep(20'000);
   EXPECT_TRUE(bystander.alive());
+}
+
+// A launcher that tries the scope, with a pipe as its standard output, and that is held where a
+// process of its own has just come to be.
+class HeldProbe {
+ public:
+  HeldProbe() {
+    int input[2], output[2];
+    if (pipe2(input, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0) return;
+    output_.reset(output[0]);
+    const UniqueFd their_input(input[0]), go(input[1]), their_output(output[1]);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, their_input.get(), 0);
+    posix_spawn_file_actions_adddup2(&actions, their_output.get(), 1);
+    const char* const argv[] = {"/proc/self/exe", "--probe", nullptr};
+    const int error = posix_spawn(&launcher_, argv[0], &actions, nullptr,
+                                  const_cast<char* const*>(argv), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (error != 0) return;
+    traced_ = ptrace(PTRACE_SEIZE, launcher_, 0,
+                     PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK) == 0;
+    if (traced_ && write(go.get(), "x", 1) == 1) witness_ = AwaitWitness();
+  }
+  ~HeldProbe() {
+    for (const pid_t pid : {launcher_, witness_}) {
+      if (pid > 0) kill(pid, SIGKILL);
+    }
+    KillLauncher();
+  }
+
+  bool traced() const { return traced_; }
+  pid_t witness() const { return witness_; }
+  void KillLauncher() {
+    if (launcher_ <= 0) return;
+    kill(launcher_, SIGKILL);
+    // Its threads have to be waited for before it is done; the witness, which says that it is held,
+    // comes in between.
+    for (int status; launcher_ > 0;) {
+      const pid_t pid = waitpid(-1, &status, __WALL);
+      if (pid == witness_ && WIFSTOPPED(status)) witness_stopped_ = true;
+      if (pid == launcher_ || pid < 0) launcher_ = -1;
+    }
+  }
+  void LetWitnessGo() const {
+    if (!witness_stopped_) waitpid(witness_, nullptr, __WALL);
+    ptrace(PTRACE_DETACH, witness_, 0, 0);
+  }
+  // Nobody holds the launcher's standard output any more.
+  bool OutputEnds(int within_ms) const {
+    pollfd watched = {output_.get(), POLLIN, 0};
+    return poll(&watched, 1, within_ms) == 1 && (watched.revents & POLLHUP) != 0;
+  }
+
+ private:
+  pid_t AwaitWitness() {
+    for (;;) {
+      int status;
+      const pid_t stopped = waitpid(-1, &status, __WALL);
+      if (stopped < 0 || (stopped == launcher_ && !WIFSTOPPED(status))) return -1;
+      if (!WIFSTOPPED(status)) continue;
+      // Its own word may come before that of the thread that made it.
+      if (IsNoThread(stopped)) {
+        witness_stopped_ = true;
+        return stopped;
+      }
+      const int event = status >> 16;
+      unsigned long made = 0;
+      const bool makes =
+          event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK;
+      if (makes && ptrace(PTRACE_GETEVENTMSG, stopped, 0, &made) == 0 &&
+          IsNoThread(static_cast<pid_t>(made))) {
+        return static_cast<pid_t>(made);
+      }
+      ptrace(PTRACE_CONT, stopped, 0, event == 0 ? WSTOPSIG(status) : 0);
+    }
+  }
+  bool IsNoThread(pid_t pid) const {
+    return !test::Exists("/proc/" + std::to_string(launcher_) + "/task/" + std::to_string(pid));
+  }
+
+  pid_t launcher_ = -1;
+  pid_t witness_ = -1;
+  bool witness_stopped_ = false;
+  bool traced_ = false;
+  UniqueFd output_;
+};
+
+TEST(TheWitnessHoldsNothingOfALauncherThatDiesDuringTheProbe) {
+  if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
+  HeldProbe probe;
+  if (!probe.traced()) NOT_RUN("nothing may be traced here");
+  ASSERT_TRUE(probe.witness() > 0);
+  // The positive control: as long as it is held, so is the pipe.
+  probe.KillLauncher();
+  EXPECT_TRUE(!probe.OutputEnds(100));
+  probe.LetWitnessGo();
+  EXPECT_TRUE(probe.OutputEnds(2'000));
+  for (int round = 0; round < 200 && test::IsRunning(probe.witness()); ++round) usleep(10'000);
+  EXPECT_TRUE(!test::IsRunning(probe.witness()));
 }
 
 }  // namespace

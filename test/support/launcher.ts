@@ -36,6 +36,8 @@ export interface DoomedTask {
   readonly options: SandboxOptions;
   /** One that runs to its end before the others begin. */
   readonly first: readonly string[];
+  /** How each command ended is printed, as JSON. */
+  readonly tells?: boolean;
   /** All at once, until the launcher ends. */
   readonly commands: readonly { readonly argv: readonly string[]; readonly cwd: string }[];
 }
@@ -61,7 +63,8 @@ process.on('SIGHUP', () => { throw new Error('nobody catches this'); });
 process.on('SIGTERM', async () => { await sandbox.close(); writeSync(1, 'closed\\n'); setInterval(() => {}, 1e6); });
 await sandbox.run(task.first);
 writeSync(1, JSON.stringify({ own }) + '\\n');
-for (const { argv, cwd } of task.commands) void sandbox.run(argv, { cwd });
+const tell = ({ status, error, treeEnded }) => task.tells && writeSync(1, JSON.stringify({ status, stage: error?.stage, message: error?.message, treeEnded }) + '\\n');
+for (const { argv, cwd } of task.commands) void sandbox.run(argv, { cwd }).then(tell);
 `;
 
 /** Bundles a launcher that node can run as a process of its own; returns its path. */

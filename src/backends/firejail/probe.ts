@@ -1,5 +1,6 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { shortageError } from '../../errors/shortage.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import type { FirejailFacility } from '../../model/host-features.ts';
 import type { NativeConfinementSpec, NativeSetUidLauncher } from '../../native/contract.ts';
@@ -93,22 +94,10 @@ async function ask(path: string, options: readonly string[]): Promise<Answer> {
     return await askFirejail(path, options);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const passing = shortage(String(code));
+    const passing = shortageError('Firejail', String(code));
     if (passing !== undefined) throw passing;
     return { exitCode: undefined, stdout: '', stderr: message };
   }
-}
-
-/** Too little of something, for now. */
-const SHORTAGES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']);
-
-function shortage(errno: string): SandboxError | undefined {
-  return SHORTAGES.has(errno)
-    ? new SandboxError(
-        'launch.failed',
-        `Firejail cannot be tried now for want of descriptors, memory or processes (${errno}); run less at a time, or raise the limit (ulimit -n, ulimit -u)`,
-      )
-    : undefined;
 }
 
 /** Beneath something that the sandbox shows. */
@@ -130,7 +119,7 @@ function harmlessProgram(granted: readonly string[]): string | undefined {
 function against(trial: Trial, version: readonly number[]): string | undefined {
   const { failure, exitCode } = trial;
   if (failure === undefined) return exitCode === 0 ? undefined : describe(trial, version);
-  const passing = shortage(errnoName(failure.errno));
+  const passing = shortageError('Firejail', errnoName(failure.errno));
   if (passing !== undefined) throw passing;
   const root = describeRootFailure(failure);
   if (root !== undefined) return root;

@@ -279,7 +279,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
 
 function startFailure(outcome: NativeOutcome): SandboxError {
   if (outcome.failure !== undefined) {
-    const { code, message } = describeFailure(outcome.failure);
+    const { code, message } = describeFailure(outcome.failure, outcome.treeEnded);
     return new SandboxError(code, message);
   }
   const how = outcome.signal === 0 ? `exited ${outcome.exitCode}` : `was ended by signal ${outcome.signal}`;
