@@ -1,12 +1,11 @@
 #include "binding/decode.h"
 
-#include <fcntl.h>
-
-#include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "binding/encode.h"
+#include "sys/files.h"
 
 namespace sandbox_run {
 namespace {
@@ -60,6 +59,17 @@ enum Argument : size_t {
   kExtras,
 };
 
+// False: an exception with the failure is pending.
+bool CopyDescriptor(const Napi::Env& env, int fd, UniqueFd& copy) {
+  Result<UniqueFd> made = AboveStdio(fd, "stdio");
+  if (made.ok()) {
+    copy = std::move(made.value());
+    return true;
+  }
+  ThrowFailure(env, made.failure());
+  return false;
+}
+
 void DecodeOutputExtras(const Napi::Object& extras, StreamsSpec& streams) {
   if (const Napi::Value head = extras.Get("headBytes"); head.IsNumber()) {
     streams.head_limit = Unsigned(head);
@@ -69,14 +79,7 @@ void DecodeOutputExtras(const Napi::Object& extras, StreamsSpec& streams) {
     const Napi::Array files = spill.As<Napi::Array>();
     for (uint32_t i = 0; i < 2; ++i) {
       const int fd = files.Get(i).As<Napi::Number>().Int32Value();
-      if (fd < 0) continue;
-      streams.spill[i].reset(fcntl(fd, F_DUPFD_CLOEXEC, 3));
-      if (streams.spill[i].valid()) continue;
-      const Failure failure{"stdio", errno, ""};
-      Napi::Error error = Napi::Error::New(extras.Env(), "spill");
-      error.Set("failure", EncodeFailure(extras.Env(), failure));
-      error.ThrowAsJavaScriptException();
-      return;
+      if (fd >= 0 && !CopyDescriptor(extras.Env(), fd, streams.spill[i])) return;
     }
     streams.spill_limit = Unsigned(extras.Get("spillLimit"));
   }
@@ -209,12 +212,7 @@ std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info) {
       continue;
     }
     spec.streams.stdio[i].mode = StdioSpec::Mode::kFd;
-    spec.streams.stdio[i].fd.reset(fcntl(value, F_DUPFD_CLOEXEC, 3));
-    if (!spec.streams.stdio[i].fd.valid()) {
-      Napi::Error::New(env, std::string("stdio ") + std::to_string(i) + ": " + strerror(errno))
-          .ThrowAsJavaScriptException();
-      return std::nullopt;
-    }
+    if (!CopyDescriptor(env, value, spec.streams.stdio[i].fd)) return std::nullopt;
   }
   if (info[kInput].IsTypedArray()) {
     const auto bytes = info[kInput].As<Napi::Uint8Array>();

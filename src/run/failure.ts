@@ -1,5 +1,6 @@
 import { describeRootFailure } from '../backends/firejail/root-directory.ts';
 import type { ErrorCode } from '../errors/codes.ts';
+import { shortageOf } from '../errors/shortage.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { ExecutionError } from '../model/execution-result.ts';
 import type { NativeFailure } from '../native/contract.ts';
@@ -14,11 +15,9 @@ export function describeFailure(failure: NativeFailure): ExecutionError {
 
 function meaning(failure: NativeFailure, errno: string | undefined, path = ''): readonly [ErrorCode, string] {
   const { stage } = failure;
-  if (errno === 'EMFILE' || errno === 'ENFILE') {
-    return [
-      'launch.failed',
-      'too many files are open for one more command; run fewer at a time, or raise the limit (`ulimit -n`)',
-    ];
+  if (errno === 'EMFILE' || errno === 'ENFILE' || stage === 'thread' || stage === 'event') {
+    const short = shortageOf(errno);
+    if (short !== undefined) return ['launch.failed', short];
   }
   if (stage === 'exec') return execMeaning(errno, path);
   if (stage === 'launcher') {

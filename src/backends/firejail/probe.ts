@@ -1,5 +1,6 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { shortageOf } from '../../errors/shortage.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import type { FirejailFacility } from '../../model/host-features.ts';
 import type { NativeConfinementSpec, NativeSetUidLauncher } from '../../native/contract.ts';
@@ -99,16 +100,10 @@ async function ask(path: string, options: readonly string[]): Promise<Answer> {
   }
 }
 
-/** Too little of something, for now. */
-const SHORTAGES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']);
-
 function shortage(errno: string): SandboxError | undefined {
-  return SHORTAGES.has(errno)
-    ? new SandboxError(
-        'launch.failed',
-        `Firejail cannot be tried now for want of descriptors, memory or processes (${errno}); run less at a time, or raise the limit (ulimit -n, ulimit -u)`,
-      )
-    : undefined;
+  const short = shortageOf(errno);
+  if (short === undefined) return undefined;
+  return new SandboxError('launch.failed', `Firejail cannot be tried now (${errno}): ${short}`);
 }
 
 /** Beneath something that the sandbox shows. */
