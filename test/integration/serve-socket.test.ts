@@ -179,6 +179,63 @@ describe('questions over serve', () => {
     expect(statuses[7]).toBe('exited');
   });
 
+  it('that wait keep nothing else from running, and nothing is said about listeners', async () => {
+    const { child, connect } = await listening([], judged);
+    const client = await connect({ approvals: true });
+    for (let index = 0; index < 100; index += 1)
+      void client.ask('run', { command: `rm -rf file-${index}` }, `asked-${index}`);
+    const spawned = Array.from({ length: 70 }, (_, index) =>
+      client.call('spawn', { command: `rm -rf spawned-${index}` }),
+    );
+    await Promise.all(spawned);
+    await eventually(async () => {
+      expect((await client.call('approvals.list')).questions).toHaveLength(170);
+    });
+    const others = Array.from({ length: 40 }, () => client.call('run', { command: 'echo plain' }));
+    expect((await Promise.all(others)).map(({ stdout }) => stdout)).toEqual(Array(40).fill('plain\n'));
+    await client.call('spawn', { command: ['echo', 'spawned'] });
+    await client.told('output', ({ data }) => data === 'spawned\n');
+    // An answer is followed by its command, and the places are those that there were.
+    for (const { question: id } of (await client.call('approvals.list')).questions)
+      await client.call('approvals.answer', { question: id, approved: true });
+    await eventually(() =>
+      expect(client.notifications.filter(({ method }) => method === 'ended')).toHaveLength(71),
+    );
+    await eventually(() =>
+      expect(client.said.filter(({ id }) => String(id).startsWith('asked-'))).toHaveLength(100),
+    );
+    child.kill('SIGTERM');
+    expect((await child).stderr).toBe('');
+  });
+
+  it('have a bound, beyond which a command is refused at once with the reason', async () => {
+    const { connect } = await listening([], judged);
+    const client = await connect({ approvals: true });
+    for (let index = 0; index < 256; index += 1)
+      void client.ask('run', { command: `rm -rf file-${index}` }, `asked-${index}`);
+    await eventually(async () => {
+      expect((await client.call('approvals.list')).questions).toHaveLength(256);
+    });
+    const refused = await client.call('run', { command: 'rm -rf one-more' });
+    expect(refused).toMatchObject({ status: 'denied', approval: { approved: false, reason: 'failed' } });
+    expect(JSON.stringify(refused)).toContain('256 questions of this connection wait');
+    client.cancel('asked-0');
+    await client.told('approvals.withdrawn');
+    void client.ask('run', { command: 'rm -rf one-more' }, 'more');
+    await client.told('approvals.requested', ({ request }) => request === 'more');
+  });
+
+  it('in the queue keep nothing else from running either', async () => {
+    const { connect } = await listening(['--ask', 'queue'], judged);
+    const client = await connect();
+    for (let index = 0; index < 40; index += 1)
+      void client.ask('run', { command: `rm -rf file-${index}` }, `asked-${index}`);
+    await eventually(() =>
+      expect(client.notifications.filter(({ method }) => method === 'approvals.queued')).toHaveLength(40),
+    );
+    expect((await client.call('run', { command: 'echo plain' })).stdout).toBe('plain\n');
+  });
+
   it('are asked for spawned commands and sessions, too', async () => {
     const { connect } = await listening([], judged);
     const client = await connect({ approvals: true });

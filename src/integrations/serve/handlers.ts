@@ -4,6 +4,7 @@ import { decisionAsJson } from '../../run/decision-json.ts';
 import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
 import { refusalOf } from '../../run/refusal.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
+import type { RunOptions } from '../../run/sandbox-options.ts';
 import { packageVersion } from '../../version.ts';
 import type { Call, Client } from './client.ts';
 import { PROTOCOL_VERSION, type ServeLimits } from './limits.ts';
@@ -12,7 +13,7 @@ import { NOTIFICATIONS } from './notification-table.ts';
 import { createQuestions, type Switchboard } from './questions.ts';
 import { createShells } from './shells.ts';
 import { createSpawnedCommands } from './spawned.ts';
-import { createTurns } from './turns.ts';
+import { createTurns, type Turn } from './turns.ts';
 import { wireResult } from './wire.ts';
 
 /** What all connections of a server share. */
@@ -41,15 +42,15 @@ export interface ConnectionHandlers {
 /** @see ConnectionHandlers. `refuse`: ends the connection, once the response was sent. */
 export function createHandlers(client: Client, shared: Shared, refuse: () => void): ConnectionHandlers {
   const { sandbox, checker, switchboard, limits, newId } = shared;
-  const questions = createQuestions(client);
+  const questions = createQuestions(client, limits.questions);
   const commands = createSpawnedCommands({ sandbox, client, most: limits.commands, newId });
   const shells = createShells({ sandbox, client, most: limits.sessions, newId });
-  const turn = createTurns(limits.runs);
+  const turns = createTurns(limits.runs);
   let state: 'new' | 'silent' | 'answering' = 'new';
 
-  const asked = <T>(call: Call, work: () => T): T =>
+  const asked = <T>(call: Call, work: () => T, turn?: Turn): T =>
     switchboard.connect(
-      { client, request: call.id, questions: state === 'answering' ? questions : undefined },
+      { client, request: call.id, questions: state === 'answering' ? questions : undefined, turn },
       work,
     );
 
@@ -81,27 +82,27 @@ export function createHandlers(client: Client, shared: Shared, refuse: () => voi
       };
     },
     run: (params, call) =>
-      asked(call, () =>
-        turn(async () => {
-          const { command, env, input, encoding, escapes, ...rest } = params;
-          const result = await sandbox.run(command, {
-            ...given(rest),
-            ...environment(env),
-            ...(input === undefined ? {} : { input: Buffer.from(input.data, input.encoding ?? 'utf8') }),
-            ...(encoding === 'base64' ? { encoding: 'bytes' } : { escapes: escapes ?? 'neutralize' }),
-            signal: call.signal,
-          });
-          return wireResult(result, sandbox.plan);
-        }),
-      ),
-    spawn: ({ command, env, encoding, escapes, ...rest }, call) =>
-      asked(call, () => {
-        const form = {
-          encoding: encoding ?? 'utf8',
-          escapes: escapes ?? (rest.pty === undefined ? 'neutralize' : 'keep'),
-        } as const;
-        return { command: commands.spawn(command, { ...given(rest), ...environment(env) }, form, call) };
+      turns.take(async (turn) => {
+        const { command, env, input, encoding, escapes, ...rest } = params;
+        const options: RunOptions = {
+          ...given(rest),
+          ...environment(env),
+          ...(input === undefined ? {} : { input: Buffer.from(input.data, input.encoding ?? 'utf8') }),
+          ...(encoding === 'base64' ? { encoding: 'bytes' } : { escapes: escapes ?? 'neutralize' }),
+          signal: call.signal,
+        };
+        return wireResult(await asked(call, () => sandbox.run(command, options), turn), sandbox.plan);
       }),
+    spawn: ({ command, env, encoding, escapes, ...rest }, call) => {
+      const form = {
+        encoding: encoding ?? 'utf8',
+        escapes: escapes ?? (rest.pty === undefined ? 'neutralize' : 'keep'),
+      } as const;
+      const options = { ...given(rest), ...environment(env) };
+      const start = (signal: AbortSignal, turn: Turn) =>
+        asked(call, () => sandbox.spawn(command, { ...options, signal }), turn);
+      return { command: commands.spawn(start, form, call) };
+    },
     write: async (params) => ({ written: await commands.write(params) }),
     resize: ({ command, cols, rows }) => ({ resized: commands.resize(command, cols, rows) }),
     kill: ({ command, signal }) => ({ sent: commands.kill(command, signal) }),

@@ -15,6 +15,8 @@ export interface ServeLimits {
   readonly requestBytes: number;
   /** Commands of `run` at once; further ones wait for their turn. */
   readonly runs: number;
+  /** Questions of a connection that wait for an answer; what would be asked about on top is refused. */
+  readonly questions: number;
   /** Commands of `spawn` at once. */
   readonly commands: number;
   /** Shell sessions at once. */
@@ -36,6 +38,7 @@ export const SERVE_LIMITS: ServeLimits = {
   requests: 4096,
   requestBytes: 64 * 1024 * 1024,
   runs: 32,
+  questions: 256,
   commands: 64,
   sessions: 16,
   outputBytes: 4 * 1024 * 1024,
