@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { lstatSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PathLookup, ResolvedPath, SymbolicLink } from '../model/path-lookup.ts';
@@ -10,7 +11,7 @@ const PATH_MAX = 4096;
 
 type Entry =
   | { readonly kind: 'missing' | 'directory' | 'other' }
-  | { readonly kind: 'link'; readonly content: string };
+  | { readonly kind: 'link'; readonly content: string; readonly isLost: boolean };
 
 /**
  * Looks paths up on this host, remembering what it saw: use one for one plan or decision. `directories`: canonical ones
@@ -49,6 +50,9 @@ export function createPathLookup(directories: readonly string[] = []): PathLooku
         links.push({ path: next, content: entry.content });
         pending.push(...componentsOf(entry.content).reverse());
         if (entry.content.startsWith('/')) at = '/';
+        // What it leads to cannot be named: what has the name that is like it is not meant.
+        if (entry.isLost)
+          return { kind: 'missing', canonical: join(`${at}/${pending.reverse().join('/')}`, '.'), links };
         continue;
       }
       kind = entry.kind;
@@ -79,7 +83,10 @@ function lookNow(path: string): Entry {
   try {
     const info = lstatSync(path, { throwIfNoEntry: false });
     if (info === undefined) return { kind: 'missing' };
-    if (info.isSymbolicLink()) return { kind: 'link', content: readlinkSync(path) };
+    if (info.isSymbolicLink()) {
+      const content = readlinkSync(path, 'buffer');
+      return { kind: 'link', content: content.toString(), isLost: !isUtf8(content) };
+    }
     return { kind: info.isDirectory() ? 'directory' : 'other' };
   } catch {
     // ENOTDIR or EACCES on the way: we cannot look at it, so it cannot be granted.

@@ -15,7 +15,13 @@ export function describeFailure(failure: NativeFailure): ExecutionError {
 
 function meaning(failure: NativeFailure, errno: string | undefined, path = ''): readonly [ErrorCode, string] {
   const { stage } = failure;
-  if (errno === 'EMFILE' || errno === 'ENFILE' || stage === 'thread' || stage === 'event' || errno === 'ENOMEM') {
+  if (
+    errno === 'EMFILE' ||
+    errno === 'ENFILE' ||
+    stage === 'thread' ||
+    stage === 'event' ||
+    errno === 'ENOMEM'
+  ) {
     const short = shortageOf(errno);
     if (short !== undefined) return ['launch.failed', short];
   }
