@@ -1,3 +1,5 @@
+import { SandboxError } from './sandbox-error.ts';
+
 /** THE table of what a host may run short of, by errno: what is short, and what to raise. */
 const SHORTAGES: Readonly<Record<string, string>> = {
   EMFILE:
@@ -24,4 +26,20 @@ export function describeShortage(error: unknown): string | undefined {
   if (code !== 'ENOSPC' && code !== 'EDQUOT' && code !== 'EROFS') return undefined;
   const where = 'path' in error && typeof error.path === 'string' ? ` at ${error.path}` : '';
   return `nothing can be written${where} (${code}); make room, or set TMPDIR or XDG_STATE_HOME to a place that has some`;
+}
+
+/**
+ * For what is taken as missing if it cannot be read: what cannot be read for now is not missing, and nothing may hold less
+ * because of it.
+ * @throws {SandboxError} `launch.failed` for a shortage.
+ */
+export function refuseShortage(error: unknown): void {
+  const short = describeShortage(error);
+  if (short !== undefined) throw new SandboxError('launch.failed', short, { cause: error });
+}
+
+/** The same for a native failure's errno. */
+export function refuseShortageOf(errno: string): void {
+  const short = shortageOf(errno);
+  if (short !== undefined) throw new SandboxError('launch.failed', `${short} (${errno})`);
 }

@@ -1,5 +1,6 @@
 import { type Dirent, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { refuseShortage } from '../errors/shortage.ts';
 
 /** A repository with more submodules than this is not looked through to the end. */
 const MAX_DIRECTORIES = 2000;
@@ -19,6 +20,9 @@ export function nestedGitSettings(workspace: string): readonly string[] {
       for (const name of ['config', 'config.worktree', 'hooks'])
         found.push(relative(workspace, join(directory, name)));
     }
+    // One that no string can name is protected with all that lies beside it.
+    if (!isRepository && entries.some((entry) => entry.isDirectory() && entry.name.includes('\uFFFD')))
+      found.push(relative(workspace, directory));
     for (const entry of entries) {
       // Submodules of submodules lie in `modules`, those with a slash in their name in directories on the way.
       if (entry.isDirectory() && (!isRepository || entry.name === 'modules'))
@@ -31,7 +35,9 @@ export function nestedGitSettings(workspace: string): readonly string[] {
 function list(directory: string): readonly Dirent[] {
   try {
     return readdirSync(directory, { withFileTypes: true });
-  } catch {
+  } catch (error) {
+    // What is there and cannot be seen now is not to be left without protection.
+    refuseShortage(error);
     return [];
   }
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { arch, release, totalmem } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { refuseShortage, refuseShortageOf } from '../errors/shortage.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { Facility, HostFeatures } from '../model/host-features.ts';
 import type { NativeAddon } from '../native/contract.ts';
@@ -56,6 +57,7 @@ function probeNow(addon: NativeAddon): HostFeatures {
 function probeCgroup(addon: NativeAddon): HostFeatures['cgroup'] {
   const found = addon.cgroupParent();
   if ('cloneInto' in found) return found;
+  refuseShortageOf(errnoName(found.errno));
   const none = found.stage === 'cgroup.mount';
   return {
     path: undefined,
@@ -80,7 +82,8 @@ function hasCapability(number: bigint): boolean {
   try {
     const match = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'));
     return match?.[1] !== undefined && ((BigInt(`0x${match[1]}`) >> number) & 1n) === 1n;
-  } catch {
+  } catch (error) {
+    refuseShortage(error);
     // Without /proc: try the way that needs no capability.
     return false;
   }

@@ -15,16 +15,8 @@ export function describeFailure(failure: NativeFailure): ExecutionError {
 
 function meaning(failure: NativeFailure, errno: string | undefined, path = ''): readonly [ErrorCode, string] {
   const { stage } = failure;
-  if (
-    errno === 'EMFILE' ||
-    errno === 'ENFILE' ||
-    stage === 'thread' ||
-    stage === 'event' ||
-    errno === 'ENOMEM'
-  ) {
-    const short = shortageOf(errno);
-    if (short !== undefined) return ['launch.failed', short];
-  }
+  const short = shortageOf(errno);
+  if (short !== undefined && isForWantOf(errno, stage)) return ['launch.failed', short];
   if (stage === 'exec') return execMeaning(errno, path);
   if (stage === 'launcher') {
     return [
@@ -124,7 +116,9 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
   if (stage.startsWith('private_')) {
     return [
       'confinement.failed',
-      `no private directory can be made in ${path} (${errno}); set TMPDIR to a writable directory`,
+      errno === 'ENOSPC' || errno === 'EDQUOT'
+        ? `there is no room for a private directory in ${path} (${errno}); make some (df, df -i), or set TMPDIR to a place that has it`
+        : `no private directory can be made in ${path} (${errno}); set TMPDIR to a writable directory`,
     ];
   }
   const where = path === '' ? '' : ` at ${path}`;
@@ -135,6 +129,15 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
       refused ? ' (an outer sandbox or container that answers system calls itself may be why)' : ''
     }`,
   ];
+}
+
+/** Where the errno has no other meaning, as it has for seccomp and exec. */
+function isForWantOf(errno: string | undefined, stage: string): boolean {
+  return (
+    errno === 'EMFILE' ||
+    errno === 'ENFILE' ||
+    /^(thread|event|clone|warden|namespace|view)(\.|$)/.test(stage)
+  );
 }
 
 function execMeaning(errno: string | undefined, path: string): readonly [ErrorCode, string] {

@@ -47,11 +47,13 @@ describe('a limit of open files', () => {
     [1_000, 1_024],
     [1_000, 128],
     [50, 56],
-  ])('lets %i commands at once wait for their turn where it is %i, and nothing is left', async (many, limit) => {
-    const before = sharedMemory();
-    const said = await within(
-      limit,
-      `const sandbox = await createSandbox({ workspace });
+  ])(
+    'lets %i commands at once wait for their turn where it is %i, and nothing is left',
+    async (many, limit) => {
+      const before = sharedMemory();
+      const said = await within(
+        limit,
+        `const sandbox = await createSandbox({ workspace });
        const alone = await sandbox.run('echo alone');
        const atRest = open();
        const results = await Promise.all(Array.from({ length: ${many} }, (_, index) =>
@@ -63,11 +65,13 @@ describe('a limit of open files', () => {
          reports: new Set([alone, ...results].map(({ report }) => JSON.stringify(report))).size,
          more: Math.max(0, open() - atRest),
        });`,
-    );
-    expect(said).toEqual({ good: many, why: [''], reports: 1, more: 0 });
-    expect(readdirSync(tmp)).toEqual([]);
-    expect(sharedMemory().filter((name) => !before.includes(name))).toEqual([]);
-  }, 120_000);
+      );
+      expect(said).toEqual({ good: many, why: [''], reports: 1, more: 0 });
+      expect(readdirSync(tmp)).toEqual([]);
+      expect(sharedMemory().filter((name) => !before.includes(name))).toEqual([]);
+    },
+    120_000,
+  );
 
   it('refuses at once what nothing that ends by itself makes room for', async () => {
     const said = await within(

@@ -216,6 +216,11 @@ describe('bytes that are no UTF-8', () => {
       cat link 2>/dev/null || echo no link`;
     await bash(prepare);
     const first = await bash(`cd ${place}; $run -c ${JSON.stringify(command).replaceAll('$', '\\$')}`);
+    const attack = "echo evil > .git/modules/m$(printf '\\377')/hooks/post-checkout || echo refused";
+    const second = await bash(
+      `cd ${place}; $run -c ${JSON.stringify(attack).replaceAll('$', '\\$')} 2>/dev/null`,
+    );
+    expect(second).toEqual({ exitCode: 0, stdout: 'refused\n', stderr: '' });
     expect(first).toEqual({ exitCode: 0, stdout: 'text\nno link\n', stderr: '' });
     expect(readdirSync(place, 'buffer').map((name) => name.toString('latin1'))).toContain('n\xfe');
     expect(readdirSync(world.env.TMPDIR ?? '').filter((name) => name.startsWith('sandbox-run-'))).toEqual([]);
