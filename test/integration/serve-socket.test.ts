@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { cli } from '../cli/support.ts';
 import { processesWith } from '../support/leftovers.ts';
@@ -125,6 +127,64 @@ describe('the clients of serve', () => {
     expect(residentOf(child.pid) - before).toBeLessThan(150 * 1024 * 1024);
     slow.output.destroy();
     await eventually(() => expect(processesWith(mark)).toEqual([]));
+    expect((await other.call('run', { command: 'echo on' })).stdout).toBe('on\n');
+  });
+
+  it('that take no results are run no more commands, and are ended all the same', async () => {
+    const { child, connect } = await listening();
+    const [slow, session, other] = [await connect(), await connect(), await connect()];
+    const ran = join(place.workspace, 'ran');
+    const much = { command: `echo >> ${ran}; head -c 4000000 /dev/zero | tr "\\0" x`, maxOutput: 4_000_000 };
+    const before = residentOf(child.pid);
+    slow.input.pause();
+    for (let count = 0; count < 400; count += 1) void slow.ask('run', much);
+    const { session: name } = await session.call('session.open');
+    session.input.pause();
+    for (let count = 0; count < 100; count += 1)
+      void session.ask('session.run', { session: name, command: much.command });
+    // Until no more of them are begun.
+    for (let seen = 0, now = -1; seen !== now; ) {
+      seen = now;
+      await sleep(2_000);
+      now = statSync(ran).size;
+    }
+    expect(statSync(ran).size).toBeLessThan(150);
+    expect(residentOf(child.pid) - before).toBeLessThan(600 * 1024 * 1024);
+    slow.output.destroy();
+    session.output.destroy();
+    expect((await other.call('run', { command: 'echo on' })).stdout).toBe('on\n');
+  });
+
+  it('that go away in the middle of a message take what they started with them, and nobody else’s', async () => {
+    const { connect } = await listening();
+    const other = await connect();
+    const kept = other.ask('run', { command: 'sleep 3; echo kept' });
+    for (const half of ['', '{"jsonrpc":"2.0","id":9,"method":"run","par', 'x'.repeat(3 * 1024 * 1024)]) {
+      const client = await connect();
+      void client.ask('run', { command: holding });
+      void client.ask('run', { command: 'rm -rf nothing' });
+      await eventually(() => expect(processesWith(mark)).not.toEqual([]));
+      client.output.write(half);
+      client.output.destroy();
+      await eventually(() => expect(processesWith(mark)).toEqual([]));
+    }
+    expect((await kept).result.stdout).toBe('kept\n');
+  });
+
+  it('that send a message of 2 GB do not make the server grow', async () => {
+    const { child, connect } = await listening();
+    const [endless, other] = [await connect(), await connect()];
+    const before = residentOf(child.pid);
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    for (let sent = 0; sent < 2048 && !endless.ended; sent += 1) {
+      if (endless.output.destroyed) break;
+      if (endless.output.write(piece)) continue;
+      // It may be over by now.
+      await Promise.race([once(endless.output, 'drain'), once(endless.output, 'close')]).catch(() => {});
+    }
+    await endless.ends();
+    expect(endless.said.map(({ error }) => error?.data.code)).toContain('protocol.too_long');
+    expect(residentOf(child.pid) - before).toBeLessThan(150 * 1024 * 1024);
     expect((await other.call('run', { command: 'echo on' })).stdout).toBe('on\n');
   });
 

@@ -1,4 +1,5 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ExecutionResultBase } from '../../model/execution-result.ts';
 import type { Checker } from '../../run/check-command.ts';
 import { decisionAsJson } from '../../run/decision-json.ts';
 import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
@@ -54,6 +55,25 @@ export function createHandlers(client: Client, shared: Shared, refuse: () => voi
       work,
     );
 
+  let untaken = 0;
+  /** Whoever takes no results gets no more of them: they would fill memory. */
+  async function resultOf<R extends ExecutionResultBase>(call: Call, run: () => Promise<R>): Promise<R> {
+    await client.taken();
+    // Those of a batch go together, and are kept until the last one.
+    if (untaken > limits.untakenBytes)
+      throw new SandboxError(
+        'protocol.busy',
+        `results with more than ${limits.untakenBytes} bytes of output wait to be taken; take them first, or ask for less at once`,
+      );
+    const result = await run();
+    const bytes = result.stdout.length + result.stderr.length + bytesIn(result.bytes);
+    untaken += bytes;
+    call.afterwards(() => {
+      untaken -= bytes;
+    });
+    return result;
+  }
+
   const handlers: Handlers = {
     initialize: ({ protocolVersion, approvals }, call) => {
       if (state !== 'new')
@@ -91,7 +111,8 @@ export function createHandlers(client: Client, shared: Shared, refuse: () => voi
           ...(encoding === 'base64' ? { encoding: 'bytes' } : { escapes: escapes ?? 'neutralize' }),
           signal: call.signal,
         };
-        return wireResult(await asked(call, () => sandbox.run(command, options), turn), sandbox.plan);
+        const run = () => asked(call, () => sandbox.run(command, options), turn);
+        return wireResult(await resultOf(call, run), sandbox.plan);
       }),
     spawn: ({ command, env, encoding, escapes, ...rest }, call) => {
       const form = {
@@ -115,7 +136,8 @@ export function createHandlers(client: Client, shared: Shared, refuse: () => voi
       return { ...decisionAsJson(decision), message: refusalForModel(stopped, boundariesOf(sandbox.plan)) };
     },
     'session.open': (params) => shells.open(params),
-    'session.run': (params, call) => asked(call, () => shells.run(params, call)),
+    'session.run': (params, call) =>
+      asked(call, () => shells.run(params, call, (run) => resultOf(call, run))),
     'session.interrupt': ({ session }) => ({ interrupted: shells.find(session).interrupt() }),
     'session.snapshot': ({ session }) => shells.find(session).snapshot(),
     'session.close': async ({ session }) => {
@@ -130,6 +152,9 @@ export function createHandlers(client: Client, shared: Shared, refuse: () => voi
   };
   return { handlers, isInitialized: () => state !== 'new', close: () => shells.closeAll() };
 }
+
+const bytesIn = (bytes: ExecutionResultBase['bytes']) =>
+  (bytes?.stdout.length ?? 0) + (bytes?.stderr.length ?? 0);
 
 type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> };
 

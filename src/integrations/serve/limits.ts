@@ -23,6 +23,8 @@ export interface ServeLimits {
   readonly sessions: number;
   /** Bytes of each output stream in a result. */
   readonly outputBytes: number;
+  /** Bytes of output in results that the client has not taken, above which no command is begun for it. */
+  readonly untakenBytes: number;
   /** Connections at once. */
   readonly connections: number;
   /** Milliseconds that a client has for `initialize`. */
@@ -42,6 +44,7 @@ export const SERVE_LIMITS: ServeLimits = {
   commands: 64,
   sessions: 16,
   outputBytes: 4 * 1024 * 1024,
+  untakenBytes: 64 * 1024 * 1024,
   connections: 64,
   handshakeMs: 30_000,
   malformed: 16,
