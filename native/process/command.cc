@@ -7,9 +7,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "sys/removal.h"
-
 #include "process/clone_child.h"
+#include "sys/removal.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

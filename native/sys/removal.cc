@@ -77,7 +77,7 @@ struct Removal {
   int top_fd;  // the directory whose contents are removed
   dev_t device;
   const std::vector<std::string>& keep;
-  int moved = 0;  // directories moved to the top, to be removed in another round
+  int moved = 0;                   // directories moved to the top, to be removed in another round
   std::vector<std::string> later;  // of the top, to be opened once its listing is closed
   Left left;
 };

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -128,4 +128,32 @@ describe('few processes, threads or little memory', () => {
       }
     },
   );
+});
+
+describe('a temporary directory', () => {
+  const isRoot = process.geteuid?.() === 0;
+  it.runIf(isRoot).each([
+    ['without room', 'size=4k', 'head -c 4096 /dev/zero > "$TMPDIR/full"', /ENOSPC.*df/],
+    ['without inodes', 'nr_inodes=3', 'true', /ENOSPC.*df/],
+    ['that is read-only', 'ro', 'true', /EROFS.*set TMPDIR/],
+  ])('%s is one line and 125, and nothing is left in it', async (_, options, fill, said) => {
+    const tmp = join(place.root, 'small');
+    mkdirSync(tmp, { recursive: true });
+    // It becomes a file in the private home.
+    mkdirSync(join(place.root, 'home'), { recursive: true });
+    writeFileSync(join(place.root, 'home/.gitconfig'), '[user]\n\tname = Somebody\n\temail = a@b.example\n');
+    const script = `mount -t tmpfs -o ${options} none "$TMPDIR" && ${fill} || exit 99
+      "$0" "$@"; status=$?; ls -A "$TMPDIR" | grep sandbox-run; exit $status`;
+    const words = ['-m', 'bash', '-c', script, process.execPath, CLI, '--', 'echo', 'fine'];
+    const { exitCode, stdout, stderr } = await execa('unshare', words, {
+      cwd: place.workspace,
+      env: { ...place.env, TMPDIR: tmp },
+      extendEnv: false,
+      reject: false,
+      stripFinalNewline: false,
+    });
+    expect([exitCode, stdout]).toEqual([125, '']);
+    expectOneLine(stderr);
+    expect(stderr).toMatch(said);
+  });
 });

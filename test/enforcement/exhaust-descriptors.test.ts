@@ -126,6 +126,38 @@ describe('a limit of open files', () => {
     ]);
   });
 
+  it('ends no process with streams in the middle: one that has no pipes is refused, and none of them is left', async () => {
+    const said = await within(
+      128,
+      `const sandbox = await createSandbox({ workspace });
+       await sandbox.run('true');
+       const codes = new Set();
+       let atRest = 0;
+       for (let round = 0; round < 24; round++) {
+         const left = round % 12;
+         // Once all that is kept for later commands is there.
+         if (round === 12) atRest = open();
+         const taken = [];
+         try { for (;;) taken.push(openSync('/', 0)); } catch {}
+         for (let some = left; some > 0; some--) closeSync(taken.pop());
+         for (const pty of [undefined, { cols: 80, rows: 24 }]) {
+           try {
+             const { stdin, stdout, stderr, result } = sandbox.spawn('true', pty === undefined ? {} : { pty });
+             for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {}).on('data', () => {});
+             const { status, error } = await result;
+             codes.add(error?.code ?? status);
+           } catch (error) { codes.add(error.code); }
+         }
+         for (const fd of taken) closeSync(fd);
+         await new Promise((wait) => setTimeout(wait, 50));
+       }
+       const more = open() - atRest;
+       await sandbox.close();
+       say({ codes: [...codes].sort(), more: Math.max(0, more) });`,
+    );
+    expect(said).toEqual({ codes: ['exited', 'launch.failed'], more: 0 });
+  });
+
   it.each(['landlock', 'namespaces'])(
     'is reckoned with what a command of the backend %s needs at most (needs namespaces)',
     async (backend) => {
