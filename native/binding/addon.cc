@@ -122,9 +122,7 @@ Napi::Value Launch(const Napi::CallbackInfo& info) {
       AsConfinement(info[0])->Launch(std::move(*spec), commands->MakeObserver(id));
   if (!command.ok()) {
     commands->ThreadEnded();
-    Napi::Error error = Napi::Error::New(env, command.failure().stage);
-    error.Set("failure", EncodeFailure(env, command.failure()));
-    error.ThrowAsJavaScriptException();
+    ThrowFailure(env, command.failure());
     return env.Undefined();
   }
   commands->Add(env, id,

@@ -1,12 +1,12 @@
 #include "binding/decode.h"
 
-#include <fcntl.h>
-
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "binding/encode.h"
+#include "sys/files.h"
 
 namespace sandbox_run {
 namespace {
@@ -60,7 +60,19 @@ enum Argument : size_t {
   kExtras,
 };
 
-void DecodeOutputExtras(const Napi::Object& extras, StreamsSpec& streams) {
+// False: an exception with the failure is pending.
+bool CopyDescriptor(const Napi::Env& env, int fd, UniqueFd& copy) {
+  Result<UniqueFd> made = AboveStdio(fd, "stdio");
+  if (made.ok()) {
+    copy = std::move(made.value());
+    return true;
+  }
+  ThrowFailure(env, made.failure());
+  return false;
+}
+
+// Nothing may be asked of Node-API while an exception is pending: it would end the process.
+bool DecodeOutputExtras(const Napi::Object& extras, StreamsSpec& streams) {
   if (const Napi::Value head = extras.Get("headBytes"); head.IsNumber()) {
     streams.head_limit = Unsigned(head);
   }
@@ -69,17 +81,11 @@ void DecodeOutputExtras(const Napi::Object& extras, StreamsSpec& streams) {
     const Napi::Array files = spill.As<Napi::Array>();
     for (uint32_t i = 0; i < 2; ++i) {
       const int fd = files.Get(i).As<Napi::Number>().Int32Value();
-      if (fd < 0) continue;
-      streams.spill[i].reset(fcntl(fd, F_DUPFD_CLOEXEC, 3));
-      if (streams.spill[i].valid()) continue;
-      const Failure failure{"stdio", errno, ""};
-      Napi::Error error = Napi::Error::New(extras.Env(), "spill");
-      error.Set("failure", EncodeFailure(extras.Env(), failure));
-      error.ThrowAsJavaScriptException();
-      return;
+      if (fd >= 0 && !CopyDescriptor(extras.Env(), fd, streams.spill[i])) return false;
     }
     streams.spill_limit = Unsigned(extras.Get("spillLimit"));
   }
+  return true;
 }
 
 // What is seldom asked for: NativeLaunchExtras in contract.ts, or undefined.
@@ -90,12 +96,39 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
     const Napi::Object size = pty.As<Napi::Object>();
     spec.streams.terminal = DecodeTerminalSize(size.Get("cols"), size.Get("rows"));
   }
-  DecodeOutputExtras(extras, spec.streams);
+  if (!DecodeOutputExtras(extras, spec.streams)) return;
   spec.background = Flag(extras, "background");
   if (const Napi::Value idle = extras.Get("idleTimeoutMs"); idle.IsNumber()) {
     spec.idle_timeout = std::chrono::milliseconds(Unsigned(idle));
   }
   spec.shell = Flag(extras, "shell");
+}
+
+// What the command needs of the descriptors that there are, before any is used for it.
+std::optional<DescriptorRoom> TakeRoom(const Napi::CallbackInfo& info) {
+  // A terminal, a channel for turns, files for output: the most that there is at once.
+  constexpr size_t kForExtras = 8;
+  size_t own = 0;
+  bool is_long_lived = false;
+  for (size_t i = 0; i < 3; ++i) {
+    const int fd = info[kStdin + i].As<Napi::Number>().Int32Value();
+    if (fd >= 0) ++own;
+    // Streams that somebody reads at leisure.
+    is_long_lived = is_long_lived || fd > 2;
+  }
+  if (info[kExtras].IsObject()) {
+    const Napi::Object extras = info[kExtras].As<Napi::Object>();
+    own += kForExtras;
+    is_long_lived = is_long_lived || Flag(extras, "background") || Flag(extras, "shell");
+  }
+  const auto holder =
+      is_long_lived ? DescriptorRoom::Holder::kLongLived : DescriptorRoom::Holder::kCommand;
+  DescriptorRoom::Refusal refusal{};
+  std::optional<DescriptorRoom> room = DescriptorRoom::Take(holder, own, refusal);
+  if (room) return room;
+  const bool waits = refusal == DescriptorRoom::Refusal::kWait;
+  ThrowFailure(info.Env(), {"room", waits ? EAGAIN : EMFILE, ""});
+  return std::nullopt;
 }
 
 }  // namespace
@@ -196,6 +229,8 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
 std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   CommandSpec spec;
+  spec.room = TakeRoom(info);
+  if (!spec.room) return std::nullopt;
   spec.program = info[kProgram].As<Napi::String>();
   spec.argv = Texts(info[kArgv]);
   const auto environment = info[kEnvironment].As<Napi::Uint8Array>();
@@ -209,12 +244,7 @@ std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info) {
       continue;
     }
     spec.streams.stdio[i].mode = StdioSpec::Mode::kFd;
-    spec.streams.stdio[i].fd.reset(fcntl(value, F_DUPFD_CLOEXEC, 3));
-    if (!spec.streams.stdio[i].fd.valid()) {
-      Napi::Error::New(env, std::string("stdio ") + std::to_string(i) + ": " + strerror(errno))
-          .ThrowAsJavaScriptException();
-      return std::nullopt;
-    }
+    if (!CopyDescriptor(env, value, spec.streams.stdio[i].fd)) return std::nullopt;
   }
   if (info[kInput].IsTypedArray()) {
     const auto bytes = info[kInput].As<Napi::Uint8Array>();

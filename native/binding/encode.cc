@@ -129,6 +129,12 @@ Napi::Value EncodeFailure(Napi::Env env, const Failure& failure) {
   return object;
 }
 
+void ThrowFailure(Napi::Env env, const Failure& failure) {
+  Napi::Error error = Napi::Error::New(env, failure.stage);
+  error.Set("failure", EncodeFailure(env, failure));
+  error.ThrowAsJavaScriptException();
+}
+
 Napi::Value EncodeBytes(Napi::Env env, std::string bytes) {
   if (bytes.empty()) return env.Undefined();
   if (bytes.size() < 4096) return Napi::Buffer<char>::Copy(env, bytes.data(), bytes.size());

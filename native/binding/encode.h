@@ -15,6 +15,9 @@ namespace sandbox_run {
 // {stage, errno, path}
 Napi::Value EncodeFailure(Napi::Env env, const Failure& failure);
 
+// An error with the failure as its property of that name, for whoever called the addon.
+void ThrowFailure(Napi::Env env, const Failure& failure);
+
 // A Buffer, without a copy where it is long; undefined for nothing.
 Napi::Value EncodeBytes(Napi::Env env, std::string bytes);
 Napi::Value EncodeBytes(Napi::Env env, Bytes bytes);

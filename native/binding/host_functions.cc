@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "binding/encode.h"
 #include "sys/raw_terminal.h"
 
 namespace sandbox_run {
@@ -26,7 +27,10 @@ int Descriptor(const Napi::CallbackInfo& info) { return info[0].As<Napi::Number>
 
 Napi::Value MakePipe(const Napi::CallbackInfo& info) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Throw(info.Env(), "pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    ThrowFailure(info.Env(), {"stdio", errno, "pipe"});
+    return info.Env().Undefined();
+  }
   Napi::Array result = Napi::Array::New(info.Env(), 2);
   result.Set(0u, Napi::Number::New(info.Env(), ends[0]));
   result.Set(1u, Napi::Number::New(info.Env(), ends[1]));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "binding/encode.h"
+#include "sys/removal.h"
 
 namespace sandbox_run {
 namespace {
@@ -146,6 +147,7 @@ void RunningCommands::EndAll() {
   for (const auto& known : confinements_) {
     if (const ConfinementRef confinement = known.lock()) confinement->Close();
   }
+  RetryRemovals(Retry::kAll);
 }
 
 void RunningCommands::ThreadStarted() {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "process/clone_child.h"
+#include "sys/removal.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -145,6 +146,7 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
     place.slot.reset();
   }
   limits_.Release();
+  RetryRemovals(Retry::kShortages);
   observer_->OnFinished();
   return kept ? Afterwards::kPlaceIsKept : Afterwards::kPlaceIsGone;
 }
@@ -170,6 +172,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.tree_ended = outcome.failure->stage != std::string_view(kWardenLost);
   } else {
     outcome.tree_tier = tree_.tier();
+    if (spec_.room) spec_.room->Started();
     Supervision(
         {spec_, *observer_, streams_, tree_, limits_, turns_.get(), link_ ? &*link_ : nullptr,
          *place.slot, place.scope, wake_.get(), [this] { return TakeRequests(); }, begin},

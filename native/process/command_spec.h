@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "process/descriptor_room.h"
 #include "process/limits.h"
 #include "process/process_tree.h"
 #include "process/shell_turns.h"
@@ -27,7 +28,9 @@ struct CommandSpec {
   std::chrono::milliseconds kill_grace{0};
   bool background = false;  // what the command leaves behind is kept when it ends
   std::optional<std::chrono::milliseconds> idle_timeout;  // 0: none; unset: the confinement's
-  bool shell = false;      // a bash that lives on: its standard input is a channel for turns
+  bool shell = false;  // a bash that lives on: its standard input is a channel for turns
+  // Given back with the command, whose descriptors whoever holds it may hold, too.
+  std::optional<DescriptorRoom> room;
   bool rehearsal = false;  // goes through every step but the last: no program is executed
 };
 

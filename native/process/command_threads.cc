@@ -1,5 +1,8 @@
 #include "process/command_threads.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -11,8 +14,16 @@ namespace {
 
 // Each holds a few descriptors and two directories.
 constexpr size_t kMaxIdleThreads = 64;
+// Together they shall not hold more than a small part of what this process may open.
+constexpr size_t kDescriptorsPerIdleThread = 64;
 // So many stay however long nothing is launched; the others go when they were idle for long.
 constexpr size_t kKeptThreads = 4;
+
+size_t MaxIdleThreads() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxIdleThreads;
+  return std::clamp<size_t>(limit.rlim_cur / kDescriptorsPerIdleThread, 1, kMaxIdleThreads);
+}
 
 }  // namespace
 
@@ -118,7 +129,7 @@ void CommandThreads::Work(std::shared_ptr<Command> command) {
 
 bool CommandThreads::Offer(const std::shared_ptr<Thread>& thread) {
   const std::lock_guard lock(mutex_);
-  if (closed_ || idle_.size() >= kMaxIdleThreads) return false;
+  if (closed_ || idle_.size() >= MaxIdleThreads()) return false;
   idle_.push_back(thread);
   return true;
 }

@@ -11,6 +11,7 @@
 
 #include "process/clone_child.h"
 #include "sys/files.h"
+#include "sys/removal.h"
 
 namespace sandbox_run {
 namespace {
@@ -105,8 +106,8 @@ Slot::~Slot() {
   mount_namespace_.fd.reset();
   view_root_.reset();
   // By descriptor: a name may lead elsewhere by now.
-  if (!directory_.empty()) RemoveTree(directory_lock_.get(), directory_);
-  if (!memory_directory_.empty()) RemoveTree(memory_directory_lock_.get(), memory_directory_);
+  if (!directory_.empty()) RemoveTree(std::move(directory_lock_), directory_);
+  if (!memory_directory_.empty()) RemoveTree(std::move(memory_directory_lock_), memory_directory_);
 }
 
 std::string Slot::HostPath(const std::string& path) const {
@@ -204,14 +205,18 @@ void Confinement::Release(std::unique_ptr<Slot> slot) {
 }
 
 bool Confinement::Refresh(Slot& slot) const {
-  return !slot.HasMoved() && slot.IsCurrent() && Seed(slot).ok();
+  return slot.clean_ && !slot.HasMoved() && slot.IsCurrent() && Seed(slot).ok();
 }
 
 void Confinement::Close() {
   std::vector<std::unique_ptr<Slot>> dropped;
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
-  dropped.swap(idle_);
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    dropped.swap(idle_);
+  }
+  dropped.clear();
+  RetryRemovals(Retry::kAll);
 }
 
 std::vector<NamespaceEntry> Confinement::NamespacesFor(const Slot& slot) const {
@@ -281,6 +286,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
       RemoveStaleDirectories(spec_.memory_parent, kDirectoryPrefix);
     }
   });
+  KeepDescriptorsForRemoval();
   std::unique_ptr<Slot> slot(new Slot());
   Result<std::string> directory = MakePrivateDirectory(spec_.temporary_parent, kDirectoryPrefix);
   if (!directory.ok()) return directory.failure();
@@ -462,10 +468,9 @@ void Confinement::Clean(Slot& slot) const {
     const std::string path = slot.HostPath(seed.path);
     if (IsIntact(path, seed.content)) keep.push_back(path);
   }
-  const auto clean = [&keep](const std::string& path) {
-    RemoveContents(path, keep);
+  const auto clean = [&keep, &slot](const std::string& path) {
     // A command shall not find a note of the one before.
-    ResetAttributes(path);
+    if (!RemoveContents(path, keep) || !ResetAttributes(path)) slot.clean_ = false;
   };
   for (const std::string& name : spec_.slot_directories) clean(slot.HostPath(name));
   if (!slot.memory_directory_.empty()) clean(slot.memory_directory_);

@@ -149,6 +149,7 @@ class Slot {
   std::vector<Identity> identities_;
   std::chrono::steady_clock::time_point checked_ = std::chrono::steady_clock::now();
   std::vector<Identity> held_directories_;
+  bool clean_ = true;  // false: something of the last command could not be removed
   std::vector<std::string> mount_points_;  // host paths inside the slot that must be kept
 };
 
@@ -166,7 +167,7 @@ class Confinement {
   // Makes a cleaned slot ready for the next command. False: it is out of date and of no more use.
   bool Refresh(Slot& slot) const;
 
-  // Removes what a command left in the slot.
+  // Removes what a command left in the slot. Where that fails, it is of no more use.
   void Clean(Slot& slot) const;
 
   // Drops idle slots; later releases drop theirs too.

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -29,19 +28,6 @@ Result<UniqueFd> LockDirectory(const std::string& path);
 // has locked: what a launcher left behind that was killed. Young ones are spared, they may be about
 // to be locked.
 void RemoveStaleDirectories(const std::string& parent, const std::string& prefix);
-
-// Removes everything beneath `path` except the paths in `keep` and the directories that lead to
-// them. Never follows a symbolic link and never crosses into another file system. Errors are not
-// reported: what cannot be removed stays (what its owner made unreadable is made readable first).
-void RemoveContents(const std::string& path, const std::vector<std::string>& keep = {});
-
-// Gives a private directory the mode 0700 and the time of now, and takes away the attributes that
-// its owner can set (extended ones of the user, access control lists).
-void ResetAttributes(const std::string& path);
-
-// Removes everything beneath an open directory and then `path`, its name; whatever else has that
-// name by now is left alone.
-void RemoveTree(int directory, const std::string& path);
 
 }  // namespace sandbox_run
 

@@ -27,6 +27,8 @@ export interface StartedProgram {
 export interface Trial {
   /** undefined: a signal or its time limit ended it. */
   readonly exitCode: number | undefined;
+  /** SIGKILL ended it, or its time limit. */
+  readonly killed: boolean;
   readonly stdout: string;
   readonly stderr: string;
   /** Why it did not begin. */

@@ -72,7 +72,7 @@ function answerTo(
   number: number,
   text: string | undefined,
 ): Answer | Promise<Answer> {
-  const row = text === undefined ? 'the line is longer than 1 MiB' : parseRow(text);
+  const row = text === undefined ? 'the line is longer than 1 MiB, or not UTF-8' : parseRow(text);
   if (typeof row === 'string') return { id: number, error: `line ${number}: ${row}` };
   const id = row.id ?? number;
   const request = requestOf(row, defaults);

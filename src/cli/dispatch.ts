@@ -1,4 +1,5 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { requireExactArguments, requireExactVariables } from '../host/exact-text.ts';
 import { printError } from './print.ts';
 
 /** A subcommand: takes its arguments, returns the exit status. */
@@ -30,6 +31,8 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
  */
 export async function dispatch(args: readonly string[]): Promise<number> {
   try {
+    requireExactArguments(args);
+    requireExactVariables();
     const [first = '', ...rest] = args;
     const subcommand = Object.hasOwn(SUBCOMMANDS, first) ? SUBCOMMANDS[first] : undefined;
     if (subcommand !== undefined) return await (await subcommand())(rest);

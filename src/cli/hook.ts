@@ -1,6 +1,7 @@
 import { readSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { requireExactArguments, requireExactVariables } from '../host/exact-text.ts';
 import { answerHook, MAX_INPUT_BYTES } from '../integrations/hooks/answer-hook.ts';
 import type { HookOptions } from '../integrations/hooks/hook-options.ts';
 import { HOOK_ADAPTERS } from '../integrations/hooks/registry.ts';
@@ -40,6 +41,8 @@ export async function hook(args: readonly string[]): Promise<number> {
       printError(`the hook failed: ${error.message}`);
       process.exit(EXIT_BLOCKS);
     });
+    requireExactArguments(args);
+    requireExactVariables();
     const adapter = await adapterOf(wanted.agent);
     const answer = await answerHook(adapter, readInput(), wanted.options, process.env);
     return printOut(answer) ? 0 : EXIT_BLOCKS;

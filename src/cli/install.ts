@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { currentDirectory } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { describeChange } from '../integrations/install/describe-change.ts';
 import { changedSettings, hooksAreOff } from '../integrations/install/hook-settings.ts';
@@ -61,7 +62,7 @@ export async function install(args: readonly string[]): Promise<number> {
   const options = { mode, sandbox: { ...sandbox, ...policy }, program: ownProgram() };
   const change = installer.changeOf(uninstall === true ? undefined : options);
 
-  const place = process.cwd();
+  const place = currentDirectory();
   const scope = project === true ? 'project' : 'user';
   const path = installer.fileOf(scope, { home: homeDirectory(), project: place });
   const result = changeSettingsFile(path, (text) => changedText(text, change, path), {

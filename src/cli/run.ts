@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { currentDirectory } from '../host/exact-text.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import { loadAddon } from '../native/load.ts';
 import { endedBy, exitStatus } from '../run/exit-status.ts';
@@ -56,7 +57,7 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   await new Promise(setImmediate);
   const early = signals.early();
   if (early !== undefined) return endedBy(early);
-  const current = process.cwd();
+  const current = currentDirectory();
   const options = {
     approved: wanted.approved,
     taints: wanted.taints,

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 
+import { exitWith } from './exit-with.ts';
+
 // As main.ts: the program `sandbox-sh`.
-process.exitCode = 125;
-void import('./sh.ts')
-  .then(({ shell }) => shell(process.argv.slice(2)))
-  .then((status) => {
-    process.exitCode = status;
-  });
+exitWith(
+  import('./sh.ts').then(({ shell }) => shell(process.argv.slice(2))),
+  125,
+);

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { currentDirectory } from '../host/exact-text.ts';
 import { endedBy, exitStatus } from '../run/exit-status.ts';
 import { isIncomplete } from '../run/judgement.ts';
 import type { Sandbox } from '../run/sandbox.ts';
@@ -21,7 +22,7 @@ export async function runInteractively(sandbox: Sandbox, wanted: Wanted, quiet: 
       'usage.invalid',
       'an interactive sandbox-sh takes no options of set and no arguments; type them: set -e, set -- ARG',
     );
-  const shell = await sandbox.session({ cwd: process.cwd() });
+  const shell = await sandbox.session({ cwd: currentDirectory() });
   const onTerminal = process.stdin.isTTY === true;
   const lines: string[] = [];
   let isOver = false;

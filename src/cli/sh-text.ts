@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { currentDirectory } from '../host/exact-text.ts';
 import type { Sandbox } from '../run/sandbox.ts';
 
 /** The kernel's limit for one argument (MAX_ARG_STRLEN, 32 pages), with its NUL: what is longer cannot be given to bash as text. */
@@ -12,20 +12,6 @@ export type Script =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'file' }
   | { readonly kind: 'none'; readonly reason: string; readonly status: 126 | 127 };
-
-/**
- * The arguments as they were given. Node shows what is not UTF-8 as U+FFFD: that is not what was meant, and perhaps not
- * what was judged.
- * @throws {SandboxError} `usage.invalid`.
- */
-export function readArguments(argv: readonly string[]): readonly string[] {
-  if (!argv.some((word) => word.includes('\ufffd'))) return argv;
-  if (textOf(readFileSync('/proc/self/cmdline')) !== undefined) return argv;
-  throw new SandboxError(
-    'usage.invalid',
-    "an argument is not UTF-8, and cannot be judged; write it as $'\\xff'",
-  );
-}
 
 /**
  * All of standard input as a text.
@@ -62,7 +48,7 @@ export async function readScript(sandbox: Sandbox, path: string): Promise<Script
         'descriptors are not passed on; put the script into a file, or on standard input without a name',
     };
   const result = await sandbox.run(['/bin/cat', '--', path], {
-    cwd: process.cwd(),
+    cwd: currentDirectory(),
     env: { LC_ALL: 'C' },
     encoding: 'bytes',
     maxOutput: { head: LONGEST_TEXT, tail: 0 },

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { currentDirectory, requireExactArguments, requireExactVariables } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import type { Command } from '../model/command.ts';
 import { mergeLayers } from '../policy/merge.ts';
@@ -18,7 +19,7 @@ import { parseShellArguments, type Wanted } from './sh-arguments.ts';
 import { isInsideOwnView } from './sh-inside.ts';
 import { printRemarks } from './sh-remarks.ts';
 import { readShellSettings, type ShellSettings } from './sh-settings.ts';
-import { readArguments, readInput, readScript } from './sh-text.ts';
+import { readInput, readScript } from './sh-text.ts';
 import { describeBackend } from './show-plan.ts';
 
 const SHELL = '/bin/bash';
@@ -29,10 +30,11 @@ const USAGE_STATUS = 2;
 /** `sandbox-sh [arguments of bash]`: runs it and returns the exit status. */
 export async function shell(given: readonly string[]): Promise<number> {
   try {
+    requireExactArguments(given);
+    requireExactVariables();
     // Whoever is in here has what the sandbox around it gives, and no more; there it is the shell that it stands for.
     if (isInsideOwnView()) return await (await import('./sh-plain.ts')).plainShell(SHELL, given);
-    const argv = readArguments(given);
-    const wanted = parseShellArguments(argv);
+    const wanted = parseShellArguments(given);
     switch (wanted.kind) {
       case 'help':
         printOut((await import('./sh-help.ts')).SHELL_HELP);
@@ -97,7 +99,7 @@ function isInteractive({ source, interactive }: Wanted): boolean {
 
 /** What a program that starts a shell takes for granted has to hold, or nothing runs. */
 function checkPlaces({ workspace }: Sandbox, { policy }: ShellSettings): void {
-  const cwd = process.cwd();
+  const cwd = currentDirectory();
   if (!isBeneath(cwd, workspace))
     throw new SandboxError(
       'cwd.unusable',
@@ -155,7 +157,7 @@ interface ToRun extends Found {
 }
 
 async function runCommand(sandbox: Sandbox, { command, said, settings, signals }: ToRun): Promise<number> {
-  const options = { cwd: process.cwd(), ...ownStreams(sandbox) };
+  const options = { cwd: currentDirectory(), ...ownStreams(sandbox) };
   const result = await runForwarding(sandbox, command, options, signals);
   // As of the command, had it written there itself.
   if (result === undefined) return endedBy('SIGPIPE');

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 
 const MAX_LINE = 1024 * 1024;
@@ -7,13 +8,13 @@ const NEWLINE = 10;
 export interface Line {
   /** From 1. */
   readonly number: number;
-  /** `undefined`: it is too long, and was not kept. */
+  /** `undefined`: it is too long, and was not kept, or not UTF-8, and would be another text. */
   readonly text: string | undefined;
   /** The last one of what has arrived. */
   readonly last: boolean;
 }
 
-/** Splits a stream of bytes into lines. What is not UTF-8 becomes U+FFFD; a line break inside a character cannot be. */
+/** Splits a stream of bytes into lines. A line break inside a character cannot be. */
 export async function* splitLines(input: Readable): AsyncGenerator<Line> {
   let number = 0;
   let parts: Buffer[] = [];
@@ -24,7 +25,8 @@ export async function* splitLines(input: Readable): AsyncGenerator<Line> {
     else parts = [];
   };
   const take = (last: boolean): Line => {
-    const text = size > MAX_LINE ? undefined : Buffer.concat(parts).toString('utf8');
+    const line = Buffer.concat(parts);
+    const text = size > MAX_LINE || !isUtf8(line) ? undefined : line.toString('utf8');
     parts = [];
     size = 0;
     number += 1;

@@ -22,6 +22,9 @@ export function nestedGitSettings(workspace: string): readonly string[] {
       for (const name of ['config', 'config.worktree', 'hooks'])
         found.push(relative(workspace, join(directory, name)));
     }
+    // One that no string can name is protected with all that lies beside it.
+    if (!isRepository && entries.some((entry) => entry.isDirectory() && entry.name.includes('\uFFFD')))
+      found.push(relative(workspace, directory));
     for (const entry of entries) {
       // Submodules of submodules lie in `modules`, those with a slash in their name in directories on the way.
       if (entry.isDirectory() && (!isRepository || entry.name === 'modules'))

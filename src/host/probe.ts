@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { arch, release, totalmem } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { shortageError } from '../errors/shortage.ts';
+import { refuseShortage, refuseShortageOf } from '../errors/shortage.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { Facility, HostFeatures } from '../model/host-features.ts';
 import type { NativeAddon } from '../native/contract.ts';
@@ -59,19 +59,16 @@ function probeSignalScope(addon: NativeAddon): boolean {
   const proven = addon.signalScope();
   if (typeof proven === 'boolean') return proven;
   const errno = errnoName(proven.errno);
-  throw (
-    shortageError('signal scopes', errno) ??
-    new SandboxError('launch.failed', `signal scopes cannot be tried (${proven.stage}: ${errno})`)
-  );
+  refuseShortageOf(errno, 'signal scopes');
+  throw new SandboxError('launch.failed', `signal scopes cannot be tried (${proven.stage}: ${errno})`);
 }
 
 function probeCgroup(addon: NativeAddon): HostFeatures['cgroup'] {
   const found = addon.cgroupParent();
   if ('cloneInto' in found) return found;
-  const passing = shortageError('control groups', errnoName(found.errno));
   // In one that has as many as it may have (cgroup.max.descendants) there is none for us either, for good.
-  if (passing !== undefined && !(found.stage === 'cgroup.create' && errnoName(found.errno) === 'EAGAIN'))
-    throw passing;
+  const isForGood = found.stage === 'cgroup.create' && errnoName(found.errno) === 'EAGAIN';
+  if (!isForGood) refuseShortageOf(errnoName(found.errno), 'control groups');
   const none = found.stage === 'cgroup.mount';
   return {
     path: undefined,
@@ -83,8 +80,7 @@ function probeCgroup(addon: NativeAddon): HostFeatures['cgroup'] {
 
 /** @throws {SandboxError} as probeHost. */
 function landlockReason(errno: number): string {
-  const passing = shortageError('Landlock', errnoName(errno));
-  if (passing !== undefined) throw passing;
+  refuseShortageOf(errnoName(errno), 'Landlock');
   switch (errnoName(errno)) {
     case 'ENOSYS':
       return 'the kernel is built without Landlock (needs 5.13 and CONFIG_SECURITY_LANDLOCK)';
@@ -99,7 +95,8 @@ function hasCapability(number: bigint): boolean {
   try {
     const match = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'));
     return match?.[1] !== undefined && ((BigInt(`0x${match[1]}`) >> number) & 1n) === 1n;
-  } catch {
+  } catch (error) {
+    refuseShortage(error);
     // Without /proc: try the way that needs no capability.
     return false;
   }

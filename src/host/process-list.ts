@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { refuseShortage, refuseShortageOf } from '../errors/shortage.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { Facility } from '../model/host-features.ts';
 
@@ -12,6 +13,7 @@ const OTHER_NAMESPACE = 'ESRCH';
 export function processListFacility(errno: number, seesAll: boolean, mounts = readMounts): Facility {
   if (errno !== 0) {
     const name = errnoName(errno);
+    refuseShortageOf(name);
     const reason =
       name === OTHER_NAMESPACE
         ? '/proc is that of another process namespace (mount one that belongs to this, as `unshare --mount-proc` does)'
@@ -41,7 +43,8 @@ function hidingOption(mounts: string): string | undefined {
 function readMounts(): string {
   try {
     return readFileSync('/proc/self/mountinfo', 'utf8');
-  } catch {
+  } catch (error) {
+    refuseShortage(error);
     return '';
   }
 }

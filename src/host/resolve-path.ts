@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { lstatSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PathLookup, ResolvedPath, SymbolicLink } from '../model/path-lookup.ts';
@@ -15,7 +16,7 @@ const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 type Entry =
   | { readonly kind: 'directory' | 'other' }
   | { readonly kind: 'missing'; readonly unknown?: ResolvedPath['unknown'] }
-  | { readonly kind: 'link'; readonly content: string };
+  | { readonly kind: 'link'; readonly content: string; readonly isLost: boolean };
 
 /**
  * Looks paths up on this host, remembering what it saw: use one for one plan or decision. `directories`: canonical ones
@@ -54,6 +55,9 @@ export function createPathLookup(directories: readonly string[] = []): PathLooku
         links.push({ path: next, content: entry.content });
         pending.push(...componentsOf(entry.content).reverse());
         if (entry.content.startsWith('/')) at = '/';
+        // What it leads to cannot be named: what has the name that is like it is not meant.
+        if (entry.isLost)
+          return { kind: 'missing', canonical: join(`${at}/${pending.reverse().join('/')}`, '.'), links };
         continue;
       }
       kind = entry.kind;
@@ -84,7 +88,10 @@ function lookNow(path: string): Entry {
   try {
     const info = lstatSync(path, { throwIfNoEntry: false });
     if (info === undefined) return { kind: 'missing' };
-    if (info.isSymbolicLink()) return { kind: 'link', content: readlinkSync(path) };
+    if (info.isSymbolicLink()) {
+      const content = readlinkSync(path, 'buffer');
+      return { kind: 'link', content: content.toString(), isLost: !isUtf8(content) };
+    }
     return { kind: info.isDirectory() ? 'directory' : 'other' };
   } catch (error) {
     // What we cannot look at cannot be granted; whoever has to shut it must not take it for missing.

@@ -1,8 +1,11 @@
+import { requireExactVariables } from '../host/exact-text.ts';
 import type { Policy } from '../model/policy.ts';
 import { type BuiltEnvironment, buildEnvironment } from '../policy/environment.ts';
 
 /** What a policy passes on of this process's environment; the key of its reviewer is none of a command's business. */
 export function commandEnvironment({ environment, reviewer }: Policy): BuiltEnvironment {
   const key = reviewer?.kind === 'model' ? reviewer.keyVariable : undefined;
-  return buildEnvironment(process.env, environment.pass, environment.set, key);
+  const built = buildEnvironment(process.env, environment.pass, environment.set, key);
+  requireExactVariables(Object.keys(built.variables).filter((name) => !(name in environment.set)));
+  return built;
 }

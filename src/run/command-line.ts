@@ -47,17 +47,19 @@ function environmentBlock(variables: Readonly<Record<string, string | undefined>
   return Buffer.from(list.join(''));
 }
 
-/** The kernel ends a string at NUL: what was judged would not be what runs. */
-function whatHoldsNul(
+/** The kernel ends a string at NUL, and half a character has no bytes: what was judged would not be what runs. */
+const UNPASSABLE = /\0|\p{Surrogate}/u;
+
+function whatCannotBePassed(
   argv: readonly string[],
   cwd: string,
   env: Readonly<Record<string, string | undefined>> | undefined,
 ): string | undefined {
-  const argument = argv.findIndex((text) => text.includes('\0'));
+  const argument = argv.findIndex((text) => UNPASSABLE.test(text));
   if (argument >= 0) return argument === 0 ? 'the program' : `argument ${argument}`;
-  if (cwd.includes('\0')) return 'the working directory';
+  if (UNPASSABLE.test(cwd)) return 'the working directory';
   if (env === undefined) return undefined;
-  const name = Object.keys(env).find((key) => key.includes('\0') || env[key]?.includes('\0') === true);
+  const name = Object.keys(env).find((key) => UNPASSABLE.test(`${key}${env[key] ?? ''}`));
   return name === undefined ? undefined : `the variable ${name.replaceAll('\0', '')}`;
 }
 
@@ -88,9 +90,9 @@ export function createCommandSettler(
     const argv = argumentVector(command);
     const cwd = options.cwd === undefined ? plan.workspace : resolve(plan.workspace, options.cwd);
     const variables = options.env === undefined ? base : { ...base, ...options.env };
-    const cut = whatHoldsNul(argv, cwd, options.env);
+    const cut = whatCannotBePassed(argv, cwd, options.env);
     if (cut !== undefined) {
-      const message = `${cut} contains a NUL character, which cannot be passed to a program`;
+      const message = `${cut} contains a NUL character or half a character (a lone surrogate), which cannot be passed to a program`;
       return { ok: false, argv, cwd, code: 'usage.invalid', message, path: argv[0] };
     }
     const line = settleSteps?.(command, variables.PATH ?? '', cwd);

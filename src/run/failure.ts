@@ -1,5 +1,6 @@
 import { describeRootFailure } from '../backends/firejail/root-directory.ts';
 import type { ErrorCode } from '../errors/codes.ts';
+import { shortageOf } from '../errors/shortage.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { ExecutionError } from '../model/execution-result.ts';
 import type { NativeFailure } from '../native/contract.ts';
@@ -15,12 +16,8 @@ export function describeFailure(failure: NativeFailure, treeEnded = true): Execu
 
 function meaning(failure: NativeFailure, errno: string | undefined, path = ''): readonly [ErrorCode, string] {
   const { stage } = failure;
-  if (errno === 'EMFILE' || errno === 'ENFILE') {
-    return [
-      'launch.failed',
-      'too many files are open for one more command; run fewer at a time, or raise the limit (`ulimit -n`)',
-    ];
-  }
+  const short = shortageOf(errno);
+  if (short !== undefined && isForWantOf(errno, stage)) return ['launch.failed', short];
   if (stage === 'exec') return execMeaning(errno, path);
   if (stage === 'launcher') {
     return [
@@ -132,7 +129,9 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
   if (stage.startsWith('private_')) {
     return [
       'confinement.failed',
-      `no private directory can be made in ${path} (${errno}); set TMPDIR to a writable directory`,
+      errno === 'ENOSPC' || errno === 'EDQUOT'
+        ? `there is no room for a private directory in ${path} (${errno}); make some (df, df -i), or set TMPDIR to a place that has it`
+        : `no private directory can be made in ${path} (${errno}); set TMPDIR to a writable directory`,
     ];
   }
   const where = path === '' ? '' : ` at ${path}`;
@@ -143,6 +142,15 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
       refused ? ' (an outer sandbox or container that answers system calls itself may be why)' : ''
     }`,
   ];
+}
+
+/** Where the errno has no other meaning, as it has for seccomp and exec. */
+function isForWantOf(errno: string | undefined, stage: string): boolean {
+  return (
+    errno === 'EMFILE' ||
+    errno === 'ENFILE' ||
+    /^(thread|event|clone|warden|namespace|view)(\.|$)/.test(stage)
+  );
 }
 
 function execMeaning(errno: string | undefined, path: string): readonly [ErrorCode, string] {

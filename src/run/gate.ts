@@ -19,7 +19,7 @@ import { loadAddon } from '../native/load.ts';
 import { TOOL_NAME } from '../policy/checks/hooks.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { andThen } from '../util/promise.ts';
-import type { SandboxOptions } from './sandbox-options.ts';
+import type { GateOptions, SandboxOptions } from './sandbox-options.ts';
 import { type AgentSession, checkSessionId, sessionOf } from './session.ts';
 import { auditDirectory, defaultPrincipal, type LazyState, lazyState, stateDirectory } from './state.ts';
 import { within } from './time-limit.ts';
@@ -99,7 +99,7 @@ export async function createGate(parts: GateParts): Promise<Gate> {
       const asked = given.approver ?? (ask === 'terminal' ? given.terminal : undefined);
       const isAsked = asked !== undefined || ask === 'queue';
       if (!isAsked && !existsSync(join(directory, 'gate.db'))) return undefined;
-      return openDesk({ policy, approver: asked, onQueued: given.onQueued, state });
+      return openDesk({ policy, approver: asked, given, state });
     },
     startSession: (begun) => startSession(begun, hooks, limit, state),
     afterToolUse: async (command, cwd, { status, exitCode, durationMs }) => {
@@ -254,14 +254,17 @@ function recorder(audit: AuditSink | undefined, { onFailure }: Policy['audit']):
 async function openDesk(parts: {
   readonly policy: Policy;
   readonly approver: Approver | undefined;
-  readonly onQueued: ((id: string) => void) | undefined;
+  readonly given: Pick<GateOptions, 'onQueued' | 'asking'>;
   readonly state: () => MaybePromise<GateState>;
 }): Promise<ApprovalDesk> {
-  const { policy, onQueued, state } = parts;
+  const { policy, state } = parts;
+  const { onQueued, asking } = parts.given;
   const { createApprovalDesk, createQueueApprover } = await import('./gate-parts.ts');
   const { ask, timeoutMs } = policy.approval;
   const store = () => andThen(state(), ({ approvals }) => approvals);
   const queue = () => createQueueApprover(store, onQueued === undefined ? {} : { onPosted: onQueued });
   const approver = parts.approver ?? (ask === 'queue' ? queue() : undefined);
-  return createApprovalDesk({ store, approver, timeoutMs });
+  const desk = createApprovalDesk({ store, approver, timeoutMs });
+  if (asking === undefined) return desk;
+  return { decide: (request, signal) => asking(() => desk.decide(request, signal)) };
 }

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { errnoName } from '../kernel/errno.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { Policy } from '../model/policy.ts';
 import {
@@ -11,9 +12,10 @@ import {
 } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
 import { deferred } from '../util/deferred.ts';
-import { classify, notStarted, type RunContext } from './classify.ts';
+import { canceledBefore, classify, notStarted, type RunContext } from './classify.ts';
 import type { SettledCommand } from './command-line.ts';
 import { describeFailure } from './failure.ts';
+import { createLaunchQueue } from './launch-queue.ts';
 import type { ChunkReceiver } from './output/chunk.ts';
 import type { OutputFeed } from './output/feed.ts';
 import type { OutputSettings } from './output/settings.ts';
@@ -57,6 +59,9 @@ export interface Launcher {
   endAll(): Promise<void>;
 }
 
+/** Stage of a launch for which the limit of open files leaves nothing. */
+const NO_ROOM = 'room';
+
 const IDLE_UNSEEN =
   'limits.idle_timeout_seconds does not hold for this command: its output does not pass through sandbox-run';
 
@@ -74,6 +79,7 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
 export function createLauncher({ addon, confinement, policy, plan }: PreparedSandbox): Launcher {
   const running = new Map<number, Promise<ExecutionResult>>();
   const inspect = createInspector(plan);
+  const queue = createLaunchQueue();
 
   function launch(
     settled: SettledCommand & { readonly ok: true },
@@ -81,6 +87,28 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand {
+    const started = queue.isEmpty() ? launchNow(settled, given, options, how) : undefined;
+    return (
+      started ??
+      queue.add(
+        () => launchNow(settled, given, options, how),
+        () => {
+          how.release?.();
+          return canceledBefore(given);
+        },
+        options.signal,
+      )
+    );
+  }
+
+  /** `undefined`: there are no descriptors for it now, and there will be. */
+  function launchNow(
+    settled: SettledCommand & { readonly ok: true },
+    given: RunContext,
+    options: SpawnOptions,
+    how: Launch,
+  ): RunningCommand | undefined {
+    let waits = false;
     const { output, feed } = how;
     const receiver = how.consumer ?? feed;
     const context =
@@ -116,6 +144,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
           onExit: (exit) => how.onExit?.(exit),
           onEnd: (outcome) => {
             running.delete(id);
+            queue.tryNow();
             options.signal?.removeEventListener('abort', abort);
             // What is thrown in a callback of the addon is lost, and the result would be with it.
             try {
@@ -138,11 +167,13 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
       }
       const failure = (error as { readonly failure?: NativeFailure }).failure;
       if (failure === undefined) throw error;
+      waits = failure.stage === NO_ROOM && errnoName(failure.errno) === 'EAGAIN';
+      if (waits) return undefined;
       // No thread or no descriptor for it.
       const why = notStarted(context, describeFailure(failure));
       return { result: Promise.resolve(why), kill: () => false, cancel: () => {} };
     } finally {
-      how.release?.();
+      if (!waits) how.release?.();
       spill?.release();
     }
     feed?.launched((on) => addon.stream(id, on));
@@ -155,6 +186,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
   return {
     launch,
     async endAll() {
+      queue.giveUpAll();
       for (const id of running.keys()) addon.cancel(id, true);
       await Promise.allSettled(running.values());
     },

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { refuseShortage } from '../errors/shortage.ts';
 import { hostLibc, installedAddons } from '../native/addon-locations.ts';
 import { packageDirectory } from '../native/load.ts';
 import { isBeneath } from '../util/absolute-path.ts';
@@ -72,7 +73,8 @@ function namesOfDependencies(directory: string): readonly string[] {
     return ['dependencies', 'optionalDependencies', 'peerDependencies'].flatMap((key) =>
       Object.keys(manifest[key] ?? {}),
     );
-  } catch {
+  } catch (error) {
+    refuseShortage(error);
     // No package: it loads nothing.
     return [];
   }

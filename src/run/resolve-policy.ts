@@ -2,6 +2,7 @@ import { mkdtempSync, realpathSync, rmdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { currentDirectory, exactRealPath, requireExactVariables } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { nestedGitSettings } from '../host/nested-git-settings.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
@@ -40,6 +41,7 @@ export interface ResolvedPolicy {
  * @throws {SandboxError} for everything that is wrong with options, policy or workspace.
  */
 export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPolicy> {
+  requireExactVariables();
   const home = homeDirectory();
   const temporary = realDirectory(tmpdir(), 'the temporary directory');
   const withFiles = options.policyFiles ?? true;
@@ -136,20 +138,9 @@ function withHostFindings(named: Policy, workspace: string, home: string): Polic
   };
 }
 
-function currentDirectory(): string {
-  try {
-    return process.cwd();
-  } catch {
-    throw new SandboxError('cwd.unusable', 'the current directory no longer exists; change to another one');
-  }
-}
-
 function realDirectory(path: string, what: string): string {
-  try {
-    if (isDirectory(path)) return realpathSync(path);
-  } catch {
-    // A link to a name that is no UTF-8: no string can hold it.
-  }
+  const real = isDirectory(path) ? exactRealPath(path, what) : undefined;
+  if (real !== undefined) return real;
   throw new SandboxError('workspace.missing', `${what} ${path} is not an existing directory`);
 }
 

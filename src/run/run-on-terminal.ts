@@ -4,7 +4,7 @@ import { STDIO_CAPTURE } from '../native/contract.ts';
 import type { Launch } from './launch.ts';
 import type { RunningCommand } from './pending-command.ts';
 import type { RunOptions, TerminalSize } from './sandbox-options.ts';
-import type { SpawnParts } from './spawn.ts';
+import { makePipe, type SpawnParts } from './spawn.ts';
 
 /** Launches a command on a terminal of its own whose output is captured as `how` says. */
 export function launchOnTerminal(
@@ -20,7 +20,7 @@ export function launchOnTerminal(
   // This process's standard input may be anything, and shared with others: only Node's streams read all of it without
   // waiting. What they read goes through a pipe.
   const { Socket } = process.getBuiltinModule('node:net');
-  const [readEnd, writeEnd] = addon.makePipe();
+  const [readEnd, writeEnd] = makePipe(addon);
   const typed = new Socket({ fd: writeEnd, readable: false, writable: true });
   typed.on('error', () => {});
   const over = () => {

@@ -20,6 +20,8 @@ export interface GateOptions extends Partial<Omit<GatePorts, 'within'>> {
   readonly terminal?: Approver;
   /** Told the id of each request that waits in the queue. */
   readonly onQueued?: (id: string) => void;
+  /** @internal Around each wait for an answer, whoever gives it. */
+  readonly asking?: <T>(wait: () => Promise<T>) => Promise<T>;
   /** Where decisions and results are recorded. */
   readonly audit?: AuditSink;
   /** @internal For one command that was approved beforehand: what stood in its request for what cannot be known. */

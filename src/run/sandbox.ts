@@ -179,9 +179,15 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
       const canceled = canceledBefore(context);
       return without(ended?.(canceled, false) ?? canceled);
     }
-    const started = launcher.launch(settled, context, options, how);
-    if (ended === undefined) return started;
-    return { ...started, result: started.result.then((result) => ended(result, true)) };
+    if (ended === undefined) return launcher.launch(settled, context, options, how);
+    // It may be given up while it waits for its turn.
+    let launched = false;
+    const onLaunch = (id: number) => {
+      launched = true;
+      how.onLaunch?.(id);
+    };
+    const started = launcher.launch(settled, context, options, { ...how, onLaunch });
+    return { ...started, result: started.result.then((result) => ended(result, launched)) };
   }
 
   function launchOf(options: RunOptions, more: Partial<Launch>): Launch {

@@ -5,7 +5,7 @@ import type { Command } from '../model/command.ts';
 import { STDIO_CAPTURE } from '../native/contract.ts';
 import { checkedSignal, checkedTerminalSize } from './check-options.ts';
 import type { SpawnOptions, TerminalSize } from './sandbox-options.ts';
-import type { SpawnParts, TerminalProcess } from './spawn.ts';
+import { makePipe, type SpawnParts, type TerminalProcess } from './spawn.ts';
 
 /** Starts a command on a terminal of its own. */
 export function spawnOnTerminal(
@@ -16,7 +16,7 @@ export function spawnOnTerminal(
 ): TerminalProcess {
   const { Socket } = process.getBuiltinModule('node:net');
   const { Readable } = process.getBuiltinModule('node:stream');
-  const [readEnd, writeEnd] = addon.makePipe();
+  const [readEnd, writeEnd] = makePipe(addon);
   let id: number | undefined;
   let wanted = size;
   let tell: (launched: boolean) => void = () => {};

@@ -1,9 +1,11 @@
 import { closeSync } from 'node:fs';
 import type { Duplex, Readable, Writable } from 'node:stream';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/command.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import type { NativeAddon, NativeCommand } from '../native/contract.ts';
+import type { NativeAddon, NativeCommand, NativeFailure } from '../native/contract.ts';
 import { checkedSignal } from './check-options.ts';
+import { describeFailure } from './failure.ts';
 import type { Launch } from './launch.ts';
 import type { RunningCommand } from './pending-command.ts';
 import type { SpawnOptions } from './sandbox-options.ts';
@@ -38,6 +40,39 @@ export interface SpawnParts {
   readonly launch: (command: Command, options: SpawnOptions, how: Launch) => RunningCommand;
 }
 
+type Pipe = readonly [number, number];
+
+/**
+ * A pipe of this process: the end to read and the end to write.
+ * @throws {SandboxError} `launch.failed`.
+ */
+export function makePipe(addon: NativeAddon): Pipe {
+  try {
+    return addon.makePipe();
+  } catch (error) {
+    const { failure } = error as { readonly failure?: NativeFailure };
+    if (failure === undefined) throw error;
+    const { code, message } = describeFailure(failure);
+    throw new SandboxError(code, message, { cause: error });
+  }
+}
+
+/** All three, or none. */
+function makeThree(addon: NativeAddon): readonly [Pipe, Pipe, Pipe] {
+  const made: Pipe[] = [];
+  const one = () => {
+    const pipe = makePipe(addon);
+    made.push(pipe);
+    return pipe;
+  };
+  try {
+    return [one(), one(), one()];
+  } catch (error) {
+    for (const fd of made.flat()) closeSync(fd);
+    throw error;
+  }
+}
+
 /** Starts a command with a pipe for each stream. */
 export function spawnOnPipes(
   { addon, launch }: SpawnParts,
@@ -46,7 +81,7 @@ export function spawnOnPipes(
 ): SandboxProcess {
   // Here, because loading it takes longer than a command takes that needs no streams.
   const { Socket } = process.getBuiltinModule('node:net');
-  const pipes = [addon.makePipe(), addon.makePipe(), addon.makePipe()] as const;
+  const pipes = makeThree(addon);
   const child: NativeCommand['stdio'] = [pipes[0][0], pipes[1][1], pipes[2][1]];
   // The child has them once it is launched, which may have to wait for a decision.
   const release = () => {

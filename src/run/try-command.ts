@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import type { TryCommand } from '../backends/backend.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
@@ -32,6 +33,7 @@ export const tryCommand: TryCommand = async (spec, program) => {
           onEnd: ({ failure, exitCode, signal, timedOut, stdout, stderr }) =>
             done({
               failure,
+              killed: signal === constants.signals.SIGKILL || timedOut,
               exitCode: signal === 0 && !timedOut ? exitCode : undefined,
               stdout: stdout?.toString() ?? '',
               stderr: stderr?.toString() ?? '',

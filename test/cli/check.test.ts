@@ -190,7 +190,7 @@ describe('check --batch', () => {
     const { exitCode, stdout } = await check(['--batch'], input);
     expect(exitCode).toBe(125);
     expect(lines(stdout).map(({ id, error, verdict }) => [id, error ?? verdict])).toEqual([
-      [1, 'line 1: the line is longer than 1 MiB'],
+      [1, 'line 1: the line is longer than 1 MiB, or not UTF-8'],
       [2, 'allow'],
     ]);
   });

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
@@ -152,4 +152,77 @@ it('a name with bytes that are no UTF-8 cannot be written in a string: what it l
   symlinkSync(odd, join(world.root, 'to-bytes'));
   const answer = await world.attack({ workspace: join(world.root, 'to-bytes') });
   expectRefused(answer, ['workspace.missing', 'confinement.failed', 'policy.path_missing']);
+});
+
+describe('bytes that are no UTF-8', () => {
+  const top = join(world.root, 'bytes');
+  const workspace = join(top, 'work');
+  // What Node shows of the first is the name of the second.
+  const odd = Buffer.concat([Buffer.from(join(top, 'odd')), Buffer.from([0xff])]);
+  const twin = join(top, 'odd\ufffd');
+  for (const path of [workspace, odd, twin]) mkdirSync(path, { recursive: true });
+  symlinkSync(odd, join(top, 'link'));
+  const policy = join(top, 'policy.toml');
+  writeFileSync(policy, '[unsafe]\nunjudged_commands = true\n[environment]\npass = ["SHOWN"]\n');
+
+  /** `words`: of bash, with $odd for the directory, $run for the command line and $sh for sandbox-sh. */
+  async function bash(words: string) {
+    const prepare = `odd=${top}/odd$'\\xff' twin=${top}/odd$'\\xef\\xbf\\xbd'; cd ${workspace};
+      run="${process.execPath} ${CLI} --quiet --policy ${policy}" sh="${process.execPath} ${join(DIST, 'sandbox-sh.cjs')}"; ${words}`;
+    const { exitCode, stdout, stderr } = await execa('bash', ['-c', prepare], {
+      env: { ...world.env, SANDBOX_SH_WORKSPACE: workspace, SANDBOX_SH_POLICY: policy, LC_ALL: 'C' },
+      extendEnv: false,
+      reject: false,
+      stripFinalNewline: false,
+    });
+    return { exitCode, stdout, stderr };
+  }
+
+  it.each([
+    ['the current directory', 'cd "$odd"; $run -- touch made'],
+    ['a workspace', '$run --workspace "$odd" -- touch made'],
+    ['a link that leads to the workspace', `$run --workspace ${top}/link -- touch made`],
+    ['a path that is granted', '$run --rw "$odd" -- touch made'],
+    ['an argument', "$run -- touch made a$'\\xff'b"],
+    ['a command for bash', "$run -c $'touch made a\\xff'"],
+    ['a command for sandbox-sh', "$sh -c $'touch made a\\xff'"],
+    ['HOME', 'HOME="$odd" $run -- touch made'],
+    ['TMPDIR', 'TMPDIR="$odd" $run -- touch made'],
+    ['TMPDIR through a link', `TMPDIR=${top}/link $run -- touch made`],
+    ['XDG_STATE_HOME', 'XDG_STATE_HOME="$odd" $run -- touch made'],
+    ['an entry of PATH', 'PATH="$odd:$PATH" $run -- touch made'],
+    ['a variable that is passed', "SHOWN=$'a\\xff' $run -- touch made"],
+  ])('in %s: nothing is run, least of all in what has the name that they are shown as', async (_, words) => {
+    const { exitCode, stdout, stderr } = await bash(words);
+    expect(stderr).toMatch(/^sandbox-run: [^\n]*not (?:valid )?UTF-8[^\n]*\n$/);
+    expect([exitCode, stdout]).toEqual([125, '']);
+    expect([workspace, odd, twin].map((path) => readdirSync(path))).toEqual([[], [], []]);
+  });
+
+  it.each([
+    ['a directory', 'cd "$twin"; $run -- pwd', `${twin}\n`],
+    ['an argument', "$run -- printf %s $'\\xef\\xbf\\xbd'", '\ufffd'],
+    ['a variable', 'SHOWN="$twin" $run -- sh -c \'printf %s "$SHOWN"\'', twin],
+    ['nothing, where a variable that is not passed has them', "OTHER=$'\\xff' $run -- echo fine", 'fine\n'],
+  ])('are not what U+FFFD is: it is taken as it is in %s', async (_, words, said) => {
+    expect(await bash(words)).toEqual({ exitCode: 0, stdout: said, stderr: '' });
+  });
+
+  it('in names of files disturb neither commands nor the protection of repositories, nor what is cleaned up', async () => {
+    const place = join(top, 'files');
+    const prepare = `mkdir -p ${place}/.git/hooks ${place}/.git/modules/m$'\\xff'/hooks ${place}/$'\\xff'/.git;
+      cd ${place}; : > .git/modules/m$'\\xff'/HEAD; echo text > f$'\\xff'; : > .env$'\\xff'; ln -s /etc$'\\xff'/passwd link; `;
+    const command = `cat f*; echo new > n$'\\xfe'; mkdir -p "$TMPDIR"/$'\\xff'/$'\\xfe'; : > "$TMPDIR"/$'\\xff'/$'\\xfe'/x;
+      cat link 2>/dev/null || echo no link`;
+    await bash(prepare);
+    const first = await bash(`cd ${place}; $run -c ${JSON.stringify(command).replaceAll('$', '\\$')}`);
+    const attack = "echo evil > .git/modules/m$(printf '\\377')/hooks/post-checkout || echo refused";
+    const second = await bash(
+      `cd ${place}; $run -c ${JSON.stringify(attack).replaceAll('$', '\\$')} 2>/dev/null`,
+    );
+    expect(second).toEqual({ exitCode: 0, stdout: 'refused\n', stderr: '' });
+    expect(first).toEqual({ exitCode: 0, stdout: 'text\nno link\n', stderr: '' });
+    expect(readdirSync(place, 'buffer').map((name) => name.toString('latin1'))).toContain('n\xfe');
+    expect(readdirSync(world.env.TMPDIR ?? '').filter((name) => name.startsWith('sandbox-run-'))).toEqual([]);
+  });
 });

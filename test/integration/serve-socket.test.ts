@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { cli } from '../cli/support.ts';
 import { processesWith } from '../support/leftovers.ts';
@@ -128,6 +130,64 @@ describe('the clients of serve', () => {
     expect((await other.call('run', { command: 'echo on' })).stdout).toBe('on\n');
   });
 
+  it('that take no results are run no more commands, and are ended all the same', async () => {
+    const { child, connect } = await listening();
+    const [slow, session, other] = [await connect(), await connect(), await connect()];
+    const ran = join(place.workspace, 'ran');
+    const much = { command: `echo >> ${ran}; head -c 4000000 /dev/zero | tr "\\0" x`, maxOutput: 4_000_000 };
+    const before = residentOf(child.pid);
+    slow.input.pause();
+    for (let count = 0; count < 400; count += 1) void slow.ask('run', much);
+    const { session: name } = await session.call('session.open');
+    session.input.pause();
+    for (let count = 0; count < 100; count += 1)
+      void session.ask('session.run', { session: name, command: much.command });
+    // Until no more of them are begun.
+    for (let seen = 0, now = -1; seen !== now; ) {
+      seen = now;
+      await sleep(2_000);
+      now = statSync(ran).size;
+    }
+    expect(statSync(ran).size).toBeLessThan(150);
+    expect(residentOf(child.pid) - before).toBeLessThan(600 * 1024 * 1024);
+    slow.output.destroy();
+    session.output.destroy();
+    expect((await other.call('run', { command: 'echo on' })).stdout).toBe('on\n');
+  });
+
+  it('that go away in the middle of a message take what they started with them, and nobody else’s', async () => {
+    const { connect } = await listening();
+    const other = await connect();
+    const kept = other.ask('run', { command: 'sleep 3; echo kept' });
+    for (const half of ['', '{"jsonrpc":"2.0","id":9,"method":"run","par', 'x'.repeat(3 * 1024 * 1024)]) {
+      const client = await connect();
+      void client.ask('run', { command: holding });
+      void client.ask('run', { command: 'rm -rf nothing' });
+      await eventually(() => expect(processesWith(mark)).not.toEqual([]));
+      client.output.write(half);
+      client.output.destroy();
+      await eventually(() => expect(processesWith(mark)).toEqual([]));
+    }
+    expect((await kept).result.stdout).toBe('kept\n');
+  });
+
+  it('that send a message of 2 GB do not make the server grow', async () => {
+    const { child, connect } = await listening();
+    const [endless, other] = [await connect(), await connect()];
+    const before = residentOf(child.pid);
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    for (let sent = 0; sent < 2048 && !endless.ended; sent += 1) {
+      if (endless.output.destroyed) break;
+      if (endless.output.write(piece)) continue;
+      // It may be over by now.
+      await Promise.race([once(endless.output, 'drain'), once(endless.output, 'close')]).catch(() => {});
+    }
+    await endless.ends();
+    expect(endless.said.map(({ error }) => error?.data.code)).toContain('protocol.too_long');
+    expect(residentOf(child.pid) - before).toBeLessThan(150 * 1024 * 1024);
+    expect((await other.call('run', { command: 'echo on' })).stdout).toBe('on\n');
+  });
+
   it('send a schema’s worth of messages only', () => {
     expect(() =>
       expectValid({ jsonrpc: '2.0', id: 1, method: 'run', params: {} }, 'clientMessage'),
@@ -177,6 +237,63 @@ describe('questions over serve', () => {
     const statuses = (await Promise.all(asked)).map(({ result }) => result.status);
     expect(statuses.filter((status) => status === 'exited')).toHaveLength(1);
     expect(statuses[7]).toBe('exited');
+  });
+
+  it('that wait keep nothing else from running, and nothing is said about listeners', async () => {
+    const { child, connect } = await listening([], judged);
+    const client = await connect({ approvals: true });
+    for (let index = 0; index < 100; index += 1)
+      void client.ask('run', { command: `rm -rf file-${index}` }, `asked-${index}`);
+    const spawned = Array.from({ length: 70 }, (_, index) =>
+      client.call('spawn', { command: `rm -rf spawned-${index}` }),
+    );
+    await Promise.all(spawned);
+    await eventually(async () => {
+      expect((await client.call('approvals.list')).questions).toHaveLength(170);
+    });
+    const others = Array.from({ length: 40 }, () => client.call('run', { command: 'echo plain' }));
+    expect((await Promise.all(others)).map(({ stdout }) => stdout)).toEqual(Array(40).fill('plain\n'));
+    await client.call('spawn', { command: ['echo', 'spawned'] });
+    await client.told('output', ({ data }) => data === 'spawned\n');
+    // An answer is followed by its command, and the places are those that there were.
+    for (const { question: id } of (await client.call('approvals.list')).questions)
+      await client.call('approvals.answer', { question: id, approved: true });
+    await eventually(() =>
+      expect(client.notifications.filter(({ method }) => method === 'ended')).toHaveLength(71),
+    );
+    await eventually(() =>
+      expect(client.said.filter(({ id }) => String(id).startsWith('asked-'))).toHaveLength(100),
+    );
+    child.kill('SIGTERM');
+    expect((await child).stderr).toBe('');
+  });
+
+  it('have a bound, beyond which a command is refused at once with the reason', async () => {
+    const { connect } = await listening([], judged);
+    const client = await connect({ approvals: true });
+    for (let index = 0; index < 256; index += 1)
+      void client.ask('run', { command: `rm -rf file-${index}` }, `asked-${index}`);
+    await eventually(async () => {
+      expect((await client.call('approvals.list')).questions).toHaveLength(256);
+    });
+    const refused = await client.call('run', { command: 'rm -rf one-more' });
+    expect(refused).toMatchObject({ status: 'denied', approval: { approved: false, reason: 'failed' } });
+    expect(JSON.stringify(refused)).toContain('256 questions of this connection wait');
+    client.cancel('asked-0');
+    await client.told('approvals.withdrawn');
+    void client.ask('run', { command: 'rm -rf one-more' }, 'more');
+    await client.told('approvals.requested', ({ request }) => request === 'more');
+  });
+
+  it('in the queue keep nothing else from running either', async () => {
+    const { connect } = await listening(['--ask', 'queue'], judged);
+    const client = await connect();
+    for (let index = 0; index < 40; index += 1)
+      void client.ask('run', { command: `rm -rf file-${index}` }, `asked-${index}`);
+    await eventually(() =>
+      expect(client.notifications.filter(({ method }) => method === 'approvals.queued')).toHaveLength(40),
+    );
+    expect((await client.call('run', { command: 'echo plain' })).stdout).toBe('plain\n');
   });
 
   it('are asked for spawned commands and sessions, too', async () => {

@@ -2,15 +2,19 @@
 
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "check.h"
 #include "process/child.h"
 #include "support.h"
+#include "sys/removal.h"
 
 namespace sandbox_run {
 namespace {
@@ -97,7 +101,7 @@ TEST(RemoveContentsKeepsTheDirectoryItself) {
   WriteText(top / "a/b/file", "x");
   WriteText(top / "file", "x");
   ASSERT_EQ(mkfifo((top / "fifo").c_str(), 0600), 0);
-  RemoveContents(top.path());
+  EXPECT_TRUE(RemoveContents(top.path()));
   EXPECT_EQ(Entries(top.path()).size(), 0u);
   EXPECT_TRUE(Exists(top.path()));
 }
@@ -111,7 +115,7 @@ TEST(RemoveContentsKeepsWhatItIsToldToAndTheWayThere) {
                            "keep/deep/point-too", "kept-file"}) {
     WriteText(top / name, "x");
   }
-  RemoveContents(top.path(), {top / "keep/deep/point", top / "kept-file"});
+  EXPECT_TRUE(RemoveContents(top.path(), {top / "keep/deep/point", top / "kept-file"}));
   EXPECT_TRUE(Exists(top / "keep/deep/point/inside"));
   EXPECT_TRUE(Exists(top / "kept-file"));
   EXPECT_EQ(Entries(top.path()).size(), 2u);
@@ -124,12 +128,12 @@ TEST(RemoveContentsDoesNotFollowLinks) {
   WriteText(outside / "precious", "x");
   ASSERT_EQ(symlink(outside.path().c_str(), (top / "link").c_str()), 0);
   ASSERT_EQ(symlink("/nowhere", (top / "dangling").c_str()), 0);
-  RemoveContents(top.path());
+  EXPECT_TRUE(RemoveContents(top.path()));
   EXPECT_EQ(Entries(top.path()).size(), 0u);
   EXPECT_TRUE(Exists(outside / "precious"));
 
   ASSERT_EQ(symlink(outside.path().c_str(), (top / "link").c_str()), 0);
-  RemoveContents(top / "link");
+  EXPECT_TRUE(!RemoveContents(top / "link"));
   EXPECT_TRUE(Exists(outside / "precious"));
 }
 
@@ -144,7 +148,7 @@ TEST(RemoveContentsOpensWhatItsOwnerHasShut) {
         std::pair("read-only", 0500)}) {
     ASSERT_EQ(chmod((top / name).c_str(), static_cast<mode_t>(mode)), 0);
   }
-  WithoutCapabilities([&] { RemoveContents(top.path()); });
+  WithoutCapabilities([&] { EXPECT_TRUE(RemoveContents(top.path())); });
   EXPECT_EQ(Entries(top.path()).size(), 0u);
 }
 
@@ -164,7 +168,7 @@ TEST(RemoveContentsRemovesATreeOfAnyDepth) {
   const TemporaryDirectory top;
   MakeDeepTree(top.path(), 1500);
   const size_t descriptors = test::CountDescriptors();
-  RemoveContents(top.path());
+  EXPECT_TRUE(RemoveContents(top.path()));
   EXPECT_EQ(Entries(top.path()).size(), 0u);
   EXPECT_EQ(test::CountDescriptors(), descriptors);
 }
@@ -173,7 +177,7 @@ TEST(RemoveContentsRemovesADeepTreeOfReadOnlyDirectories) {
   const TemporaryDirectory top;
   MakeDeepTree(top.path(), 150);
   ASSERT_EQ(system(("chmod -R a-w " + top.path() + "/directory").c_str()), 0);
-  WithoutCapabilities([&] { RemoveContents(top.path()); });
+  WithoutCapabilities([&] { EXPECT_TRUE(RemoveContents(top.path())); });
   EXPECT_EQ(Entries(top.path()).size(), 0u);
 }
 
@@ -184,7 +188,7 @@ TEST(RemoveContentsStaysOnItsFileSystem) {
   WriteText(top / "file", "x");
   ASSERT_EQ(mount("none", (top / "mount").c_str(), "tmpfs", 0, nullptr), 0);
   WriteText(top / "mount/precious", "x");
-  RemoveContents(top.path());
+  EXPECT_TRUE(!RemoveContents(top.path()));
   EXPECT_TRUE(Exists(top / "mount/precious"));
   EXPECT_TRUE(!Exists(top / "file"));
   EXPECT_EQ(umount((top / "mount").c_str()), 0);
@@ -194,10 +198,83 @@ TEST(RemoveTreeRemovesTheDirectoryToo) {
   const TemporaryDirectory top;
   ASSERT_EQ(mkdir((top / "a").c_str(), 0700), 0);
   WriteText(top / "a/file", "x");
-  const UniqueFd held(open((top / "a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  RemoveTree(held.get(), top / "a");
+  UniqueFd held(open((top / "a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd again(open((top / "a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  RemoveTree(std::move(held), top / "a");
   EXPECT_TRUE(!Exists(top / "a"));
-  RemoveTree(held.get(), top / "a");  // nothing there: nothing happens
+  RemoveTree(std::move(again), top / "a");  // nothing there: nothing happens
+}
+
+// Takes every descriptor that this process may have.
+std::vector<UniqueFd> TakeAllDescriptors() {
+  std::vector<UniqueFd> taken;
+  for (;;) {
+    UniqueFd one(open("/", O_PATH | O_CLOEXEC));
+    if (!one.valid()) return taken;
+    taken.push_back(std::move(one));
+  }
+}
+
+TEST(RemoveTreeHasDescriptorsOfItsOwnWhereThereAreNoOthers) {
+  const TemporaryDirectory top;
+  std::string path = top / "a";
+  ASSERT_EQ(mkdir(path.c_str(), 0700), 0);
+  UniqueFd held(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Wide and deep: with a descriptor for each level there would not be enough.
+  for (int depth = 0; depth < 80; ++depth) {
+    for (const char* name : {"/x", "/y"}) ASSERT_EQ(mkdir((path + name).c_str(), 0700), 0);
+    WriteText(path + "/y/file", "x");
+    path += "/x";
+  }
+  KeepDescriptorsForRemoval();
+  {
+    rlimit before;
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit low = {64, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+    const std::vector<UniqueFd> taken = TakeAllDescriptors();
+    EXPECT_EQ(open("/", O_PATH | O_CLOEXEC), -1);
+    RemoveTree(std::move(held), top / "a");
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  }
+  EXPECT_TRUE(!Exists(top / "a"));
+}
+
+TEST(WhatCouldNotBeRemovedIsRemovedWhenItCanBe) {
+  const TemporaryDirectory top;
+  ASSERT_EQ(mkdir((top / "a").c_str(), 0700), 0);
+  ASSERT_EQ(mkdir((top / "a/b").c_str(), 0700), 0);
+  WriteText(top / "a/b/file", "x");
+  UniqueFd held(open((top / "a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  // Not even what is kept can be used.
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  RemoveTree(std::move(held), top / "a");
+  RetryRemovals(Retry::kShortages);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(Exists(top / "a/b"));
+  RetryRemovals(Retry::kShortages);
+  EXPECT_TRUE(!Exists(top / "a"));
+}
+
+TEST(WhatTookTheNameIsNotRemovedLaterEither) {
+  const TemporaryDirectory top;
+  ASSERT_EQ(mkdir((top / "a").c_str(), 0700), 0);
+  WriteText(top / "a/file", "x");
+  UniqueFd held(open((top / "a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  RemoveTree(std::move(held), top / "a");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_EQ(rename((top / "a").c_str(), (top / "moved").c_str()), 0);
+  ASSERT_EQ(mkdir((top / "a").c_str(), 0700), 0);
+  WriteText(top / "a/file", "x");
+  RetryRemovals(Retry::kAll);
+  EXPECT_TRUE(Exists(top / "a/file"));
 }
 
 TEST(RemoveTreeLeavesAloneWhatTookTheName) {
@@ -206,10 +283,10 @@ TEST(RemoveTreeLeavesAloneWhatTookTheName) {
   ASSERT_EQ(mkdir((top / "victim").c_str(), 0700), 0);
   WriteText(top / "a/file", "x");
   WriteText(top / "victim/file", "x");
-  const UniqueFd held(open((top / "a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd held(open((top / "a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   ASSERT_EQ(rename((top / "a").c_str(), (top / "moved").c_str()), 0);
   ASSERT_EQ(symlink((top / "victim").c_str(), (top / "a").c_str()), 0);
-  RemoveTree(held.get(), top / "a");
+  RemoveTree(std::move(held), top / "a");
   EXPECT_TRUE(Exists(top / "victim/file"));
   EXPECT_TRUE(Exists(top / "a"));
   EXPECT_EQ(Entries(top / "moved").size(), 0u);

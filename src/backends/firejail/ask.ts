@@ -4,6 +4,8 @@ import { execFile } from 'node:child_process';
 export interface Answer {
   /** undefined: a signal ended it, or it could not be started. */
   readonly exitCode: number | undefined;
+  /** It was ended by SIGKILL: by the kernel for want of memory, by somebody, or by us because it was late. */
+  readonly killed: boolean;
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -39,6 +41,7 @@ export function askFirejail(path: string, options: readonly string[]): Promise<A
         }
         answered({
           exitCode: typeof code === 'number' ? code : undefined,
+          killed: error?.signal === 'SIGKILL',
           stdout,
           stderr,
         });

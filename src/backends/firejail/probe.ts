@@ -1,6 +1,6 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { shortageError } from '../../errors/shortage.ts';
+import { refuseShortageOf } from '../../errors/shortage.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import type { FirejailFacility } from '../../model/host-features.ts';
 import type { NativeConfinementSpec, NativeSetUidLauncher } from '../../native/contract.ts';
@@ -39,24 +39,45 @@ async function probeNow(tryCommand: TryCommand): Promise<FirejailProbe> {
     };
   }
   const answer = await ask(found.path, ['--version']);
-  const version = parseVersion(answer.stdout);
+  const said = versionIn(answer, found.path);
+  if ('reason' in said) return said;
+  const { version } = said;
+  const program = harmlessProgram(['/']);
+  if (program === undefined)
+    return { reason: 'Firejail cannot be tried: there is neither /usr/bin/true nor /bin/true' };
+  const open = canChangeRoot() ? keptOpen(topEntries(), []) : undefined;
+  const reason = against(await tryCommand(plainSpec(found.path, open), program), version);
+  if (reason !== undefined) return { reason };
+  return { path: found.path, version };
+}
+
+/**
+ * What `firejail --version` said; only a whole answer of one that ended well counts.
+ * @throws {SandboxError} `launch.failed` if it was killed.
+ */
+export function versionIn(
+  answer: Answer,
+  path: string,
+): { readonly version: readonly number[] } | { readonly reason: string } {
+  if (answer.killed) throw wasKilled();
+  const version = answer.exitCode === 0 ? parseVersion(answer.stdout) : undefined;
   if (version === undefined) {
     return {
       reason:
         refusal(answer) ??
-        `${found.path} --version says no version that sandbox-run understands; install 0.9.68 or later`,
+        `${path} --version says no version that sandbox-run understands (it ended with ${answer.exitCode ?? 'a signal'}); install 0.9.68 or later`,
     };
   }
   const tooOld = refuseVersion(version);
-  if (tooOld !== undefined) return { reason: tooOld };
-  const program = harmlessProgram(['/']);
-  if (program !== undefined) {
-    const open = canChangeRoot() ? keptOpen(topEntries(), []) : undefined;
-    const reason = against(await tryCommand(plainSpec(found.path, open), program), version);
-    if (reason !== undefined) return { reason };
-  }
-  return { path: found.path, version };
+  return tooOld === undefined ? { version } : { reason: tooOld };
 }
+
+/** The memory of the host was full, somebody did it, or it was late: another attempt may go otherwise. */
+const wasKilled = () =>
+  new SandboxError(
+    'launch.failed',
+    'Firejail was killed while it was tried, or took too long, which says nothing of it; try again when this host has more time and memory',
+  );
 
 const tried = new Map<string, Promise<void>>();
 
@@ -94,9 +115,8 @@ async function ask(path: string, options: readonly string[]): Promise<Answer> {
     return await askFirejail(path, options);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const passing = shortageError('Firejail', String(code));
-    if (passing !== undefined) throw passing;
-    return { exitCode: undefined, stdout: '', stderr: message };
+    refuseShortageOf(String(code), 'Firejail');
+    return { exitCode: undefined, killed: false, stdout: '', stderr: message };
   }
 }
 
@@ -112,15 +132,18 @@ function harmlessProgram(granted: readonly string[]): string | undefined {
   });
 }
 
+/** Of a launcher that SIGKILL ended. */
+const KILLED_STATUS = '137';
+
 /**
  * Undefined: nothing is to be said against it.
  * @throws {SandboxError} `launch.failed` for a shortage.
  */
 function against(trial: Trial, version: readonly number[]): string | undefined {
   const { failure, exitCode } = trial;
+  if (trial.killed || (failure?.stage === 'launcher' && failure.path === KILLED_STATUS)) throw wasKilled();
   if (failure === undefined) return exitCode === 0 ? undefined : describe(trial, version);
-  const passing = shortageError('Firejail', errnoName(failure.errno));
-  if (passing !== undefined) throw passing;
+  refuseShortageOf(errnoName(failure.errno), 'Firejail');
   const root = describeRootFailure(failure);
   if (root !== undefined) return root;
   // Its own end; its words say why.

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { describeShortage } from '../../errors/shortage.ts';
 import type { Victim } from './attack.ts';
 
 /** The victim, and how to end it. */
@@ -40,10 +41,12 @@ export async function startBystander(
   });
   const told: Told = { lines: [], waiting: [] };
   const gone = new Promise<never>((_, fail) => {
-    child.on('error', (error) => fail(unusable(error.message)));
+    child.on('error', (error) => fail(unusable(describeShortage(error) ?? error.message)));
     child.on('exit', (code, signal) => fail(unusable(`it ended (${signal ?? `status ${code}`})`)));
   });
   gone.catch(() => {});
+  // Where there are no descriptors left, it has no streams either.
+  if (child.pid === undefined) await gone;
   child.stdin.on('error', () => {});
   let rest = '';
   child.stdout.on('data', (chunk: Buffer) => {

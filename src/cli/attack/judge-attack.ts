@@ -6,7 +6,9 @@ import type { AttackOutcome } from './attack-report.ts';
 /** What came of an attack in the sandbox. */
 export type Observation =
   | { readonly kind: 'worked' }
-  | { readonly kind: 'held' | 'failed' | 'not-tried'; readonly reason: string };
+  | { readonly kind: 'held' | 'failed' | 'not-tried'; readonly reason: string }
+  /** It failed for want of descriptors or memory, which says nothing at all. */
+  | { readonly kind: 'short'; readonly reason: string };
 
 /** The backends whose degraded controls are those of this program's own mechanisms. */
 const OWN_BACKENDS: readonly EnforcementReport['backend'][] = BACKEND_IDS.slice(0, 2);
@@ -29,7 +31,12 @@ export function judgeAttack(
   backend: EnforcementReport['backend'],
 ): AttackOutcome {
   const { id, does } = attack;
-  if (seen.kind !== 'worked') return { id, result: seen.kind, detail: `${does}: ${seen.reason}` };
+  if (seen.kind !== 'worked')
+    return {
+      id,
+      result: seen.kind === 'short' ? 'failed' : seen.kind,
+      detail: `${does}: ${seen.reason}`,
+    };
   return isClaimed(attack, control, backend)
     ? { id, result: 'escaped', detail: `${does}: IT WORKED, although the report says that it cannot` }
     : { id, result: 'not-covered', detail: `${does}: it worked, as the report says (${control.state})` };

@@ -66,6 +66,7 @@ async function observation({ attack, staged }: Attempt, spoken: Spoken | Error):
 /** What does not work without a sandbox says nothing about one. */
 export function notWorth(id: string, seen: Observation): readonly (readonly [string, Observation])[] {
   if (seen.kind === 'worked') return [];
+  if (seen.kind === 'short') return [[id, seen]];
   return [
     [id, { kind: 'not-tried', reason: `it does not work here without a sandbox either: ${seen.reason}` }],
   ];

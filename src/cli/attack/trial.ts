@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { describeShortage } from '../../errors/shortage.ts';
 import { errnoName, signalName } from '../../kernel/errno.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
@@ -14,7 +15,7 @@ export interface Attempt {
 export interface Spoken {
   readonly said: ReadonlyMap<string, Said>;
   /** Why moves said nothing. */
-  readonly silence: { readonly kind: 'held' | 'failed'; readonly reason: string };
+  readonly silence: { readonly kind: 'held' | 'failed' | 'short'; readonly reason: string };
 }
 
 const TIME_LIMIT_MS = 60_000;
@@ -44,16 +45,21 @@ export function tryBare(
       cwd: at.cwd,
       env: { ...process.env, TMPDIR: at.temporary },
       stdio: ['ignore', 'pipe', 'ignore', at.descriptor ?? 'ignore'],
-      timeout: TIME_LIMIT_MS,
       killSignal: 'SIGKILL',
-      signal: at.signal,
+      // Not `timeout`: of a child that cannot be started its clock goes on.
+      signal: AbortSignal.any([at.signal, AbortSignal.timeout(TIME_LIMIT_MS)]),
     });
     child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk));
-    const finish = (reason: string) => {
+    const finish = (reason: string, kind: 'failed' | 'short' = 'failed') => {
       const text = Buffer.concat(chunks).toString('latin1');
-      done({ said: parse(text), silence: { kind: 'failed', reason } });
+      done({ said: parse(text), silence: { kind, reason } });
     };
-    child.on('error', (error) => finish(error.message));
+    child.on('error', (error) => {
+      // One that was started has an end of its own.
+      if (child.pid !== undefined) return;
+      const short = describeShortage(error);
+      finish(short ?? error.message, short === undefined ? 'failed' : 'short');
+    });
     child.on('close', (code, signal) => finish(`it ended with ${signal ?? `status ${code}`}`));
   });
 }

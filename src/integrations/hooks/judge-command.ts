@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs';
+import { currentDirectory } from '../../host/exact-text.ts';
 import type { Decision, Taint } from '../../model/decision.ts';
 import type { CommandEffects } from '../../policy/effects.ts';
 import { type Checker, type CheckerOptions, createChecker } from '../../run/check-command.ts';
@@ -30,7 +31,7 @@ export async function openCheckerAfterwards(
   { sandbox }: HookOptions,
   workspace: string | undefined,
 ): Promise<HookChecker> {
-  const options = { ...sandbox, workspace: workspace ?? process.cwd() };
+  const options = { ...sandbox, workspace: workspace ?? currentDirectory() };
   return { ...(await createChecker(options, { enforced: false, recorded: true })), options, isOfAgent: true };
 }
 
@@ -44,7 +45,7 @@ export async function openChecker(
   more: SandboxOptions = {},
   { tried = false }: Pick<CheckerOptions, 'tried'> = {},
 ): Promise<HookChecker> {
-  const options = { ...sandbox, workspace: workspace ?? process.cwd(), ...more };
+  const options = { ...sandbox, workspace: workspace ?? currentDirectory(), ...more };
   const enforced = mode === 'rewrite';
   const made = await createChecker(options, { enforced, tried, guarded: true, recorded: true });
   return { ...made, options, isOfAgent: !enforced };
@@ -71,7 +72,7 @@ export async function judgeCommand(
 
 /** Where a command starts: a run of ours starts in the workspace if it cannot start where the agent is. */
 export function startOf({ workspace }: Checker, { mode }: HookOptions, given: string | undefined): string {
-  const cwd = given ?? process.cwd();
+  const cwd = given ?? currentDirectory();
   if (mode === 'decide') return cwd;
   try {
     const real = realpathSync(cwd);

@@ -7,6 +7,8 @@ export type RequestId = string | number;
 export interface Client {
   /** Settles when there is room for more. */
   notify<N extends NotificationName>(name: N, params: NotificationParams<N>): Promise<void>;
+  /** Settles when all that was said before has been taken, or nobody listens any more. */
+  taken(): Promise<void>;
   /** Aborted when the connection ends, and everything with it. */
   readonly gone: AbortSignal;
 }

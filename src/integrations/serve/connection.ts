@@ -48,6 +48,7 @@ export function serveConnection({
   const gone = new AbortController();
   const client: Client = {
     notify: (method, params) => outgoing.send({ jsonrpc: '2.0', method, params }),
+    taken: () => outgoing.flush(),
     gone: gone.signal,
   };
   const { handlers, isInitialized, close } = createHandlers(client, shared, () => void end());

@@ -1,9 +1,11 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ExecutionResultBase } from '../../model/execution-result.ts';
 import type { Checker } from '../../run/check-command.ts';
 import { decisionAsJson } from '../../run/decision-json.ts';
 import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
 import { refusalOf } from '../../run/refusal.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
+import type { RunOptions } from '../../run/sandbox-options.ts';
 import { packageVersion } from '../../version.ts';
 import type { Call, Client } from './client.ts';
 import { PROTOCOL_VERSION, type ServeLimits } from './limits.ts';
@@ -12,7 +14,7 @@ import { NOTIFICATIONS } from './notification-table.ts';
 import { createQuestions, type Switchboard } from './questions.ts';
 import { createShells } from './shells.ts';
 import { createSpawnedCommands } from './spawned.ts';
-import { createTurns } from './turns.ts';
+import { createTurns, type Turn } from './turns.ts';
 import { wireResult } from './wire.ts';
 
 /** What all connections of a server share. */
@@ -41,17 +43,36 @@ export interface ConnectionHandlers {
 /** @see ConnectionHandlers. `refuse`: ends the connection, once the response was sent. */
 export function createHandlers(client: Client, shared: Shared, refuse: () => void): ConnectionHandlers {
   const { sandbox, checker, switchboard, limits, newId } = shared;
-  const questions = createQuestions(client);
+  const questions = createQuestions(client, limits.questions);
   const commands = createSpawnedCommands({ sandbox, client, most: limits.commands, newId });
   const shells = createShells({ sandbox, client, most: limits.sessions, newId });
-  const turn = createTurns(limits.runs);
+  const turns = createTurns(limits.runs);
   let state: 'new' | 'silent' | 'answering' = 'new';
 
-  const asked = <T>(call: Call, work: () => T): T =>
+  const asked = <T>(call: Call, work: () => T, turn?: Turn): T =>
     switchboard.connect(
-      { client, request: call.id, questions: state === 'answering' ? questions : undefined },
+      { client, request: call.id, questions: state === 'answering' ? questions : undefined, turn },
       work,
     );
+
+  let untaken = 0;
+  /** Whoever takes no results gets no more of them: they would fill memory. */
+  async function resultOf<R extends ExecutionResultBase>(call: Call, run: () => Promise<R>): Promise<R> {
+    await client.taken();
+    // Those of a batch go together, and are kept until the last one.
+    if (untaken > limits.untakenBytes)
+      throw new SandboxError(
+        'protocol.busy',
+        `results with more than ${limits.untakenBytes} bytes of output wait to be taken; take them first, or ask for less at once`,
+      );
+    const result = await run();
+    const bytes = result.stdout.length + result.stderr.length + bytesIn(result.bytes);
+    untaken += bytes;
+    call.afterwards(() => {
+      untaken -= bytes;
+    });
+    return result;
+  }
 
   const handlers: Handlers = {
     initialize: ({ protocolVersion, approvals }, call) => {
@@ -81,27 +102,28 @@ export function createHandlers(client: Client, shared: Shared, refuse: () => voi
       };
     },
     run: (params, call) =>
-      asked(call, () =>
-        turn(async () => {
-          const { command, env, input, encoding, escapes, ...rest } = params;
-          const result = await sandbox.run(command, {
-            ...given(rest),
-            ...environment(env),
-            ...(input === undefined ? {} : { input: Buffer.from(input.data, input.encoding ?? 'utf8') }),
-            ...(encoding === 'base64' ? { encoding: 'bytes' } : { escapes: escapes ?? 'neutralize' }),
-            signal: call.signal,
-          });
-          return wireResult(result, sandbox.plan);
-        }),
-      ),
-    spawn: ({ command, env, encoding, escapes, ...rest }, call) =>
-      asked(call, () => {
-        const form = {
-          encoding: encoding ?? 'utf8',
-          escapes: escapes ?? (rest.pty === undefined ? 'neutralize' : 'keep'),
-        } as const;
-        return { command: commands.spawn(command, { ...given(rest), ...environment(env) }, form, call) };
+      turns.take(async (turn) => {
+        const { command, env, input, encoding, escapes, ...rest } = params;
+        const options: RunOptions = {
+          ...given(rest),
+          ...environment(env),
+          ...(input === undefined ? {} : { input: Buffer.from(input.data, input.encoding ?? 'utf8') }),
+          ...(encoding === 'base64' ? { encoding: 'bytes' } : { escapes: escapes ?? 'neutralize' }),
+          signal: call.signal,
+        };
+        const run = () => asked(call, () => sandbox.run(command, options), turn);
+        return wireResult(await resultOf(call, run), sandbox.plan);
       }),
+    spawn: ({ command, env, encoding, escapes, ...rest }, call) => {
+      const form = {
+        encoding: encoding ?? 'utf8',
+        escapes: escapes ?? (rest.pty === undefined ? 'neutralize' : 'keep'),
+      } as const;
+      const options = { ...given(rest), ...environment(env) };
+      const start = (signal: AbortSignal, turn: Turn) =>
+        asked(call, () => sandbox.spawn(command, { ...options, signal }), turn);
+      return { command: commands.spawn(start, form, call) };
+    },
     write: async (params) => ({ written: await commands.write(params) }),
     resize: ({ command, cols, rows }) => ({ resized: commands.resize(command, cols, rows) }),
     kill: ({ command, signal }) => ({ sent: commands.kill(command, signal) }),
@@ -114,7 +136,8 @@ export function createHandlers(client: Client, shared: Shared, refuse: () => voi
       return { ...decisionAsJson(decision), message: refusalForModel(stopped, boundariesOf(sandbox.plan)) };
     },
     'session.open': (params) => shells.open(params),
-    'session.run': (params, call) => asked(call, () => shells.run(params, call)),
+    'session.run': (params, call) =>
+      asked(call, () => shells.run(params, call, (run) => resultOf(call, run))),
     'session.interrupt': ({ session }) => ({ interrupted: shells.find(session).interrupt() }),
     'session.snapshot': ({ session }) => shells.find(session).snapshot(),
     'session.close': async ({ session }) => {
@@ -129,6 +152,9 @@ export function createHandlers(client: Client, shared: Shared, refuse: () => voi
   };
   return { handlers, isInitialized: () => state !== 'new', close: () => shells.closeAll() };
 }
+
+const bytesIn = (bytes: ExecutionResultBase['bytes']) =>
+  (bytes?.stdout.length ?? 0) + (bytes?.stderr.length ?? 0);
 
 type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> };
 

@@ -15,12 +15,16 @@ export interface ServeLimits {
   readonly requestBytes: number;
   /** Commands of `run` at once; further ones wait for their turn. */
   readonly runs: number;
+  /** Questions of a connection that wait for an answer; what would be asked about on top is refused. */
+  readonly questions: number;
   /** Commands of `spawn` at once. */
   readonly commands: number;
   /** Shell sessions at once. */
   readonly sessions: number;
   /** Bytes of each output stream in a result. */
   readonly outputBytes: number;
+  /** Bytes of output in results that the client has not taken, above which no command is begun for it. */
+  readonly untakenBytes: number;
   /** Connections at once. */
   readonly connections: number;
   /** Milliseconds that a client has for `initialize`. */
@@ -36,9 +40,11 @@ export const SERVE_LIMITS: ServeLimits = {
   requests: 4096,
   requestBytes: 64 * 1024 * 1024,
   runs: 32,
+  questions: 256,
   commands: 64,
   sessions: 16,
   outputBytes: 4 * 1024 * 1024,
+  untakenBytes: 64 * 1024 * 1024,
   connections: 64,
   handshakeMs: 30_000,
   malformed: 16,

@@ -4,6 +4,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ApprovalAnswer, ApprovalScope, Approver } from '../../model/approval.ts';
 import type { Client, RequestId } from './client.ts';
 import type { Question } from './results.ts';
+import type { Turn } from './turns.ts';
 import { wireQuestion } from './wire.ts';
 
 /** Who an answer is by, in the audit trail. */
@@ -19,9 +20,19 @@ export interface Questions {
 
 type Ask = (request: RequestId, ...asked: Parameters<Approver['ask']>) => Promise<ApprovalAnswer>;
 
-/** @see Questions */
-export function createQuestions(client: Client): Questions {
-  const waiting = new Map<string, { readonly sent: Question; settle(answer: ApprovalAnswer): void }>();
+interface Waiting {
+  readonly sent: Question;
+  settle(answer: ApprovalAnswer): void;
+  withdraw(): void;
+}
+
+/** @see Questions. `most`: so many wait at once; a command that would be asked about beyond that is refused. */
+export function createQuestions(client: Client, most: number): Questions {
+  const waiting = new Map<string, Waiting>();
+  // One for all: each would otherwise add a listener.
+  client.gone.addEventListener('abort', () => {
+    for (const { withdraw } of [...waiting.values()]) withdraw();
+  });
   return {
     list: () => [...waiting.values()].map(({ sent }) => sent),
     answer: (question, approved, scope) => {
@@ -35,14 +46,17 @@ export function createQuestions(client: Client): Questions {
         approved ? { approved, scope: scope ?? 'once', by: BY } : { approved, reason: 'denied', by: BY },
       );
     },
-    ask: (request, about, { timeoutMs, signal }) => {
+    ask: async (request, about, { timeoutMs, signal }) => {
+      if (waiting.size >= most) {
+        const detail = `${most} questions of this connection wait for an answer already, which is the most; answer or cancel some of them first`;
+        return { approved: false, reason: 'failed', by: BY, detail };
+      }
       const question = randomUUID();
       const sent = wireQuestion(about, { question, request, expiresAt: Date.now() + timeoutMs });
       return new Promise((done) => {
         const settle = (answer: ApprovalAnswer) => {
           clearTimeout(late);
-          signal?.removeEventListener('abort', withdrawn);
-          client.gone.removeEventListener('abort', withdrawn);
+          signal?.removeEventListener('abort', withdraw);
           waiting.delete(question);
           done(answer);
         };
@@ -50,12 +64,11 @@ export function createQuestions(client: Client): Questions {
           settle({ approved: false, reason, by: BY });
           void client.notify('approvals.withdrawn', { question });
         };
-        const withdrawn = () => giveUp('nobody');
+        const withdraw = () => giveUp('nobody');
         const late = setTimeout(() => giveUp('expired'), timeoutMs);
-        signal?.addEventListener('abort', withdrawn, { once: true });
-        client.gone.addEventListener('abort', withdrawn, { once: true });
-        waiting.set(question, { sent, settle });
-        if (signal?.aborted === true || client.gone.aborted) withdrawn();
+        signal?.addEventListener('abort', withdraw, { once: true });
+        waiting.set(question, { sent, settle, withdraw });
+        if (signal?.aborted === true || client.gone.aborted) withdraw();
         else void client.notify('approvals.requested', sent);
       });
     },
@@ -68,12 +81,16 @@ interface Asker {
   readonly request: RequestId;
   /** `undefined`: the client does not answer. */
   readonly questions: Questions | undefined;
+  /** `undefined`: its command takes nobody's place. */
+  readonly turn: Turn | undefined;
 }
 
 /** Brings questions of the one sandbox to the connection whose command they are about. */
 export interface Switchboard {
   readonly approver: Approver;
   readonly onQueued: (id: string) => void;
+  /** Around each wait for an answer, whoever gives it: meanwhile the command takes no place of one that runs. */
+  asking<T>(wait: () => Promise<T>): Promise<T>;
   /** Does work, and whatever it asks is asked there. */
   connect<T>(asker: Asker, work: () => T): T;
 }
@@ -96,6 +113,7 @@ export function createSwitchboard(): Switchboard {
       const asker = askers.getStore();
       void asker?.client.notify('approvals.queued', { request: asker.request, id });
     },
+    asking: (wait) => askers.getStore()?.turn?.without(wait) ?? wait(),
     connect: (asker, work) => askers.run(asker, work),
   };
 }

@@ -38,8 +38,8 @@ export async function createService({
 }: ServiceOptions): Promise<Service> {
   const limits = { ...SERVE_LIMITS, ...more.limits };
   const switchboard = createSwitchboard();
-  const { approver: terminal, onQueued } = switchboard;
-  const sandbox = await createSandbox({ ...options, gate: { ...options.gate, terminal, onQueued } });
+  const { approver: terminal, onQueued, asking } = switchboard;
+  const sandbox = await createSandbox({ ...options, gate: { ...options.gate, terminal, onQueued, asking } });
   let checker: Shared['checker'];
   try {
     checker = await createChecker(options, { guarded: true });

@@ -2,7 +2,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { OutputChunk } from '../../run/output/chunk.ts';
 import { neutralize } from '../../run/output/neutralize.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-import type { ShellSession } from '../../run/shell/session-options.ts';
+import type { ShellSession, TurnResult } from '../../run/shell/session-options.ts';
 import type { Call, Client } from './client.ts';
 import type { ParamsOf, ResultOf } from './method-table.ts';
 import { createOutputEncoder, type OutputForm } from './output-data.ts';
@@ -11,7 +11,12 @@ import { wireResult } from './wire.ts';
 /** The shells of one connection. */
 export interface Shells {
   open(params: ParamsOf<'session.open'>): Promise<ResultOf<'session.open'>>;
-  run(params: ParamsOf<'session.run'>, call: Call): Promise<ResultOf<'session.run'>>;
+  /** `begin`: when there is room for its result. */
+  run(
+    params: ParamsOf<'session.run'>,
+    call: Call,
+    begin: (run: () => Promise<TurnResult>) => Promise<TurnResult>,
+  ): Promise<ResultOf<'session.run'>>;
   /** @throws {SandboxError} `protocol.unknown_id`: this connection has none of that name. */
   find(id: string): ShellSession;
   close(id: string): Promise<void>;
@@ -66,18 +71,21 @@ export function createShells({ sandbox, client, most, newId }: ShellParts): Shel
         opening -= 1;
       }
     },
-    run: async (params, call) => {
+    run: async (params, call, begin) => {
       const { session, command, env, approved, taints, timeout, stream, encoding, escapes } = params;
       const form: OutputForm = { encoding: encoding ?? 'utf8', escapes: escapes ?? 'neutralize' };
       const sender = stream === true ? streamTo(client, session, call, form) : undefined;
-      const result = await find(session).run(command, {
-        signal: call.signal,
-        ...(env === undefined ? {} : { env }),
-        ...(approved === undefined ? {} : { approved }),
-        ...(taints === undefined ? {} : { taints }),
-        ...(timeout === undefined ? {} : { timeout }),
-        ...(sender === undefined ? {} : { onOutput: sender.send }),
-      });
+      const shell = find(session);
+      const result = await begin(() =>
+        shell.run(command, {
+          signal: call.signal,
+          ...(env === undefined ? {} : { env }),
+          ...(approved === undefined ? {} : { approved }),
+          ...(taints === undefined ? {} : { taints }),
+          ...(timeout === undefined ? {} : { timeout }),
+          ...(sender === undefined ? {} : { onOutput: sender.send }),
+        }),
+      );
       await sender?.end();
       const show = (text: string) => {
         if (sender !== undefined) return '';

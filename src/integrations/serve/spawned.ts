@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { Command } from '../../model/command.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-import type { SpawnOptions } from '../../run/sandbox-options.ts';
 import type { SandboxProcess, TerminalProcess } from '../../run/spawn.ts';
+import { deferred } from '../../util/deferred.ts';
 import type { Call, Client } from './client.ts';
 import type { ParamsOf } from './method-table.ts';
 import { createOutputEncoder, type OutputForm } from './output-data.ts';
+import { createTurns, type Turn } from './turns.ts';
 import { wireResult } from './wire.ts';
 
 interface Spawned {
@@ -17,7 +17,11 @@ interface Spawned {
 
 /** The commands of `spawn` of one connection. */
 export interface SpawnedCommands {
-  spawn(command: Command, options: SpawnOptions, form: OutputForm, call: Call): string;
+  spawn(
+    start: (signal: AbortSignal, turn: Turn) => SandboxProcess | TerminalProcess,
+    form: OutputForm,
+    call: Call,
+  ): string;
   write(params: ParamsOf<'write'>): Promise<boolean>;
   resize(id: string, cols: number, rows: number): boolean;
   kill(id: string, signal: NodeJS.Signals | undefined): boolean;
@@ -35,6 +39,7 @@ export interface SpawnParts {
 /** @see SpawnedCommands */
 export function createSpawnedCommands({ sandbox, client, most, newId }: SpawnParts): SpawnedCommands {
   const commands = new Map<string, Spawned>();
+  const places = createTurns(most);
 
   function find(id: string): Spawned {
     const found = commands.get(id);
@@ -73,21 +78,26 @@ export function createSpawnedCommands({ sandbox, client, most, newId }: SpawnPar
   }
 
   return {
-    spawn: (command, options, form, call) => {
-      if (commands.size >= most)
+    spawn: (start, form, call) => {
+      if (places.isFull())
         throw new SandboxError('protocol.busy', `${most} spawned commands run already; end one of them`);
       const ending = new AbortController();
-      const signal = AbortSignal.any([ending.signal, client.gone]);
-      const process = sandbox.spawn(command, { ...options, signal });
-      // What is written to a command that reads no more is nobody's.
-      process.stdin.on('error', () => {});
-      const id = newId();
-      const spawned: Spawned = { process, end: () => ending.abort(), hasEnded: false };
-      commands.set(id, spawned);
-      call.afterwards(() => {
-        follow(id, spawned, form).catch(() => commands.delete(id));
-      });
-      return id;
+      const over = deferred<void>();
+      const begin = (turn: Turn): string => {
+        const process = start(AbortSignal.any([ending.signal, client.gone]), turn);
+        // What is written to a command that reads no more is nobody's.
+        process.stdin.on('error', () => {});
+        const id = newId();
+        const spawned: Spawned = { process, end: () => ending.abort(), hasEnded: false };
+        commands.set(id, spawned);
+        call.afterwards(() => {
+          follow(id, spawned, form)
+            .catch(() => commands.delete(id))
+            .finally(() => over.resolve());
+        });
+        return id;
+      };
+      return places.hold(begin, over.promise);
     },
     write: ({ command, input, close }) => {
       const { stdin } = find(command).process;

@@ -1,0 +1,188 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { afterAll, describe, expect, it } from 'vitest';
+import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
+
+const LIBRARY = fileURLToPath(new URL('../../dist/index.js', import.meta.url));
+if (!existsSync(LIBRARY)) throw new Error('dist/ is missing: run `npm run build:ts` first');
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'sandbox-run-descriptors-')));
+const [workspace, tmp] = [join(root, 'work'), join(root, 'tmp')];
+for (const path of [workspace, tmp]) mkdirSync(path);
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** What a program says as JSON that has the library, and this limit of open files. */
+async function within(limit: number, program: string): Promise<unknown> {
+  const script = `
+    import { openSync, closeSync, readdirSync } from 'node:fs';
+    import { createSandbox } from ${JSON.stringify(LIBRARY)};
+    const open = () => readdirSync('/proc/self/fd').length;
+    const say = (value) => console.log(JSON.stringify(value));
+    const workspace = ${JSON.stringify(workspace)};
+    ${program}`;
+  const { stdout, stderr } = await execa(
+    'bash',
+    ['-c', `ulimit -n ${limit}; exec "$0" --input-type=module -e "$1"`, process.execPath, script],
+    {
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: join(root, 'home'),
+        TMPDIR: tmp,
+        XDG_CONFIG_HOME: makeUnjudgedConfiguration(root),
+      },
+      extendEnv: false,
+    },
+  );
+  expect(stderr).toBe('');
+  return JSON.parse(stdout);
+}
+
+const sharedMemory = () => readdirSync('/dev/shm').filter((name) => name.startsWith('sandbox-run-slot-'));
+
+describe('a limit of open files', () => {
+  it.each([
+    [1_000, 1_024],
+    [1_000, 128],
+    [50, 56],
+  ])(
+    'lets %i commands at once wait for their turn where it is %i, and nothing is left',
+    async (many, limit) => {
+      const before = sharedMemory();
+      const said = await within(
+        limit,
+        `const sandbox = await createSandbox({ workspace });
+       const alone = await sandbox.run('echo alone');
+       const atRest = open();
+       const results = await Promise.all(Array.from({ length: ${many} }, (_, index) =>
+         sandbox.run(['sh', '-c', 'mkdir -p "$TMPDIR/a/b"; : > "$TMPDIR/a/b/c"; echo ' + index])));
+       await sandbox.close();
+       say({
+         good: results.filter(({ status, stdout }, index) => status === 'exited' && stdout === index + '\\n').length,
+         why: [...new Set(results.map(({ error }) => error?.message ?? ''))],
+         reports: new Set([alone, ...results].map(({ report }) => JSON.stringify(report))).size,
+         more: Math.max(0, open() - atRest),
+       });`,
+      );
+      expect(said).toEqual({ good: many, why: [''], reports: 1, more: 0 });
+      expect(readdirSync(tmp)).toEqual([]);
+      expect(sharedMemory().filter((name) => !before.includes(name))).toEqual([]);
+    },
+    120_000,
+  );
+
+  it('refuses at once what nothing that ends by itself makes room for', async () => {
+    const said = await within(
+      128,
+      `const sandbox = await createSandbox({ workspace });
+       const jobs = [];
+       let refused;
+       while (jobs.length < 20 && refused === undefined) {
+         const job = sandbox.start('sleep 100', { background: true });
+         if (await job.launched) jobs.push(job); else refused = await job.wait();
+       }
+       await Promise.all(jobs.map((job) => job.end()));
+       const after = await sandbox.run('echo after');
+       await sandbox.close();
+       say([jobs.length > 1, refused.status, refused.error.code, refused.error.message, after.stdout]);`,
+    );
+    expect(said).toEqual([
+      true,
+      'setup-failed',
+      'launch.failed',
+      'too many files are open for one more command; run fewer at a time, or raise the limit (`ulimit -n`)',
+      'after\n',
+    ]);
+    expect(readdirSync(tmp)).toEqual([]);
+  });
+
+  it('lets a command that waits be given up, and its time limit begins when it does', async () => {
+    const said = await within(
+      96,
+      `const sandbox = await createSandbox({ workspace });
+       const first = [1, 2, 3, 4].map(() => sandbox.run('sleep 1.5'));
+       const abort = new AbortController();
+       const [canceled, aborted, late] = [
+         sandbox.start('echo canceled'), sandbox.start('echo aborted', { signal: abort.signal }),
+         sandbox.start('echo late', { timeout: 1000 }),
+       ];
+       canceled.cancel();
+       abort.abort();
+       const results = await Promise.all([canceled.result, aborted.result, late.result, ...first]);
+       const left = sandbox.run('sleep 100');
+       const never = sandbox.run('echo never');
+       await sandbox.close();
+       say([...results, await left, await never].map(({ status, stdout }) => status + ' ' + stdout.trim()));`,
+    );
+    expect(said).toEqual([
+      'canceled ',
+      'canceled ',
+      'exited late',
+      ...Array(4).fill('exited '),
+      'canceled ',
+      'canceled ',
+    ]);
+  });
+
+  it('ends no process with streams in the middle: one that has no pipes is refused, and none of them is left', async () => {
+    const said = await within(
+      128,
+      `const sandbox = await createSandbox({ workspace });
+       await sandbox.run('true');
+       const codes = new Set();
+       let atRest = 0;
+       for (let round = 0; round < 24; round++) {
+         const left = round % 12;
+         // Once all that is kept for later commands is there.
+         if (round === 12) atRest = open();
+         const taken = [];
+         try { for (;;) taken.push(openSync('/', 0)); } catch {}
+         for (let some = left; some > 0; some--) closeSync(taken.pop());
+         for (const pty of [undefined, { cols: 80, rows: 24 }]) {
+           try {
+             const { stdin, stdout, stderr, result } = sandbox.spawn('true', pty === undefined ? {} : { pty });
+             for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {}).on('data', () => {});
+             const { status, error } = await result;
+             codes.add(error?.code ?? status);
+           } catch (error) { codes.add(error.code); }
+         }
+         for (const fd of taken) closeSync(fd);
+         await new Promise((wait) => setTimeout(wait, 50));
+       }
+       const more = open() - atRest;
+       await sandbox.close();
+       say({ codes: [...codes].sort(), more: Math.max(0, more) });`,
+    );
+    expect(said).toEqual({ codes: ['exited', 'launch.failed'], more: 0 });
+  });
+
+  it.each(['landlock', 'namespaces'])(
+    'is reckoned with what a command of the backend %s needs at most (needs namespaces)',
+    async (backend) => {
+      const needed = await within(
+        400,
+        `const sandbox = { workspace, backend: ${JSON.stringify(backend)} };
+         let needed = 0;
+         for (let status; status !== 'exited'; ) {
+           needed += 1;
+           const one = await createSandbox(sandbox);
+           const other = one.start('sleep 100');
+           await new Promise((wait) => setTimeout(wait, 150));
+           const taken = [];
+           try { for (;;) taken.push(openSync('/', 0)); } catch {}
+           for (let left = needed; left > 0; left--) closeSync(taken.pop());
+           ({ status } = await one.run('true', { spill: true }));
+           for (const fd of taken) closeSync(fd);
+           other.cancel();
+           await one.close();
+         }
+         say(needed);`,
+      );
+      // kToStart and kForExtras of native/process/descriptor_room.cc and native/binding/decode.cc.
+      expect(needed).toBeLessThanOrEqual(20 + 8);
+    },
+    60_000,
+  );
+});
