@@ -6,13 +6,14 @@ import {
   linkSync,
   lstatSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
   rmSync,
   type Stats,
   statSync,
 } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -44,6 +45,8 @@ export function openDatabaseFile(sqlite: Sqlite, path: string): DatabaseFile {
       `was in use, and its log ${basename(path)}-wal is gone; put it back, or remove ${path}-shm to go on without the last actions, approvals and taints`,
     );
   const before = statSync(path, { throwIfNoEntry: false });
+  // Whoever made it was killed before it could take away the other name.
+  if (before !== undefined && before.nlink > 1) removeUnfinished(path);
   const database = new sqlite.DatabaseSync(urlOf(path), { timeout: BUSY_TIMEOUT_MS });
   const checkPlace = () => {
     if (!isSame(before, statSync(path, { throwIfNoEntry: false })))
@@ -180,6 +183,9 @@ function whenNotBusy(work: () => void): void {
   }
 }
 
+const UNFINISHED = '.new-';
+const MAKING_TAKES_MS = 60_000;
+
 /** What SQLite keeps beside a database that is in use. */
 const COMPANIONS = ['-wal', '-shm', '-journal'];
 
@@ -192,13 +198,14 @@ function makeFile(sqlite: Sqlite, path: string): void {
       path,
       `is gone, but not ${basename(companion)}, which belongs to it; put it back, or remove ${companion} to begin with nothing`,
     );
-  const unfinished = `${path}.new-${randomBytes(8).toString('hex')}`;
+  removeUnfinished(path);
+  const unfinished = `${path}${UNFINISHED}${randomBytes(8).toString('hex')}`;
   try {
     closeSync(openSync(unfinished, 'wx', 0o600));
     const database = new sqlite.DatabaseSync(urlOf(unfinished));
     try {
       // Nobody knows this file: there is nothing to go back to.
-      database.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF');
+      database.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF');
       migrate(database);
     } finally {
       database.close();
@@ -208,6 +215,16 @@ function makeFile(sqlite: Sqlite, path: string): void {
     sync(dirname(path));
   } finally {
     rmSync(unfinished, { force: true });
+  }
+}
+
+/** What processes left that were killed while they made it; what is young may be somebody's who does. */
+function removeUnfinished(path: string): void {
+  const start = `${basename(path)}${UNFINISHED}`;
+  for (const name of readdirSync(dirname(path)).filter((other) => other.startsWith(start))) {
+    const file = join(dirname(path), name);
+    const made = statSync(file, { throwIfNoEntry: false })?.ctimeMs ?? Date.now();
+    if (Date.now() - made > MAKING_TAKES_MS) rmSync(file, { force: true });
   }
 }
 
