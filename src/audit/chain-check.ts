@@ -1,7 +1,8 @@
+import { ACKNOWLEDGED, type Kept } from './break.ts';
 import type { Head } from './head.ts';
 import type { FileLine } from './read-lines.ts';
 import { macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
-import { parseRecord, textOf } from './stored-record.ts';
+import { isObject, parseRecord, type StoredRecord, textOf } from './stored-record.ts';
 
 /** Something that is wrong with a trail. */
 export interface Problem {
@@ -11,6 +12,7 @@ export interface Problem {
     | 'reordered'
     | 'inserted'
     | 'truncated'
+    | 'torn'
     | 'unreadable'
     | 'anchor'
     | 'mac';
@@ -27,6 +29,8 @@ interface Expected {
   readonly key: Uint8Array | undefined;
   readonly head: Head | undefined;
   readonly anchor: { readonly seq: number; readonly hash: string } | undefined;
+  /** Whether a file beside the trail is there with this hash. */
+  readonly isKept: (file: Kept) => boolean;
 }
 
 interface Gap {
@@ -43,7 +47,7 @@ const CONFESSIONS: Readonly<Record<string, string>> = {
 };
 
 /** Compares the lines of a trail, shown in their order, with each other. Memory does not grow with the trail. */
-export function createChainCheck({ report, key, head, anchor }: Expected) {
+export function createChainCheck({ report, key, head, anchor, isKept }: Expected) {
   const gaps: Gap[] = [];
   let file = '';
   let line = 0;
@@ -65,6 +69,8 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
   let anchorSeen = anchor === undefined;
   let unfinished = 0;
   let torn = false;
+  let tornAtHead = false;
+  const acknowledged: string[] = [];
 
   const at = (seq?: number) => ({ file, line, ...(seq === undefined ? {} : { seq }) });
 
@@ -74,6 +80,7 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
     if (!complete) {
       // Behind the head: a process was killed, or is writing.
       if (beyond) torn = true;
+      else if (head?.file === file) tornAtHead = true;
       else report({ kind: 'truncated', message: 'the file ends in the middle of a record', ...at() });
       return;
     }
@@ -107,7 +114,7 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
     checkMac(record);
     if (head !== undefined && seq === head.seq && hash === head.hash) headSeen = true;
     if (anchor !== undefined && seq === anchor.seq && hash === anchor.hash) anchorSeen = true;
-    checkConfession(bytes, seq);
+    checkConfession(bytes, record);
   }
 
   function checkPlace({ seq, prev, hash }: OpenedLine): void {
@@ -163,25 +170,66 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
       report({ kind: 'mac', message: `record ${seq} has a MAC that was not made with this key`, ...at(seq) });
   }
 
-  function checkConfession(bytes: Buffer, seq: number): void {
+  function checkConfession(bytes: Buffer, { seq, intact, mac, hash }: OpenedLine): void {
     if (!bytes.toString('latin1', 0, 240).includes('"type":"event","code":"audit_')) return;
-    const code = textOf(parseRecord(bytes)?.fields ?? {}, 'code') ?? '';
+    const record = parseRecord(bytes);
+    const code = textOf(record?.fields ?? {}, 'code') ?? '';
+    const isOurs = intact && (key === undefined || mac === macOf(key, 'record', hash));
+    if (record !== undefined && code === ACKNOWLEDGED && isOurs) acknowledge(record);
     const message = CONFESSIONS[code];
     if (message !== undefined)
       report({ kind: 'truncated', message: `record ${seq} says: ${message}`, ...at(seq) });
   }
 
+  /** What somebody has said to be missing is no problem any more, if it is exactly that. */
+  function acknowledge({ seq, fields }: StoredRecord): void {
+    const { details } = fields;
+    if (!isObject(details)) return;
+    const index = gaps.findIndex((gap) => gap.last === seq - 1 && details.last === gap.first - 1);
+    const missing = index === -1 ? [] : gaps.splice(index, 1);
+    if (typeof details.missing === 'number' && details.missing !== missingIn(missing) && first?.seq !== seq) {
+      gaps.push(...missing);
+      return;
+    }
+    const [name, sha256] = [textOf(details, 'kept') ?? '', textOf(details, 'sha256') ?? ''];
+    if (name !== '' && !isKept({ name, sha256 }))
+      report({
+        kind: 'removed',
+        message: `${name}, which record ${seq} kept, is not there as it was`,
+        ...at(seq),
+      });
+    const kept = name === '' ? '' : `; what was torn is in ${name}`;
+    acknowledged.push(
+      `record ${seq} (${textOf(fields, 'time')}) says ${textOf(fields, 'message') ?? 'that the trail was broken'}${kept}`,
+    );
+  }
+
+  /** The line that is not whole, and nothing else, is what a power cut leaves. */
+  function checkTorn(): void {
+    const until = head?.seq ?? 0;
+    const missing = until - (last?.seq ?? 0);
+    if (!tornAtHead || missing < 1) return;
+    report({
+      kind: 'torn',
+      message: `the file ends in the middle of record ${until - missing + 1}${missing === 1 ? ', the last one' : `, and those up to ${until} are missing`}: a power cut does that, or somebody. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`,
+      file,
+      line,
+    });
+  }
+
   function checkEnd(): void {
+    checkTorn();
     for (const { first: from, last: to, file: where, line: number } of gaps) {
       const which = from === to ? `record ${from} is` : `records ${from} to ${to} are`;
       report({ kind: 'removed', message: `${which} missing`, file: where, line: number, seq: from });
     }
-    if (head !== undefined && !headSeen)
+    // A torn end has been told.
+    if (head !== undefined && !headSeen && !(tornAtHead && (last?.seq ?? 0) < head.seq))
       report({
         kind: (last?.seq ?? 0) < head.seq ? 'truncated' : 'changed',
         message:
           (last?.seq ?? 0) < head.seq
-            ? `the trail ends with record ${last?.seq ?? 0}, but record ${head.seq} was written`
+            ? `the trail ends with record ${last?.seq ?? 0}, but record ${head.seq} was written: whole records are missing, and no line is torn. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`
             : `record ${head.seq} is not the one that head knows`,
       });
     if (anchor !== undefined && !anchorSeen)
@@ -200,7 +248,7 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
       checkEnd();
       const signed = key === undefined ? undefined : { records: signedRecords, since: signedSince };
       const [hash = ''] = last?.hashes ?? [];
-      return { records, first, last: last && { seq: last.seq, hash, file: last.file }, signed };
+      return { records, first, acknowledged, last: last && { seq: last.seq, hash, file: last.file }, signed };
     },
     /** What lies behind the head if nobody is writing. */
     remarksOnEnd: (): string[] => [
@@ -216,4 +264,8 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
         : []),
     ],
   };
+}
+
+function missingIn(gaps: readonly Gap[]): number {
+  return gaps.reduce((sum, { first, last }) => sum + last - first + 1, 0);
 }

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { isKept, type Kept } from './break.ts';
 import { createChainCheck, type Problem } from './chain-check.ts';
 import { type Head, headMac, readHead } from './head.ts';
 import { readLines } from './read-lines.ts';
@@ -55,19 +56,24 @@ function walk(directory: string, { key, anchor, complete, onFile }: VerifyOption
   // Before the files: whatever is written meanwhile lies behind it.
   const head = readHeadOf(directory);
   const files = listDayFiles(directory);
-  const check = createChainCheck({ report, key, head, anchor });
+  const isKeptHere = (file: Kept) => isKept(directory, file);
+  const check = createChainCheck({ report, key, head, anchor, isKept: isKeptHere });
   for (const [index, name] of files.entries()) {
     onFile?.(name, index, files.length);
     verifyFile(directory, name, check);
   }
-  const end = check.finish();
+  const { acknowledged, ...end } = check.finish();
   if (complete === true && end.first !== undefined && end.first.seq !== 1)
     report({
       kind: 'removed',
       message: `the chain begins with record ${end.first.seq}; older files were removed`,
     });
   if (head === undefined)
-    report({ kind: 'anchor', message: 'head is missing or damaged: records may be missing at the end' });
+    report({
+      kind: 'anchor',
+      message:
+        'head is missing or damaged: records may be missing at the end. Nothing runs until it is acknowledged: sandbox-run audit acknowledge',
+    });
   else if (key !== undefined && head.mac !== headMac(key, head))
     report({
       kind: 'mac',
@@ -78,7 +84,7 @@ function walk(directory: string, { key, anchor, complete, onFile }: VerifyOption
     });
   // Records behind the head that we knew are all right if the head has moved on meanwhile.
   const now = readHeadOf(directory);
-  const remarks = now?.seq === head?.seq ? check.remarksOnEnd() : [];
+  const remarks = [...acknowledged, ...(now?.seq === head?.seq ? check.remarksOnEnd() : [])];
   if (end.first !== undefined && end.first.seq !== 1)
     remarks.unshift(
       `the chain begins with record ${end.first.seq} in ${end.first.file}: older files were removed`,
