@@ -1,15 +1,17 @@
 #!/usr/bin/env node
+import { endWith } from './end-with.ts';
 
 // No top-level await: the program is built as CommonJS. Node's own compile cache is not used: it lies where TMPDIR says,
 // and a command may be able to write there.
-// Should nothing say how it ended, it was no success.
-process.exitCode = 125;
 const [first, ...rest] = process.argv.slice(2);
-// An agent waits for the hook with each of its tool calls, which needs nothing of the others.
-const ended =
-  first === 'hook'
-    ? import('./hook.ts').then(({ hook }) => hook(rest))
-    : import('./dispatch.ts').then(({ dispatch }) => dispatch(process.argv.slice(2)));
-void ended.then((status) => {
-  process.exitCode = status;
-});
+// An agent waits for the hook with each of its tool calls, which needs nothing of the others. Only status 2 stops a call.
+if (first === 'hook')
+  endWith(
+    import('./hook.ts').then(({ hook }) => hook(rest)),
+    2,
+  );
+else
+  endWith(
+    import('./dispatch.ts').then(({ dispatch }) => dispatch(process.argv.slice(2))),
+    125,
+  );

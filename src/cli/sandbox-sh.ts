@@ -1,9 +1,8 @@
 #!/usr/bin/env node
+import { endWith } from './end-with.ts';
 
 // As main.ts: the program `sandbox-sh`.
-process.exitCode = 125;
-void import('./sh.ts')
-  .then(({ shell }) => shell(process.argv.slice(2)))
-  .then((status) => {
-    process.exitCode = status;
-  });
+endWith(
+  import('./sh.ts').then(({ shell }) => shell(process.argv.slice(2))),
+  125,
+);

@@ -1,0 +1,23 @@
+/** Time for output that somebody still reads. */
+const FLUSH_MS = 1_000;
+
+/**
+ * Ends the process with the status of its work, and with `otherwise` whatever else ends it before: a plug-in of the policy
+ * that calls process.exit(), an exception, or nothing being left to wait for. None of them is a success.
+ */
+export function endWith(work: Promise<number>, otherwise: number): void {
+  let status: number | undefined;
+  process.once('exit', (code) => {
+    process.exitCode = status ?? otherwise;
+    // Another one was told with its reason.
+    if (status === undefined && code === 0)
+      console.error(
+        'sandbox-run: ended before there was an answer: by a plug-in, or by a mistake of its own',
+      );
+  });
+  void work.then((ended) => {
+    status = ended;
+    // What a plug-in waits for must not keep this process, nor what nobody reads.
+    setTimeout(() => process.exit(), FLUSH_MS).unref();
+  });
+}
