@@ -1,4 +1,5 @@
 import { ACKNOWLEDGED, type Kept } from './break.ts';
+import { createGaps, tellAcknowledged } from './gaps.ts';
 import type { Head } from './head.ts';
 import type { FileLine } from './read-lines.ts';
 import { macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
@@ -33,13 +34,6 @@ interface Expected {
   readonly isKept: (file: Kept) => boolean;
 }
 
-interface Gap {
-  readonly first: number;
-  readonly last: number;
-  readonly file: string;
-  readonly line: number;
-}
-
 /** What the trail says about itself when it was not what it had to be. */
 const CONFESSIONS: Readonly<Record<string, string>> = {
   audit_records_lost: 'records before this one were missing when it was written',
@@ -48,7 +42,7 @@ const CONFESSIONS: Readonly<Record<string, string>> = {
 
 /** Compares the lines of a trail, shown in their order, with each other. Memory does not grow with the trail. */
 export function createChainCheck({ report, key, head, anchor, isKept }: Expected) {
-  const gaps: Gap[] = [];
+  const gaps = createGaps();
   let file = '';
   let line = 0;
   let beyond = false;
@@ -122,7 +116,7 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
       if (seq === 1 && prev !== NO_HASH)
         report({ kind: 'changed', message: 'record 1 says that another one goes before it', ...at(seq) });
     } else if (seq > last.seq + 1) {
-      gaps.push({ first: last.seq + 1, last: seq - 1, file, line });
+      gaps.add({ first: last.seq + 1, last: seq - 1, file, line });
     } else if (seq === last.seq + 1) {
       if (!last.hashes.includes(prev))
         report({
@@ -131,26 +125,13 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
           ...at(last.seq),
         });
     } else {
-      if (takeFromGap(seq))
+      if (gaps.takeOne(seq))
         report({ kind: 'reordered', message: `record ${seq} stands behind record ${last.seq}`, ...at(seq) });
       else report({ kind: 'inserted', message: `two records have the number ${seq}`, ...at(seq) });
       if (seq === last.seq) last = { ...last, hashes: [...last.hashes, hash].slice(-8) };
       return;
     }
     last = { seq, hashes: [hash], prev, file };
-  }
-
-  /** A record that was missing until now. */
-  function takeFromGap(seq: number): boolean {
-    const index = gaps.findIndex((gap) => gap.first <= seq && seq <= gap.last);
-    const gap = gaps[index];
-    if (gap === undefined) return false;
-    const parts = [
-      { ...gap, last: seq - 1 },
-      { ...gap, first: seq + 1 },
-    ];
-    gaps.splice(index, 1, ...parts.filter((part) => part.first <= part.last));
-    return true;
   }
 
   function checkMac({ seq, hash, mac }: OpenedLine): void {
@@ -181,27 +162,19 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
       report({ kind: 'truncated', message: `record ${seq} says: ${message}`, ...at(seq) });
   }
 
-  /** What somebody has said to be missing is no problem any more, if it is exactly that. */
-  function acknowledge({ seq, fields }: StoredRecord): void {
-    const { details } = fields;
-    if (!isObject(details)) return;
-    const index = gaps.findIndex((gap) => gap.last === seq - 1 && details.last === gap.first - 1);
-    const missing = index === -1 ? [] : gaps.splice(index, 1);
-    if (typeof details.missing === 'number' && details.missing !== missingIn(missing) && first?.seq !== seq) {
-      gaps.push(...missing);
-      return;
-    }
-    const [name, sha256] = [textOf(details, 'kept') ?? '', textOf(details, 'sha256') ?? ''];
+  /** What somebody has said to be missing is no problem any more, as long as there is what was kept of it. */
+  function acknowledge(record: StoredRecord): void {
+    const { seq, fields } = record;
+    if (!gaps.acknowledge(record, first?.seq === seq)) return;
+    acknowledged.push(tellAcknowledged(record));
+    const details = isObject(fields.details) ? fields.details : {};
+    const [name = '', sha256 = ''] = [textOf(details, 'kept'), textOf(details, 'sha256')];
     if (name !== '' && !isKept({ name, sha256 }))
       report({
         kind: 'removed',
         message: `${name}, which record ${seq} kept, is not there as it was`,
         ...at(seq),
       });
-    const kept = name === '' ? '' : `; what was torn is in ${name}`;
-    acknowledged.push(
-      `record ${seq} (${textOf(fields, 'time')}) says ${textOf(fields, 'message') ?? 'that the trail was broken'}${kept}`,
-    );
   }
 
   /** The line that is not whole, and nothing else, is what a power cut leaves. */
@@ -219,7 +192,7 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
 
   function checkEnd(): void {
     checkTorn();
-    for (const { first: from, last: to, file: where, line: number } of gaps) {
+    for (const { first: from, last: to, file: where, line: number } of gaps.all()) {
       const which = from === to ? `record ${from} is` : `records ${from} to ${to} are`;
       report({ kind: 'removed', message: `${which} missing`, file: where, line: number, seq: from });
     }
@@ -264,8 +237,4 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
         : []),
     ],
   };
-}
-
-function missingIn(gaps: readonly Gap[]): number {
-  return gaps.reduce((sum, { first, last }) => sum + last - first + 1, 0);
 }

@@ -34,6 +34,9 @@ export interface VerifyOptions {
 }
 
 export const MOST_PROBLEMS = 1_000;
+/** So long a process may take from making the head to writing it: a second. */
+const BEGINNING_TRIES = 50;
+const BEGINNING_WAIT_MS = 20;
 
 /**
  * Walks a whole trail and says which records were changed, removed, reordered or put in, and whether its end is there.
@@ -42,8 +45,17 @@ export const MOST_PROBLEMS = 1_000;
 export function verifyTrail(directory: string, options: VerifyOptions): Verification {
   // A trail that had no head before and has one after was begun meanwhile: what was seen is no state of it.
   const hadHead = readHeadOf(directory) !== undefined;
+  if (!hadHead) waitForBeginning(directory);
   const found = walk(directory, options);
   return hadHead || readHeadOf(directory) === undefined ? found : walk(directory, options);
+}
+
+/** A head without anything in it, and no file: the process that begins the trail is about to write it. */
+function waitForBeginning(directory: string): void {
+  for (let tries = 0; tries < BEGINNING_TRIES; tries += 1) {
+    if (readHeadOf(directory) !== undefined || listDayFiles(directory).length > 0) return;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BEGINNING_WAIT_MS);
+  }
 }
 
 function walk(directory: string, { key, anchor, complete, onFile }: VerifyOptions): Verification {
