@@ -88,12 +88,12 @@ function isSame(one: Stats | undefined, other: Stats | undefined): boolean {
  * (sqlite.org/walformat.html, 2.1): that one says how many pages there are, and how many of them the database has.
  */
 function lacksLog(path: string): boolean {
+  const log = `${path}-wal`;
+  // SQLite's locks are on the index: closing a descriptor of it drops those of this process. Where it has any there is a log.
+  if (existsSync(log) || !existsSync(`${path}-shm`)) return false;
   const before = pagesOfLogOnly(path);
-  if (before === undefined) return false;
-  const log = statSync(`${path}-wal`, { throwIfNoEntry: false });
-  if (log !== undefined && log.size > 0) return false;
-  // Otherwise the last process that used it was about to take both away.
-  return pagesOfLogOnly(path) === before;
+  // Otherwise the last process that used it was about to take both away, or another one has begun to use it.
+  return before !== undefined && !existsSync(log) && pagesOfLogOnly(path) === before;
 }
 
 /** `undefined`: nothing is in the log alone, or its index is being written. */

@@ -1,4 +1,12 @@
-import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
@@ -204,6 +212,21 @@ it('a database of the version before, without an id, is kept as it is', async ()
   const again = new DatabaseSync(join(path, 'gate.db'));
   expect(again.prepare('PRAGMA application_id').get()).toEqual({ application_id: 0x5362526e });
   again.close();
+});
+
+it('drops no lock of another one in the same process when it is opened', async () => {
+  const path = directory();
+  const first = await open(path);
+  await remember(first);
+  const index = `:${statSync(join(path, 'gate.db-shm')).ino} `;
+  const locks = () => readFileSync('/proc/locks', 'utf8').split(index).length - 1;
+  const before = locks();
+  expect(before).toBeGreaterThan(0);
+  // A fresh log is empty until something is written.
+  const second = await open(path);
+  const third = await open(path);
+  expect(locks()).toBe(before);
+  for (const state of [first, second, third]) state.close();
 });
 
 it('leaves nothing beside the database when it is made', async () => {
