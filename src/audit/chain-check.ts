@@ -1,7 +1,9 @@
+import { ACKNOWLEDGED, type Kept } from './break.ts';
+import { createGaps, tellAcknowledged } from './gaps.ts';
 import type { Head } from './head.ts';
 import type { FileLine } from './read-lines.ts';
 import { macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
-import { parseRecord, textOf } from './stored-record.ts';
+import { isObject, parseRecord, type StoredRecord, textOf } from './stored-record.ts';
 
 /** Something that is wrong with a trail. */
 export interface Problem {
@@ -11,6 +13,7 @@ export interface Problem {
     | 'reordered'
     | 'inserted'
     | 'truncated'
+    | 'torn'
     | 'unreadable'
     | 'anchor'
     | 'mac';
@@ -27,13 +30,8 @@ interface Expected {
   readonly key: Uint8Array | undefined;
   readonly head: Head | undefined;
   readonly anchor: { readonly seq: number; readonly hash: string } | undefined;
-}
-
-interface Gap {
-  readonly first: number;
-  readonly last: number;
-  readonly file: string;
-  readonly line: number;
+  /** Whether a file beside the trail is there with this hash. */
+  readonly isKept: (file: Kept) => boolean;
 }
 
 /** What the trail says about itself when it was not what it had to be. */
@@ -43,8 +41,8 @@ const CONFESSIONS: Readonly<Record<string, string>> = {
 };
 
 /** Compares the lines of a trail, shown in their order, with each other. Memory does not grow with the trail. */
-export function createChainCheck({ report, key, head, anchor }: Expected) {
-  const gaps: Gap[] = [];
+export function createChainCheck({ report, key, head, anchor, isKept }: Expected) {
+  const gaps = createGaps();
   let file = '';
   let line = 0;
   let beyond = false;
@@ -65,6 +63,8 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
   let anchorSeen = anchor === undefined;
   let unfinished = 0;
   let torn = false;
+  let tornAtHead = false;
+  const acknowledged: string[] = [];
 
   const at = (seq?: number) => ({ file, line, ...(seq === undefined ? {} : { seq }) });
 
@@ -74,6 +74,7 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
     if (!complete) {
       // Behind the head: a process was killed, or is writing.
       if (beyond) torn = true;
+      else if (head?.file === file) tornAtHead = true;
       else report({ kind: 'truncated', message: 'the file ends in the middle of a record', ...at() });
       return;
     }
@@ -107,7 +108,7 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
     checkMac(record);
     if (head !== undefined && seq === head.seq && hash === head.hash) headSeen = true;
     if (anchor !== undefined && seq === anchor.seq && hash === anchor.hash) anchorSeen = true;
-    checkConfession(bytes, seq);
+    checkConfession(bytes, record);
   }
 
   function checkPlace({ seq, prev, hash }: OpenedLine): void {
@@ -115,7 +116,7 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
       if (seq === 1 && prev !== NO_HASH)
         report({ kind: 'changed', message: 'record 1 says that another one goes before it', ...at(seq) });
     } else if (seq > last.seq + 1) {
-      gaps.push({ first: last.seq + 1, last: seq - 1, file, line });
+      gaps.add({ first: last.seq + 1, last: seq - 1, file, line });
     } else if (seq === last.seq + 1) {
       if (!last.hashes.includes(prev))
         report({
@@ -124,26 +125,13 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
           ...at(last.seq),
         });
     } else {
-      if (takeFromGap(seq))
+      if (gaps.takeOne(seq))
         report({ kind: 'reordered', message: `record ${seq} stands behind record ${last.seq}`, ...at(seq) });
       else report({ kind: 'inserted', message: `two records have the number ${seq}`, ...at(seq) });
       if (seq === last.seq) last = { ...last, hashes: [...last.hashes, hash].slice(-8) };
       return;
     }
     last = { seq, hashes: [hash], prev, file };
-  }
-
-  /** A record that was missing until now. */
-  function takeFromGap(seq: number): boolean {
-    const index = gaps.findIndex((gap) => gap.first <= seq && seq <= gap.last);
-    const gap = gaps[index];
-    if (gap === undefined) return false;
-    const parts = [
-      { ...gap, last: seq - 1 },
-      { ...gap, first: seq + 1 },
-    ];
-    gaps.splice(index, 1, ...parts.filter((part) => part.first <= part.last));
-    return true;
   }
 
   function checkMac({ seq, hash, mac }: OpenedLine): void {
@@ -163,25 +151,58 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
       report({ kind: 'mac', message: `record ${seq} has a MAC that was not made with this key`, ...at(seq) });
   }
 
-  function checkConfession(bytes: Buffer, seq: number): void {
+  function checkConfession(bytes: Buffer, { seq, intact, mac, hash }: OpenedLine): void {
     if (!bytes.toString('latin1', 0, 240).includes('"type":"event","code":"audit_')) return;
-    const code = textOf(parseRecord(bytes)?.fields ?? {}, 'code') ?? '';
+    const record = parseRecord(bytes);
+    const code = textOf(record?.fields ?? {}, 'code') ?? '';
+    const isOurs = intact && (key === undefined || mac === macOf(key, 'record', hash));
+    if (record !== undefined && code === ACKNOWLEDGED && isOurs) acknowledge(record);
     const message = CONFESSIONS[code];
     if (message !== undefined)
       report({ kind: 'truncated', message: `record ${seq} says: ${message}`, ...at(seq) });
   }
 
+  /** What somebody has said to be missing is no problem any more, as long as there is what was kept of it. */
+  function acknowledge(record: StoredRecord): void {
+    const { seq, fields } = record;
+    if (!gaps.acknowledge(record, first?.seq === seq)) return;
+    acknowledged.push(tellAcknowledged(record));
+    const details = isObject(fields.details) ? fields.details : {};
+    const [name = '', sha256 = ''] = [textOf(details, 'kept'), textOf(details, 'sha256')];
+    if (name !== '' && !isKept({ name, sha256 }))
+      report({
+        kind: 'removed',
+        message: `${name}, which record ${seq} kept, is not there as it was`,
+        ...at(seq),
+      });
+  }
+
+  /** The line that is not whole, and nothing else, is what a power cut leaves. */
+  function checkTorn(): void {
+    const until = head?.seq ?? 0;
+    const missing = until - (last?.seq ?? 0);
+    if (!tornAtHead || missing < 1) return;
+    report({
+      kind: 'torn',
+      message: `the file ends in the middle of record ${until - missing + 1}${missing === 1 ? ', the last one' : `, and those up to ${until} are missing`}: a power cut does that, or somebody. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`,
+      file,
+      line,
+    });
+  }
+
   function checkEnd(): void {
-    for (const { first: from, last: to, file: where, line: number } of gaps) {
+    checkTorn();
+    for (const { first: from, last: to, file: where, line: number } of gaps.all()) {
       const which = from === to ? `record ${from} is` : `records ${from} to ${to} are`;
       report({ kind: 'removed', message: `${which} missing`, file: where, line: number, seq: from });
     }
-    if (head !== undefined && !headSeen)
+    // A torn end has been told.
+    if (head !== undefined && !headSeen && !(tornAtHead && (last?.seq ?? 0) < head.seq))
       report({
         kind: (last?.seq ?? 0) < head.seq ? 'truncated' : 'changed',
         message:
           (last?.seq ?? 0) < head.seq
-            ? `the trail ends with record ${last?.seq ?? 0}, but record ${head.seq} was written`
+            ? `the trail ends with record ${last?.seq ?? 0}, but record ${head.seq} was written: whole records are missing, and no line is torn. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`
             : `record ${head.seq} is not the one that head knows`,
       });
     if (anchor !== undefined && !anchorSeen)
@@ -200,7 +221,7 @@ export function createChainCheck({ report, key, head, anchor }: Expected) {
       checkEnd();
       const signed = key === undefined ? undefined : { records: signedRecords, since: signedSince };
       const [hash = ''] = last?.hashes ?? [];
-      return { records, first, last: last && { seq: last.seq, hash, file: last.file }, signed };
+      return { records, first, acknowledged, last: last && { seq: last.seq, hash, file: last.file }, signed };
     },
     /** What lies behind the head if nobody is writing. */
     remarksOnEnd: (): string[] => [

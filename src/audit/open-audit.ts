@@ -1,9 +1,9 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { AuditRecord, AuditSink } from '../model/audit-record.ts';
+import type { AuditRecord, AuditSink, EventRecord } from '../model/audit-record.ts';
 import { encodeRecord } from './encode-record.ts';
 import { auditFailure } from './failure.ts';
 import { createObserver } from './observer.ts';
-import { createTrailWriter, type FileLock, type Written } from './trail-writer.ts';
+import { type Acknowledged, createTrailWriter, type FileLock, type Written } from './trail-writer.ts';
 
 /** How long another process may hold the lock before we give up. It holds it for well under a millisecond. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -23,6 +23,11 @@ export interface AuditOptions {
 
 /** An audit trail that is written to. */
 export interface AuditTrail extends AuditSink {
+  /**
+   * Goes on after a break at the end of the trail: what is torn is kept in a file beside it, and a record says what is
+   * missing. Settles with that record when it is on the disk, or with nothing where the end is whole.
+   */
+  acknowledge(principal: string): Promise<EventRecord | undefined>;
   /** Waits for what is being written; nothing can be appended any more. */
   close(): Promise<void>;
 }
@@ -131,6 +136,17 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
       } catch (error) {
         throw auditFailure(directory, error);
       }
+    },
+    acknowledge: async (principal) => {
+      await takeLock();
+      let done: Acknowledged | undefined;
+      try {
+        done = writer.acknowledge(principal);
+      } finally {
+        writer.unlock();
+      }
+      await done?.written.file.durable();
+      return done?.record;
     },
     close: async () => {
       if (closed) return;

@@ -1,4 +1,4 @@
-import { ftruncateSync, readSync } from 'node:fs';
+import { ftruncateSync } from 'node:fs';
 import type { DayFile } from './day-file.ts';
 import type { Position } from './head.ts';
 import { readLines } from './read-lines.ts';
@@ -6,7 +6,7 @@ import { openLine } from './record-line.ts';
 
 /** Something about the trail that has to be said in the trail itself. */
 export interface Remark {
-  readonly code: 'audit_records_lost' | 'audit_anchor_lost' | 'audit_foreign_lines';
+  readonly code: 'audit_foreign_lines';
   readonly message: string;
   readonly details: Readonly<Record<string, string | number>>;
 }
@@ -15,18 +15,15 @@ export interface Remark {
 export interface Reconciled {
   readonly position: Position;
   readonly remarks: readonly Remark[];
-  /** The file ends in the middle of a line that must stay as it is. */
-  readonly torn: boolean;
 }
 
 /**
- * Compares a file with what the head says about it. A process that was killed may have left records that the head does
+ * Looks at what a file has behind the end that the head knows, which is there (`endsAsKnown`). A process that was killed may have left records that the head does
  * not know: those that continue the chain are adopted, a torn last line, which nobody was told was written, is cut off.
  * Nothing else is ever taken away: `verify` has to find it. The caller has the lock.
  */
 export function reconcile(file: DayFile, position: Position, size: number): Reconciled {
-  if (size === position.size) return { position, remarks: [], torn: false };
-  if (size < position.size) return afterLoss(file, position, size);
+  if (size === position.size) return { position, remarks: [] };
   let end: Position = { ...position, file: file.name };
   let foreign = 0;
   for (const { bytes, offset, complete } of readLines(file.fd, position.size, size)) {
@@ -53,29 +50,5 @@ export function reconcile(file: DayFile, position: Position, size: number): Reco
             details: { file: file.name, lines: foreign, after: end.seq },
           },
         ];
-  return { position: end, remarks, torn: false };
-}
-
-/** The chain goes on from the record that was the last one, so that what is lost stays a gap. */
-function afterLoss(file: DayFile, position: Position, size: number): Reconciled {
-  return {
-    position: { ...position, size },
-    remarks: [lossOf(position, size)],
-    torn: size > 0 && lastByte(file.fd, size) !== 10,
-  };
-}
-
-/** What is said about a file that is shorter than it was, or gone. */
-export function lossOf({ file, seq, size: expected }: Position, size: number): Remark {
-  return {
-    code: 'audit_records_lost',
-    message: `${file} was shorter than it had been; the last records before this one are missing`,
-    details: { file, bytes: expected - size, last: seq },
-  };
-}
-
-function lastByte(fd: number, size: number): number | undefined {
-  const byte = Buffer.alloc(1);
-  readSync(fd, byte, 0, 1, size - 1);
-  return byte[0];
+  return { position: end, remarks };
 }

@@ -54,12 +54,17 @@ const END = /,"hash":"([0-9a-f]{64})"(?:,"mac":"([0-9a-f]{64})")?\}$/;
 const PREV = /,"prev":"([0-9a-f]{64})"$/;
 const START = /^\{"seq":([1-9]\d{0,15}),"time":"[^"]{24,27}",(?:"follows":(null|"[^"\\]{1,64}"),)?"type":"/;
 /** Longer than what {@link END} and {@link PREV} match. */
-const TAIL = 320;
+export const TAIL_BYTES = 320;
+
+/** The hash of the record that these bytes end with, its line break among them; `undefined`: they end with no record. */
+export function closingHash(bytes: Buffer): string | undefined {
+  return bytes.at(-1) === 10 ? END.exec(bytes.toString('latin1', 0, bytes.length - 1))?.[1] : undefined;
+}
 
 /** Reads the envelope of a line (without its line break); `undefined`: it is no record. */
 export function openLine(line: Buffer): OpenedLine | undefined {
   const start = START.exec(line.toString('latin1', 0, 160));
-  const tail = line.toString('latin1', Math.max(0, line.length - TAIL));
+  const tail = line.toString('latin1', Math.max(0, line.length - TAIL_BYTES));
   const end = END.exec(tail);
   if (start === null || end === null) return undefined;
   const prev = PREV.exec(tail.slice(0, end.index))?.[1];

@@ -1,37 +1,35 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Position } from './head.ts';
 import { readLines } from './read-lines.ts';
-import type { Remark } from './reconcile.ts';
 import { NO_HASH, openLine } from './record-line.ts';
 import { listDayFiles } from './trail-files.ts';
 
-/** Where a trail without a head ends; `undefined`: nothing was ever written to it. */
-export function recoverHead(directory: string): Reconstructed | undefined {
-  let end: Position | undefined;
+/** Where a trail without a head ends, and the bytes of its file behind that; `undefined`: nothing was ever written to it. */
+export function recoverHead(
+  directory: string,
+): { readonly position: Position; readonly torn: number } | undefined {
+  let end: { readonly position: Position; readonly torn: number } | undefined;
   for (const file of listDayFiles(directory).toReversed()) {
-    const last = lastRecord(join(directory, file));
-    if (last.size > 0) end ??= { ...last, file };
-    if (end === undefined || last.seq === 0) continue;
-    end = { ...end, seq: last.seq, hash: last.hash };
-    break;
+    const { seq, hash, size, torn } = lastRecord(join(directory, file));
+    if (size + torn > 0) end ??= { position: { seq, hash, file, size }, torn };
+    if (end === undefined || seq === 0) continue;
+    return { ...end, position: { ...end.position, seq, hash } };
   }
-  if (end === undefined) return undefined;
-  const remark: Remark = {
-    code: 'audit_anchor_lost',
-    message: 'the file head was missing or damaged: records before this one may be missing, too',
-    details: { file: end.file, last: end.seq },
-  };
-  return { position: end, remarks: [remark] };
+  return end;
 }
 
-interface Reconstructed {
-  readonly position: Position;
-  readonly remarks: readonly Remark[];
+/** The number of the last record in the files before one; 0: there is none. */
+export function lastRecordBefore(directory: string, file: string): number {
+  for (const name of listDayFiles(directory).toReversed()) {
+    const { seq } = name < file ? lastRecord(join(directory, name)) : { seq: 0 };
+    if (seq > 0) return seq;
+  }
+  return 0;
 }
 
-/** The last record of a file and the length of its complete lines. */
-function lastRecord(path: string): { readonly seq: number; readonly hash: string; readonly size: number } {
+/** The last record of a file, the length of its complete lines, and what is behind them. */
+function lastRecord(path: string) {
   const fd = openSync(path, 'r');
   try {
     let last = { seq: 0, hash: NO_HASH, size: 0 };
@@ -41,7 +39,7 @@ function lastRecord(path: string): { readonly seq: number; readonly hash: string
       last = { ...last, size: offset + bytes.length + 1 };
       if (line !== undefined && line.seq > last.seq) last = { ...last, seq: line.seq, hash: line.hash };
     }
-    return last;
+    return { ...last, torn: fstatSync(fd).size - last.size };
   } finally {
     closeSync(fd);
   }

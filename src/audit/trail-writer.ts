@@ -1,13 +1,14 @@
 import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { EventRecord } from '../model/audit-record.ts';
 import type { NativeAddon } from '../native/contract.ts';
+import { acknowledgement, brokenTrail, endsAsKnown, findBreak, keepTorn } from './break.ts';
 import { type DayFile, openDayFile } from './day-file.ts';
 import { encodeRecord } from './encode-record.ts';
 import { auditFailure } from './failure.ts';
 import { readHead, writeHead } from './head.ts';
-import { lossOf, type Reconciled, type Remark, reconcile } from './reconcile.ts';
+import { type Reconciled, type Remark, reconcile } from './reconcile.ts';
 import { NO_HASH, sealRecord } from './record-line.ts';
-import { recoverHead } from './recover-head.ts';
 import { dayFileName, headPath } from './trail-files.ts';
 
 /** The exclusive lock of an open file; the addon has it. */
@@ -41,6 +42,12 @@ interface Place extends Reconciled {
   readonly follows: string | null;
 }
 
+/** A break that was acknowledged, and the record that says so. */
+export interface Acknowledged {
+  readonly written: Written;
+  readonly record: EventRecord;
+}
+
 /** Writes records under the lock of the trail. Nothing here waits, but for the disk when a new file is begun. */
 export interface TrailWriter {
   /** False: another process has the lock. */
@@ -48,6 +55,11 @@ export interface TrailWriter {
   unlock(): void;
   /** Writes encoded records, all of them or none. The caller has the lock. */
   write(records: readonly string[]): Written;
+  /**
+   * Goes on after a break: keeps what is torn, and says in the trail what is missing. `undefined`: nothing is. The caller
+   * has the lock.
+   */
+  acknowledge(principal: string): Acknowledged | undefined;
   close(): void;
 }
 
@@ -72,28 +84,27 @@ export function createTrailWriter(directory: string, { lock, key, clock }: Trail
     return day && { file: day, size: day.size() ?? 0 };
   }
 
-  /** The end of the trail, after what a killed process left behind is put in order. */
+  /**
+   * The end of the trail, after what a killed process left behind is put in order. Throws if it is not the end that was
+   * written: to go on is for people to say (`acknowledge`).
+   */
   function findEnd(fd: number, today: string): Reconciled {
     const known = readHead(fd);
-    const start = known === undefined ? recoverHead(directory) : { position: known, remarks: [] };
-    if (start === undefined) {
-      // Before the first record, so that a trail with records and without a head is always one that lost it.
-      const position = { seq: 0, hash: NO_HASH, file: today, size: 0 };
-      writeHead(fd, position, key);
-      return { position, remarks: [], torn: false };
-    }
-    const opened = dayFile(start.position.file, start.position.size === 0);
-    const found: Reconciled =
-      opened === undefined
-        ? { position: { ...start.position, size: 0 }, remarks: [lossOf(start.position, 0)], torn: false }
-        : reconcile(opened.file, start.position, opened.size);
-    return { ...found, remarks: [...start.remarks, ...found.remarks] };
+    const opened = known && dayFile(known.file, known.size === 0);
+    if (known !== undefined && opened !== undefined && endsAsKnown(opened.file.fd, opened.size, known))
+      return reconcile(opened.file, known, opened.size);
+    const found = findBreak(directory, known);
+    if (found !== undefined) throw brokenTrail(directory, found);
+    if (known !== undefined) throw new Error('it was changed this moment by what does not take its lock');
+    // Before the first record, and on the disk, so that a trail with records and without a head is one that lost it.
+    const position = { seq: 0, hash: NO_HASH, file: today, size: 0 };
+    writeHead(fd, position, key);
+    fsyncSync(fd);
+    return { position, remarks: [] };
   }
 
   /** Goes on to a new file if the day is over. A clock that was set back never leads to an older one. */
-  function findPlace(fd: number, now: number): Place {
-    const today = dayFileName(now);
-    const end = findEnd(fd, today);
+  function findPlace(end: Reconciled, today: string): Place {
     const { file: previous, size: used } = end.position;
     const [, name = today] = [previous, today].sort();
     const opened = dayFile(name, true);
@@ -118,11 +129,12 @@ export function createTrailWriter(directory: string, { lock, key, clock }: Trail
     }
   }
 
-  function writeLocked(records: readonly string[], fd: number): Written {
+  function writeLocked(records: readonly string[], fd: number, after?: Reconciled): Written {
     const now = clock();
-    const { position, remarks, torn, file, follows } = findPlace(fd, now);
+    const today = dayFileName(now);
+    const { position, remarks, file, follows } = findPlace(after ?? findEnd(fd, today), today);
     let { seq, hash } = position;
-    let text = torn ? '\n' : '';
+    let text = '';
     for (const fields of [...remarks.map(encodeRemark), ...records]) {
       const isFirst = position.size === 0 && seq === position.seq;
       const envelope = { seq: seq + 1, time: now, follows: isFirst ? follows : undefined, prev: hash };
@@ -142,7 +154,27 @@ export function createTrailWriter(directory: string, { lock, key, clock }: Trail
     return { file, first: position.seq + remarks.length + 1, offset: position.size };
   }
 
+  /** The head is written last: whoever is killed before has acknowledged nothing. */
+  function acknowledgeLocked(principal: string, fd: number): Acknowledged | undefined {
+    const found = findBreak(directory, readHead(fd));
+    if (found === undefined) return undefined;
+    const { position } = found;
+    const record = acknowledgement(found, keepTorn(directory, found), principal);
+    syncDirectories();
+    const opened = dayFile(position.file, false);
+    if (opened !== undefined) ftruncateSync(opened.file.fd, position.size);
+    const written = writeLocked([encodeRecord(record)], fd, { position, remarks: [] });
+    return { written, record };
+  }
+
   return {
+    acknowledge: (principal) => {
+      try {
+        return acknowledgeLocked(principal, openHead());
+      } catch (error) {
+        throw auditFailure(directory, error);
+      }
+    },
     lock: () => {
       try {
         for (;;) {

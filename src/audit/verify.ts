@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { isKept, type Kept } from './break.ts';
 import { createChainCheck, type Problem } from './chain-check.ts';
 import { type Head, headMac, readHead } from './head.ts';
 import { readLines } from './read-lines.ts';
@@ -33,6 +34,9 @@ export interface VerifyOptions {
 }
 
 export const MOST_PROBLEMS = 1_000;
+/** So long a process may take from making the head to writing it: a second. */
+const BEGINNING_TRIES = 50;
+const BEGINNING_WAIT_MS = 20;
 
 /**
  * Walks a whole trail and says which records were changed, removed, reordered or put in, and whether its end is there.
@@ -41,8 +45,17 @@ export const MOST_PROBLEMS = 1_000;
 export function verifyTrail(directory: string, options: VerifyOptions): Verification {
   // A trail that had no head before and has one after was begun meanwhile: what was seen is no state of it.
   const hadHead = readHeadOf(directory) !== undefined;
+  if (!hadHead) waitForBeginning(directory);
   const found = walk(directory, options);
   return hadHead || readHeadOf(directory) === undefined ? found : walk(directory, options);
+}
+
+/** A head without anything in it, and no file: the process that begins the trail is about to write it. */
+function waitForBeginning(directory: string): void {
+  for (let tries = 0; tries < BEGINNING_TRIES; tries += 1) {
+    if (readHeadOf(directory) !== undefined || listDayFiles(directory).length > 0) return;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BEGINNING_WAIT_MS);
+  }
 }
 
 function walk(directory: string, { key, anchor, complete, onFile }: VerifyOptions): Verification {
@@ -55,19 +68,24 @@ function walk(directory: string, { key, anchor, complete, onFile }: VerifyOption
   // Before the files: whatever is written meanwhile lies behind it.
   const head = readHeadOf(directory);
   const files = listDayFiles(directory);
-  const check = createChainCheck({ report, key, head, anchor });
+  const isKeptHere = (file: Kept) => isKept(directory, file);
+  const check = createChainCheck({ report, key, head, anchor, isKept: isKeptHere });
   for (const [index, name] of files.entries()) {
     onFile?.(name, index, files.length);
     verifyFile(directory, name, check);
   }
-  const end = check.finish();
+  const { acknowledged, ...end } = check.finish();
   if (complete === true && end.first !== undefined && end.first.seq !== 1)
     report({
       kind: 'removed',
       message: `the chain begins with record ${end.first.seq}; older files were removed`,
     });
   if (head === undefined)
-    report({ kind: 'anchor', message: 'head is missing or damaged: records may be missing at the end' });
+    report({
+      kind: 'anchor',
+      message:
+        'head is missing or damaged: records may be missing at the end. Nothing runs until it is acknowledged: sandbox-run audit acknowledge',
+    });
   else if (key !== undefined && head.mac !== headMac(key, head))
     report({
       kind: 'mac',
@@ -78,7 +96,7 @@ function walk(directory: string, { key, anchor, complete, onFile }: VerifyOption
     });
   // Records behind the head that we knew are all right if the head has moved on meanwhile.
   const now = readHeadOf(directory);
-  const remarks = now?.seq === head?.seq ? check.remarksOnEnd() : [];
+  const remarks = [...acknowledged, ...(now?.seq === head?.seq ? check.remarksOnEnd() : [])];
   if (end.first !== undefined && end.first.seq !== 1)
     remarks.unshift(
       `the chain begins with record ${end.first.seq} in ${end.first.file}: older files were removed`,

@@ -40,7 +40,7 @@ export async function verify({ key, anchor, complete, json }: Options): Promise<
 }
 
 /** The key that is named, or that of the policy: without it a trail that was made anew looks right. */
-async function signingKey(named: string | undefined): Promise<Uint8Array | undefined> {
+export async function signingKey(named: string | undefined): Promise<Uint8Array | undefined> {
   const path = named ?? (await operatorPolicy()).audit.hmacKeyFile;
   return path === undefined ? undefined : loadAuditKey(path);
 }

@@ -25,8 +25,8 @@ what is left to them is to put back an older state of all files. Against that, n
 that verify prints somewhere else, and give them to --anchor later.
 
 Old files may be deleted, oldest first: verify says with which record the chain begins. With
---complete that is an error. A trail that is broken stays broken: move its directory away to begin a
-new one.
+--complete that is an error. A break at the end, as a power cut leaves it, is acknowledged with
+sandbox-run audit acknowledge. Another one stays: move the directory away to begin a new trail.
 
 Examples:
   sandbox-run audit verify
@@ -35,6 +35,16 @@ Examples:
   sandbox-run audit verify --json | jq '.problems[]'
 
 Exit status: 0 everything is as it was written, 1 it is not, 125 it cannot be verified.`;
+
+const ACKNOWLEDGE_HELP = `
+A power cut can take the end of the trail, and leave a line that is torn; so can somebody who wants it
+gone. Nothing runs until this command was given. It keeps what is torn in a file beside the trail, and
+writes a record that says what is missing. From then on verify tells that, and it is no problem any more.
+
+Examples:
+  sandbox-run audit verify; sandbox-run audit acknowledge
+
+Exit status: 0, 1 nothing is missing at the end, 125 it cannot be written.`;
 
 const SEARCH_HELP = `
 Examples:
@@ -119,6 +129,11 @@ export async function audit(args: readonly string[]): Promise<number> {
     .option('--json', 'one JSON object')
     .action((options: { readonly key?: string; readonly anchor?: string; readonly json?: boolean }) => {
       task = async () => (await import('./audit-verify.ts')).verify(options);
+    });
+  command('acknowledge', 'go on after a break at the end of the trail', ACKNOWLEDGE_HELP)
+    .option('--key <file>', 'the key that records are signed with')
+    .action((options: { readonly key?: string }) => {
+      task = async () => (await import('./audit-acknowledge.ts')).acknowledge(options);
     });
   command('stats', 'how much of what', STATS_HELP)
     .option('--since <time>', 'from then on: 30s, 10m, 2h, 7d ago, or a date', parseTimeOption)

@@ -15,7 +15,7 @@ const MEANINGS: readonly (readonly [status: number, meaning: string])[] = [
   [0, 'The command exited 0; of other subcommands: done, or yes.'],
   [
     1,
-    'doctor: the default profile cannot be enforced, or an attack escaped. audit: verify found something wrong, show or search nothing.',
+    'doctor: the default profile cannot be enforced, or an attack escaped. audit: verify found something wrong, show, search or acknowledge nothing.',
   ],
   [EXIT_STATUS.asks, 'check: the policy asks.'],
   [123, 'The command used more than a limit of the policy allows, and was ended.'],

@@ -1,19 +1,17 @@
 #!/usr/bin/env node
-
-import { exitWith } from './exit-with.ts';
+import { endWith } from './end-with.ts';
 
 // No top-level await: the program is built as CommonJS. Node's own compile cache is not used: it lies where TMPDIR says,
 // and a command may be able to write there.
 const [first, ...rest] = process.argv.slice(2);
-// An agent waits for the hook with each of its tool calls, which needs nothing of the others. 2 stops the call; no other
-// status does.
+// An agent waits for the hook with each of its tool calls, which needs nothing of the others. Only status 2 stops a call.
 if (first === 'hook')
-  exitWith(
+  endWith(
     import('./hook.ts').then(({ hook }) => hook(rest)),
     2,
   );
 else
-  exitWith(
+  endWith(
     import('./dispatch.ts').then(({ dispatch }) => dispatch(process.argv.slice(2))),
     125,
   );

@@ -8,8 +8,6 @@ import { describeBackend, describeConfinement } from './show-plan.ts';
 import { untilEnded } from './until-ended.ts';
 
 const DEFAULT_LONGEST_JOB_MS = 3600 * 1000;
-/** For a client that is still there to read what was written. */
-const FLUSH_MS = 1_000;
 
 const HELP_AFTER = `
 A client (an agent) starts it and speaks the Model Context Protocol over standard input and output.
@@ -74,8 +72,6 @@ export async function mcp(args: readonly string[]): Promise<number> {
       onProblem: say,
       signal: over.signal,
     });
-    // Output that nobody reads must not keep this process; where there is none it has ended before.
-    setTimeout(() => process.exit(), FLUSH_MS).unref();
     return 0;
   });
 }

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
-
-import { exitWith } from './exit-with.ts';
+import { endWith } from './end-with.ts';
 
 // As main.ts: the program `sandbox-sh`.
-exitWith(
+endWith(
   import('./sh.ts').then(({ shell }) => shell(process.argv.slice(2))),
   125,
 );

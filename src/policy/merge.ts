@@ -1,4 +1,5 @@
 import type { PolicyFile } from './schema.ts';
+import { LIST_SETTINGS } from './settings.ts';
 
 /** Layers of the policy, weakest first. What a later one says replaces what an earlier one said; lists add up. */
 export type LayerName = 'system' | 'user' | 'option';
@@ -23,15 +24,8 @@ export interface Entry {
   readonly place: readonly (string | number)[];
 }
 
-/** Lists that add up over the layers. Every other list is replaced: a later `commands.allow` is the whole list. */
-const ADDING_UP = new Set([
-  'filesystem.read',
-  'filesystem.write',
-  'filesystem.protect',
-  'environment.pass',
-  'commands.permit_dangerous',
-  'commands.rules',
-]);
+/** Every other list is replaced: a later `commands.allow` is the whole list. */
+const ADDING_UP: ReadonlySet<string> = new Set(LIST_SETTINGS.map(({ key }) => key));
 
 function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

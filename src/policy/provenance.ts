@@ -57,9 +57,10 @@ function scalar(
   const value = of(narrowed);
   const place = key.split('.');
   if (!same(value, of(operators))) return { key, value, item: false, source: ofWorkspace(history, place) };
-  const entry = entries.find((candidate) => candidate.key === key);
+  // Of a table that is one value here, such as the reviewer, any of its keys.
+  const entry = entries.find((candidate) => candidate.key === key || candidate.key.startsWith(`${key}.`));
   // The same value from a file and from the caller: the file is named, which is where one would look.
-  const fromFile = entry !== undefined && saysThe(entry.value, value);
+  const fromFile = entry !== undefined && (entry.key !== key || saysThe(entry.value, value));
   if (fromFile) return { key, value, item: false, source: ofEntry(entry) };
   return { key, value, item: false, source: { layer: same(value, of(base)) ? 'profile' : 'caller' } };
 }

@@ -56,7 +56,7 @@ export interface ListSetting {
 const granted = (policy: Policy, key: string) =>
   policy.filesystem.rules.filter((rule) => rule.reason.startsWith(key)).map((rule) => rule.path);
 
-/** What adds up over the layers, in their order. */
+/** What adds up over the layers, in their order. This table decides it: `merge.ts` replaces every list that is not here. */
 export const LIST_SETTINGS: readonly ListSetting[] = [
   { key: 'commands.permit_dangerous', of: (policy) => policy.commands.permitDangerous },
   { key: 'commands.rules', of: (policy) => policy.commands.rules },

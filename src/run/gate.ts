@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { AuditTrail } from '../audit/open-audit.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalDesk } from '../gate/approvals/desk.ts';
@@ -21,7 +19,14 @@ import { isBeneath } from '../util/absolute-path.ts';
 import { andThen } from '../util/promise.ts';
 import type { GateOptions, SandboxOptions } from './sandbox-options.ts';
 import { type AgentSession, checkSessionId, sessionOf } from './session.ts';
-import { auditDirectory, defaultPrincipal, type LazyState, lazyState, stateDirectory } from './state.ts';
+import {
+  auditDirectory,
+  defaultPrincipal,
+  hasState,
+  type LazyState,
+  lazyState,
+  stateDirectory,
+} from './state.ts';
 import { within } from './time-limit.ts';
 
 /** Everything with a memory that stands between a decision and a launch. What the policy does not ask for is not loaded. */
@@ -98,7 +103,7 @@ export async function createGate(parts: GateParts): Promise<Gate> {
       // Without anybody to ask there may still be an answer that was remembered, but not where nothing ever was.
       const asked = given.approver ?? (ask === 'terminal' ? given.terminal : undefined);
       const isAsked = asked !== undefined || ask === 'queue';
-      if (!isAsked && !existsSync(join(directory, 'gate.db'))) return undefined;
+      if (!isAsked && !hasState(directory)) return undefined;
       return openDesk({ policy, approver: asked, given, state });
     },
     startSession: (begun) => startSession(begun, hooks, limit, state),

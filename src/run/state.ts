@@ -1,4 +1,6 @@
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { GateState, MaybePromise } from '../gate/state/state.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { ensureStateDirectory, stateDirectoryPath } from '../host/state-directory.ts';
@@ -11,6 +13,25 @@ export function stateDirectory(): string {
 /** Where the audit trail of a state directory is. */
 export function auditDirectory(directory: string = stateDirectory()): string {
   return join(directory, 'audit');
+}
+
+/**
+ * Whether anything was ever remembered: loading SQLite takes as long as a decision. Also if only what belongs to the database
+ * is left, which opening it then refuses.
+ * @throws {SandboxError} `state.unusable`: what cannot be looked at may be there.
+ */
+export function hasState(directory: string = stateDirectory()): boolean {
+  try {
+    return readdirSync(directory).some((name) => name.startsWith('gate.db'));
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return false;
+    throw new SandboxError(
+      'state.unusable',
+      `${directory} cannot be looked at; make it readable or set XDG_STATE_HOME`,
+      { cause: error },
+    );
+  }
 }
 
 /** The state of a directory, opened with the first call; at once from then on. A failure is tried again by the next. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -272,6 +272,51 @@ describe('audit verify', () => {
       expect(stderr).toContain(`there is no audit trail in ${directory}`);
     },
   );
+});
+
+describe('audit acknowledge', () => {
+  const policy = join(place.root, 'audited.toml');
+  const trace = join(place.workspace, 'trace');
+  const run = async () => {
+    rmSync(trace, { force: true });
+    const result = await cli(place, ['--policy', policy, '--autonomy', 'autonomous', '-c', ': > trace'], {
+      env,
+    });
+    return { ...result, ran: existsSync(trace) };
+  };
+
+  it('goes on after a torn line, and nothing else does', async () => {
+    writeFileSync(policy, '[audit]\nenabled = true\n', { mode: 0o600 });
+    expect(await run()).toMatchObject({ exitCode: 0, ran: true });
+    const file = join(directory, readdirSync(directory).find((name) => name.endsWith('.jsonl')) ?? '');
+    writeFileSync(file, readFileSync(file).subarray(0, -100));
+
+    for (let i = 0; i < 2; i += 1) {
+      const refused = await run();
+      expect(refused).toMatchObject({ exitCode: 125, ran: false });
+      expectOneLine(refused.stderr);
+      expect(refused.stderr).toContain('"sandbox-run audit acknowledge"');
+    }
+    const torn = await audit('verify');
+    expect(torn.exitCode).toBe(1);
+    expect(torn.stdout).toMatch(
+      /^\S+\.jsonl:2: torn: .* in the middle of record 2, the last one: .*audit acknowledge\n/,
+    );
+    expect(JSON.parse((await audit('verify', '--json')).stdout)).toMatchObject({
+      problems: [{ kind: 'torn' }],
+    });
+
+    const acknowledged = await audit('acknowledge');
+    expect(acknowledged).toMatchObject({ exitCode: 0, stderr: '' });
+    const [, kept = ''] =
+      /ended with record 1 instead of 2; what was torn is in (.*)\n$/.exec(acknowledged.stdout) ?? [];
+    expect(readFileSync(kept, 'utf8')).toMatch(/^\{"seq":2,/);
+    expect(await run()).toMatchObject({ exitCode: 0, stderr: '', ran: true });
+    const verified = await audit('verify');
+    expect(verified.exitCode).toBe(0);
+    expect(verified.stdout).toMatch(/^record 3 \(.*\) says acknowledged: .*\nverified: 4 records/);
+    expect(await audit('acknowledge')).toMatchObject({ exitCode: 1, stderr: '' });
+  });
 });
 
 describe('audit stats', () => {

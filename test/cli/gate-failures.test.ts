@@ -108,6 +108,38 @@ describe.runIf(isRoot)('a state directory on a file system (mounted by root)', (
   });
 });
 
+describe('a state database that was lost', () => {
+  const lostState = join(place.root, 'lost-state');
+  const database = join(lostState, 'sandbox-run/gate.db');
+  const hasRunWith = async (policy: string, ...args: readonly string[]) => {
+    writeFileSync(join(place.root, 'config/sandbox-run/policy.toml'), policy, { mode: 0o600 });
+    rmSync(join(place.workspace, 'trace'), { force: true });
+    const result = await cli(place, ['--autonomy', 'autonomous', ...args, '-c', ': > trace'], {
+      env: { XDG_STATE_HOME: lostState },
+    });
+    return { ...result, ran: hasRun() };
+  };
+
+  it.each([
+    ['budget', '[security]\nmax_actions_per_hour = 1\n', []],
+    ['session', '', ['--session', 's']],
+  ])('runs nothing until it is taken away: %s', async (_, policy, args) => {
+    rmSync(lostState, { recursive: true, force: true });
+    expect(await hasRunWith(policy, ...args)).toMatchObject({ exitCode: 0, stderr: '', ran: true });
+    for (const end of ['-wal', '-shm']) rmSync(`${database}${end}`, { force: true });
+    writeFileSync(database, '');
+    for (const shown of [await hasRunWith(policy, ...args), await hasRunWith(policy, ...args)]) {
+      expect([125, 126]).toContain(shown.exitCode);
+      expect(shown.ran).toBe(false);
+      expectOneLine(shown.stderr);
+      expect(shown.stderr).toContain(`${database} is empty`);
+      expect(shown.stderr).toContain('remove it to begin with nothing');
+    }
+    rmSync(database);
+    expect(await hasRunWith(policy, ...args)).toMatchObject({ exitCode: 0, stderr: '', ran: true });
+  });
+});
+
 describe('a state directory that cannot be made', () => {
   it.each([
     ['audit trail', AUDIT],

@@ -46,6 +46,18 @@ describe('policy show', () => {
     expect(stdout).toMatch(/^# {3}budget +Refuses/m);
   });
 
+  it('adds up what several files say, and says whose each item is', async () => {
+    write(userFile, '[filesystem]\nsecret = [\n"/srv/one",\n"/srv/two"]\n');
+    const named = write(join(place.root, 'adds.toml'), '[filesystem]\nsecret = ["/srv/three"]\n');
+    const { stdout } = await policy('show', '--explain', '--policy', named);
+    const secrets = [...stdout.matchAll(/^filesystem\.secret (\+=) "(.*?)" .*# (.*)$/gm)];
+    expect(secrets.map(([, ...shown]) => shown)).toEqual([
+      ['+=', '/srv/one', `user: ${userFile}:3`],
+      ['+=', '/srv/two', `user: ${userFile}:4`],
+      ['+=', '/srv/three', `option: ${named}:2`],
+    ]);
+  });
+
   it('has it as JSON', async () => {
     const { stdout } = await policy('show', '--explain', '--json', '--profile', 'allowlist');
     const shown = JSON.parse(stdout);
@@ -56,6 +68,22 @@ describe('policy show', () => {
       item: false,
       source: { layer: expect.any(String) },
     });
+  });
+});
+
+describe('a plug-in of the user', () => {
+  const plugin = (name: string, allowed: boolean) =>
+    write(join(place.root, name), `export const before_tool_use = () => ({ allowed: ${allowed} });\n`);
+  const naming = (path: string) => `[[hooks.plugins]]\npath = ${JSON.stringify(path)}\n`;
+
+  it('is asked as well where the named policy has one of its own', async () => {
+    const named = write(join(place.root, 'agrees.toml'), naming(plugin('agrees.mjs', true)));
+    const check = () => cli(place, ['check', '--policy', named, '--', 'ls'], { env });
+    expect(await check()).toMatchObject({ exitCode: 0 });
+    write(userFile, naming(plugin('refuses.mjs', false)));
+    const refused = await check();
+    expect(refused.exitCode).toBe(126);
+    expect(refused.stdout).toContain('the hook refuses.mjs refuses the command');
   });
 });
 

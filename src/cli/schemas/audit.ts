@@ -50,7 +50,7 @@ export const auditVerify = z.strictObject({
     z.strictObject({
       kind: names<Problem['kind']>(
         ...(['changed', 'removed', 'reordered', 'inserted', 'truncated', 'unreadable'] as const),
-        ...(['anchor', 'mac'] as const),
+        ...(['torn', 'anchor', 'mac'] as const),
       ),
       message: text,
       file: text.optional(),

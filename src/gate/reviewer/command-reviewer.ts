@@ -55,22 +55,26 @@ function outputOf(
   timeoutMs: number,
 ): Promise<Outcome> {
   return new Promise((settle) => {
-    const child = spawn(program, args, { cwd: '/', env, stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+    // Where the process has no descriptors left it has no streams, whatever its type says, and its error is yet to come.
+    const child: ChildProcess = spawn(program, args, {
+      ...{ cwd: '/', env, stdio: ['pipe', 'pipe', 'ignore'], detached: true },
+    });
+    const { stdin, stdout } = child;
     const chunks: Buffer[] = [];
     let length = 0;
     const end = (outcome: Outcome) => {
       clearTimeout(timer);
       endGroup(child);
       // What was handed on to others keeps them open, and us waiting.
-      child.stdout.destroy();
-      child.stdin.destroy();
+      stdout?.destroy();
+      stdin?.destroy();
       settle(outcome);
     };
     const timer = setTimeout(() => end({ problem: 'did not answer in time' }), timeoutMs);
     child.on('error', (error: NodeJS.ErrnoException) => {
       end({ problem: `cannot be started (${error.code ?? 'unknown'})` });
     });
-    child.stdout.on('data', (chunk: Buffer) => {
+    stdout?.on('data', (chunk: Buffer) => {
       length += chunk.length;
       chunks.push(chunk);
       if (length > MAX_OUTPUT_BYTES) end({ problem: 'wrote too much' });
@@ -84,8 +88,8 @@ function outputOf(
       if (code === 0) end({ output: Buffer.concat(chunks) });
     });
     // It need not read its input to the end: EPIPE.
-    child.stdin.on('error', () => {});
-    child.stdin.end(`${JSON.stringify(subject)}\n`);
+    stdin?.on('error', () => {});
+    stdin?.end(`${JSON.stringify(subject)}\n`);
   });
 }
 

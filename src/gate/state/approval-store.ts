@@ -93,14 +93,18 @@ export function createApprovalStore(database: Database, clock: Clock): ApprovalS
         }
         return changed === 1;
       }),
-    take: (id) =>
-      database.transaction(() => {
+    take: async (id) => {
+      const answer = database.transaction(() => {
         settleExpired();
         const found = database.all('SELECT * FROM approvals WHERE id = ?', id).map(approvalOf)[0];
         if (found?.state === 'pending') return undefined;
         if (found?.state === 'approved') database.run(`UPDATE approvals SET state = 'used' WHERE id = ?`, id);
         return answerOf(found);
-      }),
+      });
+      // Whoever has its id must not find it unused after a power cut.
+      if (answer?.approved === true) await database.durable();
+      return answer;
+    },
     withdraw: (id) => {
       database.run(
         `UPDATE approvals SET state = 'withdrawn' WHERE id = ? AND state IN ('pending', 'approved')`,
@@ -119,7 +123,11 @@ export function createApprovalStore(database: Database, clock: Clock): ApprovalS
         .map(grantOf)[0],
     grant: (request, scope, by) => database.transaction(() => grant(request, scope, by)),
     grants: () => database.all('SELECT * FROM grants ORDER BY granted_at, id').map(grantOf),
-    revoke: (id) => database.run('DELETE FROM grants WHERE id = ?', id) === 1,
+    revoke: async (id) => {
+      const revoked = database.run('DELETE FROM grants WHERE id = ?', id) === 1;
+      if (revoked) await database.durable();
+      return revoked;
+    },
   };
 }
 

@@ -72,8 +72,8 @@ export function createBudgetStore(database: Database, clock: Clock): BudgetStore
         forgetOld(principal);
         return count(principal);
       }),
-    reserve: (principal, limit) =>
-      database.transaction(() => {
+    reserve: async (principal, limit) => {
+      const reserved = database.transaction(() => {
         forgetOld(principal);
         if (count(principal) >= limit) return undefined;
         const id = randomUUID();
@@ -87,7 +87,11 @@ export function createBudgetStore(database: Database, clock: Clock): BudgetStore
         );
         change(principal, 1);
         return id;
-      }),
+      });
+      // It is counted before anything runs, also if the power goes.
+      if (reserved !== undefined) await database.durable();
+      return reserved;
+    },
     commit: (reservation) => {
       database.run('UPDATE actions SET committed = 1 WHERE id = ?', reservation);
     },

@@ -1,3 +1,8 @@
+/** SQLite's `application_id`, by which a database is known as ours: "SbRn". */
+export const APPLICATION_ID = 0x5362526e;
+/** The version of databases that are ours and have no such id. */
+export const VERSION_WITHOUT_ID = 1;
+
 /**
  * What makes the schema of one version from the one before; the first from nothing. Only ever added to: databases of
  * every version are out there. The version is SQLite's `user_version`.
@@ -66,4 +71,5 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (session, taint)
   ) STRICT, WITHOUT ROWID;
   `,
+  `PRAGMA application_id = ${APPLICATION_ID}`,
 ];

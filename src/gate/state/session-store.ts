@@ -34,9 +34,7 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
   function taintsOf(id: string): SessionInfo['taints'] {
     return database
       .all('SELECT taint, reason, at FROM taints WHERE session = ? ORDER BY at', id)
-      .flatMap(({ taint, reason, at }) =>
-        isTaint(taint) ? [{ taint, reason: String(reason), at: Number(at) }] : [],
-      );
+      .map(({ taint, reason, at }) => ({ taint: knownTaint(taint), reason: String(reason), at: Number(at) }));
   }
 
   const info = (row: SqlRow): SessionInfo => ({
@@ -50,22 +48,25 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
 
   return {
     use: (id, principal) => database.transaction(() => use(id, principal)),
-    taint: (id, principal, taint, reason) =>
-      database.transaction(() => {
+    taint: async (id, principal, taint, reason) => {
+      const added = database.transaction(() => {
         use(id, principal);
-        database.run(
+        return database.run(
           'INSERT INTO taints (session, taint, reason, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
           id,
           taint,
           reason,
           clock.now(),
         );
-      }),
+      });
+      if (added > 0) await database.durable();
+    },
     announce: (id, principal) => {
       database.run('UPDATE sessions SET announced = 1 WHERE id = ? AND principal = ?', id, principal);
     },
-    taints: (id, principal) =>
-      database.transaction(() => {
+    taints: async (id, principal) => {
+      let added = 0;
+      const found = database.transaction(() => {
         const taints = database
           .all(
             `SELECT DISTINCT taint FROM taints JOIN sessions ON sessions.id = taints.session
@@ -74,10 +75,9 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
             principal,
             clock.now() - CONCURRENT_MS,
           )
-          .map(({ taint }) => taint)
-          .filter(isTaint);
+          .map(({ taint }) => knownTaint(taint));
         for (const taint of taints) {
-          database.run(
+          added += database.run(
             `INSERT INTO taints (session, taint, reason, at)
              SELECT id, ?, 'another session at the same time', ? FROM sessions WHERE id = ? AND principal = ?
              ON CONFLICT DO NOTHING`,
@@ -88,14 +88,17 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
           );
         }
         return taints;
-      }),
+      });
+      if (added > 0) await database.durable();
+      return found;
+    },
     find: (id) => database.all('SELECT * FROM sessions WHERE id = ?', id).map(info)[0],
     list: (principal) =>
       database
         .all('SELECT * FROM sessions WHERE principal = ? ORDER BY last_used_at, id', principal)
         .map(info),
-    end: (id, principal) =>
-      database.transaction(() => {
+    end: async (id, principal) => {
+      const wasOpen = database.transaction(() => {
         const ended = database.run(
           'UPDATE sessions SET ended_at = ? WHERE id = ? AND principal = ? AND ended_at IS NULL',
           clock.now(),
@@ -110,10 +113,17 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
             principal,
           );
         return ended === 1;
-      }),
+      });
+      // What was granted for it must not come back.
+      if (wasOpen) await database.durable();
+      return wasOpen;
+    },
   };
 }
 
-function isTaint(value: unknown): value is Taint {
-  return TAINTS.some((taint) => taint === value);
+/** One that cannot be read is not one that is not there. */
+function knownTaint(value: unknown): Taint {
+  const known = TAINTS.find((taint) => taint === value);
+  if (known === undefined) throw new Error(`it has a taint ${JSON.stringify(value)}, which nobody knows`);
+  return known;
 }

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
-import { join } from 'node:path';
-import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Taint } from '../../model/decision.ts';
-import { defaultPrincipal, lazyState, stateDirectory } from '../../run/state.ts';
+import { defaultPrincipal, hasState, lazyState, stateDirectory } from '../../run/state.ts';
 
 /** What is remembered of an agent's session, opened only where something is or will be. */
 export interface SessionMemory {
@@ -31,8 +28,7 @@ export function sessionMemory(id: string): SessionMemory {
   return {
     id,
     taints: async () => {
-      // Loading SQLite takes as long as the decision. Where there is no database nothing was ever remembered.
-      if (!isThere(join(stateDirectory(), 'gate.db'))) return [];
+      if (!hasState()) return [];
       const { sessions } = await state();
       await sessions.use(id, principal);
       return sessions.taints(id, principal);
@@ -47,19 +43,4 @@ export function sessionMemory(id: string): SessionMemory {
     },
     close: () => state.close(),
   };
-}
-
-/** What cannot be looked at may be there. */
-function isThere(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch (error) {
-    throw new SandboxError(
-      'state.unusable',
-      `${path} cannot be looked at; make it readable or set XDG_STATE_HOME`,
-      {
-        cause: error,
-      },
-    );
-  }
 }

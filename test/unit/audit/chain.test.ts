@@ -144,29 +144,25 @@ describe('what a killed process leaves behind', () => {
 });
 
 describe('a process whose files are taken away', () => {
-  it('goes on with a head of its own and says so', async () => {
+  it.each(['head', 'the file of the day'])('writes nothing until somebody says so: %s', async (what) => {
     const directory = makeDirectory();
     const trail = open(directory);
     await trail.append(decision('a'));
-    unlinkSync(join(directory, 'head'));
-    await trail.append(decision('b'));
+    unlinkSync(join(directory, what === 'head' ? what : (filesOf(directory)[0] ?? '')));
+    for (let i = 0; i < 2; i += 1)
+      await expect(trail.append(decision('b'))).rejects.toMatchObject({
+        code: 'audit.failed',
+        message: expect.stringContaining('sandbox-run audit acknowledge'),
+      });
+    await trail.acknowledge('p');
+    await trail.append(decision('c'));
     await trail.close();
-    expect(recordsOf(directory).map(({ code, request }) => code ?? request)).toEqual([
-      'a',
-      'audit_anchor_lost',
-      'b',
+    expect(recordsOf(directory).map(({ seq, code, request }) => [seq, code ?? request])).toEqual([
+      ...(what === 'head' ? [[1, 'a']] : []),
+      [2, 'audit_break_acknowledged'],
+      [3, 'c'],
     ]);
-    expect(problemsOf(directory)).toEqual(['truncated 2']);
-  });
-
-  it('begins the file anew and leaves the gap', async () => {
-    const directory = makeDirectory();
-    const trail = open(directory);
-    await trail.append(decision('a'));
-    unlinkSync(join(directory, filesOf(directory)[0] ?? ''));
-    await trail.append(decision('b'));
-    await trail.close();
-    expect(recordsOf(directory).map(({ seq }) => seq)).toEqual([2, 3]);
-    expect(problemsOf(directory)).toEqual(['truncated 2']);
+    expect(problemsOf(directory)).toEqual([]);
+    expect(verify(directory).remarks.join()).toContain('record 2');
   });
 });

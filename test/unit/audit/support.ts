@@ -45,6 +45,14 @@ export async function write(
   await trail.close();
 }
 
+/** Acknowledges a break, as the command line does. */
+export async function acknowledge(directory: string, options: Partial<AuditOptions> = {}) {
+  const trail = open(directory, options);
+  const record = await trail.acknowledge('uid:0');
+  await trail.close();
+  return record;
+}
+
 export function decisions(count: number, prefix = 'r'): readonly DecisionRecord[] {
   return Array.from({ length: count }, (_, index) => decision(`${prefix}${index + 1}`));
 }

@@ -56,6 +56,12 @@ describe('where a value comes from', () => {
     expect(of('environment.set.A')).toEqual(['"1" user /user.toml 5']);
   });
 
+  it('is the file of a reviewer, which is a table of its own', async () => {
+    const of = explain([await layer('system', '[reviewer]\ncommand = ["/usr/bin/look"]')]);
+    expect(of('reviewer')).toEqual(['{"kind":"command","argv":["/usr/bin/look"]} system /system.toml 2']);
+    expect(explain([])('reviewer')).toEqual(['profile']);
+  });
+
   it('is told item by item for lists that add up', async () => {
     const of = explain(
       [

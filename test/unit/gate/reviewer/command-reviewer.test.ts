@@ -1,11 +1,13 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { reviewerOf } from '../../../../src/gate/reviewer/reviewer.ts';
 import { MAX_COMMAND_LENGTH } from '../../../../src/gate/reviewer/subject.ts';
 import type { ReviewRequest } from '../../../../src/model/gate-ports.ts';
 import { parseArgv } from '../../../../src/shell/parse.ts';
+import { bundleProgram } from '../../../support/bundle.ts';
 import { UNCLEAR_REPLIES } from '../../../support/unclear-replies.ts';
 
 const GOOD = '{"flagged": false, "reason": "ordinary"}';
@@ -143,6 +145,39 @@ describe('a program that reviews', () => {
       '',
     ])
       expect((await reviewerOfArgv([path]).review(request)).outcome).toBe('unclear');
+  });
+
+  it('that cannot be started for want of descriptors is unclear, and nothing else fails', async () => {
+    const path = program(`echo '${GOOD}'`);
+    const asker = await bundleProgram(
+      directory,
+      'asker',
+      `import { openSync, closeSync } from 'node:fs';
+       import { reviewerOf } from '../../src/gate/reviewer/reviewer.ts';
+       const reviewer = reviewerOf({ kind: 'command', argv: [process.argv[2]] }, {}, 5000);
+       const review = () => reviewer.review({ line: undefined, text: 'x', reach: 'network', taints: [] });
+       (async () => {
+         const said = [(await review()).outcome];
+         for (const left of [0, 1, 2, 3, 4, 5]) {
+           const opened = [];
+           try { for (;;) opened.push(openSync('/dev/null')); } catch {}
+           for (const fd of opened.splice(0, left)) closeSync(fd);
+           said.push((await review()).outcome);
+           for (const fd of opened) closeSync(fd);
+         }
+         said.push((await review()).outcome);
+         console.log(said.join());
+       })();`,
+    );
+    const { stdout, exitCode } = await execa(
+      'bash',
+      ['-c', 'ulimit -n 64; exec "$@"', 'bash', process.execPath, asker, path],
+      { reject: false },
+    );
+    expect({ stdout, exitCode }).toEqual({
+      stdout: expect.stringMatching(/^clear,unclear(,(un)?clear)*,clear$/),
+      exitCode: 0,
+    });
   });
 
   it('that does not answer in time is ended with everything it started', async () => {
