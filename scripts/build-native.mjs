@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url);
 const isInstalled = basename(dirname(root)) === 'node_modules';
 
 /** What cmake-js looks for: one of the programs, and the package of Debian and of many others that brings one. */
-const TOOLS = [
+export const TOOLS = [
   { programs: ['g++', 'clang++'], packaged: 'g++' },
   { programs: ['cmake'], packaged: 'cmake' },
   { programs: ['make', 'ninja'], packaged: 'make' },

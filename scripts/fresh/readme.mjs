@@ -11,7 +11,7 @@ const BLOCK = /^```sh\n(.*)\n```$/gm;
 export function readSteps(text) {
   const blocks = [...text.matchAll(BLOCK)].map(([, line]) => line);
   const install = only(blocks, /^sudo apt-get install --no-install-recommends ([a-z0-9+. -]+)$/, 'installs');
-  const setUp = only(blocks, /^(npm [a-z-]+) && (npx sandbox-run -- .+)$/, 'sets up and runs a command');
+  const setUp = only(blocks, /^(npm [a-z-]+) && (npx sandbox-run -- [^&|;]+)$/, 'sets up and runs a command');
   const packages = install[1].split(' ');
   const node = /checkout needs Node (\d+)\.(\d+)/.exec(text);
   if (node === null) throw new StepError('README.md does not say which Node a checkout needs');
