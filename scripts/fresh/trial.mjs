@@ -30,7 +30,7 @@ export async function tryAs(user, { root, inside, clone, commands }) {
     ...(builtFiles(checkout) === built ? [] : [`${first}: it was built a second time`]),
     ...(clean.status === 0 && clean.stdout === '' ? [] : [`git status: ${clean.stdout}${clean.stderr}`]),
   ];
-  const said = problems.length === 0 ? '' : `$ ${setUp}\n${installed.all}$ ${first}\n${ran.all}${asked.all}`;
+  const said = problems.length === 0 ? '' : `$ ${setUp}\n${installed.all}$ ${first}\n${ran.all}`;
   return { problems, said, seconds: [installed.seconds, ran.seconds] };
 }
 
