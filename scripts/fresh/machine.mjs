@@ -13,7 +13,10 @@ export const USERS = [
   { name: 'root', uid: 0, home: '/root' },
 ];
 
-/** With pivot_root: in a mere chroot nobody has user namespaces, which is no fresh machine's fault. */
+/**
+ * With pivot_root: in a mere chroot nobody has user namespaces, which is no fresh machine's fault. The shell stays: somebody
+ * has to reap what is orphaned.
+ */
 const ENTER = `
 root=$1; uid=$2; shift 2
 mount --bind "$root" "$root"
@@ -25,8 +28,7 @@ pivot_root . mnt
 exec chroot . sh -ec '
   umount -l /mnt
   uid=$1; shift
-  setpriv --reuid "$uid" --regid "$uid" --init-groups --inh-caps=-all "$@" && exit
-  exit $?' sh "$uid" "$@"`;
+  setpriv --reuid "$uid" --regid "$uid" --init-groups --inh-caps=-all "$@" || exit $?' sh "$uid" "$@"`;
 
 /** Makes the root. `steps`: what the README says. Answers with `inside`, which runs bash there, and where Node is from. */
 export async function makeMachine(root, sources, steps, signal) {

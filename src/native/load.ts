@@ -68,7 +68,8 @@ function tryLoad(): Loaded | SandboxError {
     if (addon !== undefined) reasons.push(addon);
   }
   const name = platformPackage(process.arch, libc);
-  const reason = reasons.length > 0 ? reasons.join('; ') : `neither ${name} is installed nor is it built`;
+  const absent = isCheckout(root) ? 'it is not built' : `neither ${name} is installed nor is it built`;
+  const reason = reasons.length > 0 ? reasons.join('; ') : absent;
   // One that is there and fits, and cannot be loaded, would be no other if it came again.
   const isThere = installedAddons(root, process.arch, libc).some(
     (location) => existsSync(location.path) && unfitFor(location) === undefined,
@@ -80,12 +81,17 @@ function tryLoad(): Loaded | SandboxError {
 
 /** The command that brings the addon: to a checkout, from a platform package, or where none is made for the host. */
 function remedyFor(root: string, name: string | undefined): string {
-  if (existsSync(join(root, 'src'))) {
+  if (isCheckout(root)) {
     const directory = /^[\w@%+=:,./-]+$/.test(root) ? root : shellWord(root);
     return `npm --prefix ${directory} run build:native`;
   }
   if (name !== undefined && isReleased(root, name)) return `npm install ${name}@${packageVersion}`;
   return 'npm install --save-dev cmake-js node-addon-api node-api-headers && npm explore sandbox-run -- npm run build:native';
+}
+
+/** No package has the sources. */
+function isCheckout(root: string): boolean {
+  return existsSync(join(root, 'src'));
 }
 
 /** Whether this package was released together with one for such hosts. */

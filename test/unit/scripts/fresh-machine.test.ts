@@ -68,7 +68,9 @@ describe('scripts/fresh-machine', () => {
     const { status, stderr } = start([], '/nowhere');
     expect({ status, stderr }).toEqual({
       status: 3,
-      stderr: expect.stringMatching(/^fresh-machine: (debootstrap needs root|debootstrap is missing; [^\n]+)\n$/),
+      stderr: expect.stringMatching(
+        /^fresh-machine: (debootstrap needs root|debootstrap is missing; [^\n]+)\n$/,
+      ),
     });
     expect(places()).toEqual(before);
   });
