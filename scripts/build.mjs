@@ -1,17 +1,20 @@
 // Builds the package: the addon (cmake-js) and dist/ (esbuild, then the type declarations).
 //   node scripts/build.mjs [--only native|ts]
 // A missing compiler does not fail the installation: the launcher then says that the addon is not there.
+// npm runs this after `npm ci`, and npx of npm 9 and older before each `npx sandbox-run` in the checkout, which it links
+// into a cache of its own each time: once is enough.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { NATIVE_ARTIFACTS } from './native-artifacts.mjs';
+import { buildNative } from './build-native.mjs';
 import { thirdPartyNotices } from './third-party-notices.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const only = process.argv[2] === '--only' ? process.argv[3] : undefined;
 const require = createRequire(import.meta.url);
+const NOTICES = 'dist/THIRD-PARTY-NOTICES.txt';
 
 function binary(packageName, name = packageName) {
   const manifest = require.resolve(`${packageName}/package.json`);
@@ -21,21 +24,6 @@ function binary(packageName, name = packageName) {
 
 function run(script, args, options = {}) {
   return spawnSync(process.execPath, [script, ...args], { cwd: root, encoding: 'utf8', ...options });
-}
-
-function buildNative() {
-  const made = NATIVE_ARTIFACTS.map(({ file }) => join(root, 'build/Release', file));
-  const built = run(binary('cmake-js'), ['build', '--log-level', 'error']);
-  if (built.status === 0 && made.every((file) => existsSync(file))) {
-    console.log('sandbox-run: addon built');
-    return true;
-  }
-  console.error(`${built.stdout ?? ''}${built.stderr ?? ''}`.trim().split('\n').slice(-15).join('\n'));
-  console.error(
-    'sandbox-run: the native addon could not be built (see above); it needs g++ 11 or newer and cmake 3.18 or newer. ' +
-      'Installation goes on; until `npm run build:native` succeeds, sandbox-run says that it has no addon.',
-  );
-  return false;
 }
 
 const COMMON = {
@@ -187,8 +175,8 @@ async function buildTypeScript() {
   if (types.status !== 0) process.exit(1);
   for (const { file } of PROGRAMS) chmodSync(join(root, `dist/${file}.cjs`), 0o755);
   writeSchemas();
-  writeFileSync(join(root, 'dist/THIRD-PARTY-NOTICES.txt'), thirdPartyNotices(root, inputs));
   linkOwnPrograms();
+  writeFileSync(join(root, NOTICES), thirdPartyNotices(root, inputs));
   console.log('sandbox-run: dist/ built');
 }
 
@@ -217,6 +205,9 @@ function linkOwnPrograms() {
   }
 }
 
+const isPreparedByNpx = process.env.npm_lifecycle_event === 'prepare' && process.env.npm_command === 'exec';
+// What a build writes last.
+if (isPreparedByNpx && existsSync(join(root, NOTICES))) process.exit(0);
 if (only !== 'ts') {
   const built = buildNative();
   // Asked for by name, a failure is a failure.

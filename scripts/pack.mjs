@@ -115,7 +115,7 @@ function packMain() {
   for (const name of [...manifest.files, 'LICENSE', 'README.md']) {
     cpSync(join(root, name), join(staged, name), { recursive: true });
   }
-  const { devDependencies, scripts, binary, ...published } = manifest;
+  const { devDependencies, overrides, allowScripts, scripts, binary, ...published } = manifest;
   writeManifest(staged, {
     ...published,
     // For hosts that no package is made for; nothing runs at installation.

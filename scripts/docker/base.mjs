@@ -1,6 +1,7 @@
 // The image that Dockerfile.test starts from: one of a registry, or a Debian made here.
+
+import { StepError } from '../step.mjs';
 import { makeDebianImage } from './debootstrap.mjs';
-import { StepError } from './docker.mjs';
 
 const DEFAULT_IMAGE = 'node:22-bookworm';
 const PULL_MS = 300_000;

@@ -4,7 +4,8 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync }
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dockerAt, StepError } from './docker.mjs';
+import { StepError } from '../step.mjs';
+import { dockerAt } from './docker.mjs';
 import { removeTree } from './remove-tree.mjs';
 
 const START_MS = 30_000;

@@ -1,5 +1,5 @@
 // The three ways in which the suite runs, and what is to be there in each.
-import { run, StepError } from './docker.mjs';
+import { run, StepError } from '../step.mjs';
 
 const ORDINARY = ['--user', 'tester'];
 /** `namespaces`: whether a command can have some of its own, as far as Docker is concerned. */

@@ -40,7 +40,7 @@ export async function dispatch(args: readonly string[]): Promise<number> {
     return await run(args);
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
-    printError(error.message);
+    printError(error.problem, error.remedy);
     return error.exitStatus;
   }
 }

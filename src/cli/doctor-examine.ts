@@ -72,13 +72,13 @@ export async function examineHost(): Promise<DoctorReport> {
     version: packageVersion,
     ok: trial.problem === undefined,
     problem:
-      trial.problem === undefined ? null : { code: trial.problem.code, message: trial.problem.message },
+      trial.problem === undefined ? null : { code: trial.problem.code, message: trial.problem.problem },
     backend: trial.problem === undefined ? trial.backend : null,
     profile: DEFAULT_PROFILE,
     host: { kernel: release(), architecture: arch(), node: process.version, ...who },
     addon: {
       available: !(addon instanceof SandboxError),
-      reason: addon instanceof SandboxError ? addon.message : null,
+      reason: addon instanceof SandboxError ? addon.problem : null,
     },
     backends: trial.backends,
     landlock: describeLandlock(addon, trial.features),
@@ -93,8 +93,9 @@ export async function examineHost(): Promise<DoctorReport> {
     programs,
     controls: trial.controls,
     securityModules: securityModules(),
+    addonRemedy: addon instanceof SandboxError ? addon.remedy : undefined,
   };
-  const { securityModules: _, ...report } = found;
+  const { securityModules: _, addonRemedy: __, ...report } = found;
   return { ...report, remedies: remediesFor(found) };
 }
 

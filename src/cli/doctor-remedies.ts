@@ -2,7 +2,11 @@ import type { ControlId } from '../model/enforcement-report.ts';
 import type { DoctorReport, Remedy } from './doctor-report.ts';
 
 /** What is found out before anything is advised. */
-export type Findings = Omit<DoctorReport, 'remedies'> & { readonly securityModules: string | undefined };
+export type Findings = Omit<DoctorReport, 'remedies'> & {
+  readonly securityModules: string | undefined;
+  /** What brings the addon. */
+  readonly addonRemedy: string | undefined;
+};
 
 type Advisor = (found: Findings) => readonly Remedy[];
 
@@ -28,15 +32,15 @@ const remedy = (
 
 /** THE registry of advice: each entry looks at one thing. */
 const ADVISORS: readonly Advisor[] = [
-  ({ addon }) =>
+  ({ addon, addonRemedy }) =>
     addon.available
       ? []
       : [
           remedy(
             'addon',
             'needed',
-            'Install sandbox-run again with its optional dependencies: they bring the native addon. Where none is made for this host, build it with g++ 11 or newer and cmake 3.18 or newer (Debian, Ubuntu: sudo apt-get install g++ cmake): npm install --save-dev cmake-js node-addon-api node-api-headers, then the command; in a checkout: npm run build:native.',
-            'npm explore sandbox-run -- npm run build:native',
+            'Nothing runs without the native addon. Where it has to be built, that takes g++ 11 or newer, cmake 3.18 or newer, and make.',
+            addonRemedy,
           ),
         ],
   ({ landlock, securityModules, ok }) => {

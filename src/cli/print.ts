@@ -15,11 +15,14 @@ export function printBytes(fd: 1 | 2, bytes: Uint8Array): boolean {
 
 /**
  * One line on standard error, from the launcher and not from the command. Names in it may be those of an agent: what a
- * terminal would obey is shown as an escape. What was made visible before stays as it is.
+ * terminal would obey is shown as an escape. What was made visible before stays as it is. A second line, if a command
+ * mends it.
  */
-export function printError(message: string): void {
-  const line = message.replace(/\s*\n\s*/g, ' ');
-  writeAll(2, `${paintFor(2)('strong', 'sandbox-run:')} ${visibleText(line, { keep: '\\' })}\n`);
+export function printError(message: string, remedy?: string): void {
+  for (const text of [message, ...(remedy === undefined ? [] : [`to mend it: ${remedy}`])]) {
+    const line = text.replace(/\s*\n\s*/g, ' ');
+    writeAll(2, `${paintFor(2)('strong', 'sandbox-run:')} ${visibleText(line, { keep: '\\' })}\n`);
+  }
 }
 
 /** Lines on standard error, visible as those of `printError`. */

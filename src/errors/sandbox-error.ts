@@ -7,11 +7,17 @@ export class SandboxError extends Error {
   override readonly name = 'SandboxError';
   /** Stable; see `ERROR_CODES`. */
   readonly code: ErrorCode;
+  /** The message without the remedy. */
+  readonly problem: string;
+  /** The command that mends it, where there is one. */
+  readonly remedy: string | undefined;
 
-  /** `message`: one line that says what, where and what to do. */
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
+  /** `problem`: one line that says what, where and what to do, unless `remedy` is the command that does it. */
+  constructor(code: ErrorCode, problem: string, options: ErrorOptions & { readonly remedy?: string } = {}) {
+    super(options.remedy === undefined ? problem : `${problem}; to mend it: ${options.remedy}`, options);
     this.code = code;
+    this.problem = problem;
+    this.remedy = options.remedy;
   }
 
   /** The program is built as several files, and each has a copy of this class. */

@@ -1,8 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { shellWord } from '../util/shell-quote.ts';
+import { packageVersion } from '../version.ts';
 import {
   type AddonLocation,
   builtAddon,
@@ -66,12 +68,39 @@ function tryLoad(): Loaded | SandboxError {
     if (addon !== undefined) reasons.push(addon);
   }
   const name = platformPackage(process.arch, libc);
-  const reason = reasons.length > 0 ? reasons.join('; ') : `neither ${name} is installed nor is it built`;
-  return new SandboxError(
-    'addon.unavailable',
-    `the native addon cannot be used: ${reason}; install sandbox-run again with its optional dependencies, or build it with g++ and cmake: ` +
-      'npm install --save-dev cmake-js node-addon-api node-api-headers, then npm explore sandbox-run -- npm run build:native (in a checkout: npm run build:native)',
+  const absent = isCheckout(root) ? 'it is not built' : `neither ${name} is installed nor is it built`;
+  const reason = reasons.length > 0 ? reasons.join('; ') : absent;
+  // One that is there and fits, and cannot be loaded, would be no other if it came again.
+  const isThere = installedAddons(root, process.arch, libc).some(
+    (location) => existsSync(location.path) && unfitFor(location) === undefined,
   );
+  return new SandboxError('addon.unavailable', `the native addon cannot be used: ${reason}`, {
+    remedy: remedyFor(root, isThere ? undefined : name),
+  });
+}
+
+/** The command that brings the addon: to a checkout, from a platform package, or where none is made for the host. */
+function remedyFor(root: string, name: string | undefined): string {
+  if (isCheckout(root)) {
+    const directory = /^[\w@%+=:,./-]+$/.test(root) ? root : shellWord(root);
+    return `npm --prefix ${directory} run build:native`;
+  }
+  if (name !== undefined && isReleased(root, name)) return `npm install ${name}@${packageVersion}`;
+  return 'npm install --save-dev cmake-js node-addon-api node-api-headers && npm explore sandbox-run -- npm run build:native';
+}
+
+/** No package has the sources. */
+function isCheckout(root: string): boolean {
+  return existsSync(join(root, 'src'));
+}
+
+/** Whether this package was released together with one for such hosts. */
+function isReleased(root: string, name: string): boolean {
+  try {
+    return name in JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).optionalDependencies;
+  } catch {
+    return false;
+  }
 }
 
 /** The addon at a place, why it cannot be loaded, or undefined if there is none. */

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
@@ -212,10 +212,26 @@ describe('without the addon', () => {
     expect(report).toMatchObject({ ok: false, problem: { code: 'addon.unavailable' }, controls: [] });
   });
 
-  it('a run is refused with one line', async () => {
+  it('a run is refused with two lines: what is missing, and the command that mends it', async () => {
     const result = await cliWithout('touch', 'marker');
     expect(result.exitCode).toBe(125);
-    expect(result.stderr).toMatch(/^sandbox-run: [^\n]*npm explore sandbox-run[^\n]*$/);
+    expect(result.stderr).toMatch(
+      /^sandbox-run: the native addon cannot be used: [^\n]+ built\nsandbox-run: to mend it: npm install [^\n]*npm explore sandbox-run[^\n]*$/,
+    );
     expect(readdirSync(place.workspace)).not.toContain('marker');
+  });
+
+  it('in a checkout, that is one that can be run from anywhere', async () => {
+    mkdirSync(join(copy, 'src'));
+    try {
+      const command = `npm --prefix ${copy} run build:native`;
+      const result = await cliWithout('touch', 'marker');
+      expect(result.exitCode).toBe(125);
+      expect(result.stderr.split('\n').at(-1)).toBe(`sandbox-run: to mend it: ${command}`);
+      const report = JSON.parse((await cliWithout('doctor', '--json')).stdout);
+      expect(report.remedies).toContainEqual(expect.objectContaining({ topic: 'addon', command }));
+    } finally {
+      rmSync(join(copy, 'src'), { recursive: true });
+    }
   });
 });

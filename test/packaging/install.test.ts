@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageVersion } from '../../src/version.ts';
 import { HOST } from '../support/tiers.ts';
 import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
 import { type Registry, serveRegistry } from './registry.ts';
@@ -172,23 +173,26 @@ describe('the packed packages, in an empty project without a compiler', () => {
     expect(stdout, stderr).toBe(installed('@sandbox-run', OWN, 'sandbox-run-warden'));
   });
 
-  it('NODE_PATH and the directories above bring no addon', async () => {
+  it('NODE_PATH and the directories above bring no addon; the command that it names does', async () => {
     const foreign = join(place, 'node_modules/@sandbox-run', OWN);
-    const elsewhere = `${installed('@sandbox-run', OWN)}.gone`;
+    const elsewhere = join(place, 'elsewhere');
     mkdirSync(dirname(foreign), { recursive: true });
     renameSync(installed('@sandbox-run', OWN), elsewhere);
     symlinkSync(elsewhere, foreign);
-    try {
-      const env = { NODE_PATH: join(place, 'node_modules') };
-      const refused = await run('npx', ['sandbox-run', '--', '/usr/bin/touch', 'marker'], env);
-      expect(refused.exitCode).toBe(125);
-      expect(refused.stderr).toMatch(
-        /^sandbox-run: the native addon cannot be used: neither @sandbox-run\/\S+ is installed nor is it built; [^\n]+$/,
-      );
-      expect(refused.stderr).toContain('npm explore sandbox-run -- npm run build:native');
-      expect(existsSync(join(project, 'marker'))).toBe(false);
-    } finally {
-      renameSync(elsewhere, installed('@sandbox-run', OWN));
-    }
+    const env = { NODE_PATH: join(place, 'node_modules') };
+    const refused = await run('npx', ['sandbox-run', ...chosen, '--', '/usr/bin/touch', 'marker'], env);
+    expect(refused.exitCode).toBe(125);
+    const [what, how, ...rest] = refused.stderr.split('\n');
+    expect(what).toMatch(
+      /^sandbox-run: the native addon cannot be used: neither @sandbox-run\/\S+ is installed nor is it built$/,
+    );
+    expect(how).toBe(`sandbox-run: to mend it: npm install @sandbox-run/${OWN}@${packageVersion}`);
+    expect(rest).toEqual([]);
+    expect(existsSync(join(workspace, 'marker'))).toBe(false);
+
+    const mended = await run('sh', ['-c', how?.replace(/^.*to mend it: /, '') ?? '']);
+    expect(mended, mended.stderr).toMatchObject({ exitCode: 0 });
+    const ran = await run('npx', ['sandbox-run', ...chosen, '--', '/bin/echo', 'hi']);
+    expect(ran, ran.stderr).toMatchObject({ exitCode: 0, stdout: 'hi' });
   });
 });

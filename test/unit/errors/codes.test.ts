@@ -31,4 +31,14 @@ describe('SandboxError', () => {
     });
     expect(String(error)).toBe('SandboxError: what is wrong');
   });
+
+  it('says in its message what mends it, where a command does', () => {
+    const error = new SandboxError('addon.unavailable', 'what is missing', { remedy: 'a command' });
+    expect(error).toMatchObject({
+      message: 'what is missing; to mend it: a command',
+      problem: 'what is missing',
+      remedy: 'a command',
+    });
+    expect(error).not.toHaveProperty('cause');
+  });
 });

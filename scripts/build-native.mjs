@@ -1,0 +1,98 @@
+// Builds the addon and the programs beside it with cmake-js, in a checkout and in an installed package.
+import { spawnSync } from 'node:child_process';
+import { existsSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { NATIVE_ARTIFACTS } from './native-artifacts.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const require = createRequire(import.meta.url);
+const isInstalled = basename(dirname(root)) === 'node_modules';
+
+/** What cmake-js looks for: one of the programs, and the package of Debian and of many others that brings one. */
+export const TOOLS = [
+  { programs: ['g++', 'clang++'], packaged: 'g++' },
+  { programs: ['cmake'], packaged: 'cmake' },
+  { programs: ['make', 'ninja'], packaged: 'make' },
+];
+/** A checkout has them by `npm ci`; an installed package does not depend on what most hosts need not. */
+const MODULES = ['cmake-js', 'node-addon-api', 'node-api-headers'];
+
+/** Whether it was built; if not, standard error has two lines: what is missing, and the command that mends it. */
+export function buildNative() {
+  const tools = TOOLS.filter(({ programs }) => !programs.some(isInPath)).map(({ packaged }) => packaged);
+  const modules = MODULES.filter((name) => !isModule(name));
+  const missing = [...tools, ...modules];
+  const built = missing.length === 0 ? configureAndBuild() : { ok: false };
+  if (built.ok) {
+    console.log('sandbox-run: addon built');
+    return true;
+  }
+  if (missing.length === 0) console.error(built.said.trim().split('\n').slice(-15).join('\n'));
+  const why =
+    missing.length === 0
+      ? 'see above (it takes g++ 11 or newer and cmake 3.18 or newer)'
+      : `${missing.join(', ').replace(/, ([^,]*)$/, ' and $1')} ${missing.length === 1 ? 'is' : 'are'} missing`;
+  console.error(`sandbox-run: the native addon was not built: ${why}`);
+  console.error(`sandbox-run: to build it: ${mendingCommand(tools, modules)}`);
+  return false;
+}
+
+function mendingCommand(tools, modules) {
+  const asRoot = process.getuid() === 0 ? '' : 'sudo ';
+  const installer = isInPath('apt-get') ? `${asRoot}apt-get install` : 'install';
+  return [
+    ...(tools.length > 0 ? [`${installer} ${tools.join(' ')}`] : []),
+    ...(modules.length > 0 ? [isInstalled ? `npm install --save-dev ${modules.join(' ')}` : 'npm ci'] : []),
+    isInstalled ? `npm explore ${basename(root)} -- npm run build:native` : 'npm run build:native',
+  ].join(' && ');
+}
+
+/**
+ * Configured each time, which takes a moment: cmake-js alone never looks at a configuration again, be it one that failed,
+ * of another directory or for a program that is gone. What CMake itself cannot use any more is made anew.
+ */
+function configureAndBuild() {
+  const made = NATIVE_ARTIFACTS.map(({ file }) => join(root, 'build/Release', file));
+  const directory = join(root, 'build');
+  const isFirst = !existsSync(directory);
+  let configured = cmakeJs('configure');
+  if (!configured.ok && !isFirst) {
+    try {
+      rmSync(directory, { recursive: true, force: true });
+    } catch (error) {
+      return {
+        ok: false,
+        said: `${directory} is of no use any more, and cannot be removed: ${error.message}`,
+      };
+    }
+    configured = cmakeJs('configure');
+  }
+  if (!configured.ok) return configured;
+  const built = cmakeJs('build');
+  return { ...built, ok: built.ok && made.every((file) => existsSync(file)) };
+}
+
+function cmakeJs(command) {
+  const manifest = require.resolve('cmake-js/package.json');
+  const program = join(dirname(manifest), require(manifest).bin['cmake-js']);
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, command, '--log-level', 'error'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  return { ok: status === 0, said: `${stdout ?? ''}${stderr ?? ''}` };
+}
+
+function isInPath(program) {
+  return (process.env.PATH ?? '').split(delimiter).some((directory) => existsSync(join(directory, program)));
+}
+
+function isModule(name) {
+  try {
+    require.resolve(`${name}/package.json`);
+    return true;
+  } catch {
+    return false;
+  }
+}
