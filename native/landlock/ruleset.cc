@@ -39,7 +39,7 @@ Status AddPathRule(int ruleset_fd, int path_fd, uint64_t access, const std::stri
   return Status();
 }
 
-Status EnterSignalScope(int view_root_fd) {
+Status EnterSignalScope(std::optional<int> view_root) {
   // Once a nested domain handles files, every layer refuses renames and links between directories,
   // also one that does not handle that right (LANDLOCK_ACCESS_FS_REFER in landlock(7)). So it is
   // handled here and granted everywhere: to this thread, and to the command, whose own domain
@@ -49,8 +49,7 @@ Status EnterSignalScope(int view_root_fd) {
   if (!ruleset.ok()) return ruleset.failure();
   const UniqueFd own_root(open("/", O_PATH | O_CLOEXEC));
   if (!own_root.valid()) return Failure{"landlock.open", errno, "/"};
-  for (const int fd : {own_root.get(), view_root_fd}) {
-    if (fd < 0) continue;
+  for (const int fd : {own_root.get(), view_root.value_or(own_root.get())}) {
     Status added = AddPathRule(ruleset.value().get(), fd, kRefer, "/");
     if (!added.ok()) return added;
   }

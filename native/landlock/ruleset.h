@@ -2,6 +2,7 @@
 #define SANDBOX_RUN_LANDLOCK_RULESET_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -30,9 +31,9 @@ Result<UniqueFd> CreateRuleset(const RulesetMasks& masks);
 Status AddPathRule(int ruleset_fd, int path_fd, uint64_t access, const std::string& path);
 
 // Puts the calling thread into a domain that only scopes signals. Sets no_new_privs on the thread.
-// `view_root_fd` (O_PATH) is the root directory of the processes that the thread will start; -1:
+// `view_root` (O_PATH) is the root directory of the processes that the thread will start; none:
 // they have that of the thread.
-Status EnterSignalScope(int view_root_fd);
+Status EnterSignalScope(std::optional<int> view_root);
 
 }  // namespace sandbox_run
 

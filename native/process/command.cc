@@ -233,10 +233,11 @@ Status Command::Launch(CommandPlace& place) {
   // for the child, the child would share this thread's scope and could signal the launcher. Before
   // the pipes, so that the warden never holds their ends.
   const bool has_domain = !shared.landlock.empty();
+  const std::optional<int> view_root = confinement_->ViewRootOf(slot);
   if (has_domain && !shared.without_scope) {
-    if (Status status = place.scope.Enter(slot.view_root_fd()); !status.ok()) return status;
+    if (Status status = place.scope.Enter(view_root); !status.ok()) return status;
   }
-  if (Status status = streams_.Open(plan.stdio, slot.view_root_fd(), /*shields_input=*/!has_domain);
+  if (Status status = streams_.Open(plan.stdio, view_root, /*shields_input=*/!has_domain);
       !status.ok()) {
     return status;
   }

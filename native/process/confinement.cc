@@ -238,6 +238,11 @@ std::optional<ObjectId> Confinement::RootFor(const Slot& slot) const {
   return slot.view_root_id_;
 }
 
+std::optional<int> Confinement::ViewRootOf(const Slot& slot) const {
+  if (!spec_.namespaces) return std::nullopt;
+  return slot.view_root_.get();
+}
+
 // What the plan wants and a slot does not have would be taken for "none wanted" somewhere.
 Status Confinement::CheckIsWhole(const Slot& slot) const {
   const auto missing = [](const char* what) { return Failure{"slot.incomplete", EBADF, what}; };

@@ -103,8 +103,6 @@ class Slot {
 
   // Those that the confinement wants; a slot without one of them is never handed out.
   int ruleset_fd() const { return ruleset_.get(); }
-  // The root directory of the view, O_PATH; -1 without a view.
-  int view_root_fd() const { return view_root_.get(); }
   const std::string& directory() const { return directory_; }
   // The directories that belong to the command, on the host.
   std::vector<std::string> PrivateDirectories() const;
@@ -179,6 +177,8 @@ class Confinement {
   // root on which it then has to stand; none without namespaces.
   std::vector<NamespaceEntry> NamespacesFor(const Slot& slot) const;
   std::optional<ObjectId> RootFor(const Slot& slot) const;
+  // That root, O_PATH.
+  std::optional<int> ViewRootOf(const Slot& slot) const;
 
  private:
   Status EnsureNamespaces();

@@ -217,7 +217,10 @@ std::string LauncherSettings(const LauncherSpec& spec, const std::string& slot, 
   if (!spec.slot_setting.empty()) settings += spec.slot_setting + slot + "\n";
   for (const LauncherSpec::Conditional& one : spec.conditional) {
     struct stat info;
-    if (lstat(one.path.c_str(), &info) == 0) settings += one.settings;
+    // What cannot be looked at may be there.
+    const bool is_there =
+        lstat(one.path.c_str(), &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
+    if (is_there) settings += one.settings;
   }
   if (!background) settings += spec.foreground_settings;
   return settings;

@@ -43,7 +43,7 @@ StandardStreams::StandardStreams(StreamsSpec spec, OutputSink sink)
   }
 }
 
-Status StandardStreams::Open(int child_stdio[3], int view_root, bool shields_input) {
+Status StandardStreams::Open(int child_stdio[3], std::optional<int> view_root, bool shields_input) {
   if (terminal_ != nullptr) {
     if (Status status = OpenOnTerminal(view_root); !status.ok()) return status;
   }
@@ -56,7 +56,7 @@ Status StandardStreams::Open(int child_stdio[3], int view_root, bool shields_inp
   return Status();
 }
 
-Status StandardStreams::OpenOnTerminal(int view_root) {
+Status StandardStreams::OpenOnTerminal(std::optional<int> view_root) {
   StdioSpec& stdin_spec = spec_.stdio[0];
   if (stdin_spec.mode == StdioSpec::Mode::kFd) {
     // Read on the command's thread, which must never wait for it.

@@ -67,10 +67,10 @@ class StandardStreams {
   StandardStreams(StreamsSpec spec, OutputSink sink);
 
   // Opens everything. `child_stdio`: the command's ends, all above 2, valid until ChildHasThem().
-  // `view_root`: where the command's terminals are, -1 for the host's. `shields_input`: a file or a
+  // `view_root`: where the command's terminals are, none: the host's. `shields_input`: a file or a
   // disk that is standard input is read here and arrives through a pipe, as /proc/self/fd would
   // lead to itself, to be opened for writing, where no Landlock looks at that.
-  Status Open(int child_stdio[3], int view_root, bool shields_input);
+  Status Open(int child_stdio[3], std::optional<int> view_root, bool shields_input);
   bool has_terminal() const { return terminal_ != nullptr; }
   // The command has copies of its ends, or was not started.
   void ChildHasThem();
@@ -120,7 +120,7 @@ class StandardStreams {
  private:
   Status OpenOne(int index, bool shields_input);
   Status OpenPipe(int index);
-  Status OpenOnTerminal(int view_root);
+  Status OpenOnTerminal(std::optional<int> view_root);
   bool Drain(int index);
   void Spill(int index, std::string_view bytes);
   void BeginStreaming();

@@ -38,15 +38,15 @@ Result<UniqueFd> OpenInstance(int view_root) {
   return instance;
 }
 
-Result<UniqueFd> OpenMaster(int view_root) {
+Result<UniqueFd> OpenMaster(std::optional<int> view_root) {
   constexpr int kFlags = O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
   UniqueFd master;
   const char* path = "/dev/ptmx";
-  if (view_root < 0) {
+  if (!view_root) {
     master.reset(open(path, kFlags));
   } else {
     path = "/dev/pts/ptmx";
-    Result<UniqueFd> instance = OpenInstance(view_root);
+    Result<UniqueFd> instance = OpenInstance(*view_root);
     if (!instance.ok()) return instance;
     master.reset(openat(instance.value().get(), "ptmx", kFlags | O_NOFOLLOW));
   }
@@ -62,7 +62,7 @@ Result<UniqueFd> OpenMaster(int view_root) {
 
 }  // namespace
 
-Result<Terminal> OpenTerminal(int view_root, TerminalSize size) {
+Result<Terminal> OpenTerminal(std::optional<int> view_root, TerminalSize size) {
   Terminal terminal;
   Result<UniqueFd> master = OpenMaster(view_root);
   if (!master.ok()) return master.failure();
@@ -156,7 +156,7 @@ void TerminalInput::End(int master) {
   if (last_ != '\n' && last_ != '\r' && (settings.c_lflag & ICANON) != 0) pending_ += end;
 }
 
-Status CommandTerminal::Open(int view_root, TerminalInput input) {
+Status CommandTerminal::Open(std::optional<int> view_root, TerminalInput input) {
   const std::lock_guard lock(mutex_);
   Result<Terminal> opened = OpenTerminal(view_root, size_);
   if (!opened.ok()) return opened.failure();

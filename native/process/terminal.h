@@ -25,8 +25,8 @@ struct Terminal {
 };
 
 // Makes a pseudo-terminal of the instance that the command sees: the one at dev/pts beneath
-// `view_root`, or the host's if that is -1.
-Result<Terminal> OpenTerminal(int view_root, TerminalSize size);
+// `view_root`, or the host's if there is none.
+Result<Terminal> OpenTerminal(std::optional<int> view_root, TerminalSize size);
 
 // Tells the processes on the terminal, by SIGWINCH, if the size is another one.
 Status ResizeTerminal(int master, TerminalSize size);
@@ -68,7 +68,7 @@ class CommandTerminal {
  public:
   explicit CommandTerminal(TerminalSize size) : size_(size) {}
 
-  Status Open(int view_root, TerminalInput input);
+  Status Open(std::optional<int> view_root, TerminalInput input);
   // The command's end, until CommandIsOver(). As long as this process holds it too, a command that
   // closes all of its own and opens /dev/tty again has not ended the output.
   int slave() const { return slave_.get(); }

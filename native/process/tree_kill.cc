@@ -35,7 +35,7 @@ Result<bool> ProveOnThisThread() {
   const pid_t witness = clone(EndAtOnce, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, nullptr);
   if (witness < 0) return Failure{kScopeStage, errno, ""};
   const bool reachable_before = kill(witness, 0) == 0;
-  Status entered = EnterSignalScope(-1);
+  Status entered = EnterSignalScope(std::nullopt);
   const bool proven = reachable_before && entered.ok() && kill(witness, 0) == -1 && errno == EPERM;
   while (waitpid(witness, nullptr, __WALL) == -1 && errno == EINTR) {
   }
@@ -93,17 +93,17 @@ bool SignalScopeIsProven() {
   return proven.ok() && proven.value();
 }
 
-Status SignalScope::Enter(int view_root_fd) {
+Status SignalScope::Enter(std::optional<int> view_root) {
   if (tried_) return entered_ ? Status() : Failure{kScopeStage, 0, ""};
   Result<bool> proven = ProveSignalScope();
   if (!proven.ok()) return proven.failure();
   if (!proven.value()) return Failure{kScopeStage, 0, ""};
   tried_ = true;
-  Status outer = EnterSignalScope(view_root_fd);
+  Status outer = EnterSignalScope(view_root);
   if (!outer.ok()) return NotInScope(outer.failure());
   // Before anything is started, so that there is no moment without it.
   if (Status status = warden_.KeepScope(); !status.ok()) return status;
-  Status inner = EnterSignalScope(view_root_fd);
+  Status inner = EnterSignalScope(view_root);
   if (!inner.ok()) return NotInScope(inner.failure());
   entered_ = true;
   return Status();

@@ -33,8 +33,8 @@ bool SignalScopeIsProven();
 class SignalScope {
  public:
   // Enters, and starts the warden. A failure: this is not proven to work here, or does not, and
-  // nothing may be started on this thread. `view_root_fd`: as for EnterSignalScope().
-  Status Enter(int view_root_fd);
+  // nothing may be started on this thread. `view_root`: as for EnterSignalScope().
+  Status Enter(std::optional<int> view_root);
   bool entered() const { return entered_; }
   // False: somebody ended the warden, or it never was; on this thread there is no second attempt.
   bool guarded() const { return !tried_ || (entered_ && warden_.alive()); }

@@ -142,6 +142,26 @@ long Execute(const ViewStep& step) {
   return -EINVAL;
 }
 
+// Makes the working directory, which is a mount, the root, and takes the old one out of the namespace.
+long LeaveHostRoot() {
+  constexpr char kOldRoot[] = "/.host";
+  long result = RawSyscall(SYS_mkdirat, AT_FDCWD, Arg(kOldRoot + 1), 0700);
+  if (result < 0) return result;
+  result = RawSyscall(SYS_pivot_root, Arg("."), Arg(kOldRoot + 1));
+  if (result < 0) return result;
+  // What was mounted on the old root itself came along with it, and an unmount takes the topmost
+  // away. Whatever stays is where setns() would lead to, so it goes on until nothing is there.
+  constexpr int kMostMounts = 1000;
+  for (int i = 0; i < kMostMounts && result == 0; ++i) {
+    result = RawSyscall(SYS_umount2, Arg(kOldRoot), MNT_DETACH);
+  }
+  if (result != -EINVAL) return result < 0 ? result : -ELOOP;
+  // Only of what is no mount point; in a user namespace some mounts cannot be taken away.
+  result = RawSyscall(SYS_unlinkat, AT_FDCWD, Arg(kOldRoot), AT_REMOVEDIR);
+  if (result < 0) return result == -EBUSY ? -EINVAL : result;
+  return RawSyscall(SYS_chdir, Arg("/"));
+}
+
 int BuildView(ViewSetupPlan* plan) {
   long result = 0;
   if (plan->user_fd) {
@@ -177,16 +197,10 @@ int BuildView(ViewSetupPlan* plan) {
   if (result < 0) return Fail(plan, "namespace.open", result, "/proc/self/ns/mnt");
   plan->mount_fd = static_cast<int>(result);
 
-  // pivot_root(".", ".") stacks the old root on the new one; detaching it uncovers the new root
-  // (pivot_root(2), NOTES).
   result = RawSyscall(SYS_chdir, Arg(plan->staging));
   if (result < 0) return Fail(plan, "view.pivot", result, plan->staging);
-  result = RawSyscall(SYS_pivot_root, Arg("."), Arg("."));
+  result = LeaveHostRoot();
   if (result < 0) return Fail(plan, "view.pivot", result, plan->staging);
-  result = RawSyscall(SYS_umount2, Arg("."), MNT_DETACH);
-  if (result < 0) return Fail(plan, "view.pivot", result, "/");
-  result = RawSyscall(SYS_chdir, Arg("/"));
-  if (result < 0) return Fail(plan, "view.pivot", result, "/");
 
   abi::MountAttr read_only;
   read_only.attr_set = abi::kMountAttrRdonly;

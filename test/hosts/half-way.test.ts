@@ -23,7 +23,7 @@ import {
  */
 const ALL = process.env.SANDBOX_RUN_FAULTS === 'all';
 const LANES = 2;
-const MOST_IN_A_PART = 150;
+const MOST_IN_A_PART = 160;
 
 const FIREJAIL = !('reason' in (await probeFirejail(tryCommand)));
 
@@ -119,7 +119,8 @@ function rowsFor(traced: Traced): readonly Row[] {
   const every = rowsOf(traced);
   if (ALL) return every;
   const sample = sampleOf(traced, every);
-  const step = Math.ceil(sample.length / MOST_IN_A_PART);
+  // Odd, as the faults of a call come in pairs.
+  const step = Math.ceil(sample.length / MOST_IN_A_PART) | 1;
   return sample.filter((_, index) => index % step === 0);
 }
 
@@ -167,7 +168,7 @@ describe.runIf(arch() === 'x64')('when something dies or fails half-way (x86-64)
       expect(wrong).toEqual([]);
       // The faults did happen; some were fatal, and some were not.
       expect(count.refused).toBeGreaterThan(count.tried / 20);
-      expect(count.ran).toBeGreaterThan(count.tried / 20);
+      expect(count.ran).toBeGreaterThan(count.tried / 100);
       expect(count['not reached']).toBeLessThan(count.tried / 10);
     },
     12 * 3600_000,

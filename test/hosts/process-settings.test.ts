@@ -38,13 +38,11 @@ describe('64 open files', () => {
     expectHonest(await world.attack({ host: limited('ulimit -n 64') }));
   });
 
-  it('are not enough for many at a time: those that are too many are not run, and say why', async () => {
+  it('are not enough for many at a time: those that are too many wait', async () => {
     const answer = await world.attack({ host: limited('ulimit -n 64'), times: 40 });
     expect(answer.crashed, answer.stderr).toBeUndefined();
     expect(answer.all).toHaveLength(40);
-    expect(answer.all).toContain(0);
-    expect(answer.all).toContain('launch.failed');
-    expect([...new Set(answer.all)].sort()).toEqual([0, 'launch.failed']);
+    expect([...new Set(answer.all)]).toEqual([0]);
     expect(answer.left).toBe(false);
   });
 

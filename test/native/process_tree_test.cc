@@ -131,7 +131,7 @@ TEST(TheLaunchersOwnThreadsAreNotCountedAsTheTree) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
     SignalScope scope;
-    EXPECT_TRUE(scope.Enter(-1).ok() && scope.entered());
+    EXPECT_TRUE(scope.Enter(std::nullopt).ok() && scope.entered());
     std::atomic<bool> stop = false;
     std::vector<std::thread> threads;
     for (int i = 0; i < 20; ++i) {

@@ -45,7 +45,7 @@ Outcome Run(CommandSpec spec) {
 }
 
 TEST(TerminalOfTheHostHasItsSize) {
-  Result<Terminal> terminal = OpenTerminal(-1, kSize);
+  Result<Terminal> terminal = OpenTerminal(std::nullopt, kSize);
   ASSERT_EQ(terminal.ok(), true);
   winsize size;
   ASSERT_EQ(ioctl(terminal.value().slave.get(), TIOCGWINSZ, &size), 0);
@@ -82,7 +82,7 @@ TEST(TerminalIsNotOpenedBehindALink) {
 }
 
 TEST(TerminalInputEndsAfterATextOnce) {
-  Result<Terminal> terminal = OpenTerminal(-1, kSize);
+  Result<Terminal> terminal = OpenTerminal(std::nullopt, kSize);
   ASSERT_EQ(terminal.ok(), true);
   TerminalInput input("line\nrest", UniqueFd());
   input.Feed(terminal.value().master.get());
@@ -94,7 +94,7 @@ TEST(TerminalInputEndsAfterATextOnce) {
 }
 
 TEST(TerminalInputComesFromAPipe) {
-  Result<Terminal> terminal = OpenTerminal(-1, kSize);
+  Result<Terminal> terminal = OpenTerminal(std::nullopt, kSize);
   ASSERT_EQ(terminal.ok(), true);
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
@@ -114,7 +114,7 @@ TEST(TerminalInputComesFromAPipe) {
 }
 
 TEST(TerminalInputWaitsForATerminalThatIsFull) {
-  Result<Terminal> terminal = OpenTerminal(-1, kSize);
+  Result<Terminal> terminal = OpenTerminal(std::nullopt, kSize);
   ASSERT_EQ(terminal.ok(), true);
   termios raw;
   ASSERT_EQ(tcgetattr(terminal.value().slave.get(), &raw), 0);

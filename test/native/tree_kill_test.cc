@@ -47,7 +47,7 @@ TEST(KillAllOnAnotherThreadThanTheOneThatEnteredSendsNothing) {
   if (!SignalScopeIsProven()) NOT_RUN("the kernel has no signal scope");
   const Bystander bystander;
   SignalScope scope;
-  std::thread([&scope] { EXPECT_TRUE(scope.Enter(-1).ok()); }).join();
+  std::thread([&scope] { EXPECT_TRUE(scope.Enter(std::nullopt).ok()); }).join();
   EXPECT_TRUE(scope.entered());
   // This thread is in no scope: only the check right before the call is left to notice.
   EXPECT_TRUE(!scope.KillAll(SIGKILL));
@@ -62,7 +62,7 @@ TEST(KillAllOfAnEmptyScopeReachesNobody) {
   bool sent = false;
   std::thread([&sent] {
     SignalScope scope;
-    EXPECT_TRUE(scope.Enter(-1).ok());
+    EXPECT_TRUE(scope.Enter(std::nullopt).ok());
     sent = scope.KillAll(SIGKILL);
   }).join();
   EXPECT_TRUE(sent);
