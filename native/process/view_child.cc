@@ -142,7 +142,8 @@ long Execute(const ViewStep& step) {
   return -EINVAL;
 }
 
-// Makes the working directory, which is a mount, the root, and takes the old one out of the namespace.
+// Makes the working directory, which is a mount, the root, and takes the old one out of the
+// namespace.
 long LeaveHostRoot() {
   constexpr char kOldRoot[] = "/.host";
   long result = RawSyscall(SYS_mkdirat, AT_FDCWD, Arg(kOldRoot + 1), 0700);
