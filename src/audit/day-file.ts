@@ -1,5 +1,6 @@
 import { closeSync, constants, fdatasync, fstatSync, openSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { errnoOf } from '../util/errno-of.ts';
 import { auditFailure } from './failure.ts';
 
 const { O_APPEND, O_RDWR, O_CREAT, O_NOFOLLOW, O_CLOEXEC = 0 } = { O_CLOEXEC: 0, ...constants };
@@ -24,7 +25,7 @@ export function openDayFile(directory: string, name: string, create: boolean): D
   try {
     fd = openSync(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | (create ? O_CREAT : 0), 0o600);
   } catch (error) {
-    if (!create && isMissing(error)) return undefined;
+    if (!create && errnoOf(error) === 'ENOENT') return undefined;
     throw error;
   }
   const opened = fstatSync(fd);
@@ -38,10 +39,6 @@ export function openDayFile(directory: string, name: string, create: boolean): D
 function sizeIfSame(fd: number, path: string, opened: Stats): number | undefined {
   const there = statSync(path, { throwIfNoEntry: false });
   return there?.ino === opened.ino && there.dev === opened.dev ? fstatSync(fd).size : undefined;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
 /** One sync runs at a time; what was written before it began is in it, what was written since is in the next. */

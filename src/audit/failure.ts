@@ -1,4 +1,5 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { errnoOf } from '../util/errno-of.ts';
 
 const WHY: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full; make room',
@@ -16,7 +17,7 @@ const WHY: Readonly<Record<string, string>> = {
 /** What every failure to write becomes: one line that says what, where and what to do. */
 export function auditFailure(path: string, error: unknown): SandboxError {
   if (error instanceof SandboxError) return error;
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = errnoOf(error) ?? '';
   const why = WHY[code] ?? (error instanceof Error ? error.message : String(error));
   return new SandboxError('audit.failed', `the audit trail ${path} cannot be written: ${why}`, {
     cause: error,

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { errnoOf } from '../util/errno-of.ts';
 
 const SHORTEST = 32;
 const LONGEST = 64 * 1024;
@@ -26,7 +27,7 @@ export function loadAuditKey(path: string): Uint8Array {
     return buffer.subarray(0, length);
   } catch (error) {
     if (error instanceof SandboxError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     throw new SandboxError('audit.failed', `the key of the audit trail ${path} cannot be read (${code})`, {
       cause: error,
     });

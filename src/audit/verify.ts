@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { errnoOf } from '../util/errno-of.ts';
 import { isKept, type Kept } from './break.ts';
 import { createChainCheck, type Problem } from './chain-check.ts';
 import { type Head, headMac, readHead } from './head.ts';
@@ -109,7 +110,7 @@ function readHeadOf(directory: string): Head | undefined {
   try {
     fd = openSync(headPath(directory), 'r');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (errnoOf(error) === 'ENOENT') return undefined;
     throw error;
   }
   try {

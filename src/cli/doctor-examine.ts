@@ -21,6 +21,7 @@ import { requireDemands } from '../plan/enforcement.ts';
 import { DEFAULT_PROFILE, PROFILES } from '../policy/profiles/built-in.ts';
 import { prepareSandbox } from '../run/prepare-sandbox.ts';
 import { createSandbox } from '../run/sandbox.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import { packageVersion } from '../version.ts';
 import { tryBackends } from './doctor-backends.ts';
 import { type Findings, remediesFor } from './doctor-remedies.ts';
@@ -152,7 +153,7 @@ function temporaryWorkspace(): string {
   try {
     return mkdtempSync(join(tmpdir(), 'sandbox-run-doctor-'));
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     throw new SandboxError(
       'confinement.failed',
       `no temporary directory can be made in ${tmpdir()} (${code}); set TMPDIR to a writable directory`,

@@ -5,6 +5,7 @@ import { requireExactArguments, requireExactVariables } from '../host/exact-text
 import { answerHook, MAX_INPUT_BYTES } from '../integrations/hooks/answer-hook.ts';
 import type { HookOptions } from '../integrations/hooks/hook-options.ts';
 import { HOOK_ADAPTERS } from '../integrations/hooks/registry.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import { addHookOptions, type HookArguments } from './hook-arguments.ts';
 import { createProgram, parseArguments } from './parse.ts';
 import { printError, printOut } from './print.ts';
@@ -93,7 +94,7 @@ function readInput(): Uint8Array | Error {
       chunks.push(chunk.subarray(0, count));
       length += count;
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? error.code : undefined;
+      const code = errnoOf(error);
       if (code === 'EOF') break;
       if (code !== 'EAGAIN') return new Error(`standard input cannot be read (${code})`);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);

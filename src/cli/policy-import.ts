@@ -7,6 +7,7 @@ import { type ImportedPolicy, importPolicy } from '../integrations/import/import
 import type { Loss } from '../integrations/import/importer.ts';
 import { placeText } from '../integrations/import/place.ts';
 import { isThere, readSource } from '../integrations/import/read-source.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import { visibleJson, visibleLine } from '../util/visible-text.ts';
 import { printError, printNote, printOut } from './print.ts';
 
@@ -78,7 +79,7 @@ function write(path: string, toml: string): void {
     // Never over what is there, and never through a link.
     writeFileSync(path, toml, { flag: 'wx', mode: 0o644 });
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     if (code === 'EEXIST')
       throw new SandboxError('policy.exists', `${path} is already there; remove it, or name another file`);
     throw new SandboxError('policy.unreadable', `cannot write the policy ${path} (${code})`);

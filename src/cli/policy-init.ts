@@ -4,6 +4,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { makeDirectories } from '../host/state-directory.ts';
 import { userPolicyPath } from '../run/policy-layers.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import { policyTemplate } from './policy-template.ts';
 
 /** Writes a commented policy file and says where. Never over one that is there. */
@@ -15,7 +16,7 @@ export function initPolicy(file: string | undefined): string {
     // Nobody else may write it, whatever the umask.
     writeFileSync(path, policyTemplate(), { flag: 'wx', mode: 0o644 });
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     if (code === 'EEXIST')
       throw new SandboxError('policy.exists', `${path} is already there; edit it, or name another file`);
     throw new SandboxError('policy.unreadable', `cannot write the policy ${path} (${code})`);

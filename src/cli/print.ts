@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import { visibleText } from '../util/visible-text.ts';
 import { paintFor } from './style.ts';
 
@@ -36,7 +37,7 @@ function writeAll(fd: number, text: string | Uint8Array): boolean {
     try {
       rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? error.code : undefined;
+      const code = errnoOf(error);
       // A full non-blocking pipe is tried again; a reader that went away has read enough.
       if (code === 'EAGAIN') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
       else if (code === 'EPIPE' || fd !== 1) return false;

@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { errnoOf } from '../util/errno-of.ts';
 
 /**
  * Where approvals, budget, sessions and the audit trail are kept: `$XDG_STATE_HOME/sandbox-run`, or beneath
@@ -32,7 +33,7 @@ export function ensureStateDirectory(path: string): string {
     return realpathSync(path);
   } catch (error) {
     if (error instanceof SandboxError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     throw new SandboxError(
       'state.unusable',
       `the state directory ${path} cannot be made or read (${code}); make it writable or set XDG_STATE_HOME`,
@@ -52,7 +53,7 @@ export function makeDirectories(path: string): void {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // Often it is there, and another process may be making it.
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (errnoOf(error) !== 'EEXIST') throw error;
   }
 }
 

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import type { LayerName, PolicyLayer } from './merge.ts';
 import type { PolicyFile, WorkspaceFile } from './schema.ts';
@@ -166,7 +167,7 @@ async function readText(
     return await file.readFile('utf8');
   } catch (error) {
     if (error instanceof SandboxError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     throw new SandboxError('policy.unreadable', `cannot read the policy ${path} (${code})`, { cause: error });
   } finally {
     await file?.close();
@@ -192,5 +193,5 @@ function refuseForeign(
 
 function isMissing(error: unknown): boolean {
   const cause = error instanceof SandboxError ? error.cause : undefined;
-  return cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR');
+  return ['ENOENT', 'ENOTDIR'].includes(errnoOf(cause) ?? '');
 }

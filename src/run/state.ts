@@ -4,6 +4,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { GateState, MaybePromise } from '../gate/state/state.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { ensureStateDirectory, stateDirectoryPath } from '../host/state-directory.ts';
+import { errnoOf } from '../util/errno-of.ts';
 
 /** The state directory of this process's user; it need not exist. */
 export function stateDirectory(): string {
@@ -24,7 +25,7 @@ export function hasState(directory: string = stateDirectory()): boolean {
   try {
     return readdirSync(directory).some((name) => name.startsWith('gate.db'));
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return false;
     throw new SandboxError(
       'state.unusable',

@@ -3,6 +3,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmSync, writ
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 import { TRUSTED_FILES } from './workspace-attacks.ts';
 
 const PREFIX = 'sandbox-run-doctor-';
@@ -80,7 +81,7 @@ export function makeArena(): Arena {
   } catch (error) {
     dispose();
     if (error instanceof SandboxError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     throw new SandboxError(
       'confinement.failed',
       `no temporary directory can be made in ${tmpdir()} (${code}); set TMPDIR to a writable directory`,

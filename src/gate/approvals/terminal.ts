@@ -1,5 +1,6 @@
 import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
+import { errnoOf } from '../../util/errno-of.ts';
 
 /** Majors of pseudo-terminals (Documentation/admin-guide/devices.txt), 256 minors each. */
 const PTS_MAJORS = { first: 136, last: 143 };
@@ -102,7 +103,7 @@ function drain(path: string): void {
     while (readSync(fd, buffer) > 0);
   } catch (error) {
     // Nothing is left.
-    if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
+    if (errnoOf(error) !== 'EAGAIN') throw error;
   } finally {
     closeSync(fd);
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
 import { rename, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errnoOf } from '../../util/errno-of.ts';
 import { nameOf, TEMPORARY_PREFIX } from '../server/folder/names.ts';
 import { readStrangersFile } from '../server/folder/request-file.ts';
 import { encodeRequest, type GateMessage, MAX_MESSAGE_BYTES } from '../server/protocol.ts';
@@ -44,7 +45,7 @@ export async function askFolder(
       await bell.wait(Math.min(left, POLL_MS));
     }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     return noAnswer(`the folders of the gate cannot be used (${code})`);
   } finally {
     bell.close();

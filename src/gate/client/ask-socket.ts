@@ -1,4 +1,5 @@
 import { createConnection } from 'node:net';
+import { errnoOf } from '../../util/errno-of.ts';
 import { createLineReader } from '../server/connection/line-reader.ts';
 import { encodeRequest, type GateMessage, MAX_MESSAGE_BYTES } from '../server/protocol.ts';
 import { type ClientOutcome, noAnswer, outcomeOf } from './outcome.ts';
@@ -48,7 +49,7 @@ export function askSocket(path: string, message: GateMessage, timeoutMs: number)
     socket.on('data', take);
     socket.on('end', () => finish(answer ?? noAnswer('the gate closed the connection without an answer')));
     socket.on('error', (error) => {
-      const code = 'code' in error ? String(error.code) : error.message;
+      const code = errnoOf(error) ?? error.message;
       finish(answer ?? noAnswer(`the gate at ${path} cannot be reached (${code})`));
     });
     socket.on('close', () => finish(answer ?? noAnswer('the connection to the gate broke')));

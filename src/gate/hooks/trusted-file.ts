@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { HookPlugin } from '../../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../../util/absolute-path.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 
 /** What commands can write, and plug-ins therefore must not lie in. Absolute; need not exist. */
 export interface Writable {
@@ -97,7 +98,7 @@ function isForeign({ uid }: Stats): boolean {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  return errnoOf(error) ?? String(error);
 }
 
 function unusable(why: string): SandboxError {

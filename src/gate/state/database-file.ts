@@ -17,6 +17,7 @@ import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 import { resultCode, SQLITE_BUSY } from './failure.ts';
 import { APPLICATION_ID, MIGRATIONS, VERSION_WITHOUT_ID } from './migrations.ts';
 
@@ -233,7 +234,7 @@ function putInPlace(unfinished: string, path: string): void {
   try {
     linkSync(unfinished, path);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = errnoOf(error);
     if (code === 'EEXIST') return;
     if (code !== 'EPERM' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
     // A file system without hard links: whose file is replaced at this moment is refused (`checkPlace`).

@@ -2,6 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { constants as systemConstants } from 'node:os';
 import { dirname } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 
 /** Result codes of SQLite (sqlite.org/rescode.html); the lower eight bits of an extended one. */
 export const SQLITE_BUSY = 5;
@@ -65,7 +66,7 @@ function isReadOnly(directory: string): boolean {
     accessSync(directory, constants.W_OK);
     return false;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EROFS';
+    return errnoOf(error) === 'EROFS';
   }
 }
 

@@ -1,5 +1,6 @@
 import { constants, existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { errnoOf } from '../../util/errno-of.ts';
 import { invalid } from './parse-json.ts';
 
 /** Far beyond what a person writes. */
@@ -11,7 +12,7 @@ const MOST_BYTES = 256 * 1024;
  */
 export async function readSource(path: string): Promise<string> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     throw invalid(path, `it cannot be read (${code})`);
   });
   try {

@@ -15,6 +15,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 
 /** Whoever else changes the file at the same time is given this many chances to be done. */
 const MOST_ATTEMPTS = 20;
@@ -94,7 +95,7 @@ function replace({ path, text, mode }: Found, after: string, look: () => Found):
     return true;
   } catch (error) {
     if (error instanceof SandboxError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     throw unusable(path, `it cannot be written (${code})`);
   } finally {
     rmSync(temporary, { force: true });

@@ -7,6 +7,7 @@ import { type Peer, peerOf } from '../../gate/peer.ts';
 import { claimSocketPath } from '../../gate/server/connection/claim-path.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 import { errorResponse } from './errors.ts';
 import type { Service } from './service.ts';
 
@@ -110,7 +111,7 @@ function refuseReachable(path: string, { paths, workspace }: LaunchPlan): void {
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((done, fail) => {
     server.once('error', (error) => {
-      const code = 'code' in error ? String(error.code) : error.message;
+      const code = errnoOf(error) ?? error.message;
       fail(new SandboxError('gate.unusable', `serve cannot listen on ${path} (${code})`));
     });
     server.listen({ path, backlog: 128 }, () => {

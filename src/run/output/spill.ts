@@ -6,6 +6,7 @@ import { ensureStateDirectory } from '../../host/state-directory.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import type { SpilledOutput } from '../../model/execution-result.ts';
 import type { NativeAddon, NativeLaunchExtras, NativeOutcomeDetails } from '../../native/contract.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 
 const DAY = 24 * 3600 * 1000;
 const OLDEST = 7 * DAY;
@@ -51,7 +52,7 @@ export function openSpill(
   } catch (error) {
     for (const { path } of files) unlinkSync(path);
     release();
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     throw new SandboxError(
       'state.unusable',
       `no file for the output can be made in ${directory} (${code}); make room there, or run without spill`,

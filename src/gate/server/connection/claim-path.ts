@@ -12,6 +12,7 @@ import { createConnection } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SandboxError } from '../../../errors/sandbox-error.ts';
+import { errnoOf } from '../../../util/errno-of.ts';
 
 /** `sun_path` of a socket's address, without the NUL at its end. */
 const MAX_PATH_BYTES = 107;
@@ -107,7 +108,7 @@ function realDirectory(directory: string, claim: PathClaim): string {
     path = realpathSync(directory);
     info = statSync(path);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     return refuse(directory, `cannot be used (${code}); make the directory first`);
   }
   if (!info.isDirectory()) refuse(directory, 'is not a directory');
@@ -133,7 +134,7 @@ function isListenedOn(path: string): Promise<boolean> {
       done(true);
     });
     // Refused: there is nobody. Anything else may be somebody.
-    socket.once('error', (error) => done(!('code' in error && error.code === 'ECONNREFUSED')));
+    socket.once('error', (error) => done(errnoOf(error) !== 'ECONNREFUSED'));
   });
 }
 

@@ -1,6 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { SandboxError } from '../../../errors/sandbox-error.ts';
+import { errnoOf } from '../../../util/errno-of.ts';
 import type { Answerer } from '../answer.ts';
 import { type GateServer, principalOf, type ReportRefusal } from '../ports.ts';
 import { claimSocketPath } from './claim-path.ts';
@@ -76,7 +77,7 @@ export async function serveSocket(options: SocketServerOptions): Promise<GateSer
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((done, fail) => {
     server.once('error', (error) => {
-      const code = 'code' in error ? String(error.code) : error.message;
+      const code = errnoOf(error) ?? error.message;
       fail(new SandboxError('gate.unusable', `the gate cannot listen on ${path} (${code})`));
     });
     server.listen({ path, backlog: 128 }, () => {

@@ -1,4 +1,5 @@
 import { lstat, opendir, rmdir, unlink } from 'node:fs/promises';
+import { errnoOf } from '../../../util/errno-of.ts';
 import type { Answerer } from '../answer.ts';
 import { type GateServer, principalOf, type RefusalCode, type ReportRefusal } from '../ports.ts';
 import { decodeRequest } from '../protocol.ts';
@@ -62,13 +63,13 @@ export async function serveFolder(options: FolderServerOptions): Promise<GateSer
   async function remove(name: string): Promise<void> {
     try {
       await unlink(pathOf(name)).catch((error: unknown) => {
-        if (codeOf(error) === 'EISDIR') return rmdir(pathOf(name));
+        if (errnoOf(error) === 'EISDIR') return rmdir(pathOf(name));
         throw error;
       });
       stuck.delete(name);
     } catch (error) {
       // A directory with something in it: not worth following a stranger's tree.
-      if (codeOf(error) !== 'ENOENT' && stuck.size < MAX_STUCK) stuck.add(name);
+      if (errnoOf(error) !== 'ENOENT' && stuck.size < MAX_STUCK) stuck.add(name);
     }
   }
 
@@ -206,8 +207,4 @@ export async function serveFolder(options: FolderServerOptions): Promise<GateSer
       folders.close();
     },
   };
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -11,6 +11,7 @@ import {
 import { dirname } from 'node:path';
 import { SandboxError } from '../../../errors/sandbox-error.ts';
 import { isBeneath } from '../../../util/absolute-path.ts';
+import { errnoOf } from '../../../util/errno-of.ts';
 
 /** The two folders, held open: whatever becomes of their names, these are meant. */
 export interface OpenFolders {
@@ -52,7 +53,7 @@ export function openFolders(
   } catch (error) {
     close();
     if (error instanceof SandboxError) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const code = errnoOf(error) ?? String(error);
     throw new SandboxError(
       'gate.unusable',
       `the gate cannot use the folders ${requests} and ${responses} (${code}); both must exist, and /proc be there`,

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
+import { errnoOf } from '../../../util/errno-of.ts';
 import { MAX_MESSAGE_BYTES } from '../protocol.ts';
 
 /** What was found under a name in a folder that somebody else writes. */
@@ -57,7 +58,7 @@ export async function readStrangersFile(
     if (!untouched) return forged('it changed while it was read');
     return { kind: 'file', bytes, uid, inode: before.ino, changedAt: Number(before.ctimeMs) };
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = errnoOf(error);
     if (code === 'ENOENT') return { kind: 'gone' };
     // A link that took its place, no permission, a failing disk.
     return forged('it cannot be read');

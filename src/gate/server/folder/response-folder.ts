@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, open, readdir, rename, unlink } from 'node:fs/promises';
+import { errnoOf } from '../../../util/errno-of.ts';
 import { encodeResponse, type GateResponse } from '../protocol.ts';
 import { idOfName, isTemporary, nameOf, TEMPORARY_PREFIX } from './names.ts';
 
@@ -47,7 +48,7 @@ export async function createResponseFolder(prefix: string, kept: KeptResponses):
         return true;
       } catch (error) {
         // Whatever else it is, there is to be no second answer.
-        return !(error instanceof Error && 'code' in error && error.code === 'ENOENT');
+        return errnoOf(error) !== 'ENOENT';
       }
     },
     write: async (response) => {
