@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/keep_for_good.h"
 #include "process/clone_child.h"
 #include "sys/removal.h"
 
@@ -192,7 +193,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     // A child that cannot be waited for may not be done yet with the memory that it shares: that
     // stays.
     if (outcome.failure && outcome.failure->stage == std::string_view("wait")) {
-      static_cast<void>(place.child.release());
+      KeepForGood(std::move(place.child));
     }
   }
   streams_.Close();
@@ -336,7 +337,7 @@ Status Command::Launch(CommandPlace& place) {
     const bool lost = started.failure().stage == std::string_view(kWardenLost);
     Failure why = StartFailure(plan).value_or(std::move(started.failure()));
     // What the warden had started may still be in the memory that it shares: that stays.
-    if (lost) static_cast<void>(place.child.release());
+    if (lost) KeepForGood(std::move(place.child));
     return why;
   }
   streams_.ChildHasThem();

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "base/keep_for_good.h"
 #include "process/outside.h"
 #include "process/warden_child.h"
 #include "sys/files.h"
@@ -145,7 +146,7 @@ void Warden::Stop() {
     }
     if (!Wait(pidfd_.get(), kStopPatience)) {
       // It may still use this memory, and will end when it goes on.
-      [[maybe_unused]] const Memory* left = memory_.release();
+      KeepForGood(std::move(memory_));
       return;
     }
   }

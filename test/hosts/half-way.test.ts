@@ -6,7 +6,15 @@ import { probeFirejail } from '../../src/backends/firejail/probe.ts';
 import type { ControlId, SandboxOptions } from '../../src/index.ts';
 import { tryCommand } from '../../src/run/try-command.ts';
 import { HOST } from '../support/tiers.ts';
-import { buildFaultTracer, type Row, rowsOf, sampleOf, type Traced } from './support/fault-tracer.ts';
+import {
+  buildFaultTracer,
+  ownRowsOf,
+  type Row,
+  rowsOf,
+  sampleOf,
+  someOf,
+  type Traced,
+} from './support/fault-tracer.ts';
 import { buildOuterFilter } from './support/outer-filter.ts';
 import {
   type Answer,
@@ -18,12 +26,13 @@ import {
 } from './support/world.ts';
 
 /**
- * A process that sets a command up is killed, or one of its system calls fails: every call of every such process, one at a
- * time. Then nothing was run, or what the report says holds. `npm test` tries a part, `npm run test:faults` all.
+ * A process that sets a command up is killed, or one of its system calls fails, or one of the launcher’s own: every call of
+ * every such process, one at a time. Then nothing was run, or what the report says holds. `npm test` tries a part, `npm run test:faults` all.
  */
 const ALL = process.env.SANDBOX_RUN_FAULTS === 'all';
 const LANES = 2;
 const MOST_IN_A_PART = 160;
+const MOST_OF_OWN = 80;
 
 const FIREJAIL = !('reason' in (await probeFirejail(tryCommand)));
 
@@ -126,7 +135,7 @@ function rowsFor(traced: Traced): readonly Row[] {
 
 describe.runIf(arch() === 'x64')('when something dies or fails half-way (x86-64)', () => {
   it.each(LAUNCHERS)('$name: a tracer that does nothing changes nothing', async (launcher) => {
-    const { words, traced } = trace();
+    const { words, traced } = trace('list');
     const [world] = worlds as [World];
     const answer = await world.attack(under(launcher, words));
     if (launcher.argv === undefined) expectHonest(answer);
@@ -140,37 +149,63 @@ describe.runIf(arch() === 'x64')('when something dies or fails half-way (x86-64)
   it.each(LAUNCHERS)(
     '$name: nothing is run, or what the report says holds',
     async (launcher) => {
-      const listed = trace();
-      const [first] = worlds as [World];
-      await first.attack(under(launcher, listed.words));
-      const children = listed.traced();
-      const rows = rowsFor(children);
-      const count = { tried: 0, ran: 0, refused: 0, 'not reached': 0 };
-      const wrong: string[] = [];
-      const next = rows.values();
-      await Promise.all(
-        worlds.map(async (world) => {
-          for (const row of next) await tryRow(world, row);
-        }),
+      const listed = await list(launcher, 'list');
+      const { count } = await tryAll(
+        launcher,
+        rowsFor(listed),
+        listed.children.flatMap(({ calls }) => calls).length,
       );
-      async function tryRow(world: World, row: Row): Promise<void> {
-        const { words, traced } = trace(row);
-        const answer = await world.attack(under(launcher, words));
-        const seen = traced();
-        count.tried += 1;
-        if (!seen.fired) count['not reached'] += 1;
-        else if ((answer.stdout ?? '').includes('started')) count.ran += 1;
-        else count.refused += 1;
-        wrong.push(...wrongWith(answer, seen, world).map((what) => `${row.name}: ${what}`));
-      }
-      const calls = children.children.flatMap((child) => child.calls).length;
-      process.stdout.write(`${launcher.name}: ${calls} calls; ${JSON.stringify(count)}\n`);
-      expect(wrong).toEqual([]);
       // The faults did happen; some were fatal, and some were not.
       expect(count.refused).toBeGreaterThan(count.tried / 20);
       expect(count.ran).toBeGreaterThan(count.tried / 100);
-      expect(count['not reached']).toBeLessThan(count.tried / 10);
+    },
+    12 * 3600_000,
+  );
+
+  it.each(LAUNCHERS)(
+    '$name: the same of the launcher’s own threads',
+    async (launcher) => {
+      const listed = await list(launcher, 'list-own');
+      const every = ownRowsOf(listed);
+      const { count } = await tryAll(
+        launcher,
+        ALL ? every : someOf(every, launcher.options.backend === 'firejail' ? 12 : MOST_OF_OWN),
+        Object.values(listed.own).reduce((sum, calls) => sum + calls, 0),
+      );
+      expect(count.refused).toBeGreaterThan(0);
     },
     12 * 3600_000,
   );
 });
+
+async function list(launcher: Launcher, what: 'list' | 'list-own'): Promise<Traced> {
+  const { words, traced } = trace(what);
+  const [world] = worlds as [World];
+  await world.attack(under(launcher, words));
+  return traced();
+}
+
+async function tryAll(launcher: Launcher, rows: readonly Row[], calls: number) {
+  const count = { tried: 0, ran: 0, refused: 0, 'not reached': 0 };
+  const wrong: string[] = [];
+  const next = rows.values();
+  const tryRow = async (world: World, row: Row) => {
+    const { words, traced } = trace(row);
+    const answer = await world.attack(under(launcher, words));
+    const seen = traced();
+    count.tried += 1;
+    if (!seen.fired) count['not reached'] += 1;
+    else if ((answer.stdout ?? '').includes('started')) count.ran += 1;
+    else count.refused += 1;
+    wrong.push(...wrongWith(answer, seen, world).map((what) => `${row.name}: ${what}`));
+  };
+  await Promise.all(
+    worlds.map(async (world) => {
+      for (const row of next) await tryRow(world, row);
+    }),
+  );
+  process.stdout.write(`${launcher.name}: ${calls} calls; ${JSON.stringify(count)}\n`);
+  expect(wrong).toEqual([]);
+  expect(count['not reached']).toBeLessThan(count.tried / 10);
+  return { count };
+}

@@ -419,8 +419,10 @@ TEST(CommandWithoutASlotDoesNotStart) {
 TEST(CommandThatCannotBeWatchedAnyLongerIsEnded) {
   const TemporaryDirectory top;
   const test::Threads threads(BareSpec(top.path()));
-  Running running(threads, ShellCommand("sleep 300"));
-  usleep(50'000);
+  CommandSpec spec = ShellCommand("echo started; exec sleep 300");
+  spec.streams.stream_output = true;
+  Running running(threads, std::move(spec));
+  EXPECT_TRUE(running.WaitForOutput(8, std::chrono::milliseconds(0)) >= 8);
   rlimit before;
   getrlimit(RLIMIT_NOFILE, &before);
   const rlimit none = {1, before.rlim_max};
@@ -429,6 +431,26 @@ TEST(CommandThatCannotBeWatchedAnyLongerIsEnded) {
   const Outcome outcome = running.Wait();
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_EQ(outcome.signal, SIGKILL);
+}
+
+TEST(ShortageOfDescriptorsAtAnyMomentIsAFailureOrNothing) {
+  const TemporaryDirectory top;
+  rlimit before;
+  getrlimit(RLIMIT_NOFILE, &before);
+  for (const ConfinementSpec& spec : {BareSpec(top.path()), test::PermissiveSpec(top.path())}) {
+    for (useconds_t delay = 0; delay < 6000; delay += 100) {
+      const test::Threads threads(spec);
+      Running running(threads, ShellCommand("sleep 0.01; exit 3"));
+      usleep(delay);
+      const rlimit none = {1, before.rlim_max};
+      setrlimit(RLIMIT_NOFILE, &none);
+      usleep(1000);
+      setrlimit(RLIMIT_NOFILE, &before);
+      const Outcome outcome = running.Wait();
+      EXPECT_TRUE(outcome.failure || outcome.exit_code == 3 || outcome.signal == SIGKILL);
+    }
+  }
+  EXPECT_EQ(test::Entries(top.path()).size(), 0u);
 }
 
 TEST(CommandsLeaveNoDescriptorAndNoZombie) {

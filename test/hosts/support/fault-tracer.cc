@@ -2,8 +2,9 @@
 // process that it makes, up to the program that a command is. SPEC: "list", or "CHILD.CALL.FAULT":
 // in the CALLth call of the CHILDth process (both from 0, in the order of their making) FAULT
 // happens: "before" and "after" kill the process before or after the call; a number is the errno
-// with which the call fails, unmade. REPORT: a file that gets one object as JSON. Exits as the
-// launcher does. The launcher's own threads and the program of a command are not slowed down.
+// with which the call fails, unmade. "list-own" and "own.NUMBER.CALL.ERRNO": the same for calls of
+// that number by the launcher's own threads but the first, once it has said by SIGWINCH that it is
+// loaded. REPORT: a file that gets one object as JSON. Exits as the launcher does.
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
@@ -52,12 +53,17 @@ struct Tracee {
 };
 
 struct Fault {
+  std::optional<long> own;  // of a thread of the launcher: the number of the call
   size_t child = 0, call = 0;
   bool before = false, after = false;
   int error = 0;
 };
 
 std::optional<Fault> fault;
+bool traces_own = false;
+bool is_loaded = false;  // the launcher has said so by SIGWINCH: what came before is Node's start
+pid_t launcher = -1;
+std::map<long, size_t> own_calls;
 bool fired = false;
 std::map<pid_t, Tracee> tracees;
 std::set<pid_t> unclaimed;  // stopped, and not yet told by who made them
@@ -107,7 +113,8 @@ std::string Describe(pid_t pid, const std::string& program) {
 
 void Resume(pid_t tid, int signal = 0) {
   const auto found = tracees.find(tid);
-  const bool counts = found != tracees.end() && found->second.child;
+  const bool counts =
+      found != tracees.end() && (found->second.child || (traces_own && tid != launcher));
   ptrace(counts ? PTRACE_SYSCALL : PTRACE_CONT, tid, nullptr, static_cast<long>(signal));
 }
 
@@ -123,15 +130,24 @@ void Claim(pid_t tid, const Tracee& maker) {
   if (unclaimed.erase(tid) > 0) Resume(tid);
 }
 
+// Counts a call, and says whether it is the one.
+bool IsTheOne(const Tracee& tracee, long number) {
+  if (!tracee.child) {
+    if (!is_loaded) return false;
+    const size_t call = own_calls[number]++;
+    return fault && fault->own == number && fault->call == call;
+  }
+  Child& child = children[*tracee.child];
+  child.calls.push_back(number);
+  return fault && !fault->own && fault->child == *tracee.child &&
+         fault->call + 1 == child.calls.size();
+}
+
 void OnCall(pid_t tid, Tracee& tracee) {
   __ptrace_syscall_info info;
   if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), &info) <= 0) return;
-  Child& child = children[*tracee.child];
   if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
-    const bool hit =
-        fault && !fired && fault->child == *tracee.child && fault->call == child.calls.size();
-    child.calls.push_back(static_cast<long>(info.entry.nr));
-    if (!hit) return;
+    if (!IsTheOne(tracee, static_cast<long>(info.entry.nr)) || fired) return;
     fired = true;
     if (fault->before) kill(tid, SIGKILL);
     tracee.dies = fault->after;
@@ -191,14 +207,20 @@ void OnStop(pid_t tid, int status) {
     return Resume(tid);
   }
   if (signal == (SIGTRAP | 0x80)) {
-    if (tracee.child) OnCall(tid, tracee);
+    OnCall(tid, tracee);
     return Resume(tid);
   }
+  if (signal == SIGWINCH) is_loaded = true;
   Resume(tid, signal);
 }
 
 std::optional<Fault> Parse(const char* spec) {
   Fault parsed;
+  long own = 0;
+  if (sscanf(spec, "own.%ld.%zu.%d", &own, &parsed.call, &parsed.error) == 3) {
+    parsed.own = own;
+    return parsed;
+  }
   char kind[16] = "";
   if (sscanf(spec, "%zu.%zu.%15s", &parsed.child, &parsed.call, kind) != 3) return std::nullopt;
   parsed.before = strcmp(kind, "before") == 0;
@@ -220,7 +242,11 @@ void WriteReport(const char* path) {
     }
     fputs("]}", file);
   }
-  fputs("],\"commands\":[", file);
+  fputs("],\"own\":{", file);
+  for (auto at = own_calls.begin(); at != own_calls.end(); ++at) {
+    fprintf(file, "%s\"%ld\":%zu", at == own_calls.begin() ? "" : ",", at->first, at->second);
+  }
+  fputs("},\"commands\":[", file);
   for (size_t i = 0; i < commands.size(); ++i)
     fprintf(file, "%s%s", i == 0 ? "" : ",", commands[i].c_str());
   fputs("]}\n", file);
@@ -231,7 +257,8 @@ void WriteReport(const char* path) {
 
 int main(int count, char** words) {
   if (count < 4) return 99;
-  if (strcmp(words[2], "list") != 0) {
+  traces_own = strncmp(words[2], "own.", 4) == 0 || strcmp(words[2], "list-own") == 0;
+  if (strncmp(words[2], "list", 4) != 0) {
     fault = Parse(words[2]);
     if (!fault) return 99;
   }
@@ -251,6 +278,7 @@ int main(int count, char** words) {
     kill(root, SIGKILL);
     return 97;
   }
+  launcher = root;
   tracees[root] = {};
   kill(root, SIGCONT);
   int end = 0;

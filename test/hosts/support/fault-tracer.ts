@@ -10,9 +10,11 @@ import { SYSCALL_NUMBERS } from '../../../src/kernel/seccomp/syscalls.gen.ts';
 export const FAULTS = ['before', 'after', 'ENOMEM', 'EPERM', 'EMFILE', 'ENOSPC', 'EINTR'] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** One call of one process that a launcher makes to set a command up. */
+/** One call of one process that a launcher makes to set a command up, or of the launcher's own threads. */
 export interface Row {
-  readonly child: number;
+  /** `own`: of those threads, where calls are counted by their number. */
+  readonly child: number | 'own';
+  readonly number: number;
   readonly call: number;
   readonly fault: Fault;
   /** What it is, for people. */
@@ -33,6 +35,8 @@ interface TracedChild {
 export interface Traced {
   readonly fired: boolean;
   readonly children: readonly TracedChild[];
+  /** By the number of a call how often the launcher's own threads made it; only if they were listed. */
+  readonly own: Readonly<Record<string, number>>;
   /** What the kernel said of each command before the first instruction of its program. */
   readonly commands: readonly Readonly<Record<CommandFact, string>>[];
 }
@@ -57,12 +61,11 @@ export function buildFaultTracer() {
   const source = fileURLToPath(new URL('./fault-tracer.cc', import.meta.url));
   execFileSync('g++', ['-std=c++20', '-O1', '-Wall', '-Werror', source, '-o', program]);
   let runs = 0;
-  return (row?: Row) => {
+  return (row: Row | 'list' | 'list-own') => {
     runs += 1;
     const report = join(directory, `report-${runs}`);
-    const fault = row && (row.fault in constants.errno ? errnoOf(row.fault) : row.fault);
     return {
-      words: [program, report, row === undefined ? 'list' : `${row.child}.${row.call}.${fault}`],
+      words: [program, report, typeof row === 'string' ? row : specOf(row)],
       traced: () => {
         const traced = JSON.parse(readFileSync(report, 'utf8')) as Traced;
         rmSync(report);
@@ -72,7 +75,54 @@ export function buildFaultTracer() {
   };
 }
 
-const errnoOf = (name: string): number => constants.errno[name as keyof typeof constants.errno];
+function specOf({ child, number, call, fault }: Row): string {
+  const what = fault in constants.errno ? constants.errno[fault as keyof typeof constants.errno] : fault;
+  return child === 'own' ? `own.${number}.${call}.${what}` : `${child}.${call}.${what}`;
+}
+
+/** What Node and libc do all the time on threads of their own, and what cannot fail. */
+const OF_NODE = new Set([
+  ...['read', 'write', 'close', 'futex', 'mmap', 'munmap', 'mprotect', 'madvise', 'rt_sigprocmask', 'exit'],
+  ...['set_robust_list', 'rseq', 'clone3', 'epoll_create1', 'epoll_ctl', 'epoll_pwait', 'epoll_wait'],
+  ...[
+    'getpid',
+    'gettid',
+    'geteuid',
+    'getegid',
+    'getppid',
+    'pread64',
+    'pwrite64',
+    'statx',
+    'eventfd2',
+    'lseek',
+  ],
+  ...['sched_yield', 'sched_getaffinity', 'sigaltstack', 'brk', 'getrandom', 'restart_syscall'],
+]);
+
+/** Every call of the launcher's own threads, with every errno. */
+export function ownRowsOf({ own }: Traced): readonly Row[] {
+  return Object.entries(own).flatMap(([text, count]) => {
+    const number = Number(text);
+    const name = NAMES.get(number) ?? text;
+    if (OF_NODE.has(name)) return [];
+    return Array.from({ length: count }, (_, call) =>
+      FAULTS.filter((fault) => fault in constants.errno).map((fault) => ({
+        child: 'own' as const,
+        number,
+        call,
+        fault,
+        name: `${name} number ${call} of the launcher: ${fault}`,
+      })),
+    ).flat();
+  });
+}
+
+/** Of these one in so many, with another errno each time. */
+export function someOf(rows: readonly Row[], most: number): readonly Row[] {
+  // No divisor of how many errnos there are.
+  const step = Math.ceil(rows.length / most / 5) * 5 + 1;
+  return rows.filter((_, index) => index % step === 0);
+}
 
 /**
  * Every call with every fault. A process that has become a program (a warden that watches, Firejail) makes the same calls
@@ -85,6 +135,7 @@ export function rowsOf({ children }: Traced): readonly Row[] {
         ? []
         : FAULTS.map((fault) => ({
             child,
+            number,
             call,
             fault,
             name: `process ${child}${programs === '' ? '' : ` (${programs})`}, call ${call} (${NAMES.get(number) ?? number}): ${fault}`,
@@ -100,7 +151,7 @@ export function rowsOf({ children }: Traced): readonly Row[] {
 export function sampleOf({ children }: Traced, rows: readonly Row[]): readonly Row[] {
   const others = FAULTS.filter((fault) => fault !== 'after');
   return rows.filter(({ child, call, fault }) => {
-    const calls = children[child]?.calls ?? [];
+    const calls = child === 'own' ? [] : (children[child]?.calls ?? []);
     if (calls.indexOf(calls[call] ?? -1) !== call) return false;
     return fault === 'after' || fault === others[call % others.length];
   });
