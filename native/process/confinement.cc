@@ -311,7 +311,8 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
   }
   for (const std::string& name : spec_.slot_directories) {
     const std::string path = slot->HostPath(name);
-    if (mkdir(path.c_str(), 0700) != 0) return Failure{"private_directory", errno, path};
+    if (mkdir(path.c_str(), 0700) != 0 || chmod(path.c_str(), 0700) != 0)
+      return Failure{"private_directory", errno, path};
     slot->Hold(path);
   }
 
@@ -338,7 +339,8 @@ Status Confinement::BuildView(Slot& slot,
                               std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles) {
   const NamespaceSpec& wanted = *spec_.namespaces;
   const std::string staging = slot.HostPath(kStagingDirectory);
-  if (mkdir(staging.c_str(), 0700) != 0) return Failure{"private_directory", errno, staging};
+  if (mkdir(staging.c_str(), 0700) != 0 || chmod(staging.c_str(), 0700) != 0)
+    return Failure{"private_directory", errno, staging};
 
   // Strings first: the steps point into them.
   std::vector<std::string> sources, targets;

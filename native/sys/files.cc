@@ -35,6 +35,8 @@ Result<UniqueFd> OpenPath(const std::string& path, const char* stage) {
 Result<std::string> MakePrivateDirectory(const std::string& parent, const std::string& prefix) {
   std::string path = parent + "/" + prefix + "XXXXXX";
   if (mkdtemp(path.data()) == nullptr) return Failure{"private_directory", errno, parent};
+  // Whatever the umask: a launcher that is started with 0777 could not use it.
+  if (chmod(path.c_str(), 0700) != 0) return Failure{"private_directory", errno, path};
   return path;
 }
 

@@ -45,6 +45,14 @@ const REFUSABLE: readonly Refusable[] = [
       withoutNamespaces(features, `this host refuses to build a view (${failure})`),
   },
   {
+    // In a chroot whose root is a mount setns() leads to the root of the host and not to that of the view.
+    stages: /^view\.check$/,
+    errnos: new Set(['ESTALE']),
+    assumed: ({ namespaces }) => namespaces.available,
+    without: (features, failure) =>
+      withoutNamespaces(features, `a view of its own is not what a process gets here (${failure})`),
+  },
+  {
     stages: /^landlock\.(create_ruleset|add_rule|restrict_self)$/,
     // EINVAL would be a fault of ours.
     errnos: new Set(['EPERM', 'EACCES', 'ENOSYS', 'EOPNOTSUPP', 'E2BIG']),

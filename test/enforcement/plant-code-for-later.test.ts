@@ -156,6 +156,47 @@ describe('planting code that the user runs later', () => {
       });
     });
 
+    /** What the first command does to have the second one's view built without what protects a submodule. */
+    const PREPARED: Readonly<Record<string, readonly [prepare: string, back: string]>> = {
+      'no HEAD': [
+        'mv .git/modules/sub/HEAD .git/modules/sub/H',
+        'mv .git/modules/sub/H .git/modules/sub/HEAD',
+      ],
+      'a HEAD above it': ['touch .git/modules/HEAD', 'rm .git/modules/HEAD'],
+      'a configuration above it': ['touch .git/modules/config', 'true'],
+      'more directories than are looked at': [
+        'mkdir .git/worktrees; cd .git/worktrees; for ((i = 0; i < 2100; i++)); do echo d$i; done | xargs mkdir',
+        'true',
+      ],
+      nothing: ['true', 'true'],
+    };
+    it.each(Object.entries(PREPARED))(
+      'fails for a submodule after a command made: %s',
+      async (name, [prepare, back]) => {
+        const repository = makeRepository(join(root, `prepared-${name.replaceAll(' ', '-')}`));
+        const modules = [join(repository, '.git/modules/sub'), join(repository, '.git/elsewhere')];
+        for (const path of modules) {
+          mkdirSync(join(path, 'hooks'), { recursive: true });
+          writeFileSync(join(path, 'HEAD'), 'ref: refs/heads/main\n');
+          writeFileSync(join(path, 'config'), '[core]\n');
+        }
+        // Git follows it.
+        symlinkSync('../elsewhere', join(repository, '.git/modules/linked'));
+        await using first = await sandboxIn(tier, { workspace: repository });
+        await first.run(`${prepare}; true`);
+        await using second = await sandboxIn(tier, { workspace: repository });
+        for (const sandbox of [first, second]) {
+          await sandbox.run(
+            `cd .git/modules; for m in sub linked; do echo evil >> $m/config; echo evil > $m/hooks/post-checkout; done; cd ../..; ${back}`,
+          );
+        }
+        for (const path of modules) {
+          expect(readFileSync(join(path, 'config'), 'utf8')).toBe('[core]\n');
+          expect(readdirSync(join(path, 'hooks'))).toEqual([]);
+        }
+      },
+    );
+
     it.runIf(!HOST.root)('fails by shutting the repository for a later command (not root)', async () => {
       const repository = makeRepository(join(root, 'shut'));
       const before = guarded(repository);
