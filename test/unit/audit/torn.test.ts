@@ -106,6 +106,16 @@ describe('a torn last line', () => {
     expect(problemsOf(directory)).toEqual([]);
   });
 
+  it('with the file head, as a power cut leaves them both empty: a trail that began is not a new one', async () => {
+    const { directory, path } = await trail();
+    for (const file of [path, join(directory, 'head')]) writeFileSync(file, '');
+    await expect(write(directory, decisions(1))).rejects.toMatchObject(REFUSED);
+    expect((await acknowledge(directory))?.details).toMatchObject({ headLost: true, last: 0 });
+    await write(directory, decisions(1, 'later'));
+    expect(recordsOf(directory).map(({ seq }) => seq)).toEqual([1, 2]);
+    expect(verify(directory).problems).toEqual([]);
+  });
+
   it('that tears again', async () => {
     const { directory, path } = await trail();
     for (const seq of [5, 7]) {
