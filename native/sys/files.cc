@@ -36,8 +36,10 @@ Result<std::string> MakePrivateDirectory(const std::string& parent, const std::s
   std::string path = parent + "/" + prefix + "XXXXXX";
   if (mkdtemp(path.data()) == nullptr) return Failure{"private_directory", errno, parent};
   // Whatever the umask: a launcher that is started with 0777 could not use it.
-  if (chmod(path.c_str(), 0700) != 0) return Failure{"private_directory", errno, path};
-  return path;
+  if (chmod(path.c_str(), 0700) == 0) return path;
+  const int error = errno;
+  rmdir(path.c_str());
+  return Failure{"private_directory", error, path};
 }
 
 Result<UniqueFd> LockDirectory(const std::string& path) {

@@ -1,4 +1,4 @@
-import { readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { arch } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -75,6 +75,7 @@ const LAUNCHERS: readonly Launcher[] = [
 const under = ({ options, host = [], argv }: Launcher, words: readonly string[]): AttackOptions => ({
   host: [...words, ...host],
   options,
+  env: { FAULT_TRACER: '1' },
   ...(argv && { argv }),
 });
 
@@ -198,6 +199,9 @@ async function tryAll(launcher: Launcher, rows: readonly Row[], calls: number) {
     else if ((answer.stdout ?? '').includes('started')) count.ran += 1;
     else count.refused += 1;
     wrong.push(...wrongWith(answer, seen, world).map((what) => `${row.name}: ${what}`));
+    // Said once.
+    for (const left of readdirSync(join(world.root, 'tmp')))
+      rmSync(join(world.root, 'tmp', left), { recursive: true, force: true });
   };
   await Promise.all(
     worlds.map(async (world) => {

@@ -40,8 +40,8 @@ if (input.unconfined) {
 } else {
   try {
     const { createSandbox } = await import(input.dist);
-    // Means nothing to anybody but fault-tracer.cc.
-    process.kill(process.pid, 'SIGWINCH');
+    // To fault-tracer.cc; a host may refuse signals.
+    if (process.env.FAULT_TRACER) process.kill(process.pid, 'SIGWINCH');
     if (input.before !== undefined)
       spawnSync(
         input.before[0],
