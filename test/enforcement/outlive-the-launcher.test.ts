@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readdirSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,6 +24,14 @@ const ENDINGS: Readonly<Record<string, NodeJS.Signals>> = {
   'process.exit()': 'SIGUSR2',
   'close of the sandbox': 'SIGTERM',
 };
+
+/** True if every thread of the process is stopped. */
+function isStopped(pid: number): boolean {
+  const threads = `/proc/${pid}/task`;
+  return readdirSync(threads).every((thread) =>
+    /^State:\s+T/m.test(readFileSync(join(threads, thread, 'status'), 'utf8')),
+  );
+}
 
 function endIfThere(pid: number): void {
   try {
@@ -121,8 +129,9 @@ describe('outliving the launcher', () => {
       expect(await until(() => readdirSync(corner).length === TRICKS.length)).toBe(true);
       const [warden = 0, ...others] = await wardensWhen(1);
       expect(others).toEqual([]);
-      // It would see that it is gone, and end the tree itself.
+      // It would see that it is gone, and end the tree itself. A signal stops a thread when that next leaves the kernel, not at once.
       child.kill('SIGSTOP');
+      expect(await until(() => isStopped(child.pid ?? 0))).toBe(true);
       process.kill(warden, 'SIGKILL');
       child.kill('SIGKILL');
       await new Promise((done) => child.once('exit', done));
