@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { Backend } from '../backends/backend.ts';
 import { withoutRefusedFacility } from '../backends/refused-facility.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { gitIdentity } from '../host/git-identity.ts';
+import { gitIdentity } from '../host/git/identity.ts';
 import { probeHost } from '../host/probe.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { makeDirectories } from '../host/state-directory.ts';

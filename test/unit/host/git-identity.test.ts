@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { gitIdentity } from '../../../src/host/git-identity.ts';
+import { gitIdentity } from '../../../src/host/git/identity.ts';
 
 let home: string;
 beforeEach(() => {
