@@ -59,7 +59,10 @@ class Characters {
   private at = 0;
   isAtEnd = false;
 
-  constructor(private readonly text: string) {
+  private readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
     if (text.startsWith(BYTE_ORDER_MARK)) this.at = BYTE_ORDER_MARK.length;
   }
 

@@ -1,0 +1,162 @@
+import { readFileSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import type { PathLookup } from '../../model/path-lookup.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { type GitSetting, parseGitConfig } from './config-file.ts';
+import { effectOfKey } from './config-keys.ts';
+
+/** Names that git gives a meaning in a directory of its own; looked for wherever such a directory is. */
+export const GIT_NAMES = [
+  'HEAD',
+  'config',
+  'config.worktree',
+  'commondir',
+  'gitdir',
+  'hooks',
+  'git-rebase-todo',
+] as const;
+
+/** What git reads from a directory of its own and obeys, whether it is there or not. */
+const OBEYED = ['config', 'config.worktree', 'hooks', 'commondir', 'gitdir'];
+
+/** A repository, or the part of one that belongs to a submodule or a linked worktree. */
+export interface GitDirectory {
+  /** Absolute. */
+  readonly path: string;
+  /** Where its files are; `undefined`: it has none, or they are elsewhere. */
+  readonly worktree: string | undefined;
+}
+
+/** Something in the workspace that git obeys. */
+export interface ObeyedByGit {
+  /** Absolute, not resolved. */
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** What is looked up, and where git's own files of the user are. */
+export interface GitSurroundings {
+  readonly workspace: string;
+  readonly home: string;
+  /** Configuration that the user and the machine give every repository. */
+  readonly configFiles: readonly string[];
+  readonly lookup: PathLookup;
+}
+
+/** The files that git reads for every repository of the user (git-config(1), "FILES"). */
+export function userConfigFiles(home: string, env: NodeJS.ProcessEnv): readonly string[] {
+  const xdg = env.XDG_CONFIG_HOME;
+  const config = xdg !== undefined && isAbsolute(xdg) ? xdg : join(home, '.config');
+  const system = env.GIT_CONFIG_NOSYSTEM === undefined ? [env.GIT_CONFIG_SYSTEM ?? '/etc/gitconfig'] : [];
+  const global =
+    env.GIT_CONFIG_GLOBAL === undefined
+      ? [join(config, 'git/config'), join(home, '.gitconfig')]
+      : [env.GIT_CONFIG_GLOBAL];
+  return [...system, ...global].filter(isAbsolute);
+}
+
+/**
+ * The directories of git among what was found in the workspace. What lies beneath a `.git` counts by its name alone: a
+ * command may take `HEAD` away for a while.
+ */
+export function gitDirectories(found: readonly string[], lookup: PathLookup): readonly GitDirectory[] {
+  const directories = new Map<string, string | undefined>();
+  for (const path of found) {
+    const directory = dirname(path);
+    if (basename(path) === '.git') {
+      if (lookup.resolve(path).kind === 'directory') directories.set(path, directory);
+    } else if (!directories.has(directory) && basename(directory) !== '.git' && isOfGit(directory, lookup)) {
+      directories.set(directory, undefined);
+    }
+  }
+  return [...directories].map(([path, worktree]) => ({ path, worktree }));
+}
+
+function isOfGit(directory: string, lookup: PathLookup): boolean {
+  if (/\/\.git\/(modules|worktrees)\//.test(`${directory}/`)) return true;
+  const has = (name: string) => lookup.resolve(join(directory, name)).kind !== 'missing';
+  return has('HEAD') && ((has('objects') && has('refs')) || has('commondir'));
+}
+
+/** The repository that the workspace lies in, if it does not begin there. */
+export function repositoryAround(workspace: string, lookup: PathLookup): GitDirectory | undefined {
+  for (let at = dirname(workspace); ; at = dirname(at)) {
+    if (lookup.resolve(join(at, '.git')).kind !== 'missing') return { path: join(at, '.git'), worktree: at };
+    if (at === '/') return undefined;
+  }
+}
+
+/** All that git obeys of these directories and that a command could write. */
+export function obeyedByGit(
+  directories: readonly GitDirectory[],
+  links: readonly string[],
+  around: GitSurroundings,
+): readonly ObeyedByGit[] {
+  const outer = repositoryAround(around.workspace, around.lookup);
+  const found: ObeyedByGit[] = [
+    // The `.git` file of a submodule or a linked worktree.
+    ...links.map((path) => ({ path, reason: 'leads git to a repository' })),
+    ...directories.flatMap(({ path }) =>
+      OBEYED.map((name) => ({ path: join(path, name), reason: 'git obeys it' })),
+    ),
+  ];
+  for (const directory of [...directories, ...(outer === undefined ? [] : [outer])]) {
+    found.push(...namedBy(directory, around));
+  }
+  const unique = new Map(found.map((one) => [one.path, one]));
+  return [...unique.values()].filter(({ path }) => isBeneath(path, around.workspace));
+}
+
+/** What the configuration of a directory names: included files, hooks, programs. Conditions of includes are not looked at. */
+function namedBy({ path, worktree }: GitDirectory, around: GitSurroundings): readonly ObeyedByGit[] {
+  const base = worktree ?? path;
+  const found: ObeyedByGit[] = [];
+  const pending = [...around.configFiles, join(path, 'config'), join(path, 'config.worktree')];
+  const seen = new Set<string>();
+  for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
+    if (seen.has(file) || seen.size > 100) continue;
+    seen.add(file);
+    for (const setting of settingsOf(file)) {
+      const { effect } = effectOfKey(setting);
+      const value = Buffer.from(setting.value ?? '', 'latin1').toString('utf8');
+      const named = (text: string, from: string) => resolve(from, expandHome(text, around.home));
+      if (effect === 'includes' && value !== '') {
+        const included = named(value, dirname(file));
+        pending.push(included);
+        found.push({ path: included, reason: `${file} includes it` });
+      } else if (setting.key === 'core.hookspath' && value !== '') {
+        found.push({ path: named(value, base), reason: `core.hooksPath of ${file}` });
+      } else if (effect === 'runs') {
+        found.push(
+          ...programsIn(value).map((word) => ({
+            path: named(word, base),
+            reason: `${setting.key} of ${file} runs it`,
+          })),
+        );
+      }
+    }
+  }
+  // A program that is a directory, or not there yet and only looks like a path, is none.
+  return found.filter(
+    ({ path: one, reason }) => !reason.endsWith('runs it') || around.lookup.resolve(one).kind === 'other',
+  );
+}
+
+function expandHome(path: string, home: string): string {
+  return path.startsWith('~/') ? join(home, path.slice(2)) : path;
+}
+
+/** The words of a command line that can name a file from the directory where it runs. */
+function programsIn(commandLine: string): readonly string[] {
+  const words = commandLine.match(/[^\s"'`;&|()<>$=!]+/g) ?? [];
+  return words.filter((word) => word.includes('/') || /\.(sh|bash|py|[cm]?[jt]s|rb|pl|php)$/.test(word));
+}
+
+function settingsOf(file: string): readonly GitSetting[] {
+  try {
+    return parseGitConfig(readFileSync(file))?.settings ?? [];
+  } catch {
+    // Not there, or not for us: then git cannot read it either.
+    return [];
+  }
+}
