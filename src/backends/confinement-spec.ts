@@ -46,6 +46,7 @@ export async function confinementSpec(
     memoryParent: plan.memoryParent ?? '',
     slotDirectories: plan.slotDirectories,
     seedFiles: plan.seedFiles,
+    copies: [],
     slotVariables: [
       { name: 'HOME', path: plan.home },
       { name: 'TMPDIR', path: plan.tmp },

@@ -22,9 +22,11 @@ export interface NativePathRule {
 
 /** One step that builds the mount namespace, in order. */
 export interface NativeViewStep {
-  readonly kind: 'bind' | 'devpts' | 'symlink' | 'directory' | 'masked-file';
-  /** bind: host path; symlink: its content; else empty. */
+  /** bind-link: a symbolic link that is mounted over an existing file, where rename and unlink meet EBUSY. */
+  readonly kind: 'bind' | 'bind-link' | 'devpts' | 'symlink' | 'directory' | 'masked-file';
+  /** bind: host path; symlink, bind-link: its content; else empty. */
   readonly source: string;
+  /** bind-link: also its path on the host; where nothing is there, the step is left out unless it is required. */
   readonly target: string;
   readonly readOnly: boolean;
   readonly allowDevices: boolean;
@@ -55,6 +57,14 @@ export interface NativeConfinementSpec {
   readonly memoryParent: string;
   readonly slotDirectories: readonly string[];
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
+  /**
+   * Private copies of files of the host, for each command anew: `source` is a canonical path, `path` one like
+   * `slot:git/0/config` in one of the slot's directories, with a directory of its own. A source that is not there has no
+   * copy; one that is no regular file or too large is a failure of the launch, stage `copy`.
+   */
+  readonly copies: readonly { readonly source: string; readonly path: string }[];
+  /** What a command leaves behind is looked for with it. Several confinements may share one. */
+  readonly index?: NativeIndex | undefined;
   /** Variables that name a directory of the slot, for hosts without a view. */
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
   /** A set-uid program does the confining; then there are neither Landlock rules nor namespaces. `undefined`: none. */
@@ -105,6 +115,71 @@ export interface NativeTreeLimits {
   /** Where control groups are made; '': nowhere. */
   readonly cgroupParent: string;
   readonly cgroupClone: boolean;
+}
+
+/** What is looked for in a workspace; names are those of entries, not paths. */
+export interface NativeIndexSpec {
+  /** A canonical directory. */
+  readonly root: string;
+  /** An entry with such a name is noted in every directory that is looked at. */
+  readonly names: readonly string[];
+  /** So is one whose name ends so. */
+  readonly suffixes: readonly string[];
+  /** Besides, in directories of git: those that are named `.git`, lie beneath one, or contain `HEAD`. */
+  readonly gitNames: readonly string[];
+  /** Of the first walk. */
+  readonly maxDirectories: number;
+}
+
+/** Something noted. `path` is absolute. */
+export interface NativeIndexEntry {
+  readonly path: string;
+  readonly kind: 'file' | 'directory' | 'link' | 'other';
+}
+
+/** What the first walk found. */
+export interface NativeIndexed {
+  readonly entries: readonly NativeIndexEntry[];
+  /** That were looked at. */
+  readonly directories: number;
+  /** There were more than `maxDirectories`: nothing is known of the others, now and later. */
+  readonly spent: boolean;
+  readonly unreadable: readonly string[];
+}
+
+/** An entry of the index that came, went or became another one. */
+export interface NativeChangedEntry extends NativeIndexEntry {
+  readonly change: 'appeared' | 'changed' | 'vanished';
+  /**
+   * Before the command (or the turn) began, while another one ran (or what an earlier turn left in the background): it
+   * may be theirs, or the user's own.
+   */
+  readonly earlier?: true;
+}
+
+/** What commands left behind since the last look; a change is told once, to whoever looks first. */
+export interface NativeLeftBehind {
+  readonly entries: readonly NativeChangedEntry[];
+  /** There were too many new directories: the rest of them is looked at next time. */
+  readonly spent: boolean;
+  /** Could not be looked at, this time first. */
+  readonly unreadable: readonly string[];
+}
+
+/** A private copy that is not what it was. */
+export interface NativeChangedCopy {
+  /** As in the specification. */
+  readonly source: string;
+  /** When the command began, or what was told of it last. */
+  readonly before: Buffer;
+  /** `undefined`: it is gone, too large or no regular file. */
+  readonly after: Buffer | undefined;
+}
+
+/** What a command did to what is looked after for it; absent: nothing. */
+export interface NativeEffects {
+  readonly leftBehind?: NativeLeftBehind;
+  readonly copies?: readonly NativeChangedCopy[];
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */
@@ -167,7 +242,7 @@ export interface NativeSpilled {
 }
 
 /** What is seldom there to be said of an end. */
-export interface NativeOutcomeDetails {
+export interface NativeOutcomeDetails extends NativeEffects {
   /** By what the tree was held together; absent: the signal scope. */
   readonly processTree?: 'subreaper';
   /** The command ended by itself, but what it left behind kept its output open until it was ended. */
@@ -247,6 +322,13 @@ export interface NativeTurnEnd {
   readonly changedPaths: readonly string[] | undefined;
   /** What the shell says of itself: see native/process/shell_driver.cc. NUL between the fields. */
   readonly state: Buffer | undefined;
+  /** Since the last turn. */
+  readonly details: NativeEffects | undefined;
+}
+
+/** Opaque: what is known of a workspace, owned by the addon. */
+export interface NativeIndex {
+  readonly nativeIndex: never;
 }
 
 /** Opaque: kernel objects of one sandbox, owned by the addon. */
@@ -315,6 +397,18 @@ export interface NativeAddon {
   cgroupParent(): { readonly path: string; readonly cloneInto: boolean } | NativeFailure;
   /** Why what runs cannot be looked at in /proc, or 0; ESRCH: it is that of another process namespace. */
   processListErrno(): number;
+  /** Looks at nothing yet. */
+  createIndex(spec: NativeIndexSpec): NativeIndex;
+  /** Further absolute paths to look at with each look, there or not; before the first command. */
+  watchPaths(index: NativeIndex, paths: readonly string[]): void;
+  /**
+   * The first walk, on a thread. A command whose confinement has an index that was not read reads it first, and does not
+   * start if that fails.
+   */
+  readIndex(
+    index: NativeIndex,
+    done: (indexed: NativeIndexed | undefined, failure: NativeFailure | undefined) => void,
+  ): void;
   createConfinement(spec: NativeConfinementSpec): NativeConfinement;
   /**
    * Makes the kernel objects now instead of with the first command, and starts a throw-away child that does all that a

@@ -71,6 +71,7 @@ export function launchCommand(
           stderrBytes,
           changedPaths,
           state: chunk,
+          details,
         });
         return;
       }

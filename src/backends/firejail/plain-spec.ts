@@ -34,6 +34,7 @@ export function plainSpec(program: string, keptOpen: readonly string[] | undefin
     memoryParent: '',
     slotDirectories: [],
     seedFiles: [],
+    copies: [],
     slotVariables: [],
     setUidLauncher: launcher,
     processTree: 'subreaper',
