@@ -17,7 +17,7 @@ function plain(record: AuditRecord, redactor: Redactor): object {
     case 'decision':
       return plainDecision(record, redactor);
     case 'result':
-      return plainResult(record);
+      return plainResult(record, redactor);
     case 'event':
       return {
         type: record.type,
@@ -93,9 +93,9 @@ function plainReport({ landlockAbi, controls, passedOver }: EnforcementReport): 
   };
 }
 
-function plainResult(record: ResultRecord): object {
+function plainResult(record: ResultRecord, redactor: Redactor): object {
   const { type, request, principal, session, status, exitCode, signal, error, limit, durationMs } = record;
-  const { outputBytes } = record;
+  const { outputBytes, leftBehind } = record;
   return {
     type,
     request,
@@ -106,6 +106,11 @@ function plainResult(record: ResultRecord): object {
     signal,
     error,
     limit,
+    leftBehind: leftBehind?.map((one) => ({
+      ...one,
+      path: redactor.text(one.path),
+      ...(one.settings === undefined ? {} : { settings: one.settings.map(redactor.text) }),
+    })),
     durationMs,
     outputBytes,
   };

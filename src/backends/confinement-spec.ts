@@ -46,7 +46,7 @@ export async function confinementSpec(
     memoryParent: plan.memoryParent ?? '',
     slotDirectories: plan.slotDirectories,
     seedFiles: plan.seedFiles,
-    copies: [],
+    copies: plan.copies.map(({ source, path }) => ({ source, path })),
     slotVariables: [
       { name: 'HOME', path: plan.home },
       { name: 'TMPDIR', path: plan.tmp },
@@ -69,7 +69,8 @@ function nativeStep(step: PlannedViewStep): NativeViewStep {
         watched: step.watched,
       };
     case 'symlink':
-      return { ...base, kind: 'symlink', source: step.content, target: step.target };
+    case 'bind-link':
+      return { ...base, kind: step.kind, source: step.content, target: step.target };
     default:
       return { ...base, kind: step.kind, target: step.target };
   }

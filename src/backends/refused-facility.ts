@@ -53,6 +53,12 @@ const REFUSABLE: readonly Refusable[] = [
       withoutNamespaces(features, `a view of its own is not what a process gets here (${failure})`),
   },
   {
+    stages: /^view\.link$/,
+    errnos: new Set(REFUSALS),
+    assumed: ({ linkMounts }) => linkMounts !== false,
+    without: (features) => ({ ...features, linkMounts: false }),
+  },
+  {
     stages: /^landlock\.(create_ruleset|add_rule|restrict_self)$/,
     // EINVAL would be a fault of ours.
     errnos: new Set(['EPERM', 'EACCES', 'ENOSYS', 'EOPNOTSUPP', 'E2BIG']),

@@ -97,6 +97,11 @@ export const ERROR_CODES = {
     exitStatus: 126,
     meaning: 'What was approved is not what would run: something changed while the question was open.',
   },
+  'kept.unknown': { exitStatus: 125, meaning: 'Nothing is kept under that id.' },
+  'kept.in_the_way': {
+    exitStatus: 125,
+    meaning: 'What was kept cannot be put back: something else is in its place.',
+  },
   'session.invalid': { exitStatus: 125, meaning: 'The session is unknown or belongs to another principal.' },
   'session.closed': { exitStatus: 125, meaning: 'The shell session has ended or could not be started.' },
   'hook.unusable': {

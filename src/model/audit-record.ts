@@ -3,6 +3,7 @@ import type { Command } from './command.ts';
 import type { Decision } from './decision.ts';
 import type { EnforcementReport } from './enforcement-report.ts';
 import type { ExceededLimit, ExecutionResult } from './execution-result.ts';
+import type { LeftBehind } from './left-behind.ts';
 
 /** What was decided about one request; written, and on the disk, before anything starts. */
 export interface DecisionRecord {
@@ -39,6 +40,8 @@ export interface ResultRecord {
   readonly error: string | undefined;
   /** Missing unless a limit was exceeded. */
   readonly limit?: ExceededLimit;
+  /** Missing if there is nothing. */
+  readonly leftBehind?: readonly LeftBehind[];
   readonly durationMs: number;
   /** `undefined`: it was not captured. */
   readonly outputBytes: { readonly stdout: number | undefined; readonly stderr: number | undefined };

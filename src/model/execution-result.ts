@@ -2,6 +2,7 @@ import type { ErrorCode } from '../errors/codes.ts';
 import type { ApprovalAnswer } from './approval.ts';
 import type { Decision } from './decision.ts';
 import type { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
+import type { LeftBehind } from './left-behind.ts';
 
 /** Why a command was not run. */
 export interface ExecutionError {
@@ -104,8 +105,8 @@ export interface ExecutionResultBase {
    * was ended then. False for output that was not captured.
    */
   readonly outputHeld: boolean;
-  /** Protected paths that the command created (they did not exist, so they could not be shut). */
-  readonly createdProtectedPaths: readonly string[];
+  /** What programs outside would obey of what the command left in the workspace, and what was done about it. */
+  readonly leftBehind: readonly LeftBehind[];
   /** Remarks on the launch, for example a secret passed by name. */
   readonly warnings: readonly string[];
   readonly report: EnforcementReport;

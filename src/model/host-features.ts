@@ -27,6 +27,8 @@ export interface HostFeatures {
   readonly seccomp: Facility;
   /** Mount, network and IPC namespaces for a view of the sandbox's own; found out by making them. */
   readonly namespaces: Facility;
+  /** False once the kernel refused to mount a symbolic link over a file of a view. */
+  readonly linkMounts?: false;
   /** A user namespace is needed for them (we have no CAP_SYS_ADMIN). */
   readonly needsUserNamespace: boolean;
   /** Where control groups (v2) for commands can be made, or why nowhere; found out by making one. */

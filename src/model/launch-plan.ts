@@ -35,6 +35,8 @@ export type PlannedViewStep =
       /** Looked at before and after each command: what is protected, whether it exists or not. */
       readonly watched: boolean;
     }
+  /** A link is mounted over a file, so that it leads elsewhere and cannot be replaced. */
+  | { readonly kind: 'bind-link'; readonly content: string; readonly target: string }
   | { readonly kind: 'symlink'; readonly content: string; readonly target: string }
   | { readonly kind: 'devpts' | 'masked-file' | 'directory'; readonly target: string };
 
@@ -50,10 +52,17 @@ export interface LaunchPlan {
   readonly paths: readonly PlannedPath[];
   /** Absolute paths that are shut for writing where they exist: in the workspace, and this program where it is writable. */
   readonly protectedPaths: readonly string[];
+  /** They are, by mounts; false: what commands do to them is undone when they end. */
+  readonly shutsInside: boolean;
   /** Links on the way to those, which commands can replace: compared after each. */
   readonly watchedLinks: readonly WatchedLink[];
   /** Directories beneath `paths` in whose place the command finds nothing: this program's own. They must exist. */
   readonly hiddenPaths: readonly string[];
+  /**
+   * Files of the workspace of which each command has a copy of its own, at `path`; what it makes of it is looked at before
+   * it is taken over.
+   */
+  readonly copies: readonly { readonly source: string; readonly path: string; readonly shownAs: string }[];
   readonly landlock: {
     /** 0: not used. */
     readonly abi: number;

@@ -16,7 +16,7 @@ export const APPLICATION_JUDGES: Partial<Readonly<Record<ControlId, Judge>>> = {
   'protected-paths': (_, policy) =>
     policy.filesystem.protected.length === 0
       ? ['off', 'the policy protects no paths inside the workspace']
-      : ['unsupported', `.git/hooks and its like are ${CHECKED}`],
+      : ['unsupported', `.git/hooks and its like are ${CHECKED}; they are put back when it ends`],
   'private-tmp': (_, policy) =>
     policy.filesystem.tmp === 'host'
       ? ['off', 'the policy shares the host’s /tmp']

@@ -82,14 +82,18 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
       return ['off', 'the policy protects no paths inside the workspace'];
     if (!used.view) {
       return [
-        'unsupported',
-        '.git/hooks and its like can be written; needs namespaces, Landlock cannot deny inside the workspace',
+        'degraded',
+        '.git/hooks and its like can be written while a command runs, and are put back when it ends; needs namespaces, Landlock cannot deny inside the workspace',
       ];
     }
     if (found.replaceableLinks.length > 0) {
       return ['degraded', `symbolic links cannot be held in place: ${found.replaceableLinks.join(', ')}`];
     }
-    return ['enforced', 'existing ones are on read-only mounts; those created by the command are reported'];
+    if (found.shortfall !== undefined) return ['degraded', found.shortfall];
+    return [
+      'enforced',
+      'existing ones are on read-only mounts (git’s configuration is a private copy); what commands leave behind is looked at when they end',
+    ];
   },
   'private-tmp': (used, policy) => {
     if (policy.filesystem.tmp === 'host') return ['off', 'the policy shares the host’s /tmp'];

@@ -29,7 +29,11 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
       return ['off', 'the policy protects no paths inside the workspace'];
     if (found.replaceableLinks.length > 0)
       return ['degraded', `symbolic links cannot be held in place: ${found.replaceableLinks.join(', ')}`];
-    return ['enforced', 'existing ones are on read-only mounts; those created by the command are reported'];
+    if (found.shortfall !== undefined) return ['degraded', found.shortfall];
+    return [
+      'enforced',
+      'existing ones are on read-only mounts; what commands leave behind is looked at when they end',
+    ];
   },
   'private-tmp': (_used, policy) => {
     if (policy.filesystem.tmp === 'host') return ['off', 'the policy shares the host’s /tmp'];

@@ -7,6 +7,8 @@ import type { Mechanisms } from './mechanisms.ts';
 export interface WorkspaceFindings {
   /** Symbolic links on the way to protected paths, which a command can replace. */
   readonly replaceableLinks: readonly string[];
+  /** Why not all of it is known; `undefined`: it is. */
+  readonly shortfall?: string | undefined;
 }
 
 /** What is said about a control. */

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
@@ -13,7 +14,7 @@ import { processLimitsOf, treeLimitsOf } from './limits.ts';
 import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
 import { type OwnPath, ownPathsWithin } from './own-paths.ts';
 import { protectedInWorkspace } from './protected-paths.ts';
-import { NOTHING, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
+import { COPIES, NOTHING, VIEW_COPIES, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
 
 /** What a plan is made from. */
 export interface PlanInput {
@@ -40,6 +41,12 @@ export interface PlanInput {
   readonly own: readonly OwnPath[];
   /** Those of them, canonical, that are not there and that nobody can make. */
   readonly impossible?: readonly string[];
+  /** What programs outside obey in the workspace, beside the protected paths of the policy. Absolute. */
+  readonly obeyed?: readonly string[];
+  /** Files of which commands get copies of their own where there is a view: git's configuration. Canonical. */
+  readonly copied?: readonly string[];
+  /** Why not all that is obeyed could be found; `undefined`: it was. */
+  readonly shortfall?: string | undefined;
   readonly lookup: PathLookup;
 }
 
@@ -50,12 +57,15 @@ export interface PlanInput {
 export function makePlan(input: PlanInput): LaunchPlan {
   const { policy, features, workspace } = input;
   const used = chooseMechanisms(policy, features, input.backend);
-  const protection = protectedInWorkspace(input);
+  const protection = protectedInWorkspace({ ...input, obeyed: input.obeyed ?? [] });
   const report = enforcementReport(
     policy,
     features,
     used,
-    { replaceableLinks: [...new Set(protection.links.map(({ path }) => path))] },
+    {
+      replaceableLinks: [...new Set(protection.links.map(({ path }) => path))],
+      shortfall: input.shortfall,
+    },
     input.passedOver,
   );
   requireDemands(report);
@@ -69,20 +79,24 @@ export function makePlan(input: PlanInput): LaunchPlan {
     ...protection.links.map((link) => ({ ...link, restored: isBeneath(link.path, `${workspace}/.git`) })),
     ...ownPaths.links.map((link) => ({ ...link, restored: true })),
   ]).filter(({ path }) => !protectedPaths.some((shut) => isBeneath(path, shut)));
+  const copies = copiesOf(input, protectedPaths, used);
   const hiddenPaths = ownPaths.hidden;
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp === 'private';
 
   const slotDirectories = [
     ...(policy.filesystem.tmp === 'private' ? ['slot:tmp'] : []),
     ...(policy.filesystem.home === 'private' ? ['slot:home'] : []),
+    ...(copies.length === 0 ? [] : [COPIES]),
   ];
 
   return {
     workspace,
     paths,
     protectedPaths,
+    shutsInside: used.shutsInside,
     watchedLinks,
     hiddenPaths,
+    copies,
     landlock: { ...handledRights(used), rules: landlockRules(used, paths, slotDirectories, sharedMemory) },
     namespaces: used.view
       ? {
@@ -95,6 +109,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
             protectedPaths,
             watchedLinks,
             hiddenPaths,
+            copies,
             policy,
             sharedMemory,
           }),
@@ -114,6 +129,22 @@ export function makePlan(input: PlanInput): LaunchPlan {
     tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? VIEW_TMP : 'slot:tmp',
     report,
   };
+}
+
+/** Nothing is copied that somebody may have linked elsewhere, or that lies in what is shut as a whole. */
+function copiesOf(
+  { copied = [], features }: PlanInput,
+  protectedPaths: readonly string[],
+  used: Mechanisms,
+): LaunchPlan['copies'] {
+  if (!used.view || features.linkMounts === false) return [];
+  return copied
+    .filter((path) => protectedPaths.includes(path))
+    .map((source, at) => ({
+      source,
+      path: `${COPIES}/${at}/${basename(source)}`,
+      shownAs: `${VIEW_COPIES}/${at}/${basename(source)}`,
+    }));
 }
 
 function seccompGroups(used: Mechanisms): readonly SeccompGroupName[] {

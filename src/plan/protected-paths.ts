@@ -17,20 +17,20 @@ export interface Protection {
 export function protectedInWorkspace({
   workspace,
   policy,
+  obeyed,
   lookup,
 }: {
   /** Canonical. */
   readonly workspace: string;
   readonly policy: Policy;
+  /** What was found in the workspace beside the paths of the policy. Absolute. */
+  readonly obeyed: readonly string[];
   readonly lookup: PathLookup;
 }): Protection {
   if (policy.filesystem.workspaceAccess !== 'write') return { paths: [], links: [] };
   const inside = (path: string) => path !== workspace && isBeneath(path, workspace);
-  // The `.git` of a worktree or submodule is a file that names the repository.
-  const gitFile = lookup.resolve(`${workspace}/.git`).kind === 'other' ? ['.git'] : [];
-  const resolved: readonly ResolvedPath[] = [...gitFile, ...policy.filesystem.protected].map((relative) =>
-    lookup.resolve(`${workspace}/${relative}`),
-  );
+  const named = policy.filesystem.protected.map((relative) => `${workspace}/${relative}`);
+  const resolved: readonly ResolvedPath[] = [...named, ...obeyed].map((path) => lookup.resolve(path));
   for (const { unknown } of resolved) {
     if (unknown === undefined) continue;
     // A command may have shut it, for the next one to open it again.

@@ -1,4 +1,4 @@
-import type { PlannedPath, PlannedViewStep } from '../model/launch-plan.ts';
+import type { LaunchPlan, PlannedPath, PlannedViewStep } from '../model/launch-plan.ts';
 import type { SymbolicLink } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
@@ -8,6 +8,9 @@ export const VIEW_HOME = '/home/sandbox';
 export const VIEW_TMP = '/tmp';
 /** An empty directory of the command's own, shown in place of what it must not see. */
 export const NOTHING = 'slot:nothing';
+/** The private copies of files that commands may replace, and where the command finds them. */
+export const COPIES = 'slot:git';
+export const VIEW_COPIES = '/.sandbox-run';
 const VIEW_SHARED_MEMORY = '/dev/shm';
 
 /** What the view is made of. */
@@ -21,6 +24,8 @@ export interface ViewParts {
   readonly hiddenPaths: readonly string[];
   /** Links that are put back: the directories that they are in stay what they are. */
   readonly watchedLinks: readonly SymbolicLink[];
+  /** In whose place a link to a copy is shown. */
+  readonly copies: LaunchPlan['copies'];
   readonly policy: Policy;
   readonly sharedMemory: boolean;
 }
@@ -87,7 +92,13 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   for (const path of pinned) {
     steps.push(bind(path, path, { writable: isWritable(path, parts.paths), watched: true }));
   }
-  for (const path of parts.protectedPaths) steps.push(bind(path, path, { watched: true }));
+  if (parts.copies.length > 0) steps.push(bind(COPIES, VIEW_COPIES, { writable: true, required: true }));
+  for (const path of parts.protectedPaths) {
+    const copy = parts.copies.find(({ source }) => source === path);
+    // A mount point cannot be replaced, and git replaces what it changes: behind a link it can.
+    if (copy === undefined) steps.push(bind(path, path, { watched: true }));
+    else steps.push({ kind: 'bind-link', content: copy.shownAs, target: path });
+  }
   for (const path of parts.hiddenPaths) steps.push(bind(NOTHING, path, { required: true }));
   return sortOuterFirst(steps);
 }

@@ -45,7 +45,7 @@ export function decisionRecord(
 
 /** The record of how it ended. */
 export function resultRecord(about: RecordedRequest, result: ExecutionResult): ResultRecord {
-  const { status, exitCode, signal, error, durationMs, outputBytes, limit } = result;
+  const { status, exitCode, signal, error, durationMs, outputBytes, limit, leftBehind } = result;
   return {
     type: 'result',
     ...about,
@@ -54,6 +54,7 @@ export function resultRecord(about: RecordedRequest, result: ExecutionResult): R
     signal,
     error: error?.code,
     ...(limit === undefined ? {} : { limit }),
+    ...(leftBehind.length === 0 ? {} : { leftBehind }),
     durationMs,
     outputBytes,
   };

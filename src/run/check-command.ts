@@ -145,7 +145,7 @@ async function planIfPossible(
   readonly problem?: string;
 }> {
   try {
-    const planned = planResolved(resolved);
+    const planned = await planResolved(resolved);
     return { plan: await (tried ? planTried(planned) : planOnly(planned)) };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;

@@ -8,6 +8,7 @@ import type {
   ExecutionResultBase,
   SpilledOutput,
 } from '../model/execution-result.ts';
+import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeOutcome } from '../native/contract.ts';
 import {
   describeExceeded,
@@ -31,12 +32,9 @@ export interface RunContext {
 
 /** What was found in the workspace after the run. */
 export interface AfterRun {
-  readonly createdProtectedPaths: readonly string[];
+  readonly leftBehind: readonly LeftBehind[];
   readonly warnings: readonly string[];
 }
-
-/** What there is to find after almost every run. */
-export const NOTHING_CHANGED: AfterRun = { createdProtectedPaths: [], warnings: [] };
 
 /** To the caller, who may have wanted what was ended. */
 const OUTPUT_HELD =
@@ -90,7 +88,7 @@ export function classify(
       ended: outcome.treeEnded,
     },
     outputHeld,
-    createdProtectedPaths: after.createdProtectedPaths,
+    leftBehind: after.leftBehind,
     warnings:
       after.warnings.length === 0 && !outputHeld
         ? context.warnings
@@ -171,7 +169,7 @@ function emptyResult(context: RunContext): ExecutionResultBase {
     treeEnded: true,
     processTree: { tier: context.report.processTree, ended: true },
     outputHeld: false,
-    createdProtectedPaths: [],
+    leftBehind: [],
     warnings: context.warnings,
     report: context.report,
     decision: context.decision,

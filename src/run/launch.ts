@@ -22,7 +22,6 @@ import type { OutputSettings } from './output/settings.ts';
 import { openSpill, type Spill } from './output/spill.ts';
 import type { RunningCommand } from './pending-command.ts';
 import type { PreparedSandbox } from './prepare-sandbox.ts';
-import { createInspector } from './protected-paths.ts';
 import type { SpawnOptions } from './sandbox-options.ts';
 import { stateDirectory } from './state.ts';
 
@@ -76,9 +75,8 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
 }
 
 /** @see Launcher */
-export function createLauncher({ addon, confinement, policy, plan }: PreparedSandbox): Launcher {
+export function createLauncher({ addon, confinement, policy, plan, settle }: PreparedSandbox): Launcher {
   const running = new Map<number, Promise<ExecutionResult>>();
-  const inspect = createInspector(plan);
   const queue = createLaunchQueue();
 
   function launch(
@@ -148,7 +146,7 @@ export function createLauncher({ addon, confinement, policy, plan }: PreparedSan
             options.signal?.removeEventListener('abort', abort);
             // What is thrown in a callback of the addon is lost, and the result would be with it.
             try {
-              const after = inspect(outcome.changedPaths);
+              const after = { leftBehind: settle(outcome.details), warnings: [] };
               const head = output?.view.headBytes ?? 0;
               feed?.end(outcome, outcome.details?.headBytes ?? [head, head]);
               const captured = output && { view: output.view, spilled: spill?.result(outcome.details) };

@@ -14,6 +14,7 @@ import {
   reasonWithoutAdvice,
 } from './model-advice.ts';
 import { type Boundaries, boundariesOf, describeBoundaries } from './model-boundaries.ts';
+import { leftBehindForModel } from './result-warnings.ts';
 
 export { type Boundaries, boundariesOf } from './model-boundaries.ts';
 
@@ -101,13 +102,19 @@ export function refusalForModel(stopped: StoppedCommand, boundaries: Boundaries 
 
 /**
  * The same for a result: of a command that was denied, could not be started, or was ended by a limit, the clock or a
- * cancellation. `undefined` where nothing was stopped.
+ * cancellation; and one line about what it left behind that is not as it left it. `undefined`: there is nothing to say.
  */
 export function messageForModel(
   result: ExecutionResult,
   plan: LaunchPlan,
   about: AboutResult = {},
 ): string | undefined {
+  const lines = [stoppedForModel(result, plan, about), leftBehindForModel(result)];
+  const said = lines.filter((line) => line !== undefined);
+  return said.length === 0 ? undefined : said.join('\n');
+}
+
+function stoppedForModel(result: ExecutionResult, plan: LaunchPlan, about: AboutResult): string | undefined {
   const command = about.command ?? commandOf(result.argv);
   const { error, decision, approval } = result;
   switch (result.status) {

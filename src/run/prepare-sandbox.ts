@@ -8,6 +8,7 @@ import { gitIdentity } from '../host/git/identity.ts';
 import { probeHost } from '../host/probe.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { makeDirectories } from '../host/state-directory.ts';
+import type { Settler } from '../left-behind/settle.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
@@ -28,11 +29,12 @@ import type { Examiner, JudgeParts } from './judge.ts';
 import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
 import { ownProgram, realPath } from './own-program.ts';
 import { userPolicyPath } from './policy-layers.ts';
-import { closeHooksGap } from './protected-paths.ts';
+import { closeHooksGap, prepareSettler } from './protected-paths.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
 import { stateDirectory } from './state.ts';
 import { tryCommand } from './try-command.ts';
+import { findInWorkspace, type WorkspaceFindings } from './workspace-findings.ts';
 
 /** Everything that the commands of one sandbox share. */
 export interface PreparedSandbox {
@@ -44,6 +46,8 @@ export interface PreparedSandbox {
   readonly features: HostFeatures;
   readonly resolved: ResolvedPolicy;
   readonly gate: Gate;
+  /** Looks at what a command left behind; to be called with what the addon says of its end. */
+  readonly settle: Settler;
   /** `undefined`: commands are not judged. */
   readonly createExaminer: ((parts: JudgeParts) => Examiner) | undefined;
   /** For a backend that runs no shell. */
@@ -58,6 +62,8 @@ export interface PlannedSandbox {
   readonly workspace: string;
   readonly resolved: ResolvedPolicy;
   readonly features: HostFeatures;
+  /** `undefined`: commands cannot write the workspace. */
+  readonly findings: WorkspaceFindings | undefined;
   /** The plan for one rung of the ladder. */
   readonly planFor: (rung: Rung, impossible?: readonly string[]) => LaunchPlan;
 }
@@ -71,10 +77,11 @@ export async function planSandbox(options: SandboxOptions): Promise<PlannedSandb
 }
 
 /** The rest of `planSandbox`, for a policy that is resolved. */
-export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
+export async function planResolved(resolved: ResolvedPolicy): Promise<PlannedSandbox> {
   const { policy, workspace, workspaceAsNamed, home, temporaryParent } = resolved;
   const addon = loadAddon();
   const features = probeHost(addon);
+  const findings = await findInWorkspace(addon, resolved);
   const identity = gitIdentity(home, process.env.XDG_CONFIG_HOME);
   const own = ownPaths(resolved);
   const planFor = ({ backend, features: wanted, passedOver }: Rung, impossible: readonly string[] = []) =>
@@ -91,9 +98,12 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
       seedFiles: identity === undefined ? [] : [{ path: 'slot:home/.gitconfig', content: identity }],
       own,
       impossible,
+      obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
+      copied: findings?.configurations ?? [],
+      shortfall: findings?.shortfall,
       lookup: createPathLookup(),
     });
-  return { addon, policy, workspace, resolved, features, planFor };
+  return { addon, policy, workspace, resolved, features, findings, planFor };
 }
 
 /**
@@ -122,6 +132,7 @@ export async function prepareSandbox(
       policy,
       resolved: planned.resolved,
       gate,
+      settle: prepareSettler(addon, rung.plan, planned.findings),
       createExaminer: judge?.createExaminer,
       stepsOf: rung.backend.steps && judge?.stepsOf,
     };
@@ -159,7 +170,7 @@ export async function planTried(planned: PlannedSandbox): Promise<LaunchPlan> {
 type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'>;
 
 async function prepareRung(
-  { addon, planFor }: PlannedSandbox,
+  { addon, planFor, findings }: PlannedSandbox,
   { backend, passedOver, ...known }: Rung,
 ): Promise<RungOutcome<PreparedRung>> {
   let { features } = known;
@@ -181,7 +192,7 @@ async function prepareRung(
       if (isOfTheRung(error)) return { refused: error, features };
       throw error;
     }
-    const confinement = addon.createConfinement(spec);
+    const confinement = addon.createConfinement({ ...spec, index: findings?.index });
     const failure = await new Promise<NativeFailure | undefined>((done) => {
       addon.prepare(confinement, done);
     });

@@ -4,7 +4,6 @@ import { join, resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory, exactRealPath, requireExactVariables } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
-import { nestedGitSettings } from '../host/nested-git-settings.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
 import { effectivePolicy } from '../policy/effective.ts';
 import type { WorkspaceLayer } from '../policy/load.ts';
@@ -73,7 +72,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   );
   const workspaceLayer = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
   const named = workspaceLayer === undefined ? operators : narrowPolicy(operators, workspaceLayer.file);
-  const policy = withHostFindings(named, workspace, home);
+  const policy = withHostFindings(named, home);
   return {
     operators,
     named,
@@ -121,14 +120,13 @@ function realPathOf(path: string): string {
   }
 }
 
-function withHostFindings(named: Policy, workspace: string, home: string): Policy {
+function withHostFindings(named: Policy, home: string): Policy {
   const toolChains = installedToolChains(home);
   const caches = named.network.mode === 'off' ? packageCaches(home) : NOTHING;
   return {
     ...named,
     filesystem: {
       ...named.filesystem,
-      protected: [...named.filesystem.protected, ...nestedGitSettings(workspace)],
       rules: [...toolChains.rules, ...caches.rules, ...named.filesystem.rules],
     },
     environment: {

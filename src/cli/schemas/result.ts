@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ExceededLimit, ResourceUsage } from '../../model/execution-result.ts';
+import { leftBehindSchema } from '../../model/left-behind.ts';
 import {
   approvalAnswer,
   count,
@@ -57,7 +58,9 @@ const base = {
   treeEnded: z.boolean(),
   processTree: z.strictObject({ tier: processTree, ended: z.boolean() }),
   outputHeld: z.boolean(),
-  createdProtectedPaths: texts,
+  leftBehind: z
+    .array(leftBehindSchema)
+    .describe('what programs outside would obey of what the command left, and what was done about it'),
   warnings: texts,
   report,
   decision: decision.optional(),

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { PathLookup } from '../../model/path-lookup.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { readRegular } from '../held-directory.ts';
 import { type GitSetting, parseGitConfig } from './config-file.ts';
 import { effectOfKey } from './config-keys.ts';
 
@@ -15,6 +16,9 @@ export const GIT_NAMES = [
   'hooks',
   'git-rebase-todo',
 ] as const;
+
+/** A configuration file larger than this is nobody's honest work. */
+export const CONFIG_BYTES = 1024 * 1024;
 
 /** What git reads from a directory of its own and obeys, whether it is there or not. */
 const OBEYED = ['config', 'config.worktree', 'hooks', 'commondir', 'gitdir'];
@@ -65,17 +69,25 @@ export function gitDirectories(found: readonly string[], lookup: PathLookup): re
     const directory = dirname(path);
     if (basename(path) === '.git') {
       if (lookup.resolve(path).kind === 'directory') directories.set(path, directory);
-    } else if (!directories.has(directory) && basename(directory) !== '.git' && isOfGit(directory, lookup)) {
+    } else if (
+      !directories.has(directory) &&
+      basename(directory) !== '.git' &&
+      isOfGit(directory, (name) => lookup.resolve(join(directory, name)).kind !== 'missing')
+    ) {
       directories.set(directory, undefined);
     }
   }
   return [...directories].map(([path, worktree]) => ({ path, worktree }));
 }
 
-function isOfGit(directory: string, lookup: PathLookup): boolean {
-  if (/\/\.git\/(modules|worktrees)\//.test(`${directory}/`)) return true;
-  const has = (name: string) => lookup.resolve(join(directory, name)).kind !== 'missing';
+function isOfGit(directory: string, has: (name: string) => boolean): boolean {
+  if (basename(directory) === '.git' || /\/\.git\/(modules|worktrees)\//.test(`${directory}/`)) return true;
   return has('HEAD') && ((has('objects') && has('refs')) || has('commondir'));
+}
+
+/** Whether git would take the directory for one of its own now, or may once a missing `HEAD` is back. */
+export function isGitDirectory(directory: string): boolean {
+  return isOfGit(directory, (name) => existsSync(join(directory, name)));
 }
 
 /** The repository that the workspace lies in, if it does not begin there. */
@@ -114,7 +126,7 @@ function namedBy({ path, worktree }: GitDirectory, around: GitSurroundings): rea
   const pending = [...around.configFiles, join(path, 'config'), join(path, 'config.worktree')];
   const seen = new Set<string>();
   for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
-    if (seen.has(file) || seen.size > 100) continue;
+    if (seen.has(file)) continue;
     seen.add(file);
     for (const setting of settingsOf(file)) {
       const { effect } = effectOfKey(setting);
@@ -154,7 +166,8 @@ function programsIn(commandLine: string): readonly string[] {
 
 function settingsOf(file: string): readonly GitSetting[] {
   try {
-    return parseGitConfig(readFileSync(file))?.settings ?? [];
+    const content = readRegular(realpathSync(file), CONFIG_BYTES);
+    return content === undefined ? [] : (parseGitConfig(content)?.settings ?? []);
   } catch {
     // Not there, or not for us: then git cannot read it either.
     return [];

@@ -2,7 +2,8 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { z } from 'zod';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import { reasonForModel } from '../../run/model-message.ts';
-import { visibleLine, visibleText } from '../../util/visible-text.ts';
+import { leftBehindForModel } from '../../run/result-warnings.ts';
+import { visibleText } from '../../util/visible-text.ts';
 import { DEFAULT_MODEL_OUTPUT, type ToolOutcome } from '../shell-tool.ts';
 import type { Job } from './job-table.ts';
 import type { JobOutput, ShellOutput } from './schemas.ts';
@@ -35,7 +36,9 @@ export function shellResult({ result, message }: ToolOutcome): CallToolResult {
     ...(wasStopped(result) ? { isError: true } : {}),
     structuredContent: structured,
     content: [
-      `${message ?? `${howItEnded(result)} (${follows})`}${madeBy(result)}`,
+      wasStopped(result) && message !== undefined
+        ? message
+        : `${howItEnded(result)} (${follows})${message === undefined ? '' : `\n${message}`}`,
       ...streams.map(({ text }) => text),
     ].map(asText),
   };
@@ -53,7 +56,7 @@ export function startedResult({ id }: Job): CallToolResult {
     durationMs: 0,
     error: null,
     warnings: [],
-    createdProtectedPaths: [],
+    leftBehind: [],
     job: id,
   };
   return {
@@ -74,11 +77,14 @@ export function jobResult({ id, running, log }: Job, since?: number, said?: stri
           signal: exited?.signal ?? null,
           error: null,
           warnings: [],
-          createdProtectedPaths: [],
+          leftBehind: [],
         }
       : endOf(result);
   const structured: z.infer<typeof JobOutput> = { id, ...part, ...end };
-  const state = result === undefined ? howItRuns(running) : `${howItEnded(result)}${madeBy(result)}`;
+  const state =
+    result === undefined
+      ? howItRuns(running)
+      : [howItEnded(result), leftBehindForModel(result)].filter(Boolean).join('; ');
   const missing = part.leftOut === 0 ? '' : `; ${part.leftOut} characters before this are not kept any more`;
   const rest = part.more ? `; there is more, since ${part.next}` : '';
   const head = `${said === undefined ? '' : `${said}; `}${id}: ${state}${missing}${rest}`;
@@ -93,7 +99,7 @@ export function jobResult({ id, running, log }: Job, since?: number, said?: stri
 const asText = (text: string) => ({ type: 'text' as const, text });
 
 function endOf(result: ExecutionResult) {
-  const { status, exitCode, signal, error, warnings, createdProtectedPaths } = result;
+  const { status, exitCode, signal, error, warnings, leftBehind } = result;
   return {
     status,
     exitCode: exitCode ?? null,
@@ -103,15 +109,12 @@ function endOf(result: ExecutionResult) {
         ? null
         : { code: error.code, message: visibleText(reasonForModel(result) ?? error.code) },
     warnings: warnings.map((warning) => visibleText(warning)),
-    createdProtectedPaths: createdProtectedPaths.map((path) => visibleText(path)),
+    leftBehind: leftBehind.map(({ kept: _, ...one }) => ({
+      ...one,
+      path: visibleText(one.path),
+      ...(one.settings === undefined ? {} : { settings: one.settings.map((text) => visibleText(text)) }),
+    })),
   };
-}
-
-/** What a model may have made without meaning to, in our own words. */
-function madeBy({ createdProtectedPaths }: ExecutionResult): string {
-  return createdProtectedPaths.length === 0
-    ? ''
-    : `; it made or replaced protected paths, which the operator is told: ${createdProtectedPaths.map((path) => visibleLine(path, 300)).join(', ')}`;
 }
 
 /** By us, and not by itself. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { REACHES, RISKS, VERDICTS } from '../../model/decision.ts';
+import { leftBehindSchema } from '../../model/left-behind.ts';
 
 /** A command has to fit into one argument of a program. */
 const LONGEST_COMMAND = 100_000;
@@ -70,9 +71,10 @@ const ENDS = ['exited', 'signaled', 'timed-out', 'canceled', 'limit-exceeded'] a
 const exitCode = z.number().int().nullable().describe('null: it did not exit by itself, or not yet.');
 const signal = z.string().nullable().describe('The signal that ended it.');
 const warnings = z.array(z.string());
-const createdProtectedPaths = z
-  .array(z.string())
-  .describe('What it made or replaced although something trusted obeys it; the operator is told.');
+const leftBehind = z
+  .array(leftBehindSchema.omit({ kept: true }))
+  .readonly()
+  .describe('What programs outside of the sandbox would obey of what it left; the operator is told.');
 
 /** Result of `shell`. */
 export const ShellOutput = z.strictObject({
@@ -92,7 +94,7 @@ export const ShellOutput = z.strictObject({
     .nullable()
     .describe('Why it was not run, or which limit it exceeded.'),
   warnings,
-  createdProtectedPaths,
+  leftBehind,
   job: z.string().nullable().describe('Id of a command in the background.'),
 });
 
@@ -110,7 +112,7 @@ export const JobOutput = z.strictObject({
   more: z.boolean().describe('There is more to be read already.'),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
   warnings,
-  createdProtectedPaths,
+  leftBehind,
 });
 
 /** Result of `policy_explain`. */

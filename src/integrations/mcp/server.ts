@@ -70,7 +70,7 @@ export async function serveMcp(options: McpOptions): Promise<void> {
     sandbox,
     jobs: createJobTable(),
     tell: (result: ExecutionResult) => {
-      if (result.createdProtectedPaths.length === 0) return;
+      if (result.leftBehind.length === 0) return;
       for (const line of warningsOf(result))
         options.onProblem(`warning: ${visibleLine(line, LONGEST_WARNING)}`);
     },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { APPROVAL_SCOPES } from '../../model/approval.ts';
 import { REACHES, RISKS, VERDICTS } from '../../model/decision.ts';
+import { leftBehindSchema } from '../../model/left-behind.ts';
 
 const count = z.number();
 const strings = z.array(z.string()).readonly();
@@ -87,7 +88,7 @@ const commandResultFields = {
     ended: z.boolean(),
   }),
   outputHeld: z.boolean(),
-  createdProtectedPaths: strings,
+  leftBehind: z.array(leftBehindSchema).readonly(),
   warnings: strings,
   decision: decisionResult.optional(),
   approval: z

@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { NativeFailure, NativeOutcome } from '../../native/contract.ts';
 import { isPromise } from '../../util/promise.ts';
 import type { Admission, Admit } from '../admission.ts';
-import { type AfterRun, canceledBefore, classify, NOTHING_CHANGED, type RunContext } from '../classify.ts';
+import { canceledBefore, classify, type RunContext } from '../classify.ts';
 import type { SettledCommand } from '../command-line.ts';
 import { describeFailure } from '../failure.ts';
 import { createOutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../prepare-sandbox.ts';
-import { createInspector } from '../protected-paths.ts';
 import { checkSessionOptions, checkTurnOptions } from './check-options.ts';
 import type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './session-options.ts';
 import { changedVariables, factsOf } from './shell-facts.ts';
@@ -45,7 +43,7 @@ const START_TIMEOUT_MS = 20_000;
 export async function openShell(parts: ShellParts, given: ShellOptions = {}): Promise<ShellSession> {
   const options = checkSessionOptions(given);
   const { prepared, admit, settle } = parts;
-  const { addon, confinement, policy, plan } = prepared;
+  const { addon, confinement, policy, plan, settle: settleLeftBehind } = prepared;
   const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, plan);
   const output = createOutputSettings(policy.limits)({});
   const warnings: string[] = policy.limits.idleTimeoutMs === 0 ? [] : [IDLE_UNSEEN];
@@ -58,8 +56,6 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   let lastKnown: ShellState;
   let ranUnseenCode = false;
   let closed = false;
-  let changedBefore: ReadonlySet<string> = new Set();
-  const inspect = createInspector(plan);
 
   async function start(from: ShellSnapshot | undefined): Promise<void> {
     const restored = from === undefined ? undefined : restoreVariables(from.env);
@@ -91,7 +87,6 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     state = said;
     lastKnown = said;
     ranUnseenCode = false;
-    changedBefore = new Set();
   }
 
   function begin(how: ShellStart): ShellProcess {
@@ -110,17 +105,6 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   async function restart(): Promise<void> {
     const { cwd, exported } = lastKnown;
     await start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
-  }
-
-  /** What a turn made; what an earlier one made, and is still there, was told. */
-  function findChanges(changedPaths?: readonly string[]): AfterRun {
-    const before = changedBefore;
-    const found = inspect(changedPaths);
-    if (found === NOTHING_CHANGED || changedPaths === undefined) return found;
-    // What was taken away is news if it comes again.
-    changedBefore = new Set(changedPaths.filter((path) => existsSync(path)));
-    const createdProtectedPaths = found.createdProtectedPaths.filter((path) => !before.has(path));
-    return { ...found, createdProtectedPaths };
   }
 
   await start(snapshot);
@@ -218,9 +202,8 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
       if (state !== undefined) lastKnown = state;
     }
     const outcome = outcomeOf(how, performance.now() - begun, closed);
-    const changes = findChanges(outcome.changedPaths);
-    const after =
-      how.alive || !how.broken ? changes : { ...changes, warnings: [...changes.warnings, BROKEN] };
+    const leftBehind = settleLeftBehind(outcome.details);
+    const after = { leftBehind, warnings: how.alive || !how.broken ? [] : [BROKEN] };
     const result = classify(context, outcome, after, plan, { view: output.view, spilled: undefined });
     // Whoever ends the command or the session does not wait for a consumer, which may never be done.
     const settled = await consumer?.settled(Promise.resolve(result), signal);
@@ -322,6 +305,6 @@ function outcomeOf(how: TurnOutcome, durationMs: number, closed: boolean): Nativ
     maxRssKib: 0,
     launcherMaxRssKib: 0,
     changedPaths: end.changedPaths,
-    details: undefined,
+    details: end.details,
   };
 }

@@ -1,0 +1,131 @@
+import {
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  symlinkSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import type { LeftBehind } from '../model/left-behind.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import type { Shutter } from './shutter.ts';
+
+/** So much is remembered of what commands can change and shall not; more is told. */
+const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_ENTRIES = 2_000;
+
+type Remembered =
+  | { readonly kind: 'file'; readonly content: Buffer; readonly mode: number }
+  | { readonly kind: 'link'; readonly content: string }
+  | { readonly kind: 'directory'; readonly names: readonly string[]; readonly mode: number };
+
+/** What paths were before commands could change them, so that they can be put back. */
+export interface Baseline {
+  /** What is remembered, each of which has to be looked at after a command. */
+  readonly paths: readonly string[];
+  /** What was too much to remember, or is of a kind that cannot be. */
+  readonly left: readonly string[];
+  covers(path: string): boolean;
+  contentOf(path: string): Buffer | undefined;
+  /** Makes of the path what it was, if it is something else now. */
+  restore(path: string, shutter: Shutter): readonly LeftBehind[];
+}
+
+/** Remembers what is at these paths and beneath them. */
+export function takeBaseline(paths: readonly string[]): Baseline {
+  const known = new Map<string, Remembered>();
+  const left: string[] = [];
+  let bytes = 0;
+  const pending = [...paths];
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    if (known.has(path)) continue;
+    const remembered = known.size < MAX_ENTRIES ? look(path, MAX_BYTES - bytes) : 'too much';
+    if (remembered === undefined) continue;
+    if (remembered === 'too much') {
+      left.push(path);
+      continue;
+    }
+    known.set(path, remembered);
+    if (remembered.kind === 'file') bytes += remembered.content.length;
+    if (remembered.kind === 'directory') pending.push(...remembered.names.map((name) => join(path, name)));
+  }
+
+  function restore(path: string, shutter: Shutter): readonly LeftBehind[] {
+    const was = known.get(path);
+    if (was === undefined) return [];
+    const root = isBeneath(path, shutter.workspace) ? shutter.workspace : dirname(path);
+    const is = inDirectoryOf(root, path, (directory, name) => look(`${directory}/${name}`, MAX_BYTES));
+    if (isSame(was, is)) return was.kind === 'directory' ? withoutStrangers(path, was, shutter) : [];
+    const moved = is === undefined ? [] : shutter.shut(path, PROGRAM, CHANGED);
+    if (moved.some(({ done }) => done === 'told')) return moved;
+    const isBack = inDirectoryOf(root, path, (directory, name) => make(`${directory}/${name}`, was));
+    if (isBack === undefined)
+      return [{ path, done: 'told', program: PROGRAM, reason: `${CHANGED}; it could not be put back` }];
+    const children = was.kind === 'directory' ? was.names.map((name) => join(path, name)) : [];
+    for (const child of children) restore(child, shutter);
+    const kept = moved[0]?.kept;
+    return [
+      { path, done: 'restored', program: PROGRAM, reason: CHANGED, ...(kept === undefined ? {} : { kept }) },
+    ];
+  }
+
+  function withoutStrangers(
+    path: string,
+    { names }: Remembered & { readonly kind: 'directory' },
+    shutter: Shutter,
+  ): readonly LeftBehind[] {
+    const now =
+      inDirectoryOf(shutter.workspace, path, (directory, name) => readdirSync(`${directory}/${name}`)) ?? [];
+    return now
+      .filter((name) => !names.includes(name) && !name.endsWith('.sample'))
+      .flatMap((name) => shutter.shut(join(path, name), PROGRAM, 'it is new where commands may not write'));
+  }
+
+  return {
+    paths: [...known.keys()],
+    left,
+    covers: (path) => known.has(path),
+    contentOf: (path) => {
+      const remembered = known.get(path);
+      return remembered?.kind === 'file' ? remembered.content : undefined;
+    },
+    restore,
+  };
+}
+
+const PROGRAM = 'what trusts this path';
+const CHANGED = 'the command changed it, and this host cannot keep commands from that';
+
+function look(path: string, limit: number): Remembered | 'too much' | undefined {
+  const info = lstatSync(path, { throwIfNoEntry: false });
+  if (info === undefined) return undefined;
+  if (info.isSymbolicLink()) return { kind: 'link', content: readlinkSync(path) };
+  if (info.isDirectory()) return { kind: 'directory', names: readdirSync(path), mode: info.mode & 0o777 };
+  const content = info.isFile() ? readRegular(path, limit) : undefined;
+  return content === undefined ? 'too much' : { kind: 'file', content, mode: info.mode & 0o777 };
+}
+
+function isSame(was: Remembered, is: Remembered | 'too much' | undefined): boolean {
+  if (is === undefined || is === 'too much' || was.kind !== is.kind) return false;
+  if (was.kind === 'link') return was.content === (is as typeof was).content;
+  if (was.kind === 'directory') return was.mode === (is as typeof was).mode;
+  return was.mode === (is as typeof was).mode && was.content.equals((is as typeof was).content);
+}
+
+function make(path: string, was: Remembered): true {
+  if (was.kind === 'link') symlinkSync(was.content, path);
+  else if (was.kind === 'directory') mkdirSync(path, { mode: was.mode });
+  else {
+    const file = openSync(path, 'wx', was.mode);
+    try {
+      writeSync(file, was.content);
+    } finally {
+      closeSync(file);
+    }
+  }
+  return true;
+}

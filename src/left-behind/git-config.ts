@@ -1,0 +1,148 @@
+import { closeSync, fsyncSync, lstatSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import {
+  EMPTY_GIT_CONFIG,
+  editGitConfig,
+  type GitConfigFile,
+  type GitEdit,
+  type GitSetting,
+  parseGitConfig,
+  valuesByKey,
+} from '../host/git/config-file.ts';
+import { effectOfKey } from '../host/git/config-keys.ts';
+import { CONFIG_BYTES } from '../host/git/repositories.ts';
+import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import { errnoOf } from '../util/errno-of.ts';
+
+/** How long git's lock on a file is waited for. */
+const LOCK_MS = 1_000;
+
+/** Where a configuration file is. */
+export interface ConfigPlace {
+  readonly workspace: string;
+  readonly path: string;
+}
+
+/** What a command changed in a configuration file. */
+export interface JudgedChange {
+  /** What only names things. */
+  readonly over: readonly GitEdit[];
+  /** What runs, includes or redirects something, or is unknown. `restore`: what these keys had before. */
+  readonly aside: readonly GitSetting[];
+  readonly restore: readonly GitEdit[];
+  /** Why it matters, of the first of them. */
+  readonly reason: string;
+}
+
+/** Sections that go as a whole when the thing they name goes: taking a key of theirs away runs nothing. */
+const OF_ONE_THING = /^(remote|branch|submodule)\..+\./s;
+
+/** Compares two states of a configuration file, key by key. */
+export function judgeChange(before: GitConfigFile, after: GitConfigFile, place: ConfigPlace): JudgedChange {
+  const was = valuesByKey(before.settings);
+  const is = valuesByKey(after.settings);
+  const over: GitEdit[] = [];
+  const aside: GitSetting[] = [];
+  const restore: GitEdit[] = [];
+  let reason = '';
+  for (const key of new Set([...was.keys(), ...is.keys()])) {
+    const old = was.get(key) ?? [];
+    const values = is.get(key) ?? [];
+    if (old.length === values.length && old.every((value, at) => value === values[at])) continue;
+    const added = values.filter((value) => !old.includes(value)).map((value) => ({ key, value }));
+    const gone = old.filter((value) => !values.includes(value)).map((value) => ({ key, value }));
+    const refused = [
+      ...added.filter((setting) => !mayGoOver(setting, place)),
+      ...(OF_ONE_THING.test(key) ? [] : gone.filter((setting) => !mayGo(setting))),
+    ];
+    if (refused.length === 0) {
+      over.push({ key, values });
+      continue;
+    }
+    reason ||= effectOfKey(refused[0] ?? { key, value: undefined }).reason;
+    aside.push(...added);
+    restore.push({ key, values: old });
+  }
+  return { over, aside, restore, reason };
+}
+
+function mayGoOver(setting: GitSetting, { workspace, path }: ConfigPlace): boolean {
+  if (setting.key === 'core.worktree') {
+    // A submodule's says where its files are, from the directory of the file on.
+    const worktree = resolve(dirname(path), Buffer.from(setting.value ?? '', 'latin1').toString());
+    return isBeneath(worktree, workspace);
+  }
+  return effectOfKey(setting).effect === 'names';
+}
+
+/** What somebody set up to be run stays until they take it away themselves. */
+function mayGo(setting: GitSetting): boolean {
+  const { effect } = effectOfKey(setting);
+  return effect === 'names' || effect === 'unknown';
+}
+
+/** Reads a file that a command may have written; `unreadable` where git would stop at it, or it is none. */
+export function readGitConfig({ workspace, path }: ConfigPlace): GitConfigFile | 'missing' | 'unreadable' {
+  const content = inDirectoryOf(workspace, path, (directory, name) => {
+    const at = `${directory}/${name}`;
+    if (lstatSync(at, { throwIfNoEntry: false }) === undefined) return 'missing';
+    return readRegular(at, CONFIG_BYTES) ?? 'unreadable';
+  });
+  if (content === undefined) return 'missing';
+  return typeof content === 'string' ? content : (parseGitConfig(content) ?? 'unreadable');
+}
+
+/**
+ * Changes a configuration file under git's own lock. `edits`: from what is there now. Returns why it could not be done, or
+ * `undefined`.
+ */
+export function changeGitConfig(
+  { workspace, path }: ConfigPlace,
+  edits: (current: GitConfigFile) => readonly GitEdit[],
+): string | undefined {
+  const problem = inDirectoryOf(workspace, path, (directory, name) => {
+    const at = `${directory}/${name}`;
+    const info = lstatSync(at, { throwIfNoEntry: false });
+    if (info !== undefined && !info.isFile()) return 'it is not a file any more';
+    const mode = (info?.mode ?? 0o644) & 0o777;
+    const lock = takeLock(`${at}.lock`, mode);
+    if (lock === undefined) return `${path}.lock is there; if no git is running, remove it`;
+    let isWritten = false;
+    try {
+      const current =
+        info === undefined
+          ? EMPTY_GIT_CONFIG
+          : parseGitConfig(readRegular(at, CONFIG_BYTES) ?? Buffer.from('\0'));
+      if (current === undefined) return 'git cannot read it';
+      writeSync(lock, editGitConfig(current, edits(current)));
+      fsyncSync(lock);
+      renameSync(`${at}.lock`, at);
+      isWritten = true;
+      return '';
+    } finally {
+      closeSync(lock);
+      if (!isWritten) unlinkSync(`${at}.lock`);
+    }
+  });
+  return problem === '' ? undefined : (problem ?? 'it is not there any more');
+}
+
+function takeLock(path: string, mode: number): number | undefined {
+  const end = Date.now() + LOCK_MS;
+  for (;;) {
+    try {
+      return openSync(path, 'wx', mode);
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') throw error;
+      if (Date.now() >= end) return undefined;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    }
+  }
+}
+
+/** A setting as people write it. */
+export function describeSetting({ key, value }: GitSetting): string {
+  const text = value === undefined ? key : `${key}=${value}`;
+  return Buffer.from(text, 'latin1').toString('utf8');
+}

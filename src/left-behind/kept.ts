@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { valuesByKey } from '../host/git/config-file.ts';
+import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import { ensureStateDirectory } from '../host/state-directory.ts';
+import { errnoOf } from '../util/errno-of.ts';
+import { changeGitConfig } from './git-config.ts';
+
+/** A file larger than this stays beside its place under another name: it is not copied to another file system. */
+const COPIED_BYTES = 64 * 1024 * 1024;
+
+const itemSchema = z.strictObject({
+  id: z.string(),
+  /** Milliseconds since 1970. */
+  at: z.number(),
+  workspace: z.string(),
+  path: z.string(),
+  reason: z.string(),
+  /** Where it is now; `undefined`: in the state directory. */
+  movedTo: z.string().optional(),
+  /** Settings of a configuration file of git, as bytes in latin1; `null`: the key stood alone. */
+  settings: z.array(z.tuple([z.string(), z.string().nullable()])).optional(),
+});
+
+/** Something that was taken from where it would have been obeyed. */
+export type KeptItem = z.infer<typeof itemSchema>;
+
+/** What is to be kept. */
+export type ToKeep = Pick<KeptItem, 'workspace' | 'path' | 'reason' | 'settings'>;
+
+/** Keeps what was taken away, so that a person can look at it and put it back. */
+export interface Kept {
+  /** Notes settings, or moves the object at the path; `undefined`: it is gone already. Returns the id. */
+  keep(what: ToKeep): string | undefined;
+  list(): readonly KeptItem[];
+  /**
+   * Puts it back and forgets it.
+   * @throws {SandboxError} `kept.unknown`, `kept.in_the_way`, `state.unusable`.
+   */
+  restore(id: string): KeptItem;
+  /** Forgets it, and removes it where it is in the state directory. */
+  forget(id: string): KeptItem;
+}
+
+/** Opens the place in a state directory. Nothing is made before there is something to keep. */
+export function openKept(stateDirectory: string): Kept {
+  const root = join(stateDirectory, 'kept');
+  const placeOf = (id: string) => join(root, id);
+
+  function keep(what: ToKeep): string | undefined {
+    ensureStateDirectory(stateDirectory);
+    ensureStateDirectory(root);
+    const at = Date.now();
+    const id = `${new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, '').replace('T', '-')}-${randomBytes(3).toString('hex')}`;
+    const place = placeOf(id);
+    mkdirSync(place, { mode: 0o700 });
+    let movedTo: string | undefined;
+    if (what.settings === undefined) {
+      const moved = inDirectoryOf(what.workspace, what.path, (directory, name) =>
+        moveAway(directory, name, join(place, 'content'), id),
+      );
+      if (moved === undefined) {
+        rmSync(place, { recursive: true });
+        return undefined;
+      }
+      if (moved.beside) movedTo = `${what.path}${besideSuffix(id)}`;
+    }
+    const item: KeptItem = { id, at, ...what, ...(movedTo === undefined ? {} : { movedTo }) };
+    writeFileSync(join(place, 'item.json'), `${JSON.stringify(item, null, 2)}\n`, { mode: 0o600 });
+    return id;
+  }
+
+  function list(): readonly KeptItem[] {
+    let names: readonly string[];
+    try {
+      names = readdirSync(root);
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return [];
+      throw unusable(root, error);
+    }
+    return names.flatMap((id) => readItem(id) ?? []).sort((a, b) => a.at - b.at);
+  }
+
+  function readItem(id: string): KeptItem | undefined {
+    if (!/^[0-9a-f-]+$/.test(id)) return undefined;
+    try {
+      return itemSchema.parse(JSON.parse(readFileSync(join(placeOf(id), 'item.json'), 'utf8')));
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return undefined;
+      throw unusable(join(placeOf(id), 'item.json'), error);
+    }
+  }
+
+  function itemOf(id: string): KeptItem {
+    const item = readItem(id);
+    if (item !== undefined) return item;
+    throw new SandboxError(
+      'kept.unknown',
+      `nothing is kept as ${JSON.stringify(id)}; see sandbox-run kept list`,
+    );
+  }
+
+  function restore(id: string): KeptItem {
+    const item = itemOf(id);
+    if (item.settings !== undefined) restoreSettings(item, item.settings);
+    else putBack(item, join(placeOf(id), 'content'));
+    rmSync(placeOf(id), { recursive: true });
+    return item;
+  }
+
+  function forget(id: string): KeptItem {
+    const item = itemOf(id);
+    rmSync(placeOf(id), { recursive: true });
+    return item;
+  }
+
+  return { keep, list, restore, forget };
+}
+
+const besideSuffix = (id: string) => `.kept-${id}`;
+
+/** Where it came to; `undefined`: there was nothing. */
+function moveAway(
+  directory: string,
+  name: string,
+  to: string,
+  id: string,
+): { readonly beside: boolean } | undefined {
+  const from = `${directory}/${name}`;
+  try {
+    renameSync(from, to);
+    return { beside: false };
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    if (errnoOf(error) !== 'EXDEV') throw error;
+  }
+  // Another file system. What would have to be copied piece by piece, while commands may run, stays under another name.
+  const info = lstatSync(from);
+  if (info.isSymbolicLink()) {
+    symlinkSync(readlinkSync(from), to);
+  } else {
+    const content = info.isFile() ? readRegular(from, COPIED_BYTES) : undefined;
+    if (content === undefined) {
+      renameSync(from, `${from}${besideSuffix(id)}`);
+      return { beside: true };
+    }
+    writeFileSync(to, content, { mode: info.mode & 0o700 });
+  }
+  unlinkSync(from);
+  return { beside: false };
+}
+
+function putBack(item: KeptItem, content: string): void {
+  const done = inDirectoryOf(item.workspace, item.path, (directory, name) => {
+    const target = `${directory}/${name}`;
+    if (lstatSync(target, { throwIfNoEntry: false }) !== undefined)
+      throw new SandboxError('kept.in_the_way', `${item.path} is there already; move it away first`);
+    const from = item.movedTo === undefined ? content : join(directory, basename(item.movedTo));
+    try {
+      renameSync(from, target);
+    } catch (error) {
+      if (errnoOf(error) !== 'EXDEV') throw unusable(item.path, error);
+      const info = lstatSync(from);
+      if (info.isSymbolicLink()) symlinkSync(readlinkSync(from), target);
+      else writeFileSync(target, readFileSync(from), { flag: 'wx', mode: info.mode & 0o777 });
+    }
+    return true;
+  });
+  if (done !== true)
+    throw new SandboxError(
+      'kept.in_the_way',
+      `${dirname(item.path)} is not a directory any more; make it first`,
+    );
+}
+
+function restoreSettings(item: KeptItem, settings: NonNullable<KeptItem['settings']>): void {
+  const wanted = valuesByKey(settings.map(([key, value]) => ({ key, value: value ?? undefined })));
+  const problem = changeGitConfig(item, (current) => {
+    const there = valuesByKey(current.settings);
+    return [...wanted].map(([key, values]) => ({ key, values: [...(there.get(key) ?? []), ...values] }));
+  });
+  if (problem === undefined) return;
+  throw new SandboxError('kept.in_the_way', `${item.path} cannot be changed: ${problem}`);
+}
+
+function unusable(path: string, error: unknown): SandboxError {
+  return new SandboxError('state.unusable', `${path} cannot be used (${errnoOf(error) ?? String(error)})`, {
+    cause: error,
+  });
+}

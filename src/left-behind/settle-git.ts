@@ -1,0 +1,142 @@
+import { closeSync, lstatSync, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { EMPTY_GIT_CONFIG, type GitConfigFile } from '../host/git/config-file.ts';
+import { isGitDirectory } from '../host/git/repositories.ts';
+import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import type { LeftBehind } from '../model/left-behind.ts';
+import type { NativeChangedEntry } from '../native/contract.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import { changeGitConfig, judgeChange, readGitConfig } from './git-config.ts';
+import type { Shutter } from './shutter.ts';
+
+/** Files of git that are read here are a few lines. */
+const SMALL_FILE = 64 * 1024;
+const TODO_BYTES = 4 * 1024 * 1024;
+
+/** What a configuration file held before commands could write it; `undefined`: there was none. */
+export type ConfigBefore = (path: string) => GitConfigFile | undefined;
+
+/** Settles what git would obey; `undefined`: it is none of git's. */
+export function createGitSettler(shutter: Shutter, before: ConfigBefore) {
+  const { workspace, shut } = shutter;
+
+  function settleEntry({ path, kind }: NativeChangedEntry): readonly LeftBehind[] | undefined {
+    const name = basename(path);
+    const directory = dirname(path);
+    if (name === '.git') return settleDotGit(path, kind);
+    if (basename(directory) === 'hooks' && isGitDirectory(dirname(directory)))
+      return name.endsWith('.sample') ? [] : shut(path, 'git', 'git runs it as a hook');
+    if (!isGitDirectory(directory) && name !== 'git-rebase-todo') return undefined;
+    switch (name) {
+      case 'HEAD':
+        return settleDirectory(directory);
+      case 'config':
+      case 'config.worktree':
+        return settleConfig(path);
+      case 'hooks':
+        return settleHooks(path);
+      case 'commondir':
+        return settleCommonDirectory(path);
+      case 'git-rebase-todo':
+        return settleTodo(path);
+      case 'gitdir':
+        return [];
+      default:
+        return undefined;
+    }
+  }
+
+  function settleDotGit(path: string, kind: NativeChangedEntry['kind']): readonly LeftBehind[] {
+    if (kind === 'directory') return settleDirectory(path);
+    const target = kind === 'link' ? linkTarget(path) : gitFileTarget(path);
+    if (target !== undefined && isBeneath(target, workspace)) return settleDirectory(target);
+    return shut(path, 'git', 'it leads git to a repository outside of the workspace');
+  }
+
+  function linkTarget(path: string): string | undefined {
+    return inDirectoryOf(workspace, path, (directory, name) =>
+      resolve(dirname(path), readlinkSync(`${directory}/${name}`)),
+    );
+  }
+
+  function gitFileTarget(path: string): string | undefined {
+    const named = /^gitdir: (.*?)[\r\n]*$/s.exec(readSmall(path) ?? '')?.[1];
+    return named === undefined ? undefined : resolve(dirname(path), named);
+  }
+
+  function readSmall(path: string, limit = SMALL_FILE): string | undefined {
+    return inDirectoryOf(workspace, path, (directory, name) =>
+      readRegular(`${directory}/${name}`, limit)?.toString('utf8'),
+    );
+  }
+
+  /** A repository that came: everything in it that git obeys. */
+  function settleDirectory(path: string): readonly LeftBehind[] {
+    return [
+      ...settleConfig(join(path, 'config')),
+      ...settleConfig(join(path, 'config.worktree')),
+      ...settleHooks(join(path, 'hooks')),
+      ...settleCommonDirectory(join(path, 'commondir')),
+    ];
+  }
+
+  function settleHooks(path: string): readonly LeftBehind[] {
+    const info = inDirectoryOf(workspace, path, (directory, name) => {
+      const at = `${directory}/${name}`;
+      const found = lstatSync(at, { throwIfNoEntry: false });
+      if (found === undefined) return undefined;
+      return found.isDirectory() ? readdirSync(at) : ('no directory' as const);
+    });
+    if (info === undefined) return [];
+    if (info === 'no directory') return shut(path, 'git', 'git runs hooks from it');
+    return info
+      .filter((name) => !name.endsWith('.sample'))
+      .flatMap((name) => shut(join(path, name), 'git', 'git runs it as a hook'));
+  }
+
+  function settleCommonDirectory(path: string): readonly LeftBehind[] {
+    const text = readSmall(path);
+    if (text === undefined) {
+      const isThere = inDirectoryOf(workspace, path, (at, name) =>
+        lstatSync(`${at}/${name}`, { throwIfNoEntry: false }),
+      );
+      return isThere === undefined ? [] : shut(path, 'git', 'it leads git to other settings and hooks');
+    }
+    const directory = dirname(path);
+    const isWorktree = basename(dirname(directory)) === 'worktrees';
+    const common = resolve(directory, text.replace(/[\r\n]+$/, ''));
+    if (isWorktree && common === dirname(dirname(directory))) return [];
+    return shut(path, 'git', 'it leads git to other settings and hooks');
+  }
+
+  function settleConfig(path: string): readonly LeftBehind[] {
+    const place = { workspace, path };
+    const after = readGitConfig(place);
+    if (after === 'missing') return [];
+    if (after === 'unreadable') return shut(path, 'git', 'git or somebody else may read it in another way');
+    const { aside, restore, reason } = judgeChange(before(path) ?? EMPTY_GIT_CONFIG, after, place);
+    if (restore.length === 0) return [];
+    const problem = changeGitConfig(place, () => restore);
+    // A lock that a command left, or something in its place: then the whole file goes.
+    if (problem !== undefined) return shut(path, 'git', reason);
+    return [shutter.settings(path, aside, reason, 'shut')];
+  }
+
+  /** Lines of a to-do list that run something are made comments: git runs the list when a rebase goes on. */
+  function settleTodo(path: string): readonly LeftBehind[] {
+    const text = readSmall(path, TODO_BYTES);
+    if (text === undefined) return shut(path, 'git', 'git rebase --continue runs it');
+    const lines = text.split('\n');
+    const harmless = lines.map((line) => (/^\s*(exec|x)\b/.test(line) ? `# ${line}` : line));
+    if (harmless.every((line, at) => line === lines[at])) return [];
+    const found = shut(path, 'git', 'git rebase --continue runs its "exec" lines, which are comments now');
+    inDirectoryOf(workspace, path, (directory, name) => {
+      const file = openSync(`${directory}/${name}`, 'wx', 0o644);
+      writeSync(file, harmless.join('\n'));
+      closeSync(file);
+    });
+    return found;
+  }
+
+  return settleEntry;
+}

@@ -1,0 +1,120 @@
+import { basename } from 'node:path';
+import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
+import type { LeftBehind } from '../model/left-behind.ts';
+import type { NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import type { Baseline } from './baseline.ts';
+import { changeGitConfig, judgeChange } from './git-config.ts';
+import type { Kept } from './kept.ts';
+import type { ObeyedNames } from './obeyed-names.ts';
+import { createGitSettler } from './settle-git.ts';
+import { createShutter } from './shutter.ts';
+
+/** What is known of a workspace when its commands begin. */
+export interface SettlerParts {
+  /** Canonical. */
+  readonly workspace: string;
+  /** Paths that are obeyed if they come, with the reason. Absolute. */
+  readonly obeyed: ReadonlyMap<string, string>;
+  /** The same by name, wherever they are. */
+  readonly names: ObeyedNames;
+  /** Whether commands cannot change the path because something is mounted there. */
+  readonly isHeld: (path: string) => boolean;
+  /** What was there before, of what is not held. */
+  readonly baseline: Baseline;
+  readonly kept: Kept;
+}
+
+/** Looks at what a command left behind, and shuts what a trusted program would run by itself. */
+export type Settler = (effects: NativeEffects | undefined) => readonly LeftBehind[];
+
+const NOTHING: readonly LeftBehind[] = [];
+
+/** @see Settler */
+export function createSettler(parts: SettlerParts): Settler {
+  const { workspace, obeyed, names, isHeld, baseline, kept } = parts;
+  const shutter = createShutter(workspace, kept);
+  const settleGit = createGitSettler(shutter, (path) => {
+    const content = baseline.contentOf(path);
+    return content === undefined ? undefined : parseGitConfig(content);
+  });
+
+  function settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
+    const { path } = entry;
+    if (isHeld(path)) return NOTHING;
+    const isConfig = /^config(\.worktree)?$/.test(basename(path));
+    // A configuration file is settled by key, whatever it was.
+    if (!(isConfig && entry.kind === 'file') && baseline.covers(path)) return baseline.restore(path, shutter);
+    if (entry.change === 'vanished') return NOTHING;
+    const byGit = settleGit(entry);
+    if (byGit !== undefined) return byGit;
+    const row = names.rowFor(path);
+    const reason = obeyed.get(path);
+    if (row?.treatment === 'told' && reason === undefined)
+      return [{ path, done: 'told', program: row.tool, reason: row.reason }];
+    if (row !== undefined) return shutter.shut(path, row.tool, row.reason);
+    return reason === undefined ? NOTHING : shutter.shut(path, 'git', reason);
+  }
+
+  function settleCopy({ source, before, after }: NativeChangedCopy): readonly LeftBehind[] {
+    const place = { workspace, path: source };
+    const changed = after === undefined ? undefined : parseGitConfig(after);
+    if (changed === undefined)
+      return [
+        {
+          path: source,
+          done: 'shut',
+          program: 'git',
+          reason: 'what the command made of it is no configuration that git can read, and was not taken over',
+        },
+      ];
+    const { over, aside, restore, reason } = judgeChange(
+      parseGitConfig(before) ?? EMPTY_GIT_CONFIG,
+      changed,
+      place,
+    );
+    const problem = over.length === 0 ? undefined : changeGitConfig(place, () => over);
+    const found: LeftBehind[] = [];
+    if (problem !== undefined) {
+      const lost = over.flatMap(({ key, values }) => values.map((value) => ({ key, value })));
+      found.push(shutter.settings(source, lost, `it could not be changed: ${problem}`, 'shut'));
+    }
+    if (restore.length > 0) found.push(shutter.settings(source, aside, reason, 'shut'));
+    return found;
+  }
+
+  return (effects) => {
+    if (effects?.leftBehind === undefined && effects?.copies === undefined) return NOTHING;
+    const found: LeftBehind[] = [];
+    for (const copy of effects.copies ?? []) found.push(...settleCopy(copy));
+    // What is around goes first: what lies in it goes with it.
+    const entries = [...(effects.leftBehind?.entries ?? [])].sort((a, b) => (a.path < b.path ? -1 : 1));
+    const settled: string[] = [];
+    for (const entry of entries) {
+      if (settled.some((outer) => isBeneath(entry.path, outer))) continue;
+      for (const one of settleEntry(entry)) {
+        if (found.some(({ path, settings }) => path === one.path && settings === one.settings)) continue;
+        found.push(one);
+        if (one.done !== 'told' && one.settings === undefined) settled.push(one.path);
+      }
+    }
+    const { spent = false, unreadable = [] } = effects.leftBehind ?? {};
+    if (spent)
+      found.push({
+        path: workspace,
+        done: 'told',
+        program: 'sandbox-run',
+        reason:
+          'there are too many new directories to look at all of them for what git or an editor would run',
+      });
+    for (const path of unreadable)
+      found.push({
+        path,
+        done: 'told',
+        program: 'sandbox-run',
+        reason:
+          'it cannot be looked into for what git or an editor would run (chmod u+rwx makes it readable)',
+      });
+    return found;
+  };
+}
