@@ -17,6 +17,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   gate: async () => (await import('./gate.ts')).gate,
   help: async () => (await import('./help.ts')).help,
   hook: async () => (await import('./hook.ts')).hook,
+  kept: async () => (await import('./kept.ts')).kept,
   install: async () => (await import('./install.ts')).install,
   mcp: async () => (await import('./mcp.ts')).mcp,
   policy: async () => (await import('./policy.ts')).policy,

@@ -14,7 +14,9 @@ export function describeReport(report: EnforcementReport): string {
 
 /** One line for a command that a weaker backend than the strongest keeps in; `undefined`: nothing is to be said. */
 export function describeBackend({ backend, passedOver, controls }: EnforcementReport): string | undefined {
-  if (backend === BACKEND_IDS[0]) return undefined;
+  const held = controls.find(({ id }) => id === 'protected-paths');
+  if (backend === BACKEND_IDS[0])
+    return held?.state === 'degraded' ? `protected-paths only in part: ${held.reason}` : undefined;
   const why = passedOver.map((stronger) => `not ${stronger.backend}: ${stronger.reason}`).join('; ');
   const weaker = controls
     .filter(({ state }) => state === 'degraded' || state === 'unsupported')

@@ -23,6 +23,9 @@ import { changeGitConfig } from './git-config.ts';
 /** A file larger than this stays beside its place under another name: it is not copied to another file system. */
 const COPIED_BYTES = 64 * 1024 * 1024;
 
+/** A larger file is not shown. */
+const SHOWN_BYTES = 64 * 1024;
+
 const itemSchema = z.strictObject({
   id: z.string(),
   /** Milliseconds since 1970. */
@@ -47,6 +50,10 @@ export interface Kept {
   /** Notes settings, or moves the object at the path; `undefined`: it is gone already. Returns the id. */
   keep(what: ToKeep): string | undefined;
   list(): readonly KeptItem[];
+  /** @throws {SandboxError} `kept.unknown`. */
+  find(id: string): KeptItem;
+  /** Of a small file or a link; of a directory, the names in it; `undefined`: it cannot be shown. */
+  contentOf(id: string): string | undefined;
   /**
    * Puts it back and forgets it.
    * @throws {SandboxError} `kept.unknown`, `kept.in_the_way`, `state.unusable`.
@@ -128,7 +135,16 @@ export function openKept(stateDirectory: string): Kept {
     return item;
   }
 
-  return { keep, list, restore, forget };
+  function contentOf(id: string): string | undefined {
+    const path = itemOf(id).movedTo ?? join(placeOf(id), 'content');
+    const info = lstatSync(path, { throwIfNoEntry: false });
+    if (info === undefined) return undefined;
+    if (info.isSymbolicLink()) return `-> ${readlinkSync(path)}`;
+    if (info.isDirectory()) return readdirSync(path, { recursive: true, encoding: 'utf8' }).join('\n');
+    return readRegular(path, SHOWN_BYTES)?.toString('utf8');
+  }
+
+  return { keep, list, find: itemOf, contentOf, restore, forget };
 }
 
 const besideSuffix = (id: string) => `.kept-${id}`;

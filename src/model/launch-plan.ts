@@ -40,12 +40,6 @@ export type PlannedViewStep =
   | { readonly kind: 'symlink'; readonly content: string; readonly target: string }
   | { readonly kind: 'devpts' | 'masked-file' | 'directory'; readonly target: string };
 
-/** A link that no mount can hold in place. */
-export interface WatchedLink extends SymbolicLink {
-  /** Put back after a command that replaced it: git or this program would follow what is there instead. */
-  readonly restored: boolean;
-}
-
 /** Everything that the kernel has to enforce for the commands of one sandbox, by name. */
 export interface LaunchPlan {
   readonly workspace: string;
@@ -54,8 +48,8 @@ export interface LaunchPlan {
   readonly protectedPaths: readonly string[];
   /** They are, by mounts; false: what commands do to them is undone when they end. */
   readonly shutsInside: boolean;
-  /** Links on the way to those, which commands can replace: compared after each. */
-  readonly watchedLinks: readonly WatchedLink[];
+  /** Links on the way to those, which no mount can hold in place: put back after a command that replaced one. */
+  readonly watchedLinks: readonly SymbolicLink[];
   /** Directories beneath `paths` in whose place the command finds nothing: this program's own. They must exist. */
   readonly hiddenPaths: readonly string[];
   /**

@@ -4,7 +4,7 @@ import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { BackendId, PassedOver } from '../model/backend.ts';
 import type { HostFeatures } from '../model/host-features.ts';
-import type { LaunchPlan, PlannedPath, WatchedLink } from '../model/launch-plan.ts';
+import type { LaunchPlan, PlannedPath } from '../model/launch-plan.ts';
 import type { PathLookup, SymbolicLink } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
@@ -76,8 +76,8 @@ export function makePlan(input: PlanInput): LaunchPlan {
   const ownPaths = ownPathsWithin(input, paths, used.shutsInside);
   const protectedPaths = outermost([...protection.paths, ...ownPaths.readOnly]);
   const watchedLinks = linksByPath([
-    ...protection.links.map((link) => ({ ...link, restored: isBeneath(link.path, `${workspace}/.git`) })),
-    ...ownPaths.links.map((link) => ({ ...link, restored: true })),
+    ...protection.links,
+    ...ownPaths.links,
   ]).filter(({ path }) => !protectedPaths.some((shut) => isBeneath(path, shut)));
   const copies = copiesOf(input, protectedPaths, used);
   const hiddenPaths = ownPaths.hidden;
@@ -243,6 +243,6 @@ function outermost(paths: readonly string[]): readonly string[] {
   );
 }
 
-function linksByPath(links: readonly WatchedLink[]): readonly WatchedLink[] {
+function linksByPath(links: readonly SymbolicLink[]): readonly SymbolicLink[] {
   return [...new Map(links.map((link) => [link.path, link])).values()];
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { leftBehindSchema } from '../../model/left-behind.ts';
 import type { Problem } from '../../audit/chain-check.ts';
 import { count, names, text, texts } from './common.ts';
 
@@ -31,7 +32,7 @@ export const auditRecord = z.union([
     profile: text,
     backend: text,
   }),
-  z.looseObject({ ...envelope, type: z.literal('result'), ...about, status: text, durationMs: z.number() }),
+  z.looseObject({ ...envelope, type: z.literal('result'), ...about, status: text, leftBehind: z.array(leftBehindSchema).optional(), durationMs: z.number() }),
   z.looseObject({
     ...envelope,
     type: z.literal('event'),

@@ -18,7 +18,7 @@ const viewStep = z.discriminatedUnion('kind', [
     required: z.boolean(),
     watched: z.boolean(),
   }),
-  z.strictObject({ kind: z.literal('symlink'), content: text, target: text }),
+  z.strictObject({ kind: z.literal(['symlink', 'bind-link']), content: text, target: text }),
   z.strictObject({ kind: z.literal(['devpts', 'masked-file', 'directory']), target: text }),
 ]);
 
@@ -34,8 +34,10 @@ export const plan = z.strictObject({
     }),
   ),
   protectedPaths: texts,
-  watchedLinks: z.array(z.strictObject({ path: text, content: text, restored: z.boolean() })),
+  shutsInside: z.boolean(),
+  watchedLinks: z.array(z.strictObject({ path: text, content: text })),
   hiddenPaths: texts,
+  copies: z.array(z.strictObject({ source: text, path: text, shownAs: text })),
   landlock: z.strictObject({
     abi: count,
     handledFile: z.array(namesOf(FILE_RIGHTS)),

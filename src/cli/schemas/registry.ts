@@ -11,6 +11,7 @@ import {
   approvalRequest,
   approvalsWatchLine,
   budget,
+  keptItem,
   sessionListLine,
   sessionShow,
 } from './state.ts';
@@ -57,6 +58,7 @@ export const PUBLISHED_SCHEMAS: readonly PublishedSchema[] = [
   { name: 'audit-verify', of: 'sandbox-run audit verify --json', schema: auditVerify },
   { name: 'audit-stats', of: 'sandbox-run audit stats --json', schema: auditStats },
   { name: 'budget', of: 'sandbox-run budget show --json', schema: budget },
+  { name: 'kept', of: 'a line of sandbox-run kept list --json', schema: keptItem },
   { name: 'session-run', of: 'sandbox-run session run --json', schema: sessionRunResult },
   { name: 'session-list', of: 'a line of sandbox-run session list --json', schema: sessionListLine },
   { name: 'session-show', of: 'sandbox-run session show --json', schema: sessionShow },

@@ -50,6 +50,17 @@ export const budget = z.strictObject({
   limit: count.nullable().describe('null: there is none'),
 });
 
+/** A line of `sandbox-run kept list --json`. */
+export const keptItem = z.strictObject({
+  id: text,
+  at: time,
+  workspace: text,
+  path: text,
+  reason: text,
+  movedTo: text.optional().describe('where it is, if it is not in the state directory'),
+  settings: texts.optional().describe('of a git configuration, as key=value'),
+});
+
 const session = {
   id: text,
   principal: text,

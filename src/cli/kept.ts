@@ -1,0 +1,94 @@
+import { type KeptItem, openKept } from '../left-behind/kept.ts';
+import { stateDirectory } from '../run/state.ts';
+import { visibleLine, visibleText } from '../util/visible-text.ts';
+import { createProgram, parseArguments } from './parse.ts';
+import { printOut } from './print.ts';
+
+const HELP_AFTER = `
+What a command leaves in the workspace and git, an editor or an agent would run by itself later is
+taken away when the command ends, and kept here: hooks, settings, keys of a git configuration.
+Look at it before you put it back: restore makes it run.
+
+Examples:
+  sandbox-run kept list
+  sandbox-run kept show 20261123-101500-4fd8a1
+  sandbox-run kept restore 20261123-101500-4fd8a1
+
+Exit status: 0; 125 if nothing is kept under an id, something is in its place, or anything else failed.`;
+
+/** `sandbox-run kept`: what was taken away from where it would have been obeyed. */
+export async function kept(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run kept')
+    .description('Shows what commands left behind and was set aside, and puts it back.')
+    .addHelpText('after', HELP_AFTER);
+  let task = (): string => program.helpInformation() + HELP_AFTER;
+  program
+    .command('list')
+    .description('all of it, the oldest first')
+    .option('--json', 'one JSON object per line')
+    .allowExcessArguments(false)
+    .action(({ json }: { readonly json?: boolean }) => {
+      task = () => list(json === true);
+    });
+  const ofOne = (name: string, description: string, act: (id: string) => string) =>
+    program
+      .command(name)
+      .description(description)
+      .argument('<id>', 'from the list')
+      .allowExcessArguments(false)
+      .action((id: string) => {
+        task = () => act(id);
+      });
+  ofOne('show', 'what it is', (id) => show(id));
+  ofOne('restore', 'puts it back where it was', (id) => {
+    const { path } = openKept(stateDirectory()).restore(id);
+    return `${path} is back\n`;
+  });
+  ofOne('forget', 'removes it', (id) => {
+    const { movedTo } = openKept(stateDirectory()).forget(id);
+    return movedTo === undefined ? `${id} is gone\n` : `${id} is forgotten; ${movedTo} stays\n`;
+  });
+  if (parseArguments(program, args) === undefined) return 0;
+  printOut(task());
+  return 0;
+}
+
+function list(json: boolean): string {
+  const items = openKept(stateDirectory()).list();
+  if (json) return items.map((item) => `${JSON.stringify(plain(item))}\n`).join('');
+  if (items.length === 0) return 'nothing is kept\n';
+  return items
+    .map((item) => {
+      const what = item.settings === undefined ? '' : `${settingsOf(item).join(', ')} in `;
+      return `${item.id}  ${visibleLine(`${what}${item.path} (${item.reason})`, 500)}\n`;
+    })
+    .join('');
+}
+
+function show(id: string): string {
+  const store = openKept(stateDirectory());
+  const item = store.find(id);
+  const content = item.settings === undefined ? store.contentOf(id) : undefined;
+  return [
+    `${visibleLine(item.path, 4096)}`,
+    `  ${visibleLine(item.reason, 500)}`,
+    `  since ${new Date(item.at).toISOString()}, of the workspace ${visibleLine(item.workspace, 4096)}`,
+    ...settingsOf(item).map((setting) => `  ${visibleLine(setting, 2000)}`),
+    ...(content === undefined ? [] : ['', visibleText(content)]),
+    '',
+  ].join('\n');
+}
+
+function settingsOf({ settings = [] }: KeptItem): readonly string[] {
+  return settings.map(([key, value]) =>
+    Buffer.from(value === null ? key : `${key}=${value}`, 'latin1').toString('utf8'),
+  );
+}
+
+function plain({ at, settings, ...rest }: KeptItem) {
+  return {
+    ...rest,
+    at: new Date(at).toISOString(),
+    ...(settings === undefined ? {} : { settings: settingsOf({ at, settings, ...rest }) }),
+  };
+}
