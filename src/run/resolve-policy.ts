@@ -5,6 +5,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory, exactRealPath, requireExactVariables } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { nestedGitSettings } from '../host/nested-git-settings.ts';
+import { createPathLookup } from '../host/resolve-path.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
 import { effectivePolicy } from '../policy/effective.ts';
 import type { WorkspaceLayer } from '../policy/load.ts';
@@ -215,7 +216,8 @@ function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent:
     );
   const system = SYSTEM_DIRECTORIES.find((directory) => isBeneath(workspace, directory));
   const shared = [...SHARED_DIRECTORIES, temporaryParent].includes(workspace);
-  const holdsHome = isBeneath(home, workspace);
+  // By where it leads, also if it is not there yet: HOME may be a link.
+  const holdsHome = isBeneath(createPathLookup().resolve(home).canonical, workspace);
   if (system === undefined && !shared && !holdsHome) return;
   const what =
     holdsHome && workspace !== '/' ? 'holds the whole home directory' : 'belongs to the whole system';
