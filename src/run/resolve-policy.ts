@@ -11,8 +11,8 @@ import { effectivePolicy } from '../policy/effective.ts';
 import type { WorkspaceLayer } from '../policy/load.ts';
 import { mergeLayers, type PolicyLayer } from '../policy/merge.ts';
 import { narrowPolicy } from '../policy/narrow.ts';
+import { PROTECTED_PATHS } from '../policy/profiles/obeyed-files.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../policy/profiles/package-caches.ts';
-import { PROTECTED_PATHS } from '../policy/profiles/protected-paths.ts';
 import { TOOL_CHAINS } from '../policy/profiles/tool-chains.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { loadOperatorLayers, loadWorkspaceLayer } from './policy-layers.ts';
@@ -199,13 +199,13 @@ function obeyedPlace(workspace: string, home: string): string | undefined {
   const places = [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
   const place = places.find((path) => isBeneath(workspace, realPathOf(path)));
   if (place !== undefined || !isBeneath(workspace, realHome)) return place;
-  // Also in a project: `.git`, `.claude`, ….
-  const names = workspace.slice(realHome.length + 1).split('/');
-  const at = names.findIndex((name) => PROTECTED_NAMES.has(name));
-  return at < 0 ? undefined : join(realHome, ...names.slice(0, at + 1));
+  // Also in a project: `.git`, `.claude`, …. As a whole: a project may well be called `mise` or `.github`.
+  const beneath = `${workspace.slice(realHome.length)}/`;
+  const found = ['.git', ...PROTECTED_PATHS].find((path) => beneath.includes(`/${path}/`));
+  return found === undefined
+    ? undefined
+    : join(realHome, beneath.slice(0, beneath.indexOf(`/${found}/`)), found);
 }
-
-const PROTECTED_NAMES = new Set(PROTECTED_PATHS.map((path) => path.split('/')[0]));
 
 function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent: string): void {
   const obeyed = obeyedPlace(workspace, home);
