@@ -41,6 +41,7 @@ const MOODS: Readonly<Record<StoredApproval['state'], Mood>> = {
   expired: 'plain',
   used: 'good',
   withdrawn: 'plain',
+  abandoned: 'plain',
 };
 
 function headOf({ id, state, scope, expiresAt, answeredBy }: StoredApproval, paint: Paint): string {

@@ -83,7 +83,12 @@ export async function serve(args: readonly string[]): Promise<number> {
 }
 
 async function serveStdio(service: Service, signal: AbortSignal): Promise<void> {
-  const connection = service.connect({ input: process.stdin, output: process.stdout, handshakeMs: 0 });
+  const connection = service.connect({
+    input: process.stdin,
+    output: process.stdout,
+    handshakeMs: 0,
+    admit: () => true,
+  });
   await Promise.race([connection.ended, aborted(signal)]);
 }
 

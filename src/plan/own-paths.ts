@@ -11,6 +11,8 @@ export interface OwnPath {
    * on settings; `policy`: a file that is obeyed; `program`: what runs unconfined when this program is started again.
    */
   readonly kind: 'state' | 'settings' | 'policy' | 'program';
+  /** A file that has other names (hard links): to shut this one keeps nobody from writing to it by another. */
+  readonly hasOtherNames?: boolean;
 }
 
 /** What has to be done about our own paths in what the policy grants. */
@@ -59,8 +61,8 @@ export function ownPathsWithin(
   const readOnly: string[] = [];
   const replaceable: SymbolicLink[] = [];
   const isHidden = (path: string) => hidden.some((directory) => isBeneath(path, directory));
-  for (const { path: named, kind } of own) {
-    const { canonical, links } = lookup.resolve(named);
+  for (const { path: named, kind, hasOtherNames } of own) {
+    const { canonical, links, kind: found } = lookup.resolve(named);
     const refuse = (because: string): never => {
       const { what, instead } = REACHABLE[kind];
       throw new SandboxError(
@@ -86,6 +88,11 @@ export function ownPathsWithin(
       if (writable(link.path) !== undefined)
         refuse(`by way of the link ${link.path}, which they could replace`);
     }
+    // Nothing can be mounted on what is not there: they would make it, and the next start would obey it.
+    const refuseMissing = (grant: PlannedPath) => {
+      if (found === 'missing' && !readOnly.some((shut) => isBeneath(canonical, shut)))
+        refuse(`because it is not there yet and they can write ${grant.path}, where they could make it`);
+    };
     if (kind === 'policy') {
       const grant = writable(canonical);
       if (grant === undefined) continue;
@@ -93,6 +100,8 @@ export function ownPathsWithin(
         refuse(
           `because they can write ${grant.path}${hasView ? '' : ', and this host refuses the namespaces that could shut it'}`,
         );
+      refuseMissing(grant);
+      if (hasOtherNames === true) refuse('by another name of the same file (a hard link)');
       readOnly.push(canonical);
       continue;
     }
@@ -106,8 +115,14 @@ export function ownPathsWithin(
       refuse(
         `because the policy grants ${around.path} and this host refuses the namespaces that could hide it`,
       );
+    if (!isBeneath(canonical, workspace)) {
+      hidden.push(canonical);
+      continue;
+    }
     // Who works on settings sees them: what is missing in a workspace looks as if somebody had deleted it.
-    (isBeneath(canonical, workspace) ? readOnly : hidden).push(canonical);
+    const grant = writable(canonical);
+    if (grant !== undefined) refuseMissing(grant);
+    readOnly.push(canonical);
   }
   return { hidden, readOnly, links: replaceable };
 }

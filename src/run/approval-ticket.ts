@@ -23,7 +23,7 @@ export async function issueTicket(
   const state = lazyState(stateDirectory());
   try {
     const { approvals } = await state();
-    const id = await approvals.post(request, Date.now() + lifetimeMs);
+    const id = await approvals.post(request, Date.now() + lifetimeMs, { forLater: true });
     await approvals.answer(id, { approved: true, scope: 'once', by });
     return `${id}.${once}`;
   } finally {

@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { Backend } from '../backends/backend.ts';
@@ -223,7 +223,11 @@ function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly
   return [
     { path: stateDirectory(), kind: 'state' },
     { path: dirname(userPolicy), kind: 'settings' },
-    ...[...files].map((path) => ({ path: resolve(path), kind: 'policy' as const })),
+    ...[...files].map((path) => ({
+      path: resolve(path),
+      kind: 'policy' as const,
+      hasOtherNames: hasOtherNames(path),
+    })),
     ...ownProgram(writableNames).map((path) => ({ path, kind: 'program' as const })),
   ];
 }
@@ -256,6 +260,15 @@ function withHiddenMade(
 /** Where commands can write that are not private to one of them. */
 export function writableRoots(plan: LaunchPlan): readonly string[] {
   return plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
+}
+
+/** What cannot be looked at is not known to have only one. */
+function hasOtherNames(path: string): boolean {
+  try {
+    return (statSync(path, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
+  } catch {
+    return true;
+  }
 }
 
 function writableDirectory(path: string): string | undefined {

@@ -4,13 +4,14 @@ import { join, resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory, exactRealPath, requireExactVariables } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
+import { createPathLookup } from '../host/resolve-path.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
 import { effectivePolicy } from '../policy/effective.ts';
 import type { WorkspaceLayer } from '../policy/load.ts';
 import { mergeLayers, type PolicyLayer } from '../policy/merge.ts';
 import { narrowPolicy } from '../policy/narrow.ts';
+import { PROTECTED_PATHS } from '../policy/profiles/obeyed-files.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../policy/profiles/package-caches.ts';
-import { PROTECTED_PATHS } from '../policy/profiles/protected-paths.ts';
 import { TOOL_CHAINS } from '../policy/profiles/tool-chains.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { loadOperatorLayers, loadWorkspaceLayer } from './policy-layers.ts';
@@ -196,13 +197,13 @@ function obeyedPlace(workspace: string, home: string): string | undefined {
   const places = [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
   const place = places.find((path) => isBeneath(workspace, realPathOf(path)));
   if (place !== undefined || !isBeneath(workspace, realHome)) return place;
-  // Also in a project: `.git`, `.claude`, ….
-  const names = workspace.slice(realHome.length + 1).split('/');
-  const at = names.findIndex((name) => PROTECTED_NAMES.has(name));
-  return at < 0 ? undefined : join(realHome, ...names.slice(0, at + 1));
+  // Also in a project: `.git`, `.claude`, …. As a whole: a project may well be called `mise` or `.github`.
+  const beneath = `${workspace.slice(realHome.length)}/`;
+  const found = ['.git', ...PROTECTED_PATHS].find((path) => beneath.includes(`/${path}/`));
+  return found === undefined
+    ? undefined
+    : join(realHome, beneath.slice(0, beneath.indexOf(`/${found}/`)), found);
 }
-
-const PROTECTED_NAMES = new Set(PROTECTED_PATHS.map((path) => path.split('/')[0]));
 
 function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent: string): void {
   const obeyed = obeyedPlace(workspace, home);
@@ -213,7 +214,8 @@ function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent:
     );
   const system = SYSTEM_DIRECTORIES.find((directory) => isBeneath(workspace, directory));
   const shared = [...SHARED_DIRECTORIES, temporaryParent].includes(workspace);
-  const holdsHome = isBeneath(home, workspace);
+  // By where it leads, also if it is not there yet: HOME may be a link.
+  const holdsHome = isBeneath(createPathLookup().resolve(home).canonical, workspace);
   if (system === undefined && !shared && !holdsHome) return;
   const what =
     holdsHome && workspace !== '/' ? 'holds the whole home directory' : 'belongs to the whole system';

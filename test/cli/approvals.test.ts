@@ -5,6 +5,7 @@ import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { PAGE } from '../../src/gate/approvals/web/page.ts';
 import { makeStatePlace, sampleRequest, until } from '../support/approvals.ts';
+import { AT_ONCE_MS, HALF_OPEN, holdOpen } from '../support/half-open.ts';
 import { CLI, expectOneLine } from './support.ts';
 
 const place = makeStatePlace();
@@ -252,6 +253,35 @@ describe('approvals serve', () => {
     await until(() => new Promise((done) => third.stdout.once('data', done)));
     third.kill('SIGTERM');
     expect((await third).exitCode).toBe(0);
+  });
+
+  it('has time for people while 200 connections are held open', async () => {
+    const server = execa(process.execPath, [CLI, 'approvals', 'serve'], {
+      env,
+      extendEnv: false,
+      reject: false,
+    });
+    let output = '';
+    server.stdout.on('data', (chunk) => {
+      output += chunk;
+    });
+    await until(() => (output.includes('socket') ? true : undefined));
+    const address = /http:\S+/.exec(output)?.[0] ?? '';
+    const port = Number(new URL(address).port);
+    const attackers = await Promise.all(
+      HALF_OPEN.map(([, text]) => holdOpen(200, () => connect(port, '127.0.0.1'), text)),
+    );
+    for (let times = 0; times < 5; times += 1) {
+      const began = performance.now();
+      expect(await (await fetch(address)).text()).toBe(PAGE);
+      expect(performance.now() - began).toBeLessThan(AT_ONCE_MS);
+    }
+    for (const attacker of attackers) {
+      expect(attacker.held()).toBeGreaterThan(64);
+      attacker.release();
+    }
+    server.kill('SIGTERM');
+    expect((await server).exitCode).toBe(0);
   });
 
   it('serves the page alone where the state directory is too deep for a socket', async () => {

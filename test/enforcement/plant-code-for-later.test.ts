@@ -11,9 +11,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
+import { OBEYED_FILES, PROTECTED_PATHS } from '../../src/policy/profiles/obeyed-files.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { HOST, sandboxIn, stateOf, TIERS, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 
@@ -115,6 +116,40 @@ describe('planting code that the user runs later', () => {
       );
       expect(result.status).toBe('exited');
       expect(guarded(repository)).toEqual(before);
+    });
+
+    it('fails for everything in the list that is there, and is told for what is not', async () => {
+      const repository = makeRepository(join(root, 'listed'));
+      // What is git's is attacked above, and what appears there is taken away again.
+      const paths = PROTECTED_PATHS.filter(
+        (path) => !path.startsWith('.git/') && !existsSync(join(repository, path)),
+      );
+      // The attempt is one: in the same way what honest work writes is written.
+      const free = OBEYED_FILES.filter(
+        ({ treatment, path }) => treatment === 'told' && !path.startsWith('*'),
+      );
+      const open = free.map(({ path }) => path);
+      const absent = paths.filter((_, at) => at % 2 === 1);
+      for (const path of [...paths, ...open].filter((name) => !absent.includes(name))) {
+        mkdirSync(dirname(join(repository, path)), { recursive: true });
+        writeFileSync(join(repository, path), '# mine\n');
+      }
+      await using sandbox = await sandboxIn(tier, { workspace: repository });
+      const result = await sandbox.run(
+        [...paths, ...open]
+          .map(
+            (path) =>
+              `mkdir -p '${dirname(path)}'; rm -f '${path}'; mv '${path}' moved; echo evil > '${path}'`,
+          )
+          .join('\n'),
+      );
+      const content = (path: string) => readFileSync(join(repository, path), 'utf8');
+      for (const path of paths)
+        expect([path, content(path)]).toEqual([path, absent.includes(path) ? 'evil\n' : '# mine\n']);
+      for (const path of open) expect([path, content(path)]).toEqual([path, 'evil\n']);
+      expect(result.createdProtectedPaths).toEqual(
+        expect.arrayContaining(absent.map((path) => join(repository, path))),
+      );
     });
 
     describe('by making what does not exist', () => {

@@ -11,11 +11,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { cli } from '../cli/support.ts';
+import { AT_ONCE_MS, holdOpen } from '../support/half-open.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { WITHOUT } from '../support/without.ts';
 import { connectTo, eventually, expectValid } from './serve-client.ts';
@@ -428,8 +429,8 @@ describe('the socket of serve', () => {
   });
 
   it('tells whom it turns away that it is busy', async () => {
-    await listening();
-    const silent = await Promise.all(Array.from({ length: 64 }, () => connectTo(socket)));
+    const { connect } = await listening();
+    const silent = await Promise.all(Array.from({ length: 64 }, () => connect()));
     const late = await connectTo(socket);
     await late.ends();
     expect(late.said).toMatchObject([{ id: null, error: { data: { code: 'protocol.busy' } } }]);
@@ -443,6 +444,28 @@ describe('the socket of serve', () => {
       next.output.destroy();
       expect(answer?.result).toBeDefined();
     });
+  });
+
+  it.each([
+    ['nothing said', ''],
+    ['half a message', '{"jsonrpc":"2.0","id":1,"method":"initial'],
+    ['a message that is not for a beginning', '{"jsonrpc":"2.0","id":1,"method":"run","params":{}}\n'],
+  ])('is not kept busy by 200 that wait, with %s', async (_, said) => {
+    const { connect } = await listening();
+    const before = await connect();
+    const attacker = await holdOpen(200, () => createConnection(socket), said);
+    try {
+      for (let times = 0; times < 5; times += 1) {
+        const began = performance.now();
+        const client = await connect();
+        expect(performance.now() - began).toBeLessThan(AT_ONCE_MS);
+        expect((await client.call('run', { command: 'echo served' })).stdout).toBe('served\n');
+      }
+      expect((await before.call('run', { command: 'echo still' })).stdout).toBe('still\n');
+      expect(attacker.dropped()).toBeGreaterThan(100);
+    } finally {
+      attacker.release();
+    }
   });
 
   it('is closed to commands of the sandbox, even where they could connect', async () => {

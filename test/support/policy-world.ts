@@ -9,7 +9,7 @@ import { TEXT_CHECKS } from '../../src/policy/checks/text-checks.ts';
 import { programName } from '../../src/policy/commands/describe.ts';
 import { reachOfLine } from '../../src/policy/commands/reach.ts';
 import { riskOfLine } from '../../src/policy/commands/risk.ts';
-import { PROTECTED_PATHS } from '../../src/policy/profiles/protected-paths.ts';
+import { PROTECTED_PATHS } from '../../src/policy/profiles/obeyed-files.ts';
 import { SYSTEM_PATHS } from '../../src/policy/profiles/system-paths.ts';
 import { parseShell } from '../../src/shell/parse.ts';
 

@@ -19,7 +19,7 @@ const request = {
   confinement: texts,
 };
 
-const state = z.enum(['pending', 'approved', 'denied', 'expired', 'used', 'withdrawn']);
+const state = z.enum(['pending', 'approved', 'denied', 'expired', 'used', 'withdrawn', 'abandoned']);
 
 /** A line of `sandbox-run approvals list --json`, and `approvals show --json`. */
 export const approvalRequest = z.strictObject({

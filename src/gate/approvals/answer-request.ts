@@ -46,6 +46,7 @@ export async function answerRequest(
 async function whatBecameOf(store: ApprovalStore, id: string): Promise<string> {
   const found = await store.find(id);
   if (found === undefined) return 'it is gone';
+  if (found.state === 'abandoned') return 'abandoned, because the process that asked has ended';
   return found.answeredBy === undefined ? found.state : `${found.state} (${visibleText(found.answeredBy)})`;
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { APPROVAL_SCOPES } from '../../model/approval.ts';
 import { peerOf } from '../peer.ts';
+import { createEntrance } from '../server/connection/entrance.ts';
 import type { ApprovalStore } from '../state/state.ts';
 import { answerRequest, type PersonalAnswer } from './answer-request.ts';
 import type { ApprovalServer } from './approval-server.ts';
@@ -21,7 +22,8 @@ export interface ApprovalSocketOptions {
 
 /** No message is longer; what is longer is no message. */
 const LONGEST_MESSAGE = 64 * 1024;
-const MOST_CONNECTIONS = 64;
+/** Admitted: that have sent a message. */
+const CONNECTIONS = { admitted: 64, waiting: 64 };
 /** How long somebody has to read why the connection ends. */
 const LINGER_MS = 1_000;
 
@@ -53,15 +55,23 @@ export async function serveApprovalSocket({
 }: ApprovalSocketOptions): Promise<ApprovalServer> {
   const over = new AbortController();
   const sockets = new Set<Socket>();
+  const entrance = createEntrance<Socket>(CONNECTIONS, (socket) => socket.destroy());
   const server = createServer((socket) => {
     sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
+    socket.on('close', () => {
+      sockets.delete(socket);
+      entrance.leave(socket);
+    });
     socket.on('error', () => socket.destroy());
     const peer = peerOf(socket, peerCredentials);
-    if (peer === undefined || peer.uid !== process.geteuid?.() || isMoreConfined(peer.pid)) socket.destroy();
-    else converse(socket, store, `socket (process ${peer.pid})`, over.signal);
+    if (peer === undefined || peer.uid !== process.geteuid?.() || isMoreConfined(peer.pid)) {
+      socket.destroy();
+      return;
+    }
+    entrance.enter(socket);
+    const by = `socket (process ${peer.pid})`;
+    converse({ socket, store, by, over: over.signal, admit: () => entrance.admit(socket) });
   });
-  server.maxConnections = MOST_CONNECTIONS;
   await listenAt(server, path);
   return {
     address: path,
@@ -80,7 +90,17 @@ function closed(server: Server): Promise<void> {
   });
 }
 
-function converse(socket: Socket, store: ApprovalStore, by: string, over: AbortSignal): void {
+interface ConversationParts {
+  readonly socket: Socket;
+  readonly store: ApprovalStore;
+  /** Who answers, for whoever asked. */
+  readonly by: string;
+  readonly over: AbortSignal;
+  /** False: too many others are served. */
+  readonly admit: () => boolean;
+}
+
+function converse({ socket, store, by, over, admit }: ConversationParts): void {
   const ended = new AbortController();
   const signal = AbortSignal.any([over, ended.signal]);
   socket.on('close', () => ended.abort());
@@ -129,6 +149,8 @@ function converse(socket: Socket, store: ApprovalStore, by: string, over: AbortS
         if (signal.aborted) return;
         const message = parse(line);
         if (message === undefined) return fail('usage.invalid', 'that is not a message');
+        if (!admit())
+          return fail('protocol.busy', `at most ${CONNECTIONS.admitted} programs are served at once`);
         await serve(message).catch((error: unknown) =>
           error instanceof SandboxError
             ? send({ type: 'error', code: error.code, message: error.message })

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { APPROVAL_SCOPES, type ApprovalAnswer, type ApprovalRequest } from '../../model/approval.ts';
+import { type Askers, processAskers } from './asker.ts';
 import type { Clock } from './clock.ts';
 import type { Database, SqlRow } from './database.ts';
 import type { ApprovalStore, StoredApproval, StoredGrant } from './state.ts';
@@ -10,13 +11,34 @@ const DAY_MS = 24 * 3_600_000;
 const unguessableId = () => randomBytes(12).toString('hex');
 
 /** Requests and grants in SQLite. */
-export function createApprovalStore(database: Database, clock: Clock): ApprovalStore {
+export function createApprovalStore(
+  database: Database,
+  clock: Clock,
+  askers: Askers = processAskers(),
+): ApprovalStore {
   /** What is too late is so for everybody, whoever looks first; so is an answer that nobody came for. */
   function settleExpired(): void {
     database.run(
       `UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= ?`,
       clock.now(),
     );
+  }
+
+  /** Nobody comes for an answer any more: who asked was killed, or it would have withdrawn it. */
+  function settleAbandoned(): void {
+    const waiting = database.all(
+      `SELECT id, asker FROM approvals WHERE state IN ('pending', 'approved') AND asker IS NOT NULL`,
+    );
+    for (const { id = null, asker } of waiting) {
+      if (askers.isGone(String(asker)))
+        database.run(`UPDATE approvals SET state = 'abandoned' WHERE id = ?`, id);
+    }
+  }
+
+  /** For whoever looks at what waits, or answers. */
+  function settle(): void {
+    settleExpired();
+    settleAbandoned();
   }
 
   function grant(request: ApprovalRequest, scope: StoredGrant['scope'], by: string): void {
@@ -47,36 +69,37 @@ export function createApprovalStore(database: Database, clock: Clock): ApprovalS
   }
 
   return {
-    post: (request, expiresAt) =>
+    post: (request, expiresAt, { forLater = false } = {}) =>
       database.transaction(() => {
         database.run('DELETE FROM approvals WHERE created_at < ?', clock.now() - DAY_MS);
         const id = unguessableId();
         database.run(
-          `INSERT INTO approvals (id, principal, fingerprint, request, state, created_at, expires_at)
-           VALUES (?, ?, ?, ?, 'pending', ?, ?)`,
+          `INSERT INTO approvals (id, principal, fingerprint, request, state, created_at, expires_at, asker)
+           VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)`,
           id,
           request.principal,
           request.fingerprint,
           JSON.stringify(request),
           clock.now(),
           expiresAt,
+          forLater ? null : (askers.self() ?? null),
         );
         return id;
       }),
     find: (id) =>
       database.transaction(() => {
-        settleExpired();
+        settle();
         return database.all('SELECT * FROM approvals WHERE id = ?', id).map(approvalOf)[0];
       }),
     list: (which) =>
       database.transaction(() => {
-        settleExpired();
+        settle();
         const where = which === 'pending' ? `WHERE state = 'pending'` : '';
         return database.all(`SELECT * FROM approvals ${where} ORDER BY created_at, id`).map(approvalOf);
       }),
     answer: (id, answer) =>
       database.transaction(() => {
-        settleExpired();
+        settle();
         const changed = database.run(
           `UPDATE approvals SET state = ?, scope = ?, answered_at = ?, answered_by = ? WHERE id = ? AND state = 'pending'`,
           answer.approved ? 'approved' : 'denied',
@@ -155,6 +178,7 @@ const STATES: readonly StoredApproval['state'][] = [
   'expired',
   'used',
   'withdrawn',
+  'abandoned',
 ];
 
 function approvalOf(row: SqlRow): StoredApproval {

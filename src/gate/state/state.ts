@@ -33,7 +33,8 @@ export interface StoredApproval {
   /** Unguessable. */
   readonly id: string;
   readonly request: ApprovalRequest;
-  readonly state: 'pending' | 'approved' | 'denied' | 'expired' | 'used' | 'withdrawn';
+  /** `withdrawn`: its asker gave it up; `abandoned`: its asker is gone. */
+  readonly state: 'pending' | 'approved' | 'denied' | 'expired' | 'used' | 'withdrawn' | 'abandoned';
   readonly createdAt: number;
   readonly expiresAt: number;
   readonly scope: ApprovalScope | undefined;
@@ -55,8 +56,15 @@ export interface StoredGrant {
 
 /** Requests that wait for an answer, and what was answered once and for longer. */
 export interface ApprovalStore {
-  /** Stores a request that waits; returns its id. */
-  post(request: ApprovalRequest, expiresAt: number): MaybePromise<string>;
+  /**
+   * Stores a request that waits; returns its id. It waits no longer than this process lives, unless `forLater`: then
+   * another one comes for the answer.
+   */
+  post(
+    request: ApprovalRequest,
+    expiresAt: number,
+    options?: { readonly forLater?: boolean },
+  ): MaybePromise<string>;
   find(id: string): MaybePromise<StoredApproval | undefined>;
   /** Newest last; those that wait, or all of the last day. */
   list(which: 'pending' | 'all'): MaybePromise<readonly StoredApproval[]>;

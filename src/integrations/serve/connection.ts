@@ -15,6 +15,8 @@ export interface ConnectionParts {
   readonly shared: Shared;
   /** Milliseconds for `initialize`; 0: as long as it likes. */
   readonly handshakeMs: number;
+  /** Asked by `initialize`; false: as many are served as may be. */
+  readonly admit: () => boolean;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -40,6 +42,7 @@ export function serveConnection({
   output,
   shared,
   handshakeMs,
+  admit,
   onFailure,
 }: ConnectionParts): Connection {
   const { limits } = shared;
@@ -51,7 +54,10 @@ export function serveConnection({
     taken: () => outgoing.flush(),
     gone: gone.signal,
   };
-  const { handlers, isInitialized, close } = createHandlers(client, shared, () => void end());
+  const { handlers, isInitialized, close } = createHandlers(client, shared, {
+    admit,
+    refuse: () => void end(),
+  });
   const requests = createRequests({ handlers, isInitialized, limits, gone: gone.signal, onFailure });
   /** Requests until their response was handed on. */
   const answering = new Set<Promise<void>>();

@@ -40,8 +40,20 @@ export interface ConnectionHandlers {
   close(): Promise<void>;
 }
 
-/** @see ConnectionHandlers. `refuse`: ends the connection, once the response was sent. */
-export function createHandlers(client: Client, shared: Shared, refuse: () => void): ConnectionHandlers {
+/** How a connection begins. */
+export interface Reception {
+  /** False: as many are initialized as may be. */
+  readonly admit: () => boolean;
+  /** Ends the connection; to be called once the response was sent. */
+  readonly refuse: () => void;
+}
+
+/** @see ConnectionHandlers */
+export function createHandlers(
+  client: Client,
+  shared: Shared,
+  { admit, refuse }: Reception,
+): ConnectionHandlers {
   const { sandbox, checker, switchboard, limits, newId } = shared;
   const questions = createQuestions(client, limits.questions);
   const commands = createSpawnedCommands({ sandbox, client, most: limits.commands, newId });
@@ -84,6 +96,10 @@ export function createHandlers(client: Client, shared: Shared, refuse: () => voi
           'protocol.version',
           `initialize: this server speaks version ${PROTOCOL_VERSION} of the protocol; use a client or a server that fits`,
         );
+      }
+      if (!admit()) {
+        call.afterwards(refuse);
+        throw tooManyClients(limits);
       }
       state = approvals === true ? 'answering' : 'silent';
       const { ask } = checker.policy.approval;
@@ -152,6 +168,13 @@ export function createHandlers(client: Client, shared: Shared, refuse: () => voi
   };
   return { handlers, isInitialized: () => state !== 'new', close: () => shells.closeAll() };
 }
+
+/** Said to whoever is turned away. */
+export const tooManyClients = ({ connections }: ServeLimits): SandboxError =>
+  new SandboxError(
+    'protocol.busy',
+    `${connections} clients are connected, which is the most; try again when one of them has gone`,
+  );
 
 const bytesIn = (bytes: ExecutionResultBase['bytes']) =>
   (bytes?.stdout.length ?? 0) + (bytes?.stderr.length ?? 0);

@@ -25,7 +25,7 @@ export interface ServeLimits {
   readonly outputBytes: number;
   /** Bytes of output in results that the client has not taken, above which no command is begun for it. */
   readonly untakenBytes: number;
-  /** Connections at once. */
+  /** Initialized connections at once, and as many that are not yet: of these the oldest are turned away for new ones. */
   readonly connections: number;
   /** Milliseconds that a client has for `initialize`. */
   readonly handshakeMs: number;

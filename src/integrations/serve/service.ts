@@ -21,7 +21,7 @@ export interface Service {
   readonly sandbox: Shared['sandbox'];
   readonly limits: ServeLimits;
   /** Serves one more client. */
-  connect(parts: Pick<ConnectionParts, 'input' | 'output' | 'handshakeMs'>): Connection;
+  connect(parts: Pick<ConnectionParts, 'input' | 'output' | 'handshakeMs' | 'admit'>): Connection;
   readonly connections: () => number;
   /** Ends all connections, all commands and the sandbox. */
   close(): Promise<void>;

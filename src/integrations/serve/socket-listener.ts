@@ -5,10 +5,13 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { isMoreConfined } from '../../gate/approvals/peer-confinement.ts';
 import { type Peer, peerOf } from '../../gate/peer.ts';
 import { claimSocketPath } from '../../gate/server/connection/claim-path.ts';
+import { createEntrance } from '../../gate/server/connection/entrance.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
-import { errorResponse } from './errors.ts';
+import type { Connection } from './connection.ts';
+import { responseToError } from './errors.ts';
+import { tooManyClients } from './handlers.ts';
 import type { Service } from './service.ts';
 
 /** For a client that is turned away to read why. */
@@ -22,6 +25,12 @@ export interface ListenOptions {
   /** The addon's. */
   readonly peerCredentials: (fd: number) => Peer;
   readonly tryLock: (fd: number) => boolean;
+}
+
+/** One that is connected. */
+interface Client {
+  readonly socket: Socket;
+  readonly connection: Connection;
 }
 
 /** A server that listens. */
@@ -52,6 +61,18 @@ export async function listenForClients(service: Service, options: ListenOptions)
     if (unusedTimeout > 0 && service.connections() === 0) idle = setTimeout(end, unusedTimeout);
   };
 
+  const turnAway = (socket: Socket) => {
+    socket.end(`${JSON.stringify(responseToError(null, tooManyClients(service.limits)))}\n`);
+    // Nothing is read of it, and it is not waited for.
+    setTimeout(() => socket.destroy(), FAREWELL_MS).unref();
+  };
+  const { connections } = service.limits;
+  const most = { admitted: connections, waiting: connections };
+  const entrance = createEntrance<Client>(most, ({ socket, connection }) => {
+    turnAway(socket);
+    void connection.end();
+  });
+
   function accept(socket: Socket): void {
     socket.on('error', () => {});
     const peer = peerOf(socket, peerCredentials);
@@ -60,18 +81,20 @@ export async function listenForClients(service: Service, options: ListenOptions)
       socket.destroy();
       return;
     }
-    const { connections } = service.limits;
-    if (service.connections() >= connections) {
-      const busy = `${connections} clients are connected, which is the most; try again when one of them has gone`;
-      socket.end(`${JSON.stringify(errorResponse(null, 'protocol.busy', busy))}\n`);
-      // Nothing is read of it, and it is not waited for.
-      setTimeout(() => socket.destroy(), FAREWELL_MS).unref();
+    if (entrance.isFull()) {
+      turnAway(socket);
       return;
     }
     clearTimeout(idle);
     const { handshakeMs } = service.limits;
-    const connection = service.connect({ input: socket, output: socket, handshakeMs });
-    void connection.ended.then(() => setImmediate(rest));
+    const admit = () => entrance.admit(client);
+    const connection = service.connect({ input: socket, output: socket, handshakeMs, admit });
+    const client: Client = { socket, connection };
+    entrance.enter(client);
+    void connection.ended.then(() => {
+      entrance.leave(client);
+      setImmediate(rest);
+    });
   }
 
   const server = createServer({ allowHalfOpen: true }, accept);

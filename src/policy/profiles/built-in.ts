@@ -1,5 +1,5 @@
 import type { Policy } from '../../model/policy.ts';
-import { PROTECTED_PATHS } from './protected-paths.ts';
+import { PROTECTED_PATHS } from './obeyed-files.ts';
 import { MASKED_PATHS, SYSTEM_PATHS } from './system-paths.ts';
 
 const MIB = 1024 * 1024;

@@ -1,8 +1,8 @@
 import { isAbsolute, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_PROFILE, PROFILES } from '../../../src/policy/profiles/built-in.ts';
+import { OBEYED_FILES, PROTECTED_PATHS } from '../../../src/policy/profiles/obeyed-files.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../../src/policy/profiles/package-caches.ts';
-import { PROTECTED_PATHS } from '../../../src/policy/profiles/protected-paths.ts';
 import { MASKED_PATHS, SYSTEM_PATHS } from '../../../src/policy/profiles/system-paths.ts';
 import { TOOL_CHAINS } from '../../../src/policy/profiles/tool-chains.ts';
 import { isBeneath } from '../../../src/util/absolute-path.ts';
@@ -139,7 +139,43 @@ describe('protected paths', () => {
     }
   });
 
-  it.each(['.git/hooks', '.git/config', '.vscode', '.claude', '.envrc', '.husky'])('hold %s', (path) => {
-    expect(PROTECTED_PATHS).toContain(path);
+  it.each(['.git/hooks', '.git/config', '.vscode', '.claude', '.envrc', '.husky', '.zlogin', '.windsurf'])(
+    'hold %s',
+    (path) => {
+      expect(PROTECTED_PATHS).toContain(path);
+    },
+  );
+
+  it('are none that honest work writes', () => {
+    for (const path of [
+      'package.json',
+      'Makefile',
+      '.npmrc',
+      '.pre-commit-config.yaml',
+      '.gitmodules',
+      '.env',
+    ])
+      expect(PROTECTED_PATHS).not.toContain(path);
+  });
+});
+
+describe('obeyed files', () => {
+  it('are told once each, with a tool and a reason', () => {
+    const paths = OBEYED_FILES.map(({ path }) => path);
+    expect(paths.filter((path, at) => paths.indexOf(path) !== at)).toEqual([]);
+    for (const { tool, reason } of OBEYED_FILES) expect([tool, reason]).not.toContain('');
+  });
+
+  it('are exact names, or endings that are told', () => {
+    for (const { path, where, treatment } of OBEYED_FILES) {
+      expect(path).toMatch(/^\*?[^*?[\]{}]+$/);
+      // Nothing can be mounted on a pattern.
+      if (path.startsWith('*')) expect([where, treatment]).toEqual(['anywhere', 'told']);
+    }
+  });
+
+  it('that are shut do not lie in each other', () => {
+    for (const path of PROTECTED_PATHS)
+      expect(PROTECTED_PATHS.filter((other) => other.startsWith(`${path}/`))).toEqual([]);
   });
 });

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { z } from 'zod';
 import { SandboxError } from '../../../errors/sandbox-error.ts';
 import { APPROVAL_SCOPES } from '../../../model/approval.ts';
+import { createEntrance } from '../../server/connection/entrance.ts';
 import type { ApprovalStore, StoredApproval } from '../../state/state.ts';
 import { answerRequest } from '../answer-request.ts';
 import type { ApprovalServer } from '../approval-server.ts';
@@ -20,8 +22,17 @@ export interface ApprovalWebOptions {
 }
 
 const ADDRESS = '127.0.0.1';
-const MOST_CONNECTIONS = 64;
+/**
+ * Admitted: that showed the token. Enough of the others that, however fast somebody makes new ones, a browser has sent its
+ * request before its turn comes to be given up.
+ */
+const CONNECTIONS = { admitted: 64, waiting: 512 };
 const LONGEST_BODY = 16 * 1024;
+/** For the head of a request, from when its connection is made, and for all of it. */
+const HEADERS_MS = 5_000;
+const REQUEST_MS = 10_000;
+/** How often late ones are looked for. */
+const LATE_CHECK_MS = 1_000;
 /** So that the page notices soon that we are gone. */
 const HEARTBEAT_MS = 5_000;
 
@@ -46,6 +57,7 @@ export async function serveApprovalPage({
 }: ApprovalWebOptions): Promise<ApprovalServer> {
   const token = randomBytes(32).toString('base64url');
   const over = new AbortController();
+  const entrance = createEntrance<Socket>(CONNECTIONS, (socket) => socket.destroy());
   let port = 0;
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -66,24 +78,35 @@ export async function serveApprovalPage({
             403,
             'The token is missing or wrong: open the address that the server printed.',
           );
+        if (!entrance.admit(request.socket)) return end(response, 503, TOO_MANY);
         return sendEvents(response, store, over.signal);
       case '/answer':
         if (request.method !== 'POST' || !isFromOurPage(request, token))
           return end(response, 403, 'Only the page itself may answer.');
+        if (!entrance.admit(request.socket)) return end(response, 503, TOO_MANY);
         return answer(request, response, store);
       default:
         return end(response, 404, 'There is nothing here.');
     }
   }
 
-  const server = createServer({ maxHeaderSize: 8 * 1024, requestTimeout: 10_000 }, (request, response) => {
+  const limits = {
+    maxHeaderSize: 8 * 1024,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    connectionsCheckingInterval: LATE_CHECK_MS,
+  };
+  const server = createServer(limits, (request, response) => {
     response.on('error', () => response.destroy());
     respond(request, response).catch(() => {
       if (response.headersSent) response.destroy();
       else end(response, 500, 'That failed.');
     });
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  server.on('connection', (socket) => {
+    entrance.enter(socket);
+    socket.on('close', () => entrance.leave(socket));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) =>
       reject(
@@ -104,6 +127,8 @@ export async function serveApprovalPage({
     },
   };
 }
+
+const TOO_MANY = 'Too many pages are open: close some.';
 
 const HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',

@@ -11,6 +11,7 @@ import { serveApprovalSocket } from '../../../../src/gate/approvals/socket-serve
 import type { ApprovalStore } from '../../../../src/gate/state/state.ts';
 import { loadAddon } from '../../../../src/native/load.ts';
 import { makeStatePlace, sampleRequest, until } from '../../../support/approvals.ts';
+import { holdOpen } from '../../../support/half-open.ts';
 import { WITHOUT } from '../../../support/without.ts';
 
 const place = makeStatePlace();
@@ -78,6 +79,31 @@ describe('the approval socket', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     await server.close();
     expect(existsSync(path)).toBe(false);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['half a message', '{"type": "li'],
+  ])('hears others while somebody holds 200 connections open with %s', async (_, said) => {
+    const { path, post } = await serve();
+    const watcher = talkTo(path);
+    watcher.send({ type: 'watch' });
+    const attacker = await holdOpen(200, () => connect(path), said);
+    try {
+      const id = await post();
+      // Who listened before the attack still does.
+      for (;;) {
+        const told = await watcher.next();
+        expect(told).toMatchObject({ type: 'pending' });
+        if (JSON.stringify(told).includes(id)) break;
+      }
+      const client = talkTo(path);
+      client.send({ type: 'answer', id, approved: true });
+      expect(await client.next()).toMatchObject({ type: 'answered', id });
+      expect(attacker.dropped()).toBeGreaterThan(100);
+    } finally {
+      attacker.release();
+    }
   });
 
   it('lists what waits', async () => {

@@ -1,9 +1,10 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ApprovalServer } from '../../../../../src/gate/approvals/approval-server.ts';
 import { serveApprovalPage } from '../../../../../src/gate/approvals/web/web-server.ts';
-import { makeStatePlace, sampleRequest } from '../../../../support/approvals.ts';
+import { makeStatePlace, sampleRequest, until } from '../../../../support/approvals.ts';
+import { AT_ONCE_MS, HALF_OPEN, holdOpen } from '../../../../support/half-open.ts';
 
 const place = makeStatePlace();
 const servers: ApprovalServer[] = [];
@@ -225,5 +226,88 @@ describe('the web server of approvals', () => {
   it('a port that is taken is an error', async () => {
     const { port, store } = await serve();
     await expect(serveApprovalPage({ store, port })).rejects.toMatchObject({ code: 'gate.unusable' });
+  });
+
+  describe('while somebody holds connections open', () => {
+    const held: { release(): void }[] = [];
+    const pages: Socket[] = [];
+    afterEach(() => {
+      for (const one of held.splice(0)) one.release();
+      for (const page of pages.splice(0)) page.destroy();
+    });
+
+    async function expectAtOnce<T>(work: Promise<T>): Promise<T> {
+      const began = performance.now();
+      const result = await work;
+      expect(performance.now() - began).toBeLessThan(AT_ONCE_MS);
+      return result;
+    }
+
+    /** An open page: its events. */
+    async function openPage({ port, token }: { readonly port: number; readonly token: string }) {
+      const socket = connect(port, '127.0.0.1');
+      pages.push(socket);
+      let heard = '';
+      socket.on('data', (chunk) => {
+        heard += chunk;
+      });
+      socket.on('error', () => {});
+      socket.write(
+        `GET /events HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nX-Sandbox-Run-Token: ${token}\r\n\r\n`,
+      );
+      await until(() => /event: pending|close some/.test(heard) || undefined);
+      return { socket, heard: () => heard };
+    }
+
+    it.each([
+      ...HALF_OPEN.map(([what, text]) => [200, what, text] as const),
+      [700, 'nothing sent', ''],
+    ] as const)('%d with %s, people get through and their pages stay', async (count, _, text) => {
+      const served = await serve();
+      const { port } = served;
+      const page = await openPage(served);
+      const attacker = await holdOpen(count, () => connect(port, '127.0.0.1'), text);
+      held.push(attacker);
+      // So many kept everybody else out.
+      expect(attacker.held()).toBeGreaterThan(64);
+      for (let times = 0; times < 5; times += 1) {
+        const headers = { host: `127.0.0.1:${port}` };
+        expect((await expectAtOnce(send({ port, path: '/', headers }))).status).toBe(200);
+        const id = await served.post();
+        await until(() => page.heard().includes(id) || undefined);
+        expect((await expectAtOnce(send(answer(served, id)))).status).toBe(200);
+      }
+      expect(page.socket.destroyed).toBe(false);
+      if (count > 512) expect(attacker.dropped()).toBeGreaterThan(100);
+    });
+
+    it('with answers that nobody reads, people get through', async () => {
+      const served = await serve();
+      const { port } = served;
+      const head = { host: `127.0.0.1:${port}` };
+      const pages = `GET / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`.repeat(400);
+      held.push(await holdOpen(70, () => connect(port, '127.0.0.1'), pages, { reads: false }));
+      // Once what they asked for is written as far as it can be.
+      expect((await send({ port, path: '/', headers: head })).status).toBe(200);
+      expect((await expectAtOnce(send({ port, path: '/', headers: head }))).status).toBe(200);
+      const id = await served.post();
+      expect((await expectAtOnce(send(answer(served, id)))).status).toBe(200);
+    });
+
+    it('ends those that send nothing, after some seconds', async () => {
+      const { port } = await serve();
+      const attacker = await holdOpen(10, () => connect(port, '127.0.0.1'), '', { again: false });
+      held.push(attacker);
+      await until(() => attacker.dropped() === 10 || undefined);
+    });
+
+    it('of open pages there are only so many, and further ones are told', async () => {
+      const served = await serve();
+      const open = await Promise.all(Array.from({ length: 64 }, () => openPage(served)));
+      for (const page of open) expect(page.heard()).toContain(' 200 ');
+      expect((await openPage(served)).heard()).toContain(' 503 ');
+      open[0]?.socket.destroy();
+      await until(async () => (await openPage(served)).heard().includes(' 200 ') || undefined);
+    });
   });
 });

@@ -1,0 +1,239 @@
+/** A file, or a directory with all in it, that some program runs or obeys. */
+export interface ObeyedFile {
+  /** Relative; `*` only at its beginning, for any name that ends so. */
+  readonly path: string;
+  /** Where it is obeyed: at the top of a workspace, or in every directory of it. */
+  readonly where: 'top' | 'anywhere';
+  readonly tool: string;
+  readonly reason: string;
+  /**
+   * `shut`: a trusted program obeys it by itself, when a directory is entered or opened or the program starts there, and
+   * commands hardly ever have an honest reason to write it: they may only read it.
+   * `told`: a person starts it knowingly, or a tool runs it as part of the project, and honest work writes it.
+   */
+  readonly treatment: 'shut' | 'told';
+}
+
+const rows =
+  (treatment: ObeyedFile['treatment'], where: ObeyedFile['where']) =>
+  (path: string, tool: string, reason: string): ObeyedFile => ({ path, where, tool, reason, treatment });
+const shut = rows('shut', 'top');
+const shutAnywhere = rows('shut', 'anywhere');
+const told = rows('told', 'top');
+const toldAnywhere = rows('told', 'anywhere');
+
+// Not here: what only names things (.gitattributes, .gitmodules, .tool-versions, .python-version, .nvmrc), what only
+// instructs a model (CLAUDE.md, AGENTS.md, .cursorrules, .goosehints), variables that no shell runs (.env).
+const VERSION_CONTROL: readonly ObeyedFile[] = [
+  shut('.git/hooks', 'git', 'programs that git runs'),
+  shut('.git/config', 'git', 'its keys name programs that git runs'),
+  shut('.git/config.worktree', 'git', 'as .git/config, of one worktree'),
+  shut('.git/commondir', 'git', 'leads git to another config and other hooks (gitrepository-layout(5))'),
+  shut('.husky', 'husky', 'git runs the hooks in it, as husky sets core.hooksPath'),
+  shut('.hg/hgrc', 'Mercurial', 'hooks, aliases and extensions of a repository'),
+  shut('.jj/repo/config.toml', 'Jujutsu', 'names pager, editor and tools of a repository'),
+];
+
+/** Read where HOME is. A repository of settings (dotfiles) is what the home directory's links lead to. */
+const SHELLS: readonly ObeyedFile[] = [
+  shut('.profile', 'sh', 'run at log-in'),
+  shut('.bashrc', 'bash', 'run by each interactive shell'),
+  shut('.bash_profile', 'bash', 'run at log-in'),
+  shut('.bash_login', 'bash', 'run at log-in'),
+  shut('.bash_logout', 'bash', 'run at the end of a log-in shell'),
+  shut('.bash_aliases', 'bash', 'run by the .bashrc of Debian and Ubuntu'),
+  shut('.inputrc', 'readline', 'binds keys to text that is typed, a line break included'),
+  shut('.zshenv', 'zsh', 'run by every zsh'),
+  shut('.zprofile', 'zsh', 'run at log-in'),
+  shut('.zshrc', 'zsh', 'run by each interactive shell'),
+  shut('.zlogin', 'zsh', 'run at log-in, after .zshrc'),
+  shut('.zlogout', 'zsh', 'run at the end of a log-in shell'),
+  shut('.kshrc', 'ksh', 'what ENV names by custom'),
+  shut('.mkshrc', 'mksh', 'run by each interactive shell'),
+  shut('.cshrc', 'csh', 'run by every csh'),
+  shut('.tcshrc', 'tcsh', 'run by every tcsh'),
+  shut('.login', 'csh', 'run at log-in'),
+  shut('.logout', 'csh', 'run at the end of a log-in shell'),
+  shut('.config/fish', 'fish', 'config.fish, conf.d and functions'),
+];
+
+const SESSIONS: readonly ObeyedFile[] = [
+  shut('.pam_environment', 'pam_env', 'variables of a log-in, where PAM still reads it'),
+  shut('.xprofile', 'display managers', 'run when a desktop session begins'),
+  shut('.xsessionrc', 'X session of Debian', 'run when a desktop session begins'),
+  shut('.xsession', 'X session', 'run as the desktop session'),
+  shut('.xinitrc', 'startx', 'run as the X session'),
+  shut('.config/autostart', 'desktops', 'programs that begin with the session'),
+  shut('.config/systemd', 'systemd', 'services of the user'),
+  shut('.config/environment.d', 'systemd', 'variables of all services of the user'),
+  shut('.ssh', 'ssh', 'config names programs (ProxyCommand), rc is run, authorized_keys lets others in'),
+  shut('.gitconfig', 'git', 'the user’s keys, which name programs that git runs'),
+  shut('.config/git', 'git', 'the user’s keys, which name programs that git runs'),
+  shut('.tmux.conf', 'tmux', 'its commands are run at the start (run-shell)'),
+  shut('.screenrc', 'screen', 'its commands are run at the start (exec)'),
+  shut('.wgetrc', 'wget', 'options of every call (use_askpass names a program)'),
+  shut('.curlrc', 'curl', 'options of every call: where from, and which file is written'),
+];
+
+const DIRECTORY_ENTRY: readonly ObeyedFile[] = [
+  shutAnywhere('.envrc', 'direnv', 'run by the shell when the directory is entered, once allowed'),
+  shut('.config/direnv', 'direnv', 'direnvrc and lib are run before each .envrc'),
+  // A file stays trusted when its content changes, unless `paranoid` is set.
+  shutAnywhere('mise.toml', 'mise', 'hooks and env run programs when the directory is entered, once trusted'),
+  shutAnywhere('.mise.toml', 'mise', 'as mise.toml'),
+  shutAnywhere('mise.local.toml', 'mise', 'as mise.toml'),
+  shutAnywhere('.mise.local.toml', 'mise', 'as mise.toml'),
+  shutAnywhere('.mise', 'mise', 'config.toml in it is as mise.toml; tasks in it are programs'),
+  shutAnywhere('mise/config.toml', 'mise', 'as mise.toml'),
+  shutAnywhere('.config/mise.toml', 'mise', 'as mise.toml'),
+  shutAnywhere('.config/mise', 'mise', 'config.toml and conf.d in it are as mise.toml'),
+  shutAnywhere('.rtx.toml', 'rtx', 'as mise.toml, which took its place'),
+  shutAnywhere('.shadowenv.d', 'shadowenv', 'sets variables when the directory is entered, once trusted'),
+  shutAnywhere('.autoenv', 'autoenv', 'run when the directory is entered, once authorized'),
+  shutAnywhere('.autoenv.zsh', 'zsh-autoenv', 'run when the directory is entered, once authorized'),
+  shutAnywhere('.autoenv_leave.zsh', 'zsh-autoenv', 'run when the directory is left, once authorized'),
+  shutAnywhere('.rvmrc', 'rvm', 'run when the directory is entered, once trusted'),
+];
+
+const EDITORS: readonly ObeyedFile[] = [
+  shut('.vscode', 'VS Code', 'tasks (also on opening a folder), settings that name programs, MCP servers'),
+  shut('.theia', 'Theia', 'tasks and settings, as .vscode'),
+  shut('.devcontainer', 'Dev Containers', 'initializeCommand runs on the host'),
+  shut('.devcontainer.json', 'Dev Containers', 'initializeCommand runs on the host'),
+  shut('.idea', 'JetBrains IDEs', 'interpreters, file watchers and start-up tasks of a trusted project'),
+  shut('.fleet', 'Fleet', 'run configurations and settings'),
+  shut('.zed', 'Zed', 'settings that name language servers and formatters, tasks, debuggers'),
+  shut('.exrc', 'vi, Vim, Neovim', 'run on starting there, where `exrc` is set'),
+  shut('.vimrc', 'Vim', 'run on starting there, where `exrc` is set; in settings, always'),
+  shut('.gvimrc', 'gVim', 'run on starting there, where `exrc` is set; in settings, always'),
+  shut('.nvimrc', 'Neovim', 'run on starting there, where `exrc` is set'),
+  shut('.nvim.lua', 'Neovim', 'run on starting there, where `exrc` is set'),
+  shut('.config/nvim', 'Neovim', 'run on each start'),
+  shutAnywhere('.lvimrc', 'localvimrc for Vim', 'run when a file beneath it is opened'),
+  shut('.vim', 'Vim', 'plug-ins; coc-settings.json in a project names language servers'),
+  shutAnywhere('.dir-locals.el', 'Emacs', 'variables and eval forms, when a file beneath it is opened'),
+  shutAnywhere('.dir-locals-2.el', 'Emacs', 'as .dir-locals.el'),
+  shut('.emacs', 'Emacs', 'run on each start'),
+  shut('.emacs.d', 'Emacs', 'run on each start'),
+  shut('.helix', 'Helix', 'languages.toml names language servers and formatters'),
+];
+
+const AGENTS: readonly ObeyedFile[] = [
+  shut('.claude', 'Claude Code', 'hooks, permissions, skills and commands'),
+  shut('.mcp.json', 'Claude Code and others', 'programs that are started as MCP servers'),
+  shut('.codex', 'Codex', 'config.toml and hooks of a trusted project'),
+  shut('.gemini', 'Gemini CLI', 'settings with hooks and MCP servers, extensions, commands'),
+  shut('.qwen', 'Qwen Code', 'settings with hooks and MCP servers'),
+  shut('.cursor', 'Cursor', 'hooks.json, mcp.json, environment.json and rules'),
+  shut('.windsurf', 'Windsurf', 'hooks.json, workflows and rules'),
+  shut('.opencode', 'opencode', 'plug-ins and tools in it are loaded on starting there'),
+  shut('opencode.json', 'opencode', 'names plug-ins, MCP servers, formatters and language servers'),
+  shut('opencode.jsonc', 'opencode', 'as opencode.json'),
+  shut('.github/hooks', 'Copilot CLI', 'hooks that are loaded from where it starts'),
+  shut('.github/copilot', 'Copilot CLI', 'its settings for a repository'),
+  shut('.clinerules', 'Cline', 'rules, workflows and hooks'),
+  shut('.cline', 'Cline', 'its settings for a project'),
+  shut('.roo', 'Roo Code', 'mcp.json and rules'),
+  shut('.continue', 'Continue', 'MCP servers, models and rules of a workspace'),
+  shut('.amazonq', 'Amazon Q Developer', 'agents with hooks, MCP servers'),
+  shut('.kiro', 'Kiro', 'hooks, agents, MCP servers and steering'),
+  shut('.aider.conf.yml', 'Aider', 'lint-cmd, test-cmd and notifications-command'),
+  shut('crush.json', 'Crush', 'MCP and language servers, and $(…) in values'),
+  shut('.crush.json', 'Crush', 'as crush.json'),
+  shut('.amp', 'Amp', 'settings with MCP servers and permissions'),
+  shut('.factory', 'Factory', 'hooks, MCP servers, droids and commands'),
+  shut('.augment', 'Augment', 'settings, hooks and commands'),
+  shut('.junie', 'Junie', 'MCP servers and guidelines'),
+  shut('.trae', 'Trae', 'MCP servers and rules'),
+  shut('.agent', 'Antigravity', 'workflows, and skills with their scripts'),
+  shut('.agents', 'several agents', 'skills with their scripts'),
+  shut('sandbox-run.toml', 'sandbox-run', 'a policy'),
+  shut('.sandbox-run.toml', 'sandbox-run', 'the policy of the workspace'),
+];
+
+const DEBUGGERS_AND_PROMPTS: readonly ObeyedFile[] = [
+  shut('.gdbinit', 'gdb', 'run on starting there, where auto-load has it'),
+  shut('.lldbinit', 'lldb', 'run on starting there, where target.load-cwd-lldbinit is set'),
+  shut('.pdbrc', 'pdb', 'run when the debugger starts there'),
+  shut('.irbrc', 'irb', 'run on starting there'),
+  shut('.pryrc', 'pry', 'run on starting there'),
+  shut('.ghci', 'ghci', 'run on starting there'),
+  shut('.iex.exs', 'iex', 'run on starting there'),
+  // renv makes one.
+  told('.Rprofile', 'R', 'run on starting there'),
+];
+
+const GIT_HOOK_RUNNERS: readonly ObeyedFile[] = [
+  told('.githooks', 'git', 'what core.hooksPath names by custom'),
+  told('.pre-commit-config.yaml', 'pre-commit', 'programs that an installed hook runs'),
+  told('.pre-commit-hooks.yaml', 'pre-commit', 'programs that this repository offers as hooks'),
+  told('lefthook.yml', 'lefthook', 'programs that an installed hook runs'),
+  told('.lefthook.yml', 'lefthook', 'programs that an installed hook runs'),
+  told('lefthook-local.yml', 'lefthook', 'programs that an installed hook runs'),
+];
+
+const PROJECTS: readonly ObeyedFile[] = [
+  toldAnywhere('*.code-workspace', 'VS Code', 'tasks and settings, when it is opened'),
+  toldAnywhere('*.sublime-project', 'Sublime Text', 'settings and build systems, when it is opened'),
+  told('.run', 'JetBrains IDEs', 'run configurations'),
+  toldAnywhere('package.json', 'npm and others', 'scripts, also those of an installation'),
+  toldAnywhere('.npmrc', 'npm, pnpm', 'script-shell, node-options, registry'),
+  toldAnywhere('.yarnrc.yml', 'Yarn', 'yarnPath and plugins are run by every call'),
+  toldAnywhere('.yarnrc', 'Yarn 1', 'yarn-path is run by every call'),
+  toldAnywhere('.pnpmfile.cjs', 'pnpm', 'run by an installation'),
+  toldAnywhere('bunfig.toml', 'Bun', 'preload is run by every call'),
+  toldAnywhere('eslint.config.js', 'ESLint', 'run by editors when a file is opened'),
+  toldAnywhere('eslint.config.mjs', 'ESLint', 'run by editors when a file is opened'),
+  toldAnywhere('eslint.config.cjs', 'ESLint', 'run by editors when a file is opened'),
+  toldAnywhere('.eslintrc.js', 'ESLint', 'run by editors when a file is opened'),
+  toldAnywhere('.eslintrc.cjs', 'ESLint', 'run by editors when a file is opened'),
+  toldAnywhere('Makefile', 'make', 'programs that a target runs'),
+  toldAnywhere('makefile', 'make', 'programs that a target runs'),
+  toldAnywhere('GNUmakefile', 'GNU make', 'comes before Makefile'),
+  toldAnywhere('justfile', 'just', 'programs that a recipe runs'),
+  toldAnywhere('Rakefile', 'rake', 'run by every call'),
+  toldAnywhere('setup.py', 'pip', 'run by an installation'),
+  toldAnywhere('pyvenv.cfg', 'Python', 'which installation a virtual environment takes its library from'),
+  toldAnywhere('sitecustomize.py', 'Python', 'run on every start where it is in the module path'),
+  toldAnywhere('usercustomize.py', 'Python', 'run on every start where it is in the module path'),
+  toldAnywhere('.cargo/config.toml', 'cargo', 'names linker, runner, wrapper and aliases'),
+  toldAnywhere('.cargo/config', 'cargo', 'as .cargo/config.toml'),
+  toldAnywhere('rust-toolchain.toml', 'rustup', 'may name a tool chain by its path'),
+  toldAnywhere('rust-toolchain', 'rustup', 'as rust-toolchain.toml'),
+  toldAnywhere('build.rs', 'cargo', 'run by a build, which editors start on opening'),
+  toldAnywhere('gradlew', 'Gradle', 'the wrapper, which is run in place of Gradle'),
+  toldAnywhere('gradle/wrapper', 'Gradle', 'what the wrapper downloads and runs'),
+  toldAnywhere('gradle.properties', 'Gradle', 'JVM arguments'),
+  toldAnywhere('build.gradle', 'Gradle', 'run by a build, which editors start on opening'),
+  toldAnywhere('build.gradle.kts', 'Gradle', 'run by a build, which editors start on opening'),
+  toldAnywhere('settings.gradle', 'Gradle', 'run by a build, which editors start on opening'),
+  toldAnywhere('settings.gradle.kts', 'Gradle', 'run by a build, which editors start on opening'),
+  toldAnywhere('mvnw', 'Maven', 'the wrapper, which is run in place of Maven'),
+  told('.mvn', 'Maven', 'extensions, JVM arguments and the wrapper’s settings'),
+  toldAnywhere('pom.xml', 'Maven', 'plug-ins that a build runs'),
+  told('.bazelrc', 'Bazel', 'options of every call, which can name programs'),
+  told('tools/bazel', 'Bazel', 'a wrapper that is run in place of Bazel'),
+  told('.buckconfig', 'Buck', 'names tools of a build'),
+  toldAnywhere('flake.nix', 'Nix', 'shellHook is run by nix develop'),
+  toldAnywhere('shell.nix', 'Nix', 'shellHook is run by nix-shell'),
+  toldAnywhere('devenv.nix', 'devenv', 'enterShell is run in its shell'),
+  toldAnywhere('devbox.json', 'devbox', 'init_hook is run in its shell'),
+];
+
+/** What programs of the user run or obey, by tool. */
+export const OBEYED_FILES: readonly ObeyedFile[] = [
+  ...VERSION_CONTROL,
+  ...SHELLS,
+  ...SESSIONS,
+  ...DIRECTORY_ENTRY,
+  ...EDITORS,
+  ...AGENTS,
+  ...DEBUGGERS_AND_PROMPTS,
+  ...GIT_HOOK_RUNNERS,
+  ...PROJECTS,
+];
+
+/** Those that are shut, at the top of a workspace and relative to it. A command may read them. */
+export const PROTECTED_PATHS: readonly string[] = OBEYED_FILES.flatMap(({ path, treatment }) =>
+  treatment === 'shut' ? [path] : [],
+);
