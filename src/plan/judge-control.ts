@@ -7,6 +7,8 @@ import type { Mechanisms } from './mechanisms.ts';
 export interface WorkspaceFindings {
   /** Symbolic links on the way to protected paths, which a command can replace. */
   readonly replaceableLinks: readonly string[];
+  /** The workspace or its repository is a set-group-ID directory. */
+  readonly sharedByGroup?: boolean;
 }
 
 /** What is said about a control. */

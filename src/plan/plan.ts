@@ -40,6 +40,8 @@ export interface PlanInput {
   readonly own: readonly OwnPath[];
   /** Those of them, canonical, that are not there and that nobody can make. */
   readonly impossible?: readonly string[];
+  /** Whether the workspace or its repository is a set-group-ID directory, as several people have it who share one. */
+  readonly sharedByGroup?: boolean;
   readonly lookup: PathLookup;
 }
 
@@ -55,7 +57,10 @@ export function makePlan(input: PlanInput): LaunchPlan {
     policy,
     features,
     used,
-    { replaceableLinks: [...new Set(protection.links.map(({ path }) => path))] },
+    {
+      replaceableLinks: [...new Set(protection.links.map(({ path }) => path))],
+      sharedByGroup: input.sharedByGroup ?? false,
+    },
     input.passedOver,
   );
   requireDemands(report);
@@ -102,7 +107,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
       : undefined,
     network: used.inetSockets,
     links,
-    seccompGroups: seccompGroups(used),
+    seccompGroups: seccompGroups(used, input.sharedByGroup ?? false),
     limits: processLimitsOf(policy.limits),
     treeLimits: treeLimitsOf(policy, used, features),
     umask: policy.limits.umask,
@@ -116,12 +121,13 @@ export function makePlan(input: PlanInput): LaunchPlan {
   };
 }
 
-function seccompGroups(used: Mechanisms): readonly SeccompGroupName[] {
+function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly SeccompGroupName[] {
   if (!used.seccomp) return [];
   return seccompGroupsFor({
     network: used.inetSockets,
     unixSockets: used.unixSockets,
     ipcObjects: used.ownIpc ? 'own' : 'shared',
+    setGroupId: sharedByGroup ? 'kept' : 'refused',
   });
 }
 

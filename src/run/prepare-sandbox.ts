@@ -1,6 +1,6 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, lstatSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Backend } from '../backends/backend.ts';
 import { withoutRefusedFacility } from '../backends/refused-facility.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
@@ -91,6 +91,7 @@ export function planResolved(resolved: ResolvedPolicy): PlannedSandbox {
       seedFiles: identity === undefined ? [] : [{ path: 'slot:home/.gitconfig', content: identity }],
       own,
       impossible,
+      sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
       lookup: createPathLookup(),
     });
   return { addon, policy, workspace, resolved, features, planFor };
@@ -245,6 +246,22 @@ function withHiddenMade(
 /** Where commands can write that are not private to one of them. */
 export function writableRoots(plan: LaunchPlan): readonly string[] {
   return plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
+}
+
+/**
+ * Whether several people share the workspace or its repository by a set-group-ID directory (`git init --shared`). Links
+ * are not followed: a command may have planted one.
+ */
+function isSharedByGroup(workspace: string): boolean {
+  const setGroupId = 0o2000;
+  return [workspace, join(workspace, '.git')].some((path) => {
+    try {
+      const info = lstatSync(path);
+      return info.isDirectory() && (info.mode & setGroupId) !== 0;
+    } catch {
+      return false;
+    }
+  });
 }
 
 function writableDirectory(path: string): string | undefined {

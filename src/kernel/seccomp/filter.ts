@@ -13,6 +13,8 @@ export interface SeccompNeeds {
   readonly unixSockets: 'allowed' | 'refused';
   /** `shared`: with the user's other programs, so refused. */
   readonly ipcObjects: 'own' | 'shared';
+  /** `kept`: the workspace is shared by such directories, where git and cp fail that cannot set the bit again. */
+  readonly setGroupId?: 'kept' | 'refused';
 }
 
 /** Groups that only some commands get; `@ipc-objects` and `@tcp-fast-open` are for policies that name them. */
@@ -29,7 +31,11 @@ export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName
   if (needs.network === 'refused') added.add('@network-off');
   if (needs.unixSockets === 'refused') added.add('@unix-sockets-off');
   if (needs.ipcObjects === 'shared') added.add('@ipc-objects');
-  return SECCOMP_GROUP_NAMES.filter((name) => added.has(name) || !NOT_BY_DEFAULT.has(name));
+  return SECCOMP_GROUP_NAMES.filter(
+    (name) =>
+      (added.has(name) || !NOT_BY_DEFAULT.has(name)) &&
+      !(name === '@set-group-id' && needs.setGroupId === 'kept'),
+  );
 }
 
 /**
