@@ -157,7 +157,7 @@ describe('leaving programs that run as their owner', () => {
       await first.close();
       const sandbox = await sandboxIn(tier, { workspace });
       try {
-        expect(sandbox.plan.seccompGroups).toContain('@set-group-id');
+        expect(sandbox.plan.seccompGroups).toContain('@set-id');
       } finally {
         await sandbox.close();
       }

@@ -23,6 +23,8 @@ const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
   '@unix-sockets-off',
   '@tcp-fast-open',
   '@ipc-objects',
+  '@set-id',
+  '@set-user-id',
 ]);
 
 /** The groups that a command gets by default, in the order of the table. */
@@ -31,11 +33,8 @@ export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName
   if (needs.network === 'refused') added.add('@network-off');
   if (needs.unixSockets === 'refused') added.add('@unix-sockets-off');
   if (needs.ipcObjects === 'shared') added.add('@ipc-objects');
-  return SECCOMP_GROUP_NAMES.filter(
-    (name) =>
-      (added.has(name) || !NOT_BY_DEFAULT.has(name)) &&
-      !(name === '@set-group-id' && needs.setGroupId === 'kept'),
-  );
+  added.add(needs.setGroupId === 'kept' ? '@set-user-id' : '@set-id');
+  return SECCOMP_GROUP_NAMES.filter((name) => added.has(name) || !NOT_BY_DEFAULT.has(name));
 }
 
 /**

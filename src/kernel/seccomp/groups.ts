@@ -160,13 +160,13 @@ const GROUPS = {
       refuseIf('EPERM', 'mknodat', maskedEquals(2, S_IFMT, S_IFCHR, S_IFBLK)),
     ],
   },
-  '@set-user-id': {
-    help: 'Stops making files that run as their owner whoever starts them, and so would lend the user to others when the command has long ended; openat2 hides its mode from filters, and ENOSYS makes programs use openat.',
-    rules: [...refuseMode(S_ISUID), ...refuse('ENOSYS', 'openat2')],
+  '@set-id': {
+    help: 'Stops making files that run as their owner or with their group whoever starts them, which lend the user to others after the command has ended, and so set-group-ID directories by chmod; what is made in such a directory gets the bit from the kernel all the same. openat2 hides its mode from filters, and ENOSYS makes programs use openat.',
+    rules: [...refuseMode(S_ISUID | S_ISGID), ...refuse('ENOSYS', 'openat2')],
   },
-  '@set-group-id': {
-    help: 'Stops making files that run with their group whoever starts them, and with them set-group-ID directories by chmod; what is made in such a directory gets the bit from the kernel all the same.',
-    rules: refuseMode(S_ISGID),
+  '@set-user-id': {
+    help: 'Stops the same but for groups, in workspaces that are shared by a set-group-ID directory, where git and cp set the bit again and fail if they cannot.',
+    rules: [...refuseMode(S_ISUID), ...refuse('ENOSYS', 'openat2')],
   },
   '@leases': {
     help: 'Stops leases, delegations and directory notices, by which who may read a file stalls everybody who opens or changes it; locks stay.',
@@ -254,13 +254,13 @@ function refuseIf(errno: SeccompErrno, syscall: string, when: ArgumentCondition)
   return { syscall, when: [when], action: refuseWith(errno) };
 }
 
-/** Refuses a mode with the bit in every call that gives a file one. */
-function refuseMode(bit: number): readonly SeccompRule[] {
+/** Refuses a mode with one of the bits in every call that gives a file one. */
+function refuseMode(bits: number): readonly SeccompRule[] {
   const modeOf = (syscall: string, mode: ArgumentIndex): SeccompRule =>
-    refuseIf('EPERM', syscall, hasAnyBit(mode, bit));
+    refuseIf('EPERM', syscall, hasAnyBit(mode, bits));
   const opens = (syscall: string, flags: ArgumentIndex, mode: ArgumentIndex): SeccompRule => ({
     syscall,
-    when: [hasAnyBit(flags, MAKES_FILE), hasAnyBit(mode, bit)],
+    when: [hasAnyBit(flags, MAKES_FILE), hasAnyBit(mode, bits)],
     action: refuseWith('EPERM'),
   });
   return [
