@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeArena, snapshot } from '../support/arena.ts';
@@ -223,4 +223,40 @@ describe('meddling with processes outside', () => {
       expect(result.stdout).toBe('');
     });
   });
+});
+
+/** Takes so many places to wait for changes of files. */
+const watcher = compile(
+  'watch-files',
+  `
+  #include <sys/inotify.h>
+  int main(int argc, char **argv) {
+    int count = atoi(argv[1]), got = 0;
+    while (got < count && inotify_init1(IN_CLOEXEC) >= 0) got++;
+    SAY("got", got == count ? "all" : got == 0 ? "none" : "some");
+    return 0;
+  }`,
+);
+
+describe('using up what the user has to watch files with', () => {
+  const arena = makeArena();
+  const half = Math.floor(Number(readFileSync('/proc/sys/fs/inotify/max_user_instances', 'utf8')) / 2);
+
+  it('works without a sandbox', async () => {
+    const trace = await unconfined([watcher, String(half + 1)]);
+    expect(trace.results).toEqual({ got: 'all' });
+  });
+
+  it.each(TIERS)(
+    'leaves the user half of it where the command is in a user namespace: $name',
+    async (tier) => {
+      const sandbox = await arena.sandbox(tier);
+      const trace = await confined(sandbox, [watcher, String(half + 1)]);
+      // SECURITY.md: as root there is no user namespace, and nothing else that counts them apart.
+      expect(trace.results).toEqual({ got: sandbox.plan.namespaces?.user === true ? 'some' : 'all' });
+      expect((await confined(sandbox, [watcher, String(Math.floor(half / 2))])).results).toEqual({
+        got: 'all',
+      });
+    },
+  );
 });
