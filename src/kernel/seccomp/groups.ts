@@ -256,8 +256,8 @@ function refuseIf(errno: SeccompErrno, syscall: string, when: ArgumentCondition)
 
 /** Refuses a mode with one of the bits in every call that gives a file one. */
 function refuseMode(bits: number): readonly SeccompRule[] {
-  const modeOf = (syscall: string, mode: ArgumentIndex): SeccompRule =>
-    refuseIf('EPERM', syscall, hasAnyBit(mode, bits));
+  const modeOf = (syscall: string, mode: ArgumentIndex, refused = bits): SeccompRule =>
+    refuseIf('EPERM', syscall, hasAnyBit(mode, refused));
   const opens = (syscall: string, flags: ArgumentIndex, mode: ArgumentIndex): SeccompRule => ({
     syscall,
     when: [hasAnyBit(flags, MAKES_FILE), hasAnyBit(mode, bits)],
@@ -271,8 +271,10 @@ function refuseMode(bits: number): readonly SeccompRule[] {
     modeOf('creat', 1),
     modeOf('mknod', 1),
     modeOf('mknodat', 2),
-    modeOf('mkdir', 1),
-    modeOf('mkdirat', 2),
+    // The kernel makes no directory with either bit (vfs_mkdir). cp -r asks for the group's of a directory that has it,
+    // and does without; nobody asks for the user's.
+    modeOf('mkdir', 1, S_ISUID),
+    modeOf('mkdirat', 2, S_ISUID),
     opens('open', 1, 2),
     opens('openat', 2, 3),
   ];
