@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/shm.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -110,6 +111,24 @@ long AttachSharedMemory(char** a) {
   return 0;
 }
 
+// An executable file in the directory, which would run as its owner whoever starts it.
+long SetUserId(char** a) {
+  const int directory = open(a[0], O_RDONLY | O_DIRECTORY);
+  const int file = openat(directory, "set-user-id", O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
+  const long result = fchmod(file, 04755);
+  const int error = errno;
+  unlinkat(directory, "set-user-id", 0);
+  errno = error;
+  return result;
+}
+// Whoever opens the file for writing waits until it is given back.
+long Lease(char** a) {
+  const int file = open(a[0], O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+  const long result = fcntl(file, F_SETLEASE, F_RDLCK);
+  if (result == 0) fcntl(file, F_SETLEASE, F_UNLCK);
+  return result;
+}
+
 #if defined(__x86_64__)
 // The same call by a table with other numbers.
 long OtherTable(char**) { return syscall(0x40000000 | 39); }
@@ -142,6 +161,8 @@ const Attack kKernelAttacks[] = {
     {"change-root", 1, ChangeRoot},
     {"open-by-number", 1, OpenByNumber},
     {"attach-shared-memory", 1, AttachSharedMemory},
+    {"set-user-id", 1, SetUserId},
+    {"lease", 1, Lease},
 #if defined(__x86_64__)
     {"other-table", 0, OtherTable},
     {"old-table", 0, OldTable},

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "process/clone_child.h"
@@ -87,6 +88,16 @@ Status CheckViewRoot(int root, ObjectId& id) {
 }
 
 // Takes what a set-up child made; the launcher's own namespace would be none.
+// Half of the number in a file of /proc/sys, in digits; empty where there is none or nothing to
+// halve.
+std::string HalfOf(const char* path) {
+  const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
+  char text[24] = {};
+  if (!fd.valid() || read(fd.get(), text, sizeof text - 1) <= 0) return "";
+  const long half = std::strtol(text, nullptr, 10) / 2;
+  return half > 0 ? std::to_string(half) : "";
+}
+
 Status TakeNamespace(int fd, const char* name, Namespace& into) {
   into.fd.reset(fd);
   struct stat made, own;
@@ -267,6 +278,10 @@ Status Confinement::EnsureNamespaces() {
   plan.with_ipc = wanted.ipc;
   plan.uid_map = uid_map.c_str();
   plan.gid_map = gid_map.c_str();
+  const std::string instances = HalfOf("/proc/sys/fs/inotify/max_user_instances");
+  const std::string watches = HalfOf("/proc/sys/fs/inotify/max_user_watches");
+  plan.inotify_instances = instances.c_str();
+  plan.inotify_watches = watches.c_str();
   const int flags = (wanted.user ? CLONE_NEWUSER : 0) | (wanted.network ? CLONE_NEWNET : 0) |
                     (wanted.ipc ? CLONE_NEWIPC : 0);
   if (flags != 0) {

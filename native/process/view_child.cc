@@ -239,6 +239,10 @@ int RunNamespaceSetup(void* argument) {
     if (result < 0) return Fail(plan, "namespace.setgroups", result);
     result = WriteFile("/proc/self/gid_map", plan->gid_map);
     if (result < 0) return Fail(plan, "namespace.gid_map", result);
+    // What a command does not get stays for the user's editor. No control counts on it, so a host
+    // whose /proc/sys cannot be written is no reason to do without namespaces.
+    WriteFile("/proc/sys/user/max_inotify_instances", plan->inotify_instances);
+    WriteFile("/proc/sys/user/max_inotify_watches", plan->inotify_watches);
     result = OpenNamespace("/proc/self/ns/user");
     if (result < 0) return Fail(plan, "namespace.open", result);
     plan->user_fd = static_cast<int>(result);

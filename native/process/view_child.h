@@ -49,6 +49,10 @@ struct NamespaceSetupPlan {
   bool with_ipc = false;
   const char* uid_map = nullptr;  // "UID UID 1"
   const char* gid_map = nullptr;
+  // How many inotify instances and watches the user namespace may have, in digits; empty: as many
+  // as the user.
+  const char* inotify_instances = "";
+  const char* inotify_watches = "";
   int user_fd = -1, network_fd = -1, ipc_fd = -1;  // results
 };
 

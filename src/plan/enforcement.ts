@@ -161,7 +161,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     used.landlockAbi >= 6
       ? [
           'enforced',
-          'processes outside cannot be signaled (Landlock ABI 6); the scheduling of the user’s own can be changed',
+          `processes outside cannot be signaled (Landlock ABI 6); the ${used.seccomp ? 'processors' : 'scheduling'} of the user’s own can be changed`,
         ]
       : [
           'unsupported',
@@ -174,11 +174,11 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
           `memory, environment and descriptors of processes outside are closed (${used.landlockAbi > 0 ? 'Landlock, no capabilities' : 'user namespace'}); their names and arguments in /proc are visible${hidesFdinfo(kernelRelease) ? '' : ', and the positions and flags of their descriptors (before Linux 5.14)'}`,
         ]
       : ['unsupported', 'other processes of the same user can be read through /proc'],
-  syscalls: (used, _, features) =>
+  syscalls: (used, _, features, found) =>
     used.seccomp
       ? [
           'enforced',
-          'seccomp refuses kernel interfaces that work does not need (io_uring, keys, mounts, namespaces, tracing, …)',
+          `seccomp refuses kernel interfaces that work does not need (io_uring, keys, mounts, namespaces, tracing, leases, set-user-ID modes, …)${found.sharedByGroup === true ? '; set-group-ID modes are left, because the workspace is shared by a set-group-ID directory' : ''}`,
         ]
       : ['unsupported', reasonAgainst(features.seccomp)],
   'terminal-injection': (used, _, features) =>

@@ -9,6 +9,8 @@ export interface WorkspaceFindings {
   readonly replaceableLinks: readonly string[];
   /** Why not all of it is known; `undefined`: it is. */
   readonly shortfall?: string | undefined;
+  /** The workspace or its repository is a set-group-ID directory. */
+  readonly sharedByGroup?: boolean;
 }
 
 /** What is said about a control. */

@@ -47,6 +47,8 @@ export interface PlanInput {
   readonly copied?: readonly string[];
   /** Why not all that is obeyed could be found; `undefined`: it was. */
   readonly shortfall?: string | undefined;
+  /** Whether the workspace or its repository is a set-group-ID directory, as several people have it who share one. */
+  readonly sharedByGroup?: boolean;
   readonly lookup: PathLookup;
 }
 
@@ -65,6 +67,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     {
       replaceableLinks: [...new Set(protection.links.map(({ path }) => path))],
       shortfall: input.shortfall,
+      sharedByGroup: input.sharedByGroup ?? false,
     },
     input.passedOver,
   );
@@ -75,10 +78,9 @@ export function makePlan(input: PlanInput): LaunchPlan {
   if (!used.shutsInside) refuseReadOnlyInsideWritable(paths);
   const ownPaths = ownPathsWithin(input, paths, used.shutsInside);
   const protectedPaths = outermost([...protection.paths, ...ownPaths.readOnly]);
-  const watchedLinks = linksByPath([
-    ...protection.links,
-    ...ownPaths.links,
-  ]).filter(({ path }) => !protectedPaths.some((shut) => isBeneath(path, shut)));
+  const watchedLinks = linksByPath([...protection.links, ...ownPaths.links]).filter(
+    ({ path }) => !protectedPaths.some((shut) => isBeneath(path, shut)),
+  );
   const copies = copiesOf(input, protectedPaths, used);
   const hiddenPaths = ownPaths.hidden;
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp === 'private';
@@ -117,7 +119,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
       : undefined,
     network: used.inetSockets,
     links,
-    seccompGroups: seccompGroups(used),
+    seccompGroups: seccompGroups(used, input.sharedByGroup ?? false),
     limits: processLimitsOf(policy.limits),
     treeLimits: treeLimitsOf(policy, used, features),
     umask: policy.limits.umask,
@@ -147,12 +149,13 @@ function copiesOf(
     }));
 }
 
-function seccompGroups(used: Mechanisms): readonly SeccompGroupName[] {
+function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly SeccompGroupName[] {
   if (!used.seccomp) return [];
   return seccompGroupsFor({
     network: used.inetSockets,
     unixSockets: used.unixSockets,
     ipcObjects: used.ownIpc ? 'own' : 'shared',
+    setGroupId: sharedByGroup ? 'kept' : 'refused',
   });
 }
 

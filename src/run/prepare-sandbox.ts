@@ -1,6 +1,6 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, lstatSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Backend } from '../backends/backend.ts';
 import { withoutRefusedFacility } from '../backends/refused-facility.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
@@ -101,6 +101,7 @@ export async function planResolved(resolved: ResolvedPolicy): Promise<PlannedSan
       obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
       copied: findings?.configurations ?? [],
       shortfall: findings?.shortfall,
+      sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
       lookup: createPathLookup(),
     });
   return { addon, policy, workspace, resolved, features, findings, planFor };
@@ -269,6 +270,22 @@ function hasOtherNames(path: string): boolean {
   } catch {
     return true;
   }
+}
+
+/**
+ * Whether several people share the workspace or its repository by a set-group-ID directory (`git init --shared`). Links
+ * are not followed: a command may have planted one.
+ */
+function isSharedByGroup(workspace: string): boolean {
+  const setGroupId = 0o2000;
+  return [workspace, join(workspace, '.git')].some((path) => {
+    try {
+      const info = lstatSync(path);
+      return info.isDirectory() && (info.mode & setGroupId) !== 0;
+    } catch {
+      return false;
+    }
+  });
 }
 
 function writableDirectory(path: string): string | undefined {

@@ -51,6 +51,11 @@ const FOR_ALL: readonly Attack[] = [
   asks('mount', 'mounts a file system', (place) => ['mount', directory(place)]),
   asks('fsopen', 'prepares a mount', ['new-mount-context']),
   asks('chroot', 'changes its root', (place) => ['change-root', directory(place)]),
+  asks('set-user-id', 'leaves a program that runs as its owner', (place) => [
+    'set-user-id',
+    directory(place),
+  ]),
+  asks('lease', 'makes others wait who open a file', (place) => ['lease', join(directory(place), 'file')]),
   asks('open-by-handle', 'opens a file by its number', (place) => ['open-by-number', place.workspace]),
 ];
 

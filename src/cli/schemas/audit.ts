@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { leftBehindSchema } from '../../model/left-behind.ts';
 import type { Problem } from '../../audit/chain-check.ts';
+import { leftBehindSchema } from '../../model/left-behind.ts';
 import { count, names, text, texts } from './common.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -32,7 +32,14 @@ export const auditRecord = z.union([
     profile: text,
     backend: text,
   }),
-  z.looseObject({ ...envelope, type: z.literal('result'), ...about, status: text, leftBehind: z.array(leftBehindSchema).optional(), durationMs: z.number() }),
+  z.looseObject({
+    ...envelope,
+    type: z.literal('result'),
+    ...about,
+    status: text,
+    leftBehind: z.array(leftBehindSchema).optional(),
+    durationMs: z.number(),
+  }),
   z.looseObject({
     ...envelope,
     type: z.literal('event'),

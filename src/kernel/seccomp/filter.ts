@@ -13,6 +13,8 @@ export interface SeccompNeeds {
   readonly unixSockets: 'allowed' | 'refused';
   /** `shared`: with the user's other programs, so refused. */
   readonly ipcObjects: 'own' | 'shared';
+  /** `kept`: the workspace is shared by such directories, where git and cp fail that cannot set the bit again. */
+  readonly setGroupId?: 'kept' | 'refused';
 }
 
 /** Groups that only some commands get; `@ipc-objects` and `@tcp-fast-open` are for policies that name them. */
@@ -21,6 +23,8 @@ const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
   '@unix-sockets-off',
   '@tcp-fast-open',
   '@ipc-objects',
+  '@set-id',
+  '@set-user-id',
 ]);
 
 /** The groups that a command gets by default, in the order of the table. */
@@ -29,6 +33,7 @@ export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName
   if (needs.network === 'refused') added.add('@network-off');
   if (needs.unixSockets === 'refused') added.add('@unix-sockets-off');
   if (needs.ipcObjects === 'shared') added.add('@ipc-objects');
+  added.add(needs.setGroupId === 'kept' ? '@set-user-id' : '@set-id');
   return SECCOMP_GROUP_NAMES.filter((name) => added.has(name) || !NOT_BY_DEFAULT.has(name));
 }
 

@@ -1,6 +1,7 @@
 import { ALLOW, refuseWith, type SeccompErrno } from './action.ts';
 import {
   type ArgumentCondition,
+  type ArgumentIndex,
   differs,
   equals,
   equals64,
@@ -39,6 +40,29 @@ const S_IFMT = 0o170000;
 const S_IFCHR = 0o020000;
 const S_IFBLK = 0o060000;
 
+const S_ISUID = 0o4000;
+const S_ISGID = 0o2000;
+
+/** O_CREAT and O_TMPFILE's own bit: without one of them the kernel does not look at a mode (WILL_CREATE in fs/internal.h). */
+const MAKES_FILE = 0o100 | 0o2000_0000;
+
+/** fcntl: F_SETLEASE, F_NOTIFY and, since 6.19, F_SETDELEG (linux/fcntl.h). */
+const HOLDS_UP_OTHERS = [1024, 1026, 1040];
+
+/** Requests of linux/fs.h, fscrypt.h, fsverity.h, ext4.h and btrfs.h, of which the owner of a file may make use who opened it for reading. */
+const INODE_REQUESTS = {
+  FS_IOC_SETFLAGS: 0x4008_6602,
+  FS_IOC_FSSETXATTR: 0x401c_5820,
+  FS_IOC_SETVERSION: 0x4008_7602,
+  EXT4_IOC_SETVERSION: 0x4008_6604,
+  FS_IOC_ENABLE_VERITY: 0x4080_6685,
+  FS_IOC_SET_ENCRYPTION_POLICY: 0x800c_6613,
+  // Before Linux 6.9 any file of one's own named the whole subvolume that it lies in.
+  BTRFS_IOC_SNAP_CREATE: 0x5000_9401,
+  BTRFS_IOC_SNAP_CREATE_V2: 0x5000_9417,
+  BTRFS_IOC_SUBVOL_SETFLAGS: 0x4008_941a,
+};
+
 const GROUPS = {
   '@io-uring': {
     help: 'Stops file and network operations queued through io_uring, which run past this filter; ENOSYS makes libuv and others fall back.',
@@ -65,6 +89,11 @@ const GROUPS = {
       refuseIf('EPERM', 'setpriority', differs(1, 0)),
       refuseIf('EPERM', 'ioprio_set', differs(0, 1)),
       refuseIf('EPERM', 'ioprio_set', differs(1, 0)),
+      // Not sched_setaffinity: libc names even the calling thread by its number there, and a program whose threads are
+      // pinned (OpenMP with OMP_PROC_BIND) would not start.
+      refuseIf('EPERM', 'sched_setscheduler', differs(0, 0)),
+      refuseIf('EPERM', 'sched_setparam', differs(0, 0)),
+      refuseIf('EPERM', 'sched_setattr', differs(0, 0)),
     ],
   },
   '@mount': {
@@ -129,6 +158,26 @@ const GROUPS = {
     rules: [
       refuseIf('EPERM', 'mknod', maskedEquals(1, S_IFMT, S_IFCHR, S_IFBLK)),
       refuseIf('EPERM', 'mknodat', maskedEquals(2, S_IFMT, S_IFCHR, S_IFBLK)),
+    ],
+  },
+  '@set-id': {
+    help: 'Stops making files that run as their owner or with their group whoever starts them, which lend the user to others after the command has ended, and so set-group-ID directories by chmod; what is made in such a directory gets the bit from the kernel all the same. openat2 hides its mode from filters, and ENOSYS makes programs use openat.',
+    rules: [...refuseMode(S_ISUID | S_ISGID), ...refuse('ENOSYS', 'openat2')],
+  },
+  '@set-user-id': {
+    help: 'Stops the same but for groups, in workspaces that are shared by a set-group-ID directory, where git and cp set the bit again and fail if they cannot.',
+    rules: [...refuseMode(S_ISUID), ...refuse('ENOSYS', 'openat2')],
+  },
+  '@leases': {
+    help: 'Stops leases, delegations and directory notices, by which who may read a file stalls everybody who opens or changes it; locks stay.',
+    rules: [refuseIf('EPERM', 'fcntl', equals(1, ...HOLDS_UP_OTHERS))],
+  },
+  '@inode-flags': {
+    help: 'Stops flags, project numbers, versions, verity and encryption of files (chattr) and btrfs snapshots, which leave files that their owner cannot write, delete or account for, or show what lies outside; reading them stays.',
+    rules: [
+      refuseIf('EPERM', 'ioctl', equals(1, ...Object.values(INODE_REQUESTS))),
+      // It takes its arguments by a pointer (Linux 6.17).
+      ...refuse('EPERM', 'file_setattr'),
     ],
   },
   '@quota': {
@@ -203,4 +252,30 @@ function refuse(errno: SeccompErrno, ...syscalls: readonly string[]): readonly S
 
 function refuseIf(errno: SeccompErrno, syscall: string, when: ArgumentCondition): SeccompRule {
   return { syscall, when: [when], action: refuseWith(errno) };
+}
+
+/** Refuses a mode with one of the bits in every call that gives a file one. */
+function refuseMode(bits: number): readonly SeccompRule[] {
+  const modeOf = (syscall: string, mode: ArgumentIndex, refused = bits): SeccompRule =>
+    refuseIf('EPERM', syscall, hasAnyBit(mode, refused));
+  const opens = (syscall: string, flags: ArgumentIndex, mode: ArgumentIndex): SeccompRule => ({
+    syscall,
+    when: [hasAnyBit(flags, MAKES_FILE), hasAnyBit(mode, bits)],
+    action: refuseWith('EPERM'),
+  });
+  return [
+    modeOf('chmod', 1),
+    modeOf('fchmod', 1),
+    modeOf('fchmodat', 2),
+    modeOf('fchmodat2', 2),
+    modeOf('creat', 1),
+    modeOf('mknod', 1),
+    modeOf('mknodat', 2),
+    // The kernel makes no directory with either bit (vfs_mkdir). cp -r asks for the group's of a directory that has it,
+    // and does without; nobody asks for the user's.
+    modeOf('mkdir', 1, S_ISUID),
+    modeOf('mkdirat', 2, S_ISUID),
+    opens('open', 1, 2),
+    opens('openat', 2, 3),
+  ];
 }

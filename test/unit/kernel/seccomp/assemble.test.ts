@@ -148,7 +148,8 @@ describe.each(SECCOMP_ARCHITECTURES)('assembleFilter for %s', (architecture) => 
         encodeSyscallData({ number, architecture: native, args: [] }),
       );
       expect(value, name).toBe(0x7fff0000);
-      expect(steps, name).toBeLessThanOrEqual(14);
+      // Behind its number, three more steps see that no file is made, so that its mode means nothing.
+      expect(steps, name).toBeLessThanOrEqual(name === 'openat' ? 14 + 3 : 14);
     }
   });
 });

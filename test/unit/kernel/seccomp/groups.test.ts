@@ -42,7 +42,7 @@ describe('seccomp groups', () => {
           ' rseq getrandom copy_file_range sched_setaffinity adjtimex clock_adjtime name_to_handle_at statmount',
         )
         .concat(
-          ' setsid setpgid setrlimit prlimit64 shmget mq_open sendmsg recvmsg statx openat2 close_range',
+          ' setsid setpgid setrlimit prlimit64 shmget mq_open sendmsg recvmsg statx open openat mkdir chmod fcntl close_range',
         );
     for (const call of calls.split(' ')) expect(judge(program, call), call).toBe('ALLOW');
   });
@@ -134,6 +134,64 @@ describe('groups that look at arguments', () => {
     for (const persona of [1, 0x400000, 0x100000, 0x440000, 0x4000000, GARBAGE | 0x400000n]) {
       expect(judge(program, 'personality', persona), `${persona}`).toBe('ERRNO EPERM');
     }
+  });
+
+  it.each([
+    ['@set-id', 0o4000],
+    ['@set-id', 0o2000],
+    ['@set-user-id', 0o4000],
+  ] as const)('%s refuses %o in every mode, and nothing where no mode is looked at', (group, bit) => {
+    const program = programOf(group);
+    const [created, temporary, plain] = [0o101, 0o20200001, 0o1001];
+    const modeAt: Readonly<Record<string, readonly (number | bigint)[]>> = {
+      chmod: [0],
+      fchmod: [0],
+      fchmodat: [0, 0],
+      fchmodat2: [0, 0],
+      creat: [0],
+      mknod: [0],
+      mknodat: [0, 0],
+      mkdir: [0],
+      mkdirat: [0, 0],
+      open: [0, created],
+      openat: [0, 0, GARBAGE | BigInt(temporary)],
+    };
+    for (const [call, before] of Object.entries(modeAt)) {
+      const refused = call.startsWith('mkdir') ? 0o4000 : bit;
+      for (const mode of [refused, 0o755 | refused, 0o7777, GARBAGE | BigInt(0o100000 | refused)])
+        expect(judge(program, call, ...before, mode), call).toBe('ERRNO EPERM');
+      for (const mode of [0o777, 0o1777, 0o100644, GARBAGE])
+        expect(judge(program, call, ...before, mode), call).toBe('ALLOW');
+    }
+    expect(judge(program, 'open', 0, plain, 0o7777)).toBe('ALLOW');
+    expect(judge(program, 'openat', 0, 0, plain, 0o7777)).toBe('ALLOW');
+    expect(judge(program, 'openat2', 0, 0, 0, 24)).toBe('ERRNO ENOSYS');
+  });
+
+  it('a set-group-ID bit passes only where the workspace is shared by it, a set-user-ID bit never', () => {
+    const needs = { network: 'refused', unixSockets: 'refused', ipcObjects: 'own' } as const;
+    const shared = programOf(...seccompGroupsFor({ ...needs, setGroupId: 'kept' }));
+    expect(judge(shared, 'fchmodat', 0, 0, 0o2775)).toBe('ALLOW');
+    expect(judge(shared, 'fchmodat', 0, 0, 0o6775)).toBe('ERRNO EPERM');
+    expect(judge(programOf(...seccompGroupsFor(needs)), 'fchmodat', 0, 0, 0o2775)).toBe('ERRNO EPERM');
+  });
+
+  it('@leases leaves locks, signals and the other commands of fcntl', () => {
+    const program = programOf('@leases');
+    for (const command of [1024, 1026, 1040, GARBAGE | 1024n])
+      expect(judge(program, 'fcntl', 3, command)).toBe('ERRNO EPERM');
+    for (const command of [0, 1, 2, 3, 4, 6, 7, 37, 38, 1025, 1030, 1031, 1033, 1039])
+      expect(judge(program, 'fcntl', 3, command), `${command}`).toBe('ALLOW');
+  });
+
+  it('@inode-flags refuses setting and leaves reading, cloning and the terminal', () => {
+    const program = programOf('@inode-flags');
+    for (const request of [0x40086602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613])
+      expect(judge(program, 'ioctl', 3, GARBAGE | BigInt(request))).toBe('ERRNO EPERM');
+    for (const request of [0x80086601, 0x801c581f, 0x80087601, 0x40049409, 0xc0189436, 0x5401, 0x5413])
+      expect(judge(program, 'ioctl', 3, request), request.toString(16)).toBe('ALLOW');
+    expect(judge(program, 'file_setattr')).toBe('ERRNO EPERM');
+    expect(judge(program, 'file_getattr')).toBe('ALLOW');
   });
 
   it('@device-nodes refuses devices only', () => {
