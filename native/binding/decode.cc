@@ -31,6 +31,7 @@ std::vector<std::string> Texts(const Napi::Value& value) {
 
 ViewStepKind DecodeStepKind(const std::string& name) {
   if (name == "bind") return ViewStepKind::kBind;
+  if (name == "bind-link") return ViewStepKind::kBindLink;
   if (name == "devpts") return ViewStepKind::kDevpts;
   if (name == "symlink") return ViewStepKind::kSymlink;
   if (name == "masked-file") return ViewStepKind::kMaskedFile;
@@ -198,6 +199,10 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   ForEach(object.Get("seedFiles"), [&](const Napi::Value& value) {
     const Napi::Object seed = value.As<Napi::Object>();
     spec.seed_files.push_back({Text(seed, "path"), Text(seed, "content")});
+  });
+  ForEach(object.Get("copies"), [&](const Napi::Value& value) {
+    const Napi::Object copy = value.As<Napi::Object>();
+    spec.copies.push_back({Text(copy, "source"), Text(copy, "path")});
   });
   ForEach(object.Get("slotVariables"), [&](const Napi::Value& value) {
     const Napi::Object variable = value.As<Napi::Object>();

@@ -89,13 +89,47 @@ Napi::Value EncodeUsage(Napi::Env env, const TreeUsage& usage) {
   return object;
 }
 
-// What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
-Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
-  Napi::Object details;
-  const auto add = [&](const char* name, Napi::Value value) {
-    if (details.IsEmpty()) details = Napi::Object::New(env);
-    details[name] = value;
+Napi::Value EncodeCopies(Napi::Env env, std::vector<ChangedCopy>& copies) {
+  Napi::Array array = Napi::Array::New(env, copies.size());
+  const auto bytes = [env](const std::string& text) {
+    return Napi::Buffer<char>::Copy(env, text.data(), text.size());
   };
+  for (uint32_t i = 0; i < copies.size(); ++i) {
+    Napi::Object object = Napi::Object::New(env);
+    object["source"] = Napi::String::New(env, copies[i].source);
+    object["before"] = bytes(copies[i].before);
+    if (copies[i].after) object["after"] = bytes(*copies[i].after);
+    array.Set(i, object);
+  }
+  return array;
+}
+
+// Properties that are seldom there, in an object that there is only if one of them is.
+class Seldom {
+ public:
+  explicit Seldom(Napi::Env env) : env_(env) {}
+  void Add(const char* name, Napi::Value value) {
+    if (object_.IsEmpty()) object_ = Napi::Object::New(env_);
+    object_[name] = value;
+  }
+  // NativeEffects in contract.ts.
+  void AddEffects(Effects& effects) {
+    if (!effects.copies.empty()) Add("copies", EncodeCopies(env_, effects.copies));
+  }
+  Napi::Value Take() const {
+    if (object_.IsEmpty()) return env_.Undefined();
+    return object_;
+  }
+
+ private:
+  Napi::Env env_;
+  Napi::Object object_;
+};
+
+// What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
+Napi::Value EncodeDetails(Napi::Env env, Outcome& outcome) {
+  Seldom details(env);
+  const auto add = [&details](const char* name, Napi::Value value) { details.Add(name, value); };
   if (outcome.spilled[0] || outcome.spilled[1]) add("spilled", EncodeSpilled(env, outcome.spilled));
   if (outcome.output[0].is_short || outcome.output[1].is_short) {
     Napi::Array heads = Napi::Array::New(env, 2);
@@ -108,8 +142,8 @@ Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
   if (outcome.output_held) add("outputHeld", Napi::Boolean::New(env, true));
   if (outcome.limit) add("limit", EncodeLimit(env, *outcome.limit));
   if (!outcome.tree_usage.empty()) add("usage", EncodeUsage(env, outcome.tree_usage));
-  if (details.IsEmpty()) return env.Undefined();
-  return details;
+  details.AddEffects(outcome.effects);
+  return details.Take();
 }
 
 Napi::Value EncodePaths(Napi::Env env, const std::vector<std::string>& paths) {
@@ -190,6 +224,8 @@ std::vector<napi_value> EncodeTurn(Napi::Env env, TurnEnd& turn) {
   };
   const int ended = (turn.timed_out ? kEndedByTimeout : 0) |
                     (turn.interrupted ? kEndedByCancel : 0) | (turn.broken ? kShellBroken : 0);
+  Seldom details(env);
+  details.AddEffects(turn.effects);
   return {number(kTurnStream),
           EncodeBytes(env, std::move(turn.state)),
           number(turn.status),
@@ -206,7 +242,7 @@ std::vector<napi_value> EncodeTurn(Napi::Env env, TurnEnd& turn) {
           EncodeBytes(env, std::move(turn.output[1].kept)),
           env.Undefined(),
           EncodePaths(env, turn.changed_paths),
-          env.Undefined()};
+          details.Take()};
 }
 
 }  // namespace sandbox_run

@@ -190,6 +190,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     } else if (link_) {
       TellEnd(outcome);
     }
+    outcome.effects.copies = place.slot->TakeChangedCopies();
     // A child that cannot be waited for may not be done yet with the memory that it shares: that
     // stays.
     if (outcome.failure && outcome.failure->stage == std::string_view("wait")) {

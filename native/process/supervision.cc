@@ -164,6 +164,7 @@ void Supervision::HandleTurns(const Watch& watch) {
     parts_.streams.DrainNow();
     for (int i = 0; i < 2; ++i) step.end->output[i] = parts_.streams.TakeCapture(i);
     step.end->changed_paths = parts_.slot.ChangedPaths(Slot::Paths::kEssential);
+    step.end->effects.copies = parts_.slot.TakeChangedCopies();
     // What jobs in the background write from now on is kept for the next turn.
     parts_.streams.Stream(false);
     parts_.observer.OnTurn(std::move(*step.end));

@@ -34,7 +34,7 @@ class Supervision {
     LimitKeeper& limits;
     ShellTurns* turns;   // nullptr: it is no shell
     LauncherLink* link;  // nullptr: no launcher
-    const Slot& slot;
+    Slot& slot;
     const SignalScope& scope;
     int wake_fd;  // eventfd: there may be requests
     std::function<Requests()> take_requests;

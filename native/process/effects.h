@@ -1,0 +1,17 @@
+#ifndef SANDBOX_RUN_PROCESS_EFFECTS_H_
+#define SANDBOX_RUN_PROCESS_EFFECTS_H_
+
+#include <vector>
+
+#include "process/private_copies.h"
+
+namespace sandbox_run {
+
+// What a command, or one turn of a shell, did to what is looked after for it.
+struct Effects {
+  std::vector<ChangedCopy> copies;
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_EFFECTS_H_
