@@ -89,6 +89,61 @@ Napi::Value EncodeUsage(Napi::Env env, const TreeUsage& usage) {
   return object;
 }
 
+const char* NameOf(EntryKind kind) {
+  switch (kind) {
+    case EntryKind::kFile:
+      return "file";
+    case EntryKind::kDirectory:
+      return "directory";
+    case EntryKind::kLink:
+      return "link";
+    case EntryKind::kOther:
+      return "other";
+  }
+  return "";
+}
+
+const char* NameOf(EntryChange change) {
+  switch (change) {
+    case EntryChange::kAppeared:
+      return "appeared";
+    case EntryChange::kChanged:
+      return "changed";
+    case EntryChange::kVanished:
+      return "vanished";
+  }
+  return "";
+}
+
+Napi::Object EncodeEntry(Napi::Env env, const IndexEntry& entry) {
+  Napi::Object object = Napi::Object::New(env);
+  object["path"] = Napi::String::New(env, entry.path);
+  object["kind"] = Napi::String::New(env, NameOf(entry.kind));
+  return object;
+}
+
+Napi::Array EncodeTexts(Napi::Env env, const std::vector<std::string>& texts) {
+  Napi::Array array = Napi::Array::New(env, texts.size());
+  for (uint32_t i = 0; i < texts.size(); ++i) array.Set(i, Napi::String::New(env, texts[i]));
+  return array;
+}
+
+Napi::Value EncodeLeftBehind(Napi::Env env, const LeftBehind& left) {
+  Napi::Array entries = Napi::Array::New(env, left.entries.size());
+  for (uint32_t i = 0; i < left.entries.size(); ++i) {
+    const ChangedEntry& changed = left.entries[i];
+    Napi::Object object = EncodeEntry(env, changed.entry);
+    object["change"] = Napi::String::New(env, NameOf(changed.change));
+    if (changed.earlier) object["earlier"] = Napi::Boolean::New(env, true);
+    entries.Set(i, object);
+  }
+  Napi::Object object = Napi::Object::New(env);
+  object["entries"] = entries;
+  object["spent"] = Napi::Boolean::New(env, left.spent);
+  object["unreadable"] = EncodeTexts(env, left.unreadable);
+  return object;
+}
+
 Napi::Value EncodeCopies(Napi::Env env, std::vector<ChangedCopy>& copies) {
   Napi::Array array = Napi::Array::New(env, copies.size());
   const auto bytes = [env](const std::string& text) {
@@ -114,6 +169,8 @@ class Seldom {
   }
   // NativeEffects in contract.ts.
   void AddEffects(Effects& effects) {
+    if (!effects.left_behind.empty())
+      Add("leftBehind", EncodeLeftBehind(env_, effects.left_behind));
     if (!effects.copies.empty()) Add("copies", EncodeCopies(env_, effects.copies));
   }
   Napi::Value Take() const {
@@ -148,12 +205,24 @@ Napi::Value EncodeDetails(Napi::Env env, Outcome& outcome) {
 
 Napi::Value EncodePaths(Napi::Env env, const std::vector<std::string>& paths) {
   if (paths.empty()) return env.Undefined();
-  Napi::Array array = Napi::Array::New(env, paths.size());
-  for (uint32_t i = 0; i < paths.size(); ++i) array.Set(i, Napi::String::New(env, paths[i]));
-  return array;
+  return EncodeTexts(env, paths);
 }
 
 }  // namespace
+
+Napi::Value EncodeIndexed(Napi::Env env, const Indexed& indexed) {
+  Napi::Array entries = Napi::Array::New(env, indexed.entries.size());
+  for (uint32_t i = 0; i < indexed.entries.size(); ++i) {
+    const Napi::HandleScope scope(env);
+    entries.Set(i, EncodeEntry(env, indexed.entries[i]));
+  }
+  Napi::Object object = Napi::Object::New(env);
+  object["entries"] = entries;
+  object["directories"] = Number(env, indexed.directories);
+  object["spent"] = Napi::Boolean::New(env, indexed.spent);
+  object["unreadable"] = EncodeTexts(env, indexed.unreadable);
+  return object;
+}
 
 Napi::Value EncodeFailure(Napi::Env env, const Failure& failure) {
   Napi::Object object = Napi::Object::New(env);

@@ -19,6 +19,7 @@
 #include "process/launcher_link.h"
 #include "process/limits.h"
 #include "process/private_copies.h"
+#include "process/tree_index.h"
 #include "process/view_child.h"
 
 namespace sandbox_run {
@@ -82,6 +83,7 @@ struct ConfinementSpec {
   std::vector<std::string> slot_directories;  // "slot:tmp", ...
   std::vector<SeedFileSpec> seed_files;       // written anew before each command
   std::vector<CopySpec> copies;               // as they are on the host, before each command
+  std::shared_ptr<TreeIndex> index;           // what commands leave behind is looked for with it
   std::vector<SlotVariable> slot_variables;   // added to each command's environment
   // A set-uid program that does the confining, with what is said here but for Landlock and
   // namespaces; commands get a warden each.

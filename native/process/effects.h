@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "process/private_copies.h"
+#include "process/tree_index.h"
 
 namespace sandbox_run {
 
 // What a command, or one turn of a shell, did to what is looked after for it.
 struct Effects {
+  LeftBehind left_behind;
   std::vector<ChangedCopy> copies;
 };
 

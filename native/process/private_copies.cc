@@ -20,6 +20,9 @@ constexpr size_t kMaxBytes = 1024 * 1024;
 // Never waits: not for the other end of a FIFO either.
 constexpr int kReadFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
+// Two ticks of the slowest clock there is.
+constexpr int64_t kTicks = 20'000'000;
+
 struct Content {
   std::string bytes;
   FileStamp stamp;
@@ -90,7 +93,7 @@ Status PrivateCopies::SeedOne(int slot, Copy& copy) {
     return Status();
   }
   const bool is_same = copy.made && StampOf(info) == copy.source_stamp &&
-                       IsSettled(copy.source_stamp.changed_ns, copy.source_looked_ns);
+                       IsSettled(copy.source_stamp.changed_ns, copy.source_looked_ns, kTicks);
   if (is_same && !copy.touched && IsIntact(slot, copy)) return Status();
 
   const UniqueFd fd(open(copy.source.c_str(), kReadFlags));
@@ -138,7 +141,7 @@ bool PrivateCopies::IsIntact(int slot, Copy& copy) {
       StampOf(info) != copy.stamp) {
     return false;
   }
-  if (IsSettled(copy.stamp.changed_ns, copy.looked_ns)) return true;
+  if (IsSettled(copy.stamp.changed_ns, copy.looked_ns, kTicks)) return true;
   const Result<Content> now = ReadCopy(slot, copy.relative);
   if (!now.ok() || now.value().stamp != copy.stamp || now.value().bytes != copy.content) {
     return false;

@@ -36,7 +36,8 @@ class Supervision {
     LauncherLink* link;  // nullptr: no launcher
     Slot& slot;
     const SignalScope& scope;
-    int wake_fd;  // eventfd: there may be requests
+    TreeIndex::Activity* activity;  // nullptr: nobody asks what it leaves behind
+    int wake_fd;                    // eventfd: there may be requests
     std::function<Requests()> take_requests;
     Clock::time_point begin;
   };

@@ -35,12 +35,10 @@ inline int64_t FileClockNow() {
   return Nanoseconds(now);
 }
 
-// Two ticks of the slowest clock (100 Hz): two changes with less between them may have one time.
-inline constexpr int64_t kFileClockTicksNs = 20'000'000;
-
-// False: a change after the look at `looked_ns` may have left the time as it was.
-inline bool IsSettled(int64_t changed_ns, int64_t looked_ns, int64_t ticks = kFileClockTicksNs) {
-  return changed_ns + ticks < looked_ns;
+// False: a change after the look at `looked_ns` may have left the time as it was. `ticks`: how
+// coarse the time is, if it is not of this machine's clock.
+inline bool IsSettled(int64_t changed_ns, int64_t looked_ns, int64_t ticks = 0) {
+  return changed_ns < looked_ns - ticks;
 }
 
 }  // namespace sandbox_run
