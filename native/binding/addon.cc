@@ -111,6 +111,51 @@ Napi::Value CloseConfinement(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+using IndexRef = std::shared_ptr<TreeIndex>;
+
+// createIndex(spec): an opaque handle.
+Napi::Value CreateIndex(const Napi::CallbackInfo& info) {
+  IndexSpec spec = DecodeIndex(info[0].As<Napi::Object>());
+  if (info.Env().IsExceptionPending()) return info.Env().Undefined();
+  return Napi::External<IndexRef>::New(info.Env(),
+                                       new IndexRef(std::make_shared<TreeIndex>(std::move(spec))),
+                                       [](Napi::Env, IndexRef* ref) { delete ref; });
+}
+
+// watchPaths(index, paths)
+Napi::Value WatchPaths(const Napi::CallbackInfo& info) {
+  const std::vector<std::string> paths = Texts(info[1]);
+  if (info.Env().IsExceptionPending()) return info.Env().Undefined();
+  (*info[0].As<Napi::External<IndexRef>>().Data())->WatchPaths(paths);
+  return info.Env().Undefined();
+}
+
+class ReadWorker : public Napi::AsyncWorker {
+ public:
+  ReadWorker(const Napi::Function& callback, IndexRef index)
+      : Napi::AsyncWorker(callback), index_(std::move(index)) {}
+
+  void Execute() override { read_ = index_->Read(); }
+  void OnOK() override {
+    if (read_->ok()) {
+      Callback().Call({EncodeIndexed(Env(), read_->value()), Env().Undefined()});
+    } else {
+      Callback().Call({Env().Undefined(), EncodeFailure(Env(), read_->failure())});
+    }
+  }
+
+ private:
+  const IndexRef index_;
+  std::optional<Result<Indexed>> read_;
+};
+
+// readIndex(index, callback): the first walk; callback(NativeIndexed | undefined, failure).
+Napi::Value ReadIndex(const Napi::CallbackInfo& info) {
+  (new ReadWorker(info[1].As<Napi::Function>(), *info[0].As<Napi::External<IndexRef>>().Data()))
+      ->Queue();
+  return info.Env().Undefined();
+}
+
 // launch(...): the id for the functions below. Arguments and events as in contract.ts.
 Napi::Value Launch(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
@@ -212,6 +257,9 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["signalScope"] = Napi::Function::New(env, ProbeSignalScope);
   exports["cgroupParent"] = Napi::Function::New(env, ProbeCgroupParent);
   exports["processListErrno"] = Napi::Function::New(env, ProbeProcessList);
+  exports["createIndex"] = Napi::Function::New(env, CreateIndex);
+  exports["watchPaths"] = Napi::Function::New(env, WatchPaths);
+  exports["readIndex"] = Napi::Function::New(env, ReadIndex);
   exports["createConfinement"] = Napi::Function::New(env, CreateConfinement);
   exports["prepare"] = Napi::Function::New(env, Prepare);
   exports["closeConfinement"] = Napi::Function::New(env, CloseConfinement);

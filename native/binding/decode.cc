@@ -22,15 +22,9 @@ void ForEach(const Napi::Value& value, Each each) {
   const Napi::Array array = value.As<Napi::Array>();
   for (uint32_t i = 0; i < array.Length(); ++i) each(array.Get(i));
 }
-std::vector<std::string> Texts(const Napi::Value& value) {
-  std::vector<std::string> result;
-  ForEach(value,
-          [&](const Napi::Value& item) { result.push_back(item.As<Napi::String>().Utf8Value()); });
-  return result;
-}
-
 ViewStepKind DecodeStepKind(const std::string& name) {
   if (name == "bind") return ViewStepKind::kBind;
+  if (name == "bind-link") return ViewStepKind::kBindLink;
   if (name == "devpts") return ViewStepKind::kDevpts;
   if (name == "symlink") return ViewStepKind::kSymlink;
   if (name == "masked-file") return ViewStepKind::kMaskedFile;
@@ -133,6 +127,13 @@ std::optional<DescriptorRoom> TakeRoom(const Napi::CallbackInfo& info) {
 
 }  // namespace
 
+std::vector<std::string> Texts(const Napi::Value& value) {
+  std::vector<std::string> result;
+  ForEach(value,
+          [&](const Napi::Value& item) { result.push_back(item.As<Napi::String>().Utf8Value()); });
+  return result;
+}
+
 uint64_t Unsigned(const Napi::Value& value) {
   if (value.IsBigInt()) {
     bool lossless = false;
@@ -146,6 +147,16 @@ TerminalSize DecodeTerminalSize(const Napi::Value& columns, const Napi::Value& r
     return static_cast<uint16_t>(value.As<Napi::Number>().Uint32Value());
   };
   return {decode(columns), decode(rows)};
+}
+
+IndexSpec DecodeIndex(const Napi::Object& object) {
+  IndexSpec spec;
+  spec.root = Text(object, "root");
+  spec.names = Texts(object.Get("names"));
+  spec.suffixes = Texts(object.Get("suffixes"));
+  spec.git_names = Texts(object.Get("gitNames"));
+  spec.max_directories = Unsigned(object.Get("maxDirectories"));
+  return spec;
 }
 
 ConfinementSpec DecodeConfinement(const Napi::Object& object) {
@@ -199,6 +210,13 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const Napi::Object seed = value.As<Napi::Object>();
     spec.seed_files.push_back({Text(seed, "path"), Text(seed, "content")});
   });
+  ForEach(object.Get("copies"), [&](const Napi::Value& value) {
+    const Napi::Object copy = value.As<Napi::Object>();
+    spec.copies.push_back({Text(copy, "source"), Text(copy, "path")});
+  });
+  if (const Napi::Value index = object.Get("index"); index.IsExternal()) {
+    spec.index = *index.As<Napi::External<std::shared_ptr<TreeIndex>>>().Data();
+  }
   ForEach(object.Get("slotVariables"), [&](const Napi::Value& value) {
     const Napi::Object variable = value.As<Napi::Object>();
     spec.slot_variables.push_back({Text(variable, "name"), Text(variable, "path")});

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "process/command.h"
 #include "process/confinement.h"
@@ -15,8 +17,14 @@ namespace sandbox_run {
 // A number or a BigInt.
 uint64_t Unsigned(const Napi::Value& value);
 
+// A list of strings.
+std::vector<std::string> Texts(const Napi::Value& value);
+
 // Two numbers from 0 to 65535.
 TerminalSize DecodeTerminalSize(const Napi::Value& columns, const Napi::Value& rows);
+
+// NativeIndexSpec in contract.ts. An exception may be pending afterwards.
+IndexSpec DecodeIndex(const Napi::Object& object);
 
 // NativeConfinementSpec in contract.ts. An exception may be pending afterwards.
 ConfinementSpec DecodeConfinement(const Napi::Object& object);

@@ -89,13 +89,104 @@ Napi::Value EncodeUsage(Napi::Env env, const TreeUsage& usage) {
   return object;
 }
 
-// What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
-Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
-  Napi::Object details;
-  const auto add = [&](const char* name, Napi::Value value) {
-    if (details.IsEmpty()) details = Napi::Object::New(env);
-    details[name] = value;
+const char* NameOf(EntryKind kind) {
+  switch (kind) {
+    case EntryKind::kFile:
+      return "file";
+    case EntryKind::kDirectory:
+      return "directory";
+    case EntryKind::kLink:
+      return "link";
+    case EntryKind::kOther:
+      return "other";
+  }
+  return "";
+}
+
+const char* NameOf(EntryChange change) {
+  switch (change) {
+    case EntryChange::kAppeared:
+      return "appeared";
+    case EntryChange::kChanged:
+      return "changed";
+    case EntryChange::kVanished:
+      return "vanished";
+  }
+  return "";
+}
+
+Napi::Object EncodeEntry(Napi::Env env, const IndexEntry& entry) {
+  Napi::Object object = Napi::Object::New(env);
+  object["path"] = Napi::String::New(env, entry.path);
+  object["kind"] = Napi::String::New(env, NameOf(entry.kind));
+  return object;
+}
+
+Napi::Array EncodeTexts(Napi::Env env, const std::vector<std::string>& texts) {
+  Napi::Array array = Napi::Array::New(env, texts.size());
+  for (uint32_t i = 0; i < texts.size(); ++i) array.Set(i, Napi::String::New(env, texts[i]));
+  return array;
+}
+
+Napi::Value EncodeLeftBehind(Napi::Env env, const LeftBehind& left) {
+  Napi::Array entries = Napi::Array::New(env, left.entries.size());
+  for (uint32_t i = 0; i < left.entries.size(); ++i) {
+    const ChangedEntry& changed = left.entries[i];
+    Napi::Object object = EncodeEntry(env, changed.entry);
+    object["change"] = Napi::String::New(env, NameOf(changed.change));
+    if (changed.earlier) object["earlier"] = Napi::Boolean::New(env, true);
+    entries.Set(i, object);
+  }
+  Napi::Object object = Napi::Object::New(env);
+  object["entries"] = entries;
+  object["spent"] = Napi::Boolean::New(env, left.spent);
+  object["unreadable"] = EncodeTexts(env, left.unreadable);
+  return object;
+}
+
+Napi::Value EncodeCopies(Napi::Env env, std::vector<ChangedCopy>& copies) {
+  Napi::Array array = Napi::Array::New(env, copies.size());
+  const auto bytes = [env](const std::string& text) {
+    return Napi::Buffer<char>::Copy(env, text.data(), text.size());
   };
+  for (uint32_t i = 0; i < copies.size(); ++i) {
+    Napi::Object object = Napi::Object::New(env);
+    object["source"] = Napi::String::New(env, copies[i].source);
+    object["before"] = bytes(copies[i].before);
+    if (copies[i].after) object["after"] = bytes(*copies[i].after);
+    array.Set(i, object);
+  }
+  return array;
+}
+
+// Properties that are seldom there, in an object that there is only if one of them is.
+class Seldom {
+ public:
+  explicit Seldom(Napi::Env env) : env_(env) {}
+  void Add(const char* name, Napi::Value value) {
+    if (object_.IsEmpty()) object_ = Napi::Object::New(env_);
+    object_[name] = value;
+  }
+  // NativeEffects in contract.ts.
+  void AddEffects(Effects& effects) {
+    if (!effects.left_behind.empty())
+      Add("leftBehind", EncodeLeftBehind(env_, effects.left_behind));
+    if (!effects.copies.empty()) Add("copies", EncodeCopies(env_, effects.copies));
+  }
+  Napi::Value Take() const {
+    if (object_.IsEmpty()) return env_.Undefined();
+    return object_;
+  }
+
+ private:
+  Napi::Env env_;
+  Napi::Object object_;
+};
+
+// What is seldom there: NativeOutcomeDetails in contract.ts, or undefined.
+Napi::Value EncodeDetails(Napi::Env env, Outcome& outcome) {
+  Seldom details(env);
+  const auto add = [&details](const char* name, Napi::Value value) { details.Add(name, value); };
   if (outcome.spilled[0] || outcome.spilled[1]) add("spilled", EncodeSpilled(env, outcome.spilled));
   if (outcome.output[0].is_short || outcome.output[1].is_short) {
     Napi::Array heads = Napi::Array::New(env, 2);
@@ -108,18 +199,30 @@ Napi::Value EncodeDetails(Napi::Env env, const Outcome& outcome) {
   if (outcome.output_held) add("outputHeld", Napi::Boolean::New(env, true));
   if (outcome.limit) add("limit", EncodeLimit(env, *outcome.limit));
   if (!outcome.tree_usage.empty()) add("usage", EncodeUsage(env, outcome.tree_usage));
-  if (details.IsEmpty()) return env.Undefined();
-  return details;
+  details.AddEffects(outcome.effects);
+  return details.Take();
 }
 
 Napi::Value EncodePaths(Napi::Env env, const std::vector<std::string>& paths) {
   if (paths.empty()) return env.Undefined();
-  Napi::Array array = Napi::Array::New(env, paths.size());
-  for (uint32_t i = 0; i < paths.size(); ++i) array.Set(i, Napi::String::New(env, paths[i]));
-  return array;
+  return EncodeTexts(env, paths);
 }
 
 }  // namespace
+
+Napi::Value EncodeIndexed(Napi::Env env, const Indexed& indexed) {
+  Napi::Array entries = Napi::Array::New(env, indexed.entries.size());
+  for (uint32_t i = 0; i < indexed.entries.size(); ++i) {
+    const Napi::HandleScope scope(env);
+    entries.Set(i, EncodeEntry(env, indexed.entries[i]));
+  }
+  Napi::Object object = Napi::Object::New(env);
+  object["entries"] = entries;
+  object["directories"] = Number(env, indexed.directories);
+  object["spent"] = Napi::Boolean::New(env, indexed.spent);
+  object["unreadable"] = EncodeTexts(env, indexed.unreadable);
+  return object;
+}
 
 Napi::Value EncodeFailure(Napi::Env env, const Failure& failure) {
   Napi::Object object = Napi::Object::New(env);
@@ -190,6 +293,8 @@ std::vector<napi_value> EncodeTurn(Napi::Env env, TurnEnd& turn) {
   };
   const int ended = (turn.timed_out ? kEndedByTimeout : 0) |
                     (turn.interrupted ? kEndedByCancel : 0) | (turn.broken ? kShellBroken : 0);
+  Seldom details(env);
+  details.AddEffects(turn.effects);
   return {number(kTurnStream),
           EncodeBytes(env, std::move(turn.state)),
           number(turn.status),
@@ -206,7 +311,7 @@ std::vector<napi_value> EncodeTurn(Napi::Env env, TurnEnd& turn) {
           EncodeBytes(env, std::move(turn.output[1].kept)),
           env.Undefined(),
           EncodePaths(env, turn.changed_paths),
-          env.Undefined()};
+          details.Take()};
 }
 
 }  // namespace sandbox_run

@@ -25,6 +25,9 @@ Napi::Value EncodeBytes(Napi::Env env, Bytes bytes);
 // {stdout, stderr: Buffers or undefined; stdoutBytes, stderrBytes}
 Napi::Value EncodeCapture(Napi::Env env, CapturedStream output, CapturedStream errors);
 
+// NativeIndexed in contract.ts.
+Napi::Value EncodeIndexed(Napi::Env env, const Indexed& indexed);
+
 // The arguments of the last event, in the order of NativeEventHandler in contract.ts.
 std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome);
 

@@ -165,6 +165,15 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.failure = std::move(acquired.failure());
     }
   }
+  std::unique_ptr<TreeIndex::Activity> activity;
+  if (const auto& index = confinement_->spec().index; index != nullptr && !spec_.rehearsal) {
+    // From before anything is started, so that nothing it does is taken for the user's.
+    if (Status read = index->EnsureRead(); read.ok()) {
+      activity = index->Begin();
+    } else if (!outcome.failure) {
+      outcome.failure = std::move(read.failure());
+    }
+  }
   if (outcome.failure || IsCanceled()) {
     outcome.canceled = !outcome.failure;
     outcome.tree_ended = true;
@@ -174,10 +183,10 @@ Outcome Command::RunIn(CommandPlace& place) {
   } else {
     outcome.tree_tier = tree_.tier();
     if (spec_.room) spec_.room->Started();
-    Supervision(
-        {spec_, *observer_, streams_, tree_, limits_, turns_.get(), link_ ? &*link_ : nullptr,
-         *place.slot, place.scope, wake_.get(), [this] { return TakeRequests(); }, begin},
-        outcome)
+    Supervision({spec_, *observer_, streams_, tree_, limits_, turns_.get(),
+                 link_ ? &*link_ : nullptr, *place.slot, place.scope, activity.get(), wake_.get(),
+                 [this] { return TakeRequests(); }, begin},
+                outcome)
         .Run();
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
@@ -190,6 +199,8 @@ Outcome Command::RunIn(CommandPlace& place) {
     } else if (link_) {
       TellEnd(outcome);
     }
+    if (activity != nullptr) outcome.effects.left_behind = activity->Look();
+    outcome.effects.copies = place.slot->TakeChangedCopies();
     // A child that cannot be waited for may not be done yet with the memory that it shares: that
     // stays.
     if (outcome.failure && outcome.failure->stage == std::string_view("wait")) {

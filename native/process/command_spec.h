@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "process/descriptor_room.h"
+#include "process/effects.h"
 #include "process/limits.h"
 #include "process/process_tree.h"
 #include "process/shell_turns.h"
@@ -52,6 +53,7 @@ struct Outcome {
   TreeUsage tree_usage;
   long launcher_max_rss_kib = 0;           // this process's own, at the launch
   std::vector<std::string> changed_paths;  // of those that the confinement watches
+  Effects effects;
 };
 
 // Receives events on the command's own thread.

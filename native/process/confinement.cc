@@ -19,6 +19,8 @@ namespace {
 
 constexpr char kDirectoryPrefix[] = "sandbox-run-slot-";
 constexpr char kStagingDirectory[] = "slot:root";
+// Of links that are mounted over files; beside it, so that no command sees it.
+constexpr char kLinksDirectory[] = "slot:links";
 
 // What is at a path, without following a link. Only what is known not to be there is left out of a
 // view or a rule: whatever else keeps us from looking is no reason not to shut it.
@@ -331,6 +333,14 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
     slot->Hold(path);
   }
 
+  for (const CopySpec& copy : spec_.copies) {
+    // What is mounted over the source vanishes when somebody outside replaces the source.
+    const Result<Found> found = LookFor(copy.source, "copy");
+    if (!found.ok()) return found.failure();
+    slot->Watch(copy.source, found.value().exists, found.value().info, true);
+    slot->copies_.Add(copy.source, copy.path.substr(strlen(kSlotPrefix)));
+  }
+
   std::vector<std::pair<const PathRuleSpec*, UniqueFd>> view_objects;
   if (spec_.namespaces) {
     if (Status status = EnsureNamespaces(); !status.ok()) return status.failure();
@@ -348,6 +358,18 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
   }
   if (Status status = CheckIsWhole(*slot); !status.ok()) return status.failure();
   return slot;
+}
+
+Result<std::string> Confinement::MakeLink(const Slot& slot, const std::string& content,
+                                          size_t number) const {
+  const std::string directory = slot.HostPath(kLinksDirectory);
+  const std::string path = directory + "/" + std::to_string(number);
+  const bool has_directory = (mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) &&
+                             chmod(directory.c_str(), 0700) == 0;
+  if (!has_directory || symlink(content.c_str(), path.c_str()) != 0) {
+    return Failure{"private_file", errno, path};
+  }
+  return path;
 }
 
 Status Confinement::BuildView(Slot& slot,
@@ -378,6 +400,16 @@ Status Confinement::BuildView(Slot& slot,
         continue;
       }
       step.is_directory = S_ISDIR(info.st_mode);
+    } else if (spec.kind == ViewStepKind::kBindLink) {
+      const Result<Found> found = LookFor(spec.target, "view.link");
+      if (!found.ok()) return found.failure();
+      const auto& [exists, info] = found.value();
+      slot.Watch(spec.target, exists, info, true);
+      if (!exists && spec.required) return Failure{"view.link", ENOENT, spec.target};
+      if (!exists) continue;
+      Result<std::string> link = MakeLink(slot, spec.source, steps.size());
+      if (!link.ok()) return link.failure();
+      source = std::move(link.value());
     }
     // What lies inside a directory of the slot has to survive the cleaning between two commands.
     for (const ViewStepSpec& outer : wanted.view) {
@@ -468,7 +500,7 @@ Status Confinement::AddRules(Slot& slot,
   return Status();
 }
 
-Status Confinement::Seed(const Slot& slot) const {
+Status Confinement::Seed(Slot& slot) const {
   for (const SeedFileSpec& seed : spec_.seed_files) {
     const std::string path = slot.HostPath(seed.path);
     if (IsIntact(path, seed.content)) continue;
@@ -480,7 +512,7 @@ Status Confinement::Seed(const Slot& slot) const {
       return Failure{"private_file", errno, path};
     }
   }
-  return Status();
+  return slot.copies_.Seed(slot.directory_lock_.get());
 }
 
 void Confinement::Clean(Slot& slot) const {
@@ -490,6 +522,9 @@ void Confinement::Clean(Slot& slot) const {
     const std::string path = slot.HostPath(seed.path);
     if (IsIntact(path, seed.content)) keep.push_back(path);
   }
+  std::vector<std::string> untouched;
+  slot.copies_.AddUntouched(untouched);
+  for (const std::string& relative : untouched) keep.push_back(slot.directory_ + "/" + relative);
   const auto clean = [&keep, &slot](const std::string& path) {
     // A command shall not find a note of the one before.
     if (!RemoveContents(path, keep) || !ResetAttributes(path)) slot.clean_ = false;

@@ -18,6 +18,8 @@
 #include "process/child.h"
 #include "process/launcher_link.h"
 #include "process/limits.h"
+#include "process/private_copies.h"
+#include "process/tree_index.h"
 #include "process/view_child.h"
 
 namespace sandbox_run {
@@ -80,6 +82,8 @@ struct ConfinementSpec {
   std::string memory_parent;                  // "" = no directory on shared memory
   std::vector<std::string> slot_directories;  // "slot:tmp", ...
   std::vector<SeedFileSpec> seed_files;       // written anew before each command
+  std::vector<CopySpec> copies;               // as they are on the host, before each command
+  std::shared_ptr<TreeIndex> index;           // what commands leave behind is looked for with it
   std::vector<SlotVariable> slot_variables;   // added to each command's environment
   // A set-uid program that does the confining, with what is said here but for Landlock and
   // namespaces; commands get a warden each.
@@ -115,6 +119,10 @@ class Slot {
   // The host paths of the spec that have appeared, vanished or become another object since the slot
   // was made.
   std::vector<std::string> ChangedPaths(Paths which) const;
+  // What the command made of its private copies since the last call.
+  std::vector<ChangedCopy> TakeChangedCopies() {
+    return copies_.TakeChanges(directory_lock_.get());
+  }
   // The command renamed a directory of the slot or what lies above a mount point in it: the next
   // one, and who cleans up, would find something else at that path.
   bool HasMoved() const;
@@ -148,6 +156,7 @@ class Slot {
   std::chrono::steady_clock::time_point checked_ = std::chrono::steady_clock::now();
   std::vector<Identity> held_directories_;
   bool clean_ = true;  // false: something of the last command could not be removed
+  PrivateCopies copies_;
   std::vector<std::string> mount_points_;  // host paths inside the slot that must be kept
 };
 
@@ -185,9 +194,11 @@ class Confinement {
   Status CheckIsWhole(const Slot& slot) const;
   Result<std::unique_ptr<Slot>> Build();
   // Makes the slot's mount namespace; `handles` receive the descriptors of rules inside it.
+  // Makes a link that is to be mounted where commands do not see it.
+  Result<std::string> MakeLink(const Slot& slot, const std::string& content, size_t number) const;
   Status BuildView(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   Status AddRules(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
-  Status Seed(const Slot& slot) const;
+  Status Seed(Slot& slot) const;
 
   const ConfinementSpec spec_;
   sock_fprog filter_ = {};

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "process/effects.h"
 #include "process/standard_streams.h"
 #include "process/watch.h"
 
@@ -37,6 +38,7 @@ struct TurnEnd {
   bool broken = false;  // the shell wrote what is no report: it is being ended
   double duration_ms = 0;
   std::vector<std::string> changed_paths;  // since the start of the shell, as in Outcome
+  Effects effects;                         // since the last turn
   std::string state;                       // what the shell says of itself, NUL between the fields
   CapturedStream output[2];                // stdout, stderr
 };

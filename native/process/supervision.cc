@@ -164,11 +164,16 @@ void Supervision::HandleTurns(const Watch& watch) {
     parts_.streams.DrainNow();
     for (int i = 0; i < 2; ++i) step.end->output[i] = parts_.streams.TakeCapture(i);
     step.end->changed_paths = parts_.slot.ChangedPaths(Slot::Paths::kEssential);
+    if (parts_.activity != nullptr) step.end->effects.left_behind = parts_.activity->Look();
+    step.end->effects.copies = parts_.slot.TakeChangedCopies();
     // What jobs in the background write from now on is kept for the next turn.
     parts_.streams.Stream(false);
     parts_.observer.OnTurn(std::move(*step.end));
   }
-  if (step.begun) parts_.streams.Stream(step.streams);
+  if (step.begun) {
+    if (parts_.activity != nullptr) parts_.activity->BeginTurn();
+    parts_.streams.Stream(step.streams);
+  }
   if (!times_.kill_at) {
     // However the shell ends now, it ends a turn that was told to.
     outcome_.timed_out = step.timed_out;

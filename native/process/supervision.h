@@ -34,9 +34,10 @@ class Supervision {
     LimitKeeper& limits;
     ShellTurns* turns;   // nullptr: it is no shell
     LauncherLink* link;  // nullptr: no launcher
-    const Slot& slot;
+    Slot& slot;
     const SignalScope& scope;
-    int wake_fd;  // eventfd: there may be requests
+    TreeIndex::Activity* activity;  // nullptr: nobody asks what it leaves behind
+    int wake_fd;                    // eventfd: there may be requests
     std::function<Requests()> take_requests;
     Clock::time_point begin;
   };

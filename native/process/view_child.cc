@@ -91,6 +91,10 @@ long MakeMountPoint(const ViewStep& step) {
   return result == -EEXIST ? 0 : result;
 }
 
+bool IsBind(const ViewStep& step) {
+  return step.kind == ViewStepKind::kBind || step.kind == ViewStepKind::kBindLink;
+}
+
 long Bind(const ViewStep& step) {
   const long tree = RawSyscall(abi::kSysOpenTree, step.source_fd, Arg(""),
                                AT_EMPTY_PATH | abi::kAtRecursive | abi::kOpenTreeClone | O_CLOEXEC);
@@ -114,18 +118,25 @@ long Bind(const ViewStep& step) {
                                      abi::kMoveMountFEmptyPath | abi::kMoveMountTEmptyPath);
     if (target >= 0) RawSyscall(SYS_close, target);
   }
-  if (one_by_one && result == 0) result = AddFlagsToTree(step.target, attributes.attr_set);
+  // A path leads through a link and not to it, and a link has nothing that the flags would shut.
+  if (one_by_one && result == 0 && step.kind == ViewStepKind::kBind) {
+    result = AddFlagsToTree(step.target, attributes.attr_set);
+  }
   RawSyscall(SYS_close, tree);
   return result;
 }
 
 long Execute(const ViewStep& step) {
+  // Nothing is made where it is to lie: that is the user's.
+  if (step.kind == ViewStepKind::kBindLink) return Bind(step);
   long result = MakeParents(step);
   if (result < 0) return result;
   switch (step.kind) {
     case ViewStepKind::kBind:
       result = MakeMountPoint(step);
       return result < 0 ? result : Bind(step);
+    case ViewStepKind::kBindLink:
+      break;
     case ViewStepKind::kDevpts:
       result = MakeMountPoint(step);
       if (result < 0) return result;
@@ -183,9 +194,11 @@ int BuildView(ViewSetupPlan* plan) {
 
   for (size_t i = 0; i < plan->step_count; ++i) {
     ViewStep& step = plan->steps[i];
-    if (step.kind == ViewStepKind::kBind) {
+    const bool is_link = step.kind == ViewStepKind::kBindLink;
+    if (IsBind(step)) {
       // One at a time: a process may have few descriptors.
-      const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
+      const uint64_t flags = O_PATH | O_CLOEXEC | (is_link ? O_NOFOLLOW : 0);
+      const abi::OpenHow how{flags, 0, abi::kResolveNoSymlinks};
       result = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.source), Arg(&how), sizeof(how));
       if (result < 0) return Fail(plan, "view.open", result, step.source);
       step.source_fd = static_cast<int>(result);
@@ -193,7 +206,8 @@ int BuildView(ViewSetupPlan* plan) {
     result = Execute(step);
     if (step.source_fd >= 0) RawSyscall(SYS_close, step.source_fd);
     step.source_fd = -1;
-    if (result < 0) return Fail(plan, "view.build", result, step.target);
+    // Not every kernel and outer filter knows what a link over a file takes.
+    if (result < 0) return Fail(plan, is_link ? "view.link" : "view.build", result, step.target);
   }
 
   result = OpenNamespace("/proc/self/ns/mnt");

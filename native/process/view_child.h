@@ -8,6 +8,7 @@ namespace sandbox_run {
 
 enum class ViewStepKind {
   kBind,        // attaches a host path
+  kBindLink,    // mounts a symbolic link over a file that is there
   kDevpts,      // a pseudo-terminal instance of its own
   kSymlink,     // a symbolic link
   kDirectory,   // an empty directory
@@ -17,7 +18,8 @@ enum class ViewStepKind {
 // One step that builds the view, as the set-up child executes it. Plain data.
 struct ViewStep {
   ViewStepKind kind = ViewStepKind::kDirectory;
-  const char* source = nullptr;  // bind: canonical host path; symlink: its content
+  // bind: canonical host path; bind-link: that of the link; symlink: its content
+  const char* source = nullptr;
   char* target = nullptr;  // beneath the staging directory; written to and restored while used
   size_t target_parent_from = 0;  // where the path below the staging directory begins in `target`
   bool is_directory = true;       // bind: what the mount point has to be

@@ -9,7 +9,7 @@
 
 #include <cstring>
 
-#include "steps/open_beneath.h"
+#include "sys/open_beneath.h"
 
 namespace sandbox_run {
 namespace {

@@ -13,9 +13,9 @@
 #include <new>
 
 #include "base/unique_fd.h"
-#include "steps/open_beneath.h"
 #include "steps/redirects.h"
 #include "steps/step_list.h"
+#include "sys/open_beneath.h"
 
 extern char** environ;
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "check.h"
-#include "steps/open_beneath.h"
+#include "sys/open_beneath.h"
 #include "steps/redirects.h"
 #include "steps/run_steps.h"
 #include "steps/step_list.h"

@@ -1,5 +1,5 @@
-#ifndef SANDBOX_RUN_STEPS_OPEN_BENEATH_H_
-#define SANDBOX_RUN_STEPS_OPEN_BENEATH_H_
+#ifndef SANDBOX_RUN_SYS_OPEN_BENEATH_H_
+#define SANDBOX_RUN_SYS_OPEN_BENEATH_H_
 
 #include <sys/types.h>
 
@@ -16,4 +16,4 @@ int OpenBeneathByWalking(int root, const char* path, int flags, mode_t mode);
 
 }  // namespace sandbox_run
 
-#endif  // SANDBOX_RUN_STEPS_OPEN_BENEATH_H_
+#endif  // SANDBOX_RUN_SYS_OPEN_BENEATH_H_

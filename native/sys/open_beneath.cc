@@ -1,4 +1,4 @@
-#include "steps/open_beneath.h"
+#include "sys/open_beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>

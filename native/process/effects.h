@@ -1,0 +1,19 @@
+#ifndef SANDBOX_RUN_PROCESS_EFFECTS_H_
+#define SANDBOX_RUN_PROCESS_EFFECTS_H_
+
+#include <vector>
+
+#include "process/private_copies.h"
+#include "process/tree_index.h"
+
+namespace sandbox_run {
+
+// What a command, or one turn of a shell, did to what is looked after for it.
+struct Effects {
+  LeftBehind left_behind;
+  std::vector<ChangedCopy> copies;
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_EFFECTS_H_

@@ -1,0 +1,237 @@
+#include "process/tree_index.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <unordered_map>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "sys/files.h"
+
+namespace sandbox_run {
+namespace {
+
+// New directories that one look enters; the next one goes on.
+constexpr size_t kMaxNewDirectories = 200'000;
+// A clock that was set back by more makes every time doubtful.
+constexpr int64_t kSetBackNs = 100'000'000;
+
+int64_t SteadyNow() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return Nanoseconds(now);
+}
+
+std::string Above(const std::string& path) {
+  const size_t end = path.rfind('/');
+  return end == 0 || end == std::string::npos ? "/" : path.substr(0, end);
+}
+
+// When a path can have come to be what it is: it may have come with a directory above it, which
+// changes the directory's own time and that of the one above.
+int64_t WhenCame(const std::string& path, int64_t changed_ns) {
+  int64_t when = changed_ns;
+  int64_t lower = changed_ns;
+  for (std::string at = path; at != "/";) {
+    at = Above(at);
+    const Result<UniqueFd> fd = OpenPath(at, "index");
+    struct stat info;
+    if (!fd.ok() || FileTimesOf(fd.value().get()) == FileTimes::kForeign ||
+        fstat(fd.value().get(), &info) != 0) {
+      return kSomeTime;
+    }
+    const int64_t upper = Nanoseconds(info.st_ctim);
+    when = std::max(when, std::min(lower, upper));
+    lower = upper;
+  }
+  return when;
+}
+
+// Two changes of it may have one time.
+bool MayRepeat(const std::string& path) {
+  const Result<UniqueFd> fd = OpenPath(path, "index");
+  return !fd.ok() || FileTimesOf(fd.value().get()) != FileTimes::kDistinct;
+}
+
+int64_t WhenWent(const std::string& path) {
+  for (std::string at = path; at != "/";) {
+    at = Above(at);
+    struct stat info;
+    if (lstat(at.c_str(), &info) == 0) {
+      const Result<UniqueFd> fd = OpenPath(at, "index");
+      return fd.ok() && FileTimesOf(fd.value().get()) != FileTimes::kForeign
+                 ? Nanoseconds(info.st_ctim)
+                 : kSomeTime;
+    }
+  }
+  return kSomeTime;
+}
+
+// What went and came at one path was replaced, or is the same under another number of its
+// directory.
+void JoinReplaced(std::vector<Difference>& differences) {
+  std::unordered_map<std::string, Difference*> gone;
+  for (Difference& one : differences) {
+    if (one.change == EntryChange::kVanished) gone.emplace(one.path, &one);
+  }
+  if (gone.empty()) return;
+  constexpr int64_t kDropped = INT64_MIN;
+  for (Difference& one : differences) {
+    if (one.change != EntryChange::kAppeared) continue;
+    const auto before = gone.find(one.path);
+    if (before == gone.end()) continue;
+    one.change = EntryChange::kChanged;
+    before->second->when_ns = kDropped;
+    if (one.state.IsSame(before->second->state)) one.when_ns = kDropped;
+  }
+  std::erase_if(differences, [](const Difference& one) { return one.when_ns == kDropped; });
+}
+
+}  // namespace
+
+TreeIndex::TreeIndex(IndexSpec spec)
+    : spec_(std::move(spec)), tree_(spec_.root, TreePlaces(spec_)) {}
+
+Status TreeIndex::EnsureRead() {
+  const std::lock_guard lock(mutex_);
+  return EnsureReadLocked();
+}
+
+Status TreeIndex::EnsureReadLocked() {
+  if (is_read_) return Status();
+  TreeRound round;
+  round.is_first = true;
+  round.budget = spec_.max_directories;
+  tree_.Look(round);
+  if (round.failure) return *round.failure;
+  LookAtWatched(round);
+  spent_ = round.spent;
+  unreadable_ = round.unreadable;
+  is_read_ = true;
+  return Status();
+}
+
+Result<Indexed> TreeIndex::Read() {
+  const std::lock_guard lock(mutex_);
+  if (Status read = EnsureReadLocked(); !read.ok()) return read.failure();
+  Indexed indexed{{}, tree_.directories(), spent_, unreadable_};
+  tree_.ForEach([&indexed](std::string path, EntryKind kind) {
+    indexed.entries.push_back({std::move(path), kind});
+  });
+  return indexed;
+}
+
+void TreeIndex::WatchPaths(const std::vector<std::string>& paths) {
+  const std::lock_guard lock(mutex_);
+  TreeRound round;
+  round.is_first = true;
+  for (const std::string& path : paths) watched_.push_back({path, std::nullopt, 0, false});
+  LookAtWatched(round);
+  Keep(std::move(round.unreadable));
+}
+
+void TreeIndex::Keep(std::vector<std::string> unreadable) {
+  untold_.insert(untold_.end(), std::make_move_iterator(unreadable.begin()),
+                 std::make_move_iterator(unreadable.end()));
+}
+
+void TreeIndex::LookAtWatched(TreeRound& round) {
+  for (Watched& one : watched_) {
+    const int64_t looked_ns = FileClockNow();
+    struct stat info;
+    const bool is_there = lstat(one.path.c_str(), &info) == 0;
+    if (!is_there && errno != ENOENT && errno != ENOTDIR) {
+      if (!std::exchange(one.unreadable, true)) round.unreadable.push_back(one.path);
+      continue;
+    }
+    one.unreadable = false;
+    std::optional<EntryState> now;
+    if (is_there) now = EntryState{KindOf(info.st_mode), StampOf(info)};
+    const std::optional<EntryState> before = std::exchange(one.state, now);
+    const int64_t before_ns = std::exchange(one.looked_ns, looked_ns);
+    if (round.is_first) continue;
+    if (now && before) {
+      const int64_t changed_ns = now->stamp.changed_ns;
+      const bool may_hide = now->kind != EntryKind::kDirectory && changed_ns >= round.began_ns &&
+                            !IsSettled(changed_ns, before_ns) && MayRepeat(one.path);
+      if (!now->IsSame(*before) || may_hide) {
+        round.differences.push_back(
+            {one.path, EntryChange::kChanged, *now, WhenCame(one.path, changed_ns)});
+      }
+    } else if (now) {
+      round.differences.push_back(
+          {one.path, EntryChange::kAppeared, *now, WhenCame(one.path, now->stamp.changed_ns)});
+    } else if (before) {
+      round.differences.push_back({one.path, EntryChange::kVanished, *before, WhenWent(one.path)});
+    }
+  }
+}
+
+std::unique_ptr<TreeIndex::Activity> TreeIndex::Begin() {
+  return std::make_unique<Activity>(shared_from_this());
+}
+
+TreeIndex::Activity::Activity(std::shared_ptr<TreeIndex> index) : index_(std::move(index)) {
+  const std::lock_guard lock(index_->mutex_);
+  if (index_->running_.empty() && !index_->tree_.has_local_times()) {
+    // No time tells later whose a change was: the user's own are taken note of now.
+    TreeRound round;
+    round.budget = kMaxNewDirectories;
+    index_->tree_.Look(round);
+    index_->LookAtWatched(round);
+    index_->Keep(std::move(round.unreadable));
+  }
+  since_ns_ = turn_ns_ = FileClockNow();
+  since_steady_ns_ = SteadyNow();
+  index_->running_.push_back(this);
+}
+
+TreeIndex::Activity::~Activity() {
+  const std::lock_guard lock(index_->mutex_);
+  std::erase(index_->running_, this);
+}
+
+void TreeIndex::Activity::BeginTurn() {
+  const std::lock_guard lock(index_->mutex_);
+  turn_ns_ = FileClockNow();
+}
+
+// Since when changes may be a command's.
+int64_t TreeIndex::Oldest() const {
+  int64_t oldest = kSomeTime;
+  for (const Activity* one : running_) {
+    const int64_t expected = one->since_ns_ + (SteadyNow() - one->since_steady_ns_);
+    if (FileClockNow() < expected - kSetBackNs) return INT64_MIN;
+    oldest = std::min(oldest, one->since_ns_);
+  }
+  return oldest;
+}
+
+LeftBehind TreeIndex::Activity::Look() {
+  const std::lock_guard lock(index_->mutex_);
+  const int64_t looked_ns = FileClockNow();
+  const int64_t looked_steady_ns = SteadyNow();
+  TreeRound round;
+  round.budget = kMaxNewDirectories;
+  round.began_ns = index_->Oldest();
+  index_->tree_.Look(round);
+  index_->LookAtWatched(round);
+  index_->Keep(std::move(round.unreadable));
+  LeftBehind left{{}, round.spent, std::exchange(index_->untold_, {})};
+  if (!round.differences.empty()) JoinReplaced(round.differences);
+  for (Difference& one : round.differences) {
+    if (one.when_ns < round.began_ns) continue;
+    left.entries.push_back({{std::move(one.path), one.state.kind},
+                            one.change,
+                            one.when_ns < turn_ns_ && round.began_ns != INT64_MIN});
+  }
+  since_ns_ = looked_ns;
+  since_steady_ns_ = looked_steady_ns;
+  return left;
+}
+
+}  // namespace sandbox_run

@@ -1,0 +1,105 @@
+#ifndef SANDBOX_RUN_PROCESS_TREE_INDEX_H_
+#define SANDBOX_RUN_PROCESS_TREE_INDEX_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "process/indexed_tree.h"
+#include "process/tree_places.h"
+
+namespace sandbox_run {
+
+struct IndexEntry {
+  std::string path;
+  EntryKind kind = EntryKind::kOther;
+};
+
+// What the first walk found.
+struct Indexed {
+  std::vector<IndexEntry> entries;
+  size_t directories = 0;
+  bool spent = false;
+  std::vector<std::string> unreadable;
+};
+
+struct ChangedEntry {
+  IndexEntry entry;
+  EntryChange change = EntryChange::kChanged;
+  // Before the command or turn began, and since another one did: it may be theirs, or the user's.
+  bool earlier = false;
+};
+
+// What commands left behind.
+struct LeftBehind {
+  std::vector<ChangedEntry> entries;
+  bool spent = false;
+  std::vector<std::string> unreadable;
+  bool empty() const { return entries.empty() && !spent && unreadable.empty(); }
+};
+
+// What is noted in a tree, and at some paths besides. Tells what came, went or changed while
+// commands ran; what did before is the user's own and is passed over. Thread-safe.
+class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
+ public:
+  explicit TreeIndex(IndexSpec spec);
+
+  // The first walk, if there was none.
+  Status EnsureRead();
+  Result<Indexed> Read();
+  // Further absolute paths, there or not. Before the first command.
+  void WatchPaths(const std::vector<std::string>& paths);
+
+  // Something runs that may change the tree: a command, or a shell with its turns.
+  class Activity {
+   public:
+    explicit Activity(std::shared_ptr<TreeIndex> index);
+    ~Activity();
+    Activity(const Activity&) = delete;
+    Activity& operator=(const Activity&) = delete;
+
+    void BeginTurn();
+    // What there is to be told now. What changes from here on may be this one's again.
+    LeftBehind Look();
+
+   private:
+    friend class TreeIndex;
+    const std::shared_ptr<TreeIndex> index_;
+    int64_t since_ns_ = 0;         // nothing before is of this one
+    int64_t since_steady_ns_ = 0;  // the same, by a clock that nobody sets
+    int64_t turn_ns_ = 0;          // the command or the turn began
+  };
+  // Call EnsureRead() before.
+  std::unique_ptr<Activity> Begin();
+
+ private:
+  struct Watched {
+    std::string path;
+    std::optional<EntryState> state;  // none: it is not there
+    int64_t looked_ns = 0;
+    bool unreadable = false;
+  };
+
+  Status EnsureReadLocked();
+  void LookAtWatched(TreeRound& round);
+  int64_t Oldest() const;
+  void Keep(std::vector<std::string> unreadable);
+
+  const IndexSpec spec_;
+  std::mutex mutex_;  // guards what follows
+  IndexedTree tree_;
+  bool is_read_ = false;
+  bool spent_ = false;                   // by the first walk
+  std::vector<std::string> unreadable_;  // for it
+  std::vector<std::string> untold_;      // what could not be looked at meanwhile
+  std::vector<Watched> watched_;
+  std::vector<const Activity*> running_;
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_TREE_INDEX_H_

@@ -1,0 +1,56 @@
+#ifndef SANDBOX_RUN_PROCESS_TREE_PLACES_H_
+#define SANDBOX_RUN_PROCESS_TREE_PLACES_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace sandbox_run {
+
+enum class EntryKind : uint8_t { kFile, kDirectory, kLink, kOther };
+
+// What is looked for in a tree.
+struct IndexSpec {
+  std::string root;                    // canonical
+  std::vector<std::string> names;      // of entries that are noted in every directory
+  std::vector<std::string> suffixes;   // entries whose name ends so are noted, too
+  std::vector<std::string> git_names;  // in directories of git besides
+  size_t max_directories = 0;          // of the first walk
+};
+
+// What kind of place a directory is, by its name and what it lies in.
+struct TreePlace {
+  enum class Modules : uint8_t { kNone, kRoot, kScope, kPackage, kPrograms };
+  bool beneath_git = false;  // named `.git`, or beneath one
+  bool hooks = false;        // `hooks` in a directory of git
+  Modules modules = Modules::kNone;
+  bool operator==(const TreePlace&) const = default;
+};
+
+// Which entries are noted where, and which directories are entered.
+class TreePlaces {
+ public:
+  explicit TreePlaces(const IndexSpec& spec);
+
+  // `is_git`: the directory is one of git.
+  bool Notes(const TreePlace& place, bool is_git, std::string_view name, EntryKind kind) const;
+  // `has_head`: there is an entry HEAD beside it.
+  static bool Enters(const TreePlace& place, bool has_head, std::string_view name);
+  static TreePlace Within(const TreePlace& place, bool is_git, std::string_view name);
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  using Names = std::unordered_set<std::string, Hash, std::equal_to<>>;
+
+  Names names_, git_names_;
+  std::vector<std::string> suffixes_;
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_TREE_PLACES_H_

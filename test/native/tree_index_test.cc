@@ -1,0 +1,385 @@
+#include "process/tree_index.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "support.h"
+
+namespace sandbox_run {
+namespace {
+
+using test::RunToEnd;
+using test::ShellCommand;
+using test::TemporaryDirectory;
+using test::WriteText;
+
+// Until the clock of the file system, which may be late, has gone on.
+void NextTick() {
+  const int64_t now = FileClockNow();
+  while (FileClockNow() <= now + 30'000'000) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+struct Tree {
+  TemporaryDirectory top;
+  IndexSpec spec;
+  std::shared_ptr<TreeIndex> index;
+
+  Tree() {
+    spec.root = top.path();
+    spec.names = {".git", ".envrc", "package.json"};
+    spec.suffixes = {".iml"};
+    spec.git_names = {"config", "HEAD"};
+    spec.max_directories = 1000;
+  }
+  void Directories(std::initializer_list<const char*> paths) const {
+    for (const char* path : paths) EXPECT_EQ(mkdir((top / path).c_str(), 0700), 0);
+  }
+  void File(const std::string& path, const std::string& text = "x") const {
+    WriteText(top / path, text);
+  }
+  void Repository(const std::string& path) const {
+    for (const char* part : {"", "/.git", "/.git/hooks", "/.git/objects", "/.git/objects/aa"}) {
+      mkdir((top / path + part).c_str(), 0700);
+    }
+    File(path + "/.git/HEAD");
+    File(path + "/.git/config");
+    File(path + "/.git/hooks/a.sample");
+  }
+  // As a user leaves it: nothing of it is new.
+  Indexed Read() {
+    index = std::make_shared<TreeIndex>(spec);
+    NextTick();
+    Result<Indexed> read = index->Read();
+    EXPECT_TRUE(read.ok());
+    return read.ok() ? std::move(read.value()) : Indexed();
+  }
+  std::string Show(const Indexed& indexed) const {
+    std::vector<std::string> paths;
+    for (const IndexEntry& entry : indexed.entries) {
+      paths.push_back(entry.path.substr(top.path().size() + 1));
+    }
+    return Join(paths);
+  }
+  std::string Show(const LeftBehind& left) const {
+    std::vector<std::string> lines;
+    for (const ChangedEntry& one : left.entries) {
+      const char* changes[] = {"+", "~", "-"};
+      lines.push_back((one.earlier ? "?" : "") +
+                      std::string(changes[static_cast<size_t>(one.change)]) +
+                      one.entry.path.substr(top.path().size() + 1));
+    }
+    return Join(lines);
+  }
+  static std::string Join(std::vector<std::string>& lines) {
+    std::sort(lines.begin(), lines.end());
+    std::string joined;
+    for (const std::string& line : lines) joined += (joined.empty() ? "" : " ") + line;
+    return joined;
+  }
+  template <typename Act>
+  std::string During(Act act) {
+    const auto activity = index->Begin();
+    act();
+    return Show(activity->Look());
+  }
+  std::string DuringShell(const std::string& script) {
+    return During(
+        [&] { EXPECT_EQ(system(("cd '" + top.path() + "' && { " + script + "; }").c_str()), 0); });
+  }
+};
+
+TEST(IndexNotesWhatItIsToldTo) {
+  Tree tree;
+  tree.Repository("repo");
+  tree.Directories({"a", "a/b", "node_modules", "node_modules/.bin", "node_modules/one",
+                    "node_modules/one/lib", "node_modules/@s", "node_modules/@s/two",
+                    "node_modules/@s/two/node_modules", "bare", "bare/hooks", "other",
+                    "other/hooks"});
+  tree.File("a/b/x.iml");
+  tree.File("a/b/config");
+  tree.File("repo/.git/hooks/pre-commit");
+  tree.File("repo/.git/objects/aa/package.json");
+  tree.File("node_modules/.bin/tool");
+  EXPECT_EQ(symlink("../one/x", (tree.top / "node_modules/.bin/link").c_str()), 0);
+  tree.File("node_modules/one/package.json");
+  tree.File("node_modules/one/lib/package.json");
+  tree.File("node_modules/@s/two/package.json");
+  tree.File("bare/HEAD");
+  tree.File("bare/config");
+  tree.File("bare/hooks/update");
+  tree.File("other/hooks/update");
+  EXPECT_EQ(symlink("/etc", (tree.top / "a/etc").c_str()), 0);
+  const Indexed indexed = tree.Read();
+  EXPECT_EQ(tree.Show(indexed),
+            "a/b/x.iml bare/HEAD bare/config bare/hooks/update node_modules/.bin/tool "
+            "node_modules/@s/two/package.json node_modules/one/package.json repo/.git "
+            "repo/.git/HEAD repo/.git/config repo/.git/hooks/pre-commit");
+  EXPECT_EQ(indexed.directories, 15u);
+  EXPECT_TRUE(!indexed.spent);
+}
+
+TEST(IndexTellsWhatACommandDid) {
+  Tree tree;
+  tree.Repository("repo");
+  tree.File("package.json");
+  tree.File(".envrc");
+  tree.Read();
+  EXPECT_EQ(tree.DuringShell("true"), "");
+  EXPECT_EQ(tree.DuringShell("touch x repo/y; mkdir new; touch new/z; rm -r new"), "");
+  EXPECT_EQ(tree.DuringShell("echo evil > repo/.git/hooks/pre-commit; rm .envrc; "
+                             "echo y > package.json; mkdir -p d/e; touch d/e/m.iml"),
+            "+d/e/m.iml +repo/.git/hooks/pre-commit -.envrc ~package.json");
+  NextTick();
+  EXPECT_EQ(tree.DuringShell("true"), "");
+  EXPECT_EQ(tree.DuringShell("chmod +x repo/.git/hooks/pre-commit"), "~repo/.git/hooks/pre-commit");
+  NextTick();
+  EXPECT_EQ(tree.DuringShell("rm -r d"), "-d/e/m.iml");
+  NextTick();
+  // In place, of the same size, with the old times, as fast as can be.
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(tree.DuringShell("touch -r package.json t; printf z > package.json; "
+                               "touch -r t package.json"),
+              "~package.json");
+  }
+}
+
+TEST(IndexSeesDirectoriesThatWereOnlyMoved) {
+  Tree tree;
+  const TemporaryDirectory elsewhere;
+  tree.Directories({"a", "b"});
+  tree.Repository("a/repo");
+  tree.Read();
+  EXPECT_EQ(tree.DuringShell("mv a/repo b/"),
+            "+b/repo/.git +b/repo/.git/HEAD +b/repo/.git/config -a/repo/.git -a/repo/.git/HEAD "
+            "-a/repo/.git/config");
+  // Swapped for another of the same names.
+  EXPECT_EQ(tree.DuringShell("cp -r b/repo c && mv b/repo d && mv c b/repo && rm -r d"),
+            "~b/repo/.git ~b/repo/.git/HEAD ~b/repo/.git/config");
+  // Away and back is nothing new.
+  EXPECT_EQ(tree.DuringShell("mv b/repo c; mv c b/repo"), "");
+  // From outside, with old times.
+  mkdir((elsewhere / "r").c_str(), 0700);
+  WriteText(elsewhere / "r/.envrc", "x");
+  NextTick();
+  EXPECT_EQ(tree.DuringShell("mv '" + (elsewhere / "r") + "' b/"), "+b/r/.envrc");
+}
+
+TEST(IndexPassesOverTheUsersOwn) {
+  Tree tree;
+  tree.Repository("repo");
+  tree.Directories({"mine"});
+  tree.File(".envrc");
+  tree.Read();
+  tree.File("repo/.git/hooks/post-commit");
+  tree.File(".envrc", "longer");
+  tree.File("mine/package.json");
+  tree.Repository("clone");
+  NextTick();
+  // Even where the command changes the same directories.
+  EXPECT_EQ(tree.DuringShell("touch repo/.git/hooks/x.sample mine/x clone/x"), "");
+  tree.File("mine/new.iml");
+  NextTick();
+  EXPECT_EQ(tree.DuringShell("touch mine/other.iml"), "+mine/other.iml");
+}
+
+TEST(IndexTellsEachChangeOnceAndSaysWhatMayBeOfAnother) {
+  Tree tree;
+  tree.Directories({"a"});
+  tree.Read();
+  const auto first = tree.index->Begin();
+  tree.File("a/one.iml");
+  NextTick();
+  {
+    const auto second = tree.index->Begin();
+    tree.File("a/two.iml");
+    NextTick();
+    EXPECT_EQ(tree.Show(second->Look()), "+a/two.iml ?+a/one.iml");
+  }
+  NextTick();
+  EXPECT_EQ(tree.Show(first->Look()), "");
+}
+
+TEST(IndexTellsWhatCameBetweenTurns) {
+  Tree tree;
+  tree.Read();
+  const auto shell = tree.index->Begin();
+  shell->BeginTurn();
+  EXPECT_EQ(tree.Show(shell->Look()), "");
+  NextTick();
+  tree.File("between.iml");
+  NextTick();
+  shell->BeginTurn();
+  tree.File("during.iml");
+  EXPECT_EQ(tree.Show(shell->Look()), "+during.iml ?+between.iml");
+}
+
+TEST(IndexSeesADirectoryBecomeOneOfGit) {
+  Tree tree;
+  tree.Directories({"bare", "bare/hooks"});
+  tree.File("bare/hooks/update");
+  tree.File("bare/config");
+  EXPECT_EQ(tree.Show(tree.Read()), "");
+  EXPECT_EQ(tree.DuringShell("touch bare/HEAD"), "+bare/HEAD +bare/config +bare/hooks/update");
+}
+
+TEST(IndexWatchesFurtherPaths) {
+  Tree tree;
+  const TemporaryDirectory elsewhere;
+  const std::string path = elsewhere / "d/file";
+  const auto during = [&](const std::string& script) {
+    const auto activity = tree.index->Begin();
+    EXPECT_EQ(system(("cd '" + elsewhere.path() + "'; " + script).c_str()), 0);
+    const LeftBehind left = activity->Look();
+    if (left.entries.size() != 1) return std::to_string(left.entries.size());
+    EXPECT_EQ(left.entries[0].entry.path, path);
+    return std::string(left.entries[0].change == EntryChange::kAppeared   ? "+"
+                       : left.entries[0].change == EntryChange::kVanished ? "-"
+                                                                          : "~");
+  };
+  tree.Read();
+  tree.index->WatchPaths({path});
+  NextTick();
+  EXPECT_EQ(during("true"), "0");
+  EXPECT_EQ(during("mkdir e; touch e/file"), "0");
+  NextTick();
+  EXPECT_EQ(during("mv e d"), "+");
+  EXPECT_EQ(during("echo x >> d/file"), "~");
+  EXPECT_EQ(during("mv d e"), "-");
+  EXPECT_EQ(during("true"), "0");
+  mkdir((elsewhere / "d").c_str(), 0700);
+  WriteText(path, "x");
+  NextTick();
+  EXPECT_EQ(during("true"), "0");
+}
+
+TEST(IndexDoesNotFollowLinksThatTakeAPlace) {
+  Tree tree;
+  const TemporaryDirectory elsewhere;
+  mkdir((elsewhere / "b").c_str(), 0700);
+  WriteText(elsewhere / "b/.envrc", "x");
+  tree.Directories({"a", "a/b"});
+  tree.File("a/b/.envrc");
+  tree.Read();
+  EXPECT_EQ(tree.DuringShell("mv a z; ln -s '" + elsewhere.path() + "' a"),
+            "+z/b/.envrc -a/b/.envrc");
+  EXPECT_EQ(tree.DuringShell("echo more >> a/b/.envrc"), "");
+}
+
+TEST(IndexSaysWhatItCouldNotLookAt) {
+  Tree tree;
+  if (geteuid() == 0) NOT_RUN("root reads everything");
+  tree.Directories({"shut", "later"});
+  tree.File("shut/.envrc");
+  chmod((tree.top / "shut").c_str(), 0);
+  const Indexed indexed = tree.Read();
+  ASSERT_EQ(indexed.unreadable.size(), 1u);
+  EXPECT_EQ(indexed.unreadable[0], tree.top / "shut");
+  const auto look = [&tree](const std::string& script) {
+    const auto activity = tree.index->Begin();
+    EXPECT_EQ(system(("cd '" + tree.top.path() + "'; " + script).c_str()), 0);
+    return activity->Look();
+  };
+  EXPECT_TRUE(look("true").empty());
+  const LeftBehind left = look("touch later/.envrc; chmod 0 later");
+  ASSERT_EQ(left.unreadable.size(), 1u);
+  EXPECT_EQ(left.unreadable[0], tree.top / "later");
+  EXPECT_TRUE(look("true").empty());
+  EXPECT_EQ(tree.Show(look("chmod 700 shut later")), "+later/.envrc +shut/.envrc");
+}
+
+TEST(IndexIsReadWithinItsBudgetAndSaysSo) {
+  Tree tree;
+  tree.Directories({"a", "a/b", "a/b/c"});
+  tree.File("a/b/c/.envrc");
+  tree.spec.max_directories = 3;
+  const Indexed indexed = tree.Read();
+  EXPECT_TRUE(indexed.spent);
+  EXPECT_EQ(indexed.directories, 3u);
+  // What was not known is not taken for new; what comes is.
+  EXPECT_EQ(tree.DuringShell("touch a/b/x; mkdir a/b/d; touch a/b/d/.envrc"), "+a/b/d/.envrc");
+}
+
+TEST(IndexOfNothingFailsTheWalkAndTheLaunch) {
+  const TemporaryDirectory top;
+  IndexSpec spec;
+  spec.root = top / "missing";
+  spec.max_directories = 10;
+  const auto index = std::make_shared<TreeIndex>(spec);
+  EXPECT_TRUE(!index->Read().ok());
+  ConfinementSpec confinement = test::PermissiveSpec(top.path());
+  confinement.index = index;
+  const Outcome outcome = RunToEnd(std::move(confinement), ShellCommand("echo ran"));
+  ASSERT_TRUE(outcome.failure.has_value());
+  EXPECT_EQ(outcome.failure->stage, std::string("index"));
+  EXPECT_EQ(outcome.output[0].kept, "");
+}
+
+TEST(CommandTellsWhatItLeftInTheIndex) {
+  Tree tree;
+  const TemporaryDirectory slots;
+  tree.Repository("repo");
+  tree.Read();
+  ConfinementSpec confinement = test::PermissiveSpec(slots.path());
+  confinement.index = tree.index;
+  const test::Threads threads(std::move(confinement));
+  // What it left behind is ended first, and what that did is told, too.
+  const Outcome outcome = RunToEnd(
+      threads, ShellCommand("cd '" + tree.top.path() +
+                            "/repo'; (exec >&- 2>&-; while :; do date > .git/hooks/x; done) & "
+                            "echo a > .envrc"));
+  EXPECT_TRUE(outcome.tree_ended);
+  const std::string told = tree.Show(outcome.effects.left_behind);
+  EXPECT_TRUE(told == "+repo/.envrc +repo/.git/hooks/x" || told == "+repo/.envrc");
+  EXPECT_TRUE(RunToEnd(threads, ShellCommand("true")).effects.left_behind.spent == false);
+}
+
+TEST(IndexHoldsATreeDeeperThanItsThreadsStack) {
+  Tree tree;
+  tree.Read();
+  const auto activity = tree.index->Begin();
+  UniqueFd at(open(tree.top.path().c_str(), O_RDONLY | O_DIRECTORY));
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_EQ(mkdirat(at.get(), "d", 0700), 0);
+    at.reset(openat(at.get(), "d", O_RDONLY | O_DIRECTORY));
+  }
+  const LeftBehind left = activity->Look();
+  // Beyond what a path can name.
+  EXPECT_EQ(left.unreadable.size(), 1u);
+  at.reset();
+  EXPECT_EQ(system(("cd '" + tree.top.path() + "' && rm -r d").c_str()), 0);
+  EXPECT_TRUE(activity->Look().entries.empty());
+}
+
+TEST(IndexIsSharedByThreads) {
+  Tree tree;
+  tree.Directories({"a", "b"});
+  tree.Read();
+  std::vector<std::thread> threads;
+  size_t told[2] = {0, 0};
+  for (size_t i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 100; ++round) {
+        const auto activity = tree.index->Begin();
+        tree.File((i == 0 ? "a/" : "b/") + std::to_string(round) + ".iml");
+        told[i] += activity->Look().entries.size();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // Each at least once; those of one tick maybe twice.
+  EXPECT_TRUE(told[0] + told[1] >= 200);
+}
+
+}  // namespace
+}  // namespace sandbox_run
