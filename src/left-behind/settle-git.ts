@@ -13,23 +13,34 @@ import type { Shutter } from './shutter.ts';
 const SMALL_FILE = 64 * 1024;
 const TODO_BYTES = 4 * 1024 * 1024;
 
-/** What a configuration file held before commands could write it; `undefined`: there was none. */
-export type ConfigBefore = (path: string) => GitConfigFile | undefined;
+/** What is known of git's own files from before commands could write them. */
+export interface GitBefore {
+  /** Whether commands cannot change the path. */
+  readonly isHeld: (path: string) => boolean;
+  /** What a configuration file held; `undefined`: there was none. */
+  readonly configOf: (path: string) => GitConfigFile | undefined;
+}
 
 /** Settles what git would obey; `undefined`: it is none of git's. */
-export function createGitSettler(shutter: Shutter, before: ConfigBefore) {
-  const { workspace, shut } = shutter;
+export function createGitSettler(shutter: Shutter, before: GitBefore) {
+  const { workspace } = shutter;
+  /** What configuration files were when they were last looked at: what came since is somebody else's. */
+  const accepted = new Map<string, GitConfigFile>();
 
-  function settleEntry({ path, kind }: NativeChangedEntry): readonly LeftBehind[] | undefined {
+  const shut: Shutter['shut'] = (path, program, reason) =>
+    before.isHeld(path) ? [] : shutter.shut(path, program, reason);
+
+  function settleEntry({ path, kind, change }: NativeChangedEntry): readonly LeftBehind[] | undefined {
     const name = basename(path);
     const directory = dirname(path);
-    if (name === '.git') return settleDotGit(path, kind);
+    // With each commit there is something new in it: what matters of that is noted by itself.
+    if (name === '.git') return kind === 'directory' && change === 'changed' ? [] : settleDotGit(path, kind);
     if (basename(directory) === 'hooks' && isGitDirectory(dirname(directory)))
       return name.endsWith('.sample') ? [] : shut(path, 'git', 'git runs it as a hook');
     if (!isGitDirectory(directory) && name !== 'git-rebase-todo') return undefined;
     switch (name) {
       case 'HEAD':
-        return settleDirectory(directory);
+        return change === 'appeared' ? settleDirectory(directory) : [];
       case 'config':
       case 'config.worktree':
         return settleConfig(path);
@@ -110,15 +121,25 @@ export function createGitSettler(shutter: Shutter, before: ConfigBefore) {
   }
 
   function settleConfig(path: string): readonly LeftBehind[] {
+    if (before.isHeld(path)) return [];
     const place = { workspace, path };
     const after = readGitConfig(place);
     if (after === 'missing') return [];
     if (after === 'unreadable') return shut(path, 'git', 'git or somebody else may read it in another way');
-    const { aside, restore, reason } = judgeChange(before(path) ?? EMPTY_GIT_CONFIG, after, place);
-    if (restore.length === 0) return [];
+    const { aside, restore, reason } = judgeChange(
+      accepted.get(path) ?? before.configOf(path) ?? EMPTY_GIT_CONFIG,
+      after,
+      place,
+    );
+    if (restore.length === 0) {
+      accepted.set(path, after);
+      return [];
+    }
     const problem = changeGitConfig(place, () => restore);
     // A lock that a command left, or something in its place: then the whole file goes.
     if (problem !== undefined) return shut(path, 'git', reason);
+    const settled = readGitConfig(place);
+    if (typeof settled !== 'string') accepted.set(path, settled);
     return [shutter.settings(path, aside, reason, 'shut')];
   }
 

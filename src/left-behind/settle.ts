@@ -34,9 +34,12 @@ const NOTHING: readonly LeftBehind[] = [];
 export function createSettler(parts: SettlerParts): Settler {
   const { workspace, obeyed, names, isHeld, baseline, kept } = parts;
   const shutter = createShutter(workspace, kept);
-  const settleGit = createGitSettler(shutter, (path) => {
-    const content = baseline.contentOf(path);
-    return content === undefined ? undefined : parseGitConfig(content);
+  const settleGit = createGitSettler(shutter, {
+    isHeld,
+    configOf: (path) => {
+      const content = baseline.contentOf(path);
+      return content === undefined ? undefined : parseGitConfig(content);
+    },
   });
 
   function settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
