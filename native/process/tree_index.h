@@ -95,7 +95,9 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
   bool is_read_ = false;
   bool spent_ = false;                   // by the first walk
   std::vector<std::string> unreadable_;  // for it
-  std::vector<std::string> untold_;      // what could not be looked at meanwhile
+  // Too much for one look, or seen when nobody asked.
+  std::vector<std::string> untold_unreadable_;
+  std::vector<ChangedEntry> untold_;
   std::vector<Watched> watched_;
   std::vector<const Activity*> running_;
 };
