@@ -182,7 +182,8 @@ describe.each(VIEWS)('a link over a file, $name (needs namespaces)', (tier) => {
   it('holds, and is there again after the user replaced the file', async () => {
     const config = linked();
     sandbox = await sandboxIn(tier, { workspace });
-    const attack = 'cd .git; rm -f config; mv config x; echo e > y; mv -T y config; ln -f y config; echo e >> config';
+    const attack =
+      'cd .git; rm -f config; mv config x; echo e > y; mv -T y config; ln -f y config; echo e >> config';
     for (const text of ['[a]\n', '[b]\n', '[c]\n']) {
       writeFileSync(`${config}.new`, text);
       renameSync(`${config}.new`, config);
@@ -217,6 +218,8 @@ describe('a copy', () => {
       slotDirectories: [...spec.slotDirectories, 'slot:git'],
       copies: [{ source: join(workspace, 'd'), path: 'slot:git/0/config' }],
     }));
-    await expect(sandboxIn(WITH_VIEW, { workspace }).then((made) => made.run('true'))).rejects.toThrow(/copy|directory/);
+    await expect(sandboxIn(WITH_VIEW, { workspace }).then((made) => made.run('true'))).rejects.toThrow(
+      /copy|directory/,
+    );
   });
 });
