@@ -209,9 +209,9 @@ TreeIndex::Activity::~Activity() {
   std::erase(index_->running_, this);
 }
 
-void TreeIndex::Activity::BeginTurn() {
+void TreeIndex::Activity::BeginTurn(int64_t began_ns) {
   const std::lock_guard lock(index_->mutex_);
-  turn_ns_ = FileClockNow();
+  turn_ns_ = began_ns;
 }
 
 // Since when changes may be a command's.

@@ -62,7 +62,8 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
     Activity(const Activity&) = delete;
     Activity& operator=(const Activity&) = delete;
 
-    void BeginTurn();
+    // `began_ns`: by FileClockNow().
+    void BeginTurn(int64_t began_ns);
     // What there is to be told now. What changes from here on may be this one's again.
     LeftBehind Look();
 

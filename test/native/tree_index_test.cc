@@ -214,12 +214,12 @@ TEST(IndexTellsWhatCameBetweenTurns) {
   Tree tree;
   tree.Read();
   const auto shell = tree.index->Begin();
-  shell->BeginTurn();
+  shell->BeginTurn(FileClockNow());
   EXPECT_EQ(tree.Show(shell->Look()), "");
   NextTick();
   tree.File("between.iml");
   NextTick();
-  shell->BeginTurn();
+  shell->BeginTurn(FileClockNow());
   tree.File("during.iml");
   EXPECT_EQ(tree.Show(shell->Look()), "+during.iml ?+between.iml");
 }

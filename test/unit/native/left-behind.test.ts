@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -23,6 +24,7 @@ import {
   TURN_ENDED,
 } from '../../../src/native/contract.ts';
 import { loadAddon } from '../../../src/native/load.ts';
+import { until } from '../../support/bystander.ts';
 import { HOST, sandboxIn, TIERS, WITH_VIEW, WITHOUT_LANDLOCK } from '../../support/tiers.ts';
 
 /** What the addon tells of commands, asked with real plans to which the test adds what it tells about. */
@@ -117,9 +119,13 @@ describe.each(TIERS)('the index of a tree, $name', (tier) => {
     const session = await sandbox.session();
     // Its first turn is not the test's.
     effects = [];
-    await session.run('(sleep 0.3; echo late > late.code-workspace) > /dev/null 2>&1 &');
+    await session.run(
+      '(until [ -e go ]; do sleep 0.02; done; echo late > late.code-workspace) > /dev/null 2>&1 &',
+    );
     await session.run('echo x > now.code-workspace');
-    await sleep(600);
+    writeFileSync(join(workspace, 'go'), '');
+    await until(() => existsSync(join(workspace, 'late.code-workspace')));
+    await sleep(50);
     await session.run('true');
     expect(effects.map((one) => one?.leftBehind?.entries.map(({ earlier }) => earlier))).toEqual([
       undefined,
