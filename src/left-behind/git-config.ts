@@ -1,4 +1,14 @@
-import { closeSync, fsyncSync, lstatSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import {
   EMPTY_GIT_CONFIG,
@@ -115,10 +125,16 @@ export function changeGitConfig(
           ? EMPTY_GIT_CONFIG
           : parseGitConfig(readRegular(at, CONFIG_BYTES) ?? Buffer.from('\0'));
       if (current === undefined) return 'git cannot read it';
-      writeSync(lock, editGitConfig(current, edits(current)));
-      fsyncSync(lock);
-      renameSync(`${at}.lock`, at);
-      isWritten = true;
+      const content = editGitConfig(current, edits(current));
+      // In place where it is there: a file that is renamed over takes the mount away that keeps it from the commands that
+      // run now (rename(2) over a mount point of another namespace detaches it).
+      if (info === undefined) {
+        writeSync(lock, content);
+        renameSync(`${at}.lock`, at);
+        isWritten = true;
+      } else {
+        overwrite(at, content);
+      }
       return '';
     } finally {
       closeSync(lock);
@@ -126,6 +142,19 @@ export function changeGitConfig(
     }
   });
   return problem === '' ? undefined : (problem ?? 'it is not there any more');
+}
+
+/** In one write, so that a git that reads meanwhile finds the one content or the other. */
+function overwrite(path: string, content: Buffer): void {
+  const file = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+  try {
+    if (writeSync(file, content, 0, content.length, 0) !== content.length)
+      throw new Error(`${path} was written in part`);
+    ftruncateSync(file, content.length);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
 }
 
 function takeLock(path: string, mode: number): number | undefined {

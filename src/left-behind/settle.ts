@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
@@ -18,11 +19,23 @@ export interface SettlerParts {
   readonly obeyed: ReadonlyMap<string, string>;
   /** The same by name, wherever they are. */
   readonly names: ObeyedNames;
-  /** Whether commands cannot change the path because something is mounted there. */
-  readonly isHeld: (path: string) => boolean;
+  /** Paths that commands cannot change, because something is mounted there. */
+  readonly held: readonly HeldPath[];
   /** What was there before, of what is not held. */
   readonly baseline: Baseline;
   readonly kept: Kept;
+}
+
+/** A path and what was there when it was mounted on. Renaming over it, outside, takes the mount away from what runs. */
+export interface HeldPath {
+  readonly path: string;
+  readonly identity: string;
+}
+
+/** Changes with each other object of that name; `undefined`: there is none. */
+export function identityOf(path: string): string | undefined {
+  const info = lstatSync(path, { throwIfNoEntry: false });
+  return info === undefined ? undefined : `${info.dev}:${info.ino}`;
 }
 
 /** Looks at what a command left behind, and shuts what a trusted program would run by itself. */
@@ -32,7 +45,9 @@ const NOTHING: readonly LeftBehind[] = [];
 
 /** @see Settler */
 export function createSettler(parts: SettlerParts): Settler {
-  const { workspace, obeyed, names, isHeld, baseline, kept } = parts;
+  const { workspace, obeyed, names, baseline, kept } = parts;
+  const heldAs = new Map(parts.held.map(({ path, identity }) => [path, identity]));
+  const isHeld = (path: string) => [...heldAs.keys()].some((shut) => isBeneath(path, shut));
   const shutter = createShutter(workspace, kept);
   const settleGit = createGitSettler(shutter, {
     isHeld,
@@ -44,7 +59,7 @@ export function createSettler(parts: SettlerParts): Settler {
 
   function settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
     const { path } = entry;
-    if (isHeld(path)) return NOTHING;
+    if (isHeld(path)) return settleHeld(path);
     const isConfig = /^config(\.worktree)?$/.test(basename(path));
     // A configuration file is settled by key, whatever it was.
     if (!(isConfig && entry.kind === 'file') && baseline.covers(path)) return baseline.restore(path, shutter);
@@ -57,6 +72,16 @@ export function createSettler(parts: SettlerParts): Settler {
       return [{ path, done: 'told', program: row.tool, reason: row.reason }];
     if (row !== undefined) return shutter.shut(path, row.tool, row.reason);
     return reason === undefined ? NOTHING : shutter.shut(path, 'git', reason);
+  }
+
+  /** Whoever replaced it was not the command, but with the mount gone the command may have written to what came. */
+  function settleHeld(path: string): readonly LeftBehind[] {
+    const was = heldAs.get(path);
+    const is = identityOf(path);
+    if (was === undefined || is === undefined || is === was) return NOTHING;
+    heldAs.set(path, is);
+    const reason = 'somebody replaced it while a command ran, which may have written to it since';
+    return [{ path, done: 'told', program: names.rowFor(path)?.tool ?? 'git', reason }];
   }
 
   function settleCopy({ source, before, after }: NativeChangedCopy): readonly LeftBehind[] {

@@ -1,8 +1,8 @@
 import { lstatSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { takeBaseline } from '../left-behind/baseline.ts';
 import { openKept } from '../left-behind/kept.ts';
-import { createSettler, type Settler } from '../left-behind/settle.ts';
+import { createSettler, type HeldPath, identityOf, type Settler } from '../left-behind/settle.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { isBeneath } from '../util/absolute-path.ts';
@@ -30,20 +30,27 @@ export function prepareSettler(
   if (findings === undefined) return () => [];
   const inside = protectedPaths.filter((path) => isBeneath(path, workspace));
   const links = watchedLinks.map(({ path }) => path);
-  const held = shutsInside ? protectedPaths.filter(isThere) : [];
   const baseline = takeBaseline(shutsInside ? links : [...inside, ...links]);
-  addon.watchPaths(findings.index, [...new Set([...inside, ...findings.names.paths, ...baseline.paths])]);
+  const named = new Set(findings.names.names);
+  const unnamed = [...inside, ...findings.names.paths, ...baseline.paths].filter(
+    (path) => !named.has(basename(path)),
+  );
+  addon.watchPaths(findings.index, [...new Set(unnamed)]);
   const reasons = new Map(findings.obeyed.map(({ path, reason }) => [path, reason]));
   return createSettler({
     workspace,
     obeyed: new Map(inside.map((path) => [path, reasons.get(path) ?? 'the policy protects it'])),
     names: findings.names,
-    isHeld: (path) => held.some((shut) => isBeneath(path, shut)),
+    held: shutsInside ? heldByMounts(protectedPaths) : [],
     baseline,
     kept: openKept(stateDirectory()),
   });
 }
 
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+/** Those that are there; what somebody puts in the place of one while commands run is held for later ones only. */
+function heldByMounts(paths: readonly string[]): readonly HeldPath[] {
+  return paths.flatMap((path) => {
+    const identity = identityOf(path);
+    return identity === undefined ? [] : [{ path, identity }];
+  });
 }
