@@ -269,12 +269,12 @@ void IndexedTree::Classify(Directory& directory, int fd, const FileStamp& stamp)
   if (directory.entered) {
     // What had no meaning there has one now.
     if (directory.is_git && !was_git) fresh_ns = std::max(fresh_ns, stamp.changed_ns);
-  } else if (directory.unreadable) {
-    fresh_ns = std::max(fresh_ns, stamp.changed_ns);
   } else if (parent != nullptr) {
     // Whoever makes or moves a directory changes both.
     fresh_ns = std::max(fresh_ns, std::min(parent->stamp.changed_ns, stamp.changed_ns));
   }
+  // Whenever it came, nobody was told.
+  if (directory.unreadable) fresh_ns = kSomeTime;
   directory.fresh_ns = directory.times != FileTimes::kForeign ? fresh_ns : kSomeTime;
 }
 

@@ -1,15 +1,21 @@
 #include "process/private_copies.h"
 
-#include <sched.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <memory>
 #include <string>
-#include <vector>
+#include <thread>
 
 #include "check.h"
 #include "process/confinement.h"
 #include "support.h"
+#include "sys/kernel_abi.h"
 
 namespace sandbox_run {
 namespace {
@@ -221,6 +227,34 @@ TEST(LinkIsLeftOutWhereNothingIsUnlessItIsRequired) {
   Outcome refused = RunToEnd(required.world.spec, required.Script("true"));
   ASSERT_TRUE(refused.failure.has_value());
   EXPECT_EQ(std::string(refused.failure->stage), std::string("view.link"));
+}
+
+// Of this thread alone.
+bool RefuseMountSetattr() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, abi::kSysMountSetattr, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program{4, code};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(LinkIsMountedWithoutMountSetattr) {
+  if (!MayMakeNamespaces()) NOT_RUN("needs the right to make namespaces");
+  View view;
+  std::thread([&view] {
+    ASSERT_TRUE(RefuseMountSetattr());
+    Confinement confinement(view.world.spec);
+    const Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
+    ASSERT_TRUE(slot.ok());
+    char content[64] = "";
+    const int root = confinement.ViewRootOf(*slot.value()).value_or(-1);
+    EXPECT_TRUE(readlinkat(root, view.world.source.c_str() + 1, content, sizeof(content) - 1) > 0);
+    EXPECT_EQ(std::string(content), std::string("/.sandbox-run/0/config"));
+  }).join();
 }
 
 }  // namespace

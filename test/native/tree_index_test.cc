@@ -295,6 +295,7 @@ TEST(IndexSaysWhatItCouldNotLookAt) {
   ASSERT_EQ(left.unreadable.size(), 1u);
   EXPECT_EQ(left.unreadable[0], tree.top / "later");
   EXPECT_TRUE(look("true").empty());
+  NextTick();
   EXPECT_EQ(tree.Show(look("chmod 700 shut later")), "+later/.envrc +shut/.envrc");
 }
 
