@@ -157,6 +157,8 @@ void Supervision::KeepTime(const Requests& requests) {
 }
 
 void Supervision::HandleTurns(const Watch& watch) {
+  // A turn that begins may do something before it is known here that it has begun.
+  const int64_t before_ns = FileClockNow();
   ShellTurns::Step step =
       parts_.turns->Handle(watch, [&] { return parts_.tree.Members(parts_.scope); });
   if (step.end) {
@@ -171,7 +173,7 @@ void Supervision::HandleTurns(const Watch& watch) {
     parts_.observer.OnTurn(std::move(*step.end));
   }
   if (step.begun) {
-    if (parts_.activity != nullptr) parts_.activity->BeginTurn();
+    if (parts_.activity != nullptr) parts_.activity->BeginTurn(before_ns);
     parts_.streams.Stream(step.streams);
   }
   if (!times_.kill_at) {

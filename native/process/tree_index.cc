@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -19,6 +20,19 @@ namespace {
 constexpr size_t kMaxNewDirectories = 200'000;
 // A clock that was set back by more makes every time doubtful.
 constexpr int64_t kSetBackNs = 100'000'000;
+
+// Whoever is told needs a moment for each, and a command can make as many as it likes.
+constexpr size_t kMaxTold = 10'000;
+
+// The first of what is to be told; the others stay.
+template <typename T>
+std::vector<T> TakeSome(std::vector<T>& all) {
+  if (all.size() <= kMaxTold) return std::exchange(all, {});
+  const auto end = all.begin() + kMaxTold;
+  std::vector<T> some(std::make_move_iterator(all.begin()), std::make_move_iterator(end));
+  all.erase(all.begin(), end);
+  return some;
+}
 
 int64_t SteadyNow() {
   timespec now = {};
@@ -135,8 +149,8 @@ void TreeIndex::WatchPaths(const std::vector<std::string>& paths) {
 }
 
 void TreeIndex::Keep(std::vector<std::string> unreadable) {
-  untold_.insert(untold_.end(), std::make_move_iterator(unreadable.begin()),
-                 std::make_move_iterator(unreadable.end()));
+  untold_unreadable_.insert(untold_unreadable_.end(), std::make_move_iterator(unreadable.begin()),
+                            std::make_move_iterator(unreadable.end()));
 }
 
 void TreeIndex::LookAtWatched(TreeRound& round) {
@@ -195,9 +209,9 @@ TreeIndex::Activity::~Activity() {
   std::erase(index_->running_, this);
 }
 
-void TreeIndex::Activity::BeginTurn() {
+void TreeIndex::Activity::BeginTurn(int64_t began_ns) {
   const std::lock_guard lock(index_->mutex_);
-  turn_ns_ = FileClockNow();
+  turn_ns_ = began_ns;
 }
 
 // Since when changes may be a command's.
@@ -221,14 +235,19 @@ LeftBehind TreeIndex::Activity::Look() {
   index_->tree_.Look(round);
   index_->LookAtWatched(round);
   index_->Keep(std::move(round.unreadable));
-  LeftBehind left{{}, round.spent, std::exchange(index_->untold_, {})};
+  std::vector<ChangedEntry> entries = std::exchange(index_->untold_, {});
   if (!round.differences.empty()) JoinReplaced(round.differences);
   for (Difference& one : round.differences) {
     if (one.when_ns < round.began_ns) continue;
-    left.entries.push_back({{std::move(one.path), one.state.kind},
-                            one.change,
-                            one.when_ns < turn_ns_ && round.began_ns != INT64_MIN});
+    entries.push_back({{std::move(one.path), one.state.kind},
+                       one.change,
+                       one.when_ns < turn_ns_ && round.began_ns != INT64_MIN});
   }
+  LeftBehind left;
+  left.unreadable = TakeSome(index_->untold_unreadable_);
+  left.entries = TakeSome(entries);
+  index_->untold_ = std::move(entries);
+  left.spent = round.spent || !index_->untold_.empty() || !index_->untold_unreadable_.empty();
   since_ns_ = looked_ns;
   since_steady_ns_ = looked_steady_ns;
   return left;

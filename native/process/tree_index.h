@@ -62,7 +62,8 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
     Activity(const Activity&) = delete;
     Activity& operator=(const Activity&) = delete;
 
-    void BeginTurn();
+    // `began_ns`: by FileClockNow().
+    void BeginTurn(int64_t began_ns);
     // What there is to be told now. What changes from here on may be this one's again.
     LeftBehind Look();
 
@@ -95,7 +96,9 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
   bool is_read_ = false;
   bool spent_ = false;                   // by the first walk
   std::vector<std::string> unreadable_;  // for it
-  std::vector<std::string> untold_;      // what could not be looked at meanwhile
+  // Too much for one look, or seen when nobody asked.
+  std::vector<std::string> untold_unreadable_;
+  std::vector<ChangedEntry> untold_;
   std::vector<Watched> watched_;
   std::vector<const Activity*> running_;
 };

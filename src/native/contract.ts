@@ -160,7 +160,7 @@ export interface NativeChangedEntry extends NativeIndexEntry {
 /** What commands left behind since the last look; a change is told once, to whoever looks first. */
 export interface NativeLeftBehind {
   readonly entries: readonly NativeChangedEntry[];
-  /** There were too many new directories: the rest of them is looked at next time. */
+  /** There is more than one look enters (200,000 new directories) or tells (10,000 entries): the rest comes next time. */
   readonly spent: boolean;
   /** Could not be looked at, this time first. */
   readonly unreadable: readonly string[];
@@ -172,7 +172,7 @@ export interface NativeChangedCopy {
   readonly source: string;
   /** When the command began, or what was told of it last. */
   readonly before: Buffer;
-  /** `undefined`: it is gone, too large or no regular file. */
+  /** `undefined`: it is gone, too large, no regular file, or could not be read. */
   readonly after: Buffer | undefined;
 }
 

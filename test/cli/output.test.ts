@@ -12,7 +12,7 @@ afterEach(() => expectNothingLeft(place));
 const RESULT_KEYS = [
   'argv',
   'cpu',
-  'createdProtectedPaths',
+  'leftBehind',
   'cwd',
   'durationMs',
   'outputHeld',
@@ -43,7 +43,7 @@ describe('--json', () => {
       truncated: { stdout: 0, stderr: 0 },
       treeEnded: true,
       warnings: [],
-      createdProtectedPaths: [],
+      leftBehind: [],
     });
     expect(Object.keys(result)).toEqual(expect.arrayContaining(RESULT_KEYS));
     expect(result.durationMs).toBeGreaterThan(0);

@@ -13,10 +13,15 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../src/index.ts';
+import type { ExecutionResult, Sandbox } from '../../src/index.ts';
 import { OBEYED_FILES, PROTECTED_PATHS } from '../../src/policy/profiles/obeyed-files.ts';
+import { warningsOf } from '../../src/run/result-warnings.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { HOST, sandboxIn, stateOf, TIERS, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
+
+/** What was set aside or put back after a command. */
+const shutBy = ({ leftBehind }: ExecutionResult) =>
+  leftBehind.filter(({ done }) => done !== 'told').map(({ path }) => path);
 
 let template: string | undefined;
 
@@ -145,11 +150,12 @@ describe('planting code that the user runs later', () => {
       );
       const content = (path: string) => readFileSync(join(repository, path), 'utf8');
       for (const path of paths)
-        expect([path, content(path)]).toEqual([path, absent.includes(path) ? 'evil\n' : '# mine\n']);
+        expect([path, existsSync(join(repository, path)) && content(path)]).toEqual([
+          path,
+          absent.includes(path) ? false : '# mine\n',
+        ]);
       for (const path of open) expect([path, content(path)]).toEqual([path, 'evil\n']);
-      expect(result.createdProtectedPaths).toEqual(
-        expect.arrayContaining(absent.map((path) => join(repository, path))),
-      );
+      expect(shutBy(result)).toEqual(expect.arrayContaining(absent.map((path) => join(repository, path))));
     });
 
     describe('by making what does not exist', () => {
@@ -160,18 +166,12 @@ describe('planting code that the user runs later', () => {
         sandbox = await arena.sandbox(tier, { workspace: repository });
       });
 
-      it('is reported', async () => {
+      it.each(['once', 'again'])('is set aside: %s', async () => {
         const result = await sandbox.run('mkdir .husky; echo evil > .husky/pre-commit; echo evil > .bashrc');
-        expect(result.createdProtectedPaths).toEqual(
-          expect.arrayContaining([join(repository, '.husky'), join(repository, '.bashrc')]),
-        );
-      });
-
-      it('is shut from then on', async () => {
-        const result = await sandbox.run('echo more >> .husky/pre-commit; echo more >> .bashrc; true');
-        expect(readFileSync(join(repository, '.husky/pre-commit'), 'utf8')).toBe('evil\n');
-        expect(readFileSync(join(repository, '.bashrc'), 'utf8')).toBe('evil\n');
-        expect(result.createdProtectedPaths).toEqual([]);
+        expect(shutBy(result)).toEqual([join(repository, '.bashrc'), join(repository, '.husky')]);
+        expect(existsSync(join(repository, '.husky'))).toBe(false);
+        expect(existsSync(join(repository, '.bashrc'))).toBe(false);
+        expect((await sandbox.run('true')).leftBehind).toEqual([]);
       });
 
       it('inside .git is taken out of git’s way', async () => {
@@ -179,15 +179,10 @@ describe('planting code that the user runs later', () => {
         const result = await sandbox.run(
           `mkdir -p evil/hooks; cp -r .git/refs .git/objects evil/; cp .git/HEAD .git/config evil/; echo "${evil}" > .git/commondir; echo evil > .git/config.worktree`,
         );
-        expect(result.createdProtectedPaths).toEqual(
-          expect.arrayContaining([
-            join(repository, '.git/commondir'),
-            join(repository, '.git/config.worktree'),
-          ]),
-        );
+        expect(shutBy(result)).toEqual(expect.arrayContaining([join(repository, '.git/commondir')]));
         expect(existsSync(join(repository, '.git/commondir'))).toBe(false);
-        expect(existsSync(join(repository, '.git/config.worktree'))).toBe(false);
-        expect(result.warnings.join()).toContain('commondir');
+        expect(readFileSync(join(repository, '.git/config.worktree'), 'utf8')).not.toContain('evil');
+        expect(warningsOf(result).join()).toContain('commondir');
       });
     });
 
@@ -258,11 +253,8 @@ describe('planting code that the user runs later', () => {
       expect(readdirSync(join(repository, 'elsewhere'))).toEqual([]);
     });
 
-    it.each([
-      ['.git/hooks', true],
-      ['.husky', false],
-    ])('says so where %s is a link that a command replaces', async (name, restored) => {
-      const repository = makeRepository(join(root, `replaced-${restored}`));
+    it.each(['.git/hooks', '.husky'])('says so where %s is a link that a command replaces', async (name) => {
+      const repository = makeRepository(join(root, `replaced-${name.replace('/', '-')}`));
       const link = join(repository, name);
       rmSync(link, { recursive: true, force: true });
       mkdirSync(join(repository, 'elsewhere'));
@@ -270,10 +262,9 @@ describe('planting code that the user runs later', () => {
       await using sandbox = await sandboxIn(tier, { workspace: repository });
       expect(stateOf(sandbox, 'protected-paths')).toBe('degraded');
       const result = await sandbox.run(`mv ${name} old; mkdir ${name}; echo evil > ${name}/pre-commit`);
-      expect(result.createdProtectedPaths).toEqual([link]);
-      expect(result.warnings.join()).toContain(`replaced the link ${link}`);
-      expect(lstatSync(link).isSymbolicLink()).toBe(restored);
-      expect((await sandbox.run('true')).createdProtectedPaths).toEqual([]);
+      expect(result.leftBehind).toMatchObject([{ path: link, done: 'restored' }]);
+      expect(lstatSync(link).isSymbolicLink()).toBe(true);
+      expect((await sandbox.run('true')).leftBehind).toEqual([]);
     });
 
     it('fails for the .git file of a worktree', async () => {
@@ -300,12 +291,10 @@ describe('planting code that the user runs later', () => {
       const result = await sandbox.run(
         'git -C sub config core.fsmonitor evil; echo evil > .git/modules/sub/hooks/post-checkout; true',
       );
-      const changed = readFileSync(config, 'utf8') !== before;
-      const named =
-        result.createdProtectedPaths.length > 0 ||
-        stateOf(sandbox, 'protected-paths') !== 'enforced' ||
-        sandbox.plan.report.controls.some((control) => /submodule/.test(control.reason));
-      expect({ changed, named }).not.toEqual({ changed: true, named: false });
+      expect(readFileSync(config, 'utf8')).toBe(before);
+      expect(result.leftBehind).toMatchObject([
+        { path: config, done: 'shut', settings: ['core.fsmonitor=evil'] },
+      ]);
     });
 
     it('leaves git at work', async () => {
@@ -315,7 +304,7 @@ describe('planting code that the user runs later', () => {
         'echo y > other && git add other && git commit -q -m second && git log --oneline | wc -l && git branch b && git status --short -uno',
       );
       expect([result.stderr, result.stdout]).toEqual(['', '2\n']);
-      expect(result.createdProtectedPaths).toEqual([]);
+      expect(result.leftBehind).toEqual([]);
     });
   });
 
@@ -329,9 +318,17 @@ describe('planting code that the user runs later', () => {
       return;
     }
     await using sandbox = await sandboxIn(WITHOUT_VIEW, { workspace: repository });
-    const result = await sandbox.run('echo evil >> .git/config');
-    expect(stateOf(sandbox, 'protected-paths')).toBe('unsupported');
-    expect(result.exitCode).toBe(0);
+    const contentOf = (directory: string) =>
+      ['config', 'hooks/pre-commit'].map((name) => readFileSync(join(directory, '.git', name), 'utf8'));
+    const before = contentOf(repository);
+    const result = await sandbox.run(
+      'git config core.fsmonitor ./evil; echo evil > .git/hooks/pre-commit; cat .git/hooks/pre-commit',
+    );
+    expect(stateOf(sandbox, 'protected-paths')).toBe('degraded');
+    // It works while the command runs, and is undone when it ends.
+    expect(result.stdout).toBe('evil\n');
+    expect(contentOf(repository)).toEqual(before);
+    expect(result.leftBehind.map(({ done }) => done).sort()).toEqual(['restored', 'shut']);
     expect(lstatSync(join(repository, '.git/config')).isFile()).toBe(true);
   });
 

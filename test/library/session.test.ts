@@ -7,7 +7,6 @@ import { createSandbox, type Sandbox, type ShellSession, type TurnResult } from 
 import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
-import { stateOf } from '../support/tiers.ts';
 
 const arena = makeArena();
 let sandbox: Sandbox;
@@ -416,7 +415,6 @@ describe('the life of a session', () => {
     await expect(sandbox.session({ env: { A: 'x'.repeat(4_000_000) } })).rejects.toThrow();
   });
 
-  // Only a view can watch what does not exist yet; without one the report says that they are not protected.
   it('tells what protected paths a command made, once, and takes them out of git’s way each time', async () => {
     const repository = join(arena.root, 'repository');
     execFileSync('git', ['init', '-q', repository]);
@@ -427,17 +425,11 @@ describe('the life of a session', () => {
     });
     await using shell = await own.session();
     const husky = join(repository, '.husky');
-    if (own.plan.namespaces === undefined) {
-      expect(stateOf(own, 'protected-paths')).toBe('unsupported');
-      expect((await shell.run('mkdir .husky')).createdProtectedPaths).toEqual([]);
-      return;
-    }
-    expect((await shell.run('mkdir .husky')).createdProtectedPaths).toEqual([husky]);
-    expect((await shell.run('echo more')).createdProtectedPaths).toEqual([]);
+    expect((await shell.run('mkdir .husky')).leftBehind).toMatchObject([{ path: husky, done: 'shut' }]);
+    expect((await shell.run('echo more')).leftBehind).toEqual([]);
     for (let turn = 0; turn < 2; turn += 1) {
       const planted = await shell.run('echo evil > .git/commondir');
-      expect(planted.createdProtectedPaths).toEqual([join(repository, '.git/commondir')]);
-      expect(planted.warnings.join()).toContain('which git would obey');
+      expect(planted.leftBehind).toMatchObject([{ path: join(repository, '.git/commondir'), done: 'shut' }]);
       expect(existsSync(join(repository, '.git/commondir'))).toBe(false);
     }
   });

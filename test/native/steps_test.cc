@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "check.h"
-#include "sys/open_beneath.h"
 #include "steps/redirects.h"
 #include "steps/run_steps.h"
 #include "steps/step_list.h"
 #include "support.h"
+#include "sys/open_beneath.h"
 
 namespace sandbox_run {
 namespace {

@@ -214,12 +214,12 @@ TEST(IndexTellsWhatCameBetweenTurns) {
   Tree tree;
   tree.Read();
   const auto shell = tree.index->Begin();
-  shell->BeginTurn();
+  shell->BeginTurn(FileClockNow());
   EXPECT_EQ(tree.Show(shell->Look()), "");
   NextTick();
   tree.File("between.iml");
   NextTick();
-  shell->BeginTurn();
+  shell->BeginTurn(FileClockNow());
   tree.File("during.iml");
   EXPECT_EQ(tree.Show(shell->Look()), "+during.iml ?+between.iml");
 }
@@ -360,6 +360,19 @@ TEST(IndexHoldsATreeDeeperThanItsThreadsStack) {
   at.reset();
   EXPECT_EQ(system(("cd '" + tree.top.path() + "' && rm -r d").c_str()), 0);
   EXPECT_TRUE(activity->Look().entries.empty());
+}
+
+TEST(IndexTellsNoMoreThanSomebodyCanListenTo) {
+  Tree tree;
+  tree.Read();
+  const auto activity = tree.index->Begin();
+  for (int i = 0; i < 10'500; ++i) tree.File(std::to_string(i) + ".iml");
+  const LeftBehind first = activity->Look();
+  EXPECT_EQ(first.entries.size(), 10'000u);
+  EXPECT_TRUE(first.spent);
+  const LeftBehind rest = activity->Look();
+  EXPECT_EQ(rest.entries.size(), 500u);
+  EXPECT_TRUE(!rest.spent);
 }
 
 TEST(IndexIsSharedByThreads) {

@@ -23,6 +23,9 @@ export const CONFIG_BYTES = 1024 * 1024;
 /** What git reads from a directory of its own and obeys, whether it is there or not. */
 const OBEYED = ['config', 'config.worktree', 'hooks', 'commondir', 'gitdir'];
 
+/** By each of these a directory beneath a `.git` is taken for one of git's. */
+const SIGNS = new Set(['HEAD', ...OBEYED]);
+
 /** A repository, or the part of one that belongs to a submodule or a linked worktree. */
 export interface GitDirectory {
   /** Absolute. */
@@ -72,6 +75,7 @@ export function gitDirectories(found: readonly string[], lookup: PathLookup): re
     } else if (
       !directories.has(directory) &&
       basename(directory) !== '.git' &&
+      SIGNS.has(basename(path)) &&
       isOfGit(directory, (name) => lookup.resolve(join(directory, name)).kind !== 'missing')
     ) {
       directories.set(directory, undefined);
@@ -81,7 +85,7 @@ export function gitDirectories(found: readonly string[], lookup: PathLookup): re
 }
 
 function isOfGit(directory: string, has: (name: string) => boolean): boolean {
-  if (basename(directory) === '.git' || /\/\.git\/(modules|worktrees)\//.test(`${directory}/`)) return true;
+  if (`${directory}/`.includes('/.git/')) return true;
   return has('HEAD') && ((has('objects') && has('refs')) || has('commondir'));
 }
 

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -23,6 +24,7 @@ import {
   TURN_ENDED,
 } from '../../../src/native/contract.ts';
 import { loadAddon } from '../../../src/native/load.ts';
+import { until } from '../../support/bystander.ts';
 import { HOST, sandboxIn, TIERS, WITH_VIEW, WITHOUT_LANDLOCK } from '../../support/tiers.ts';
 
 /** What the addon tells of commands, asked with real plans to which the test adds what it tells about. */
@@ -117,9 +119,13 @@ describe.each(TIERS)('the index of a tree, $name', (tier) => {
     const session = await sandbox.session();
     // Its first turn is not the test's.
     effects = [];
-    await session.run('(sleep 0.3; echo late > late.code-workspace) > /dev/null 2>&1 &');
+    await session.run(
+      '(until [ -e go ]; do sleep 0.02; done; echo late > late.code-workspace) > /dev/null 2>&1 &',
+    );
     await session.run('echo x > now.code-workspace');
-    await sleep(600);
+    writeFileSync(join(workspace, 'go'), '');
+    await until(() => existsSync(join(workspace, 'late.code-workspace')));
+    await sleep(50);
     await session.run('true');
     expect(effects.map((one) => one?.leftBehind?.entries.map(({ earlier }) => earlier))).toEqual([
       undefined,
@@ -182,7 +188,8 @@ describe.each(VIEWS)('a link over a file, $name (needs namespaces)', (tier) => {
   it('holds, and is there again after the user replaced the file', async () => {
     const config = linked();
     sandbox = await sandboxIn(tier, { workspace });
-    const attack = 'cd .git; rm -f config; mv config x; echo e > y; mv -T y config; ln -f y config; echo e >> config';
+    const attack =
+      'cd .git; rm -f config; mv config x; echo e > y; mv -T y config; ln -f y config; echo e >> config';
     for (const text of ['[a]\n', '[b]\n', '[c]\n']) {
       writeFileSync(`${config}.new`, text);
       renameSync(`${config}.new`, config);
@@ -217,6 +224,8 @@ describe('a copy', () => {
       slotDirectories: [...spec.slotDirectories, 'slot:git'],
       copies: [{ source: join(workspace, 'd'), path: 'slot:git/0/config' }],
     }));
-    await expect(sandboxIn(WITH_VIEW, { workspace }).then((made) => made.run('true'))).rejects.toThrow(/copy|directory/);
+    await expect(sandboxIn(WITH_VIEW, { workspace }).then((made) => made.run('true'))).rejects.toThrow(
+      /copy|directory/,
+    );
   });
 });

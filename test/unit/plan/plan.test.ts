@@ -203,7 +203,7 @@ describe('protected paths', () => {
 
   it('include a `.git` that is a file, as in a worktree', () => {
     const lookup = fakeLookup({ '/w/.git': 'file' });
-    expect(planOf({ policy, lookup }).protectedPaths).toContain('/w/.git');
+    expect(planOf({ policy, lookup, obeyed: ['/w/.git'] }).protectedPaths).toContain('/w/.git');
   });
 
   it('are followed through links inside the workspace, and the report says that the link can be replaced', () => {

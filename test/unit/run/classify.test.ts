@@ -26,7 +26,7 @@ const LIMITS: LimitsOfPlan = {
     cgroup: undefined,
   },
 };
-const NOTHING_AFTER: AfterRun = { createdProtectedPaths: [], warnings: [] };
+const NOTHING_AFTER: AfterRun = { leftBehind: [], warnings: [] };
 const QUIET: NativeOutcome = {
   exitCode: 0,
   signal: 0,
@@ -138,7 +138,8 @@ describe('classify', () => {
   });
 
   it('hands on what else is known', () => {
-    const after = { createdProtectedPaths: ['/w/.envrc'], warnings: ['after'] };
+    const one = { path: '/w/.envrc', done: 'told', program: 'direnv', reason: 'a test' } as const;
+    const after = { leftBehind: [one], warnings: ['after'] };
     expect(result({ treeEnded: false }, after)).toMatchObject({
       argv: CONTEXT.argv,
       cwd: '/w',
@@ -147,7 +148,7 @@ describe('classify', () => {
       cpu: { userMs: 1, systemMs: 2 },
       treeEnded: false,
       processTree: { tier: 'signal-scope', ended: false },
-      createdProtectedPaths: ['/w/.envrc'],
+      leftBehind: [one],
       warnings: ['before', 'after'],
     });
   });
