@@ -1,4 +1,15 @@
-import { closeSync, fsyncSync, lstatSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import {
   EMPTY_GIT_CONFIG,
@@ -14,6 +25,8 @@ import { CONFIG_BYTES } from '../host/git/repositories.ts';
 import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
+
+const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
 /** How long git's lock on a file is waited for. */
 const LOCK_MS = 1_000;
@@ -108,24 +121,52 @@ export function changeGitConfig(
     const mode = (info?.mode ?? 0o644) & 0o777;
     const lock = takeLock(`${at}.lock`, mode);
     if (lock === undefined) return `${path}.lock is there; if no git is running, remove it`;
-    let isWritten = false;
+    let isRenamed = false;
     try {
       const current =
         info === undefined
           ? EMPTY_GIT_CONFIG
           : parseGitConfig(readRegular(at, CONFIG_BYTES) ?? Buffer.from('\0'));
       if (current === undefined) return 'git cannot read it';
-      writeSync(lock, editGitConfig(current, edits(current)));
+      const changed = editGitConfig(current, edits(current));
+      writeSync(lock, changed);
       fsyncSync(lock);
-      renameSync(`${at}.lock`, at);
-      isWritten = true;
+      if (info === undefined || info.nlink > 1 || !overwrite(at, changed)) {
+        renameSync(`${at}.lock`, at);
+        isRenamed = true;
+      }
       return '';
     } finally {
       closeSync(lock);
-      if (!isWritten) unlinkSync(`${at}.lock`);
+      if (!isRenamed) unlinkSync(`${at}.lock`);
     }
   });
   return problem === '' ? undefined : (problem ?? 'it is not there any more');
+}
+
+/**
+ * Gives a file another content and leaves it the same file: what is mounted over it for commands that still run goes when
+ * another file takes its place. Whoever reads meanwhile finds empty lines at its end at most.
+ */
+function overwrite(path: string, content: Buffer): boolean {
+  let file: number;
+  try {
+    file = openSync(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch {
+    return false;
+  }
+  try {
+    const { size } = fstatSync(file);
+    const filled = Buffer.concat([content, Buffer.alloc(Math.max(0, size - content.length), '\n')]);
+    if (writeSync(file, filled, 0, filled.length, 0) !== filled.length) return false;
+    ftruncateSync(file, content.length);
+    fsyncSync(file);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    closeSync(file);
+  }
 }
 
 function takeLock(path: string, mode: number): number | undefined {

@@ -18,8 +18,11 @@ export interface SettlerParts {
   readonly obeyed: ReadonlyMap<string, string>;
   /** The same by name, wherever they are. */
   readonly names: ObeyedNames;
-  /** Whether commands cannot change the path because something is mounted there. */
-  readonly isHeld: (path: string) => boolean;
+  /**
+   * Whether commands cannot change the path because something is mounted there. `lost`: it was, and somebody outside put
+   * something else there meanwhile, which takes a mount away.
+   */
+  readonly holdOf: (path: string) => 'held' | 'lost' | 'open';
   /** What was there before, of what is not held. */
   readonly baseline: Baseline;
   readonly kept: Kept;
@@ -28,14 +31,17 @@ export interface SettlerParts {
 /** Looks at what a command left behind, and shuts what a trusted program would run by itself. */
 export type Settler = (effects: NativeEffects | undefined) => readonly LeftBehind[];
 
+/** Most likely the user's own work, which is not taken from them. */
+const REPLACED = 'it was replaced while a command ran, which could have changed it from then on';
+
 const NOTHING: readonly LeftBehind[] = [];
 
 /** @see Settler */
 export function createSettler(parts: SettlerParts): Settler {
-  const { workspace, obeyed, names, isHeld, baseline, kept } = parts;
+  const { workspace, obeyed, names, holdOf, baseline, kept } = parts;
   const shutter = createShutter(workspace, kept);
   const settleGit = createGitSettler(shutter, {
-    isHeld,
+    isHeld: (path) => holdOf(path) === 'held',
     configOf: (path) => {
       const content = baseline.contentOf(path);
       return content === undefined ? undefined : parseGitConfig(content);
@@ -44,7 +50,8 @@ export function createSettler(parts: SettlerParts): Settler {
 
   function settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
     const { path } = entry;
-    if (isHeld(path)) return NOTHING;
+    const hold = holdOf(path);
+    if (hold === 'held' || (hold === 'lost' && entry.change === 'vanished')) return NOTHING;
     const isConfig = /^config(\.worktree)?$/.test(basename(path));
     // A configuration file is settled by key, whatever it was.
     if (!(isConfig && entry.kind === 'file') && baseline.covers(path)) return baseline.restore(path, shutter);
@@ -53,6 +60,7 @@ export function createSettler(parts: SettlerParts): Settler {
     if (byGit !== undefined) return byGit;
     const row = names.rowFor(path);
     const reason = obeyed.get(path);
+    if (hold === 'lost') return [{ path, done: 'told', program: row?.tool ?? 'git', reason: REPLACED }];
     if (row?.treatment === 'told' && reason === undefined)
       return [{ path, done: 'told', program: row.tool, reason: row.reason }];
     if (row !== undefined) return shutter.shut(path, row.tool, row.reason);

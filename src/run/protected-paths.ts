@@ -30,20 +30,32 @@ export function prepareSettler(
   if (findings === undefined) return () => [];
   const inside = protectedPaths.filter((path) => isBeneath(path, workspace));
   const links = watchedLinks.map(({ path }) => path);
-  const held = shutsInside ? protectedPaths.filter(isThere) : [];
-  const baseline = takeBaseline(shutsInside ? links : [...inside, ...links]);
+  const held = shutsInside
+    ? protectedPaths.map((path) => ({ path, was: identityOf(path) })).filter(({ was }) => was !== undefined)
+    : [];
+  const holdOf = (path: string) => {
+    const around = held.filter((one) => isBeneath(path, one.path));
+    if (around.length === 0) return 'open';
+    return around.some((one) => identityOf(one.path) === one.was) ? 'held' : 'lost';
+  };
+  const baseline = takeBaseline([...links, ...(shutsInside ? findings.configurations : inside)]);
   addon.watchPaths(findings.index, [...new Set([...inside, ...findings.names.paths, ...baseline.paths])]);
   const reasons = new Map(findings.obeyed.map(({ path, reason }) => [path, reason]));
   return createSettler({
     workspace,
     obeyed: new Map(inside.map((path) => [path, reasons.get(path) ?? 'the policy protects it'])),
     names: findings.names,
-    isHeld: (path) => held.some((shut) => isBeneath(path, shut)),
+    holdOf,
     baseline,
     kept: openKept(stateDirectory()),
   });
 }
 
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+/**
+ * Which file or directory it is; the time it was made tells it from one that got its number later. When another one takes its
+ * place, what is mounted there for commands that run goes (rename(2), "EBUSY": not across mount namespaces).
+ */
+function identityOf(path: string): string | undefined {
+  const info = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return info && `${info.dev}:${info.ino}:${info.birthtimeNs}`;
 }

@@ -287,10 +287,7 @@ const EVASIONS: readonly Case[] = [
   }),
   git({
     name: 'in .git/worktrees, behind 2,500 directories there',
-    attack: [
-      many('.git/worktrees', 25),
-      'plant .git/hooks/post-checkout',
-    ],
+    attack: [many('.git/worktrees', 25), 'plant .git/hooks/post-checkout'],
     by: 'sandboxes',
     later: 'git checkout -b other',
     expected: 'shut',
@@ -328,7 +325,11 @@ const EVASIONS: readonly Case[] = [
   }),
   git({
     name: 'a .git without HEAD, which the next command brings back',
-    attack: [`git init -q sub; mv sub/.git/HEAD sub/.git/H`, `plant evil; ${monitor('sub/.git')}`, 'mv sub/.git/H sub/.git/HEAD'],
+    attack: [
+      `git init -q sub; mv sub/.git/HEAD sub/.git/H`,
+      `plant evil; ${monitor('sub/.git')}`,
+      'mv sub/.git/H sub/.git/HEAD',
+    ],
     later: 'cd sub; git status',
     expected: 'shut',
     path: 'sub/.git/config',

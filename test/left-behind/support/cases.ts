@@ -115,7 +115,12 @@ async function attackInside(one: Case, { work, prelude }: Attempt, tier: Tier) {
   const left: LeftBehind[] = [];
   const printed: string[] = [];
   const texts = attacksOf(one).map((text) => `${prelude}${text}\ntrue`);
-  const note = (result: { leftBehind: readonly LeftBehind[]; status: string; stderr: string; stdout: string }) => {
+  const note = (result: {
+    leftBehind: readonly LeftBehind[];
+    status: string;
+    stderr: string;
+    stdout: string;
+  }) => {
     expect(result.status, result.stderr).toBe('exited');
     left.push(...result.leftBehind);
     printed.push(result.stdout, result.stderr);
