@@ -1,6 +1,7 @@
 import {
   closeSync,
   constants,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
   lstatSync,
@@ -24,6 +25,8 @@ import { CONFIG_BYTES } from '../host/git/repositories.ts';
 import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
+
+const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
 /** How long git's lock on a file is waited for. */
 const LOCK_MS = 1_000;
@@ -118,40 +121,49 @@ export function changeGitConfig(
     const mode = (info?.mode ?? 0o644) & 0o777;
     const lock = takeLock(`${at}.lock`, mode);
     if (lock === undefined) return `${path}.lock is there; if no git is running, remove it`;
-    let isWritten = false;
+    let isRenamed = false;
     try {
       const current =
         info === undefined
           ? EMPTY_GIT_CONFIG
           : parseGitConfig(readRegular(at, CONFIG_BYTES) ?? Buffer.from('\0'));
       if (current === undefined) return 'git cannot read it';
-      const content = editGitConfig(current, edits(current));
-      // In place where it is there: a file that is renamed over takes the mount away that keeps it from the commands that
-      // run now (rename(2) over a mount point of another namespace detaches it).
-      if (info === undefined) {
-        writeSync(lock, content);
+      const changed = editGitConfig(current, edits(current));
+      writeSync(lock, changed);
+      fsyncSync(lock);
+      if (info === undefined || info.nlink > 1 || !overwrite(at, changed)) {
         renameSync(`${at}.lock`, at);
-        isWritten = true;
-      } else {
-        overwrite(at, content);
+        isRenamed = true;
       }
       return '';
     } finally {
       closeSync(lock);
-      if (!isWritten) unlinkSync(`${at}.lock`);
+      if (!isRenamed) unlinkSync(`${at}.lock`);
     }
   });
   return problem === '' ? undefined : (problem ?? 'it is not there any more');
 }
 
-/** In one write, so that a git that reads meanwhile finds the one content or the other. */
-function overwrite(path: string, content: Buffer): void {
-  const file = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+/**
+ * Gives a file another content and leaves it the same file: what is mounted over it for commands that still run goes when
+ * another file takes its place. Whoever reads meanwhile finds empty lines at its end at most.
+ */
+function overwrite(path: string, content: Buffer): boolean {
+  let file: number;
   try {
-    if (writeSync(file, content, 0, content.length, 0) !== content.length)
-      throw new Error(`${path} was written in part`);
+    file = openSync(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch {
+    return false;
+  }
+  try {
+    const { size } = fstatSync(file);
+    const filled = Buffer.concat([content, Buffer.alloc(Math.max(0, size - content.length), '\n')]);
+    if (writeSync(file, filled, 0, filled.length, 0) !== filled.length) return false;
     ftruncateSync(file, content.length);
     fsyncSync(file);
+    return true;
+  } catch {
+    return false;
   } finally {
     closeSync(file);
   }

@@ -1,4 +1,4 @@
-import { closeSync, lstatSync, openSync, readdirSync, readlinkSync, writeSync } from 'node:fs';
+import { lstatSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EMPTY_GIT_CONFIG, type GitConfigFile } from '../host/git/config-file.ts';
 import { isGitDirectory } from '../host/git/repositories.ts';
@@ -125,22 +125,36 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     const place = { workspace, path };
     const after = readGitConfig(place);
     if (after === 'missing') return [];
-    if (after === 'unreadable') return shut(path, 'git', 'git or somebody else may read it in another way');
-    const { aside, restore, reason } = judgeChange(
-      accepted.get(path) ?? before.configOf(path) ?? EMPTY_GIT_CONFIG,
-      after,
-      place,
-    );
+    const last = accepted.get(path) ?? before.configOf(path);
+    if (after === 'unreadable') return putBack(path, last, 'git or somebody else may read it in another way');
+    const { aside, restore, reason } = judgeChange(last ?? EMPTY_GIT_CONFIG, after, place);
     if (restore.length === 0) {
       accepted.set(path, after);
       return [];
     }
     const problem = changeGitConfig(place, () => restore);
     // A lock that a command left, or something in its place: then the whole file goes.
-    if (problem !== undefined) return shut(path, 'git', reason);
+    if (problem !== undefined) return putBack(path, last, reason);
     const settled = readGitConfig(place);
     if (typeof settled !== 'string') accepted.set(path, settled);
     return [shutter.settings(path, aside, reason, 'shut')];
+  }
+
+  /** Takes a whole configuration file away, and puts the last one that was good in its place: it holds what is the user's own. */
+  function putBack(path: string, last: GitConfigFile | undefined, reason: string): readonly LeftBehind[] {
+    const found = shut(path, 'git', reason);
+    if (last === undefined || found.some(({ done }) => done === 'told')) return found;
+    return writeNew(path, Buffer.from(last.text, 'latin1'))
+      ? found.map((one) => ({ ...one, done: 'restored' as const }))
+      : found;
+  }
+
+  function writeNew(path: string, content: string | Buffer): boolean {
+    const isWritten = inDirectoryOf(workspace, path, (directory, name) => {
+      writeFileSync(`${directory}/${name}`, content, { flag: 'wx', mode: 0o644 });
+      return true;
+    });
+    return isWritten === true;
   }
 
   /** Lines of a to-do list that run something are made comments: git runs the list when a rebase goes on. */
@@ -151,11 +165,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     const harmless = lines.map((line) => (/^\s*(exec|x)\b/.test(line) ? `# ${line}` : line));
     if (harmless.every((line, at) => line === lines[at])) return [];
     const found = shut(path, 'git', 'git rebase --continue runs its "exec" lines, which are comments now');
-    inDirectoryOf(workspace, path, (directory, name) => {
-      const file = openSync(`${directory}/${name}`, 'wx', 0o644);
-      writeSync(file, harmless.join('\n'));
-      closeSync(file);
-    });
+    writeNew(path, harmless.join('\n'));
     return found;
   }
 

@@ -1,4 +1,3 @@
-import { lstatSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
@@ -19,38 +18,30 @@ export interface SettlerParts {
   readonly obeyed: ReadonlyMap<string, string>;
   /** The same by name, wherever they are. */
   readonly names: ObeyedNames;
-  /** Paths that commands cannot change, because something is mounted there. */
-  readonly held: readonly HeldPath[];
+  /**
+   * Whether commands cannot change the path because something is mounted there. `lost`: it was, and somebody outside put
+   * something else there meanwhile, which takes a mount away.
+   */
+  readonly holdOf: (path: string) => 'held' | 'lost' | 'open';
   /** What was there before, of what is not held. */
   readonly baseline: Baseline;
   readonly kept: Kept;
 }
 
-/** A path and what was there when it was mounted on. Renaming over it, outside, takes the mount away from what runs. */
-export interface HeldPath {
-  readonly path: string;
-  readonly identity: string;
-}
-
-/** Changes with each other object of that name; `undefined`: there is none. */
-export function identityOf(path: string): string | undefined {
-  const info = lstatSync(path, { throwIfNoEntry: false });
-  return info === undefined ? undefined : `${info.dev}:${info.ino}`;
-}
-
 /** Looks at what a command left behind, and shuts what a trusted program would run by itself. */
 export type Settler = (effects: NativeEffects | undefined) => readonly LeftBehind[];
+
+/** Most likely the user's own work, which is not taken from them. */
+const REPLACED = 'it was replaced while a command ran, which could have changed it from then on';
 
 const NOTHING: readonly LeftBehind[] = [];
 
 /** @see Settler */
 export function createSettler(parts: SettlerParts): Settler {
-  const { workspace, obeyed, names, baseline, kept } = parts;
-  const heldAs = new Map(parts.held.map(({ path, identity }) => [path, identity]));
-  const isHeld = (path: string) => [...heldAs.keys()].some((shut) => isBeneath(path, shut));
+  const { workspace, obeyed, names, holdOf, baseline, kept } = parts;
   const shutter = createShutter(workspace, kept);
   const settleGit = createGitSettler(shutter, {
-    isHeld,
+    isHeld: (path) => holdOf(path) === 'held',
     configOf: (path) => {
       const content = baseline.contentOf(path);
       return content === undefined ? undefined : parseGitConfig(content);
@@ -59,7 +50,8 @@ export function createSettler(parts: SettlerParts): Settler {
 
   function settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
     const { path } = entry;
-    if (isHeld(path)) return settleHeld(path);
+    const hold = holdOf(path);
+    if (hold === 'held' || (hold === 'lost' && entry.change === 'vanished')) return NOTHING;
     const isConfig = /^config(\.worktree)?$/.test(basename(path));
     // A configuration file is settled by key, whatever it was.
     if (!(isConfig && entry.kind === 'file') && baseline.covers(path)) return baseline.restore(path, shutter);
@@ -68,20 +60,11 @@ export function createSettler(parts: SettlerParts): Settler {
     if (byGit !== undefined) return byGit;
     const row = names.rowFor(path);
     const reason = obeyed.get(path);
+    if (hold === 'lost') return [{ path, done: 'told', program: row?.tool ?? 'git', reason: REPLACED }];
     if (row?.treatment === 'told' && reason === undefined)
       return [{ path, done: 'told', program: row.tool, reason: row.reason }];
     if (row !== undefined) return shutter.shut(path, row.tool, row.reason);
     return reason === undefined ? NOTHING : shutter.shut(path, 'git', reason);
-  }
-
-  /** Whoever replaced it was not the command, but with the mount gone the command may have written to what came. */
-  function settleHeld(path: string): readonly LeftBehind[] {
-    const was = heldAs.get(path);
-    const is = identityOf(path);
-    if (was === undefined || is === undefined || is === was) return NOTHING;
-    heldAs.set(path, is);
-    const reason = 'somebody replaced it while a command ran, which may have written to it since';
-    return [{ path, done: 'told', program: names.rowFor(path)?.tool ?? 'git', reason }];
   }
 
   function settleCopy({ source, before, after }: NativeChangedCopy): readonly LeftBehind[] {

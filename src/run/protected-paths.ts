@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { takeBaseline } from '../left-behind/baseline.ts';
 import { openKept } from '../left-behind/kept.ts';
-import { createSettler, type HeldPath, identityOf, type Settler } from '../left-behind/settle.ts';
+import { createSettler, type Settler } from '../left-behind/settle.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { isBeneath } from '../util/absolute-path.ts';
@@ -30,7 +30,15 @@ export function prepareSettler(
   if (findings === undefined) return () => [];
   const inside = protectedPaths.filter((path) => isBeneath(path, workspace));
   const links = watchedLinks.map(({ path }) => path);
-  const baseline = takeBaseline(shutsInside ? links : [...inside, ...links]);
+  const held = shutsInside
+    ? protectedPaths.map((path) => ({ path, was: identityOf(path) })).filter(({ was }) => was !== undefined)
+    : [];
+  const holdOf = (path: string) => {
+    const around = held.filter((one) => isBeneath(path, one.path));
+    if (around.length === 0) return 'open';
+    return around.some((one) => identityOf(one.path) === one.was) ? 'held' : 'lost';
+  };
+  const baseline = takeBaseline([...links, ...(shutsInside ? findings.configurations : inside)]);
   const named = new Set(findings.names.names);
   const unnamed = [...inside, ...findings.names.paths, ...baseline.paths].filter(
     (path) => !named.has(basename(path)),
@@ -41,16 +49,17 @@ export function prepareSettler(
     workspace,
     obeyed: new Map(inside.map((path) => [path, reasons.get(path) ?? 'the policy protects it'])),
     names: findings.names,
-    held: shutsInside ? heldByMounts(protectedPaths) : [],
+    holdOf,
     baseline,
     kept: openKept(stateDirectory()),
   });
 }
 
-/** Those that are there; what somebody puts in the place of one while commands run is held for later ones only. */
-function heldByMounts(paths: readonly string[]): readonly HeldPath[] {
-  return paths.flatMap((path) => {
-    const identity = identityOf(path);
-    return identity === undefined ? [] : [{ path, identity }];
-  });
+/**
+ * Which file or directory it is; the time it was made tells it from one that got its number later. When another one takes its
+ * place, what is mounted there for commands that run goes (rename(2), "EBUSY": not across mount namespaces).
+ */
+function identityOf(path: string): string | undefined {
+  const info = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return info && `${info.dev}:${info.ino}:${info.birthtimeNs}`;
 }

@@ -41,7 +41,8 @@ export async function findInWorkspace(
   const names = obeyedNames(OBEYED_FILES, workspace);
   const index = addon.createIndex({
     root: workspace,
-    names: ['.git', ...names.names],
+    // A rebase goes on wherever a `.git` file leads.
+    names: ['.git', 'git-rebase-todo', ...names.names],
     suffixes: names.suffixes,
     gitNames: GIT_NAMES,
     maxDirectories: MAX_DIRECTORIES,

@@ -1,0 +1,200 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { LeftBehind } from '../../../src/model/left-behind.ts';
+import { HOST_TIERS, sandboxIn, type Tier } from '../../support/tiers.ts';
+
+/**
+ * A way out of the sandbox by what is left behind: a project as people have it, what a command does in it, and what its
+ * user does outside afterwards. All texts are bash, run in the project. They know `$MARK`, a file outside of the project that
+ * must not come to be, and `plant FILE`, which makes a program that makes it.
+ */
+export interface Case {
+  readonly name: string;
+  readonly tool: string;
+  /** What is there before, beside a repository with one commit. */
+  readonly make?: string;
+  /** One command each. */
+  readonly attack: string | readonly string[];
+  /** In one sandbox; in a sandbox each; in one shell session; each a background job. */
+  readonly by?: 'commands' | 'sandboxes' | 'session' | 'job';
+  readonly later: string;
+  /**
+   * `shut`: the mark does not come to be, and what was taken away is said, or the attack met a read-only file. `told`: the
+   * result names the path. `not covered`: the mark comes to be, and `why` stands in SECURITY.md.
+   */
+  readonly expected: 'shut' | 'told' | 'not covered';
+  /** What the result has to name, relative; for `shut` anything at or beneath it. Default: anything. */
+  readonly path?: string;
+  /** What has to work outside all the same, with the user's own work and settings in it. */
+  readonly still?: string;
+  readonly why?: string;
+}
+
+interface Attempt {
+  readonly work: string;
+  /** Runs as the user does, and gives the exit status. */
+  readonly outside: (script: string) => Promise<{ readonly status: number; readonly output: string }>;
+  readonly prelude: string;
+  readonly isMarked: () => boolean;
+  readonly unmark: () => void;
+}
+
+const run = promisify(execFile);
+const SECURITY = readFileSync(fileURLToPath(new URL('../../../SECURITY.md', import.meta.url)), 'utf8');
+const HELD = /Read-only file system|Device or resource busy|Permission denied|Operation not permitted/;
+const LATER_MS = 20_000;
+const WORDS = /\s+/g;
+
+/** Declares the tests of a family: each case without us, and on each tier of this host. */
+export function describeCases(family: string, cases: readonly Case[]): void {
+  describe(family, () => {
+    const root = mkdtempSync(join(realpathSync(tmpdir()), 'left-behind-'));
+    const template = join(root, 'template');
+    let count = 0;
+    beforeAll(() => makeTemplate(template));
+    afterAll(() => {
+      // What attacks shut is opened again.
+      execFileSync('bash', ['-c', 'chmod -R u+rwX "$0"; rm -rf "$0"', root], { stdio: 'pipe' });
+    });
+    const attempt = (one: Case) => makeAttempt(join(root, `${++count}`), template, one);
+
+    describe.concurrent('without a sandbox it works', () => {
+      it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, one) => {
+        const { outside, isMarked, unmark } = await attempt(one);
+        const said: string[] = [];
+        for (const text of attacksOf(one)) said.push((await outside(text)).output);
+        unmark();
+        said.push((await outside(one.later)).output);
+        expect(isMarked(), said.join('\n--\n')).toBe(true);
+      });
+    });
+
+    describe.concurrent.each(HOST_TIERS)('$name', (tier) => {
+      it.each(cases.map((one) => [`${one.name}: ${one.expected}`, one] as const))('%s', async (_, one) => {
+        await expectOutcome(one, await attempt(one), tier);
+      });
+    });
+  });
+}
+
+async function expectOutcome(one: Case, attempt: Attempt, tier: Tier): Promise<void> {
+  const { work, outside, isMarked, unmark } = attempt;
+  const { left, printed } = await attackInside(one, attempt, tier);
+  expect(isMarked(), 'the command itself wrote outside').toBe(false);
+  unmark();
+  const later = await outside(one.later);
+  const said = `${printed}\n${JSON.stringify(left, null, 1)}\n${later.output}`;
+  const names = ({ path }: LeftBehind) =>
+    one.path === undefined || `${path}/`.startsWith(`${join(work, one.path)}/`);
+  switch (one.expected) {
+    case 'shut': {
+      expect(isMarked(), said).toBe(false);
+      const isSaid = left.some((some) => some.done !== 'told' && names(some));
+      expect(isSaid || HELD.test(printed), said).toBe(true);
+      break;
+    }
+    case 'told':
+      expect(left.filter(names), said).not.toEqual([]);
+      break;
+    case 'not covered':
+      expect(isMarked(), said).toBe(true);
+      expect(SECURITY.replace(WORDS, ' ')).toContain((one.why ?? 'no reason is given').replace(WORDS, ' '));
+      break;
+  }
+  if (one.still === undefined) return;
+  const after = await outside(one.still);
+  expect(after.status, `${said}\n${after.output}`).toBe(0);
+}
+
+async function attackInside(one: Case, { work, prelude }: Attempt, tier: Tier) {
+  const left: LeftBehind[] = [];
+  const printed: string[] = [];
+  const texts = attacksOf(one).map((text) => `${prelude}${text}\ntrue`);
+  const note = (result: {
+    leftBehind: readonly LeftBehind[];
+    status: string;
+    stderr: string;
+    stdout: string;
+  }) => {
+    expect(result.status, result.stderr).toBe('exited');
+    left.push(...result.leftBehind);
+    printed.push(result.stdout, result.stderr);
+  };
+  const options = { workspace: work, policyFiles: false } as const;
+  if (one.by === 'sandboxes') {
+    for (const text of texts) {
+      await using sandbox = await sandboxIn(tier, options);
+      note(await sandbox.run(text));
+    }
+    return { left, printed: printed.join('') };
+  }
+  await using sandbox = await sandboxIn(tier, options);
+  await using shell = one.by === 'session' ? await sandbox.session() : undefined;
+  for (const text of texts) {
+    if (shell !== undefined) note(await shell.run(text));
+    else if (one.by === 'job') note(await (await sandbox.run(text, { background: true })).wait());
+    else note(await sandbox.run(text));
+  }
+  return { left, printed: printed.join('') };
+}
+
+const attacksOf = ({ attack }: Case): readonly string[] => (typeof attack === 'string' ? [attack] : attack);
+
+function makeTemplate(directory: string): void {
+  const script = `
+    git init -q -b main . && git config user.name me && git config user.email me@localhost
+    printf '# mine\\n[core]\\n\\tabbrev = 9\\n' >> .git/config
+    echo one > file && git add . && git commit -q -m first`;
+  mkdirSync(directory);
+  execFileSync('bash', ['-ec', script], { cwd: directory, env: userEnvironment(directory), stdio: 'pipe' });
+}
+
+async function makeAttempt(directory: string, template: string, { make = '' }: Case): Promise<Attempt> {
+  const work = join(directory, 'work');
+  const home = join(directory, 'home');
+  const mark = join(directory, 'mark');
+  mkdirSync(home, { recursive: true });
+  await run('cp', ['-a', template, work]);
+  const prelude = `MARK='${mark}'
+export GIT_AUTHOR_NAME=me GIT_AUTHOR_EMAIL=me@localhost GIT_COMMITTER_NAME=me GIT_COMMITTER_EMAIL=me@localhost
+plant() { mkdir -p "$(dirname "$1")"; printf '#!/bin/sh\\ntouch "%s"\\n' "$MARK" > "$1"; chmod +x "$1"; }
+`;
+  const outside: Attempt['outside'] = async (script) => {
+    const options = { cwd: work, env: userEnvironment(home), timeout: LATER_MS };
+    const running = run('bash', ['-c', `${prelude}${script}`], options);
+    running.child.stdin?.end();
+    try {
+      const { stdout, stderr } = await running;
+      return { status: 0, output: `${stdout}${stderr}` };
+    } catch (error) {
+      const { code, stdout, stderr } = error as { code?: number; stdout?: string; stderr?: string };
+      return { status: code ?? -1, output: `${stdout}${stderr}` };
+    }
+  };
+  const made = await outside(`set -e\n${make}`);
+  expect(made.status, made.output).toBe(0);
+  return {
+    work,
+    prelude,
+    outside,
+    isMarked: () => existsSync(mark),
+    unmark: () => rmSync(mark, { force: true }),
+  };
+}
+
+/** Nothing of the machine's or of whoever runs the tests. */
+function userEnvironment(home: string): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env.PATH,
+    HOME: home,
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+  };
+}
