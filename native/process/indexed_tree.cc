@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "sys/files.h"
@@ -21,6 +22,12 @@ namespace sandbox_run {
 namespace {
 
 constexpr char kStage[] = "index";
+// So many directories are watched anew in one look: it takes longer than the look itself, and what
+// ends after a command or two has nothing of it.
+constexpr size_t kWatchedPerLook = 64;
+constexpr size_t kLooksWithoutWatches = 3;  // the first walk among them
+// All are looked at so often whatever is said of them: a mount over one says nothing.
+constexpr int64_t kAllEveryNs = 1'000'000'000;
 constexpr size_t kBufferSize = 32 * 1024;
 // How coarse times of other machines' clocks, or of old file systems, may be.
 constexpr int64_t kForeignTicks = 3'000'000'000;
@@ -112,6 +119,7 @@ void IndexedTree::Look(TreeRound& round) {
     return;
   }
   root_fd_ = std::move(opened.value());
+  TakeTouched(round);
   VisitAll(round);
   for (; !queue_.empty() && !round.failure; queue_.pop_front()) {
     SetPath(*queue_.front());
@@ -119,6 +127,17 @@ void IndexedTree::Look(TreeRound& round) {
   }
   queue_.clear();
   root_fd_.reset();
+}
+
+void IndexedTree::TakeTouched(const TreeRound& round) {
+  timespec steady = {};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &steady);
+  const int64_t now = Nanoseconds(steady);
+  const bool is_whole =
+      watches_.Take([](void* owner) { static_cast<Directory*>(owner)->touched = true; });
+  looks_at_all_ = round.is_first || !is_whole || now - looked_at_all_ns_ >= kAllEveryNs;
+  if (looks_at_all_) looked_at_all_ns_ = now;
+  may_watch_ = ++rounds_ > kLooksWithoutWatches ? kWatchedPerLook : 0;
 }
 
 // Without recursion: a command may have made the tree as deep as paths can be long.
@@ -153,6 +172,11 @@ bool IndexedTree::Check(Directory& directory, TreeRound& round) {
     Enter(directory, round);
     return directory.entered;
   }
+  const bool is_watched = directory.watch >= 0 && watches_.Covers(directory.watch, &directory);
+  if (is_watched && !directory.touched && !directory.stale && !looks_at_all_) {
+    if (!directory.noted.empty()) CheckNoted(directory, round);
+    return true;
+  }
   struct stat info;
   const int error = fstatat(root_fd_.get(), path_.c_str(), &info,
                             AT_SYMLINK_NOFOLLOW | (path_.empty() ? AT_EMPTY_PATH : 0)) == 0
@@ -164,8 +188,10 @@ bool IndexedTree::Check(Directory& directory, TreeRound& round) {
   }
   const FileStamp& known = directory.stamp;
   const int64_t ticks = directory.times != FileTimes::kForeign ? 0 : kForeignTicks;
-  if (directory.stale || info.st_dev != known.device || info.st_ino != known.inode ||
-      Nanoseconds(info.st_ctim) != known.changed_ns ||
+  const bool to_be_watched =
+      !is_watched && may_watch_ > 0 && !watches_.IsFull() && directory.times != FileTimes::kForeign;
+  if (directory.stale || directory.touched || to_be_watched || info.st_dev != known.device ||
+      info.st_ino != known.inode || Nanoseconds(info.st_ctim) != known.changed_ns ||
       !IsSettled(known.changed_ns, directory.listed_ns, ticks)) {
     Enter(directory, round);
     return directory.entered;
@@ -217,7 +243,20 @@ void IndexedTree::Enter(Directory& directory, TreeRound& round) {
   if (!fd.valid()) return Refused(directory, -fd.get(), round);
   struct stat info;
   // First of all, so that whatever happens meanwhile is seen next time.
-  int error = fstat(fd.get(), &info) == 0 ? List(fd.get()) : errno;
+  if (fstat(fd.get(), &info) != 0) return Refused(directory, errno, round);
+  const bool is_same =
+      info.st_dev == directory.stamp.device && info.st_ino == directory.stamp.inode;
+  if (directory.watch >= 0 && !is_same) {
+    watches_.Remove(std::exchange(directory.watch, -1), &directory);
+  }
+  const bool is_watched = directory.watch >= 0 && watches_.Covers(directory.watch, &directory);
+  if (!is_watched && may_watch_ > 0 && directory.entered &&
+      directory.times != FileTimes::kForeign) {
+    --may_watch_;
+    directory.watch = watches_.Add(fd.get(), &directory);
+  }
+  directory.touched = false;
+  const int error = List(fd.get());
   if (error != 0) return Refused(directory, error, round);
   Classify(directory, fd.get(), StampOf(info));
   TakeNoted(directory, fd.get(), round);
@@ -391,6 +430,7 @@ void IndexedTree::Forget(std::unique_ptr<Directory> directory, int64_t when_ns, 
     const Rest one = std::move(rest.back());
     rest.pop_back();
     if (one.directory->entered) --directories_;
+    if (one.directory->watch >= 0) watches_.Remove(one.directory->watch, one.directory.get());
     for (auto& child : one.directory->children) {
       std::string beneath = round.is_first ? std::string() : one.path + "/" + child->name;
       rest.push_back({std::move(child), std::move(beneath)});

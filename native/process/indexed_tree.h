@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "process/directory_watches.h"
 #include "process/tree_places.h"
 #include "sys/file_stamp.h"
 
@@ -97,6 +98,8 @@ class IndexedTree {
     bool entered = false;                // what is in it is known
     bool stale = false;                  // it has to be listed, whatever its time
     bool unreadable = false;             // and that was told
+    int watch = -1;                      // by which the kernel says when something comes or goes
+    bool touched = false;                // it said so
     size_t cursor = 0, path_length = 0;  // of a visit
     std::vector<Noted> noted;            // by name
     std::vector<std::unique_ptr<Directory>> children;
@@ -108,6 +111,8 @@ class IndexedTree {
     EntryKind kind;
   };
 
+  // What has to be looked at in this round although it is watched.
+  void TakeTouched(const TreeRound& round);
   void VisitAll(TreeRound& round);
   // False: nothing beneath it is to be looked at.
   bool Check(Directory& directory, TreeRound& round);
@@ -134,7 +139,12 @@ class IndexedTree {
   Directory top_;
   size_t directories_ = 0;
   bool has_local_times_ = true;
+  DirectoryWatches watches_;
+  size_t rounds_ = 0;
+  int64_t looked_at_all_ns_ = 0;  // of the steady clock
   // During a look.
+  bool looks_at_all_ = true;
+  size_t may_watch_ = 0;  // so many directories more
   UniqueFd root_fd_;
   std::string path_;  // of the directory that is looked at, beneath the root
   std::vector<char> buffer_;

@@ -129,6 +129,35 @@ TEST(IndexNotesWhatItIsToldTo) {
   EXPECT_TRUE(!indexed.spent);
 }
 
+// From the third look on it has the kernel tell in which directories something came.
+TEST(IndexTellsTheSameOfDirectoriesThatItWatches) {
+  Tree tree;
+  tree.Directories({"a", "a/b", "c"});
+  tree.Read();
+  const auto watch = [&tree] {
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(tree.DuringShell("true"), "");
+    NextTick();
+  };
+  watch();
+  EXPECT_EQ(tree.DuringShell("touch a/b/.envrc"), "+a/b/.envrc");
+  EXPECT_EQ(tree.DuringShell("mv a/b c/d"), "+c/d/.envrc -a/b/.envrc");
+  watch();
+  EXPECT_EQ(tree.DuringShell("rm c/d/.envrc; mkdir -p a/e/f; touch a/e/f/x.iml"),
+            "+a/e/f/x.iml -c/d/.envrc");
+  watch();
+  // Another directory under the same name, and the old one elsewhere.
+  EXPECT_EQ(tree.DuringShell("mv c/d old; mkdir c/d; touch c/d/.envrc old/package.json"),
+            "+c/d/.envrc +old/package.json");
+  watch();
+  // More than the kernel remembers.
+  EXPECT_EQ(tree.DuringShell("for i in $(seq 9000); do : > a/$i; done; rm a/[0-9]*; "
+                             "touch old/x.iml"),
+            "+old/x.iml");
+  watch();
+  EXPECT_EQ(tree.DuringShell("rm -r a c; mkdir -p c/.git; touch c/.git/config"),
+            "+c/.git +c/.git/config -a/e/f/x.iml -c/d/.envrc");
+}
+
 TEST(IndexTellsWhatACommandDid) {
   Tree tree;
   tree.Repository("repo");

@@ -1,0 +1,69 @@
+#include "process/directory_watches.h"
+
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace sandbox_run {
+namespace {
+
+constexpr size_t kMaxWatches = 8192;
+constexpr uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR;
+
+}  // namespace
+
+bool DirectoryWatches::IsFull() const { return failed_ || owners_.size() >= kMaxWatches; }
+
+int DirectoryWatches::Add(int directory, void* owner) {
+  if (IsFull()) return -1;
+  if (!inotify_.valid()) inotify_.reset(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  const std::string path = "/proc/self/fd/" + std::to_string(directory);
+  const int watch = inotify_.valid() ? inotify_add_watch(inotify_.get(), path.c_str(), kMask) : -1;
+  if (watch < 0) {
+    failed_ = true;
+    return -1;
+  }
+  const auto [known, is_new] = owners_.emplace(watch, owner);
+  if (is_new || known->second == owner) return watch;
+  known->second = nullptr;
+  return -1;
+}
+
+bool DirectoryWatches::Covers(int watch, const void* owner) const {
+  const auto known = owners_.find(watch);
+  return known != owners_.end() && known->second == owner;
+}
+
+void DirectoryWatches::Remove(int watch, const void* owner) {
+  const auto known = owners_.find(watch);
+  if (known == owners_.end() || known->second != owner) return;
+  inotify_rm_watch(inotify_.get(), watch);
+  owners_.erase(known);
+}
+
+bool DirectoryWatches::Take(const std::function<void(void* owner)>& touched) {
+  if (!inotify_.valid()) return true;
+  alignas(inotify_event) char buffer[16 * 1024];
+  for (;;) {
+    const ssize_t count = read(inotify_.get(), buffer, sizeof(buffer));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno == EAGAIN;
+    if (count == 0) return false;
+    for (ssize_t at = 0; at < count;) {
+      inotify_event event;
+      memcpy(&event, buffer + at, sizeof(event));
+      at += static_cast<ssize_t>(sizeof(event) + event.len);
+      if ((event.mask & IN_Q_OVERFLOW) != 0) return false;
+      const auto known = owners_.find(event.wd);
+      if (known == owners_.end()) continue;
+      if (known->second != nullptr) touched(known->second);
+      // The directory is gone, or its file system.
+      if ((event.mask & IN_IGNORED) != 0) owners_.erase(known);
+    }
+  }
+}
+
+}  // namespace sandbox_run
