@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LeftBehind } from '../../../src/model/left-behind.ts';
+import { isBeneath } from '../../../src/util/absolute-path.ts';
 import { HOST_TIERS, sandboxIn, type Tier } from '../../support/tiers.ts';
 
 /**
@@ -18,8 +19,8 @@ export interface Case {
   readonly tool: string;
   /** What is there before, beside a repository with one commit. */
   readonly make?: string;
-  /** One command each. */
-  readonly attack: string | readonly string[];
+  /** One command each; `outside`: what the user does meanwhile. */
+  readonly attack: string | readonly (string | { readonly outside: string })[];
   /** In one sandbox; in a sandbox each; in one shell session; each a background job. */
   readonly by?: 'commands' | 'sandboxes' | 'session' | 'job';
   readonly later: string;
@@ -28,7 +29,7 @@ export interface Case {
    * result names the path. `not covered`: the mark comes to be, and `why` stands in SECURITY.md.
    */
   readonly expected: 'shut' | 'told' | 'not covered';
-  /** What the result has to name, relative; for `shut` anything at or beneath it. Default: anything. */
+  /** What the result has to name, relative; also by what is around it. Default: anything. */
   readonly path?: string;
   /** What has to work outside all the same, with the user's own work and settings in it. */
   readonly still?: string;
@@ -46,7 +47,8 @@ interface Attempt {
 
 const run = promisify(execFile);
 const SECURITY = readFileSync(fileURLToPath(new URL('../../../SECURITY.md', import.meta.url)), 'utf8');
-const HELD = /Read-only file system|Device or resource busy|Permission denied|Operation not permitted/;
+const HELD =
+  /Read-only file system|Device or resource busy|Permission denied|Operation not permitted|cross-device/;
 const LATER_MS = 20_000;
 const WORDS = /\s+/g;
 
@@ -67,7 +69,8 @@ export function describeCases(family: string, cases: readonly Case[]): void {
       it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, one) => {
         const { outside, isMarked, unmark } = await attempt(one);
         const said: string[] = [];
-        for (const text of attacksOf(one)) said.push((await outside(text)).output);
+        for (const step of attacksOf(one))
+          said.push((await outside(typeof step === 'string' ? step : step.outside)).output);
         unmark();
         said.push((await outside(one.later)).output);
         expect(isMarked(), said.join('\n--\n')).toBe(true);
@@ -89,8 +92,11 @@ async function expectOutcome(one: Case, attempt: Attempt, tier: Tier): Promise<v
   unmark();
   const later = await outside(one.later);
   const said = `${printed}\n${JSON.stringify(left, null, 1)}\n${later.output}`;
-  const names = ({ path }: LeftBehind) =>
-    one.path === undefined || `${path}/`.startsWith(`${join(work, one.path)}/`);
+  const names = ({ path }: LeftBehind) => {
+    const wanted = join(work, one.path ?? '.');
+    // What is around it, too: it goes with it. But not the whole project.
+    return isBeneath(path, wanted) || (path !== work && isBeneath(wanted, path));
+  };
   switch (one.expected) {
     case 'shut': {
       expect(isMarked(), said).toBe(false);
@@ -111,10 +117,9 @@ async function expectOutcome(one: Case, attempt: Attempt, tier: Tier): Promise<v
   expect(after.status, `${said}\n${after.output}`).toBe(0);
 }
 
-async function attackInside(one: Case, { work, prelude }: Attempt, tier: Tier) {
+async function attackInside(one: Case, { work, prelude, outside }: Attempt, tier: Tier) {
   const left: LeftBehind[] = [];
   const printed: string[] = [];
-  const texts = attacksOf(one).map((text) => `${prelude}${text}\ntrue`);
   const note = (result: {
     leftBehind: readonly LeftBehind[];
     status: string;
@@ -127,15 +132,20 @@ async function attackInside(one: Case, { work, prelude }: Attempt, tier: Tier) {
   };
   const options = { workspace: work, policyFiles: false } as const;
   if (one.by === 'sandboxes') {
-    for (const text of texts) {
+    for (const step of attacksOf(one)) {
       await using sandbox = await sandboxIn(tier, options);
-      note(await sandbox.run(text));
+      note(await sandbox.run(`${prelude}${step}\ntrue`));
     }
     return { left, printed: printed.join('') };
   }
   await using sandbox = await sandboxIn(tier, options);
   await using shell = one.by === 'session' ? await sandbox.session() : undefined;
-  for (const text of texts) {
+  for (const step of attacksOf(one)) {
+    if (typeof step !== 'string') {
+      await outside(step.outside);
+      continue;
+    }
+    const text = `${prelude}${step}\ntrue`;
     if (shell !== undefined) note(await shell.run(text));
     else if (one.by === 'job') note(await (await sandbox.run(text, { background: true })).wait());
     else note(await sandbox.run(text));
@@ -143,7 +153,7 @@ async function attackInside(one: Case, { work, prelude }: Attempt, tier: Tier) {
   return { left, printed: printed.join('') };
 }
 
-const attacksOf = ({ attack }: Case): readonly string[] => (typeof attack === 'string' ? [attack] : attack);
+const attacksOf = ({ attack }: Case) => (typeof attack === 'string' ? [attack] : attack);
 
 function makeTemplate(directory: string): void {
   const script = `
@@ -196,5 +206,7 @@ function userEnvironment(home: string): NodeJS.ProcessEnv {
     TERM: 'dumb',
     GIT_CONFIG_NOSYSTEM: '1',
     GIT_TERMINAL_PROMPT: '0',
+    npm_config_offline: 'true',
+    npm_config_update_notifier: 'false',
   };
 }
