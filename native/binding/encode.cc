@@ -203,11 +203,6 @@ Napi::Value EncodeDetails(Napi::Env env, Outcome& outcome) {
   return details.Take();
 }
 
-Napi::Value EncodePaths(Napi::Env env, const std::vector<std::string>& paths) {
-  if (paths.empty()) return env.Undefined();
-  return EncodeTexts(env, paths);
-}
-
 }  // namespace
 
 Napi::Value EncodeIndexed(Napi::Env env, const Indexed& indexed) {
@@ -283,7 +278,6 @@ std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome) {
           EncodeBytes(env, std::move(outcome.output[0].kept)),
           EncodeBytes(env, std::move(outcome.output[1].kept)),
           outcome.failure ? EncodeFailure(env, *outcome.failure) : env.Undefined(),
-          EncodePaths(env, outcome.changed_paths),
           EncodeDetails(env, outcome)};
 }
 
@@ -310,7 +304,6 @@ std::vector<napi_value> EncodeTurn(Napi::Env env, TurnEnd& turn) {
           EncodeBytes(env, std::move(turn.output[0].kept)),
           EncodeBytes(env, std::move(turn.output[1].kept)),
           env.Undefined(),
-          EncodePaths(env, turn.changed_paths),
           details.Take()};
 }
 

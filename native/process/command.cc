@@ -219,9 +219,6 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.tree_usage.read_bytes = static_cast<uint64_t>(outcome.usage.ru_inblock) * 512;
     outcome.tree_usage.written_bytes = static_cast<uint64_t>(outcome.usage.ru_oublock) * 512;
   }
-  if (place.slot != nullptr) {
-    outcome.changed_paths = place.slot->ChangedPaths(Slot::Paths::kEssential);
-  }
   outcome.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   return outcome;
 }

@@ -51,8 +51,7 @@ struct Outcome {
   std::optional<SpilledStream> spilled[2];
   rusage usage = {};
   TreeUsage tree_usage;
-  long launcher_max_rss_kib = 0;           // this process's own, at the launch
-  std::vector<std::string> changed_paths;  // of those that the confinement watches
+  long launcher_max_rss_kib = 0;  // this process's own, at the launch
   Effects effects;
 };
 

@@ -6,9 +6,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "process/clone_child.h"
 #include "sys/files.h"
@@ -16,6 +18,9 @@
 
 namespace sandbox_run {
 namespace {
+
+// The clock of file systems ticks at least a hundred times a second (CONFIG_HZ).
+constexpr int64_t kCoarsestTickNs = 10'000'000;
 
 constexpr char kDirectoryPrefix[] = "sandbox-run-slot-";
 constexpr char kStagingDirectory[] = "slot:root";
@@ -89,7 +94,6 @@ Status CheckViewRoot(int root, ObjectId& id) {
   return Status();
 }
 
-// Takes what a set-up child made; the launcher's own namespace would be none.
 // Half of the number in a file of /proc/sys, in digits; empty where there is none or nothing to
 // halve.
 std::string HalfOf(const char* path) {
@@ -100,6 +104,7 @@ std::string HalfOf(const char* path) {
   return half > 0 ? std::to_string(half) : "";
 }
 
+// Takes what a set-up child made; the launcher's own namespace would be none.
 Status TakeNamespace(int fd, const char* name, Namespace& into) {
   into.fd.reset(fd);
   struct stat made, own;
@@ -146,19 +151,49 @@ void Slot::Watch(const std::string& path, bool exists, const struct stat& info, 
   identities_.push_back({path, info.st_dev, info.st_ino, exists, essential});
 }
 
-std::vector<std::string> Slot::ChangedPaths(Paths which) const {
+void Slot::GroupAbsences() {
+  std::map<std::string, Absences> by_place;
+  std::erase_if(identities_, [&by_place](const Identity& known) {
+    if (known.exists || !known.essential) return false;
+    by_place[known.path.substr(0, known.path.rfind('/'))].paths.push_back(known.path);
+    return true;
+  });
+  for (auto& [place, absences] : by_place) {
+    absences.place = place;
+    absences_.push_back(std::move(absences));
+  }
+}
+
+// Nothing came where the directory is the one that it was, with the time of change that it had.
+bool Slot::StillAbsent(Absences& absences) {
+  struct stat info = {};
+  const int64_t now = FileClockNow();
+  const bool exists = lstat(absences.place.c_str(), &info) == 0;
+  if (!exists && errno != ENOENT && errno != ENOTDIR) return false;
+  if (!exists) {
+    absences.stamp = FileStamp();
+    return true;
+  }
+  const FileStamp stamp = StampOf(info);
+  if (stamp == absences.stamp && IsSettled(stamp.changed_ns, absences.looked_ns, kCoarsestTickNs)) {
+    return true;
+  }
+  for (const std::string& path : absences.paths) {
+    const Result<Found> found = LookFor(path, "look");
+    if (!found.ok() || found.value().exists) return false;
+  }
+  absences.stamp = stamp;
+  absences.looked_ns = now;
+  return true;
+}
+
+bool Slot::IsSame(const Identity& known) {
   // Sound because the ruleset and the mounts pin the inodes: a number cannot have been reused
   // (KERNEL.md section 1).
-  std::vector<std::string> changed;
-  for (const Identity& known : identities_) {
-    if (which == Paths::kEssential && !known.essential) continue;
-    const Result<Found> now = LookFor(known.path, "look");
-    const bool same = now.ok() && now.value().exists == known.exists &&
-                      (!known.exists || (now.value().info.st_dev == known.device &&
-                                         now.value().info.st_ino == known.inode));
-    if (!same) changed.push_back(known.path);
-  }
-  return changed;
+  const Result<Found> now = LookFor(known.path, "look");
+  return now.ok() && now.value().exists == known.exists &&
+         (!known.exists ||
+          (now.value().info.st_dev == known.device && now.value().info.st_ino == known.inode));
 }
 
 void Slot::Hold(const std::string& path) {
@@ -185,7 +220,10 @@ bool Slot::IsCurrent() {
   const auto now = std::chrono::steady_clock::now();
   const bool full = now - checked_ >= kFullCheckInterval;
   if (full) checked_ = now;
-  return ChangedPaths(full ? Paths::kAll : Paths::kEssential).empty();
+  return std::all_of(absences_.begin(), absences_.end(), StillAbsent) &&
+         std::all_of(identities_.begin(), identities_.end(), [full](const Identity& known) {
+           return (!full && !known.essential) || IsSame(known);
+         });
 }
 
 Confinement::Confinement(ConfinementSpec spec) : spec_(std::move(spec)) {
@@ -357,6 +395,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
     if (Status status = AddRules(*slot, view_objects); !status.ok()) return status.failure();
   }
   if (Status status = CheckIsWhole(*slot); !status.ok()) return status.failure();
+  slot->GroupAbsences();
   return slot;
 }
 

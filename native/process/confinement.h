@@ -21,6 +21,7 @@
 #include "process/private_copies.h"
 #include "process/tree_index.h"
 #include "process/view_child.h"
+#include "sys/file_stamp.h"
 
 namespace sandbox_run {
 
@@ -112,13 +113,6 @@ class Slot {
   std::vector<std::string> PrivateDirectories() const;
   // The host path of a spec path.
   std::string HostPath(const std::string& path) const;
-  enum class Paths {
-    kAll,
-    kEssential,  // what the caller requires or watches, not the system's own
-  };
-  // The host paths of the spec that have appeared, vanished or become another object since the slot
-  // was made.
-  std::vector<std::string> ChangedPaths(Paths which) const;
   // What the command made of its private copies since the last call.
   std::vector<ChangedCopy> TakeChangedCopies() {
     return copies_.TakeChanges(directory_lock_.get());
@@ -136,10 +130,22 @@ class Slot {
     bool exists = false;
     bool essential = false;
   };
+  // Essential paths that were not there, by the directory that they would be in: there may be a
+  // hundred of them, and looking at each would cost a tenth of a launch.
+  struct Absences {
+    std::string place;
+    std::vector<std::string> paths;
+    FileStamp stamp;
+    int64_t looked_ns = 0;
+  };
   Slot() = default;
   void Hold(const std::string& path);
   // Remembers which object a host path names (`info` is meaningless if there is none).
   void Watch(const std::string& path, bool exists, const struct stat& info, bool essential);
+  // To be called when all is watched.
+  void GroupAbsences();
+  static bool StillAbsent(Absences& absences);
+  static bool IsSame(const Identity& known);
   // False once a path leads elsewhere. Essential paths are looked at each time, the system's own at
   // most once a second: a rule and a mount stay with the old object, so being late gives nothing
   // away.
@@ -153,6 +159,7 @@ class Slot {
   UniqueFd view_root_;
   ObjectId view_root_id_;
   std::vector<Identity> identities_;
+  std::vector<Absences> absences_;
   std::chrono::steady_clock::time_point checked_ = std::chrono::steady_clock::now();
   std::vector<Identity> held_directories_;
   bool clean_ = true;  // false: something of the last command could not be removed

@@ -37,10 +37,9 @@ struct TurnEnd {
   bool interrupted = false;
   bool broken = false;  // the shell wrote what is no report: it is being ended
   double duration_ms = 0;
-  std::vector<std::string> changed_paths;  // since the start of the shell, as in Outcome
-  Effects effects;                         // since the last turn
-  std::string state;                       // what the shell says of itself, NUL between the fields
-  CapturedStream output[2];                // stdout, stderr
+  Effects effects;           // since the last turn
+  std::string state;         // what the shell says of itself, NUL between the fields
+  CapturedStream output[2];  // stdout, stderr
 };
 
 // The turns of a long-lived bash: its standard input is a socket through which it gets its lines

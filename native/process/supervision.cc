@@ -165,7 +165,6 @@ void Supervision::HandleTurns(const Watch& watch) {
     // All that the turn wrote before its report is in the pipes by now.
     parts_.streams.DrainNow();
     for (int i = 0; i < 2; ++i) step.end->output[i] = parts_.streams.TakeCapture(i);
-    step.end->changed_paths = parts_.slot.ChangedPaths(Slot::Paths::kEssential);
     if (parts_.activity != nullptr) step.end->effects.left_behind = parts_.activity->Look();
     step.end->effects.copies = parts_.slot.TakeChangedCopies();
     // What jobs in the background write from now on is kept for the next turn.

@@ -5,6 +5,7 @@
 namespace sandbox_run {
 namespace {
 
+constexpr std::string_view kRepository = ".git";
 // Of a repository: large, and nothing in them is obeyed.
 constexpr std::string_view kBulk[] = {"objects", "refs", "logs", "lfs", "rr-cache", "annex"};
 
@@ -17,6 +18,11 @@ TreePlaces::TreePlaces(const IndexSpec& spec)
 
 bool TreePlaces::Notes(const TreePlace& place, bool is_git, std::string_view name,
                        EntryKind kind) const {
+  // What packages bring along is obeyed by nobody who does not stand in them.
+  if (place.modules != TreePlace::Modules::kNone &&
+      place.modules != TreePlace::Modules::kPrograms) {
+    return name == kRepository || (is_git && git_names_.contains(name));
+  }
   if (names_.contains(name) || (is_git && git_names_.contains(name))) return true;
   for (const std::string& suffix : suffixes_) {
     if (name.ends_with(suffix)) return true;

@@ -4,10 +4,13 @@ import { directoriesBetween } from '../util/absolute-path.ts';
 
 /** Files that programs obey, by name. */
 export interface ObeyedNames {
-  /** Of the last part of their paths: what the workspace is looked through for. */
+  /**
+   * Of the last part of their paths: what the workspace is looked through for. Also of what is only obeyed at its top, as
+   * that is there: a name costs nothing where nothing has it, a path is looked at each time.
+   */
   readonly names: readonly string[];
   readonly suffixes: readonly string[];
-  /** Those that are only obeyed at the top of the workspace. Absolute. */
+  /** Those that the names do not find. Absolute. */
   readonly paths: readonly string[];
   /** The row that a path in the workspace, or a directory around it, falls under. */
   rowFor(path: string): ObeyedFile | undefined;
@@ -42,8 +45,11 @@ export function obeyedNames(rows: readonly ObeyedFile[], workspace: string): Obe
     return found.find(({ treatment }) => treatment === 'shut') ?? found[0];
   }
   return {
-    names: [...exact.keys()],
-    paths: [...atTop.keys()],
+    names: [
+      ...exact.keys(),
+      ...[...atTop.values()].flatMap(({ path }) => (path.includes('/') ? [] : [path])),
+    ],
+    paths: [...atTop].flatMap(([path, row]) => (row.path.includes('/') ? [path] : [])),
     suffixes: suffixed.map(({ path }) => path.slice(1)),
     rowFor,
   };

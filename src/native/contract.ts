@@ -31,7 +31,7 @@ export interface NativeViewStep {
   readonly readOnly: boolean;
   readonly allowDevices: boolean;
   readonly required: boolean;
-  /** Looked at before and after each command; see `changedPaths`. */
+  /** Looked at before each command: the view is made anew if it came, went or is another one. */
   readonly watched: boolean;
 }
 
@@ -88,7 +88,7 @@ export interface NativeSetUidLauncher {
   readonly arguments: readonly string[];
   /** Lines of settings, each ended by a line feed. */
   readonly settings: string;
-  /** Further ones, for as long as a path is there. It is looked at before and after each command; see `changedPaths`. */
+  /** Further ones, for as long as a path is there. It is looked at before each command. */
   readonly conditional: readonly { readonly path: string; readonly settings: string }[];
   /** Followed by the private directory of the command; '': nothing. */
   readonly slotSetting: string;
@@ -300,8 +300,6 @@ export interface NativeOutcome {
   readonly maxRssKib: number;
   /** This process's own largest resident set when the command was launched. */
   readonly launcherMaxRssKib: number;
-  /** Required or watched paths that appeared, vanished or became another object during the run; `undefined`: none. */
-  readonly changedPaths: readonly string[] | undefined;
   readonly details: NativeOutcomeDetails | undefined;
 }
 
@@ -318,8 +316,6 @@ export interface NativeTurnEnd {
   readonly stderr: Buffer | undefined;
   readonly stdoutBytes: number;
   readonly stderrBytes: number;
-  /** As in {@link NativeOutcome}, since the start of the shell. */
-  readonly changedPaths: readonly string[] | undefined;
   /** What the shell says of itself: see native/process/shell_driver.cc. NUL between the fields. */
   readonly state: Buffer | undefined;
   /** Since the last turn. */
@@ -359,7 +355,6 @@ export type NativeEventHandler = (
   stdout: Buffer | undefined,
   stderr: Buffer | undefined,
   failure: NativeFailure | undefined,
-  changedPaths: readonly string[] | undefined,
   details: NativeOutcomeDetails | undefined,
 ) => void;
 

@@ -50,7 +50,6 @@ export function launchCommand(
       stdout,
       stderr,
       failure,
-      changedPaths,
       details,
     ) => {
       if (stream === COMMAND_EXITED) {
@@ -69,7 +68,6 @@ export function launchCommand(
           stderr,
           stdoutBytes,
           stderrBytes,
-          changedPaths,
           state: chunk,
           details,
         });
@@ -96,7 +94,6 @@ export function launchCommand(
         stdout,
         stderr,
         failure,
-        changedPaths,
         details,
       });
     },

@@ -1,5 +1,5 @@
 import { lstatSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { takeBaseline } from '../left-behind/baseline.ts';
 import { openKept } from '../left-behind/kept.ts';
 import { createSettler, type Settler } from '../left-behind/settle.ts';
@@ -39,7 +39,11 @@ export function prepareSettler(
     return around.some((one) => identityOf(one.path) === one.was) ? 'held' : 'lost';
   };
   const baseline = takeBaseline([...links, ...(shutsInside ? findings.configurations : inside)]);
-  addon.watchPaths(findings.index, [...new Set([...inside, ...findings.names.paths, ...baseline.paths])]);
+  const named = new Set(findings.names.names);
+  const unnamed = [...inside, ...findings.names.paths, ...baseline.paths].filter(
+    (path) => !named.has(basename(path)),
+  );
+  addon.watchPaths(findings.index, [...new Set(unnamed)]);
   const reasons = new Map(findings.obeyed.map(({ path, reason }) => [path, reason]));
   return createSettler({
     workspace,

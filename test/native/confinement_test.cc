@@ -173,7 +173,7 @@ TEST(RulesTakeTheRightsOfTheKindOfObject) {
   EXPECT_TRUE(AcquireFrom(std::move(spec)).ok());
 }
 
-TEST(ChangedPathsAreThoseThatVanishedOrWereReplaced) {
+TEST(ASlotOfWhichAPathVanishedOrWasReplacedIsNotUsedAgain) {
   if (LandlockAbi() <= 0) NOT_RUN("the kernel has no Landlock");
   const TemporaryDirectory top, work;
   for (const char* name : {"stays", "goes", "replaced"}) WriteText(work / name, "x");
@@ -187,15 +187,12 @@ TEST(ChangedPathsAreThoseThatVanishedOrWereReplaced) {
                                                          "; echo y >> stays; rm goes; touch new; "
                                                          "mv new replaced"));
   EXPECT_EQ(outcome.exit_code, 0);
-  ASSERT_EQ(outcome.changed_paths.size(), 2u);
-  EXPECT_EQ(outcome.changed_paths[0], work / "goes");
-  EXPECT_EQ(outcome.changed_paths[1], work / "replaced");
   // The slot was made for other objects: the next command gets a new one, which misses a path now.
   const Outcome next = RunToEnd(threads, ShellCommand("true"));
   ASSERT_TRUE(next.failure.has_value());
   EXPECT_EQ(next.failure->path, work / "goes");
   WriteText(work / "goes", "back");
-  EXPECT_EQ(RunToEnd(threads, ShellCommand("true")).changed_paths.size(), 0u);
+  EXPECT_TRUE(!RunToEnd(threads, ShellCommand("true")).failure.has_value());
 }
 
 // --- views
@@ -257,7 +254,7 @@ TEST(AViewNamesTheMissingSource) {
   }
 }
 
-TEST(AWatchedPathThatACommandMadeIsReported) {
+TEST(AWatchedPathThatACommandMadeIsShutForTheNext) {
   if (!MayMakeNamespaces()) NOT_RUN("needs the right to make namespaces");
   const TemporaryDirectory top, work;
   ASSERT_EQ(mkdir((work / "there").c_str(), 0700), 0);
@@ -272,8 +269,6 @@ TEST(AWatchedPathThatACommandMadeIsReported) {
   const Outcome outcome = RunToEnd(
       threads, ShellCommand("cd /work; touch made unwatched; touch there/x || echo read-only"));
   EXPECT_EQ(outcome.output[0].kept, "read-only\n");
-  ASSERT_EQ(outcome.changed_paths.size(), 1u);
-  EXPECT_EQ(outcome.changed_paths[0], work / "made");
   // Now that it exists, the next command finds it shut.
   EXPECT_EQ(RunToEnd(threads, ShellCommand("echo x > /work/made")).exit_code, 2);
 }

@@ -123,7 +123,7 @@ TEST(IndexNotesWhatItIsToldTo) {
   const Indexed indexed = tree.Read();
   EXPECT_EQ(tree.Show(indexed),
             "a/b/x.iml bare/HEAD bare/config bare/hooks/update node_modules/.bin/tool "
-            "node_modules/@s/two/package.json node_modules/one/package.json repo/.git "
+            "repo/.git "
             "repo/.git/HEAD repo/.git/config repo/.git/hooks/pre-commit");
   EXPECT_EQ(indexed.directories, 15u);
   EXPECT_TRUE(!indexed.spent);

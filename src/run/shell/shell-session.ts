@@ -304,7 +304,6 @@ function outcomeOf(how: TurnOutcome, durationMs: number, closed: boolean): Nativ
     systemCpuMs: 0,
     maxRssKib: 0,
     launcherMaxRssKib: 0,
-    changedPaths: end.changedPaths,
     details: end.details,
   };
 }

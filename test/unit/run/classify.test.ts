@@ -43,7 +43,6 @@ const QUIET: NativeOutcome = {
   maxRssKib: 100,
   launcherMaxRssKib: 50,
   failure: undefined,
-  changedPaths: undefined,
   details: undefined,
 };
 const VIEW = { limits: { head: 3, tail: 2 }, headBytes: 3, asBytes: false, neutralizes: false };
