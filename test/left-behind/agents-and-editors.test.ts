@@ -90,7 +90,7 @@ const EDITORS: readonly Case[] = [
     name: 'Vim: .exrc in place of the user’s own',
     tool: 'Vim',
     make: 'echo "set number" > .exrc',
-    attack: 'printf "call writefile([], \\"%s\\")\\n" "$MARK" > x; mv -f x .exrc; cat x > .exrc',
+    attack: 'printf "call writefile([], \\"%s\\")\\n" "$MARK" > x; cp x y; mv -f x .exrc; cat y > .exrc',
     later: VIM,
     expected: 'shut',
     path: '.exrc',

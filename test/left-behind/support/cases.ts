@@ -1,7 +1,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -48,22 +48,14 @@ interface Attempt {
 const run = promisify(execFile);
 const SECURITY = readFileSync(fileURLToPath(new URL('../../../SECURITY.md', import.meta.url)), 'utf8');
 const HELD =
-  /Read-only file system|Device or resource busy|Permission denied|Operation not permitted|cross-device/;
+  /Read-only file system|Device or resource busy|Permission denied|Operation not permitted|cross-device|failed to access/;
 const LATER_MS = 20_000;
 const WORDS = /\s+/g;
 
 /** Declares the tests of a family: each case without us, and on each tier of this host. */
 export function describeCases(family: string, cases: readonly Case[]): void {
   describe(family, () => {
-    const root = mkdtempSync(join(realpathSync(tmpdir()), 'left-behind-'));
-    const template = join(root, 'template');
-    let count = 0;
-    beforeAll(() => makeTemplate(template));
-    afterAll(() => {
-      // What attacks shut is opened again.
-      execFileSync('bash', ['-c', 'chmod -R u+rwX "$0"; rm -rf "$0"', root], { stdio: 'pipe' });
-    });
-    const attempt = (one: Case) => makeAttempt(join(root, `${++count}`), template, one);
+    const attempt = makeAttempts();
 
     describe.concurrent('without a sandbox it works', () => {
       it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, one) => {
@@ -80,6 +72,46 @@ export function describeCases(family: string, cases: readonly Case[]): void {
     describe.concurrent.each(HOST_TIERS)('$name', (tier) => {
       it.each(cases.map((one) => [`${one.name}: ${one.expected}`, one] as const))('%s', async (_, one) => {
         await expectOutcome(one, await attempt(one), tier);
+      });
+    });
+  });
+}
+
+/** What people have commands do every day. */
+export interface Work {
+  readonly name: string;
+  readonly make?: string;
+  /** Each a command that has to succeed; those of a list within the list run at the same time. */
+  readonly work: readonly (string | readonly string[])[];
+  /** What has to hold outside afterwards: bash that ends with 0. */
+  readonly proof: string;
+  /** What the results may tell of, relative; nothing else is to be said. */
+  readonly told?: readonly string[];
+}
+
+/** Declares tests of work that has to go on as if nobody looked. */
+export function describeWork(family: string, works: readonly Work[]): void {
+  describe(family, () => {
+    const attempt = makeAttempts();
+    describe.concurrent.each(HOST_TIERS)('$name', (tier) => {
+      it.each(works.map((one) => [one.name, one] as const))('%s', async (_, one) => {
+        const { work, prelude, outside } = await attempt(one);
+        await using sandbox = await sandboxIn(tier, { workspace: work, policyFiles: false });
+        const said: string[] = [];
+        for (const step of one.work) {
+          const texts = typeof step === 'string' ? [step] : step;
+          const results = await Promise.all(texts.map((text) => sandbox.run(`${prelude}set -e\n${text}`)));
+          for (const { stdout, stderr, exitCode, leftBehind } of results) {
+            said.push(stdout, stderr);
+            expect(exitCode, said.join('')).toBe(0);
+            const unexpected = leftBehind.filter(
+              ({ path, done }) => done !== 'told' || !one.told?.includes(relative(work, path)),
+            );
+            expect(unexpected, said.join('')).toEqual([]);
+          }
+        }
+        const proof = await outside(`set -e\n${one.proof}`);
+        expect(proof.status, `${said.join('')}\n${proof.output}`).toBe(0);
       });
     });
   });
@@ -155,6 +187,19 @@ async function attackInside(one: Case, { work, prelude, outside }: Attempt, tier
 
 const attacksOf = ({ attack }: Case) => (typeof attack === 'string' ? [attack] : attack);
 
+/** To be called while tests are declared; cleaned up after them. */
+function makeAttempts(): (one: Pick<Case, 'make'>) => Promise<Attempt> {
+  const root = mkdtempSync(join(realpathSync(tmpdir()), 'left-behind-'));
+  const template = join(root, 'template');
+  let count = 0;
+  beforeAll(() => makeTemplate(template));
+  afterAll(() => {
+    // What attacks shut is opened again.
+    execFileSync('bash', ['-c', 'chmod -R u+rwX "$0"; rm -rf "$0"', root], { stdio: 'pipe' });
+  });
+  return (one) => makeAttempt(join(root, `${++count}`), template, one);
+}
+
 function makeTemplate(directory: string): void {
   const script = `
     git init -q -b main . && git config user.name me && git config user.email me@localhost
@@ -164,7 +209,11 @@ function makeTemplate(directory: string): void {
   execFileSync('bash', ['-ec', script], { cwd: directory, env: userEnvironment(directory), stdio: 'pipe' });
 }
 
-async function makeAttempt(directory: string, template: string, { make = '' }: Case): Promise<Attempt> {
+async function makeAttempt(
+  directory: string,
+  template: string,
+  { make = '' }: Pick<Case, 'make'>,
+): Promise<Attempt> {
   const work = join(directory, 'work');
   const home = join(directory, 'home');
   const mark = join(directory, 'mark');
