@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 // test/real-work changes to an ordinary user by itself.
 const DEFAULT_TESTS = [
   'test/enforcement',
+  'test/left-behind',
   'test/library',
   'test/hosts',
   'test/conformance',

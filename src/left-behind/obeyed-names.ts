@@ -28,10 +28,22 @@ export function obeyedNames(rows: readonly ObeyedFile[], workspace: string): Obe
   const atTop = new Map(
     rows.filter(({ where }) => where === 'top').map((row) => [`${workspace}/${row.path}`, row]),
   );
-  const rowOf = (path: string) =>
-    atTop.get(path) ??
-    exact.get(basename(path))?.find((row) => path.endsWith(`/${row.path}`)) ??
-    suffixed.find((row) => path.endsWith(row.path.slice(1)));
+  const rowOf = (path: string): ObeyedFile | undefined => {
+    const row =
+      atTop.get(path) ??
+      exact.get(basename(path))?.find((one) => path.endsWith(`/${one.path}`)) ??
+      suffixed.find((one) => path.endsWith(one.path.slice(1)));
+    // What packages bring for those who work on them; a directory may be opened, but hardly such a one.
+    if (row?.treatment !== 'shut' || row.where === 'project') {
+      if (/\/node_modules\//.test(path) && row?.path.startsWith('node_modules/') !== true) return undefined;
+    }
+    const isBeneath = row?.where === 'project' && path !== `${workspace}/${row.path}`;
+    return isBeneath ? { ...row, treatment: 'told' } : row;
+  };
+  function rowFor(path: string): ObeyedFile | undefined {
+    const found = [path, ...directoriesBetween(path, workspace)].flatMap((one) => rowOf(one) ?? []);
+    return found.find(({ treatment }) => treatment === 'shut') ?? found[0];
+  }
   return {
     names: [
       ...exact.keys(),
@@ -39,6 +51,6 @@ export function obeyedNames(rows: readonly ObeyedFile[], workspace: string): Obe
     ],
     paths: [...atTop].flatMap(([path, row]) => (row.path.includes('/') ? [path] : [])),
     suffixes: suffixed.map(({ path }) => path.slice(1)),
-    rowFor: (path) => [path, ...directoriesBetween(path, workspace)].map(rowOf).find(Boolean),
+    rowFor,
   };
 }

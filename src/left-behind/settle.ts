@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
+import type { ObeyedFile } from '../policy/profiles/obeyed-files.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { Baseline } from './baseline.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
@@ -48,6 +49,9 @@ export function createSettler(parts: SettlerParts): Settler {
     },
   });
 
+  /** What was not there when the command began. */
+  let came: ReadonlySet<string> = new Set();
+
   function settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
     const { path } = entry;
     const hold = holdOf(path);
@@ -62,9 +66,16 @@ export function createSettler(parts: SettlerParts): Settler {
     const reason = obeyed.get(path);
     if (hold === 'lost') return [{ path, done: 'told', program: row?.tool ?? 'git', reason: REPLACED }];
     if (row?.treatment === 'told' && reason === undefined)
-      return [{ path, done: 'told', program: row.tool, reason: row.reason }];
+      return isInstalled(path, row)
+        ? NOTHING
+        : [{ path, done: 'told', program: row.tool, reason: row.reason }];
     if (row !== undefined) return shutter.shut(path, row.tool, row.reason);
     return reason === undefined ? NOTHING : shutter.shut(path, 'git', reason);
+  }
+
+  function isInstalled(path: string, row: ObeyedFile): boolean {
+    const end = path.lastIndexOf(`/${row.path}`);
+    return row.cameWith !== undefined && end >= 0 && came.has(`${path.slice(0, end)}/${row.cameWith}`);
   }
 
   function settleCopy({ source, before, after }: NativeChangedCopy): readonly LeftBehind[] {
@@ -101,6 +112,7 @@ export function createSettler(parts: SettlerParts): Settler {
     // What is around goes first: what lies in it goes with it.
     const entries = [...(effects.leftBehind?.entries ?? [])].sort((a, b) => (a.path < b.path ? -1 : 1));
     const settled: string[] = [];
+    came = new Set(entries.flatMap(({ path, change }) => (change === 'appeared' ? path : [])));
     for (const entry of entries) {
       if (settled.some((outer) => isBeneath(entry.path, outer))) continue;
       for (const one of settleEntry(entry)) {

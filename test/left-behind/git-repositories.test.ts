@@ -353,6 +353,28 @@ const EVASIONS: readonly Case[] = [
     still: 'test "$(git config user.name)" = you && git status',
   }),
   git({
+    name: 'of a session, in the settings that its user changed meanwhile',
+    attack: ['plant evil', { outside: 'git config user.name them' }, 'git config core.fsmonitor "$PWD/evil"'],
+    by: 'session',
+    later: 'git status',
+    expected: 'shut',
+    path: '.git/config',
+    still: 'test "$(git config user.name)" = them && git status',
+  }),
+  git({
+    name: 'of a session, in hooks that its user made anew meanwhile',
+    attack: [
+      'plant evil',
+      { outside: 'rm -rf .git/hooks; mkdir .git/hooks' },
+      'plant .git/hooks/post-checkout',
+    ],
+    by: 'session',
+    later: 'git checkout -b other',
+    expected: 'shut',
+    path: '.git/hooks',
+    still: 'git status',
+  }),
+  git({
     name: 'of a process that a session left in the background',
     attack: [
       'plant evil; git init -q sub; (sleep 0.4; git -C sub config core.fsmonitor "$PWD/evil") > /dev/null 2>&1 &',

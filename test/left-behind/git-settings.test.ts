@@ -51,7 +51,10 @@ const KEYS: readonly Case[] = [
   }),
   sets('remote.origin.uploadpack', 'git fetch origin', { make: 'git init -q --bare ../elsewhere' }),
   sets('remote.origin.receivepack', 'git push origin main', { make: 'git init -q --bare ../elsewhere' }),
-  sets('interactive.diffFilter', 'echo two > file; echo n | git -c color.ui=always add -p'),
+  sets(
+    'interactive.diffFilter',
+    'echo two > file; echo n | TERM=xterm timeout 5 script -qec "git add -p" /dev/null',
+  ),
   sets('trailer.x.command', 'echo x | git interpret-trailers --trailer x=1'),
   sets('core.worktree', 'git checkout -f main; test -e "$MARK.d/file" && touch "$MARK"', {
     value: '"$MARK.d"',

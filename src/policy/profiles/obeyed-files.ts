@@ -2,8 +2,11 @@
 export interface ObeyedFile {
   /** Relative; `*` only at its beginning, for any name that ends so. */
   readonly path: string;
-  /** Where it is obeyed: at the top of a workspace, or in every directory of it. */
-  readonly where: 'top' | 'anywhere';
+  /**
+   * Where it is obeyed: at the top of a workspace, in every directory of it, or at the top of a project. Then it is
+   * treated so at the top of the workspace; beneath, where somebody may open a directory by itself, it is told.
+   */
+  readonly where: 'top' | 'project' | 'anywhere';
   readonly tool: string;
   readonly reason: string;
   /**
@@ -12,12 +15,18 @@ export interface ObeyedFile {
    * `told`: a person starts it knowingly, or a tool runs it as part of the project, and honest work writes it.
    */
   readonly treatment: 'shut' | 'told';
+  /**
+   * What an installation makes together with it, named from the same directory: what came with that is not told. It is
+   * what changes, or comes, later that nobody expects.
+   */
+  readonly cameWith?: string;
 }
 
 const rows =
   (treatment: ObeyedFile['treatment'], where: ObeyedFile['where']) =>
   (path: string, tool: string, reason: string): ObeyedFile => ({ path, where, tool, reason, treatment });
 const shut = rows('shut', 'top');
+const shutInProject = rows('shut', 'project');
 const shutAnywhere = rows('shut', 'anywhere');
 const told = rows('told', 'top');
 const toldAnywhere = rows('told', 'anywhere');
@@ -30,8 +39,8 @@ const VERSION_CONTROL: readonly ObeyedFile[] = [
   shut('.git/config.worktree', 'git', 'as .git/config, of one worktree'),
   shut('.git/commondir', 'git', 'leads git to another config and other hooks (gitrepository-layout(5))'),
   shut('.husky', 'husky', 'git runs the hooks in it, as husky sets core.hooksPath'),
-  shut('.hg/hgrc', 'Mercurial', 'hooks, aliases and extensions of a repository'),
-  shut('.jj/repo/config.toml', 'Jujutsu', 'names pager, editor and tools of a repository'),
+  shutAnywhere('.hg/hgrc', 'Mercurial', 'hooks, aliases and extensions of a repository'),
+  shutAnywhere('.jj/repo/config.toml', 'Jujutsu', 'names pager, editor and tools of a repository'),
 ];
 
 /** Read where HOME is. A repository of settings (dotfiles) is what the home directory's links lead to. */
@@ -96,69 +105,77 @@ const DIRECTORY_ENTRY: readonly ObeyedFile[] = [
 ];
 
 const EDITORS: readonly ObeyedFile[] = [
-  shut('.vscode', 'VS Code', 'tasks (also on opening a folder), settings that name programs, MCP servers'),
-  shut('.theia', 'Theia', 'tasks and settings, as .vscode'),
-  shut('.devcontainer', 'Dev Containers', 'initializeCommand runs on the host'),
-  shut('.devcontainer.json', 'Dev Containers', 'initializeCommand runs on the host'),
-  shut('.idea', 'JetBrains IDEs', 'interpreters, file watchers and start-up tasks of a trusted project'),
-  shut('.fleet', 'Fleet', 'run configurations and settings'),
-  shut('.zed', 'Zed', 'settings that name language servers and formatters, tasks, debuggers'),
-  shut('.exrc', 'vi, Vim, Neovim', 'run on starting there, where `exrc` is set'),
-  shut('.vimrc', 'Vim', 'run on starting there, where `exrc` is set; in settings, always'),
+  shutInProject(
+    '.vscode',
+    'VS Code',
+    'tasks (also on opening a folder), settings that name programs, MCP servers',
+  ),
+  shutInProject('.theia', 'Theia', 'tasks and settings, as .vscode'),
+  shutInProject('.devcontainer', 'Dev Containers', 'initializeCommand runs on the host'),
+  shutInProject('.devcontainer.json', 'Dev Containers', 'initializeCommand runs on the host'),
+  shutInProject(
+    '.idea',
+    'JetBrains IDEs',
+    'interpreters, file watchers and start-up tasks of a trusted project',
+  ),
+  shutInProject('.fleet', 'Fleet', 'run configurations and settings'),
+  shutInProject('.zed', 'Zed', 'settings that name language servers and formatters, tasks, debuggers'),
+  shutInProject('.exrc', 'vi, Vim, Neovim', 'run on starting there, where `exrc` is set'),
+  shutInProject('.vimrc', 'Vim', 'run on starting there, where `exrc` is set; in settings, always'),
   shut('.gvimrc', 'gVim', 'run on starting there, where `exrc` is set; in settings, always'),
-  shut('.nvimrc', 'Neovim', 'run on starting there, where `exrc` is set'),
-  shut('.nvim.lua', 'Neovim', 'run on starting there, where `exrc` is set'),
+  shutInProject('.nvimrc', 'Neovim', 'run on starting there, where `exrc` is set'),
+  shutInProject('.nvim.lua', 'Neovim', 'run on starting there, where `exrc` is set'),
   shut('.config/nvim', 'Neovim', 'run on each start'),
   shutAnywhere('.lvimrc', 'localvimrc for Vim', 'run when a file beneath it is opened'),
-  shut('.vim', 'Vim', 'plug-ins; coc-settings.json in a project names language servers'),
+  shutInProject('.vim', 'Vim', 'plug-ins; coc-settings.json in a project names language servers'),
   shutAnywhere('.dir-locals.el', 'Emacs', 'variables and eval forms, when a file beneath it is opened'),
   shutAnywhere('.dir-locals-2.el', 'Emacs', 'as .dir-locals.el'),
   shut('.emacs', 'Emacs', 'run on each start'),
   shut('.emacs.d', 'Emacs', 'run on each start'),
-  shut('.helix', 'Helix', 'languages.toml names language servers and formatters'),
+  shutInProject('.helix', 'Helix', 'languages.toml names language servers and formatters'),
 ];
 
 const AGENTS: readonly ObeyedFile[] = [
-  shut('.claude', 'Claude Code', 'hooks, permissions, skills and commands'),
-  shut('.mcp.json', 'Claude Code and others', 'programs that are started as MCP servers'),
-  shut('.codex', 'Codex', 'config.toml and hooks of a trusted project'),
-  shut('.gemini', 'Gemini CLI', 'settings with hooks and MCP servers, extensions, commands'),
-  shut('.qwen', 'Qwen Code', 'settings with hooks and MCP servers'),
-  shut('.cursor', 'Cursor', 'hooks.json, mcp.json, environment.json and rules'),
-  shut('.windsurf', 'Windsurf', 'hooks.json, workflows and rules'),
-  shut('.opencode', 'opencode', 'plug-ins and tools in it are loaded on starting there'),
-  shut('opencode.json', 'opencode', 'names plug-ins, MCP servers, formatters and language servers'),
-  shut('opencode.jsonc', 'opencode', 'as opencode.json'),
-  shut('.github/hooks', 'Copilot CLI', 'hooks that are loaded from where it starts'),
-  shut('.github/copilot', 'Copilot CLI', 'its settings for a repository'),
-  shut('.clinerules', 'Cline', 'rules, workflows and hooks'),
-  shut('.cline', 'Cline', 'its settings for a project'),
-  shut('.roo', 'Roo Code', 'mcp.json and rules'),
-  shut('.continue', 'Continue', 'MCP servers, models and rules of a workspace'),
-  shut('.amazonq', 'Amazon Q Developer', 'agents with hooks, MCP servers'),
-  shut('.kiro', 'Kiro', 'hooks, agents, MCP servers and steering'),
-  shut('.aider.conf.yml', 'Aider', 'lint-cmd, test-cmd and notifications-command'),
-  shut('crush.json', 'Crush', 'MCP and language servers, and $(…) in values'),
-  shut('.crush.json', 'Crush', 'as crush.json'),
-  shut('.amp', 'Amp', 'settings with MCP servers and permissions'),
-  shut('.factory', 'Factory', 'hooks, MCP servers, droids and commands'),
-  shut('.augment', 'Augment', 'settings, hooks and commands'),
-  shut('.junie', 'Junie', 'MCP servers and guidelines'),
-  shut('.trae', 'Trae', 'MCP servers and rules'),
-  shut('.agent', 'Antigravity', 'workflows, and skills with their scripts'),
-  shut('.agents', 'several agents', 'skills with their scripts'),
+  shutInProject('.claude', 'Claude Code', 'hooks, permissions, skills and commands'),
+  shutInProject('.mcp.json', 'Claude Code and others', 'programs that are started as MCP servers'),
+  shutInProject('.codex', 'Codex', 'config.toml and hooks of a trusted project'),
+  shutInProject('.gemini', 'Gemini CLI', 'settings with hooks and MCP servers, extensions, commands'),
+  shutInProject('.qwen', 'Qwen Code', 'settings with hooks and MCP servers'),
+  shutInProject('.cursor', 'Cursor', 'hooks.json, mcp.json, environment.json and rules'),
+  shutInProject('.windsurf', 'Windsurf', 'hooks.json, workflows and rules'),
+  shutInProject('.opencode', 'opencode', 'plug-ins and tools in it are loaded on starting there'),
+  shutInProject('opencode.json', 'opencode', 'names plug-ins, MCP servers, formatters and language servers'),
+  shutInProject('opencode.jsonc', 'opencode', 'as opencode.json'),
+  shutInProject('.github/hooks', 'Copilot CLI', 'hooks that are loaded from where it starts'),
+  shutInProject('.github/copilot', 'Copilot CLI', 'its settings for a repository'),
+  shutInProject('.clinerules', 'Cline', 'rules, workflows and hooks'),
+  shutInProject('.cline', 'Cline', 'its settings for a project'),
+  shutInProject('.roo', 'Roo Code', 'mcp.json and rules'),
+  shutInProject('.continue', 'Continue', 'MCP servers, models and rules of a workspace'),
+  shutInProject('.amazonq', 'Amazon Q Developer', 'agents with hooks, MCP servers'),
+  shutInProject('.kiro', 'Kiro', 'hooks, agents, MCP servers and steering'),
+  shutInProject('.aider.conf.yml', 'Aider', 'lint-cmd, test-cmd and notifications-command'),
+  shutInProject('crush.json', 'Crush', 'MCP and language servers, and $(…) in values'),
+  shutInProject('.crush.json', 'Crush', 'as crush.json'),
+  shutInProject('.amp', 'Amp', 'settings with MCP servers and permissions'),
+  shutInProject('.factory', 'Factory', 'hooks, MCP servers, droids and commands'),
+  shutInProject('.augment', 'Augment', 'settings, hooks and commands'),
+  shutInProject('.junie', 'Junie', 'MCP servers and guidelines'),
+  shutInProject('.trae', 'Trae', 'MCP servers and rules'),
+  shutInProject('.agent', 'Antigravity', 'workflows, and skills with their scripts'),
+  shutInProject('.agents', 'several agents', 'skills with their scripts'),
   shut('sandbox-run.toml', 'sandbox-run', 'a policy'),
   shut('.sandbox-run.toml', 'sandbox-run', 'the policy of the workspace'),
 ];
 
 const DEBUGGERS_AND_PROMPTS: readonly ObeyedFile[] = [
-  shut('.gdbinit', 'gdb', 'run on starting there, where auto-load has it'),
-  shut('.lldbinit', 'lldb', 'run on starting there, where target.load-cwd-lldbinit is set'),
-  shut('.pdbrc', 'pdb', 'run when the debugger starts there'),
-  shut('.irbrc', 'irb', 'run on starting there'),
-  shut('.pryrc', 'pry', 'run on starting there'),
-  shut('.ghci', 'ghci', 'run on starting there'),
-  shut('.iex.exs', 'iex', 'run on starting there'),
+  shutInProject('.gdbinit', 'gdb', 'run on starting there, where auto-load has it'),
+  shutInProject('.lldbinit', 'lldb', 'run on starting there, where target.load-cwd-lldbinit is set'),
+  shutInProject('.pdbrc', 'pdb', 'run when the debugger starts there'),
+  shutInProject('.irbrc', 'irb', 'run on starting there'),
+  shutInProject('.pryrc', 'pry', 'run on starting there'),
+  shutInProject('.ghci', 'ghci', 'run on starting there'),
+  shutInProject('.iex.exs', 'iex', 'run on starting there'),
   // renv makes one.
   told('.Rprofile', 'R', 'run on starting there'),
 ];
@@ -172,10 +189,45 @@ const GIT_HOOK_RUNNERS: readonly ObeyedFile[] = [
   told('lefthook-local.yml', 'lefthook', 'programs that an installed hook runs'),
 ];
 
+/** What is in directories that are shut at the top, where such a directory beneath was there and is only added to. */
+const IN_PROJECTS_BENEATH: readonly ObeyedFile[] = [
+  toldAnywhere('.vscode/tasks.json', 'VS Code', 'tasks, also on opening a folder'),
+  toldAnywhere('.vscode/settings.json', 'VS Code', 'settings that name programs'),
+  toldAnywhere('.vscode/launch.json', 'VS Code', 'programs that are started to be debugged'),
+  toldAnywhere('.vscode/mcp.json', 'VS Code', 'programs that are started as MCP servers'),
+  toldAnywhere('.devcontainer/devcontainer.json', 'Dev Containers', 'initializeCommand runs on the host'),
+  toldAnywhere('.zed/settings.json', 'Zed', 'settings that name language servers and formatters'),
+  toldAnywhere('.zed/tasks.json', 'Zed', 'tasks'),
+  toldAnywhere('.helix/languages.toml', 'Helix', 'language servers and formatters'),
+  toldAnywhere('.claude/settings.json', 'Claude Code', 'hooks and permissions'),
+  toldAnywhere('.claude/settings.local.json', 'Claude Code', 'hooks and permissions'),
+  toldAnywhere('.codex/config.toml', 'Codex', 'MCP servers and notify'),
+  toldAnywhere('.codex/hooks.json', 'Codex', 'hooks'),
+  toldAnywhere('.gemini/settings.json', 'Gemini CLI', 'hooks and MCP servers'),
+  toldAnywhere('.qwen/settings.json', 'Qwen Code', 'hooks and MCP servers'),
+  toldAnywhere('.cursor/hooks.json', 'Cursor', 'hooks'),
+  toldAnywhere('.cursor/mcp.json', 'Cursor', 'programs that are started as MCP servers'),
+  toldAnywhere('.windsurf/hooks.json', 'Windsurf', 'hooks'),
+  toldAnywhere('.roo/mcp.json', 'Roo Code', 'programs that are started as MCP servers'),
+  toldAnywhere('.factory/settings.json', 'Factory', 'hooks'),
+  toldAnywhere('.kiro/settings/mcp.json', 'Kiro', 'programs that are started as MCP servers'),
+];
+
+const toldLater = (path: string, tool: string, reason: string, cameWith: string): ObeyedFile => ({
+  ...toldAnywhere(path, tool, reason),
+  cameWith,
+});
+const INSTALLED: readonly ObeyedFile[] = [
+  toldLater('bin/python', 'Python', 'the interpreter of a virtual environment', 'pyvenv.cfg'),
+  toldLater('bin/python3', 'Python', 'the interpreter of a virtual environment', 'pyvenv.cfg'),
+  toldLater('bin/activate', 'Python', 'shells and editors run it', 'pyvenv.cfg'),
+  toldLater('node_modules/.bin', 'npm and others', 'a tool that scripts run', 'node_modules/.bin'),
+];
+
 const PROJECTS: readonly ObeyedFile[] = [
   toldAnywhere('*.code-workspace', 'VS Code', 'tasks and settings, when it is opened'),
   toldAnywhere('*.sublime-project', 'Sublime Text', 'settings and build systems, when it is opened'),
-  told('.run', 'JetBrains IDEs', 'run configurations'),
+  toldAnywhere('*.run.xml', 'JetBrains IDEs', 'a run configuration'),
   toldAnywhere('package.json', 'npm and others', 'scripts, also those of an installation'),
   toldAnywhere('.npmrc', 'npm, pnpm', 'script-shell, node-options, registry'),
   toldAnywhere('.yarnrc.yml', 'Yarn', 'yarnPath and plugins are run by every call'),
@@ -201,15 +253,22 @@ const PROJECTS: readonly ObeyedFile[] = [
   toldAnywhere('rust-toolchain.toml', 'rustup', 'may name a tool chain by its path'),
   toldAnywhere('rust-toolchain', 'rustup', 'as rust-toolchain.toml'),
   toldAnywhere('build.rs', 'cargo', 'run by a build, which editors start on opening'),
+  toldAnywhere('go.mod', 'go', 'toolchain, replace and tool lines: what is downloaded, built and run'),
+  toldAnywhere('go.work', 'go', 'as go.mod, for several modules'),
   toldAnywhere('gradlew', 'Gradle', 'the wrapper, which is run in place of Gradle'),
-  toldAnywhere('gradle/wrapper', 'Gradle', 'what the wrapper downloads and runs'),
+  toldAnywhere('gradle-wrapper.properties', 'Gradle', 'what the wrapper downloads and runs'),
+  toldAnywhere('gradle-wrapper.jar', 'Gradle', 'the wrapper itself'),
   toldAnywhere('gradle.properties', 'Gradle', 'JVM arguments'),
   toldAnywhere('build.gradle', 'Gradle', 'run by a build, which editors start on opening'),
   toldAnywhere('build.gradle.kts', 'Gradle', 'run by a build, which editors start on opening'),
   toldAnywhere('settings.gradle', 'Gradle', 'run by a build, which editors start on opening'),
   toldAnywhere('settings.gradle.kts', 'Gradle', 'run by a build, which editors start on opening'),
   toldAnywhere('mvnw', 'Maven', 'the wrapper, which is run in place of Maven'),
-  told('.mvn', 'Maven', 'extensions, JVM arguments and the wrapper’s settings'),
+  toldAnywhere('.mvn/extensions.xml', 'Maven', 'extensions that every call loads'),
+  toldAnywhere('.mvn/jvm.config', 'Maven', 'JVM arguments, which can name agents'),
+  toldAnywhere('.mvn/maven.config', 'Maven', 'arguments of every call'),
+  toldAnywhere('maven-wrapper.properties', 'Maven', 'what the wrapper downloads and runs'),
+  toldAnywhere('maven-wrapper.jar', 'Maven', 'the wrapper itself'),
   toldAnywhere('pom.xml', 'Maven', 'plug-ins that a build runs'),
   told('.bazelrc', 'Bazel', 'options of every call, which can name programs'),
   told('tools/bazel', 'Bazel', 'a wrapper that is run in place of Bazel'),
@@ -230,6 +289,8 @@ export const OBEYED_FILES: readonly ObeyedFile[] = [
   ...AGENTS,
   ...DEBUGGERS_AND_PROMPTS,
   ...GIT_HOOK_RUNNERS,
+  ...IN_PROJECTS_BENEATH,
+  ...INSTALLED,
   ...PROJECTS,
 ];
 

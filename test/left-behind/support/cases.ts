@@ -1,11 +1,12 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LeftBehind } from '../../../src/model/left-behind.ts';
+import { isBeneath } from '../../../src/util/absolute-path.ts';
 import { HOST_TIERS, sandboxIn, type Tier } from '../../support/tiers.ts';
 
 /**
@@ -18,8 +19,8 @@ export interface Case {
   readonly tool: string;
   /** What is there before, beside a repository with one commit. */
   readonly make?: string;
-  /** One command each. */
-  readonly attack: string | readonly string[];
+  /** One command each; `outside`: what the user does meanwhile. */
+  readonly attack: string | readonly (string | { readonly outside: string })[];
   /** In one sandbox; in a sandbox each; in one shell session; each a background job. */
   readonly by?: 'commands' | 'sandboxes' | 'session' | 'job';
   readonly later: string;
@@ -28,7 +29,7 @@ export interface Case {
    * result names the path. `not covered`: the mark comes to be, and `why` stands in SECURITY.md.
    */
   readonly expected: 'shut' | 'told' | 'not covered';
-  /** What the result has to name, relative; for `shut` anything at or beneath it. Default: anything. */
+  /** What the result has to name, relative; also by what is around it. Default: anything. */
   readonly path?: string;
   /** What has to work outside all the same, with the user's own work and settings in it. */
   readonly still?: string;
@@ -46,28 +47,22 @@ interface Attempt {
 
 const run = promisify(execFile);
 const SECURITY = readFileSync(fileURLToPath(new URL('../../../SECURITY.md', import.meta.url)), 'utf8');
-const HELD = /Read-only file system|Device or resource busy|Permission denied|Operation not permitted/;
+const HELD =
+  /Read-only file system|Device or resource busy|Permission denied|Operation not permitted|cross-device|failed to access/;
 const LATER_MS = 20_000;
 const WORDS = /\s+/g;
 
 /** Declares the tests of a family: each case without us, and on each tier of this host. */
 export function describeCases(family: string, cases: readonly Case[]): void {
   describe(family, () => {
-    const root = mkdtempSync(join(realpathSync(tmpdir()), 'left-behind-'));
-    const template = join(root, 'template');
-    let count = 0;
-    beforeAll(() => makeTemplate(template));
-    afterAll(() => {
-      // What attacks shut is opened again.
-      execFileSync('bash', ['-c', 'chmod -R u+rwX "$0"; rm -rf "$0"', root], { stdio: 'pipe' });
-    });
-    const attempt = (one: Case) => makeAttempt(join(root, `${++count}`), template, one);
+    const attempt = makeAttempts();
 
     describe.concurrent('without a sandbox it works', () => {
       it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, one) => {
         const { outside, isMarked, unmark } = await attempt(one);
         const said: string[] = [];
-        for (const text of attacksOf(one)) said.push((await outside(text)).output);
+        for (const step of attacksOf(one))
+          said.push((await outside(typeof step === 'string' ? step : step.outside)).output);
         unmark();
         said.push((await outside(one.later)).output);
         expect(isMarked(), said.join('\n--\n')).toBe(true);
@@ -82,6 +77,46 @@ export function describeCases(family: string, cases: readonly Case[]): void {
   });
 }
 
+/** What people have commands do every day. */
+export interface Work {
+  readonly name: string;
+  readonly make?: string;
+  /** Each a command that has to succeed; those of a list within the list run at the same time. */
+  readonly work: readonly (string | readonly string[])[];
+  /** What has to hold outside afterwards: bash that ends with 0. */
+  readonly proof: string;
+  /** What the results may tell of, relative; nothing else is to be said. */
+  readonly told?: readonly string[];
+}
+
+/** Declares tests of work that has to go on as if nobody looked. */
+export function describeWork(family: string, works: readonly Work[]): void {
+  describe(family, () => {
+    const attempt = makeAttempts();
+    describe.concurrent.each(HOST_TIERS)('$name', (tier) => {
+      it.each(works.map((one) => [one.name, one] as const))('%s', async (_, one) => {
+        const { work, prelude, outside } = await attempt(one);
+        await using sandbox = await sandboxIn(tier, { workspace: work, policyFiles: false });
+        const said: string[] = [];
+        for (const step of one.work) {
+          const texts = typeof step === 'string' ? [step] : step;
+          const results = await Promise.all(texts.map((text) => sandbox.run(`${prelude}set -e\n${text}`)));
+          for (const { stdout, stderr, exitCode, leftBehind } of results) {
+            said.push(stdout, stderr);
+            expect(exitCode, said.join('')).toBe(0);
+            const unexpected = leftBehind.filter(
+              ({ path, done }) => done !== 'told' || !one.told?.includes(relative(work, path)),
+            );
+            expect(unexpected, said.join('')).toEqual([]);
+          }
+        }
+        const proof = await outside(`set -e\n${one.proof}`);
+        expect(proof.status, `${said.join('')}\n${proof.output}`).toBe(0);
+      });
+    });
+  });
+}
+
 async function expectOutcome(one: Case, attempt: Attempt, tier: Tier): Promise<void> {
   const { work, outside, isMarked, unmark } = attempt;
   const { left, printed } = await attackInside(one, attempt, tier);
@@ -89,8 +124,11 @@ async function expectOutcome(one: Case, attempt: Attempt, tier: Tier): Promise<v
   unmark();
   const later = await outside(one.later);
   const said = `${printed}\n${JSON.stringify(left, null, 1)}\n${later.output}`;
-  const names = ({ path }: LeftBehind) =>
-    one.path === undefined || `${path}/`.startsWith(`${join(work, one.path)}/`);
+  const names = ({ path }: LeftBehind) => {
+    const wanted = join(work, one.path ?? '.');
+    // What is around it, too: it goes with it. But not the whole project.
+    return isBeneath(path, wanted) || (path !== work && isBeneath(wanted, path));
+  };
   switch (one.expected) {
     case 'shut': {
       expect(isMarked(), said).toBe(false);
@@ -111,10 +149,9 @@ async function expectOutcome(one: Case, attempt: Attempt, tier: Tier): Promise<v
   expect(after.status, `${said}\n${after.output}`).toBe(0);
 }
 
-async function attackInside(one: Case, { work, prelude }: Attempt, tier: Tier) {
+async function attackInside(one: Case, { work, prelude, outside }: Attempt, tier: Tier) {
   const left: LeftBehind[] = [];
   const printed: string[] = [];
-  const texts = attacksOf(one).map((text) => `${prelude}${text}\ntrue`);
   const note = (result: {
     leftBehind: readonly LeftBehind[];
     status: string;
@@ -127,15 +164,20 @@ async function attackInside(one: Case, { work, prelude }: Attempt, tier: Tier) {
   };
   const options = { workspace: work, policyFiles: false } as const;
   if (one.by === 'sandboxes') {
-    for (const text of texts) {
+    for (const step of attacksOf(one)) {
       await using sandbox = await sandboxIn(tier, options);
-      note(await sandbox.run(text));
+      note(await sandbox.run(`${prelude}${step}\ntrue`));
     }
     return { left, printed: printed.join('') };
   }
   await using sandbox = await sandboxIn(tier, options);
   await using shell = one.by === 'session' ? await sandbox.session() : undefined;
-  for (const text of texts) {
+  for (const step of attacksOf(one)) {
+    if (typeof step !== 'string') {
+      await outside(step.outside);
+      continue;
+    }
+    const text = `${prelude}${step}\ntrue`;
     if (shell !== undefined) note(await shell.run(text));
     else if (one.by === 'job') note(await (await sandbox.run(text, { background: true })).wait());
     else note(await sandbox.run(text));
@@ -143,7 +185,20 @@ async function attackInside(one: Case, { work, prelude }: Attempt, tier: Tier) {
   return { left, printed: printed.join('') };
 }
 
-const attacksOf = ({ attack }: Case): readonly string[] => (typeof attack === 'string' ? [attack] : attack);
+const attacksOf = ({ attack }: Case) => (typeof attack === 'string' ? [attack] : attack);
+
+/** To be called while tests are declared; cleaned up after them. */
+function makeAttempts(): (one: Pick<Case, 'make'>) => Promise<Attempt> {
+  const root = mkdtempSync(join(realpathSync(tmpdir()), 'left-behind-'));
+  const template = join(root, 'template');
+  let count = 0;
+  beforeAll(() => makeTemplate(template));
+  afterAll(() => {
+    // What attacks shut is opened again.
+    execFileSync('bash', ['-c', 'chmod -R u+rwX "$0"; rm -rf "$0"', root], { stdio: 'pipe' });
+  });
+  return (one) => makeAttempt(join(root, `${++count}`), template, one);
+}
 
 function makeTemplate(directory: string): void {
   const script = `
@@ -154,7 +209,11 @@ function makeTemplate(directory: string): void {
   execFileSync('bash', ['-ec', script], { cwd: directory, env: userEnvironment(directory), stdio: 'pipe' });
 }
 
-async function makeAttempt(directory: string, template: string, { make = '' }: Case): Promise<Attempt> {
+async function makeAttempt(
+  directory: string,
+  template: string,
+  { make = '' }: Pick<Case, 'make'>,
+): Promise<Attempt> {
   const work = join(directory, 'work');
   const home = join(directory, 'home');
   const mark = join(directory, 'mark');
@@ -196,5 +255,7 @@ function userEnvironment(home: string): NodeJS.ProcessEnv {
     TERM: 'dumb',
     GIT_CONFIG_NOSYSTEM: '1',
     GIT_TERMINAL_PROMPT: '0',
+    npm_config_offline: 'true',
+    npm_config_update_notifier: 'false',
   };
 }
