@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type Attack, type Place, showsSecret } from './attack.ts';
 
 const EVIL = 'written-by-an-attack';
@@ -37,6 +37,21 @@ function against(
       if (!place.isProtected(protectedPath)) return `the policy does not protect ${protectedPath}`;
       const path = (relative: string) => join(place.workspace, relative);
       return { move: [...move(path), id], worked: () => isEvil(path(file), id) };
+    },
+  };
+}
+
+/** Leaving what is not there yet and would be obeyed: it is there while the command runs, and must not be afterwards. */
+function leaves(id: string, does: string, file: string, text = (mark: string) => mark): Attack {
+  return {
+    id,
+    control: 'protected-paths',
+    does,
+    claimedInPart: true,
+    stage: (place) => {
+      const path = join(place.workspace, file);
+      mkdirSync(dirname(path), { recursive: true });
+      return { move: ['create', path, text(id)], worked: () => says(path, id) };
     },
   };
 }
@@ -97,6 +112,20 @@ export const WORKSPACE_ATTACKS: readonly Attack[] = [
     '.git/config',
     (path) => ['write', path('.git/config')],
   ),
+  leaves(
+    'leave-hook',
+    'leaves a hook of a repository that came with it',
+    'vendored/.git/hooks/post-checkout',
+  ),
+  leaves(
+    'leave-git-config',
+    'leaves a repository of which git status runs a program',
+    'vendored/.git/config',
+    (mark) => `[core]\n\tfsmonitor = ./${mark}\n`,
+  ),
+  leaves('leave-git-link', 'leads git to settings of its own', '.git/commondir'),
+  leaves('leave-agent-settings', 'leaves a server that an agent starts', '.mcp.json'),
+  leaves('leave-shell-settings', 'leaves what a shell runs at log-in', '.bash_login'),
   against('.envrc', 'link-envrc', 'writes to .envrc by a second name', '.envrc', (path) => [
     'link-and-write',
     path('.envrc'),
