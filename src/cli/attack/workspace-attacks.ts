@@ -51,7 +51,7 @@ function leaves(id: string, does: string, file: string, text = (mark: string) =>
     stage: (place) => {
       const path = join(place.workspace, file);
       mkdirSync(dirname(path), { recursive: true });
-      return { move: ['create', path, text(id)], worked: () => says(path, id) };
+      return { move: ['create', path, text(id)], worked: () => isEvil(path, id) };
     },
   };
 }
