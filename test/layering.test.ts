@@ -16,6 +16,7 @@ const LAYERS = [
   ['native'],
   ['model'],
   ['shell', 'policy', 'plan', 'backends', 'gate', 'audit', 'host'],
+  ['left-behind'],
   ['run'],
   ['integrations'],
   ['cli'],
