@@ -129,7 +129,7 @@ const MADE: readonly Case[] = [
     later: 'cd docs/data; git status',
     expected: 'shut',
     path: 'docs/data/config',
-    still: 'cd docs/data; git status',
+    still: 'cd docs/data; git log',
   }),
   git({
     name: 'the project itself as one (HEAD, objects, refs at its top)',
@@ -138,7 +138,7 @@ const MADE: readonly Case[] = [
     later: 'git status',
     expected: 'shut',
     path: 'config',
-    still: 'git status',
+    still: 'git rev-parse --git-dir',
   }),
   git({
     name: 'a repository around the project’s files, where there was none',
