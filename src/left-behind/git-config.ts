@@ -10,7 +10,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import {
   EMPTY_GIT_CONFIG,
   editGitConfig,
@@ -82,9 +82,14 @@ export function judgeChange(before: GitConfigFile, after: GitConfigFile, place: 
 
 function mayGoOver(setting: GitSetting, { workspace, path }: ConfigPlace): boolean {
   if (setting.key === 'core.worktree') {
-    // A submodule's says where its files are, from the directory of the file on.
+    // A submodule's says where its files are, from the directory of the file on. Not where a checkout would bring programs
+    // that git runs.
     const worktree = resolve(dirname(path), Buffer.from(setting.value ?? '', 'latin1').toString());
-    return isBeneath(worktree, workspace);
+    return (
+      worktree !== workspace &&
+      isBeneath(worktree, workspace) &&
+      !relative(workspace, worktree).split('/').includes('.git')
+    );
   }
   return effectOfKey(setting).effect === 'names';
 }

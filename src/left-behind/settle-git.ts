@@ -39,7 +39,10 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
       return name.endsWith('.sample') ? [] : shut(path, 'git', 'git runs it as a hook');
     if (!isGitDirectory(directory) && name !== 'git-rebase-todo') return undefined;
     switch (name) {
+      // The last of what makes a repository of a directory.
       case 'HEAD':
+      case 'objects':
+      case 'refs':
         return change === 'appeared' ? settleDirectory(directory) : [];
       case 'config':
       case 'config.worktree':

@@ -131,7 +131,11 @@ describe('planting code that the user runs later', () => {
       );
       // The attempt is one: in the same way what honest work writes is written.
       const free = OBEYED_FILES.filter(
-        ({ treatment, path }) => treatment === 'told' && !path.startsWith('*'),
+        ({ treatment, path }) =>
+          treatment === 'told' &&
+          !path.startsWith('*') &&
+          // In a directory that is shut at the top.
+          !PROTECTED_PATHS.some((shut) => path.startsWith(`${shut}/`)),
       );
       const open = free.map(({ path }) => path);
       const absent = paths.filter((_, at) => at % 2 === 1);

@@ -129,7 +129,7 @@ const MADE: readonly Case[] = [
     later: 'cd docs/data; git status',
     expected: 'shut',
     path: 'docs/data/config',
-    still: 'cd docs/data; git status',
+    still: 'cd docs/data; git log',
   }),
   git({
     name: 'the project itself as one (HEAD, objects, refs at its top)',
@@ -138,7 +138,7 @@ const MADE: readonly Case[] = [
     later: 'git status',
     expected: 'shut',
     path: 'config',
-    still: 'git status',
+    still: 'git rev-parse --git-dir',
   }),
   git({
     name: 'a repository around the project’s files, where there was none',
@@ -204,6 +204,16 @@ const PARTS: readonly Case[] = [
     expected: 'shut',
     path: '.git/modules/lib/hooks',
     still: 'git status && git -C lib status',
+  }),
+  git({
+    name: 'a submodule’s worktree, which leads to the hooks',
+    make: WITH_SUBMODULE,
+    attack:
+      'cd lib; plant post-checkout; git add .; git commit -qm x; git rm -q post-checkout; git commit -qm y; git config core.worktree ../../hooks',
+    later: 'git -C lib checkout -q -f HEAD~1; git checkout -b other',
+    expected: 'shut',
+    path: '.git/modules/lib/config',
+    still: 'git -C lib status',
   }),
   git({
     name: 'a submodule’s .git file',
@@ -311,6 +321,21 @@ const EVASIONS: readonly Case[] = [
   git({
     name: 'without HEAD, which the next command brings back',
     attack: [`plant evil; ${bareAt('data')}; mv data/HEAD data/H`, 'mv data/H data/HEAD'],
+    later: 'cd data; git status',
+    expected: 'shut',
+    path: 'data/config',
+  }),
+  git({
+    name: 'without objects, which the next command makes',
+    attack: [`plant evil; ${bareAt('data')}; mv data/objects x`, 'mv x data/objects'],
+    later: 'cd data; git status',
+    expected: 'shut',
+    path: 'data/config',
+  }),
+  git({
+    name: 'without refs, which a command of another sandbox makes',
+    attack: [`plant evil; ${bareAt('data')}; mv data/refs x`, 'mkdir data/refs'],
+    by: 'sandboxes',
     later: 'cd data; git status',
     expected: 'shut',
     path: 'data/config',

@@ -9,6 +9,8 @@ import { effectOfKey } from './config-keys.ts';
 /** Names that git gives a meaning in a directory of its own; looked for wherever such a directory is. */
 export const GIT_NAMES = [
   'HEAD',
+  'objects',
+  'refs',
   'config',
   'config.worktree',
   'commondir',

@@ -1,0 +1,77 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { cli, makePlace, type Place } from '../cli/support.ts';
+
+/** What people see: the built command line, and what git does afterwards. */
+describe('the command line says what a command left behind', () => {
+  const places: Place[] = [];
+  let place: Place;
+  let mark = '';
+  beforeEach(() => {
+    place = makePlace();
+    places.push(place);
+    mark = join(place.root, 'mark');
+    outside('git init -q -b main .; git config user.name me; git config user.email me@localhost');
+    outside('git commit -q --allow-empty -m first');
+  });
+  afterAll(() => {
+    for (const one of places) one.dispose();
+  });
+  const env = () => ({ ...place.env, XDG_STATE_HOME: join(place.root, 'state') });
+  const outside = (script: string) =>
+    execFileSync('bash', ['-c', script], { cwd: place.workspace, env: env(), stdio: 'pipe' }).toString();
+  const run = (...args: readonly string[]) => cli(place, args, { env: env() });
+  const evil = () => `printf '#!/bin/sh\\ntouch "${mark}"\\n' > evil; chmod +x evil`;
+
+  it('a key that runs a program is set aside in one line, and can be shown and put back', async () => {
+    const answer = await run(
+      '-c',
+      `${evil()}; git config core.fsmonitor "$PWD/evil"; git config user.name you`,
+    );
+    expect(answer.exitCode).toBe(0);
+    const lines = answer.stderr.split('\n').filter((line) => line.includes('set aside'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/core\.fsmonitor=.*evil in \.git\/config/);
+    outside('git status');
+    expect(existsSync(mark)).toBe(false);
+    expect(outside('git config user.name')).toBe('you\n');
+
+    const [kept] = (await run('kept', 'list', '--json')).stdout.trim().split('\n');
+    const { id } = JSON.parse(kept ?? '') as { id: string };
+    expect((await run('kept', 'show', id)).stdout).toContain('core.fsmonitor');
+    expect((await run('kept', 'restore', id)).exitCode).toBe(0);
+    outside('git status');
+    expect(existsSync(mark)).toBe(true);
+  });
+
+  it('a hook of a repository that was made is named in the result, and a clean end stays clean', async () => {
+    const answer = await run(
+      '--json',
+      '-c',
+      `git init -q sub; ${evil()}; mv evil sub/.git/hooks/post-commit`,
+    );
+    const result = JSON.parse(answer.stdout.trim().split('\n').at(-1) ?? '');
+    expect(result).toMatchObject({
+      exitCode: 0,
+      leftBehind: [
+        { path: join(place.workspace, 'sub/.git/hooks/post-commit'), done: 'shut', program: 'git' },
+      ],
+    });
+    outside('cd sub; git -c user.name=a -c user.email=a commit -q --allow-empty -m x');
+    expect(existsSync(mark)).toBe(false);
+  });
+
+  it('what a person starts is told and left where it is', async () => {
+    writeFileSync(join(place.workspace, 'package.json'), '{}\n');
+    const answer = await run('-c', `echo '{"scripts": {"test": "evil"}}' > package.json`);
+    expect(answer.stderr).toMatch(/look at it before it is used: package\.json/);
+    expect(readFileSync(join(place.workspace, 'package.json'), 'utf8')).toContain('evil');
+  });
+
+  it('says nothing of work that leaves nothing', async () => {
+    const answer = await run('-c', 'echo x > f; git add f; git commit -qm second; git branch topic');
+    expect(answer).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+});
