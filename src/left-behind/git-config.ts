@@ -28,8 +28,10 @@ import { errnoOf } from '../util/errno-of.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
-/** How long git's lock on a file is waited for. */
+/** How long git's lock on a file is waited for, and how long no other one is after that: a command may leave very many. */
 const LOCK_MS = 1_000;
+const IMPATIENT_MS = 10_000;
+let impatientUntil = 0;
 
 /** Where a configuration file is. */
 export interface ConfigPlace {
@@ -63,8 +65,9 @@ export function judgeChange(before: GitConfigFile, after: GitConfigFile, place: 
     const old = was.get(key) ?? [];
     const values = is.get(key) ?? [];
     if (old.length === values.length && old.every((value, at) => value === values[at])) continue;
-    const added = values.filter((value) => !old.includes(value)).map((value) => ({ key, value }));
-    const gone = old.filter((value) => !values.includes(value)).map((value) => ({ key, value }));
+    const [wasSet, isSet] = [new Set(old), new Set(values)];
+    const added = values.filter((value) => !wasSet.has(value)).map((value) => ({ key, value }));
+    const gone = old.filter((value) => !isSet.has(value)).map((value) => ({ key, value }));
     const refused = [
       ...added.filter((setting) => !mayGoOver(setting, place)),
       ...(OF_ONE_THING.test(key) ? [] : gone.filter((setting) => !mayGo(setting))),
@@ -175,13 +178,16 @@ function overwrite(path: string, content: Buffer): boolean {
 }
 
 function takeLock(path: string, mode: number): number | undefined {
-  const end = Date.now() + LOCK_MS;
+  const end = performance.now() < impatientUntil ? 0 : performance.now() + LOCK_MS;
   for (;;) {
     try {
       return openSync(path, 'wx', mode);
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;
-      if (Date.now() >= end) return undefined;
+      if (performance.now() >= end) {
+        impatientUntil = performance.now() + IMPATIENT_MS;
+        return undefined;
+      }
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     }
   }

@@ -1,17 +1,24 @@
-import { lstatSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { lstatSync, type Stats, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { EMPTY_GIT_CONFIG, type GitConfigFile } from '../host/git/config-file.ts';
-import { isGitDirectory } from '../host/git/repositories.ts';
+import { EMPTY_GIT_CONFIG, type GitConfigFile, type GitEdit, parseGitConfig } from '../host/git/config-file.ts';
+import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
 import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
-import { isBeneath } from '../util/absolute-path.ts';
-import { changeGitConfig, judgeChange, readGitConfig } from './git-config.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import { errnoOf } from '../util/errno-of.ts';
+import { type ConfigPlace, changeGitConfig, judgeChange, readGitConfig } from './git-config.ts';
+import { isBeside } from './kept.ts';
 import type { Shutter } from './shutter.ts';
 
 /** Files of git that are read here are a few lines. */
 const SMALL_FILE = 64 * 1024;
 const TODO_BYTES = 4 * 1024 * 1024;
+
+/** Of a repository, where the index does not look (kBulk in native/process/tree_places.cc). */
+const BULK = new Set(['objects', 'refs', 'logs', 'lfs', 'rr-cache', 'annex']);
+
+const isHookName = (name: string) => !name.endsWith('.sample') && !isBeside(name);
 
 /** What is known of git's own files from before commands could write them. */
 export interface GitBefore {
@@ -26,6 +33,8 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   const { workspace } = shutter;
   /** What configuration files were when they were last looked at: what came since is somebody else's. */
   const accepted = new Map<string, GitConfigFile>();
+  /** Where `.git` files and links lead that commands made. */
+  const leading = new Map<string, string>();
 
   const shut: Shutter['shut'] = (path, program, reason) =>
     before.isHeld(path) ? [] : shutter.shut(path, program, reason);
@@ -36,8 +45,8 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     // With each commit there is something new in it: what matters of that is noted by itself.
     if (name === '.git') return kind === 'directory' && change === 'changed' ? [] : settleDotGit(path, kind);
     if (basename(directory) === 'hooks' && isGitDirectory(dirname(directory)))
-      return name.endsWith('.sample') ? [] : shut(path, 'git', 'git runs it as a hook');
-    if (!isGitDirectory(directory) && name !== 'git-rebase-todo') return undefined;
+      return isHookName(name) ? shut(path, 'git', 'git runs it as a hook') : [];
+    if (!isGitDirectory(directory) && !(SEQUENCE_NAMES as readonly string[]).includes(name)) return undefined;
     switch (name) {
       // The last of what makes a repository of a directory.
       case 'HEAD':
@@ -53,6 +62,10 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
         return settleCommonDirectory(path);
       case 'git-rebase-todo':
         return settleTodo(path);
+      case 'strategy':
+        return basename(directory) === 'rebase-merge' ? settleStrategy(path) : undefined;
+      case 'opts':
+        return basename(directory) === 'sequencer' ? settleStrategy(path) : undefined;
       case 'gitdir':
         return [];
       default:
@@ -63,19 +76,48 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   function settleDotGit(path: string, kind: NativeChangedEntry['kind']): readonly LeftBehind[] {
     if (kind === 'directory') return settleDirectory(path);
     const target = kind === 'link' ? linkTarget(path) : gitFileTarget(path);
-    if (target !== undefined && isBeneath(target, workspace)) return settleDirectory(target);
-    return shut(path, 'git', 'it leads git to a repository outside of the workspace');
+    if (target === undefined || !isBeneath(target, workspace))
+      return shut(path, 'git', 'it leads git to a repository outside of the workspace');
+    // What is settled, now and after later commands, has to be what git finds.
+    if (!isWatched(target)) return shut(path, 'git', 'it leads git to a repository that cannot be watched');
+    leading.set(path, target);
+    return settleDirectory(target);
+  }
+
+  /** It is there, no link is on the way, and the index goes in (TreePlaces::Enters). */
+  function isWatched(target: string): boolean {
+    const isDirectory = (path: string) => infoOf(path)?.isDirectory() === true;
+    const steps = [...directoriesBetween(target, workspace), target].filter((path) => path !== workspace);
+    const isEntered = (path: string) =>
+      basename(path) !== 'node_modules' &&
+      !(path.includes('/.git/') && BULK.has(basename(path)) && infoOf(join(dirname(path), 'HEAD')));
+    return steps.every((path) => isDirectory(path) && isEntered(path)) && infoOf(join(target, 'HEAD')) !== undefined;
+  }
+
+  function infoOf(path: string): Stats | undefined {
+    return inDirectoryOf(workspace, path, (directory, name) =>
+      lstatSync(`${directory}/${name}`, { throwIfNoEntry: false }),
+    );
+  }
+
+  /** A directory that a `.git` file leads to may have become a link since. */
+  function settleLeading(): readonly LeftBehind[] {
+    return [...leading].flatMap(([path, target]) => {
+      if (isWatched(target)) return [];
+      leading.delete(path);
+      return infoOf(target) === undefined ? [] : shut(path, 'git', 'it leads git to another repository now');
+    });
   }
 
   function linkTarget(path: string): string | undefined {
     return inDirectoryOf(workspace, path, (directory, name) =>
-      resolve(dirname(path), readlinkSync(`${directory}/${name}`)),
+      straight(dirname(path), readlinkSync(`${directory}/${name}`)),
     );
   }
 
   function gitFileTarget(path: string): string | undefined {
     const named = /^gitdir: (.*?)[\r\n]*$/s.exec(readSmall(path) ?? '')?.[1];
-    return named === undefined ? undefined : resolve(dirname(path), named);
+    return named === undefined ? undefined : straight(dirname(path), named);
   }
 
   function readSmall(path: string, limit = SMALL_FILE): string | undefined {
@@ -104,7 +146,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     if (info === undefined) return [];
     if (info === 'no directory') return shut(path, 'git', 'git runs hooks from it');
     return info
-      .filter((name) => !name.endsWith('.sample'))
+      .filter(isHookName)
       .flatMap((name) => shut(join(path, name), 'git', 'git runs it as a hook'));
   }
 
@@ -118,8 +160,9 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     }
     const directory = dirname(path);
     const isWorktree = basename(dirname(directory)) === 'worktrees';
-    const common = resolve(directory, text.replace(/[\r\n]+$/, ''));
-    if (isWorktree && common === dirname(dirname(directory))) return [];
+    // As git writes it: what else comes to the same by its text may lead through a link.
+    const common = text.replace(/[\r\n]+$/, '');
+    if (isWorktree && (common === '../..' || common === dirname(dirname(directory)))) return [];
     return shut(path, 'git', 'it leads git to other settings and hooks');
   }
 
@@ -135,12 +178,20 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
       accepted.set(path, after);
       return [];
     }
-    const problem = changeGitConfig(place, () => restore);
+    const problem = changeIfPossible(place, restore);
     // A lock that a command left, or something in its place: then the whole file goes.
     if (problem !== undefined) return putBack(path, last, reason);
     const settled = readGitConfig(place);
     if (typeof settled !== 'string') accepted.set(path, settled);
     return [shutter.settings(path, aside, reason, 'shut')];
+  }
+
+  function changeIfPossible(place: ConfigPlace, edits: readonly GitEdit[]): string | undefined {
+    try {
+      return changeGitConfig(place, () => edits);
+    } catch (error) {
+      return errnoOf(error) ?? String(error);
+    }
   }
 
   /** Takes a whole configuration file away, and puts the last one that was good in its place: it holds what is the user's own. */
@@ -172,5 +223,28 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     return found;
   }
 
-  return settleEntry;
+  /** git runs `git-merge-NAME`, in the directory `git-merge-…` of the project if there is a slash in it. */
+  function settleStrategy(path: string): readonly LeftBehind[] {
+    const text = readSmall(path);
+    const named = basename(path) === 'opts' ? strategyOf(text) : text;
+    return named === undefined || named.includes('/')
+      ? shut(path, 'git', 'a program that goes on with a rebase or cherry-pick')
+      : [];
+  }
+
+  return { settleEntry, settleLeading };
+}
+
+/** What the options of a cherry-pick or revert that goes on name, which are written as settings are. */
+function strategyOf(text: string | undefined): string | undefined {
+  const options = text === undefined ? undefined : parseGitConfig(Buffer.from(text));
+  return options?.settings.map(({ key, value }) => (key === 'options.strategy' ? value : '')).join('');
+}
+
+/** Where a path leads from a directory; `undefined`: it goes up behind a name, which may be a link, and then leads elsewhere. */
+function straight(directory: string, path: string): string | undefined {
+  const parts = path.split('/');
+  const isName = (part: string) => part !== '' && part !== '.' && part !== '..';
+  const first = parts.findIndex(isName);
+  return first >= 0 && parts.slice(first).includes('..') ? undefined : resolve(directory, path);
 }
