@@ -22,6 +22,8 @@ namespace {
 // The clock of file systems ticks at least a hundred times a second (CONFIG_HZ).
 constexpr int64_t kCoarsestTickNs = 10'000'000;
 
+constexpr int kBuildTries = 8;
+
 constexpr char kDirectoryPrefix[] = "sandbox-run-slot-";
 constexpr char kStagingDirectory[] = "slot:root";
 // Of links that are mounted over files; beside it, so that no command sees it.
@@ -245,9 +247,23 @@ Result<std::unique_ptr<Slot>> Confinement::Acquire() {
     if (Refresh(*slot)) return slot;
   }
   Result<std::unique_ptr<Slot>> built = Build();
+  for (int tries = 1; !built.ok() && WentMeanwhile(built.failure()) && tries < kBuildTries;
+       ++tries) {
+    built = Build();
+  }
   if (!built.ok()) return built;
   if (Status seeded = Seed(*built.value()); !seeded.ok()) return seeded.failure();
   return built;
+}
+
+// What a view shows if it is there may go while the view is made: other commands run, and what they
+// leave behind is taken away.
+bool Confinement::WentMeanwhile(const Failure& failure) const {
+  if (!spec_.namespaces || (failure.error != ENOENT && failure.error != ENOTDIR)) return false;
+  const std::vector<ViewStepSpec>& view = spec_.namespaces->view;
+  return std::any_of(view.begin(), view.end(), [&failure](const ViewStepSpec& step) {
+    return !step.required && (step.source == failure.path || step.target == failure.path);
+  });
 }
 
 void Confinement::Release(std::unique_ptr<Slot> slot) {

@@ -197,6 +197,7 @@ class Confinement {
   std::optional<int> ViewRootOf(const Slot& slot) const;
 
  private:
+  bool WentMeanwhile(const Failure& failure) const;
   Status EnsureNamespaces();
   Status CheckIsWhole(const Slot& slot) const;
   Result<std::unique_ptr<Slot>> Build();

@@ -97,10 +97,14 @@ function mayGoOver(setting: GitSetting, { workspace, path }: ConfigPlace): boole
   return effectOfKey(setting).effect === 'names';
 }
 
+/** Without these git reads the repository in another way, or not at all: who takes them away means something else. */
+const OF_FORMAT =
+  /^(core\.(repositoryformatversion|bare|filemode|ignorecase|symlinks|logallrefupdates|precomposeunicode)|extensions\.(?!worktreeconfig$).*)$/;
+
 /** What somebody set up to be run stays until they take it away themselves. */
 function mayGo(setting: GitSetting): boolean {
   const { effect } = effectOfKey(setting);
-  return effect === 'names' || effect === 'unknown';
+  return (effect === 'names' && !OF_FORMAT.test(setting.key)) || effect === 'unknown';
 }
 
 /** Reads a file that a command may have written; `unreadable` where git would stop at it, or it is none. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { expectNothingLeft } from '../support/leftovers.ts';
@@ -212,7 +212,7 @@ describe('remarks on standard error', () => {
   it.runIf(HOST.namespaces)('names what a trusted program may execute later', async () => {
     const result = await cli(place, ['-c', 'mkdir .vscode && echo {} > .vscode/tasks.json']);
     expect(result.stderr).toMatch(/warning: .*\.vscode/);
-    rmSync(join(place.workspace, '.vscode'), { recursive: true });
+    expect(existsSync(join(place.workspace, '.vscode'))).toBe(false);
   });
 
   it.runIf(!HOST.namespaces)('says that such paths are not watched (no namespaces)', async () => {

@@ -359,8 +359,10 @@ describe('the sandbox of bash-tool', () => {
       const own = await unjudged({ workspace: repository });
       const files = bashToolSandbox(own);
       const config = readFileSync(join(repository, '.git/config'), 'utf8');
-      for (const path of ['.git/hooks/pre-commit', '.git/config'])
-        await expect(files.writeFiles([{ path, content: 'evil' }])).rejects.toThrow();
+      const write = (path: string) => files.writeFiles([{ path, content: '[core]\n\tfsmonitor = evil\n' }]);
+      await expect(write('.git/hooks/pre-commit')).rejects.toThrow();
+      // It is a copy, of which only what names things is taken over.
+      await write('.git/config');
       expect(readFileSync(join(repository, '.git/config'), 'utf8')).toBe(config);
       expect(existsSync(join(repository, '.git/hooks/pre-commit'))).toBe(false);
     },
