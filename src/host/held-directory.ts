@@ -1,7 +1,19 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
+
+/** How long git's lock on a file is waited for. */
+export const LOCK_MS = 1_000;
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
@@ -66,4 +78,28 @@ export function readRegular(path: string, limit: number): Buffer | undefined {
   } finally {
     closeSync(file);
   }
+}
+
+/**
+ * Puts another file with this content in the place of one: what a process still has open or mapped of it is not what is
+ * there any more. By way of `NAME.lock`, as git does; `false` where that is there, or the directory is gone.
+ */
+export function replaceFile(root: string, path: string, content: string | Buffer): boolean {
+  const isDone = inDirectoryOf(root, path, (directory, name) => {
+    const at = `${directory}/${name}`;
+    const mode = lstatSync(at, { throwIfNoEntry: false })?.mode ?? 0o644;
+    for (const end = Date.now() + LOCK_MS; ; ) {
+      try {
+        writeFileSync(`${at}.lock`, content, { flag: 'wx', mode: mode & 0o777 });
+        break;
+      } catch (error) {
+        if (errnoOf(error) !== 'EEXIST') throw error;
+        if (Date.now() >= end) return false;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+      }
+    }
+    renameSync(`${at}.lock`, at);
+    return true;
+  });
+  return isDone === true;
 }

@@ -22,14 +22,11 @@ import {
 } from '../host/git/config-file.ts';
 import { effectOfKey } from '../host/git/config-keys.ts';
 import { CONFIG_BYTES } from '../host/git/repositories.ts';
-import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import { inDirectoryOf, LOCK_MS, readRegular } from '../host/held-directory.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
-
-/** How long git's lock on a file is waited for. */
-const LOCK_MS = 1_000;
 
 /** Where a configuration file is. */
 export interface ConfigPlace {

@@ -1,17 +1,23 @@
 import { lstatSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { EMPTY_GIT_CONFIG, type GitConfigFile } from '../host/git/config-file.ts';
+import {
+  EMPTY_GIT_CONFIG,
+  editGitConfig,
+  type GitConfigFile,
+  parseGitConfig,
+} from '../host/git/config-file.ts';
 import { isGitDirectory } from '../host/git/repositories.ts';
-import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { changeGitConfig, judgeChange, readGitConfig } from './git-config.ts';
+import { judgeChange, readGitConfig } from './git-config.ts';
 import type { Shutter } from './shutter.ts';
 
 /** Files of git that are read here are a few lines. */
 const SMALL_FILE = 64 * 1024;
 const TODO_BYTES = 4 * 1024 * 1024;
+const LOCKED = 'a lock is left beside it';
 
 /** What is known of git's own files from before commands could write them. */
 export interface GitBefore {
@@ -131,15 +137,13 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     const last = accepted.get(path) ?? before.configOf(path);
     if (after === 'unreadable') return putBack(path, last, 'git or somebody else may read it in another way');
     const { aside, restore, reason } = judgeChange(last ?? EMPTY_GIT_CONFIG, after, place);
-    if (restore.length === 0) {
-      accepted.set(path, after);
-      return [];
+    const settled = parseGitConfig(editGitConfig(after, restore)) ?? after;
+    // Another file, for what still runs may have this one mapped. Where a command left git's lock the whole file goes.
+    if (!replaceFile(workspace, path, Buffer.from(settled.text, 'latin1'))) {
+      return putBack(path, restore.length === 0 ? settled : last, reason || LOCKED);
     }
-    const problem = changeGitConfig(place, () => restore);
-    // A lock that a command left, or something in its place: then the whole file goes.
-    if (problem !== undefined) return putBack(path, last, reason);
-    const settled = readGitConfig(place);
-    if (typeof settled !== 'string') accepted.set(path, settled);
+    accepted.set(path, settled);
+    if (restore.length === 0) return [];
     return [shutter.settings(path, aside, reason, 'shut')];
   }
 
@@ -166,7 +170,8 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     if (text === undefined) return shut(path, 'git', 'git rebase --continue runs it');
     const lines = text.split('\n');
     const harmless = lines.map((line) => (/^\s*(exec|x)\b/.test(line) ? `# ${line}` : line));
-    if (harmless.every((line, at) => line === lines[at])) return [];
+    if (harmless.every((line, at) => line === lines[at]))
+      return replaceFile(workspace, path, text) ? [] : shut(path, 'git', 'git rebase --continue runs it');
     const found = shut(path, 'git', 'git rebase --continue runs its "exec" lines, which are comments now');
     writeNew(path, harmless.join('\n'));
     return found;
