@@ -170,8 +170,8 @@ void TreeIndex::LookAtWatched(TreeRound& round) {
     if (round.is_first) continue;
     if (now && before) {
       const int64_t changed_ns = now->stamp.changed_ns;
-      const bool may_hide = changed_ns >= round.began_ns && !IsSettled(changed_ns, before_ns) &&
-                            MayRepeat(one.path);
+      const bool may_hide =
+          changed_ns >= round.began_ns && !IsSettled(changed_ns, before_ns) && MayRepeat(one.path);
       // Of a directory too: what comes into it is noted nowhere else.
       if (now->kind != before->kind || now->stamp != before->stamp || may_hide) {
         round.differences.push_back(

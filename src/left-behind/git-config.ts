@@ -22,9 +22,8 @@ import {
 } from '../host/git/config-file.ts';
 import { effectOfKey } from '../host/git/config-keys.ts';
 import { CONFIG_BYTES } from '../host/git/repositories.ts';
-import { inDirectoryOf, LOCK_MS, readRegular } from '../host/held-directory.ts';
+import { inDirectoryOf, readRegular, takeLock } from '../host/held-directory.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { errnoOf } from '../util/errno-of.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
@@ -60,8 +59,9 @@ export function judgeChange(before: GitConfigFile, after: GitConfigFile, place: 
     const old = was.get(key) ?? [];
     const values = is.get(key) ?? [];
     if (old.length === values.length && old.every((value, at) => value === values[at])) continue;
-    const added = values.filter((value) => !old.includes(value)).map((value) => ({ key, value }));
-    const gone = old.filter((value) => !values.includes(value)).map((value) => ({ key, value }));
+    const [wasSet, isSet] = [new Set(old), new Set(values)];
+    const added = values.filter((value) => !wasSet.has(value)).map((value) => ({ key, value }));
+    const gone = old.filter((value) => !isSet.has(value)).map((value) => ({ key, value }));
     const refused = [
       ...added.filter((setting) => !mayGoOver(setting, place)),
       ...(OF_ONE_THING.test(key) ? [] : gone.filter((setting) => !mayGo(setting))),
@@ -168,19 +168,6 @@ function overwrite(path: string, content: Buffer): boolean {
     return false;
   } finally {
     closeSync(file);
-  }
-}
-
-function takeLock(path: string, mode: number): number | undefined {
-  const end = Date.now() + LOCK_MS;
-  for (;;) {
-    try {
-      return openSync(path, 'wx', mode);
-    } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') throw error;
-      if (Date.now() >= end) return undefined;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
-    }
   }
 }
 

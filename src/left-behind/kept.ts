@@ -149,6 +149,22 @@ export function openKept(stateDirectory: string): Kept {
 
 const besideSuffix = (id: string) => `.kept-${id}`;
 
+/** Whether the name is one that git and others do not obey, because it was given by `keep` or `moveBeside`. */
+export const isBeside = (name: string) => /\.kept-[0-9a-f-]+$/.test(name);
+
+/** Gives a path another name where nothing can be kept in the state directory. Returns the name; `undefined`: that fails, too. */
+export function moveBeside(workspace: string, path: string): string | undefined {
+  const suffix = besideSuffix(randomBytes(6).toString('hex'));
+  try {
+    return inDirectoryOf(workspace, path, (directory, name) => {
+      renameSync(`${directory}/${name}`, `${directory}/${name}${suffix}`);
+      return `${path}${suffix}`;
+    });
+  } catch {
+    return undefined;
+  }
+}
+
 /** Where it came to; `undefined`: there was nothing. */
 function moveAway(
   directory: string,
@@ -157,11 +173,17 @@ function moveAway(
   id: string,
 ): { readonly beside: boolean } | undefined {
   const from = `${directory}/${name}`;
+  const rest = () => {
+    renameSync(from, `${from}${besideSuffix(id)}`);
+    return { beside: true };
+  };
   try {
     renameSync(from, to);
     return { beside: false };
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
+    // A directory that its owner may not write cannot go into another one.
+    if (errnoOf(error) === 'EACCES' || errnoOf(error) === 'EPERM') return rest();
     if (errnoOf(error) !== 'EXDEV') throw error;
   }
   // Another file system. What would have to be copied piece by piece, while commands may run, stays under another name.
@@ -169,11 +191,8 @@ function moveAway(
   if (info.isSymbolicLink()) {
     symlinkSync(readlinkSync(from), to);
   } else {
-    const content = info.isFile() ? readRegular(from, COPIED_BYTES) : undefined;
-    if (content === undefined) {
-      renameSync(from, `${from}${besideSuffix(id)}`);
-      return { beside: true };
-    }
+    const content = info.isFile() && (info.mode & 0o400) !== 0 ? readRegular(from, COPIED_BYTES) : undefined;
+    if (content === undefined) return rest();
     writeFileSync(to, content, { mode: info.mode & 0o700 });
   }
   unlinkSync(from);

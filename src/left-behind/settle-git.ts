@@ -1,23 +1,30 @@
-import { lstatSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readlinkSync, type Stats, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import {
   EMPTY_GIT_CONFIG,
   editGitConfig,
   type GitConfigFile,
+  type GitEdit,
   parseGitConfig,
 } from '../host/git/config-file.ts';
-import { isGitDirectory } from '../host/git/repositories.ts';
+import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { judgeChange, readGitConfig } from './git-config.ts';
+import { isBeside } from './kept.ts';
 import type { Shutter } from './shutter.ts';
 
 /** Files of git that are read here are a few lines. */
 const SMALL_FILE = 64 * 1024;
 const TODO_BYTES = 4 * 1024 * 1024;
 const LOCKED = 'a lock is left beside it';
+
+/** Of a repository, where the index does not look (kBulk in native/process/tree_places.cc). */
+const BULK = new Set(['objects', 'refs', 'logs', 'lfs', 'rr-cache', 'annex']);
+
+const isHookName = (name: string) => !name.endsWith('.sample') && !isBeside(name);
 
 /** What is known of git's own files from before commands could write them. */
 export interface GitBefore {
@@ -32,6 +39,8 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   const { workspace } = shutter;
   /** What configuration files were when they were last looked at: what came since is somebody else's. */
   const accepted = new Map<string, GitConfigFile>();
+  /** Where `.git` files and links lead that commands made. */
+  const leading = new Map<string, string>();
 
   const shut: Shutter['shut'] = (path, program, reason) =>
     before.isHeld(path) ? [] : shutter.shut(path, program, reason);
@@ -42,8 +51,8 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     // With each commit there is something new in it: what matters of that is noted by itself.
     if (name === '.git') return kind === 'directory' && change === 'changed' ? [] : settleDotGit(path, kind);
     if (basename(directory) === 'hooks' && isGitDirectory(dirname(directory)))
-      return name.endsWith('.sample') ? [] : shut(path, 'git', 'git runs it as a hook');
-    if (!isGitDirectory(directory) && name !== 'git-rebase-todo') return undefined;
+      return isHookName(name) ? shut(path, 'git', 'git runs it as a hook') : [];
+    if (!isGitDirectory(directory) && !(SEQUENCE_NAMES as readonly string[]).includes(name)) return undefined;
     switch (name) {
       // The last of what makes a repository of a directory.
       case 'HEAD':
@@ -59,6 +68,10 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
         return settleCommonDirectory(path);
       case 'git-rebase-todo':
         return settleTodo(path);
+      case 'strategy':
+        return basename(directory) === 'rebase-merge' ? settleStrategy(path) : undefined;
+      case 'opts':
+        return basename(directory) === 'sequencer' ? settleStrategy(path) : undefined;
       case 'gitdir':
         return [];
       default:
@@ -69,24 +82,60 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   function settleDotGit(path: string, kind: NativeChangedEntry['kind']): readonly LeftBehind[] {
     if (kind === 'directory') return settleDirectory(path);
     const target = kind === 'link' ? linkTarget(path) : gitFileTarget(path);
-    if (target !== undefined && isBeneath(target, workspace)) return settleDirectory(target);
-    return shut(path, 'git', 'it leads git to a repository outside of the workspace');
+    if (target === undefined || !isBeneath(target, workspace))
+      return shut(path, 'git', 'it leads git to a repository outside of the workspace');
+    // What is settled, now and after later commands, has to be what git finds.
+    if (!isWatched(target)) return shut(path, 'git', 'it leads git to a repository that cannot be watched');
+    leading.set(path, target);
+    return settleDirectory(target);
+  }
+
+  /** It is there, no link is on the way, and the index goes in (TreePlaces::Enters). */
+  function isWatched(target: string): boolean {
+    const isDirectory = (path: string) => infoOf(path)?.isDirectory() === true;
+    const steps = [...directoriesBetween(target, workspace), target].filter((path) => path !== workspace);
+    const isEntered = (path: string) =>
+      basename(path) !== 'node_modules' &&
+      !(path.includes('/.git/') && BULK.has(basename(path)) && infoOf(join(dirname(path), 'HEAD')));
+    return (
+      steps.every((path) => isDirectory(path) && isEntered(path)) &&
+      infoOf(join(target, 'HEAD')) !== undefined
+    );
+  }
+
+  function infoOf(path: string): Stats | undefined {
+    return inDirectoryOf(workspace, path, (directory, name) =>
+      lstatSync(`${directory}/${name}`, { throwIfNoEntry: false }),
+    );
+  }
+
+  /** A directory that a `.git` file leads to may have become a link since. */
+  function settleLeading(): readonly LeftBehind[] {
+    return [...leading].flatMap(([path, target]) => {
+      if (isWatched(target)) return [];
+      leading.delete(path);
+      return infoOf(target) === undefined ? [] : shut(path, 'git', 'it leads git to another repository now');
+    });
   }
 
   function linkTarget(path: string): string | undefined {
     return inDirectoryOf(workspace, path, (directory, name) =>
-      resolve(dirname(path), readlinkSync(`${directory}/${name}`)),
+      straight(dirname(path), readlinkSync(`${directory}/${name}`)),
     );
   }
 
   function gitFileTarget(path: string): string | undefined {
     const named = /^gitdir: (.*?)[\r\n]*$/s.exec(readSmall(path) ?? '')?.[1];
-    return named === undefined ? undefined : resolve(dirname(path), named);
+    return named === undefined ? undefined : straight(dirname(path), named);
   }
 
-  function readSmall(path: string, limit = SMALL_FILE): string | undefined {
+  function readSmall(
+    path: string,
+    limit = SMALL_FILE,
+    encoding: 'utf8' | 'latin1' = 'utf8',
+  ): string | undefined {
     return inDirectoryOf(workspace, path, (directory, name) =>
-      readRegular(`${directory}/${name}`, limit)?.toString('utf8'),
+      readRegular(`${directory}/${name}`, limit)?.toString(encoding),
     );
   }
 
@@ -109,9 +158,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     });
     if (info === undefined) return [];
     if (info === 'no directory') return shut(path, 'git', 'git runs hooks from it');
-    return info
-      .filter((name) => !name.endsWith('.sample'))
-      .flatMap((name) => shut(join(path, name), 'git', 'git runs it as a hook'));
+    return info.filter(isHookName).flatMap((name) => shut(join(path, name), 'git', 'git runs it as a hook'));
   }
 
   function settleCommonDirectory(path: string): readonly LeftBehind[] {
@@ -124,8 +171,9 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     }
     const directory = dirname(path);
     const isWorktree = basename(dirname(directory)) === 'worktrees';
-    const common = resolve(directory, text.replace(/[\r\n]+$/, ''));
-    if (isWorktree && common === dirname(dirname(directory))) return [];
+    // As git writes it: what else comes to the same by its text may lead through a link.
+    const common = text.replace(/[\r\n]+$/, '');
+    if (isWorktree && (common === '../..' || common === dirname(dirname(directory)))) return [];
     return shut(path, 'git', 'it leads git to other settings and hooks');
   }
 
@@ -137,14 +185,26 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     const last = accepted.get(path) ?? before.configOf(path);
     if (after === 'unreadable') return putBack(path, last, 'git or somebody else may read it in another way');
     const { aside, restore, reason } = judgeChange(last ?? EMPTY_GIT_CONFIG, after, place);
-    const settled = parseGitConfig(editGitConfig(after, restore)) ?? after;
-    // Another file, for what still runs may have this one mapped. Where a command left git's lock the whole file goes.
-    if (!replaceFile(workspace, path, Buffer.from(settled.text, 'latin1'))) {
-      return putBack(path, restore.length === 0 ? settled : last, reason || LOCKED);
-    }
+    // Another file, for what still runs may have this one mapped.
+    const settled = replaceConfig(path, after, restore);
+    // A lock that a command left, or something in its place: then the whole file goes.
+    if (settled === undefined) return putBack(path, restore.length === 0 ? after : last, reason || LOCKED);
     accepted.set(path, settled);
     if (restore.length === 0) return [];
     return [shutter.settings(path, aside, reason, 'shut')];
+  }
+
+  function replaceConfig(
+    path: string,
+    after: GitConfigFile,
+    edits: readonly GitEdit[],
+  ): GitConfigFile | undefined {
+    try {
+      const content = editGitConfig(after, edits);
+      return replaceFile(workspace, path, content) ? parseGitConfig(content) : undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   /** Takes a whole configuration file away, and puts the last one that was good in its place: it holds what is the user's own. */
@@ -156,7 +216,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
       : found;
   }
 
-  function writeNew(path: string, content: string | Buffer): boolean {
+  function writeNew(path: string, content: Buffer): boolean {
     const isWritten = inDirectoryOf(workspace, path, (directory, name) => {
       writeFileSync(`${directory}/${name}`, content, { flag: 'wx', mode: 0o644 });
       return true;
@@ -166,16 +226,41 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
 
   /** Lines of a to-do list that run something are made comments: git runs the list when a rebase goes on. */
   function settleTodo(path: string): readonly LeftBehind[] {
-    const text = readSmall(path, TODO_BYTES);
+    const text = readSmall(path, TODO_BYTES, 'latin1');
     if (text === undefined) return shut(path, 'git', 'git rebase --continue runs it');
     const lines = text.split('\n');
     const harmless = lines.map((line) => (/^\s*(exec|x)\b/.test(line) ? `# ${line}` : line));
     if (harmless.every((line, at) => line === lines[at]))
-      return replaceFile(workspace, path, text) ? [] : shut(path, 'git', 'git rebase --continue runs it');
+      return replaceFile(workspace, path, Buffer.from(text, 'latin1'))
+        ? []
+        : shut(path, 'git', 'git rebase --continue runs it');
     const found = shut(path, 'git', 'git rebase --continue runs its "exec" lines, which are comments now');
-    writeNew(path, harmless.join('\n'));
+    writeNew(path, Buffer.from(harmless.join('\n'), 'latin1'));
     return found;
   }
 
-  return settleEntry;
+  /** git runs `git-merge-NAME`, in the directory `git-merge-…` of the project if there is a slash in it. */
+  function settleStrategy(path: string): readonly LeftBehind[] {
+    const text = readSmall(path);
+    const named = basename(path) === 'opts' ? strategyOf(text) : text;
+    return named === undefined || named.includes('/')
+      ? shut(path, 'git', 'a program that goes on with a rebase or cherry-pick')
+      : [];
+  }
+
+  return { settleEntry, settleLeading };
+}
+
+/** What the options of a cherry-pick or revert that goes on name, which are written as settings are. */
+function strategyOf(text: string | undefined): string | undefined {
+  const options = text === undefined ? undefined : parseGitConfig(Buffer.from(text));
+  return options?.settings.map(({ key, value }) => (key === 'options.strategy' ? value : '')).join('');
+}
+
+/** Where a path leads from a directory; `undefined`: it goes up behind a name, which may be a link, and then leads elsewhere. */
+function straight(directory: string, path: string): string | undefined {
+  const parts = path.split('/');
+  const isName = (part: string) => part !== '' && part !== '.' && part !== '..';
+  const first = parts.findIndex(isName);
+  return first >= 0 && parts.slice(first).includes('..') ? undefined : resolve(directory, path);
 }

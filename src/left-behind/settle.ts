@@ -1,9 +1,11 @@
+import { lstatSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
 import type { ObeyedFile } from '../policy/profiles/obeyed-files.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import type { Baseline } from './baseline.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
 import type { Kept } from './kept.ts';
@@ -35,13 +37,22 @@ export type Settler = (effects: NativeEffects | undefined) => readonly LeftBehin
 /** Most likely the user's own work, which is not taken from them. */
 const REPLACED = 'it was replaced while a command ran, which could have changed it from then on';
 
+const untold = (path: string, reason: string): LeftBehind => ({
+  path,
+  done: 'told',
+  program: 'sandbox-run',
+  reason: `${reason}; git or an editor may run what is in it`,
+});
+
+const existsAt = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+
 const NOTHING: readonly LeftBehind[] = [];
 
 /** @see Settler */
 export function createSettler(parts: SettlerParts): Settler {
   const { workspace, obeyed, names, holdOf, baseline, kept } = parts;
   const shutter = createShutter(workspace, kept);
-  const settleGit = createGitSettler(shutter, {
+  const git = createGitSettler(shutter, {
     isHeld: (path) => holdOf(path) === 'held',
     configOf: (path) => {
       const content = baseline.contentOf(path);
@@ -54,13 +65,16 @@ export function createSettler(parts: SettlerParts): Settler {
 
   function settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
     const { path } = entry;
+    // The addon's names are text: what is no UTF-8 cannot be reached by them.
+    if (path.includes('\ufffd') && entry.change !== 'vanished' && !existsAt(path))
+      return [untold(path, 'its name is not valid UTF-8, so that it cannot be looked at')];
     const hold = holdOf(path);
     if (hold === 'held' || (hold === 'lost' && entry.change === 'vanished')) return NOTHING;
     const isConfig = /^config(\.worktree)?$/.test(basename(path));
     // A configuration file is settled by key, whatever it was.
     if (!(isConfig && entry.kind === 'file') && baseline.covers(path)) return baseline.restore(path, shutter);
     if (entry.change === 'vanished') return NOTHING;
-    const byGit = settleGit(entry);
+    const byGit = git.settleEntry(entry);
     if (byGit !== undefined) return byGit;
     const row = names.rowFor(path);
     const reason = obeyed.get(path);
@@ -108,14 +122,23 @@ export function createSettler(parts: SettlerParts): Settler {
   return (effects) => {
     if (effects?.leftBehind === undefined && effects?.copies === undefined) return NOTHING;
     const found: LeftBehind[] = [];
-    for (const copy of effects.copies ?? []) found.push(...settleCopy(copy));
+    const note = (path: string, settle: () => readonly LeftBehind[]) => {
+      try {
+        return settle();
+      } catch (error) {
+        // Whatever a command made of one path, the others are settled.
+        return [untold(path, `it could not be looked at or shut (${errnoOf(error) ?? String(error)})`)];
+      }
+    };
+    for (const copy of effects.copies ?? []) found.push(...note(copy.source, () => settleCopy(copy)));
+    found.push(...note(workspace, git.settleLeading));
     // What is around goes first: what lies in it goes with it.
     const entries = [...(effects.leftBehind?.entries ?? [])].sort((a, b) => (a.path < b.path ? -1 : 1));
     const settled: string[] = [];
     came = new Set(entries.flatMap(({ path, change }) => (change === 'appeared' ? path : [])));
     for (const entry of entries) {
       if (settled.some((outer) => isBeneath(entry.path, outer))) continue;
-      for (const one of settleEntry(entry)) {
+      for (const one of note(entry.path, () => settleEntry(entry))) {
         if (found.some(({ path, settings }) => path === one.path && settings === one.settings)) continue;
         found.push(one);
         if (one.done !== 'told' && one.settings === undefined) settled.push(one.path);

@@ -1,5 +1,6 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { inDirectoryOf } from '../host/held-directory.ts';
 import { takeBaseline } from '../left-behind/baseline.ts';
 import { openKept } from '../left-behind/kept.ts';
 import { createSettler, type Settler } from '../left-behind/settle.ts';
@@ -15,7 +16,9 @@ import type { WorkspaceFindings } from './workspace-findings.ts';
  */
 export function closeHooksGap(workspace: string): void {
   try {
-    if (lstatSync(join(workspace, '.git')).isDirectory()) mkdirSync(join(workspace, '.git/hooks'));
+    inDirectoryOf(workspace, join(workspace, '.git/hooks'), (directory, name) =>
+      mkdirSync(`${directory}/${name}`),
+    );
   } catch {
     // No repository, hooks already there, or not ours to write: then a command cannot write there either.
   }

@@ -4,6 +4,7 @@ import {
   gitDirectories,
   type ObeyedByGit,
   obeyedByGit,
+  SEQUENCE_NAMES,
   userConfigFiles,
 } from '../host/git/repositories.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
@@ -41,8 +42,7 @@ export async function findInWorkspace(
   const names = obeyedNames(OBEYED_FILES, workspace);
   const index = addon.createIndex({
     root: workspace,
-    // A rebase goes on wherever a `.git` file leads.
-    names: ['.git', 'git-rebase-todo', ...names.names],
+    names: ['.git', ...SEQUENCE_NAMES, ...names.names],
     suffixes: names.suffixes,
     gitNames: GIT_NAMES,
     maxDirectories: MAX_DIRECTORIES,

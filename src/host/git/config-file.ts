@@ -29,13 +29,17 @@ export interface GitConfigFile {
   readonly pieces: readonly Piece[];
 }
 
+/** More settings and sections are nobody's honest work, and whoever compares them would be busy for long. */
+const MAX_PIECES = 50_000;
+
 /** A file without settings. */
 export const EMPTY_GIT_CONFIG: GitConfigFile = { text: '', settings: [], pieces: [] };
 
-/** Reads the bytes of a file; `undefined` where git would stop with "bad config line", and for a NUL, at which git's strings end. */
+/** Reads the bytes of a file; `undefined` where git would stop with "bad config line", for a NUL, at which git's strings end, and for too much. */
 export function parseGitConfig(bytes: Buffer): GitConfigFile | undefined {
   const text = bytes.toString('latin1');
   const pieces = text.includes('\0') ? undefined : piecesOf(text);
+  if ((pieces?.length ?? 0) > MAX_PIECES) return undefined;
   if (pieces === undefined) return undefined;
   return {
     text,
@@ -46,8 +50,12 @@ export function parseGitConfig(bytes: Buffer): GitConfigFile | undefined {
 
 /** All values of each key, in order. */
 export function valuesByKey(settings: readonly GitSetting[]): Map<string, readonly (string | undefined)[]> {
-  const found = new Map<string, readonly (string | undefined)[]>();
-  for (const { key, value } of settings) found.set(key, [...(found.get(key) ?? []), value]);
+  const found = new Map<string, (string | undefined)[]>();
+  for (const { key, value } of settings) {
+    const values = found.get(key);
+    if (values === undefined) found.set(key, [value]);
+    else values.push(value);
+  }
   return found;
 }
 
@@ -205,73 +213,127 @@ export interface GitEdit {
 
 /**
  * The text with other values for some keys. What is written is made here, in git's plainest form, whatever form somebody
- * else gave it; everything else stays as it is.
+ * else gave it; everything else stays as it is. All of them at once: a command may have changed very many.
  */
 export function editGitConfig(file: GitConfigFile, edits: readonly GitEdit[]): Buffer {
-  let current = file;
-  for (const edit of edits) {
-    const text = withValues(withoutKey(current, edit.key), edit);
-    const parsed = parseGitConfig(Buffer.from(text, 'latin1'));
-    if (parsed === undefined) throw new Error(`an edit of ${edit.key} made a file that git cannot read`);
-    current = parsed;
-  }
-  return Buffer.from(current.text, 'latin1');
+  const wanted = new Map(edits.map(({ key, values }) => [key, values]));
+  const without = parsedAgain(withoutKeys(file, new Set(wanted.keys())));
+  const text = withValues(without, wanted);
+  parsedAgain(text);
+  return Buffer.from(text, 'latin1');
 }
 
-function withoutKey(file: GitConfigFile, key: string): GitConfigFile {
-  let { text } = file;
-  for (const [at, piece] of [...file.pieces.entries()].reverse()) {
-    if (piece.kind !== 'setting' || piece.setting.key !== key) continue;
-    const isAlone = /(^|\n)[ \t]*$/.test(text.slice(0, piece.start));
-    // Behind a header on the same line the line's end has to stay.
-    const start = isAlone ? text.slice(0, piece.start).replace(/[ \t]*$/, '').length : piece.start;
-    text = text.slice(0, start) + (isAlone ? '' : '\n') + text.slice(piece.end);
-    const header = headerLeftEmpty(file.pieces, at, key);
-    if (header === undefined) continue;
-    const rest = /^[^\S\n]*\n?/.exec(text.slice(header.end))?.[0].length ?? 0;
-    text = text.slice(0, header.start) + text.slice(header.end + rest);
-  }
+function parsedAgain(text: string): GitConfigFile {
   const parsed = parseGitConfig(Buffer.from(text, 'latin1'));
-  if (parsed === undefined) throw new Error(`taking ${key} away made a file that git cannot read`);
+  if (parsed === undefined) throw new Error('an edit made a file that git cannot read');
   return parsed;
 }
 
-/** The header of a section whose only settings are of this key, the first of which is the piece at `at`. */
-function headerLeftEmpty(pieces: readonly Piece[], at: number, key: string): Piece | undefined {
-  const header = pieces[at - 1];
-  if (header?.kind !== 'header') return undefined;
-  for (const piece of pieces.slice(at)) {
-    if (piece.kind === 'header') break;
-    if (piece.setting.key !== key) return undefined;
+/** What the text has instead of what is from `start` to `end`. */
+interface Cut {
+  readonly start: number;
+  readonly end: number;
+  readonly by: string;
+}
+
+function replaced(text: string, cuts: readonly Cut[]): string {
+  const parts: string[] = [];
+  let at = 0;
+  for (const { start, end, by } of cuts) {
+    parts.push(text.slice(at, start), by);
+    at = end;
   }
-  return header;
+  return parts.join('') + text.slice(at);
 }
 
-function withValues(file: GitConfigFile, { key, values }: GitEdit): string {
-  if (values.length === 0) return file.text;
-  const name = key.slice(key.lastIndexOf('.') + 1);
-  const prefix = key.slice(0, key.length - name.length);
-  const lines = values
-    .map((value) => (value === undefined ? `\t${name}\n` : `\t${name} = ${quoteGitValue(value)}\n`))
-    .join('');
-  const last = endOfSection(file, prefix);
-  const at = last?.end ?? file.text.length;
-  const before = file.text.slice(0, at);
-  const rest = file.text.slice(at);
+function withoutKeys({ text, pieces }: GitConfigFile, keys: ReadonlySet<string>): string {
+  const cuts: Cut[] = [];
+  for (const section of sectionsOf(pieces)) {
+    const [first, ...others] = section;
+    const settings = first?.kind === 'header' ? others : section;
+    const goes = (piece: Piece) => piece.kind === 'setting' && keys.has(piece.setting.key);
+    let from = 0;
+    if (first?.kind === 'header' && settings.length > 0 && settings.every(goes)) {
+      from = skipBlanks(text, first.end);
+      if (text[from] === '\n') from += 1;
+      cuts.push({ start: first.start, end: from, by: '' });
+    }
+    for (const { start, end } of settings.filter(goes)) {
+      const line = backOverBlanks(text, start);
+      const isAlone = line <= from || text[line - 1] === '\n';
+      // Behind a header on the same line the line's end has to stay.
+      cuts.push(isAlone ? { start: Math.max(line, from), end, by: '' } : { start, end, by: '\n' });
+    }
+  }
+  return replaced(text, cuts);
+}
+
+/** The pieces by section, each but the first with its header. */
+function sectionsOf(pieces: readonly Piece[]): readonly (readonly Piece[])[] {
+  const sections: Piece[][] = [[]];
+  for (const piece of pieces) {
+    if (piece.kind === 'header') sections.push([]);
+    sections.at(-1)?.push(piece);
+  }
+  return sections;
+}
+
+const isBlank = (character: string | undefined) => character === ' ' || character === '\t';
+
+function skipBlanks(text: string, from: number): number {
+  let at = from;
+  while (isBlank(text[at]) || (text[at] === '\r' && text[at + 1] === '\n')) at += 1;
+  return at;
+}
+
+function backOverBlanks(text: string, from: number): number {
+  let at = from;
+  while (at > 0 && isBlank(text[at - 1])) at -= 1;
+  return at;
+}
+
+function withValues(file: GitConfigFile, wanted: ReadonlyMap<string, GitEdit['values']>): string {
+  const lines = new Map<string, string>();
+  for (const [key, values] of wanted) {
+    if (values.length === 0) continue;
+    const name = key.slice(key.lastIndexOf('.') + 1);
+    const prefix = key.slice(0, key.length - name.length);
+    const made = values.map((value) =>
+      value === undefined ? `\t${name}\n` : `\t${name} = ${quoteGitValue(value)}\n`,
+    );
+    lines.set(prefix, (lines.get(prefix) ?? '') + made.join(''));
+  }
+  const { text, pieces } = file;
+  const lastOf = new Map<string, Piece>();
+  for (const section of sectionsOf(pieces)) {
+    const [header] = section;
+    const last = section.at(-1);
+    if (header?.kind === 'header' && last !== undefined) lastOf.set(header.prefix, last);
+  }
   // The last line of a file may lack its end, also behind a backslash that goes on in the next line.
-  const isOpen = rest.trim() === '' && file.pieces.at(-1)?.isOpen === true;
-  const gap =
-    before === '' || (before.endsWith('\n') && !isOpen) ? '' : before.endsWith('\\') ? '\n\n' : '\n';
-  if (last === undefined) return `${before}${gap}${headerOf(prefix)}\n${lines}`;
-  return `${before}${gap}${lines}${last.kind === 'header' ? rest.replace(/^[^\S\n]*\n/, '') : rest}`;
-}
-
-/** What the last section of that name ends with. */
-function endOfSection({ pieces }: GitConfigFile, prefix: string): Piece | undefined {
-  const header = pieces.findLastIndex((piece) => piece.kind === 'header' && piece.prefix === prefix);
-  if (header < 0) return undefined;
-  const next = pieces.findIndex((piece, at) => at > header && piece.kind === 'header');
-  return pieces[(next < 0 ? pieces.length : next) - 1];
+  const gapAt = (at: number, isOpen: boolean) => {
+    if (at === 0 || (text[at - 1] === '\n' && !isOpen)) return '';
+    return text[at - 1] === '\\' ? '\n\n' : '\n';
+  };
+  const isOpenAtEnd = pieces.at(-1)?.isOpen === true;
+  const cuts: Cut[] = [];
+  const added: string[] = [];
+  for (const [prefix, made] of lines) {
+    const last = lastOf.get(prefix);
+    if (last === undefined) {
+      added.push(`${headerOf(prefix)}\n${made}`);
+      continue;
+    }
+    const rest = last.kind === 'header' ? skipBlanks(text, last.end) : last.end;
+    const end = last.kind === 'header' && text[rest] === '\n' ? rest + 1 : last.end;
+    const isOpen = isOpenAtEnd && last === pieces.at(-1);
+    cuts.push({ start: last.end, end, by: gapAt(last.end, isOpen) + made });
+  }
+  cuts.sort((a, b) => a.start - b.start);
+  const changed = replaced(text, cuts);
+  if (added.length === 0) return changed;
+  const isAtEnd = cuts.at(-1)?.end === text.length;
+  return changed + (isAtEnd ? '' : gapAt(text.length, isOpenAtEnd)) + added.join('');
 }
 
 function headerOf(prefix: string): string {

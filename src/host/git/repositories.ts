@@ -1,10 +1,13 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { lstatSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { PathLookup } from '../../model/path-lookup.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { readRegular } from '../held-directory.ts';
 import { type GitSetting, parseGitConfig } from './config-file.ts';
 import { effectOfKey } from './config-keys.ts';
+
+/** Of a rebase, cherry-pick or revert that goes on; looked for in every directory: it is wherever a `.git` file leads. */
+export const SEQUENCE_NAMES = ['git-rebase-todo', 'strategy', 'opts'] as const;
 
 /** Names that git gives a meaning in a directory of its own; looked for wherever such a directory is. */
 export const GIT_NAMES = [
@@ -16,7 +19,7 @@ export const GIT_NAMES = [
   'commondir',
   'gitdir',
   'hooks',
-  'git-rebase-todo',
+  ...SEQUENCE_NAMES,
 ] as const;
 
 /** A configuration file larger than this is nobody's honest work. */
@@ -70,6 +73,7 @@ export function userConfigFiles(home: string, env: NodeJS.ProcessEnv): readonly 
  */
 export function gitDirectories(found: readonly string[], lookup: PathLookup): readonly GitDirectory[] {
   const directories = new Map<string, string | undefined>();
+  const known = new Set(found);
   for (const path of found) {
     const directory = dirname(path);
     if (basename(path) === '.git') {
@@ -78,7 +82,7 @@ export function gitDirectories(found: readonly string[], lookup: PathLookup): re
       !directories.has(directory) &&
       basename(directory) !== '.git' &&
       SIGNS.has(basename(path)) &&
-      isOfGit(directory, (name) => lookup.resolve(join(directory, name)).kind !== 'missing')
+      isOfGit(directory, (name) => known.has(join(directory, name)))
     ) {
       directories.set(directory, undefined);
     }
@@ -86,14 +90,17 @@ export function gitDirectories(found: readonly string[], lookup: PathLookup): re
   return [...directories].map(([path, worktree]) => ({ path, worktree }));
 }
 
+/** What else git wants there (`objects`, `refs`) nobody sees come, so that `HEAD` is enough; it may be a link that leads nowhere. */
 function isOfGit(directory: string, has: (name: string) => boolean): boolean {
-  if (`${directory}/`.includes('/.git/')) return true;
-  return has('HEAD') && ((has('objects') && has('refs')) || has('commondir'));
+  return `${directory}/`.includes('/.git/') || has('HEAD');
 }
 
-/** Whether git would take the directory for one of its own now, or may once a missing `HEAD` is back. */
+/** Whether git would take the directory for one of its own, now or when the rest of it comes. */
 export function isGitDirectory(directory: string): boolean {
-  return isOfGit(directory, (name) => existsSync(join(directory, name)));
+  return isOfGit(
+    directory,
+    (name) => lstatSync(join(directory, name), { throwIfNoEntry: false }) !== undefined,
+  );
 }
 
 /** The repository that the workspace lies in, if it does not begin there. */
