@@ -1,7 +1,21 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
+
+/** How long git's lock on a file is waited for, and how long no other one is after that: a command may leave very many. */
+const LOCK_MS = 1_000;
+const IMPATIENT_MS = 10_000;
+let impatientUntil = 0;
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
@@ -65,5 +79,43 @@ export function readRegular(path: string, limit: number): Buffer | undefined {
     return content.subarray(0, length);
   } finally {
     closeSync(file);
+  }
+}
+
+/**
+ * Puts another file with this content in the place of one: what a process still has open or mapped of it is not what is
+ * there any more. By way of `NAME.lock`, as git does; `false` where that is there, or the directory is gone.
+ */
+export function replaceFile(root: string, path: string, content: string | Buffer): boolean {
+  const isDone = inDirectoryOf(root, path, (directory, name) => {
+    const at = `${directory}/${name}`;
+    const mode = lstatSync(at, { throwIfNoEntry: false })?.mode ?? 0o644;
+    const lock = takeLock(`${at}.lock`, mode & 0o777);
+    if (lock === undefined) return false;
+    try {
+      writeFileSync(lock, content);
+    } finally {
+      closeSync(lock);
+    }
+    renameSync(`${at}.lock`, at);
+    return true;
+  });
+  return isDone === true;
+}
+
+/** Makes the file that git takes for a lock; `undefined`: there is one, and it stays. */
+export function takeLock(path: string, mode: number): number | undefined {
+  const end = performance.now() < impatientUntil ? 0 : performance.now() + LOCK_MS;
+  for (;;) {
+    try {
+      return openSync(path, 'wx', mode);
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') throw error;
+      if (performance.now() >= end) {
+        impatientUntil = performance.now() + IMPATIENT_MS;
+        return undefined;
+      }
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    }
   }
 }

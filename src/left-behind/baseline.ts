@@ -9,7 +9,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { Shutter } from './shutter.ts';
@@ -59,7 +59,11 @@ export function takeBaseline(paths: readonly string[]): Baseline {
     if (was === undefined) return [];
     const root = isBeneath(path, shutter.workspace) ? shutter.workspace : dirname(path);
     const is = inDirectoryOf(root, path, (directory, name) => look(`${directory}/${name}`, MAX_BYTES));
-    if (isSame(was, is)) return was.kind === 'directory' ? withoutStrangers(path, was, shutter) : [];
+    if (isSame(was, is)) {
+      if (was.kind === 'directory') return withoutStrangers(path, was, shutter);
+      // What still runs may have it mapped, to change it unseen.
+      if (was.kind === 'link' || replaceFile(root, path, was.content)) return [];
+    }
     const moved = is === undefined ? [] : shutter.shut(path, PROGRAM, CHANGED);
     if (moved.some(({ done }) => done === 'told')) return moved;
     const isBack = inDirectoryOf(root, path, (directory, name) => make(`${directory}/${name}`, was));

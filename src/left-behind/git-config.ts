@@ -22,16 +22,10 @@ import {
 } from '../host/git/config-file.ts';
 import { effectOfKey } from '../host/git/config-keys.ts';
 import { CONFIG_BYTES } from '../host/git/repositories.ts';
-import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import { inDirectoryOf, readRegular, takeLock } from '../host/held-directory.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { errnoOf } from '../util/errno-of.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
-
-/** How long git's lock on a file is waited for, and how long no other one is after that: a command may leave very many. */
-const LOCK_MS = 1_000;
-const IMPATIENT_MS = 10_000;
-let impatientUntil = 0;
 
 /** Where a configuration file is. */
 export interface ConfigPlace {
@@ -178,22 +172,6 @@ function overwrite(path: string, content: Buffer): boolean {
     return false;
   } finally {
     closeSync(file);
-  }
-}
-
-function takeLock(path: string, mode: number): number | undefined {
-  const end = performance.now() < impatientUntil ? 0 : performance.now() + LOCK_MS;
-  for (;;) {
-    try {
-      return openSync(path, 'wx', mode);
-    } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') throw error;
-      if (performance.now() >= end) {
-        impatientUntil = performance.now() + IMPATIENT_MS;
-        return undefined;
-      }
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
-    }
   }
 }
 

@@ -1,19 +1,25 @@
-import { lstatSync, type Stats, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readlinkSync, type Stats, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { EMPTY_GIT_CONFIG, type GitConfigFile, type GitEdit, parseGitConfig } from '../host/git/config-file.ts';
+import {
+  EMPTY_GIT_CONFIG,
+  editGitConfig,
+  type GitConfigFile,
+  type GitEdit,
+  parseGitConfig,
+} from '../host/git/config-file.ts';
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
-import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
-import { errnoOf } from '../util/errno-of.ts';
-import { type ConfigPlace, changeGitConfig, judgeChange, readGitConfig } from './git-config.ts';
+import { judgeChange, readGitConfig } from './git-config.ts';
 import { isBeside } from './kept.ts';
 import type { Shutter } from './shutter.ts';
 
 /** Files of git that are read here are a few lines. */
 const SMALL_FILE = 64 * 1024;
 const TODO_BYTES = 4 * 1024 * 1024;
+const LOCKED = 'a lock is left beside it';
 
 /** Of a repository, where the index does not look (kBulk in native/process/tree_places.cc). */
 const BULK = new Set(['objects', 'refs', 'logs', 'lfs', 'rr-cache', 'annex']);
@@ -91,7 +97,10 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     const isEntered = (path: string) =>
       basename(path) !== 'node_modules' &&
       !(path.includes('/.git/') && BULK.has(basename(path)) && infoOf(join(dirname(path), 'HEAD')));
-    return steps.every((path) => isDirectory(path) && isEntered(path)) && infoOf(join(target, 'HEAD')) !== undefined;
+    return (
+      steps.every((path) => isDirectory(path) && isEntered(path)) &&
+      infoOf(join(target, 'HEAD')) !== undefined
+    );
   }
 
   function infoOf(path: string): Stats | undefined {
@@ -120,9 +129,13 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     return named === undefined ? undefined : straight(dirname(path), named);
   }
 
-  function readSmall(path: string, limit = SMALL_FILE): string | undefined {
+  function readSmall(
+    path: string,
+    limit = SMALL_FILE,
+    encoding: 'utf8' | 'latin1' = 'utf8',
+  ): string | undefined {
     return inDirectoryOf(workspace, path, (directory, name) =>
-      readRegular(`${directory}/${name}`, limit)?.toString('utf8'),
+      readRegular(`${directory}/${name}`, limit)?.toString(encoding),
     );
   }
 
@@ -145,9 +158,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     });
     if (info === undefined) return [];
     if (info === 'no directory') return shut(path, 'git', 'git runs hooks from it');
-    return info
-      .filter(isHookName)
-      .flatMap((name) => shut(join(path, name), 'git', 'git runs it as a hook'));
+    return info.filter(isHookName).flatMap((name) => shut(join(path, name), 'git', 'git runs it as a hook'));
   }
 
   function settleCommonDirectory(path: string): readonly LeftBehind[] {
@@ -174,23 +185,25 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     const last = accepted.get(path) ?? before.configOf(path);
     if (after === 'unreadable') return putBack(path, last, 'git or somebody else may read it in another way');
     const { aside, restore, reason } = judgeChange(last ?? EMPTY_GIT_CONFIG, after, place);
-    if (restore.length === 0) {
-      accepted.set(path, after);
-      return [];
-    }
-    const problem = changeIfPossible(place, restore);
+    // Another file, for what still runs may have this one mapped.
+    const settled = replaceConfig(path, after, restore);
     // A lock that a command left, or something in its place: then the whole file goes.
-    if (problem !== undefined) return putBack(path, last, reason);
-    const settled = readGitConfig(place);
-    if (typeof settled !== 'string') accepted.set(path, settled);
+    if (settled === undefined) return putBack(path, restore.length === 0 ? after : last, reason || LOCKED);
+    accepted.set(path, settled);
+    if (restore.length === 0) return [];
     return [shutter.settings(path, aside, reason, 'shut')];
   }
 
-  function changeIfPossible(place: ConfigPlace, edits: readonly GitEdit[]): string | undefined {
+  function replaceConfig(
+    path: string,
+    after: GitConfigFile,
+    edits: readonly GitEdit[],
+  ): GitConfigFile | undefined {
     try {
-      return changeGitConfig(place, () => edits);
-    } catch (error) {
-      return errnoOf(error) ?? String(error);
+      const content = editGitConfig(after, edits);
+      return replaceFile(workspace, path, content) ? parseGitConfig(content) : undefined;
+    } catch {
+      return undefined;
     }
   }
 
@@ -203,7 +216,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
       : found;
   }
 
-  function writeNew(path: string, content: string | Buffer): boolean {
+  function writeNew(path: string, content: Buffer): boolean {
     const isWritten = inDirectoryOf(workspace, path, (directory, name) => {
       writeFileSync(`${directory}/${name}`, content, { flag: 'wx', mode: 0o644 });
       return true;
@@ -213,13 +226,16 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
 
   /** Lines of a to-do list that run something are made comments: git runs the list when a rebase goes on. */
   function settleTodo(path: string): readonly LeftBehind[] {
-    const text = readSmall(path, TODO_BYTES);
+    const text = readSmall(path, TODO_BYTES, 'latin1');
     if (text === undefined) return shut(path, 'git', 'git rebase --continue runs it');
     const lines = text.split('\n');
     const harmless = lines.map((line) => (/^\s*(exec|x)\b/.test(line) ? `# ${line}` : line));
-    if (harmless.every((line, at) => line === lines[at])) return [];
+    if (harmless.every((line, at) => line === lines[at]))
+      return replaceFile(workspace, path, Buffer.from(text, 'latin1'))
+        ? []
+        : shut(path, 'git', 'git rebase --continue runs it');
     const found = shut(path, 'git', 'git rebase --continue runs its "exec" lines, which are comments now');
-    writeNew(path, harmless.join('\n'));
+    writeNew(path, Buffer.from(harmless.join('\n'), 'latin1'));
     return found;
   }
 

@@ -5,6 +5,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../../src/index.ts';
 import type { LeftBehind } from '../../../src/model/left-behind.ts';
 import { isBeneath } from '../../../src/util/absolute-path.ts';
 import { HOST_TIERS, sandboxIn, type Tier } from '../../support/tiers.ts';
@@ -50,7 +51,24 @@ const SECURITY = readFileSync(fileURLToPath(new URL('../../../SECURITY.md', impo
 const HELD =
   /Read-only file system|Device or resource busy|Permission denied|Operation not permitted|cross-device|failed to access/;
 const LATER_MS = 20_000;
+/** Thousands of directories, on a machine that has other work. */
+const SLOW_MS = 120_000;
 const WORDS = /\s+/g;
+
+/** Runs commands by hand where a case is more than a list of them. */
+export interface Hands extends Pick<Attempt, 'work' | 'prelude' | 'outside' | 'isMarked'> {}
+
+/** Declares tests that need their own course, on each tier of this host. */
+export function describeByHand(name: string, test: (hands: Hands, sandbox: Sandbox) => Promise<void>): void {
+  describe(name, () => {
+    const attempt = makeAttempts();
+    it.each(HOST_TIERS)('$name', async (tier) => {
+      const hands = await attempt({});
+      await using sandbox = await sandboxIn(tier, { workspace: hands.work, policyFiles: false });
+      await test(hands, sandbox);
+    });
+  });
+}
 
 /** Declares the tests of a family: each case without us, and on each tier of this host. */
 export function describeCases(family: string, cases: readonly Case[]): void {
@@ -58,7 +76,7 @@ export function describeCases(family: string, cases: readonly Case[]): void {
     const attempt = makeAttempts();
 
     describe.concurrent('without a sandbox it works', () => {
-      it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, one) => {
+      it.each(cases.map((one) => [one.name, one] as const))('%s', { timeout: SLOW_MS }, async (_, one) => {
         const { outside, isMarked, unmark } = await attempt(one);
         const said: string[] = [];
         for (const step of attacksOf(one))
@@ -70,9 +88,13 @@ export function describeCases(family: string, cases: readonly Case[]): void {
     });
 
     describe.concurrent.each(HOST_TIERS)('$name', (tier) => {
-      it.each(cases.map((one) => [`${one.name}: ${one.expected}`, one] as const))('%s', async (_, one) => {
-        await expectOutcome(one, await attempt(one), tier);
-      });
+      it.each(cases.map((one) => [`${one.name}: ${one.expected}`, one] as const))(
+        '%s',
+        { timeout: SLOW_MS },
+        async (_, one) => {
+          await expectOutcome(one, await attempt(one), tier);
+        },
+      );
     });
   });
 }
@@ -94,7 +116,7 @@ export function describeWork(family: string, works: readonly Work[]): void {
   describe(family, () => {
     const attempt = makeAttempts();
     describe.concurrent.each(HOST_TIERS)('$name', (tier) => {
-      it.each(works.map((one) => [one.name, one] as const))('%s', async (_, one) => {
+      it.each(works.map((one) => [one.name, one] as const))('%s', { timeout: SLOW_MS }, async (_, one) => {
         const { work, prelude, outside } = await attempt(one);
         await using sandbox = await sandboxIn(tier, { workspace: work, policyFiles: false });
         const said: string[] = [];
@@ -196,7 +218,7 @@ function makeAttempts(): (one: Pick<Case, 'make'>) => Promise<Attempt> {
   afterAll(() => {
     // What attacks shut is opened again.
     execFileSync('bash', ['-c', 'chmod -R u+rwX "$0"; rm -rf "$0"', root], { stdio: 'pipe' });
-  });
+  }, SLOW_MS);
   return (one) => makeAttempt(join(root, `${++count}`), template, one);
 }
 
