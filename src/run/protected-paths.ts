@@ -43,8 +43,9 @@ export function prepareSettler(
   };
   const baseline = takeBaseline([...links, ...(shutsInside ? findings.configurations : inside)]);
   const named = new Set(findings.names.names);
+  // A name is found where it comes, and of a directory that is there the names tell nothing of what comes in it.
   const unnamed = [...inside, ...findings.names.paths, ...baseline.paths].filter(
-    (path) => !named.has(basename(path)),
+    (path) => !named.has(basename(path)) || (!shutsInside && identityOf(path) !== undefined),
   );
   addon.watchPaths(findings.index, [...new Set(unnamed)]);
   const reasons = new Map(findings.obeyed.map(({ path, reason }) => [path, reason]));
