@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
@@ -33,6 +33,23 @@ export function inDirectoryOf<T>(
   } finally {
     if (held !== undefined) closeSync(held);
   }
+}
+
+/** As `inDirectoryOf`, for who changes something there: a command may have taken its user's right to write away. */
+export function inWritableDirectoryOf<T>(
+  root: string,
+  path: string,
+  use: (directory: string, name: string) => T,
+): T | undefined {
+  return inDirectoryOf(root, path, (directory, name) => {
+    try {
+      return use(directory, name);
+    } catch (error) {
+      if (errnoOf(error) !== 'EACCES') throw error;
+      chmodSync(directory, (statSync(directory).mode & 0o777) | 0o300);
+      return use(directory, name);
+    }
+  });
 }
 
 function openDirectory(path: string): number {

@@ -1,6 +1,11 @@
-import { lstatSync, type Stats, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readlinkSync, type Stats, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { EMPTY_GIT_CONFIG, type GitConfigFile, type GitEdit, parseGitConfig } from '../host/git/config-file.ts';
+import {
+  EMPTY_GIT_CONFIG,
+  type GitConfigFile,
+  type GitEdit,
+  parseGitConfig,
+} from '../host/git/config-file.ts';
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
 import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
@@ -88,7 +93,10 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     const isEntered = (path: string) =>
       basename(path) !== 'node_modules' &&
       !(path.includes('/.git/') && BULK.has(basename(path)) && infoOf(join(dirname(path), 'HEAD')));
-    return steps.every((path) => isDirectory(path) && isEntered(path)) && infoOf(join(target, 'HEAD')) !== undefined;
+    return (
+      steps.every((path) => isDirectory(path) && isEntered(path)) &&
+      infoOf(join(target, 'HEAD')) !== undefined
+    );
   }
 
   function infoOf(path: string): Stats | undefined {
@@ -142,9 +150,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     });
     if (info === undefined) return [];
     if (info === 'no directory') return shut(path, 'git', 'git runs hooks from it');
-    return info
-      .filter(isHookName)
-      .flatMap((name) => shut(join(path, name), 'git', 'git runs it as a hook'));
+    return info.filter(isHookName).flatMap((name) => shut(join(path, name), 'git', 'git runs it as a hook'));
   }
 
   function settleCommonDirectory(path: string): readonly LeftBehind[] {
