@@ -21,8 +21,9 @@ constexpr size_t kMaxNewDirectories = 200'000;
 // A clock that was set back by more makes every time doubtful.
 constexpr int64_t kSetBackNs = 100'000'000;
 
-// Whoever is told needs a moment for each, and a command can make as many as it likes.
-constexpr size_t kMaxTold = 10'000;
+// Whoever is told needs a moment for each, and a command can make as many as it likes; what stays
+// untold is not shut, so that this is more than anybody makes in passing.
+constexpr size_t kMaxTold = 200'000;
 
 // The first of what is to be told; the others stay.
 template <typename T>

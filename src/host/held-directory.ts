@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   constants,
   fstatSync,
@@ -6,6 +7,7 @@ import {
   openSync,
   readSync,
   renameSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -47,6 +49,23 @@ export function inDirectoryOf<T>(
   } finally {
     if (held !== undefined) closeSync(held);
   }
+}
+
+/** As `inDirectoryOf`, for who changes something there: a command may have taken its user's right to write away. */
+export function inWritableDirectoryOf<T>(
+  root: string,
+  path: string,
+  use: (directory: string, name: string) => T,
+): T | undefined {
+  return inDirectoryOf(root, path, (directory, name) => {
+    try {
+      return use(directory, name);
+    } catch (error) {
+      if (errnoOf(error) !== 'EACCES') throw error;
+      chmodSync(directory, (statSync(directory).mode & 0o777) | 0o300);
+      return use(directory, name);
+    }
+  });
 }
 
 function openDirectory(path: string): number {

@@ -22,7 +22,7 @@ import {
 } from '../host/git/config-file.ts';
 import { effectOfKey } from '../host/git/config-keys.ts';
 import { CONFIG_BYTES } from '../host/git/repositories.ts';
-import { inDirectoryOf, readRegular, takeLock } from '../host/held-directory.ts';
+import { inDirectoryOf, inWritableDirectoryOf, readRegular, takeLock } from '../host/held-directory.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
@@ -120,7 +120,7 @@ export function changeGitConfig(
   { workspace, path }: ConfigPlace,
   edits: (current: GitConfigFile) => readonly GitEdit[],
 ): string | undefined {
-  const problem = inDirectoryOf(workspace, path, (directory, name) => {
+  const problem = inWritableDirectoryOf(workspace, path, (directory, name) => {
     const at = `${directory}/${name}`;
     const info = lstatSync(at, { throwIfNoEntry: false });
     if (info !== undefined && !info.isFile()) return 'it is not a file any more';

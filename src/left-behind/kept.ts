@@ -15,7 +15,7 @@ import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { valuesByKey } from '../host/git/config-file.ts';
-import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import { inDirectoryOf, inWritableDirectoryOf, readRegular } from '../host/held-directory.ts';
 import { ensureStateDirectory } from '../host/state-directory.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { changeGitConfig } from './git-config.ts';
@@ -77,7 +77,7 @@ export function openKept(stateDirectory: string): Kept {
     mkdirSync(place, { mode: 0o700 });
     let movedTo: string | undefined;
     if (what.settings === undefined) {
-      const moved = inDirectoryOf(what.workspace, what.path, (directory, name) =>
+      const moved = inWritableDirectoryOf(what.workspace, what.path, (directory, name) =>
         moveAway(directory, name, join(place, 'content'), id),
       );
       if (moved === undefined) {
@@ -156,7 +156,7 @@ export const isBeside = (name: string) => /\.kept-[0-9a-f-]+$/.test(name);
 export function moveBeside(workspace: string, path: string): string | undefined {
   const suffix = besideSuffix(randomBytes(6).toString('hex'));
   try {
-    return inDirectoryOf(workspace, path, (directory, name) => {
+    return inWritableDirectoryOf(workspace, path, (directory, name) => {
       renameSync(`${directory}/${name}`, `${directory}/${name}${suffix}`);
       return `${path}${suffix}`;
     });

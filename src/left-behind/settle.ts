@@ -4,7 +4,7 @@ import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
 import type { ObeyedFile } from '../policy/profiles/obeyed-files.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import { directoriesBetween } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import type { Baseline } from './baseline.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
@@ -134,14 +134,19 @@ export function createSettler(parts: SettlerParts): Settler {
     found.push(...note(workspace, git.settleLeading));
     // What is around goes first: what lies in it goes with it.
     const entries = [...(effects.leftBehind?.entries ?? [])].sort((a, b) => (a.path < b.path ? -1 : 1));
-    const settled: string[] = [];
+    const settled = new Set<string>();
+    // Of what goes as a whole one mention is enough.
+    const said = new Set(found.flatMap(({ path, settings }) => (settings === undefined ? path : [])));
     came = new Set(entries.flatMap(({ path, change }) => (change === 'appeared' ? path : [])));
     for (const entry of entries) {
-      if (settled.some((outer) => isBeneath(entry.path, outer))) continue;
+      if ([entry.path, ...directoriesBetween(entry.path, workspace)].some((path) => settled.has(path)))
+        continue;
       for (const one of note(entry.path, () => settleEntry(entry))) {
-        if (found.some(({ path, settings }) => path === one.path && settings === one.settings)) continue;
+        if (one.settings === undefined && said.has(one.path)) continue;
         found.push(one);
-        if (one.done !== 'told' && one.settings === undefined) settled.push(one.path);
+        if (one.settings !== undefined) continue;
+        said.add(one.path);
+        if (one.done !== 'told') settled.add(one.path);
       }
     }
     const { spent = false, unreadable = [] } = effects.leftBehind ?? {};

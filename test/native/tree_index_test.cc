@@ -395,9 +395,9 @@ TEST(IndexTellsNoMoreThanSomebodyCanListenTo) {
   Tree tree;
   tree.Read();
   const auto activity = tree.index->Begin();
-  for (int i = 0; i < 10'500; ++i) tree.File(std::to_string(i) + ".iml");
+  for (int i = 0; i < 200'500; ++i) tree.File(std::to_string(i) + ".iml");
   const LeftBehind first = activity->Look();
-  EXPECT_EQ(first.entries.size(), 10'000u);
+  EXPECT_EQ(first.entries.size(), 200'000u);
   EXPECT_TRUE(first.spent);
   const LeftBehind rest = activity->Look();
   EXPECT_EQ(rest.entries.size(), 500u);

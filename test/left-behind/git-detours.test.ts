@@ -1,0 +1,113 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
+import { type Case, describeCases } from './support/cases.ts';
+
+/** A configuration whose `git status` runs the program, in place of the file. */
+const runs = (file: string) =>
+  `printf "[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tfsmonitor = $PWD/evil\\n" > ${file}`;
+const repository = (at: string) => `mkdir -p sub ${at}; git init -q new; cp -r new/.git/. ${at}; rm -rf new`;
+const status = { tool: 'git', later: 'cd sub && git status', expected: 'shut' } as const;
+
+describeCases('git is led by a detour, or finds in parts what it obeys', [
+  {
+    ...status,
+    name: 'HEAD and config first, objects and refs by the next command',
+    attack: [
+      `plant evil; mkdir sub; echo 'ref: refs/heads/main' > sub/HEAD; ${runs('sub/config')}; echo 'worktree = ..' >> sub/config`,
+      'mkdir sub/objects sub/refs',
+    ],
+  },
+  {
+    ...status,
+    name: 'HEAD as a link that leads nowhere yet',
+    attack: `plant evil; mkdir -p sub/objects sub/refs; ln -s refs/heads/main sub/HEAD; ${runs('sub/config')}; echo 'worktree = ..' >> sub/config`,
+  },
+  {
+    ...status,
+    name: 'a link as .git, to a link, to where nobody looks',
+    attack: `plant evil; ${repository('.git/objects/new')}; ln -s ../.git/objects/new sub/a; ln -s a sub/.git; ${runs('.git/objects/new/config')}`,
+  },
+  {
+    ...status,
+    name: 'a .git file that leads to a link',
+    attack: `plant evil; ${repository('node_modules/x/new')}; ln -s ../node_modules/x/new sub/a; echo 'gitdir: a' > sub/.git; ${runs('node_modules/x/new/config')}`,
+  },
+  {
+    ...status,
+    name: 'a .git file that leads into a package, where the next command writes',
+    by: 'sandboxes',
+    attack: [
+      `plant evil; ${repository('node_modules/x/new')}; echo 'gitdir: ../node_modules/x/new' > sub/.git`,
+      runs('node_modules/x/new/config'),
+    ],
+  },
+  {
+    ...status,
+    name: 'a .git file that leads to what only looks like the objects of a repository',
+    by: 'sandboxes',
+    attack: [
+      `plant evil; ${repository('.git/modules/objects')}; echo x > .git/modules/HEAD; echo 'gitdir: ../.git/modules/objects' > sub/.git`,
+      runs('.git/modules/objects/config'),
+    ],
+  },
+  {
+    ...status,
+    name: 'a .git file whose target becomes a link',
+    attack: [
+      `plant evil; ${repository('node_modules/x/new')}; ${repository('.git/modules/sub')}; echo 'gitdir: ../.git/modules/sub' > sub/.git`,
+      `mv .git/modules/sub .git/modules/other; ln -s ../../node_modules/x/new .git/modules/sub; ${runs('node_modules/x/new/config')}`,
+    ],
+  },
+  {
+    ...status,
+    name: 'a commondir that goes up behind a link',
+    attack: `plant evil; wt=.git/worktrees/wt; mkdir -p sub $wt away/a/b/c away/objects away/refs; ${runs('away/config')}; ln -s "$PWD/away/a/b/c" $wt/l; echo 'ref: refs/heads/main' > $wt/HEAD; echo "$PWD/sub/.git" > $wt/gitdir; echo l/../../.. > $wt/commondir; echo 'gitdir: ../.git/worktrees/wt' > sub/.git`,
+  },
+  {
+    name: 'the strategy of a rebase, which is a program of the project',
+    tool: 'git',
+    make: 'git checkout -q -b topic; echo a >> file; git commit -qam a; echo b >> file; git commit -qam b; git checkout -q main; echo c > other; git add other; git commit -qm c',
+    attack:
+      'plant git-merge-x/evil; git checkout -q topic; GIT_SEQUENCE_EDITOR="sed -i 1s/pick/edit/" git rebase -i main; echo x/evil > .git/rebase-merge/strategy',
+    later: 'git rebase --continue',
+    expected: 'shut',
+    path: '.git/rebase-merge/strategy',
+  },
+  {
+    name: 'the strategy of a cherry-pick, which is a program of the project',
+    tool: 'git',
+    make: 'git checkout -q -b topic; echo a >> file; git commit -qam a; echo c > h; git add h; git commit -qm c; git checkout -q main; echo z > file; git commit -qam z',
+    attack:
+      "plant git-merge-x/evil; git cherry-pick topic~1 topic; git checkout --ours file; git add file; printf '[options]\\n\\tstrategy = x/evil\\n' > .git/sequencer/opts",
+    later: 'git commit -qm y --allow-empty; git cherry-pick --continue',
+    expected: 'shut',
+    path: '.git/sequencer/opts',
+  },
+  {
+    name: 'in a directory whose name is not UTF-8',
+    tool: 'git',
+    attack: `plant evil; d=$'s\\xff'; git init -q "$d"; git -C "$d" commit -q --allow-empty -m x; git add "$d"; ${runs('"$d/.git/config"')}`,
+    later: 'git status',
+    expected: 'told',
+  },
+  {
+    name: 'behind 200,000 settings of one name',
+    tool: 'git',
+    attack: `plant evil; git init -q sub; ${runs('sub/.git/config')}; { echo '[zzz]'; yes name | head -200000; } >> sub/.git/config`,
+    later: 'cd sub && git status',
+    expected: 'shut',
+  },
+  {
+    name: 'behind 15,000 files that are only told',
+    tool: 'git',
+    attack: `plant evil; mkdir a; seq -f a/%g.code-workspace 1 15000 | xargs touch; git init -q b/c/sub; ${runs('b/c/sub/.git/config')}`,
+    later: 'cd b/c/sub && git status',
+    expected: 'shut',
+  },
+  {
+    name: 'in directories that may only be read',
+    tool: 'git',
+    attack: `plant evil; git init -q sub; ${runs('sub/.git/config')}; plant sub/.git/hooks/post-commit; chmod 555 sub/.git/hooks sub/.git sub`,
+    later: 'cd sub && git status && chmod -R u+w . && git commit -q --allow-empty -m x',
+    expected: 'shut',
+  },
+] satisfies readonly Case[]);
