@@ -46,6 +46,7 @@ export interface PreparedSandbox {
   readonly features: HostFeatures;
   readonly resolved: ResolvedPolicy;
   readonly gate: Gate;
+  readonly findings: WorkspaceFindings | undefined;
   /** Looks at what a command left behind; to be called with what the addon says of its end. */
   readonly settle: Settler;
   /** `undefined`: commands are not judged. */
@@ -133,6 +134,7 @@ export async function prepareSandbox(
       policy,
       resolved: planned.resolved,
       gate,
+      findings: planned.findings,
       settle: prepareSettler(addon, rung.plan, planned.findings),
       createExaminer: judge?.createExaminer,
       stepsOf: rung.backend.steps && judge?.stepsOf,

@@ -7,6 +7,7 @@ import { createSettler, type Settler } from '../left-behind/settle.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import { stateDirectory } from './state.ts';
 import type { WorkspaceFindings } from './workspace-findings.ts';
 
@@ -64,6 +65,12 @@ export function prepareSettler(
  * place, what is mounted there for commands that run goes (rename(2), "EBUSY": not across mount namespaces).
  */
 function identityOf(path: string): string | undefined {
-  const info = lstatSync(path, { bigint: true, throwIfNoEntry: false });
-  return info && `${info.dev}:${info.ino}:${info.birthtimeNs}`;
+  try {
+    const info = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    return info && `${info.dev}:${info.ino}:${info.birthtimeNs}`;
+  } catch (error) {
+    // A file is on the way, as the `.git` of a worktree.
+    if (errnoOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
 }

@@ -43,7 +43,8 @@ const withPlan =
     const { addon, backend, features } = prepared;
     addon.closeConfinement(prepared.confinement);
     const plan = { ...change(prepared.plan), report: prepared.plan.report };
-    const confinement = addon.createConfinement(await backend.confinement(plan, features, tryCommand));
+    const spec = await backend.confinement(plan, features, tryCommand);
+    const confinement = addon.createConfinement({ ...spec, index: prepared.findings?.index });
     await new Promise((done) => addon.prepare(confinement, done));
     return { ...prepared, confinement, plan };
   };
@@ -53,7 +54,8 @@ const withoutView: Prepare = async (options) => {
   const strong = await prepareSandbox(options);
   strong.addon.closeConfinement(strong.confinement);
   await strong.gate.close();
-  return { ...weak, plan: { ...weak.plan, report: strong.plan.report } };
+  // What is written is not undone either.
+  return { ...weak, settle: () => [], plan: { ...weak.plan, report: strong.plan.report } };
 };
 
 const passing: Prepare = async (options): Promise<PreparedSandbox> => {
