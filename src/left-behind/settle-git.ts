@@ -7,6 +7,7 @@ import {
   type GitEdit,
   parseGitConfig,
 } from '../host/git/config-file.ts';
+import { repositoriesOutOfSight } from '../host/git/gitlinks.ts';
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
@@ -41,6 +42,8 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   const accepted = new Map<string, GitConfigFile>();
   /** Where `.git` files and links lead that commands made. */
   const leading = new Map<string, string>();
+  /** Repositories that an index names where changes are not seen. */
+  const outOfSight = new Set<string>();
 
   const shut: Shutter['shut'] = (path, program, reason) =>
     before.isHeld(path) ? [] : shutter.shut(path, program, reason);
@@ -72,6 +75,8 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
         return basename(directory) === 'rebase-merge' ? settleStrategy(path) : undefined;
       case 'opts':
         return basename(directory) === 'sequencer' ? settleStrategy(path) : undefined;
+      case 'index':
+        return settleIndex(path);
       case 'gitdir':
         return [];
       default:
@@ -106,6 +111,20 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   function infoOf(path: string): Stats | undefined {
     return inDirectoryOf(workspace, path, (directory, name) =>
       lstatSync(`${directory}/${name}`, { throwIfNoEntry: false }),
+    );
+  }
+
+  /** `git status` runs what the configuration of a repository says that the index names, also where nobody else looks. */
+  function settleIndex(path: string): readonly LeftBehind[] {
+    const read = (at: string, limit: number) =>
+      inDirectoryOf(workspace, at, (directory, name) => readRegular(`${directory}/${name}`, limit));
+    for (const repository of repositoriesOutOfSight(path, read)) outOfSight.add(repository);
+    return settleOutOfSight();
+  }
+
+  function settleOutOfSight(): readonly LeftBehind[] {
+    return [...outOfSight].flatMap((path) =>
+      infoOf(path) === undefined ? [] : shut(path, 'git', 'git status runs what this repository says'),
     );
   }
 
@@ -248,7 +267,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
       : [];
   }
 
-  return { settleEntry, settleLeading };
+  return { settleEntry, settleLeading, settleOutOfSight };
 }
 
 /** What the options of a cherry-pick or revert that goes on name, which are written as settings are. */

@@ -120,7 +120,6 @@ export function createSettler(parts: SettlerParts): Settler {
   }
 
   return (effects) => {
-    if (effects?.leftBehind === undefined && effects?.copies === undefined) return NOTHING;
     const found: LeftBehind[] = [];
     const note = (path: string, settle: () => readonly LeftBehind[]) => {
       try {
@@ -130,6 +129,8 @@ export function createSettler(parts: SettlerParts): Settler {
         return [untold(path, `it could not be looked at or shut (${errnoOf(error) ?? String(error)})`)];
       }
     };
+    found.push(...note(workspace, git.settleOutOfSight));
+    if (effects?.leftBehind === undefined && effects?.copies === undefined) return found;
     for (const copy of effects.copies ?? []) found.push(...note(copy.source, () => settleCopy(copy)));
     found.push(...note(workspace, git.settleLeading));
     // What is around goes first: what lies in it goes with it.

@@ -1,4 +1,5 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { repositoriesOutOfSight } from '../host/git/gitlinks.ts';
 import {
   GIT_NAMES,
   gitDirectories,
@@ -7,6 +8,7 @@ import {
   SEQUENCE_NAMES,
   userConfigFiles,
 } from '../host/git/repositories.ts';
+import { readRegular } from '../host/held-directory.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { type ObeyedNames, obeyedNames } from '../left-behind/obeyed-names.ts';
 import type { NativeAddon, NativeIndex, NativeIndexed } from '../native/contract.ts';
@@ -65,6 +67,10 @@ export async function findInWorkspace(
     leading.map(({ path }) => path),
     { workspace, home, configFiles: userConfigFiles(home, process.env), lookup },
   );
+  const outOfSight = entries
+    .filter(({ path }) => path.endsWith('/.git/index'))
+    .flatMap(({ path }) => repositoriesOutOfSight(path, readRegular))
+    .map((path) => ({ path, reason: 'git status runs what this repository says' }));
   const byName = entries.flatMap(({ path }) => {
     const row = names.rowFor(path);
     return row?.treatment === 'shut' ? [{ path, reason: `${row.tool}: ${row.reason}` }] : [];
@@ -74,7 +80,7 @@ export async function findInWorkspace(
     .filter((path) => lookup.resolve(path).kind === 'other' && lookup.resolve(path).canonical === path);
   return {
     index,
-    obeyed: [...byGit, ...byName],
+    obeyed: [...byGit, ...outOfSight, ...byName],
     configurations,
     names,
     shortfall: spent

@@ -51,6 +51,22 @@ describeCases('git is led by a detour, or finds in parts what it obeys', [
   },
   {
     ...status,
+    name: 'a repository deep in a package that the index of the project names',
+    later: 'git status',
+    attack: `plant evil; ${repository('node_modules/x/a/b/.git')}; git -C node_modules/x/a/b -c user.name=n -c user.email=e commit -q --allow-empty -m m; git add -f node_modules/x/a/b; git -C node_modules/x/a/b config core.fsmonitor $PWD/evil`,
+  },
+  {
+    ...status,
+    name: 'the same, of which the settings come with the next command',
+    by: 'sandboxes',
+    later: 'git status',
+    attack: [
+      `plant evil; ${repository('node_modules/x/a/b/.git')}; git -C node_modules/x/a/b -c user.name=n -c user.email=e commit -q --allow-empty -m m; git add -f node_modules/x/a/b; mv node_modules/x/a/b/.git .git-b`,
+      'mv .git-b node_modules/x/a/b/.git; git -C node_modules/x/a/b config core.fsmonitor $PWD/evil',
+    ],
+  },
+  {
+    ...status,
     name: 'a .git file whose target becomes a link',
     attack: [
       `plant evil; ${repository('node_modules/x/new')}; ${repository('.git/modules/sub')}; echo 'gitdir: ../.git/modules/sub' > sub/.git`,

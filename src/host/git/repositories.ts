@@ -19,6 +19,7 @@ export const GIT_NAMES = [
   'commondir',
   'gitdir',
   'hooks',
+  'index',
   ...SEQUENCE_NAMES,
 ] as const;
 
