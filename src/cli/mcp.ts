@@ -65,7 +65,7 @@ export async function mcp(args: readonly string[]): Promise<number> {
       input: process.stdin,
       output: process.stdout,
       onReady: ({ plan }) => {
-        const backend = describeBackend(plan.report);
+        const backend = describeBackend(plan);
         if (backend !== undefined) say(visibleText(backend));
         say(`ready: ${visibleText(describeConfinement(plan))}`);
       },

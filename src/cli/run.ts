@@ -51,7 +51,7 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
     return 0;
   }
   if (wanted.verbose) printNote(describeReport(sandbox.plan.report));
-  const weaker = wanted.quiet || wanted.forModel ? undefined : describeBackend(sandbox.plan.report);
+  const weaker = wanted.quiet || wanted.forModel ? undefined : describeBackend(sandbox.plan);
   if (weaker !== undefined) printError(weaker);
   // Signals are delivered between turns of the event loop.
   await new Promise(setImmediate);

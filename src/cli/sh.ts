@@ -64,7 +64,7 @@ async function runConfined(wanted: Wanted | readonly [string, ...string[]]): Pro
   try {
     await using sandbox = await createSandbox({ ...settings.sandbox, gate: gateOf(settings, signals) });
     checkPlaces(sandbox, settings);
-    const weaker = settings.quiet ? undefined : describeBackend(sandbox.plan.report);
+    const weaker = settings.quiet ? undefined : describeBackend(sandbox.plan);
     if (weaker !== undefined) printError(weaker);
     // Signals are delivered between turns of the event loop.
     await new Promise(setImmediate);

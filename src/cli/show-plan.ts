@@ -13,10 +13,14 @@ export function describeReport(report: EnforcementReport): string {
 }
 
 /** One line for a command that a weaker backend than the strongest keeps in; `undefined`: nothing is to be said. */
-export function describeBackend({ backend, passedOver, controls }: EnforcementReport): string | undefined {
-  const held = controls.find(({ id }) => id === 'protected-paths');
-  if (backend === BACKEND_IDS[0])
-    return held?.state === 'degraded' ? `protected-paths only in part: ${held.reason}` : undefined;
+export function describeBackend({ report, shutsInside, watchedLinks }: LaunchPlan): string | undefined {
+  const { backend, passedOver, controls } = report;
+  if (backend === BACKEND_IDS[0]) {
+    const held = controls.find(({ id }) => id === 'protected-paths');
+    // Links are put back, and the report says so: no line with every command.
+    const isWeak = held?.state === 'degraded' && (!shutsInside || watchedLinks.length === 0);
+    return isWeak ? `protected-paths only in part: ${held.reason}` : undefined;
+  }
   const why = passedOver.map((stronger) => `not ${stronger.backend}: ${stronger.reason}`).join('; ');
   const weaker = controls
     .filter(({ state }) => state === 'degraded' || state === 'unsupported')

@@ -86,10 +86,13 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
         '.git/hooks and its like can be written while a command runs, and are put back when it ends; needs namespaces, Landlock cannot deny inside the workspace',
       ];
     }
-    if (found.replaceableLinks.length > 0) {
-      return ['degraded', `symbolic links cannot be held in place: ${found.replaceableLinks.join(', ')}`];
-    }
     if (found.shortfall !== undefined) return ['degraded', found.shortfall];
+    if (found.replaceableLinks.length > 0) {
+      return [
+        'degraded',
+        `symbolic links cannot be held in place, and are put back when a command ends: ${found.replaceableLinks.join(', ')}`,
+      ];
+    }
     return [
       'enforced',
       'existing ones are on read-only mounts (git’s configuration is a private copy); what commands leave behind is looked at when they end',
