@@ -17,9 +17,15 @@ constexpr uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
 
 bool DirectoryWatches::IsFull() const { return failed_ || owners_.size() >= kMaxWatches; }
 
+void DirectoryWatches::Open() {
+  if (failed_ || inotify_.valid()) return;
+  inotify_.reset(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  failed_ = !inotify_.valid();
+}
+
 int DirectoryWatches::Add(int directory, void* owner) {
   if (IsFull()) return -1;
-  if (!inotify_.valid()) inotify_.reset(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  Open();
   const std::string path = "/proc/self/fd/" + std::to_string(directory);
   const int watch = inotify_.valid() ? inotify_add_watch(inotify_.get(), path.c_str(), kMask) : -1;
   if (watch < 0) {

@@ -14,6 +14,8 @@ namespace sandbox_run {
 // needs too: there may be none, and there are never many.
 class DirectoryWatches {
  public:
+  // Takes the one descriptor that it needs, with the first command and not with a later one.
+  void Open();
   // -1: it is not watched. `directory`: open. To be called before the directory is listed.
   int Add(int directory, void* owner);
   // Whether Take() tells its owner what comes and goes.

@@ -137,6 +137,7 @@ void IndexedTree::TakeTouched(const TreeRound& round) {
       watches_.Take([](void* owner) { static_cast<Directory*>(owner)->touched = true; });
   looks_at_all_ = round.is_first || !is_whole || now - looked_at_all_ns_ >= kAllEveryNs;
   if (looks_at_all_) looked_at_all_ns_ = now;
+  if (!round.is_first) watches_.Open();
   may_watch_ = ++rounds_ > kLooksWithoutWatches ? kWatchedPerLook : 0;
 }
 

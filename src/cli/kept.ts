@@ -85,10 +85,6 @@ function settingsOf({ settings = [] }: KeptItem): readonly string[] {
   );
 }
 
-function plain({ at, settings, ...rest }: KeptItem) {
-  return {
-    ...rest,
-    at: new Date(at).toISOString(),
-    ...(settings === undefined ? {} : { settings: settingsOf({ at, settings, ...rest }) }),
-  };
+function plain(item: KeptItem) {
+  return { ...item, ...(item.settings === undefined ? {} : { settings: settingsOf(item) }) };
 }

@@ -41,7 +41,6 @@ Commands:
   approvals         answers what the policy asks, and shows or revokes what is remembered
   audit             reads and verifies the audit trail
   budget            shows or resets the actions of this hour
-  kept              shows or puts back what commands left behind and was set aside
   check             says what the policy thinks of a command, and runs nothing
   completion        prints the completion for bash, fish or zsh
   doctor            what this host can enforce, and how to get what is missing; --attack tries it
@@ -50,6 +49,7 @@ Commands:
   help              shows exit statuses, the environment or files
   hook              answers the hooks of an agent: claude-code
   install           adds the hooks to an agent's settings, or takes them out
+  kept              shows or puts back what commands left behind and was set aside
   mcp               serves agents over the Model Context Protocol
   policy            shows, checks and makes policy files
   schema            JSON Schemas of what is printed with --json

@@ -12,7 +12,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { valuesByKey } from '../host/git/config-file.ts';
 import { inDirectoryOf, inWritableDirectoryOf, readRegular } from '../host/held-directory.ts';
@@ -26,21 +25,30 @@ const COPIED_BYTES = 64 * 1024 * 1024;
 /** A larger file is not shown. */
 const SHOWN_BYTES = 64 * 1024;
 
-const itemSchema = z.strictObject({
-  id: z.string(),
-  /** Milliseconds since 1970. */
-  at: z.number(),
-  workspace: z.string(),
-  path: z.string(),
-  reason: z.string(),
-  /** Where it is now; `undefined`: in the state directory. */
-  movedTo: z.string().optional(),
-  /** Settings of a configuration file of git, as bytes in latin1; `null`: the key stood alone. */
-  settings: z.array(z.tuple([z.string(), z.string().nullable()])).optional(),
-});
-
 /** Something that was taken from where it would have been obeyed. */
-export type KeptItem = z.infer<typeof itemSchema>;
+export interface KeptItem {
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly workspace: string;
+  readonly path: string;
+  readonly reason: string;
+  /** Where it is now; `undefined`: in the state directory. */
+  readonly movedTo?: string;
+  /** Settings of a configuration file of git, as bytes in latin1; `null`: the key stood alone. */
+  readonly settings?: readonly (readonly [key: string, value: string | null])[];
+}
+
+/** By hand: each command would wait for a schema to be loaded. @throws {TypeError} where it is none. */
+function asItem(value: KeptItem): KeptItem {
+  const { id, at, workspace, path, reason, movedTo = '', settings = [] } = value;
+  const isSetting = ([key, content]: readonly unknown[]) =>
+    typeof key === 'string' && (content === null || typeof content === 'string');
+  const texts = [id, workspace, path, reason, movedTo];
+  if (texts.every((text) => typeof text === 'string') && typeof at === 'number' && settings.every(isSetting))
+    return value;
+  throw new TypeError('it is not what sandbox-run wrote');
+}
 
 /** What is to be kept. */
 export type ToKeep = Pick<KeptItem, 'workspace' | 'path' | 'reason' | 'settings'>;
@@ -105,7 +113,7 @@ export function openKept(stateDirectory: string): Kept {
   function readItem(id: string): KeptItem | undefined {
     if (!/^[0-9a-f-]+$/.test(id)) return undefined;
     try {
-      return itemSchema.parse(JSON.parse(readFileSync(join(placeOf(id), 'item.json'), 'utf8')));
+      return asItem(JSON.parse(readFileSync(join(placeOf(id), 'item.json'), 'utf8')) as KeptItem);
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return undefined;
       throw unusable(join(placeOf(id), 'item.json'), error);

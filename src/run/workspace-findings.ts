@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { repositoriesOutOfSight } from '../host/git/gitlinks.ts';
 import {
@@ -71,6 +72,12 @@ export async function findInWorkspace(
     .filter(({ path }) => path.endsWith('/.git/index'))
     .flatMap(({ path }) => repositoriesOutOfSight(path, readRegular))
     .map((path) => ({ path, reason: 'git status runs what this repository says' }));
+  // One that no string can name is protected with all that lies beside it.
+  const unnamed = entries.flatMap(({ path }) => {
+    const around = dirname(path.slice(0, path.indexOf('\ufffd')) || path);
+    const isLost = path.includes('\ufffd') && lookup.resolve(path).kind === 'missing';
+    return isLost && around.includes('/.git/') ? [{ path: around, reason: 'git obeys what is in it' }] : [];
+  });
   const byName = entries.flatMap(({ path }) => {
     const row = names.rowFor(path);
     return row?.treatment === 'shut' ? [{ path, reason: `${row.tool}: ${row.reason}` }] : [];
@@ -80,7 +87,7 @@ export async function findInWorkspace(
     .filter((path) => lookup.resolve(path).kind === 'other' && lookup.resolve(path).canonical === path);
   return {
     index,
-    obeyed: [...byGit, ...outOfSight, ...byName],
+    obeyed: [...byGit, ...outOfSight, ...unnamed, ...byName],
     configurations,
     names,
     shortfall: spent

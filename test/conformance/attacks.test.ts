@@ -1,6 +1,7 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Command, ControlId, ExecutionResult, Sandbox } from '../../src/index.ts';
 import { compile, PROGRAMS } from '../support/sandboxee.ts';
@@ -50,10 +51,12 @@ describe.each(USABLE)('what is reported as enforced holds, under %s', (backend) 
     const unjudged = backend === 'application' ? {} : { unsafe: { unjudged_commands: true } };
     sandbox = await stage.sandbox(backend, { readable: [PROGRAMS], policy: unjudged });
   });
-  beforeEach(() => {
+  beforeEach(async () => {
     mkdirSync(inWorkspace('.git/hooks'), { recursive: true });
     writeFileSync(inWorkspace('.git/hooks/pre-commit'), 'kept\n');
     writeFileSync(outside('victim.txt'), 'kept\n');
+    // What came in the same tick of the file system's clock as a command is taken for the command's.
+    await sleep(30);
   });
 
   /** The control's claim; an attack that worked where it says `enforced` is an escape. */
@@ -104,8 +107,11 @@ describe.each(USABLE)('what is reported as enforced holds, under %s', (backend) 
     ['in place', () => ['sed', '-i', 's/kept/lost/', '.git/hooks/pre-commit'] as const],
   ])('a hook is not written %s, or the report says that it can be', async (_, command) => {
     const result = await attack(command());
-    const content = readFileSync(inWorkspace('.git/hooks/pre-commit'), 'utf8');
-    if (claims('protected-paths') || result.status === 'denied') expect(content).toBe('kept\n');
+    const hook = inWorkspace('.git/hooks/pre-commit');
+    // What changed it may have been seen when it ended, and not by whom it was: then it is told or taken away.
+    const isKept = existsSync(hook) && readFileSync(hook, 'utf8') === 'kept\n';
+    const isMeant = claims('protected-paths') || result.status === 'denied';
+    expect(isKept || (!isMeant && result.leftBehind.length > 0)).toBe(true);
   });
 
   describe('the network', () => {

@@ -15,7 +15,7 @@ function expected(tier: Tier): Readonly<Partial<Record<ControlId, ControlState>>
     rename: tier.landlockAbi === 0 ? viewed('degraded') : since(2, 'degraded'),
     truncate: tier.view ? 'enforced' : since(3, 'degraded'),
     metadata: viewed('unsupported'),
-    'protected-paths': viewed('unsupported'),
+    'protected-paths': viewed('degraded'),
     'private-tmp': viewed('degraded'),
     devices: since(5, 'degraded'),
     network: 'enforced',

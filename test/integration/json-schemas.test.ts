@@ -87,6 +87,21 @@ describe('what --json prints is what its schema says', () => {
     expectValid('policy', JSON.parse(stdout).policy);
   });
 
+  it('what is kept', async () => {
+    await run([
+      '--approved',
+      '-c',
+      'git init -q kept; git -C kept config core.fsmonitor ./x; echo y > kept/.git/hooks/update',
+    ]);
+    const { stdout } = await run(['kept', 'list', '--json']);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line: string) => JSON.parse(line));
+    expect(lines.length).toBe(2);
+    for (const line of lines) expectValid('kept', line);
+  });
+
   it('budget, doctor and gate', async () => {
     expectValid('budget', JSON.parse((await run(['budget', 'show', '--json'])).stdout));
     expectValid('doctor', JSON.parse((await run(['doctor', '--json'])).stdout));
