@@ -7,6 +7,7 @@ import { visibleLine } from '../util/visible-text.ts';
 /** So many of a kind are named. */
 const NAMED = 5;
 const QUOTED_CHARACTERS = 200;
+const KEPT = '; sandbox-run kept list shows it, sandbox-run kept restore ID puts it back';
 
 /** What a person should know of a command that has ended, one sentence each: its warnings, and what it left behind. */
 export function warningsOf(result: ExecutionResult): readonly string[] {
@@ -18,7 +19,7 @@ export function warningsOf(result: ExecutionResult): readonly string[] {
     ...line(
       'set aside, because it would run later',
       shut,
-      '; sandbox-run kept list shows it and puts it back',
+      shut.some(({ kept }) => kept !== undefined) ? KEPT : '',
     ),
     ...line('put back, because commands may not change it', restored, ''),
     ...line('look at it before it is used', told, ''),
