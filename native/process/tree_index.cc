@@ -233,9 +233,11 @@ LeftBehind TreeIndex::Activity::Look() {
   const int64_t looked_steady_ns = SteadyNow();
   TreeRound round;
   round.budget = kMaxNewDirectories;
-  round.began_ns = index_->Oldest();
+  round.began_ns = std::min(index_->Oldest(), index_->owed_ns_);
   index_->tree_.Look(round);
   index_->LookAtWatched(round);
+  // What could not be looked at is not known to be the user's when it can be.
+  index_->owed_ns_ = round.unreadable.empty() && !round.spent ? kSomeTime : round.began_ns;
   index_->Keep(std::move(round.unreadable));
   std::vector<ChangedEntry> entries = std::exchange(index_->untold_, {});
   if (!round.differences.empty()) JoinReplaced(round.differences);

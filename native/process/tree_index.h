@@ -94,6 +94,8 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
   std::mutex mutex_;  // guards what follows
   IndexedTree tree_;
   bool is_read_ = false;
+  // Since when something that could not be looked at may have changed; kSomeTime: all was.
+  int64_t owed_ns_ = kSomeTime;
   bool spent_ = false;                   // by the first walk
   std::vector<std::string> unreadable_;  // for it
   // Too much for one look, or seen when nobody asked.

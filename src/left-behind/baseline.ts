@@ -25,10 +25,10 @@ type Remembered =
 
 /** What paths were before commands could change them, so that they can be put back. */
 export interface Baseline {
-  /** What is remembered, each of which has to be looked at after a command. */
+  /** What has to be looked at after a command. */
   readonly paths: readonly string[];
-  /** What was too much to remember, or is of a kind that cannot be. */
-  readonly left: readonly string[];
+  /** It was too much to remember, or is of a kind that cannot be: it cannot be put back. */
+  isTooMuch(path: string): boolean;
   covers(path: string): boolean;
   contentOf(path: string): Buffer | undefined;
   /** Makes of the path what it was, if it is something else now. */
@@ -38,7 +38,7 @@ export interface Baseline {
 /** Remembers what is at these paths and beneath them. */
 export function takeBaseline(paths: readonly string[]): Baseline {
   const known = new Map<string, Remembered>();
-  const left: string[] = [];
+  const tooMuch = new Set<string>();
   let bytes = 0;
   const pending = [...paths];
   for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
@@ -46,7 +46,7 @@ export function takeBaseline(paths: readonly string[]): Baseline {
     const remembered = known.size < MAX_ENTRIES ? look(path, MAX_BYTES - bytes) : 'too much';
     if (remembered === undefined) continue;
     if (remembered === 'too much') {
-      left.push(path);
+      tooMuch.add(path);
       continue;
     }
     known.set(path, remembered);
@@ -90,8 +90,8 @@ export function takeBaseline(paths: readonly string[]): Baseline {
   }
 
   return {
-    paths: [...known.keys()],
-    left,
+    paths: [...known.keys(), ...tooMuch],
+    isTooMuch: (path) => tooMuch.has(path),
     covers: (path) => known.has(path),
     contentOf: (path) => {
       const remembered = known.get(path);

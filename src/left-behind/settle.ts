@@ -70,6 +70,8 @@ export function createSettler(parts: SettlerParts): Settler {
       return [untold(path, 'its name is not valid UTF-8, so that it cannot be looked at')];
     const hold = holdOf(path);
     if (hold === 'held' || (hold === 'lost' && entry.change === 'vanished')) return NOTHING;
+    if (baseline.isTooMuch(path))
+      return [untold(path, 'it changed, and was too large, or of a kind, to be remembered and put back')];
     const isConfig = /^config(\.worktree)?$/.test(basename(path));
     // A configuration file is settled by key, whatever it was.
     if (!(isConfig && entry.kind === 'file') && baseline.covers(path)) return baseline.restore(path, shutter);

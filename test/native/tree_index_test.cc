@@ -1,6 +1,7 @@
 #include "process/tree_index.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -156,6 +157,25 @@ TEST(IndexTellsTheSameOfDirectoriesThatItWatches) {
   watch();
   EXPECT_EQ(tree.DuringShell("rm -r a c; mkdir -p c/.git; touch c/.git/config"),
             "+c/.git +c/.git/config -a/e/f/x.iml -c/d/.envrc");
+}
+
+// What happened while it could not look is not taken for the user's afterwards.
+TEST(IndexOwesWhatItCouldNotLookAt) {
+  Tree tree;
+  tree.Directories({"a"});
+  tree.Read();
+  const auto activity = tree.index->Begin();
+  tree.File("a/.envrc");
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none = {0, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const LeftBehind nothing = activity->Look();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(tree.Show(nothing), "");
+  EXPECT_TRUE(!nothing.unreadable.empty());
+  NextTick();
+  EXPECT_EQ(tree.DuringShell("true"), "?+a/.envrc");
 }
 
 TEST(IndexTellsWhatACommandDid) {

@@ -1,7 +1,10 @@
-import { lstatSync, realpathSync } from 'node:fs';
+import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { refuseShortage } from '../../errors/shortage.ts';
 import type { PathLookup } from '../../model/path-lookup.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 import { readRegular } from '../held-directory.ts';
 import { type GitSetting, parseGitConfig } from './config-file.ts';
 import { effectOfKey } from './config-keys.ts';
@@ -178,12 +181,32 @@ function programsIn(commandLine: string): readonly string[] {
   return words.filter((word) => word.includes('/') || /\.(sh|bash|py|[cm]?[jt]s|rb|pl|php)$/.test(word));
 }
 
+const NOT_FOR_US = new Set([
+  'ENOENT',
+  'ENOTDIR',
+  'ELOOP',
+  'EACCES',
+  'EPERM',
+  'ENAMETOOLONG',
+  'ERR_INVALID_ARG_VALUE',
+]);
+
 function settingsOf(file: string): readonly GitSetting[] {
   try {
-    const content = readRegular(realpathSync(file), CONFIG_BYTES);
+    const path = realpathSync(file);
+    // Git reads it all the same, and what it names would be left open.
+    if (statSync(path).size > CONFIG_BYTES)
+      throw new SandboxError(
+        'confinement.failed',
+        `${path} is too large for a configuration of git; make it smaller than 1 MiB`,
+      );
+    const content = readRegular(path, CONFIG_BYTES);
     return content === undefined ? [] : (parseGitConfig(content)?.settings ?? []);
-  } catch {
+  } catch (error) {
+    refuseShortage(error);
+    const errno = errnoOf(error);
     // Not there, or not for us: then git cannot read it either.
-    return [];
+    if (errno !== undefined && NOT_FOR_US.has(errno)) return [];
+    throw error;
   }
 }
