@@ -10,8 +10,11 @@ export type Risk = (typeof RISKS)[number];
 export const REACHES = ['local', 'unknown', 'network'] as const;
 export type Reach = (typeof REACHES)[number];
 
-/** How much is left to the agent; most first. */
-export const AUTONOMIES = ['autonomous', 'supervised', 'readonly'] as const;
+/**
+ * How much is left to the agent; most first. `contained`: whatever the sandbox holds runs unasked, what leaves it is asked
+ * about; where it holds too little, that is `supervised`: what changes anything is asked about.
+ */
+export const AUTONOMIES = ['autonomous', 'contained', 'supervised', 'readonly'] as const;
 export type Autonomy = (typeof AUTONOMIES)[number];
 
 /** What a session has been exposed to: content that may instruct the model, data that must not leave. */

@@ -7,7 +7,8 @@ import type { ProgramFinder } from './program-finder.ts';
 import type { StepsSettler } from './settle-steps.ts';
 
 /** The shell that runs shell strings: its grammar is the one that is judged. */
-const SHELL = '/bin/bash';
+/** What runs shell strings. */
+export const SHELL = '/bin/bash';
 
 /** The argument vector of a command. A string runs under bash, without start-up files. */
 export function argumentVector(command: Command): readonly [string, ...string[]] {

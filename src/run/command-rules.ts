@@ -1,6 +1,9 @@
+import { statSync } from 'node:fs';
+import { refuseShortage } from '../errors/shortage.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
+import type { ControlId } from '../model/enforcement-report.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import type { PathAccess } from '../model/policy.ts';
+import type { PathAccess, Policy } from '../model/policy.ts';
 import type { RulesOfCommands } from '../policy/checks/rules.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
@@ -21,7 +24,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     policy.filesystem.rules.map(({ path, access }) => ({ path: lookup.resolve(path).canonical, access }));
   const of = (...wanted: readonly PathAccess[]) =>
     granted.filter(({ access }) => wanted.includes(access)).map(({ path }) => path);
-  const network = plan?.report.controls.find((control) => control.id === 'network');
+  const opened = wayOut(policy);
   const writableWorkspace = policy.filesystem.workspaceAccess === 'write';
   return {
     workspace,
@@ -37,16 +40,44 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
       ? (plan?.protectedPaths ??
         policy.filesystem.protected.map((path) => lookup.resolve(`${workspace}/${path}`).canonical))
       : [workspace],
-    // Who writes `~` means the user's home, which is not there; that of the command is empty and goes with it.
-    home,
+    // Who runs commands without us gives them the user's own.
+    home: plan !== undefined && policy.filesystem.home === 'private' ? PRIVATE_HOME : home,
+    userHome: home,
     allow: policy.commands.allow,
     permitDangerous: policy.commands.permitDangerous,
     own: policy.commands.rules,
     maxActionsPerHour: policy.security.maxActionsPerHour,
     reviewerTimeoutMs: policy.approval.reviewerTimeoutMs,
-    networkOff: policy.network.mode === 'off' && network?.state === 'enforced',
+    held: {
+      files: isEnforced(plan, 'filesystem'),
+      network: opened === undefined && isEnforced(plan, 'network'),
+    },
+    opened: plan && opened,
+    granted: of('write').filter((path) => ![workspace, temporaryParent, PRIVATE_TMP].includes(path)),
     onlyChecks: plan?.report.backend === 'application',
   };
+}
+
+function isEnforced(plan: LaunchPlan | undefined, wanted: ControlId): boolean {
+  return plan?.report.controls.find(({ id }) => id === wanted)?.state === 'enforced';
+}
+
+/** What of a policy leads out of the sandbox. A socket among the paths that commands may write is a way to its server. */
+function wayOut({ network, filesystem }: Policy): string | undefined {
+  if (network.mode === 'open') return 'the network is open';
+  if (network.unixSockets === 'allowed') return 'sockets of the host can be reached';
+  const socket = filesystem.rules.find(({ path, access }) => access === 'write' && isSocket(path));
+  return socket && `the socket ${socket.path} was granted`;
+}
+
+function isSocket(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isSocket() ?? false;
+  } catch (error) {
+    refuseShortage(error);
+    // Nobody who cannot look at it can connect to it.
+    return false;
+  }
 }
 
 /** The entry of /tmp that a workspace lies in. */

@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path';
+import { createVersions } from '../host/git/versions.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { Command } from '../model/command.ts';
 import type { Autonomy, Decision, Taint } from '../model/decision.ts';
@@ -10,7 +11,9 @@ import type { CheckContext } from '../policy/checks/check.ts';
 import type { RulesOfCommands } from '../policy/checks/rules.ts';
 import type { CommandEffects } from '../policy/effects.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import { bashSyntaxError } from './bash-syntax.ts';
 import {
+  autonomyInForce,
   CHECKS,
   CHECKS_IN_SESSION,
   effectsOf,
@@ -111,7 +114,7 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
       // Not known yet: the worst.
       risk: 'high',
       reach: 'network',
-      autonomy: request.autonomy ?? policy.security.autonomy,
+      autonomy: autonomyInForce(request.autonomy ?? policy.security.autonomy, rules),
       approved: request.approved ?? false,
       taints: new Set(request.taints),
       cwd: paths.resolve(isAbsolute(cwd) ? cwd : `${rules.workspace}/${cwd}`).canonical,
@@ -129,6 +132,8 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
       gate: ports,
       shell: request.shell,
       variables: request.env,
+      versions: createVersions(rules.workspace),
+      syntaxError: typeof command === 'string' ? bashSyntaxError : undefined,
       steps: rules.onlyChecks === true && typeof command === 'string' ? stepsOf(command) : undefined,
     };
     const isForeign = isForeignTo(unrated);

@@ -17,7 +17,10 @@ export const RULES: RulesOfCommands = {
   own: [],
   maxActionsPerHour: undefined,
   reviewerTimeoutMs: 20,
-  networkOff: false,
+  userHome: '/home/somebody',
+  held: { files: false, network: false },
+  opened: undefined,
+  granted: [],
 };
 
 /** Names lead where they say. */

@@ -108,7 +108,10 @@ export function contextOf(parsed: Parsed, world: World = {}): CheckContext {
     own: [],
     maxActionsPerHour: undefined,
     reviewerTimeoutMs: 1_000,
-    networkOff: true,
+    userHome: HOME,
+    held: { files: true, network: true },
+    opened: undefined,
+    granted: [],
     ...world.rules,
   };
   const base: CheckContext = {

@@ -8,6 +8,7 @@ import { optionTable } from '../commands/option-table.ts';
 import { copiesDirectories } from '../commands/programs/files.ts';
 import { asksForHelp } from '../commands/risk.ts';
 import type { Use } from '../commands/use.ts';
+import { holdsUnseenCode } from './autonomy.ts';
 import type { Check, CheckContext } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
 import { nestedRepository } from './nested-repository.ts';
@@ -15,8 +16,8 @@ import { commandsOf, reasonFor } from './reasons.ts';
 
 const reason = reasonFor('arguments');
 
-/** How strictly arguments are read. */
-type Mode = 'allow-list' | 'supervised' | 'autonomous';
+/** How strictly arguments are read. `contained`: not at all, as whatever they make a program do is held. */
+type Mode = 'allow-list' | 'supervised' | 'autonomous' | 'contained';
 
 /** Flags and scripts of programs do not run, write or load what was not asked for. */
 export const argumentsCheck: Check = {
@@ -27,9 +28,12 @@ export const argumentsCheck: Check = {
     const mode: Mode =
       context.rules.allow !== undefined
         ? 'allow-list'
-        : context.autonomy === 'autonomous'
-          ? 'autonomous'
-          : 'supervised';
+        : holdsUnseenCode(context)
+          ? 'contained'
+          : context.autonomy === 'autonomous'
+            ? 'autonomous'
+            : 'supervised';
+    if (mode === 'contained') return [];
     return commandsOf(context.parsed).flatMap((command) => {
       const use = describeCommand(command, isForeign);
       return use === undefined || (mode !== 'allow-list' && asksForHelp(use))

@@ -1,16 +1,44 @@
-import type { Reason } from '../../model/decision.ts';
+import type { Autonomy, Reason } from '../../model/decision.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import type { Check, CheckContext } from './check.ts';
+import type { RulesOfCommands } from './rules.ts';
 
-function opinion({ autonomy, approved, risk }: CheckContext): Omit<Reason, 'check' | 'words'> {
+/**
+ * The level that is in force: `contained` counts on the sandbox, and is `supervised` where that holds too little. A way
+ * out that the policy opened is no reason for it: what uses the way is asked about.
+ */
+export function autonomyInForce(asked: Autonomy, { held, opened }: RulesOfCommands): Autonomy {
+  const holds = held.files && (held.network || opened !== undefined);
+  return asked === 'contained' && !holds ? 'supervised' : asked;
+}
+
+/** Code that nobody can see beforehand is no reason to ask: whatever it does is contained. */
+export function holdsUnseenCode({ autonomy, rules }: Pick<CheckContext, 'autonomy' | 'rules'>): boolean {
+  return autonomy === 'contained' && rules.held.network;
+}
+
+function opinion({ autonomy, approved, risk, reach }: CheckContext): Omit<Reason, 'check' | 'words'> {
   switch (autonomy) {
     case 'readonly':
-      return { verdict: 'deny', code: 'readonly', message: 'autonomy is readonly: no command is run' };
+      // What nobody knows may do more than read.
+      if (risk === 'low' && reach === 'local')
+        return { verdict: 'allow', code: 'reads', message: 'autonomy is readonly, and it only reads' };
+      return {
+        verdict: 'deny',
+        code: 'readonly',
+        message: 'autonomy is readonly: only what is known to read, and to do nothing else, is run',
+      };
     case 'autonomous':
       return {
         verdict: 'allow',
         code: 'autonomous',
         message: 'autonomy is autonomous: nothing is asked for risk',
+      };
+    case 'contained':
+      return {
+        verdict: 'allow',
+        code: 'contained',
+        message: 'autonomy is contained: nothing is asked about what the sandbox holds',
       };
     case 'supervised':
       if (risk === 'low')
@@ -35,6 +63,6 @@ function opinion({ autonomy, approved, risk }: CheckContext): Omit<Reason, 'chec
 export const autonomy: Check = {
   name: 'autonomy',
   summary:
-    'readonly refuses everything, supervised asks for medium and high risk, autonomous asks for nothing.',
+    'readonly lets reading run, supervised asks for medium and high risk, contained for what leaves the sandbox, autonomous for nothing.',
   judge: (context) => [{ check: 'autonomy', ...opinion(context), words: [] }],
 };

@@ -4,6 +4,7 @@ import type { GatePorts } from '../../model/gate-ports.ts';
 import type { PathLookup } from '../../model/path-lookup.ts';
 import type { ShellFacts } from '../../model/shell-facts.ts';
 import type { StepsOrNot } from '../../model/steps.ts';
+import type { Versions } from '../../model/versions.ts';
 import type { RulesOfCommands } from './rules.ts';
 
 /** Everything that a check may look at. Values and ports; a check does no input or output of its own. */
@@ -31,6 +32,13 @@ export interface CheckContext {
   readonly shell?: ShellFacts | undefined;
   /** Variables that the request sets (`undefined`: takes away) for the command. */
   readonly variables?: Readonly<Record<string, string | undefined>> | undefined;
+  /** What the version control of the workspace has; `undefined`: there is none. */
+  readonly versions?: Versions | undefined;
+  /**
+   * What bash says of a text that it would not run because of its syntax; `undefined`: nothing. For texts that the parser
+   * takes for wrong.
+   */
+  readonly syntaxError?: ((text: string) => Promise<string | undefined>) | undefined;
   /** The shell string as programs that need no shell, where none is run. */
   readonly steps?: StepsOrNot | undefined;
 }

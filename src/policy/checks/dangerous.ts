@@ -69,7 +69,8 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
         const whole =
           isBeneath(rules.workspace, path) ||
           path === `${rules.workspace}/.git` ||
-          isBeneath(rules.home, path);
+          isBeneath(rules.home, path) ||
+          isBeneath(rules.userHome, path);
         return whole
           ? [
               reason('deny', 'destroys_tree', `${use.program.name} would take away all of ${text}`, [

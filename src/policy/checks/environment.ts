@@ -3,6 +3,7 @@ import type { Reason } from '../../model/decision.ts';
 import { programName } from '../commands/describe.ts';
 import { leadingText } from '../commands/use.ts';
 import { variableRule } from '../commands/variables.ts';
+import { holdsUnseenCode } from './autonomy.ts';
 import type { Check } from './check.ts';
 import { commandsOf, reasonFor } from './reasons.ts';
 
@@ -20,7 +21,9 @@ interface Setting {
 export const environmentCheck: Check = {
   name: 'environment',
   summary: 'setting a variable that changes what runs (PATH, LD_*, GIT_*, PAGER …) is asked about',
-  judge: ({ parsed, autonomy }) => {
+  judge: (context) => {
+    if (holdsUnseenCode(context)) return [];
+    const { parsed, autonomy } = context;
     const reasons: Reason[] = [];
     for (const command of commandsOf(parsed)) {
       for (const { name, value, source } of settingsOf(command)) {

@@ -75,7 +75,7 @@ function judgePath(
   }
   if (outside === undefined || !inside || !dependsOnDirectory(use, cwds)) return outside;
   // `cd a; cat ../b`: outside only if the first command fails. The kernel says what then.
-  return context.autonomy === 'autonomous'
+  return context.autonomy === 'autonomous' || context.autonomy === 'contained'
     ? undefined
     : { ...outside, verdict: 'ask', code: 'may_escape_workspace' };
 }
@@ -97,10 +97,12 @@ function judgeLocation(
   }
   const path = resolved.canonical;
   if (isHarmlessDevice(text) || isHarmlessDevice(path)) return undefined;
-  if (isBeneath(path, rules.home) && SECRETS.test(path.slice(rules.home.length + 1))) {
+  const writes = use.effect !== 'reads';
+  // What a command writes into a home of its own is no secret of anybody.
+  const homes = writes ? [rules.userHome] : [rules.home, rules.userHome];
+  if (homes.some((home) => isBeneath(path, home) && SECRETS.test(path.slice(home.length + 1)))) {
     return reason('deny', 'secret_path', `${text} holds credentials`, [source]);
   }
-  const writes = use.effect !== 'reads';
   // `/$x` says nothing about where it leads; the kernel does.
   if (partial && leadsToRoot(path, context)) return undefined;
   // Under an allow-list only the workspace is meant, not what the system needs to run programs.

@@ -67,7 +67,7 @@ export const reach: Check = {
       case 'local':
         return say(undefined, 'local', 'nothing in the command can use the network');
       case 'network':
-        if (rules.networkOff)
+        if (rules.held.network)
           return say(undefined, 'network_off', 'the kernel keeps the command off the network');
         if (taints.size > 1)
           return say(
@@ -77,7 +77,7 @@ export const reach: Check = {
           );
         return askReviewer(context);
       case 'unknown':
-        if (rules.networkOff)
+        if (rules.held.network)
           return say(undefined, 'network_off', 'the kernel keeps the command off the network');
         return askReviewer(context);
       default:

@@ -16,7 +16,7 @@ export const riskCheck: Check = {
   name: 'risk',
   summary: 'under supervision, medium and high risk is asked about unless the request is approved',
   judge: (context) => {
-    if (context.risk === 'low' || context.autonomy === 'autonomous') return [];
+    if (context.risk === 'low' || context.autonomy !== 'supervised') return [];
     if (context.approved) {
       return [reason(undefined, 'approved', `The ${context.risk} risk was approved.`, [])];
     }

@@ -1,5 +1,13 @@
 import type { CommandRule } from '../../model/policy.ts';
 
+/** What keeps a command in while it runs, by the enforcement report: a question about it would be asked for nothing. */
+export interface Held {
+  /** It changes and reads only what the policy gives it. */
+  readonly files: boolean;
+  /** Nothing outside can be reached: no network, no socket of the host. */
+  readonly network: boolean;
+}
+
 /** The part of the effective policy that the checks look at. Paths are absolute and canonical. */
 export interface RulesOfCommands {
   /** Canonical path of the workspace. */
@@ -17,6 +25,8 @@ export interface RulesOfCommands {
   readonly protected: readonly string[];
   /** What `~` and `$HOME` are for the command. */
   readonly home: string;
+  /** The home of its user, which a command may name by its path. */
+  readonly userHome: string;
   /** `commands.allow`; `undefined`: every program may run. */
   readonly allow: readonly string[] | undefined;
   /** `commands.permit_dangerous`. */
@@ -27,8 +37,11 @@ export interface RulesOfCommands {
   readonly maxActionsPerHour: number | undefined;
   /** Milliseconds that a reviewer may take. */
   readonly reviewerTimeoutMs: number;
-  /** True if the kernel keeps the command off the network (the enforcement report says `enforced`). */
-  readonly networkOff: boolean;
+  readonly held: Held;
+  /** What of the policy lets the commands that we run reach outside; `undefined`: nothing, or it is not us who run them. */
+  readonly opened: string | undefined;
+  /** Writable places outside of the workspace that somebody granted: of `writable`, what is not private to a command. */
+  readonly granted: readonly string[];
   /** The decision is all that keeps a command in (backend `application`). */
   readonly onlyChecks?: boolean;
 }

@@ -1,6 +1,7 @@
 import type { Parsed, Redirect, SimpleCommand, Word, WordPart } from '../../model/command-line.ts';
 import type { Reason, Verdict } from '../../model/decision.ts';
 import { leadingText } from '../commands/use.ts';
+import { holdsUnseenCode } from './autonomy.ts';
 import type { Check, CheckContext } from './check.ts';
 import { commandsOf, reasonFor } from './reasons.ts';
 
@@ -30,7 +31,7 @@ export const shellSession: Check = {
       reasons.push(reason(verdict, 'own_name', message, [name]));
     }
     // Where a line goes is judged by its words, however much is left to the agent.
-    const atLeastAsk = verdict ?? 'ask';
+    const atLeastAsk = verdict ?? (holdsUnseenCode(context) ? undefined : 'ask');
     for (const place of shell.places) {
       const word = commands.flatMap(wordsOf).find((one) => one.parts.some((part) => leadsTo(part, place)));
       if (word === undefined) continue;
@@ -50,7 +51,7 @@ export const shellSession: Check = {
 
 function verdictOf({ rules, autonomy }: CheckContext): Verdict | undefined {
   if (rules.allow !== undefined) return 'deny';
-  return autonomy === 'autonomous' ? undefined : 'ask';
+  return autonomy === 'autonomous' || holdsUnseenCode({ autonomy, rules }) ? undefined : 'ask';
 }
 
 function wordsOf({ words, redirects, assignments }: SimpleCommand): readonly Word[] {

@@ -1,8 +1,9 @@
 import type { Redirect, SimpleCommand } from '../../model/command-line.ts';
-import type { Reason } from '../../model/decision.ts';
+import type { Reason, Verdict } from '../../model/decision.ts';
 import { writesFile } from '../commands/risk.ts';
 import { leadingText } from '../commands/use.ts';
-import type { Check } from './check.ts';
+import { holdsUnseenCode } from './autonomy.ts';
+import type { Check, CheckContext } from './check.ts';
 import { commandsOf, reasonFor } from './reasons.ts';
 
 const reason = reasonFor('syntax');
@@ -11,31 +12,49 @@ const reason = reasonFor('syntax');
 export const syntaxCheck: Check = {
   name: 'syntax',
   summary:
-    'what is not understood is refused (autonomous: asked about); network devices, fork bombs and kernel files are refused',
-  judge: ({ parsed, autonomy }) => {
-    const reasons: Reason[] = [];
-    const commands = commandsOf(parsed);
-    if (!parsed.understood) {
-      const { code, message } = parsed.problem;
-      reasons.push(reason(autonomy === 'autonomous' ? 'ask' : 'deny', code, message, []));
-      if (isForkBomb(commands)) {
-        reasons.push(reason('deny', 'fork_bomb', 'The command starts itself again and again.', []));
-      }
-    }
-    for (const { redirects } of commands) {
-      for (const redirect of redirects) reasons.push(...judgeRedirect(redirect));
-    }
-    return reasons;
+    'what bash would refuse is refused; what is not understood is, too (contained: it is held; autonomous: asked about); network devices, fork bombs and kernel files are refused',
+  judge: (context) => {
+    const { parsed, text, syntaxError } = context;
+    const reasons = judgeText(context);
+    if (parsed.understood || parsed.problem.code !== 'syntax_error' || syntaxError === undefined)
+      return reasons;
+    // bash has the last word on what it would refuse; where it would not, the text is one that is not understood.
+    return syntaxError(text).then((said) =>
+      said === undefined ? reasons : [reason('deny', 'syntax_error', said, [])],
+    );
   },
 };
 
-function judgeRedirect(redirect: Redirect): readonly Reason[] {
+function judgeText(context: CheckContext): readonly Reason[] {
+  const { parsed } = context;
+  const reasons: Reason[] = [];
+  const commands = commandsOf(parsed);
+  if (!parsed.understood) {
+    const { code, message } = parsed.problem;
+    reasons.push(reason(code === 'fork_bomb' ? 'deny' : verdictOnUnseen(context), code, message, []));
+    if (isForkBomb(commands)) {
+      reasons.push(reason('deny', 'fork_bomb', 'The command starts itself again and again.', []));
+    }
+  }
+  for (const { redirects } of commands) {
+    for (const redirect of redirects) reasons.push(...judgeRedirect(redirect, holdsUnseenCode(context)));
+  }
+  return reasons;
+}
+
+/** What is not understood is code that nobody has seen. Rules of the policy could be about anything in it. */
+function verdictOnUnseen(context: CheckContext): Verdict | undefined {
+  if (context.rules.own.length === 0 && holdsUnseenCode(context)) return undefined;
+  return context.autonomy === 'autonomous' || context.autonomy === 'contained' ? 'ask' : 'deny';
+}
+
+function judgeRedirect(redirect: Redirect, isHeld: boolean): readonly Reason[] {
   const { source } = redirect.target;
   const text = leadingText(redirect.target);
-  if (/^\/dev\/(?:tcp|udp)(?:\/|$)/.test(text)) {
+  if (!isHeld && /^\/dev\/(?:tcp|udp)(?:\/|$)/.test(text)) {
     return [reason('deny', 'network_device', `bash would open a network connection: ${source}`, [source])];
   }
-  if (mayBeNetworkDevice(redirect)) {
+  if (!isHeld && mayBeNetworkDevice(redirect)) {
     const message = `bash would open a network connection if this is /dev/tcp or /dev/udp: ${source}; write the path out`;
     return [reason('ask', 'network_device_unclear', message, [source])];
   }

@@ -2,6 +2,8 @@ import { argumentsCheck } from './arguments.ts';
 import type { Check } from './check.ts';
 import { dangerousCheck } from './dangerous.ts';
 import { environmentCheck } from './environment.ts';
+import { leavesCheck } from './leaves.ts';
+import { lossesCheck } from './losses.ts';
 import { pathsCheck } from './paths.ts';
 import { riskCheck } from './risk.ts';
 import { syntaxCheck } from './syntax.ts';
@@ -13,5 +15,7 @@ export const TEXT_CHECKS: readonly Check[] = [
   dangerousCheck,
   pathsCheck,
   environmentCheck,
+  leavesCheck,
+  lossesCheck,
   riskCheck,
 ];

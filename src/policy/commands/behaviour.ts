@@ -100,6 +100,27 @@ export interface Behaviour {
   readonly onlyReads?: (use: Use) => boolean;
   /** Further demands under an allow-list. */
   readonly strict?: (use: Use) => readonly Finding[];
+  /** What it can do nothing without. */
+  readonly needs?: Need;
+  /** The words that say whom it talks to: URLs, hosts, addresses. */
+  readonly hosts?: (use: Use) => readonly Argument[];
+  /** What it changes elsewhere, where it reaches the network: completes "NAME …". */
+  readonly outward?: string;
+  /** It asks where its settings say, and sends nothing but what it is asked for. */
+  readonly onlyFetches?: boolean;
+  /** What it takes away that version control would not bring back. */
+  readonly loses?: (use: Use) => Loss | undefined;
+}
+
+/** `network`: somebody outside; `system`: the right to change what is installed on the machine. */
+export type Need = 'network' | 'system' | 'nothing';
+
+/** `changes`: what is not committed, in the paths or everywhere; `always`: whatever is there. */
+export interface Loss {
+  readonly what: 'changes' | 'always';
+  /** Completes "NAME …". */
+  readonly message: string;
+  readonly paths?: readonly Argument[];
 }
 
 /** A path that a command names, and what happens to it. */

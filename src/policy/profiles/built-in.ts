@@ -9,7 +9,7 @@ const CLASSIC_ALLOW_LIST = ['ls', 'cat', 'cp', 'head', 'printenv', 'pwd', 'rg', 
 
 const workspaceWrite: Policy = {
   profile: 'workspace-write',
-  security: { autonomy: 'supervised', maxActionsPerHour: undefined },
+  security: { autonomy: 'contained', maxActionsPerHour: undefined },
   commands: { allow: undefined, permitDangerous: [], rules: [] },
   approval: { ask: 'terminal', timeoutMs: 300_000, reviewerTimeoutMs: 10_000 },
   reviewer: undefined,

@@ -8,6 +8,8 @@ export const CLOUD: readonly ProgramRow[] = [
     'network',
     {
       operands: 'none',
+      needs: 'network',
+      outward: 'changes what runs or is stored elsewhere',
     },
   ),
   ...programs(
@@ -16,8 +18,9 @@ export const CLOUD: readonly ProgramRow[] = [
     'network',
     {
       operands: 'guess',
+      outward: 'changes what runs or is stored elsewhere',
       verbs: {
-        fmt: { risk: 'medium' },
+        fmt: { risk: 'medium', reach: 'local' },
         validate: { risk: 'medium' },
         version: { risk: 'low' },
       },
@@ -25,5 +28,6 @@ export const CLOUD: readonly ProgramRow[] = [
   ),
   ...programs('helm kustomize skaffold tilt kind minikube k3d k3s k9s', 'high', 'network', {
     operands: 'guess',
+    outward: 'changes what runs elsewhere',
   }),
 ];

@@ -1,7 +1,15 @@
-import { type Behaviour, type Finding, finding, type Grammar, type ProgramRow, verbs } from '../behaviour.ts';
+import {
+  type Behaviour,
+  type Finding,
+  finding,
+  type Grammar,
+  type Loss,
+  type ProgramRow,
+  verbs,
+} from '../behaviour.ts';
 import { isHarmlessSetting } from '../git-config.ts';
 import { plainPaths } from '../plain-paths.ts';
-import type { Use } from '../use.ts';
+import type { Argument, Use } from '../use.ts';
 
 /** Options of the diff family, which most reading verbs take. */
 const DIFF: Grammar = {
@@ -25,8 +33,9 @@ const LOG: Grammar = {
   optionals: `${DIFF.optionals} pretty format decorate branches tags remotes notes show-notes no-graph group`,
 };
 
-const READING: Behaviour = { risk: 'low', operands: 'revisions', grammar: LOG };
-const PLAIN: Behaviour = { risk: 'low', operands: 'revisions', grammar: { open: true } };
+/** What they obey in a repository is out of the reach of commands, so that they reach nothing else. */
+const READING: Behaviour = { risk: 'low', reach: 'local', operands: 'revisions', grammar: LOG };
+const PLAIN: Behaviour = { risk: 'low', reach: 'local', operands: 'revisions', grammar: { open: true } };
 const CHANGING: Behaviour = { risk: 'medium', operands: 'revisions' };
 const REMOTE: Grammar = {
   open: true,
@@ -40,6 +49,11 @@ function inspectRemote(use: Use): readonly Finding[] {
   return use.operands
     .filter(({ text }) => /^(?:ext|fd)::|^-/.test(text) || /^(?!https?|ssh|git|file|ftps?)\w+::/.test(text))
     .map(({ word }) => finding('executes', 'transport', 'uses a transport that runs a program', word.source));
+}
+
+/** `https://host/path`, `git@host:path`; names of remotes and paths are none. */
+function remotesOf({ operands }: Use): readonly Argument[] {
+  return operands.filter(({ text }) => /^[a-z][a-z0-9+.-]*:\/\/|^[\w.-]+@[\w.-]+:/.test(text));
 }
 
 /** A verb that only lists unless operands or flags say more. */
@@ -103,6 +117,49 @@ function isGlobal(use: Use, start: number): boolean {
   return verb === undefined || start < verb.span.start;
 }
 
+const always = (message: string) => (): Loss => ({ what: 'always', message });
+
+/** Files that are not tracked, which nobody else has. */
+function lossOfClean({ command }: Use): Loss | undefined {
+  const texts = command.words.map(({ value }) => value ?? '');
+  const isForced = texts.some((text) => /^(?:--force|-[a-zA-Z]*f[a-zA-Z]*)$/.test(text));
+  const isTrial = texts.some((text) => /^(?:--dry-run|-[a-zA-Z]*n[a-zA-Z]*)$/.test(text));
+  return isForced && !isTrial
+    ? { what: 'always', message: 'would delete files that are not tracked' }
+    : undefined;
+}
+
+const LOCAL_CHANGES = 'would throw away changes that are not committed';
+
+/** Verbs that put files back to what was committed, by their options and paths. */
+function lossOfChanges(use: Use): Loss | undefined {
+  const [verb] = use.verbs;
+  const has = (pattern: RegExp) => use.command.words.some(({ value }) => pattern.test(value ?? ''));
+  const everything: Loss = { what: 'changes', message: LOCAL_CHANGES };
+  const only = (paths: Use['operands']): Loss | undefined =>
+    paths.length === 0 ? undefined : { ...everything, paths };
+  switch (verb) {
+    case 'reset':
+      return has(/^--hard$/) ? everything : undefined;
+    case 'switch':
+      return has(/^(?:-f|--force|--discard-changes)$/) ? everything : undefined;
+    case 'restore':
+      return has(/^(?:-S|--staged)$/) && !has(/^(?:-W|--worktree)$/) ? undefined : only(use.operands);
+    default:
+      if (has(/^(?:-f|--force)$/)) return everything;
+      // Without `--` a word may be a branch or a path; git takes it for a branch if there is one.
+      return only(
+        use.afterDashes < use.operands.length ? use.operands.slice(use.afterDashes) : pathsAmong(use),
+      );
+  }
+}
+
+/** `git checkout .`, `git checkout HEAD src/a.js`; not `git checkout -b feature/x`. */
+function pathsAmong(use: Use): Use['operands'] {
+  const makesBranch = use.options.some(({ name }) => /^(?:b|B|c|C|orphan|track)$/.test(name));
+  return makesBranch ? [] : use.operands.filter(({ text }) => text === '.' || /[/.]/.test(text));
+}
+
 const VERBS: Readonly<Record<string, Behaviour>> = {
   ...verbs('log show diff whatchanged shortlog range-diff', READING),
   ...verbs('diff-tree diff-index diff-files', READING),
@@ -137,6 +194,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   annotate: PLAIN,
   grep: {
     risk: 'low',
+    reach: 'local',
     operands: 'none',
     grammar: {
       numeric: true,
@@ -150,16 +208,24 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   archive: {
     risk: 'low',
+    reach: 'local',
     operands: 'revisions',
     grammar: { open: true, values: 'format prefix', writes: 'o output', executes: 'exec', network: 'remote' },
   },
   bundle: CHANGING,
   reflog: {
     ...READING,
-    verbs: { ...verbs('show exists list', READING), ...verbs('expire delete drop', CHANGING) },
+    verbs: {
+      ...verbs('show exists list', READING),
+      ...verbs('expire delete drop', {
+        ...CHANGING,
+        loses: always('would throw away the way back to older commits'),
+      }),
+    },
   },
   branch: {
     risk: 'low',
+    reach: 'local',
     operands: 'none',
     inspect: listsUnless(
       /^(?:-[a-z]*[dDmMcCfut][a-zA-Z]*|--(?:delete|move|copy|force|set-upstream-to|unset-upstream|edit-description|track)(?:=.*)?)$/,
@@ -168,6 +234,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   tag: {
     risk: 'low',
+    reach: 'local',
     operands: 'none',
     inspect: listsUnless(
       /^(?:-[a-z]*[adfFsum][a-z]*|--(?:delete|force|annotate|sign|message|file|edit)(?:=.*)?)$/,
@@ -176,6 +243,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   remote: {
     risk: 'low',
+    reach: 'local',
     operands: 'none',
     grammar: { flags: 'v verbose' },
     verbs: {
@@ -190,6 +258,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   config: {
     risk: 'low',
+    reach: 'local',
     operands: 'none',
     grammar: { open: true, flags: 'l z e', values: 'blob type default comment f file' },
     inspect: inspectConfig,
@@ -201,17 +270,23 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   stash: {
     risk: 'medium',
+    reach: 'local',
     operands: 'none',
     verbs: {
       ...verbs('list show', READING),
-      ...verbs('push save drop pop apply clear branch create store', { risk: 'medium', operands: 'none' }),
+      ...verbs('push save pop apply branch create store', { risk: 'medium', operands: 'none' }),
+      ...verbs('drop clear', {
+        risk: 'medium',
+        operands: 'none',
+        loses: always('would throw away stashed changes'),
+      }),
     },
   },
   worktree: {
     risk: 'medium',
     operands: 'guess',
     verbs: {
-      list: { risk: 'low' },
+      list: { risk: 'low', reach: 'local' },
       ...verbs('add move', { risk: 'medium', operands: 'guess' }),
       ...verbs('remove prune lock unlock repair', { risk: 'medium' }),
     },
@@ -229,12 +304,12 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       foreach: { risk: 'low' },
     },
   },
-  notes: { ...CHANGING, verbs: verbs('list show', { risk: 'low' }) },
+  notes: { ...CHANGING, verbs: verbs('list show', { risk: 'low', reach: 'local' }) },
   bisect: { ...CHANGING, verbs: verbs('log', { risk: 'low' }) },
-  add: { risk: 'medium', operands: 'reads' },
-  rm: { risk: 'high', operands: 'removes' },
-  clean: { risk: 'medium', operands: 'guess' },
-  mv: { risk: 'medium', operands: 'moves-then-writes' },
+  add: { risk: 'medium', reach: 'local', operands: 'reads' },
+  rm: { risk: 'high', reach: 'local', operands: 'removes' },
+  clean: { risk: 'medium', reach: 'local', operands: 'guess', loses: lossOfClean },
+  mv: { risk: 'medium', reach: 'local', operands: 'moves-then-writes' },
   commit: {
     risk: 'medium',
     operands: 'revisions',
@@ -256,27 +331,51 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     },
   },
   ...verbs(
-    'reset merge cherry-pick revert checkout switch restore am apply init gc prune repack pack-refs replace update-ref update-index symbolic-ref read-tree write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
+    'merge cherry-pick revert am apply init gc prune repack pack-refs replace update-ref update-index symbolic-ref read-tree write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
     {
       risk: 'medium',
       operands: 'revisions',
       grammar: { open: true, values: 'm b B c C X s strategy' },
     },
   ),
+  ...verbs('reset restore', {
+    risk: 'medium',
+    reach: 'local',
+    operands: 'revisions',
+    grammar: { open: true, values: 'm b B c C X s strategy' },
+    loses: lossOfChanges,
+  }),
+  ...verbs('checkout switch', {
+    risk: 'medium',
+    operands: 'revisions',
+    grammar: { open: true, values: 'm b B c C X s strategy' },
+    loses: lossOfChanges,
+  }),
   difftool: { ...CHANGING, grammar: { open: true, executes: 'extcmd x' } },
-  ...verbs('fetch pull push', {
+  ...verbs('fetch pull', {
     risk: 'medium',
     reach: 'network',
     operands: 'none',
     grammar: REMOTE,
     inspect: inspectRemote,
+    hosts: remotesOf,
   }),
+  push: {
+    risk: 'medium',
+    reach: 'network',
+    operands: 'none',
+    grammar: REMOTE,
+    inspect: inspectRemote,
+    hosts: remotesOf,
+    outward: 'sends commits to a remote',
+  },
   'ls-remote': {
     risk: 'medium',
     reach: 'network',
     operands: 'none',
     grammar: { ...REMOTE, executes: 'u upload-pack exec' },
     inspect: inspectRemote,
+    hosts: remotesOf,
   },
   clone: {
     risk: 'medium',
@@ -289,6 +388,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       reads: 'reference reference-if-able',
     },
     inspect: inspectRemote,
+    hosts: remotesOf,
   },
   ...verbs(
     'svn p4 cvsimport send-email imap-send http-fetch http-push send-pack fetch-pack upload-pack receive-pack',
@@ -323,15 +423,23 @@ export const GIT: readonly ProgramRow[] = [
     risk: 'high',
     reach: 'network',
     operands: 'none',
+    needs: 'network',
+    outward: 'changes things at the forge',
     verbs: {
       ...verbs('pr issue run release repo workflow', {
         verbs: verbs('list view status diff checks', { risk: 'medium' }),
       }),
-      ...verbs('version help status', { risk: 'medium' }),
+      ...verbs('version help', { risk: 'medium', needs: 'nothing' }),
     },
   },
-  { names: 'glab', risk: 'high', reach: 'network', operands: 'none' },
-  { names: 'hub', risk: 'high', reach: 'network', operands: 'none' },
+  {
+    names: 'glab hub',
+    risk: 'high',
+    reach: 'network',
+    operands: 'none',
+    needs: 'network',
+    outward: 'changes things at the forge',
+  },
   { names: 'svn', risk: 'medium', reach: 'network', operands: 'guess' },
   { names: 'hg', risk: 'medium', reach: 'unknown', operands: 'guess' },
   { names: 'jj', risk: 'medium', reach: 'unknown', operands: 'guess' },

@@ -4,7 +4,8 @@ import { JAVASCRIPT_TOOLS } from './javascript-tools.ts';
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'none' };
 const SCRIPT: Behaviour = { risk: 'low', reach: 'network', operands: 'none' };
-const READS: Behaviour = { risk: 'low', reach: 'network', operands: 'none' };
+const READS: Behaviour = { risk: 'low', reach: 'network', operands: 'none', onlyFetches: true };
+const PUBLISHES: Behaviour = { ...CHANGES, outward: 'changes what is published' };
 
 /** `npm audit --fix` is `npm audit fix`. */
 function fixes({ command, verbs: [, inner] }: Use): readonly Finding[] {
@@ -38,8 +39,12 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     CHANGES,
   ),
   ...verbs(
-    'publish unpublish deprecate dist-tag dist-tags owner access team org token login logout adduser add-user star unstar hook profile pack version set config c get pkg cache init create innit exec x dlx start restart stop edit explore undeprecate trust store patch patch-commit env setup self-update global workspace workspaces plugin set-script deploy approve-builds licenses node server docs repo bugs',
+    'pack version set config c get pkg cache init create innit exec x dlx start restart stop edit explore store patch patch-commit env setup self-update global workspace workspaces plugin set-script approve-builds licenses node server docs repo bugs',
     CHANGES,
+  ),
+  ...verbs(
+    'publish unpublish deprecate undeprecate dist-tag dist-tags owner access team org token login logout adduser add-user star unstar hook profile trust deploy',
+    PUBLISHES,
   ),
   ...verbs('run run-script rum urn test t tst build lint', SCRIPT),
   ...verbs(

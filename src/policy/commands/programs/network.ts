@@ -1,5 +1,10 @@
 import { type ProgramRow, programs } from '../behaviour.ts';
 import { writtenAt } from '../plain-paths.ts';
+import type { Argument, Use } from '../use.ts';
+
+function valuesOf({ options }: Use, wanted: string): readonly Argument[] {
+  return options.flatMap(({ name, value }) => (name === wanted && value !== undefined ? [value] : []));
+}
 
 /** Programs that use the network by design. */
 export const NETWORK: readonly ProgramRow[] = [
@@ -15,6 +20,7 @@ export const NETWORK: readonly ProgramRow[] = [
       writes: 'o output D dump-header output-dir cookie-jar trace stderr',
     },
     operands: 'none',
+    hosts: (use) => [...use.operands, ...valuesOf(use, 'url')],
   }),
   ...programs('wget wget2', 'high', 'network', {
     grammar: {
@@ -26,9 +32,20 @@ export const NETWORK: readonly ProgramRow[] = [
       executes: 'use-askpass e execute',
     },
     operands: 'none',
+    hosts: ({ operands }) => operands,
   }),
   ...programs(
-    'nc ncat netcat nc.openbsd nc.traditional socat telnet ftp sftp lftp tftp ssh scp sshfs mosh autossh ssh-keyscan ssh-copy-id rlogin rsh rexec websocat httpie http https xh hurl grpcurl aria2c axel youtube-dl yt-dlp lynx w3m links elinks',
+    'ssh scp sftp lftp tftp sshfs mosh autossh ssh-keyscan ssh-copy-id rlogin rsh rexec youtube-dl yt-dlp',
+    'high',
+    'network',
+    {
+      operands: 'none',
+      needs: 'network',
+      outward: 'works on another machine',
+    },
+  ),
+  ...programs(
+    'nc ncat netcat nc.openbsd nc.traditional socat telnet ftp websocat httpie http https xh hurl grpcurl aria2c axel lynx w3m links elinks',
     'high',
     'network',
     {
@@ -52,6 +69,7 @@ export const NETWORK: readonly ProgramRow[] = [
     'network',
     {
       operands: 'none',
+      needs: 'network',
     },
   ),
   ...programs(
@@ -70,6 +88,10 @@ export const NETWORK: readonly ProgramRow[] = [
     'unknown',
     { operands: 'guess' },
   ),
-  ...programs('mail mailx sendmail mutt swaks msmtp telegram-cli', 'high', 'network', { operands: 'none' }),
+  ...programs('mail mailx sendmail mutt swaks msmtp telegram-cli', 'high', 'network', {
+    operands: 'none',
+    needs: 'network',
+    outward: 'sends messages',
+  }),
   ...programs('ab wrk hey k6 siege vegeta newman', 'high', 'network', { operands: 'guess' }),
 ];

@@ -8,7 +8,8 @@ export const PACKAGES: readonly ProgramRow[] = [
     'network',
     {
       operands: 'none',
-      verbs: verbs('list search show info policy', { risk: 'low', reach: 'network' }),
+      needs: 'system',
+      verbs: verbs('list search show info policy', { risk: 'low', reach: 'network', needs: 'nothing' }),
     },
   ),
   ...programs(

@@ -15,6 +15,7 @@ const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'guess'
 const ASKS: Behaviour = {
   risk: 'low',
   reach: 'network',
+  onlyFetches: true,
   operands: 'none',
   grammar: {
     open: true,

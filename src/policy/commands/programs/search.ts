@@ -1,4 +1,5 @@
-import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
+import { type Finding, finding, type Loss, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
+import { isRegenerableName } from '../regenerable.ts';
 import { argumentOf, leadingText, type Use } from '../use.ts';
 
 /** Words of find that take an operand which is not a path. */
@@ -41,6 +42,17 @@ function inspectFind({ command }: Use): readonly Finding[] {
     }
   }
   return findings;
+}
+
+/** `-delete` without a name, or with one that may be anybody's. */
+function lossOfFind({ command: { words } }: Use): Loss | undefined {
+  if (!words.some(({ value }) => value === '-delete')) return undefined;
+  const names = words.flatMap(({ value }, index) =>
+    value === '-name' || value === '-iname' ? [words[index + 1]?.value ?? ''] : [],
+  );
+  return names.length > 0 && names.every(isRegenerableName)
+    ? undefined
+    : { what: 'always', message: 'would delete what it finds, and version control may not have it' };
 }
 
 /** Where it starts, and the files that its expression names. */
@@ -110,6 +122,7 @@ export const SEARCH: readonly ProgramRow[] = [
     operands: 'guess',
     paths: pathsOfFind,
     inspect: inspectFind,
+    loses: lossOfFind,
   }),
   ...programs('fd fdfind', 'low', 'local', {
     grammar: {

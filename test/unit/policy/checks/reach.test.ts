@@ -11,7 +11,12 @@ const BOTH: readonly Taint[] = ['corruption', 'secret'];
 
 async function judge(reached: Reach, taints: readonly Taint[], reviewer?: Reviewer, networkOff = false) {
   const said = await reach.judge(
-    contextOf('x', { reach: reached, taints: new Set(taints), rules: { networkOff }, gate: { reviewer } }),
+    contextOf('x', {
+      reach: reached,
+      taints: new Set(taints),
+      rules: { held: { files: networkOff, network: networkOff } },
+      gate: { reviewer },
+    }),
   );
   return said.map(({ verdict, code }) => `${verdict} ${code}`).join();
 }

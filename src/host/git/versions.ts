@@ -1,0 +1,111 @@
+import { type BigIntStats, lstatSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { refuseShortage } from '../../errors/shortage.ts';
+import type { Versions } from '../../model/versions.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { readRegular } from '../held-directory.ts';
+import { INDEX_BYTES } from './gitlinks.ts';
+import { type GitIndex, type IndexEntry, parseIndex } from './index-file.ts';
+
+/** Files that are looked at for one question; of a larger tree something may be lost. */
+const MOST_FILES = 20_000;
+
+/**
+ * What the repository of a workspace has, by its index. Git is not run: what it obeys may be a command's. Nor is the index
+ * believed for anything but whether to ask: a command can write it, and it can delete without being asked, too.
+ */
+export function createVersions(workspace: string): Versions {
+  let known: { readonly index: GitIndex | undefined; readonly entries: Map<string, IndexEntry> } | undefined;
+  const read = () => {
+    known ??= readIndex(workspace);
+    return known;
+  };
+
+  /** Tracked, and as git saw it last. */
+  function isKept(path: string): boolean {
+    const entry = read().entries.get(path.slice(workspace.length + 1));
+    return entry !== undefined && isUnchanged(path, entry);
+  }
+
+  function lostWith(path: string): string | undefined {
+    const name = basename(path);
+    const pending = /[*?[]/.test(name) ? matching(dirname(path), name) : [path];
+    let left = MOST_FILES;
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      if (left-- === 0) return next;
+      const info = look(next);
+      if (info === undefined) continue;
+      if (info.isDirectory()) pending.push(...entriesOf(next).map((entry) => join(next ?? path, entry)));
+      else if (!isKept(next)) return next;
+    }
+    return undefined;
+  }
+
+  function changedAt(path: string): string | undefined {
+    const { index, entries } = read();
+    if (index === undefined) return undefined;
+    if (!index.isAsCommitted) return path;
+    for (const entry of entries.values()) {
+      const file = join(workspace, entry.path);
+      // What is gone is not lost by being brought back.
+      if (isBeneath(file, path) && look(file) !== undefined && !isUnchanged(file, entry)) return file;
+    }
+    return undefined;
+  }
+
+  return { lostWith, changedAt };
+}
+
+function readIndex(workspace: string) {
+  let content: Buffer | undefined;
+  try {
+    content = readRegular(join(workspace, '.git/index'), INDEX_BYTES);
+  } catch (error) {
+    refuseShortage(error);
+  }
+  const index = content && parseIndex(content);
+  return { index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) };
+}
+
+function isUnchanged(path: string, { kind, mtime, size }: IndexEntry): boolean {
+  if (kind === 'repository') return false;
+  const info = look(path);
+  return (
+    info !== undefined &&
+    BigInt(size) === (info.size & 0xffffffffn) &&
+    BigInt(mtime[0]) === info.mtimeNs / 1_000_000_000n &&
+    (mtime[1] === 0 || BigInt(mtime[1]) === info.mtimeNs % 1_000_000_000n)
+  );
+}
+
+/** What cannot be looked at is nothing that a command of the same user could delete. */
+function look(path: string): BigIntStats | undefined {
+  try {
+    return lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch (error) {
+    refuseShortage(error);
+    return undefined;
+  }
+}
+
+function entriesOf(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    refuseShortage(error);
+    return [];
+  }
+}
+
+/** As the shell finds them: `*`, `?` and, with more of a chance than is right, brackets; no hidden files. */
+function matching(directory: string, pattern: string): string[] {
+  const text = pattern
+    .replace(/[.+^${}()|\\]/g, '\\$&')
+    .replace(/\[[^\]]*\]/g, '?')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  const expression = new RegExp(`^${text}$`, 's');
+  return entriesOf(directory)
+    .filter((name) => expression.test(name) && (name[0] !== '.' || pattern[0] === '.'))
+    .map((name) => join(directory, name));
+}

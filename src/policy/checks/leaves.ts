@@ -1,0 +1,154 @@
+import type { SimpleCommand } from '../../model/command-line.ts';
+import type { Reason } from '../../model/decision.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import type { Argument, Need } from '../commands/behaviour.ts';
+import { describeCommand, type IsForeign, inherited } from '../commands/describe.ts';
+import { hostOf, isLoopback } from '../commands/hosts.ts';
+import { pathUses } from '../commands/path-uses.ts';
+import { reachOf } from '../commands/reach.ts';
+import { asksForHelp } from '../commands/risk.ts';
+import { namesSecretFile } from '../commands/secret-files.ts';
+import type { Use } from '../commands/use.ts';
+import type { Check, CheckContext } from './check.ts';
+import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
+import { commandsOf, reasonFor } from './reasons.ts';
+
+const reason = reasonFor('leaves');
+
+const CANNOT: Readonly<Record<Exclude<Need, 'nothing'>, string>> = {
+  network:
+    'needs the network, which the policy keeps off; do without it, or tell the user what it is needed for',
+  system:
+    'changes what is installed on the machine, which no command in here can; tell the user what is missing',
+};
+
+/** What the sandbox does not hold is asked about, by what a command is known to do; what it cannot let happen is refused. */
+export const leavesCheck: Check = {
+  name: 'leaves',
+  summary:
+    'asks about what goes out through what the policy opened (network, sockets, granted paths); contained: refuses what cannot work inside',
+  judge: (context) => {
+    const isForeign = isForeignTo(context);
+    const commands = commandsOf(context.parsed);
+    const reasons = commands.flatMap((command) => [
+      ...judgeWayOut(command, context, isForeign),
+      ...(context.autonomy === 'contained' ? judgeContained(command, context, isForeign) : []),
+    ]);
+    return [...reasons, ...judgeSecrets(commands, context)];
+  },
+};
+
+/** The policy opened a way out, so that code which nobody has seen is not held any more. */
+function judgeWayOut(
+  command: SimpleCommand,
+  { rules: { opened }, autonomy }: CheckContext,
+  isForeign: IsForeign,
+): readonly Reason[] {
+  if (opened === undefined || autonomy === 'autonomous' || autonomy === 'readonly') return [];
+  const use = describeCommand(command, isForeign);
+  const [program] = command.words;
+  if (use === undefined || program === undefined || command.callsFunction === true) return [];
+  const reach = reachOf(command, isForeign);
+  if (reach === 'local') return [];
+  if (inherited(use, 'onlyFetches') === true && command.words.every(({ value }) => value !== undefined))
+    return [];
+  const ask = (code: string, does: string) => [
+    reason('ask', code, `${program.source} ${does}, and ${opened}`, [program.source]),
+  ];
+  if (reach === 'unknown') return ask('unseen_code', 'may run code that nobody has seen');
+  const outward = inherited(use, 'outward');
+  return outward === undefined ? ask('network', 'uses the network') : ask('outward', outward);
+}
+
+function judgeContained(
+  command: SimpleCommand,
+  context: CheckContext,
+  isForeign: IsForeign,
+): readonly Reason[] {
+  const use = describeCommand(command, isForeign);
+  return [
+    ...(use === undefined || asksForHelp(use) ? [] : judgeNeeds(use, context)),
+    ...judgeGranted(command, use, context),
+  ];
+}
+
+/** What cannot work in there is said at once, and not asked. */
+function judgeNeeds(use: Use, { rules, findExecutable, cwd }: CheckContext): readonly Reason[] {
+  const { name } = use.program;
+  const source = use.command.words[0]?.source ?? name;
+  const need = inherited(use, 'needs');
+  const isElsewhere = need === 'network' && rules.held.network && !use.operands.some(isOfThisMachine);
+  if (need === 'system' || isElsewhere) {
+    // The shell says best that a program is not there.
+    const isThere = findExecutable(use.command.words[0]?.value ?? name, cwd) !== undefined;
+    return isThere ? [reason('deny', `needs_${need}`, `${name} ${CANNOT[need]}`, [source])] : [];
+  }
+  if (!rules.held.network) return [];
+  const away = (inherited(use, 'hosts')?.(use) ?? []).find((argument) => {
+    const host = hostOf(argument);
+    return host !== undefined && !isLoopback(host);
+  });
+  if (away === undefined) return [];
+  const message = `${name} cannot reach ${away.word.source}: the policy keeps the network off; do without it, or tell the user what it is needed for`;
+  return [reason('deny', 'unreachable', message, [away.word.source])];
+}
+
+function isOfThisMachine(argument: Argument): boolean {
+  const host = hostOf(argument);
+  return host !== undefined && isLoopback(host);
+}
+
+/** Somebody granted it, and somebody may mind: it is not the workspace. */
+function judgeGranted(
+  command: SimpleCommand,
+  use: Use | undefined,
+  context: CheckContext,
+): readonly Reason[] {
+  const { granted, workspace } = context.rules;
+  if (granted.length === 0) return [];
+  const cwds = directoriesOf(command, context);
+  return pathUses(command, use)
+    .filter(({ effect }) => effect !== 'reads')
+    .flatMap(({ argument }) => {
+      const locations = locationsOf(argument, cwds, context);
+      const outside =
+        locations !== 'foreign-home' &&
+        locations.some(
+          ({ resolved }) =>
+            resolved !== undefined &&
+            !isBeneath(resolved.canonical, workspace) &&
+            granted.some((root) => isBeneath(resolved.canonical, root)),
+        );
+      const { source } = argument.word;
+      return outside
+        ? [
+            reason(
+              'ask',
+              'writes_granted',
+              `${source} lies outside of the workspace, in a path that was granted`,
+              [source],
+            ),
+          ]
+        : [];
+    });
+}
+
+/** Whatever the level: a file of secrets and the network in one line is seldom meant, and cannot be taken back. */
+function judgeSecrets(commands: readonly SimpleCommand[], context: CheckContext): readonly Reason[] {
+  if (context.rules.held.network || context.reach !== 'network') return [];
+  const words = commands.flatMap(({ words, redirects }) => [
+    ...words,
+    ...redirects.map(({ target }) => target),
+  ]);
+  const secret = words.find(({ source }) => namesSecretFile(source));
+  return secret === undefined
+    ? []
+    : [
+        reason(
+          'ask',
+          'secret_leaves',
+          `${secret.source} looks like a secret, and the line uses the network`,
+          [secret.source],
+        ),
+      ];
+}

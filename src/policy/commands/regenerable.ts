@@ -1,0 +1,43 @@
+/**
+ * Names of what tools make anew, with whose it is: nobody misses it. What holds state (databases, `terraform.tfstate`), or
+ * may have been written by hand (`bin`, `*.bak`), is not among them. `*` stands for anything.
+ */
+const REGENERABLE: readonly { readonly names: string; readonly of: string }[] = [
+  { names: 'build dist out target _build cmake-build-* bazel-*', of: 'compilers and bundlers' },
+  { names: '*.o *.obj *.a *.lo *.la *.d *.gcda *.gcno *.gch a.out', of: 'C and C++' },
+  { names: 'CMakeFiles CMakeCache.txt cmake_install.cmake CTestTestfile.cmake', of: 'cmake' },
+  {
+    names: 'node_modules .next .nuxt .svelte-kit .output .turbo .parcel-cache .vite .angular',
+    of: 'JavaScript',
+  },
+  {
+    names: '*.tsbuildinfo .eslintcache .stylelintcache .nyc_output storybook-static',
+    of: 'JavaScript tools',
+  },
+  { names: '__pycache__ *.pyc *.pyo *.egg-info .eggs .venv venv .tox .nox', of: 'Python' },
+  { names: '.pytest_cache .mypy_cache .ruff_cache .hypothesis .ipynb_checkpoints', of: 'Python tools' },
+  { names: 'coverage htmlcov .coverage .coverage.* coverage.xml lcov.info test-results', of: 'test runners' },
+  { names: '.gradle *.class', of: 'Java' },
+  { names: '.cache .sass-cache .jekyll-cache .terraform.lock.info', of: 'caches' },
+  {
+    names: 'tmp temp *.tmp *.temp *.log *.orig *.rej *.swp *~ core core.[0-9]*',
+    of: 'what is left lying about',
+  },
+];
+
+const PATTERNS = REGENERABLE.flatMap(({ names }) => names.split(' ')).map(
+  (name) => new RegExp(`^${name.replace(/[.+~]/g, '\\$&').replaceAll('*', '.*')}$`),
+);
+
+/** True for a name, or a pattern for names, of what tools make anew. */
+export function isRegenerableName(name: string): boolean {
+  return PATTERNS.some((pattern) => pattern.test(name));
+}
+
+/** The same of a path, by any of its parts beneath a directory. */
+export function isRegenerable(path: string, beneath: string): boolean {
+  return path
+    .slice(beneath.length)
+    .split('/')
+    .some((name) => name !== '' && isRegenerableName(name));
+}
