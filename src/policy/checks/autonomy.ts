@@ -1,6 +1,8 @@
 import type { Autonomy, Reason } from '../../model/decision.ts';
 import { assertNever } from '../../util/assert-never.ts';
+import { reachOfLine } from '../commands/reach.ts';
 import type { Check, CheckContext } from './check.ts';
+import { isForeignTo } from './locations.ts';
 import type { RulesOfCommands } from './rules.ts';
 
 /**
@@ -17,11 +19,11 @@ export function holdsUnseenCode({ autonomy, rules }: Pick<CheckContext, 'autonom
   return autonomy === 'contained' && rules.held.network;
 }
 
-function opinion({ autonomy, approved, risk, reach }: CheckContext): Omit<Reason, 'check' | 'words'> {
+function opinion(context: CheckContext): Omit<Reason, 'check' | 'words'> {
+  const { autonomy, approved, risk } = context;
   switch (autonomy) {
     case 'readonly':
-      // What nobody knows may do more than read.
-      if (risk === 'low' && reach === 'local')
+      if (risk === 'low' && onlyReads(context))
         return { verdict: 'allow', code: 'reads', message: 'autonomy is readonly, and it only reads' };
       return {
         verdict: 'deny',
@@ -57,6 +59,11 @@ function opinion({ autonomy, approved, risk, reach }: CheckContext): Omit<Reason
     default:
       return assertNever(autonomy);
   }
+}
+
+/** What nobody knows may do more than read. */
+function onlyReads(context: CheckContext): boolean {
+  return reachOfLine(context.parsed, isForeignTo(context), { settingsHeld: true }) === 'local';
 }
 
 /** How much is left to the agent. */

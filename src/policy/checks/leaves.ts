@@ -48,7 +48,7 @@ function judgeWayOut(
   const use = describeCommand(command, isForeign);
   const [program] = command.words;
   if (use === undefined || program === undefined || command.callsFunction === true) return [];
-  const reach = reachOf(command, isForeign);
+  const reach = reachOf(command, isForeign, { settingsHeld: true });
   if (reach === 'local') return [];
   if (inherited(use, 'onlyFetches') === true && command.words.every(({ value }) => value !== undefined))
     return [];

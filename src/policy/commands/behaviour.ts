@@ -106,6 +106,11 @@ export interface Behaviour {
   readonly hosts?: (use: Use) => readonly Argument[];
   /** What it changes elsewhere, where it reaches the network: completes "NAME …". */
   readonly outward?: string;
+  /**
+   * It runs nothing and reaches nothing, but for what its settings say, and those are out of the reach of commands: its
+   * reach is unknown only where nobody holds them.
+   */
+  readonly runsNothing?: boolean;
   /** It asks where its settings say, and sends nothing but what it is asked for. */
   readonly onlyFetches?: boolean;
   /** What it takes away that version control would not bring back. */

@@ -1,6 +1,6 @@
 import type { Parsed, SimpleCommand } from '../../model/command-line.ts';
 import { REACHES, type Reach } from '../../model/decision.ts';
-import { describeCommand, type IsForeign } from './describe.ts';
+import { describeCommand, type IsForeign, inherited } from './describe.ts';
 import { findingsOf } from './findings.ts';
 import { asksForHelp } from './risk.ts';
 
@@ -9,17 +9,27 @@ export function furtherReach(left: Reach, right: Reach): Reach {
   return REACHES.indexOf(left) >= REACHES.indexOf(right) ? left : right;
 }
 
+/** Where the settings that programs obey are out of the reach of commands (`Behaviour.runsNothing`). */
+export interface ReachOptions {
+  readonly settingsHeld?: boolean;
+}
+
 /** The furthest reach of what a line could run; unknown if it is not understood. */
-export function reachOfLine(parsed: Parsed, isForeign?: IsForeign): Reach {
+export function reachOfLine(parsed: Parsed, isForeign?: IsForeign, options?: ReachOptions): Reach {
   if (!parsed.understood) return 'unknown';
   return parsed.line.commands.reduce<Reach>(
-    (reach, command) => (reach === 'network' ? reach : furtherReach(reach, reachOf(command, isForeign))),
+    (reach, command) =>
+      reach === 'network' ? reach : furtherReach(reach, reachOf(command, isForeign, options)),
     'local',
   );
 }
 
 /** Whether one simple command can use the network. What it runs is listed on its own, and judged there. */
-export function reachOf(command: SimpleCommand, isForeign?: IsForeign): Reach {
+export function reachOf(
+  command: SimpleCommand,
+  isForeign?: IsForeign,
+  { settingsHeld = false }: ReachOptions = {},
+): Reach {
   let reach: Reach = 'local';
   // bash itself connects for these.
   if (command.redirects.some(({ target }) => /^\/dev\/(?:tcp|udp)\//.test(target.value ?? target.source))) {
@@ -28,7 +38,8 @@ export function reachOf(command: SimpleCommand, isForeign?: IsForeign): Reach {
   const use = describeCommand(command, isForeign);
   if (use === undefined) return reach;
   if (asksForHelp(use)) return furtherReach(reach, 'local');
-  reach = furtherReach(reach, use.reach);
+  const runsNothing = settingsHeld && use.reach === 'unknown' && inherited(use, 'runsNothing') === true;
+  if (!runsNothing) reach = furtherReach(reach, use.reach);
   for (const { effect } of findingsOf(use)) {
     if (effect === 'network') return 'network';
     if (effect === 'executes' || effect === 'loads') reach = furtherReach(reach, 'unknown');

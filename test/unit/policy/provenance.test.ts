@@ -40,7 +40,7 @@ function explain(
 describe('where a value comes from', () => {
   it('is the profile if nobody says anything', () => {
     const of = explain([]);
-    expect(of('security.autonomy')).toEqual(['"supervised" profile']);
+    expect(of('security.autonomy')).toEqual(['"contained" profile']);
     expect(of('limits.timeout_seconds')).toEqual(['60 profile']);
     expect(of('demand.network')).toEqual(['"required" profile']);
     expect(of('environment.pass')[0]).toBe('"PATH" profile');

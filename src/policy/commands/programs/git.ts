@@ -34,8 +34,8 @@ const LOG: Grammar = {
 };
 
 /** What they obey in a repository is out of the reach of commands, so that they reach nothing else. */
-const READING: Behaviour = { risk: 'low', reach: 'local', operands: 'revisions', grammar: LOG };
-const PLAIN: Behaviour = { risk: 'low', reach: 'local', operands: 'revisions', grammar: { open: true } };
+const READING: Behaviour = { risk: 'low', runsNothing: true, operands: 'revisions', grammar: LOG };
+const PLAIN: Behaviour = { risk: 'low', runsNothing: true, operands: 'revisions', grammar: { open: true } };
 const CHANGING: Behaviour = { risk: 'medium', operands: 'revisions' };
 const REMOTE: Grammar = {
   open: true,
@@ -194,7 +194,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   annotate: PLAIN,
   grep: {
     risk: 'low',
-    reach: 'local',
+    runsNothing: true,
     operands: 'none',
     grammar: {
       numeric: true,
@@ -208,7 +208,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   archive: {
     risk: 'low',
-    reach: 'local',
+    runsNothing: true,
     operands: 'revisions',
     grammar: { open: true, values: 'format prefix', writes: 'o output', executes: 'exec', network: 'remote' },
   },
@@ -225,7 +225,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   branch: {
     risk: 'low',
-    reach: 'local',
+    runsNothing: true,
     operands: 'none',
     inspect: listsUnless(
       /^(?:-[a-z]*[dDmMcCfut][a-zA-Z]*|--(?:delete|move|copy|force|set-upstream-to|unset-upstream|edit-description|track)(?:=.*)?)$/,
@@ -234,7 +234,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   tag: {
     risk: 'low',
-    reach: 'local',
+    runsNothing: true,
     operands: 'none',
     inspect: listsUnless(
       /^(?:-[a-z]*[adfFsum][a-z]*|--(?:delete|force|annotate|sign|message|file|edit)(?:=.*)?)$/,
@@ -243,7 +243,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   remote: {
     risk: 'low',
-    reach: 'local',
+    runsNothing: true,
     operands: 'none',
     grammar: { flags: 'v verbose' },
     verbs: {
@@ -258,7 +258,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   config: {
     risk: 'low',
-    reach: 'local',
+    runsNothing: true,
     operands: 'none',
     grammar: { open: true, flags: 'l z e', values: 'blob type default comment f file' },
     inspect: inspectConfig,
@@ -270,7 +270,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   stash: {
     risk: 'medium',
-    reach: 'local',
+    runsNothing: true,
     operands: 'none',
     verbs: {
       ...verbs('list show', READING),
@@ -286,7 +286,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'medium',
     operands: 'guess',
     verbs: {
-      list: { risk: 'low', reach: 'local' },
+      list: { risk: 'low', runsNothing: true },
       ...verbs('add move', { risk: 'medium', operands: 'guess' }),
       ...verbs('remove prune lock unlock repair', { risk: 'medium' }),
     },
@@ -295,7 +295,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'medium',
     operands: 'none',
     verbs: {
-      ...verbs('status summary', { risk: 'low' }),
+      ...verbs('status summary', { risk: 'low', runsNothing: true }),
       ...verbs('add update init deinit sync set-url set-branch absorbgitdirs', {
         risk: 'medium',
         reach: 'network',
@@ -304,12 +304,12 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       foreach: { risk: 'low' },
     },
   },
-  notes: { ...CHANGING, verbs: verbs('list show', { risk: 'low', reach: 'local' }) },
+  notes: { ...CHANGING, verbs: verbs('list show', { risk: 'low', runsNothing: true }) },
   bisect: { ...CHANGING, verbs: verbs('log', { risk: 'low' }) },
-  add: { risk: 'medium', reach: 'local', operands: 'reads' },
-  rm: { risk: 'high', reach: 'local', operands: 'removes' },
-  clean: { risk: 'medium', reach: 'local', operands: 'guess', loses: lossOfClean },
-  mv: { risk: 'medium', reach: 'local', operands: 'moves-then-writes' },
+  add: { risk: 'medium', runsNothing: true, operands: 'reads' },
+  rm: { risk: 'high', runsNothing: true, operands: 'removes' },
+  clean: { risk: 'medium', runsNothing: true, operands: 'guess', loses: lossOfClean },
+  mv: { risk: 'medium', runsNothing: true, operands: 'moves-then-writes' },
   commit: {
     risk: 'medium',
     operands: 'revisions',
@@ -340,7 +340,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   ),
   ...verbs('reset restore', {
     risk: 'medium',
-    reach: 'local',
+    runsNothing: true,
     operands: 'revisions',
     grammar: { open: true, values: 'm b B c C X s strategy' },
     loses: lossOfChanges,
