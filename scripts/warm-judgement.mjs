@@ -29,9 +29,11 @@ export async function decideSamples({
     readable: ['/usr'],
     protected: ['/w/.git/hooks'],
     home: '/home/sandbox',
+    userHome: '/home/user',
     permitDangerous: [],
     own: [],
-    networkOff: true,
+    granted: [],
+    held: { files: true, network: true, signals: true },
   };
   for (const parsed of [
     ...SAMPLES.map((text) => parseShell(text)),
@@ -41,7 +43,7 @@ export async function decideSamples({
     const context = {
       parsed,
       text: '',
-      autonomy: 'supervised',
+      autonomy: 'contained',
       approved: false,
       taints: new Set(),
       cwd: '/w',

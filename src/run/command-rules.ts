@@ -51,6 +51,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     held: {
       files: isEnforced(plan, 'filesystem'),
       network: opened === undefined && isEnforced(plan, 'network'),
+      signals: isEnforced(plan, 'signals'),
     },
     opened: plan && opened,
     granted: of('write').filter((path) => ![workspace, temporaryParent, PRIVATE_TMP].includes(path)),

@@ -18,7 +18,7 @@ export const RULES: RulesOfCommands = {
   maxActionsPerHour: undefined,
   reviewerTimeoutMs: 20,
   userHome: '/home/somebody',
-  held: { files: false, network: false },
+  held: { files: false, network: false, signals: false },
   opened: undefined,
   granted: [],
 };

@@ -109,7 +109,7 @@ export function contextOf(parsed: Parsed, world: World = {}): CheckContext {
     maxActionsPerHour: undefined,
     reviewerTimeoutMs: 1_000,
     userHome: HOME,
-    held: { files: true, network: true },
+    held: { files: true, network: true, signals: true },
     opened: undefined,
     granted: [],
     ...world.rules,

@@ -66,10 +66,15 @@ function judgeContained(
   isForeign: IsForeign,
 ): readonly Reason[] {
   const use = describeCommand(command, isForeign);
-  return [
-    ...(use === undefined || asksForHelp(use) ? [] : judgeNeeds(use, context)),
-    ...judgeGranted(command, use, context),
-  ];
+  if (use === undefined || asksForHelp(use)) return judgeGranted(command, use, context);
+  return [...judgeNeeds(use, context), ...judgeSignals(use, context), ...judgeGranted(command, use, context)];
+}
+
+function judgeSignals({ program, command }: Use, { rules }: CheckContext): readonly Reason[] {
+  if (program.signals !== true || rules.held.signals) return [];
+  const { name } = program;
+  const message = `${name} may end processes outside of the sandbox, from which nothing keeps it on this host`;
+  return [reason('ask', 'signals', message, [command.words[0]?.source ?? name])];
 }
 
 /** What cannot work in there is said at once, and not asked. */

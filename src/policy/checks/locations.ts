@@ -86,7 +86,7 @@ export function isHarmlessDevice(path: string): boolean {
 
 /** True if a command may write there, as far as places go. */
 export function mayWrite(path: string, { rules }: CheckContext): boolean {
-  if (isBeneath(path, rules.workspace)) return true;
+  if ([rules.workspace, ...rules.granted].some((root) => isBeneath(path, root))) return true;
   if (rules.hidden.some((root) => isBeneath(path, root))) return false;
   return rules.writable.some((root) => isBeneath(path, root));
 }

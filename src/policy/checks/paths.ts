@@ -97,6 +97,8 @@ function judgeLocation(
   }
   const path = resolved.canonical;
   if (isHarmlessDevice(text) || isHarmlessDevice(path)) return undefined;
+  // No file: `syntax` judges what bash makes of it.
+  if (/^\/dev\/(?:tcp|udp)\//.test(text)) return undefined;
   const writes = use.effect !== 'reads';
   // What a command writes into a home of its own is no secret of anybody.
   const homes = writes ? [rules.userHome] : [rules.home, rules.userHome];

@@ -6,6 +6,8 @@ export interface Held {
   readonly files: boolean;
   /** Nothing outside can be reached: no network, no socket of the host. */
   readonly network: boolean;
+  /** It signals only processes of its own. */
+  readonly signals: boolean;
 }
 
 /** The part of the effective policy that the checks look at. Paths are absolute and canonical. */

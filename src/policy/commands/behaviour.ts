@@ -102,6 +102,8 @@ export interface Behaviour {
   readonly strict?: (use: Use) => readonly Finding[];
   /** What it can do nothing without. */
   readonly needs?: Need;
+  /** It signals processes, which may be somebody else's. */
+  readonly signals?: boolean;
   /** The words that say whom it talks to: URLs, hosts, addresses. */
   readonly hosts?: (use: Use) => readonly Argument[];
   /** What it changes elsewhere, where it reaches the network: completes "NAME …". */

@@ -47,7 +47,7 @@ export const BUILTINS: readonly ProgramRow[] = [
   ),
   ...programs('disown suspend fg bg', 'medium', 'local', { operands: 'none' }),
   ...programs('ulimit', 'low', 'local', { operands: 'none' }),
-  ...programs('kill killall pkill', 'high', 'local', { operands: 'none' }),
+  ...programs('kill killall pkill', 'high', 'local', { operands: 'none', signals: true }),
 ];
 
 function sources(words: readonly { readonly source: string }[]): readonly string[] {

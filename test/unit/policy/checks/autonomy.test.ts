@@ -51,7 +51,7 @@ describe('autonomy', () => {
   ] as const)(
     '%s, files held %s, network held %s, opened %s: %s',
     (asked, files, network, opened, inForce) => {
-      const { rules } = contextOf('ls', { rules: { held: { files, network }, opened } });
+      const { rules } = contextOf('ls', { rules: { held: { files, network, signals: true }, opened } });
       const level: Autonomy = autonomyInForce(asked, rules);
       expect(level).toBe(inForce);
     },

@@ -14,7 +14,7 @@ async function judge(reached: Reach, taints: readonly Taint[], reviewer?: Review
     contextOf('x', {
       reach: reached,
       taints: new Set(taints),
-      rules: { held: { files: networkOff, network: networkOff } },
+      rules: { held: { files: networkOff, network: networkOff, signals: false } },
       gate: { reviewer },
     }),
   );
