@@ -45,8 +45,8 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   if (wanted.dryRun) {
     printOut(
       wanted.json
-        ? `${JSON.stringify(sandbox.plan, null, 2)}\n`
-        : visibleText(describePlan(sandbox.plan), { keep: '\n' }),
+        ? `${JSON.stringify({ ...sandbox.plan, ...sandbox.defaults }, null, 2)}\n`
+        : visibleText(describePlan(sandbox.plan, sandbox.defaults), { keep: '\n' }),
     );
     return 0;
   }
@@ -86,6 +86,12 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   if (wanted.forModel)
     printRemarks(result, { said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet });
   else if (!wanted.quiet) remark(result, sandbox, wanted.json);
+  if (result.error?.code === 'program.not_found' && typeof wanted.command !== 'string' && !wanted.quiet) {
+    const { meantInstead } = await import('./mistaken-command.ts');
+    const { SUBCOMMANDS } = await import('./dispatch.ts');
+    const meant = meantInstead(wanted.command, Object.keys(SUBCOMMANDS));
+    if (meant !== undefined) printError(meant);
+  }
   return exitStatus(result);
 }
 

@@ -1,6 +1,8 @@
 import { BACKEND_IDS } from '../model/backend.ts';
+import type { Autonomy } from '../model/decision.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
 import type { LaunchPlan, PlannedPath } from '../model/launch-plan.ts';
+import type { RunDefaults } from '../run/sandbox.ts';
 
 const MARKS = { enforced: 'yes', degraded: 'part', unsupported: 'NO', off: 'off' } as const;
 
@@ -53,8 +55,37 @@ export function describeConfinement(
   return parts.join('; ');
 }
 
+/** What ends a command, or what it writes, by itself. */
+function describeLimits({ limits, treeLimits }: LaunchPlan, { timeout, maxOutput }: RunDefaults): string {
+  const { memoryBytes, processes, cpuSeconds, tmpBytes, idleTimeoutMs } = treeLimits;
+  const of = (value: number | undefined, show: (value: number) => string) =>
+    value === undefined ? undefined : show(value);
+  const inMebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ['time-out', timeout === 0 ? 'none' : `${timeout / 1000} s`],
+    ['no output', of(idleTimeoutMs, (time) => `${time / 1000} s`)],
+    ['memory', of(memoryBytes, inMebibytes)],
+    ['processes', processes?.toString()],
+    ['processor time', of(cpuSeconds, (time) => `${time} s`)],
+    ['private files', of(tmpBytes, inMebibytes)],
+    ['output kept', `${Math.round(maxOutput / 1024)} KiB of each stream, where it is captured`],
+    ...limits.map(({ name, value }) => [`${name} of a process`, value.toString()] as const),
+  ];
+  const shown = rows.flatMap(([name, value]) =>
+    value === undefined ? [] : `  ${name.padEnd(19)} ${value}\n`,
+  );
+  return `Limits\n${shown.join('')}`;
+}
+
+const ASKS: Readonly<Record<Autonomy, string>> = {
+  readonly: 'what only reads runs, everything else is refused',
+  supervised: 'asks about what changes something',
+  contained: 'asks about what leaves the sandbox',
+  autonomous: 'asks for nothing because of its risk',
+};
+
 /** The whole plan for people. */
-export function describePlan(plan: LaunchPlan): string {
+export function describePlan(plan: LaunchPlan, defaults: RunDefaults): string {
   const of = (access: PlannedPath['access']) => plan.paths.filter((path) => path.access === access);
   const list = (title: string, paths: readonly PlannedPath[]) =>
     paths.length === 0
@@ -62,6 +93,7 @@ export function describePlan(plan: LaunchPlan): string {
       : `${title}\n${paths.map((path) => `  ${path.path.padEnd(32)} ${path.reason}`).join('\n')}\n`;
   return [
     `Workspace ${plan.workspace}\nHOME ${plan.home}, TMPDIR ${plan.tmp}\n`,
+    `Autonomy ${defaults.autonomy}: ${ASKS[defaults.autonomy]}\n`,
     list('Writable', of('write')),
     list('Readable and executable', of('read')),
     list('Readable', of('data')),
@@ -71,9 +103,7 @@ export function describePlan(plan: LaunchPlan): string {
       : `Protected inside what is writable\n  ${plan.protectedPaths.join('\n  ')}\n`,
     plan.hiddenPaths.length === 0 ? '' : `Hidden\n  ${plan.hiddenPaths.join('\n  ')}\n`,
     plan.seccompGroups.length === 0 ? '' : `System calls refused\n  ${plan.seccompGroups.join(' ')}\n`,
-    plan.limits.length === 0
-      ? ''
-      : `Limits\n  ${plan.limits.map(({ name, value }) => `${name}=${value}`).join(' ')}\n`,
+    describeLimits(plan, defaults),
     describeReport(plan.report),
   ].join('');
 }

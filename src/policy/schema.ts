@@ -51,7 +51,7 @@ export const policyFileSchema = z.strictObject({
         .enum(AUTONOMIES)
         .optional()
         .describe(
-          'readonly: no command is run; supervised: medium and high risk need approval; autonomous: nothing is asked for risk. What is refused stays refused.',
+          'readonly: only what reads is run; supervised: medium and high risk need approval; contained: what leaves the sandbox needs approval, and work in the workspace that nothing would bring back (as supervised where the kernel does not hold files and network); autonomous: nothing is asked for risk. What is refused stays refused. Default: contained.',
         ),
       max_actions_per_hour: z
         .number()
@@ -307,7 +307,18 @@ export type PolicyFile = z.infer<typeof policyFileSchema>;
 
 /** A file inside the workspace: whoever writes the workspace writes it, so it can take away and not give. */
 export const workspaceFileSchema = z.strictObject({
-  security: policyFileSchema.shape.security.unwrap().omit({ workspace_dir: true }).strict().optional(),
+  security: policyFileSchema.shape.security
+    .unwrap()
+    .omit({ workspace_dir: true })
+    .extend({
+      autonomy: z
+        .enum(AUTONOMIES)
+        .exclude(['autonomous'])
+        .optional()
+        .describe('A level that is stricter than the one of the policy.'),
+    })
+    .strict()
+    .optional(),
   commands: z
     .strictObject({
       allow: z.array(program).optional().describe('Of the allowed programs, the only ones that may run.'),

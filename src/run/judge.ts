@@ -8,12 +8,11 @@ import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import type { ShellFacts } from '../model/shell-facts.ts';
 import type { CheckContext } from '../policy/checks/check.ts';
-import type { RulesOfCommands } from '../policy/checks/rules.ts';
+import { autonomyInForce, type RulesOfCommands } from '../policy/checks/rules.ts';
 import type { CommandEffects } from '../policy/effects.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
 import {
-  autonomyInForce,
   CHECKS,
   CHECKS_IN_SESSION,
   effectsOf,

@@ -1,8 +1,10 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/command.ts';
+import type { Autonomy } from '../model/decision.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
+import { autonomyInForce } from '../policy/checks/rules.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { givenVariables } from './approval-request.ts';
@@ -42,14 +44,24 @@ import { spawnOnTerminal } from './spawn-terminal.ts';
 /** A command of `start()`. */
 export interface StartedCommand extends RunningCommand, OutputReader {}
 
+/** What holds for a command that is given nothing else. */
+export interface RunDefaults {
+  /** Milliseconds; 0: no end. */
+  readonly timeout: number;
+  /** Bytes kept of each output stream. */
+  readonly maxOutput: number;
+  /** The level that is in force: `contained` is `supervised` where the sandbox holds too little. */
+  readonly autonomy: Autonomy;
+}
+
 /** One policy, ready to run commands under it. */
 export interface Sandbox extends AsyncDisposable {
   /** Canonical path of the workspace. */
   readonly workspace: string;
   /** What the kernel is told, by name. */
   readonly plan: LaunchPlan;
-  /** What holds for a run that says nothing else: milliseconds (0: no end), and bytes kept of each output stream. */
-  readonly defaults: { readonly timeout: number; readonly maxOutput: number };
+  /** What holds for a run that says nothing else. */
+  readonly defaults: RunDefaults;
   /** What the policy says about a command now. Nothing is run, counted or recorded, and nobody is asked. */
   check(command: Command, options?: CheckOptions): Promise<CommandCheck>;
   /** Runs a command to its end. A string is a shell string (bash), an array an argument vector. */
@@ -103,9 +115,10 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   const { addon, confinement, policy, plan, gate } = prepared;
   const environment = commandEnvironment(policy);
   const find = createProgramFinder(plan);
+  const rules = commandRules(prepared.resolved, plan);
   const examine = prepared.createExaminer?.({
     policy,
-    rules: commandRules(prepared.resolved, plan),
+    rules,
     searchPath: environment.variables.PATH ?? '',
     find,
     gate,
@@ -318,7 +331,11 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   return {
     workspace: plan.workspace,
     plan,
-    defaults: { timeout: policy.limits.timeoutMs, maxOutput: policy.limits.outputBytes },
+    defaults: {
+      timeout: policy.limits.timeoutMs,
+      maxOutput: policy.limits.outputBytes,
+      autonomy: autonomyInForce(policy.security.autonomy, rules),
+    },
     check,
     run,
     start,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FILE_RIGHTS, NETWORK_RIGHTS, SCOPES } from '../../kernel/landlock/rights.ts';
 import { SECCOMP_GROUP_NAMES, type SeccompGroupName } from '../../kernel/seccomp/groups.ts';
+import { AUTONOMIES } from '../../model/decision.ts';
 import type { LaunchPlan, ResourceLimitName } from '../../model/launch-plan.ts';
 import type { PathAccess } from '../../model/policy.ts';
 import { count, names, report, text, texts } from './common.ts';
@@ -24,6 +25,9 @@ const viewStep = z.discriminatedUnion('kind', [
 
 /** `sandbox-run --dry-run --json`. */
 export const plan = z.strictObject({
+  timeout: z.number().describe('Milliseconds; 0: none.'),
+  maxOutput: count.describe('Bytes kept of each output stream.'),
+  autonomy: z.enum(AUTONOMIES).describe('The level in force.'),
   workspace: text,
   paths: z.array(
     z.strictObject({

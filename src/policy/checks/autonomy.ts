@@ -1,18 +1,8 @@
-import type { Autonomy, Reason } from '../../model/decision.ts';
+import type { Reason } from '../../model/decision.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import { reachOfLine } from '../commands/reach.ts';
 import type { Check, CheckContext } from './check.ts';
 import { isForeignTo } from './locations.ts';
-import type { RulesOfCommands } from './rules.ts';
-
-/**
- * The level that is in force: `contained` counts on the sandbox, and is `supervised` where that holds too little. A way
- * out that the policy opened is no reason for it: what uses the way is asked about.
- */
-export function autonomyInForce(asked: Autonomy, { held, opened }: RulesOfCommands): Autonomy {
-  const holds = held.files && (held.network || opened !== undefined);
-  return asked === 'contained' && !holds ? 'supervised' : asked;
-}
 
 /** Code that nobody can see beforehand is no reason to ask: whatever it does is contained. */
 export function holdsUnseenCode({ autonomy, rules }: Pick<CheckContext, 'autonomy' | 'rules'>): boolean {

@@ -1,3 +1,4 @@
+import type { Autonomy } from '../../model/decision.ts';
 import type { CommandRule } from '../../model/policy.ts';
 
 /** What keeps a command in while it runs, by the enforcement report: a question about it would be asked for nothing. */
@@ -46,4 +47,16 @@ export interface RulesOfCommands {
   readonly granted: readonly string[];
   /** The decision is all that keeps a command in (backend `application`). */
   readonly onlyChecks?: boolean;
+}
+
+/**
+ * The level that is in force: `contained` counts on the sandbox, and is `supervised` where that holds too little. A way
+ * out that the policy opened is no reason for it: what uses the way is asked about.
+ */
+export function autonomyInForce(
+  asked: Autonomy,
+  { held, opened }: Pick<RulesOfCommands, 'held' | 'opened'>,
+): Autonomy {
+  const holds = held.files && (held.network || opened !== undefined);
+  return asked === 'contained' && !holds ? 'supervised' : asked;
 }

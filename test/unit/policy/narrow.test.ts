@@ -13,12 +13,20 @@ describe('a file in the workspace', () => {
 
   it.each([
     ['supervised', 'readonly', 'readonly'],
-    ['supervised', 'autonomous', 'supervised'],
+    ['supervised', 'contained', 'supervised'],
+    ['contained', 'supervised', 'supervised'],
     ['autonomous', 'supervised', 'supervised'],
-    ['readonly', 'autonomous', 'readonly'],
+    ['autonomous', 'contained', 'contained'],
+    ['readonly', 'contained', 'readonly'],
   ] as const)('can only make autonomy stricter: %s and %s', (one, other, expected) => {
     const { security } = narrowed({ security: { autonomy: one } }, { security: { autonomy: other } });
     expect(security.autonomy).toBe(expected);
+  });
+
+  it('cannot say the level that leaves everything to the agent', () => {
+    const saying = (autonomy: string) => workspaceFileSchema.safeParse({ security: { autonomy } }).success;
+    expect(saying('contained')).toBe(true);
+    expect(saying('autonomous')).toBe(false);
   });
 
   it.each([

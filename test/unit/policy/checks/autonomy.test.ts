@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Autonomy } from '../../../../src/model/decision.ts';
-import { autonomy, autonomyInForce } from '../../../../src/policy/checks/autonomy.ts';
+import { autonomy } from '../../../../src/policy/checks/autonomy.ts';
+import { autonomyInForce } from '../../../../src/policy/checks/rules.ts';
 import { contextOf } from '../../../support/check-context.ts';
 
 describe('autonomy', () => {
