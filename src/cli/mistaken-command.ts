@@ -26,7 +26,7 @@ export function meantInstead(words: readonly string[], subcommands: readonly str
     .map((name) => ({ name, typos: distance(first, name) }))
     .sort((one, two) => one.typos - two.typos)[0];
   // Of a short word everything is near.
-  const isNear = near !== undefined && near.typos <= Math.min(MOST_TYPOS, Math.floor(near.name.length / 3));
+  const isNear = near !== undefined && near.typos <= Math.min(MOST_TYPOS, Math.floor(near.name.length / 2));
   const meant = other ?? (isNear ? near.name : undefined);
   return meant === undefined ? undefined : `did you mean sandbox-run ${meant}?`;
 }
