@@ -16,8 +16,7 @@ export const syntaxCheck: Check = {
   judge: (context) => {
     const { parsed, text, syntaxError } = context;
     const reasons = judgeText(context);
-    if (parsed.understood || parsed.problem.code !== 'syntax_error' || syntaxError === undefined)
-      return reasons;
+    if (parsed.understood || parsed.problem.code === 'fork_bomb' || syntaxError === undefined) return reasons;
     // bash has the last word on what it would refuse; where it would not, the text is one that is not understood.
     return syntaxError(text).then((said) =>
       said === undefined ? reasons : [reason('deny', 'syntax_error', said, [])],
