@@ -59,7 +59,8 @@ function judgeWayOut(
   ];
   if (reach === 'unknown') return ask('unseen_code', 'may run code that nobody has seen');
   const outward = inherited(use, 'outward');
-  return outward === undefined ? ask('network', 'uses the network') : ask('outward', outward);
+  if (outward !== undefined) return ask('outward', outward);
+  return ask('network', 'uses the network, or runs what does');
 }
 
 function judgeContained(
