@@ -65,8 +65,8 @@ class UserSettings {
     if (missed !== undefined && value !== '')
       this.into.say(`${key} in ${this.into.nameOf(file)} stays outside: ${missed}`);
     const handling = as ?? (effect === 'names' ? 'value' : 'nothing');
-    // A key alone is true.
-    if (value === undefined) return handling === 'value' ? { key, value } : undefined;
+    // A key alone is true, but nobody's name.
+    if (value === undefined) return handling === 'value' && !/^user\./.test(key) ? { key, value } : undefined;
     // Bytes are characters in a configuration of git.
     const text = fromBytes(value);
     if (text === undefined) {
