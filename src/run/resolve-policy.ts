@@ -157,8 +157,9 @@ async function settingsFor(policy: Policy, workspace: string, home: string): Pro
   const roots = filesystem.rules.map(({ path, access }) => ({ path: realPathOf(path), access }));
   return carrySettings({
     home,
-    // What the policy speaks of is as it says.
+    machine: '/',
     environment: process.env,
+    // What the policy speaks of is as it says.
     variables: Object.keys(process.env).filter((name) => !isPassed(name)),
     hasNetwork: network.mode === 'open',
     writable: [

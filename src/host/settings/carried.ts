@@ -22,6 +22,8 @@ export interface CarriedSettings {
 /** Whose settings, and what commands could do to them. */
 export interface SettingsOwner {
   readonly home: string;
+  /** Where the files of the machine are: `/`. */
+  readonly machine: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Those variables in it that commands do not get, or get another of, by their policy. */
   readonly variables: readonly string[];

@@ -43,7 +43,11 @@ export async function carrySettings(owner: SettingsOwner): Promise<CarriedSettin
 
 type ToolWithRows = SettingsTool & { readonly rowOf: (key: string) => SettingRow | undefined };
 
-function rootsOf({ home, environment }: SettingsOwner): Readonly<Record<SettingsPlace['root'], string>> {
+function rootsOf({
+  home,
+  environment,
+  machine,
+}: SettingsOwner): Readonly<Record<SettingsPlace['root'], string>> {
   // As for the tools, a relative path is none.
   const named = (name: string, otherwise: string) => {
     const path = environment[name];
@@ -51,7 +55,7 @@ function rootsOf({ home, environment }: SettingsOwner): Readonly<Record<Settings
   };
   return {
     home,
-    machine: '/',
+    machine,
     config: named('XDG_CONFIG_HOME', join(home, '.config')),
     cargo: named('CARGO_HOME', join(home, '.cargo')),
   };
@@ -77,11 +81,10 @@ async function carryFiles(
   });
   if (found.length === 0) return;
   const names = found.map(({ path }) => into.nameOf(path)).join(' and ');
-  let isClear = true;
-  const decide = (key: string, value: string): string | undefined => {
+  const decide = (key: string, value: string, index: number): string | undefined => {
     const row = tool.rowOf(key);
     if (row === undefined) return undefined;
-    const where = `${key} in ${names}`;
+    const where = `${key} in ${into.nameOf(found[index]?.path ?? '')}`;
     const expanded = tool.format === 'toml' ? value : withVariables(value, environment);
     if (expanded === 'secret') {
       into.leaveOutCredential(where);
@@ -92,14 +95,17 @@ async function carryFiles(
       return undefined;
     }
     // An escape could hide what the value is.
-    if (tool.format !== 'toml' && expanded.includes('\\')) isClear = false;
+    if (tool.format !== 'toml' && expanded.includes('\\')) {
+      into.say(`${where} is written in a way that is not understood here: commands run without it`);
+      return undefined;
+    }
     return into.value(row.as, expanded, where);
   };
   const content = await FORMATS[tool.format](
     found.map(({ text }) => text),
     decide,
   );
-  if (content === undefined || !isClear)
+  if (content === undefined)
     into.say(
       `${names} is not understood here: for commands ${tool.tool} may fetch from elsewhere than for you`,
     );

@@ -1,7 +1,7 @@
 import type { FormatName } from './table.ts';
 
-/** What becomes of a setting: its value for commands, or `undefined`: it is left out. */
-export type Decide = (key: string, value: string) => string | undefined;
+/** What becomes of a setting of the file at `index`: its value for commands, or `undefined`: it is left out. */
+export type Decide = (key: string, value: string, index: number) => string | undefined;
 
 /**
  * What `decide` leaves of files of one tool, later ones winning: what stays, stays as it was written. `undefined`: one of
@@ -36,12 +36,12 @@ type ReadLine = (line: string) => SettingLine | 'nothing' | 'end';
 
 function byLines(texts: readonly string[], read: ReadLine, decide: Decide): string {
   const kept: string[] = [];
-  for (const text of texts) {
+  for (const [index, text] of texts.entries()) {
     for (const line of text.replace(BYTE_ORDER_MARK, '').split(/\r?\n/)) {
       const setting = read(line);
       if (setting === 'end') break;
       if (setting === 'nothing') continue;
-      const value = decide(setting.key, setting.value);
+      const value = decide(setting.key, setting.value, index);
       if (value !== undefined) kept.push(`${setting.before}${value}${setting.after}\n`);
     }
   }
@@ -86,7 +86,7 @@ function assignment(line: string): SettingLine | 'nothing' {
 /** As Python's configparser has it: it refuses what is there twice, so that several files become one. */
 function filterSections(texts: readonly string[], decide: Decide): string | undefined {
   const sections = new Map<string, Map<string, string>>();
-  for (const text of texts) {
+  for (const [index, text] of texts.entries()) {
     let section: string | undefined;
     let name: string | undefined;
     const settings = new Map<string, Map<string, string[]>>();
@@ -113,7 +113,7 @@ function filterSections(texts: readonly string[], decide: Decide): string | unde
     for (const [inSection, all] of settings) {
       const kept = sections.get(inSection) ?? new Map<string, string>();
       for (const [key, lines] of all) {
-        const value = decide(key.replaceAll('_', '-').replace(/^--/, ''), lines.join('\n').trim());
+        const value = decide(key.replaceAll('_', '-').replace(/^--/, ''), lines.join('\n').trim(), index);
         if (value !== undefined) kept.set(key, value);
       }
       if (kept.size > 0) sections.set(inSection, kept);
@@ -153,7 +153,7 @@ function filterYaml(text: string, decide: Decide): string | undefined {
     const path = around.map(({ key }) => key);
     if (isItem) {
       const [, head = '', value = '', end = ''] = /^(\s*-\s+["']?)(.*?)(["']?(?:\s+#.*)?)$/.exec(line) ?? [];
-      const decided = decide(path.join('.'), value);
+      const decided = decide(path.join('.'), value, 0);
       if (decided !== undefined && isStrange(value)) isUnderstood = false;
       if (decided !== undefined) keep(`${head}${decided}${end}`);
       continue;
@@ -169,7 +169,7 @@ function filterYaml(text: string, decide: Decide): string | undefined {
       around.push({ indent, key, line, written: false });
       continue;
     }
-    const decided = decide([...path, key].join('.'), value);
+    const decided = decide([...path, key].join('.'), value, 0);
     if (decided === undefined) continue;
     if (isStrange(value)) isUnderstood = false;
     keep(`${head}${space}${decided}${end}`);

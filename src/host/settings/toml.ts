@@ -5,14 +5,20 @@ import type { Decide } from './formats.ts';
 export function filterToml(texts: readonly string[], decide: Decide): string | undefined {
   let all: TomlTable = {};
   try {
-    for (const text of texts) all = merged(all, filterTable(parse(text), '', decide));
+    for (const [index, text] of texts.entries())
+      all = merged(
+        all,
+        filterTable(parse(text), '', (key, value) => decide(key, value, index)),
+      );
   } catch {
     return undefined;
   }
   return Object.keys(all).length === 0 ? '' : `${stringify(all)}\n`;
 }
 
-function filterTable(table: TomlTable, around: string, decide: Decide): TomlTable {
+type DecideHere = (key: string, value: string) => string | undefined;
+
+function filterTable(table: TomlTable, around: string, decide: DecideHere): TomlTable {
   const kept: TomlTable = {};
   for (const [key, value] of Object.entries(table)) {
     const filtered = filterValue(value, around === '' ? key : `${around}.${key}`, decide);
@@ -21,7 +27,7 @@ function filterTable(table: TomlTable, around: string, decide: Decide): TomlTabl
   return kept;
 }
 
-function filterValue(value: TomlValue, path: string, decide: Decide): TomlValue | undefined {
+function filterValue(value: TomlValue, path: string, decide: DecideHere): TomlValue | undefined {
   if (typeof value === 'string') return decide(path.toLowerCase(), value);
   if (Array.isArray(value)) {
     const kept = value.flatMap((one) => filterValue(one, path, decide) ?? []);

@@ -16,6 +16,7 @@ afterEach(() => rmSync(home, { recursive: true }));
 function carriedFor(directory: string, xdgConfigHome: string | undefined): CarriedSettings {
   const into = new SettingsCollector({
     home: directory,
+    machine: join(directory, 'machine'),
     environment: { XDG_CONFIG_HOME: xdgConfigHome },
     variables: [],
     hasNetwork: true,
