@@ -154,7 +154,6 @@ async function settingsFor(policy: Policy, workspace: string, home: string): Pro
     environment.pass.some(
       (entry) => entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1))),
     );
-  const roots = filesystem.rules.map(({ path, access }) => ({ path: realPathOf(path), access }));
   return carrySettings({
     home,
     machine: '/',
@@ -165,9 +164,9 @@ async function settingsFor(policy: Policy, workspace: string, home: string): Pro
     writable: [
       ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
       ...(filesystem.tmp === 'host' ? [realPathOf(tmpdir())] : []),
-      ...roots.flatMap(({ path, access }) => (access === 'write' ? [path] : [])),
+      ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [realPathOf(path)] : [])),
     ],
-    granted: [workspace, ...roots.map(({ path }) => path)],
+    granted: () => [workspace, ...filesystem.rules.map(({ path }) => realPathOf(path))],
   });
 }
 

@@ -179,7 +179,7 @@ everywhere(
       });
       project.write({ 'a.swp': '', '.idea/x': '', 'a.bin': 'x', 'b.other': '' });
       const script =
-        'git init -q . && git add -A && git ls-files && git check-attr diff a.bin && echo y >> ~/.gitconfig; rm -r ~/.config';
+        'git init -q . && git add -A && git ls-files && git check-attr diff a.bin && echo y >> ~/.gitconfig; rm ~/.gitconfig-*';
       for (let round = 0; round < 2; round += 1)
         expectPrinted(await project.run(script), 'a.bin\nb.other\na.bin: diff: unset\n');
       lab.writeHome({ '.gitconfig': WHO });
@@ -270,7 +270,7 @@ everywhere(
       lab.writeHome(settings);
       const policy = { filesystem: { home: 'host' as const } };
       const { stdout } = await project.run(
-        'cat ~/.npmrc ~/.gitconfig; ls ~/.config/git ~/.cargo 2> /dev/null',
+        'cat ~/.npmrc ~/.gitconfig; ls -d ~/.gitconfig-* ~/.cargo 2> /dev/null',
         {
           sandbox: { policy },
         },

@@ -7,8 +7,8 @@ import { SYSTEM_CONFIG, userConfigFiles } from './repositories.ts';
 /** As deep as git includes (`MAX_INCLUDE_DEPTH` in its config.c). */
 const DEEPEST = 10;
 const MOST_FILES = 64;
-/** Beneath the private home: what else the `.gitconfig` there names. */
-const DIRECTORY = '.config/git';
+/** What git reads of the user's where no setting names another. */
+const DEFAULT_FILES = { ignore: 'core.excludesfile', attributes: 'core.attributesfile' } as const;
 
 const SIGNS = /^(?:commit\.gpgsign|tag\.gpgsign|tag\.forcesignannotated|push\.gpgsign)$/;
 /** Git says "cannot run" and this: so whoever has to sign learns why nothing was signed. */
@@ -28,6 +28,8 @@ class UserSettings {
   /** By path outside: where it is in the private home; `undefined`: it is not carried. */
   private readonly carried = new Map<string, string | undefined>();
 
+  private placed = 0;
+
   constructor(into: SettingsCollector) {
     this.into = into;
   }
@@ -35,16 +37,17 @@ class UserSettings {
   carry(): void {
     const { home, environment } = this.into.owner;
     const files = userConfigFiles(home, environment).filter((path) => path !== SYSTEM_CONFIG);
-    const settings = files.flatMap((path) => this.settingsOf(path, 0));
-    if (settings.length > 0)
-      this.into.files.push({ path: '.gitconfig', content: writeGitConfig(withRefusalToSign(settings)) });
-    // What git reads where no setting names another.
     const xdg = environment.XDG_CONFIG_HOME;
     const config = xdg !== undefined && isAbsolute(xdg) ? xdg : join(home, '.config');
-    for (const name of ['ignore', 'attributes']) {
-      const content = this.into.readText(join(config, 'git', name));
-      if (content !== undefined) this.into.files.push({ path: `${DIRECTORY}/${name}`, content });
-    }
+    const settings = [
+      ...Object.entries(DEFAULT_FILES).flatMap(([name, key]) => {
+        const value = this.fileFor(join(config, 'git', name), key);
+        return value === undefined ? [] : [{ key, value }];
+      }),
+      ...files.flatMap((path) => this.settingsOf(path, 0)),
+    ];
+    if (settings.length > 0)
+      this.into.files.push({ path: '.gitconfig', content: writeGitConfig(withRefusalToSign(settings)) });
   }
 
   private settingsOf(path: string, depth: number): readonly GitSetting[] {
@@ -139,7 +142,9 @@ class UserSettings {
     this.carried.set(path, undefined);
     const content = read();
     if (content === undefined) return undefined;
-    const at = `${DIRECTORY}/${this.carried.size}-${name}`;
+    this.placed += 1;
+    // Beside the `.gitconfig`: a directory takes longer than a file.
+    const at = `.gitconfig-${this.placed}-${name}`;
     this.into.files.push({ path: at, content });
     this.carried.set(path, `~/${at}`);
     return `~/${at}`;

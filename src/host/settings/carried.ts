@@ -31,8 +31,8 @@ export interface SettingsOwner {
   readonly hasNetwork: boolean;
   /** Canonical roots that commands can write: what lies there is nobody's setting. */
   readonly writable: readonly string[];
-  /** Canonical roots that they can read anyway. */
-  readonly granted: readonly string[];
+  /** Canonical roots that they can read anyway; asked for where a certificate is named. */
+  readonly granted: () => readonly string[];
 }
 
 /** Larger ones are no settings, and no bundle of certificates. */
@@ -46,6 +46,7 @@ const QUOTED_CHARACTERS = 200;
 export class SettingsCollector {
   readonly files: { path: string; content: string }[] = [];
   readonly variables: Record<string, string> = {};
+  private granted: readonly string[] | undefined;
   private readonly readable = new Set<string>();
   private readonly credentials = new Set<string>();
   private readonly said = new Set<string>();
@@ -159,7 +160,8 @@ export class SettingsCollector {
       if (path === '' || !isAbsolute(path)) return [];
       try {
         const real = realpathSync.native(path);
-        const isOpen = this.owner.granted.some((root) => isBeneath(real, root));
+        this.granted ??= this.owner.granted();
+        const isOpen = this.granted.some((root) => isBeneath(real, root));
         const why = isOpen ? undefined : whyNotCertificates(real);
         if (why === undefined && !isOpen) this.readable.add(path);
         if (why !== undefined) this.say(`${where} names ${path}, ${why}: commands do not get it`);

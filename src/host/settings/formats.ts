@@ -1,7 +1,4 @@
-import type { FormatName } from './table.ts';
-
-/** What becomes of a setting of the file at `index`: its value for commands, or `undefined`: it is left out. */
-export type Decide = (key: string, value: string, index: number) => string | undefined;
+import type { Decide, FormatName } from './table.ts';
 
 /**
  * What `decide` leaves of files of one tool, later ones winning: what stays, stays as it was written. `undefined`: one of

@@ -22,6 +22,9 @@ export interface SettingsPlace {
 
 export type FormatName = 'npmrc' | 'pip' | 'yarnrc' | 'yaml' | 'toml' | 'assignments';
 
+/** What becomes of a setting of the file at `index`: its value for commands, or `undefined`: it is left out. */
+export type Decide = (key: string, value: string, index: number) => string | undefined;
+
 /** A tool whose settings commands get: those of its files as a file, those of its variables as variables. */
 export interface SettingsTool {
   readonly tool: string;
@@ -236,7 +239,8 @@ export const SETTINGS_TOOLS: readonly SettingsTool[] = [
       { root: 'config', path: 'pip/pip.conf' },
       { root: 'machine', path: '', variable: 'PIP_CONFIG_FILE' },
     ],
-    into: '.config/pip/pip.conf',
+    // Where pip looks as well: making two directories takes longer than starting a command.
+    into: '.pip/pip.conf',
     rows: PIP,
     variables: /^PIP_(.+)$/,
   },

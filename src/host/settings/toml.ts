@@ -1,5 +1,5 @@
 import { parse, stringify, type TomlTable, type TomlValue } from 'smol-toml';
-import type { Decide } from './formats.ts';
+import type { Decide } from './table.ts';
 
 /** What `decide` leaves of files in TOML, later ones winning. */
 export function filterToml(texts: readonly string[], decide: Decide): string | undefined {

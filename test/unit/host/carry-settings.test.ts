@@ -29,7 +29,7 @@ function carry(
     variables: Object.keys(environment),
     hasNetwork: true,
     writable: [],
-    granted: [],
+    granted: () => [],
     ...more,
   });
 }
@@ -104,14 +104,14 @@ describe('files keep what is harmless as it was written', () => {
     write('named.conf', '[global]\ntimeout = 9\n');
     const content = fileOf(
       await carry({ PIP_CONFIG_FILE: join(home, 'named.conf') }),
-      '.config/pip/pip.conf',
+      '.pip/pip.conf',
     );
     expect(content).toMatch(/\nindex-url = http:\/\/a\.example\/\n/);
     expect(content).toMatch(/extra-index-url = http:\/\/b\.example\/\n {4}http:\/\/c\.example\/\n/);
     expect(content).toMatch(/\[install\]\nuser = no\n$/);
     expect(content).toMatch(/timeout = 9\n/);
     expect(content).not.toMatch(/keyring|python/);
-    expect(fileOf(await carry({ PIP_CONFIG_FILE: '/dev/null' }), '.config/pip/pip.conf')).toBeUndefined();
+    expect(fileOf(await carry({ PIP_CONFIG_FILE: '/dev/null' }), '.pip/pip.conf')).toBeUndefined();
   });
 
   it('variables that name the file, and directories', async () => {

@@ -21,7 +21,7 @@ function carriedFor(directory: string, xdgConfigHome: string | undefined): Carri
     variables: [],
     hasNetwork: true,
     writable: [],
-    granted: [],
+    granted: () => [],
   });
   gitSettings(into);
   return into.carried();
@@ -94,7 +94,7 @@ describe('nothing else gets in', () => {
     );
     const { files, remarks } = carriedFor(home, undefined);
     expect(files).toEqual([
-      { path: '.config/git/1-included', content: '[user]\n\tname = "from an include"\n' },
+      { path: '.gitconfig-1-included', content: '[user]\n\tname = "from an include"\n' },
       {
         path: '.gitconfig',
         content: [
@@ -105,7 +105,7 @@ describe('nothing else gets in', () => {
           '[core]\n\tautocrlf = "input"\n',
           '[diff]\n\talgorithm = "histogram"\n',
           '[merge "x"]\n\tname = "x"\n',
-          '[include]\n\tpath = "~/.config/git/1-included"\n',
+          '[include]\n\tpath = "~/.gitconfig-1-included"\n',
         ].join(''),
       },
     ]);
