@@ -162,7 +162,12 @@ export class SettingsCollector {
         const real = realpathSync.native(path);
         this.granted ??= this.owner.granted();
         const isOpen = this.granted.some((root) => isBeneath(real, root));
-        const why = isOpen ? undefined : whyNotCertificates(real);
+        const isMovable = this.owner.writable.some((root) => isBeneath(path, root));
+        const why = isOpen
+          ? undefined
+          : isMovable
+            ? 'which commands can lead elsewhere'
+            : whyNotCertificates(real);
         if (why === undefined && !isOpen) this.readable.add(path);
         if (why !== undefined) this.say(`${where} names ${path}, ${why}: commands do not get it`);
         return why === undefined ? [path] : [];

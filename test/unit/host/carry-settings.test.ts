@@ -38,6 +38,9 @@ function carry(
 const fileOf = ({ files }: CarriedSettings, path: string) =>
   files.find((file) => file.path === path)?.content;
 
+/** As npm has it in its files. */
+const variable = (name: string) => `$\{${name}}`;
+
 describe('files keep what is harmless as it was written', () => {
   it.each([
     ['.npmrc', 'registry=http://a.example/\n; a comment\n# another\n', 'registry=http://a.example/\n'],
@@ -46,8 +49,8 @@ describe('files keep what is harmless as it was written', () => {
     ['.npmrc', 'ignore-scripts\nshell=/evil\n', 'ignore-scripts = true\n'],
     ['.npmrc', 'omit[]=dev\nomit[]=peer\n', 'omit[]=dev\nomit[]=peer\n'],
     ['.npmrc', '"@acme:registry"=http://a.example/\n', '"@acme:registry"=http://a.example/\n'],
-    ['.npmrc', 'registry=${HOST}/npm/\n', 'registry=http://h.example/npm/\n'],
-    ['.npmrc', 'registry=http://h.example/${NPM_TOKEN}/\nfund=false\n', 'fund=false\n'],
+    ['.npmrc', `registry=${variable('HOST')}/npm/\n`, 'registry=http://h.example/npm/\n'],
+    ['.npmrc', `registry=http://h.example/${variable('NPM_TOKEN')}/\nfund=false\n`, 'fund=false\n'],
     ['.npmrc', 'fund=false\n[section]\nregistry=http://a.example/\n', 'fund=false\n'],
     [
       '.config/pnpm/rc',
@@ -102,10 +105,7 @@ describe('files keep what is harmless as it was written', () => {
       '[global]\nindex-url = http://u:p@a.example/\nextra-index-url =\n    http://b.example/\n  # no\n    http://c.example/\nkeyring-provider = subprocess\n[install]\npython = /evil\nuser = no\n',
     );
     write('named.conf', '[global]\ntimeout = 9\n');
-    const content = fileOf(
-      await carry({ PIP_CONFIG_FILE: join(home, 'named.conf') }),
-      '.pip/pip.conf',
-    );
+    const content = fileOf(await carry({ PIP_CONFIG_FILE: join(home, 'named.conf') }), '.pip/pip.conf');
     expect(content).toMatch(/\nindex-url = http:\/\/a\.example\/\n/);
     expect(content).toMatch(/extra-index-url = http:\/\/b\.example\/\n {4}http:\/\/c\.example\/\n/);
     expect(content).toMatch(/\[install\]\nuser = no\n$/);
