@@ -5,6 +5,8 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory, exactRealPath, requireExactVariables } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
+import type { CarriedSettings } from '../host/settings/carried.ts';
+import { carrySettings, NO_SETTINGS } from '../host/settings/carry.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
 import { effectivePolicy } from '../policy/effective.ts';
 import type { WorkspaceLayer } from '../policy/load.ts';
@@ -33,6 +35,8 @@ export interface ResolvedPolicy {
   readonly home: string;
   /** Canonical: where private directories are made. */
   readonly temporaryParent: string;
+  /** What commands get of the settings of the user's tools. */
+  readonly settings: CarriedSettings;
 }
 
 /**
@@ -73,7 +77,9 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   );
   const workspaceLayer = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
   const named = workspaceLayer === undefined ? operators : narrowPolicy(operators, workspaceLayer.file);
-  const policy = withHostFindings(named, home);
+  const found = withHostFindings(named, home);
+  const settings = await settingsFor(found, workspace, home);
+  const policy = withSettings(found, settings);
   return {
     operators,
     named,
@@ -84,6 +90,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     workspaceAsNamed,
     home,
     temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace),
+    settings,
   };
 }
 
@@ -136,6 +143,46 @@ function withHostFindings(named: Policy, home: string): Policy {
     },
   };
 }
+
+/** Where commands have the user's home they have its settings as well. */
+async function settingsFor(policy: Policy, workspace: string, home: string): Promise<CarriedSettings> {
+  const { filesystem, network, environment } = policy;
+  if (filesystem.home === 'host') return NO_SETTINGS;
+  const set = new Set(Object.keys(environment.set).map((name) => name.toLowerCase()));
+  const isPassed = (name: string) =>
+    set.has(name.toLowerCase()) ||
+    environment.pass.some(
+      (entry) => entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1))),
+    );
+  return carrySettings({
+    home,
+    machine: '/',
+    environment: process.env,
+    // What the policy speaks of is as it says.
+    variables: Object.keys(process.env).filter((name) => !isPassed(name)),
+    hasNetwork: network.mode === 'open',
+    writable: [
+      ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
+      ...(filesystem.tmp === 'host' ? [realPathOf(tmpdir())] : []),
+      ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [realPathOf(path)] : [])),
+    ],
+    granted: () => [workspace, ...filesystem.rules.map(({ path }) => realPathOf(path))],
+  });
+}
+
+function withSettings(policy: Policy, { readable, variables }: CarriedSettings): Policy {
+  const { filesystem, environment } = policy;
+  const rules = readable.map(
+    (path): PathRule => ({ path, access: 'data', required: false, reason: CERTIFICATES }),
+  );
+  return {
+    ...policy,
+    filesystem: { ...filesystem, rules: [...rules, ...filesystem.rules] },
+    environment: { ...environment, set: { ...variables, ...environment.set } },
+  };
+}
+
+const CERTIFICATES = 'certificates that settings of the user name';
 
 function realDirectory(path: string, what: string): string {
   const real = isDirectory(path) ? exactRealPath(path, what) : undefined;

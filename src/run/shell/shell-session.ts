@@ -58,7 +58,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   let closed = false;
 
   async function start(from: ShellSnapshot | undefined): Promise<void> {
-    const restored = from === undefined ? undefined : restoreVariables(from.env);
+    const restored = from === undefined ? undefined : restoreVariables(from.env, usual);
     for (const { name, why } of restored?.refused ?? []) {
       const warning = `${name} was not restored: ${why}`;
       if (!warnings.includes(warning)) warnings.push(warning);
