@@ -24,6 +24,14 @@ const hidesFdinfo = (release: string): boolean => {
   return major > 5 || (major === 5 && minor >= 14);
 };
 
+/** Of the processes of a command among themselves. */
+const tracing = (used: Mechanisms): string =>
+  used.tracing === 'own'
+    ? `a command can trace its own processes${used.seccomp ? ', but not halt them as they exit (strace)' : ''}`
+    : used.seccomp
+      ? 'tracing is refused altogether, debuggers and leak checkers do not run: needs Landlock'
+      : 'commands of one sandbox can trace each other';
+
 const newerThanKnown = (features: HostFeatures): string =>
   features.landlockAbi > NEWEST_KNOWN_ABI
     ? `; the kernel has ${features.landlockAbi}, newer than this version of sandbox-run knows`
@@ -174,14 +182,14 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     used.landlockAbi > 0 || used.ownUser
       ? [
           'enforced',
-          `memory, environment and descriptors of processes outside are closed (${used.landlockAbi > 0 ? 'Landlock, no capabilities' : 'user namespace'}); their names and arguments in /proc are visible${hidesFdinfo(kernelRelease) ? '' : ', and the positions and flags of their descriptors (before Linux 5.14)'}`,
+          `memory, environment and descriptors of processes outside are closed (${used.landlockAbi > 0 ? 'Landlock, no capabilities' : 'user namespace'}); their names and arguments in /proc are visible${hidesFdinfo(kernelRelease) ? '' : ', and the positions and flags of their descriptors (before Linux 5.14)'}; ${tracing(used)}`,
         ]
       : ['unsupported', 'other processes of the same user can be read through /proc'],
   syscalls: (used, _, features, found) =>
     used.seccomp
       ? [
           'enforced',
-          `seccomp refuses kernel interfaces that work does not need (io_uring, keys, mounts, namespaces, tracing, leases, set-user-ID modes, …)${found.sharedByGroup === true ? '; set-group-ID modes are left, because the workspace is shared by a set-group-ID directory' : ''}`,
+          `seccomp refuses kernel interfaces that work does not need (io_uring, keys, mounts, namespaces, leases, set-user-ID modes, …)${found.sharedByGroup === true ? '; set-group-ID modes are left, because the workspace is shared by a set-group-ID directory' : ''}`,
         ]
       : ['unsupported', reasonAgainst(features.seccomp)],
   'terminal-injection': (used, _, features) =>

@@ -154,6 +154,7 @@ function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly Secco
   return seccompGroupsFor({
     network: used.inetSockets,
     unixSockets: used.unixSockets,
+    tracing: used.tracing,
     ipcObjects: used.ownIpc ? 'own' : 'shared',
     setGroupId: sharedByGroup ? 'kept' : 'refused',
   });

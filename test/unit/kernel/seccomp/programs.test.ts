@@ -7,7 +7,12 @@ import { SECCOMP_PROGRAMS } from '../../../../src/kernel/seccomp/programs.gen.ts
 
 const NEEDS = (['refused', 'isolated', 'open'] as const).flatMap((network) =>
   (['allowed', 'refused'] as const).flatMap((unixSockets) =>
-    (['own', 'shared'] as const).map((ipcObjects) => ({ network, unixSockets, ipcObjects })),
+    (['own', 'shared'] as const).map((ipcObjects) => ({
+      network,
+      unixSockets,
+      tracing: 'own' as const,
+      ipcObjects,
+    })),
   ),
 );
 
@@ -21,7 +26,7 @@ describe.each(SECCOMP_ARCHITECTURES)('generated programs for %s', (architecture)
   });
 
   it('are found whatever the order and repetition of the names', () => {
-    const groups = seccompGroupsFor({ network: 'refused', unixSockets: 'refused', ipcObjects: 'own' });
+    const groups = seccompGroupsFor({ network: 'refused', unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' });
     const shuffled = [...groups, ...groups].reverse();
     expect(generatedProgram(shuffled, architecture)).toEqual(generatedProgram(groups, architecture));
   });
@@ -34,7 +39,7 @@ describe('generated programs', () => {
   });
 
   it('leave every other set to the assembler', async () => {
-    const groups = seccompGroupsFor({ network: 'refused', unixSockets: 'allowed', ipcObjects: 'own' });
+    const groups = seccompGroupsFor({ network: 'refused', unixSockets: 'allowed', tracing: 'own', ipcObjects: 'own' });
     const fewer = groups.slice(1);
     expect(generatedProgram(fewer, 'x64')).toBeUndefined();
     expect(await seccompProgram(fewer, 'x64')).toEqual(assembleFilter(buildFilter(fewer), 'x64'));
