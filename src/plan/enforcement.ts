@@ -106,12 +106,15 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
       'existing ones are on read-only mounts (git’s configuration is a private copy); what commands leave behind is looked at when they end',
     ];
   },
-  'private-tmp': (used, policy) => {
+  'private-tmp': (used, policy, _, { tmp }) => {
     if (policy.filesystem.tmp === 'host') return ['off', 'the policy shares the host’s /tmp'];
     if (!used.view) {
+      const shared = tmp !== undefined && 'granted' in tmp;
       return [
         'degraded',
-        'TMPDIR is private, but /tmp itself is refused and /dev/shm is the host’s; needs namespaces',
+        shared
+          ? 'TMPDIR is private, but /tmp and /dev/shm are the host’s: commands can read and change what the user, and other commands, have there; needs namespaces'
+          : `TMPDIR is private, but /tmp itself is refused${tmp === undefined ? '' : ` (${tmp.refused})`} and /dev/shm is the host’s; needs namespaces`,
       ];
     }
     const { rules } = policy.filesystem;
@@ -215,7 +218,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
             'degraded',
             'everything that the command started ends with it, also if the launcher is killed (tier subreaper: a warden), unless it kills the warden or forks faster than it is found: needs Landlock ABI 6 (Linux 6.12)',
           ],
-  'resource-limits': (used, policy, features) => resourceLimits(used, policy, features),
+  'resource-limits': (used, policy, features, found) => resourceLimits(used, policy, features, found),
 };
 
 /** Backends of which something else is to be said. */

@@ -2,6 +2,7 @@ import type { ControlState } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
 import type { Mechanisms } from './mechanisms.ts';
+import type { TmpOfHost } from './shared-tmp.ts';
 
 /** What a plan met in the workspace that weakens a control. */
 export interface WorkspaceFindings {
@@ -11,6 +12,8 @@ export interface WorkspaceFindings {
   readonly shortfall?: string | undefined;
   /** The workspace or its repository is a set-group-ID directory. */
   readonly sharedByGroup?: boolean;
+  /** What becomes of the host's /tmp where commands have none of their own. */
+  readonly tmp?: TmpOfHost | undefined;
 }
 
 /** What is said about a control. */

@@ -79,7 +79,7 @@ export async function planSandbox(options: SandboxOptions): Promise<PlannedSandb
 
 /** The rest of `planSandbox`, for a policy that is resolved. */
 export async function planResolved(resolved: ResolvedPolicy): Promise<PlannedSandbox> {
-  const { policy, workspace, workspaceAsNamed, home, temporaryParent } = resolved;
+  const { policy, workspace, workspaceAsNamed, home, temporaryParent, parentBesideTmp } = resolved;
   const addon = loadAddon();
   const features = probeHost(addon);
   const findings = await findInWorkspace(addon, resolved);
@@ -94,6 +94,7 @@ export async function planResolved(resolved: ResolvedPolicy): Promise<PlannedSan
       workspace,
       workspaceAsNamed,
       temporaryParent,
+      parentBesideTmp: wanted.namespaces.available ? undefined : parentBesideTmp(),
       memoryParent: writableDirectory('/dev/shm'),
       hostHome: home,
       seedFiles: identity === undefined ? [] : [{ path: 'slot:home/.gitconfig', content: identity }],
@@ -220,6 +221,7 @@ function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly
     ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
     ...(filesystem.home === 'host' ? [home] : []),
     ...(filesystem.tmp === 'host' ? [tmpdir()] : []),
+    ...(filesystem.tmp === 'auto' ? [realPath('/tmp')] : []),
     ...filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [realPath(path)] : [])),
   ];
   const files = new Set([userPolicy, ...layers.flatMap(({ path }) => path ?? [])]);

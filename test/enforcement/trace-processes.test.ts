@@ -235,7 +235,7 @@ describe('tracing processes', () => {
     it('works for processes of the command itself', async () => {
       const sandbox = await arena.sandbox(tier);
       const trace = await confined(sandbox, [tracer]);
-      expect(worked(trace).sort()).toEqual(
+      expect([...worked(trace)].sort()).toEqual(
         [...OWN.filter((name) => !FILTERED.includes(name)), ...SWAPS].sort(),
       );
       expect(REFUSED.map((name) => trace.results[name])).not.toContain(undefined);
@@ -311,7 +311,9 @@ describe('tracing processes', () => {
       ]);
       const left = readdirSync('/proc').filter((pid) => {
         try {
-          return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(`${tracer}\0ring`) && isAlive(Number(pid));
+          return (
+            readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(`${tracer}\0ring`) && isAlive(Number(pid))
+          );
         } catch {
           return false;
         }

@@ -155,12 +155,12 @@ describe('groups that look at arguments', () => {
 
   it('sockets are listed in a network of the sandbox’s own only', () => {
     const program = (network: 'refused' | 'isolated' | 'open') =>
-      programOf(
-        ...seccompGroupsFor({ network, unixSockets: 'allowed', tracing: 'own', ipcObjects: 'own' }),
-      );
+      programOf(...seccompGroupsFor({ network, unixSockets: 'allowed', tracing: 'own', ipcObjects: 'own' }));
     expect(judge(program('isolated'), 'socket', NETLINK, RAW, 4)).toBe('ALLOW');
     expect(judge(program('open'), 'socket', NETLINK, RAW, 4)).toBe('ERRNO EACCES');
-    expect(judge(program('refused'), 'socket', GARBAGE | 16n, RAW | FLAGS, GARBAGE | 4n)).toBe('ERRNO EACCES');
+    expect(judge(program('refused'), 'socket', GARBAGE | 16n, RAW | FLAGS, GARBAGE | 4n)).toBe(
+      'ERRNO EACCES',
+    );
   });
 
   it('@personality knows the harmless ones', () => {
@@ -263,7 +263,9 @@ describe('seccompGroupsFor and buildFilter', () => {
   });
 
   it.each(['isolated', 'open'] as const)('keeps TCP and UDP and nothing else with network %s', (network) => {
-    const program = programOf(...seccompGroupsFor({ network, unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' }));
+    const program = programOf(
+      ...seccompGroupsFor({ network, unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' }),
+    );
     expect(judge(program, 'socket', INET, STREAM, 6)).toBe('ALLOW');
     expect(judge(program, 'socket', INET, DGRAM, 0)).toBe('ALLOW');
     expect(judge(program, 'socket', INET, STREAM, 262)).toBe('ERRNO EPROTONOSUPPORT');

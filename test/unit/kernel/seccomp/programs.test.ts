@@ -26,7 +26,12 @@ describe.each(SECCOMP_ARCHITECTURES)('generated programs for %s', (architecture)
   });
 
   it('are found whatever the order and repetition of the names', () => {
-    const groups = seccompGroupsFor({ network: 'refused', unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' });
+    const groups = seccompGroupsFor({
+      network: 'refused',
+      unixSockets: 'refused',
+      tracing: 'own',
+      ipcObjects: 'own',
+    });
     const shuffled = [...groups, ...groups].reverse();
     expect(generatedProgram(shuffled, architecture)).toEqual(generatedProgram(groups, architecture));
   });
@@ -39,7 +44,12 @@ describe('generated programs', () => {
   });
 
   it('leave every other set to the assembler', async () => {
-    const groups = seccompGroupsFor({ network: 'refused', unixSockets: 'allowed', tracing: 'own', ipcObjects: 'own' });
+    const groups = seccompGroupsFor({
+      network: 'refused',
+      unixSockets: 'allowed',
+      tracing: 'own',
+      ipcObjects: 'own',
+    });
     const fewer = groups.slice(1);
     expect(generatedProgram(fewer, 'x64')).toBeUndefined();
     expect(await seccompProgram(fewer, 'x64')).toEqual(assembleFilter(buildFilter(fewer), 'x64'));
