@@ -303,8 +303,7 @@ class TreeWarden {
                                      Arg(&exited.usage));
       if (result == -ECHILD) return false;
       if (result < 0 || info.si_pid == 0) return true;
-      if (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED &&
-          info.si_code != CLD_DUMPED) {
+      if (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED) {
         LetGo(info);
         continue;
       }
