@@ -27,7 +27,7 @@ const hidesFdinfo = (release: string): boolean => {
 /** Of the processes of a command among themselves. */
 const tracing = (used: Mechanisms): string =>
   used.tracing === 'own'
-    ? `a command can trace its own processes${used.seccomp ? ', but not halt them as they exit (strace)' : ''}`
+    ? `a command can trace its own processes${used.seccomp ? ', but not halt them as they exit (strace), and not in shell sessions' : ''}`
     : used.seccomp
       ? 'tracing is refused altogether, debuggers and leak checkers do not run: needs Landlock'
       : 'commands of one sandbox can trace each other';

@@ -45,6 +45,12 @@ export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName
 }
 
 /**
+ * What a shell that takes turns is refused beside the groups of the plan: a program that it starts could take the
+ * descriptor of its channel, or write its memory, and answer for it. A filter cannot tell the shell from others.
+ */
+export const SHELL_GROUPS: readonly SeccompGroupName[] = ['@ptrace'];
+
+/**
  * A filter that refuses what any of the groups refuses and allows the rest. The order of the names and repeated names
  * make no difference.
  *
