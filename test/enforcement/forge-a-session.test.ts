@@ -74,8 +74,9 @@ numbers = ${JSON.stringify(process.arch === 'arm64' ? { ptrace: 117, writev: 271
 def say(name, result): print(name, 'ok' if result >= 0 else errno.errorcode[ctypes.get_errno()])
 bytes = ctypes.create_string_buffer(8)
 mine, theirs = (ctypes.c_size_t * 2)(ctypes.addressof(bytes), 8), (ctypes.c_size_t * 2)(16, 8)
-for name, pid in (('shell', os.getppid()), ('child', os.fork())):
-    if pid == 0: signal.pause()
+parent, child = os.getppid(), os.fork()
+if child == 0: signal.pause()
+for name, pid in (('shell', parent), ('child', child)):
     say(name + ' getfd', call(numbers['getfd'], os.pidfd_open(pid), 0, 0))
     # EFAULT: it may, and nothing is there.
     say(name + ' writev', call(numbers['writev'], pid, ctypes.addressof(mine), 1, ctypes.addressof(theirs), 1, 0))
