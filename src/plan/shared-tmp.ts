@@ -1,24 +1,27 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { PlannedPath } from '../model/launch-plan.ts';
+import type { Policy } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import type { TmpOfHost } from './judge-control.ts';
 import type { Mechanisms } from './mechanisms.ts';
-import { ownPathsWithin } from './own-paths.ts';
-import type { PlanInput } from './plan.ts';
+import { type OwnPathsInput, ownPathsWithin } from './own-paths.ts';
 
 const TMP = '/tmp';
 
-/** What becomes of the host's /tmp where commands can have none of their own; `undefined`: they have, or it is theirs by policy. */
-export type TmpOfHost =
-  | { readonly granted: PlannedPath }
-  /** Why it is not, in half a sentence. */
-  | { readonly refused: string };
+/** What the decision depends on. */
+interface TmpInput extends OwnPathsInput {
+  readonly policy: Policy;
+  /** Canonical: where private directories can be made instead. `undefined`: nowhere. */
+  readonly parentBesideTmp?: string | undefined;
+}
 
 /**
- * Without a view commands get /tmp itself, unless something lies in it that Landlock could not take out of it again:
+ * What becomes of the host's /tmp where commands can have none of their own; `undefined`: they have, or it is theirs by
+ * policy. Without a view commands get /tmp itself, unless something lies in it that Landlock could not take out of it again:
  * what they may only read, what is ours, and the workspace, in whose place they could put another one. Pure.
  */
 export function tmpOfHost(
-  input: Pick<PlanInput, 'policy' | 'workspace' | 'lookup' | 'own' | 'impossible' | 'parentBesideTmp'>,
+  input: TmpInput,
   used: Mechanisms,
   paths: readonly PlannedPath[],
 ): TmpOfHost | undefined {
