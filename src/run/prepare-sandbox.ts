@@ -78,7 +78,7 @@ export async function planSandbox(options: SandboxOptions): Promise<PlannedSandb
 
 /** The rest of `planSandbox`, for a policy that is resolved. */
 export async function planResolved(resolved: ResolvedPolicy): Promise<PlannedSandbox> {
-  const { policy, workspace, workspaceAsNamed, home, temporaryParent, settings } = resolved;
+  const { policy, workspace, workspaceAsNamed, home, temporaryParent, parentBesideTmp, settings } = resolved;
   const addon = loadAddon();
   const features = probeHost(addon);
   const findings = await findInWorkspace(addon, resolved);
@@ -92,6 +92,7 @@ export async function planResolved(resolved: ResolvedPolicy): Promise<PlannedSan
       workspace,
       workspaceAsNamed,
       temporaryParent,
+      parentBesideTmp: wanted.namespaces.available ? undefined : parentBesideTmp(),
       memoryParent: writableDirectory('/dev/shm'),
       hostHome: home,
       seedFiles: settings.files.map(({ path, content }) => ({ path: `slot:home/${path}`, content })),
@@ -218,6 +219,7 @@ function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly
     ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
     ...(filesystem.home === 'host' ? [home] : []),
     ...(filesystem.tmp === 'host' ? [tmpdir()] : []),
+    ...(filesystem.tmp === 'auto' ? [realPath('/tmp')] : []),
     ...filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [realPath(path)] : [])),
   ];
   const files = new Set([userPolicy, ...layers.flatMap(({ path }) => path ?? [])]);

@@ -37,6 +37,8 @@ export interface ResolvedPolicy {
   readonly temporaryParent: string;
   /** What commands get of the settings of the user's tools. */
   readonly settings: CarriedSettings;
+  /** Canonical: the same where commands may reach /tmp. `undefined`: there is no such place. It is tried, so on demand. */
+  readonly parentBesideTmp: () => string | undefined;
 }
 
 /**
@@ -89,7 +91,8 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     workspace,
     workspaceAsNamed,
     home,
-    temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace),
+    temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace) ?? temporary,
+    parentBesideTmp: () => outOfReach([temporary, '/var/tmp'], policy, workspace, [realPathOf('/tmp')]),
     settings,
   };
 }
@@ -97,17 +100,24 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
 /**
  * The first directory that no command can write, for the private ones: what lies in a place of its own a command could
  * rename. Where all can be written the policy leaves nothing out of reach, and the addon notices what was renamed.
+ * `also`: what commands may write beside what the policy says.
  */
-function outOfReach(candidates: readonly [string, ...string[]], policy: Policy, workspace: string): string {
+function outOfReach(
+  candidates: readonly string[],
+  policy: Policy,
+  workspace: string,
+  also: readonly string[] = [],
+): string | undefined {
   const { rules, workspaceAccess } = policy.filesystem;
   const written = [
+    ...also,
     ...(workspaceAccess === 'write' ? [workspace] : []),
     ...rules.filter((rule) => rule.access === 'write').map((rule) => realPathOf(rule.path)),
   ];
   const usable = candidates.filter(isDirectory).map(realPathOf);
   const isOut = (path: string) => !written.some((root) => isBeneath(path, root));
   // The one that was named fails with its own name; another one only takes its place if it works.
-  return usable.find((path, at) => isOut(path) && (at === 0 || canMakeDirectory(path))) ?? candidates[0];
+  return usable.find((path, at) => isOut(path) && (at === 0 || canMakeDirectory(path)));
 }
 
 /** Tried, because in a sandbox around us access(2) says nothing about it. */
