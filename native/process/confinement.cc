@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "process/clone_child.h"
 #include "sys/files.h"
@@ -42,8 +44,20 @@ Result<Found> LookFor(const std::string& path, const char* stage) {
   return found;
 }
 
+// Neither comes nor goes while the slot is there.
 bool BelongsToSlot(const std::string& path) {
-  return path.starts_with(kSlotPrefix) || path.starts_with(kMemoryPrefix);
+  return path.starts_with(kSlotPrefix) || path.starts_with(kMemoryPrefix) ||
+         path.starts_with(kCachePrefix);
+}
+
+// To clear a cache takes seconds at most.
+constexpr std::chrono::seconds kCacheWait{30};
+constexpr std::chrono::milliseconds kCacheLook{5};
+
+bool IsLinkTo(const std::string& path, const std::string& content) {
+  std::string found(content.size() + 1, '\0');
+  const ssize_t length = readlink(path.c_str(), found.data(), found.size());
+  return length == static_cast<ssize_t>(content.size()) && found.compare(0, content.size(), content) == 0;
 }
 
 bool IsBeneathOrSame(const std::string& path, const std::string& ancestor) {
@@ -122,6 +136,7 @@ Status TakeNamespace(int fd, const char* name, Namespace& into) {
 }  // namespace
 
 Slot::~Slot() {
+  UnlockCache();
   // They keep the mounts on the directories.
   mount_namespace_.fd.reset();
   view_root_.reset();
@@ -134,6 +149,8 @@ std::string Slot::HostPath(const std::string& path) const {
   if (path.starts_with(kSlotPrefix)) return directory_ + "/" + path.substr(strlen(kSlotPrefix));
   if (path.starts_with(kMemoryPrefix))
     return memory_directory_ + path.substr(strlen(kMemoryPrefix));
+  if (path.starts_with(kCachePrefix))
+    return cache_directory_ + "/" + path.substr(strlen(kCachePrefix));
   return path;
 }
 
@@ -141,6 +158,25 @@ std::vector<std::string> Slot::PrivateDirectories() const {
   std::vector<std::string> directories = {directory_};
   if (!memory_directory_.empty()) directories.push_back(memory_directory_);
   return directories;
+}
+
+Status Slot::LockCache(std::chrono::milliseconds wait) {
+  if (!cache_lock_.valid()) return Status();
+  const auto until = std::chrono::steady_clock::now() + wait;
+  // A thread that sleeps in flock() could not be told that it is waited for in vain.
+  while (flock(cache_lock_.get(), LOCK_SH | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() >= until) {
+      return Failure{"cache.lock", errno, cache_lock_path_};
+    }
+    std::this_thread::sleep_for(kCacheLook);
+  }
+  return Status();
+}
+
+void Slot::UnlockCache() {
+  // By its own call: a process that is being started may hold a copy of the descriptor.
+  if (cache_lock_.valid()) flock(cache_lock_.get(), LOCK_UN);
 }
 
 void Slot::Watch(const std::string& path, bool exists, const struct stat& info, bool essential) {
@@ -267,12 +303,14 @@ bool Confinement::WentMeanwhile(const Failure& failure) const {
 }
 
 void Confinement::Release(std::unique_ptr<Slot> slot) {
+  slot->UnlockCache();
   const std::lock_guard lock(mutex_);
   if (!closed_) idle_.push_back(std::move(slot));
 }
 
 bool Confinement::Refresh(Slot& slot) const {
-  return slot.clean_ && !slot.HasMoved() && slot.IsCurrent() && Seed(slot).ok();
+  return slot.clean_ && !slot.HasMoved() && slot.IsCurrent() && Seed(slot).ok() &&
+         slot.LockCache(std::chrono::milliseconds(0)).ok();
 }
 
 void Confinement::Close() {
@@ -379,6 +417,14 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
     if (!memory_lock.ok()) return memory_lock.failure();
     slot->memory_directory_lock_ = std::move(memory_lock.value());
     slot->Hold(slot->memory_directory_);
+  }
+  if (spec_.cache) {
+    slot->cache_directory_ = spec_.cache->directory;
+    slot->cache_lock_path_ = spec_.cache->lock;
+    slot->cache_lock_.reset(
+        open(slot->cache_lock_path_.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!slot->cache_lock_.valid()) return Failure{"cache.lock", errno, slot->cache_lock_path_};
+    if (Status locked = slot->LockCache(kCacheWait); !locked.ok()) return locked.failure();
   }
   for (const std::string& name : spec_.slot_directories) {
     const std::string path = slot->HostPath(name);
@@ -567,6 +613,17 @@ Status Confinement::Seed(Slot& slot) const {
       return Failure{"private_file", errno, path};
     }
   }
+  for (const SeedLinkSpec& link : spec_.seed_links) {
+    const std::string path = slot.HostPath(link.path);
+    const std::string content = slot.HostPath(link.content);
+    if (IsLinkTo(path, content)) continue;
+    for (size_t at = slot.directory_.size(); (at = path.find('/', at + 1)) != std::string::npos;) {
+      const std::string parent = path.substr(0, at);
+      const bool is_there = mkdir(parent.c_str(), 0700) == 0 || errno == EEXIST;
+      if (!is_there) return Failure{"private_file", errno, parent};
+    }
+    if (symlink(content.c_str(), path.c_str()) != 0) return Failure{"private_file", errno, path};
+  }
   return slot.copies_.Seed(slot.directory_lock_.get());
 }
 
@@ -577,6 +634,10 @@ void Confinement::Clean(Slot& slot) const {
     const std::string path = slot.HostPath(seed.path);
     if (IsIntact(path, seed.content)) keep.push_back(path);
   }
+  for (const SeedLinkSpec& link : spec_.seed_links) {
+    const std::string path = slot.HostPath(link.path);
+    if (IsLinkTo(path, slot.HostPath(link.content))) keep.push_back(path);
+  }
   std::vector<std::string> untouched;
   slot.copies_.AddUntouched(untouched);
   for (const std::string& relative : untouched) keep.push_back(slot.directory_ + "/" + relative);
@@ -586,6 +647,7 @@ void Confinement::Clean(Slot& slot) const {
   };
   for (const std::string& name : spec_.slot_directories) clean(slot.HostPath(name));
   if (!slot.memory_directory_.empty()) clean(slot.memory_directory_);
+  slot.UnlockCache();
 }
 
 }  // namespace sandbox_run

@@ -29,6 +29,7 @@ namespace sandbox_run {
 // name the directories that belong to the slot.
 inline constexpr char kSlotPrefix[] = "slot:";   // the private directory of a command
 inline constexpr char kMemoryPrefix[] = "shm:";  // its private directory on shared memory
+inline constexpr char kCachePrefix[] = "cache:";  // what the commands of a workspace share
 
 struct PathRuleSpec {
   std::string path;
@@ -60,6 +61,18 @@ struct SeedFileSpec {
   std::string content;
 };
 
+// A link in a directory of the slot, for hosts without a view.
+struct SeedLinkSpec {
+  std::string path;     // "slot:..."
+  std::string content;  // a spec path
+};
+
+// What the commands of one workspace keep for each other.
+struct CacheSpec {
+  std::string directory;  // of what is named "cache:..."
+  std::string lock;       // a file; locked, shared, by each slot that a command uses
+};
+
 // A variable whose value is a directory of the slot ("slot:home"), for hosts without a view.
 struct SlotVariable {
   std::string name;
@@ -83,6 +96,8 @@ struct ConfinementSpec {
   std::string memory_parent;                  // "" = no directory on shared memory
   std::vector<std::string> slot_directories;  // "slot:tmp", ...
   std::vector<SeedFileSpec> seed_files;       // written anew before each command
+  std::vector<SeedLinkSpec> seed_links;       // made anew before each command
+  std::optional<CacheSpec> cache;             // outlives the commands
   std::vector<CopySpec> copies;               // as they are on the host, before each command
   std::shared_ptr<TreeIndex> index;           // what commands leave behind is looked for with it
   std::vector<SlotVariable> slot_variables;   // added to each command's environment
@@ -117,6 +132,8 @@ class Slot {
   std::vector<ChangedCopy> TakeChangedCopies() {
     return copies_.TakeChanges(directory_lock_.get());
   }
+  // No command uses it.
+  void UnlockCache();
   // The command renamed a directory of the slot or what lies above a mount point in it: the next
   // one, and who cleans up, would find something else at that path.
   bool HasMoved() const;
@@ -139,6 +156,8 @@ class Slot {
     int64_t looked_ns = 0;
   };
   Slot() = default;
+  // Keeps the cache from being cleared; waits so long for who does that.
+  Status LockCache(std::chrono::milliseconds wait);
   void Hold(const std::string& path);
   // Remembers which object a host path names (`info` is meaningless if there is none).
   void Watch(const std::string& path, bool exists, const struct stat& info, bool essential);
@@ -154,6 +173,8 @@ class Slot {
   std::string directory_;
   std::string memory_directory_;
   UniqueFd directory_lock_, memory_directory_lock_;
+  std::string cache_directory_, cache_lock_path_;
+  UniqueFd cache_lock_;
   UniqueFd ruleset_;
   Namespace mount_namespace_;
   UniqueFd view_root_;
@@ -179,6 +200,7 @@ class Confinement {
   void Release(std::unique_ptr<Slot> slot);
 
   // Makes a cleaned slot ready for the next command. False: it is out of date and of no more use.
+  // False as well for a cache that is being cleared: the next try says so.
   bool Refresh(Slot& slot) const;
 
   // Removes what a command left in the slot. Where that fails, it is of no more use.

@@ -53,6 +53,12 @@ export function describeConfinement(
   return parts.join('; ');
 }
 
+function describeCache(cache: LaunchPlan['cache']): string {
+  return cache.kind === 'private'
+    ? `Caches go with the command: ${cache.reason}\n`
+    : `Caches are kept for this workspace in ${cache.directory}: ${cache.places.map(({ path }) => `~/${path}`).join(' ')}\n`;
+}
+
 /** The whole plan for people. */
 export function describePlan(plan: LaunchPlan): string {
   const of = (access: PlannedPath['access']) => plan.paths.filter((path) => path.access === access);
@@ -61,7 +67,7 @@ export function describePlan(plan: LaunchPlan): string {
       ? ''
       : `${title}\n${paths.map((path) => `  ${path.path.padEnd(32)} ${path.reason}`).join('\n')}\n`;
   return [
-    `Workspace ${plan.workspace}\nHOME ${plan.home}, TMPDIR ${plan.tmp}\n`,
+    `Workspace ${plan.workspace}\nHOME ${plan.home}, TMPDIR ${plan.tmp}\n${describeCache(plan.cache)}`,
     list('Writable', of('write')),
     list('Readable and executable', of('read')),
     list('Readable', of('data')),

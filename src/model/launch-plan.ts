@@ -91,11 +91,25 @@ export interface LaunchPlan {
   readonly slotDirectories: readonly string[];
   /** Files put into the private home before each command. */
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
+  readonly cache: PlannedCache;
   /** What the command finds in HOME and TMPDIR. */
   readonly home: string;
   readonly tmp: string;
   readonly report: EnforcementReport;
 }
+
+/** What becomes of the caches in a private home. */
+export type PlannedCache =
+  | {
+      readonly kind: 'workspace';
+      /** Holds `places` and `lock`; canonical. */
+      readonly directory: string;
+      /** `source` is `cache:NAME`, `path` where tools look for it: relative to the home. */
+      readonly places: readonly { readonly source: string; readonly path: string }[];
+      /** Links in the home lead there; false: it is mounted. */
+      readonly linked: boolean;
+    }
+  | { readonly kind: 'private'; readonly reason: string };
 
 /** Limits of a command with everything that it starts; `undefined`: none. */
 export interface PlannedTreeLimits {

@@ -138,6 +138,8 @@ export interface Policy {
     readonly workspaceAccess: 'read' | 'write';
     readonly tmp: Sharing;
     readonly home: Sharing;
+    /** Of a private home: whether what tools cache is kept for other commands in the same workspace. */
+    readonly cache: 'workspace' | 'private';
   };
   readonly network: {
     /** `off`: nothing outside the sandbox; `open`: as the host. */

@@ -4,7 +4,7 @@ import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { BackendId, PassedOver } from '../model/backend.ts';
 import type { HostFeatures } from '../model/host-features.ts';
-import type { LaunchPlan, PlannedPath } from '../model/launch-plan.ts';
+import type { LaunchPlan, PlannedCache, PlannedPath } from '../model/launch-plan.ts';
 import type { PathLookup, SymbolicLink } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
@@ -15,6 +15,12 @@ import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
 import { type OwnPath, ownPathsWithin } from './own-paths.ts';
 import { protectedInWorkspace } from './protected-paths.ts';
 import { COPIES, NOTHING, VIEW_COPIES, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
+
+/** Where the commands of a workspace keep what their tools cache. */
+export interface WorkspaceCachePlace {
+  readonly directory: string;
+  readonly places: readonly { readonly name: string; readonly path: string }[];
+}
 
 /** What a plan is made from. */
 export interface PlanInput {
@@ -34,6 +40,8 @@ export interface PlanInput {
   /** The launcher's own home and temporary directory, for policies that share them. */
   readonly hostHome: string;
   readonly seedFiles: LaunchPlan['seedFiles'];
+  /** The directory of the workspace's cache, canonical, with what is in it; or why there is none. */
+  readonly cache: WorkspaceCachePlace | { readonly reason: string };
   /**
    * Where this program keeps approvals, audit trail and policy: no command may change them, because whoever writes there
    * answers for the user. Absolute; need not exist.
@@ -83,6 +91,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
   );
   const copies = copiesOf(input, protectedPaths, used);
   const hiddenPaths = ownPaths.hidden;
+  const cache = plannedCache(input, used, hiddenPaths);
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp === 'private';
 
   const slotDirectories = [
@@ -99,7 +108,11 @@ export function makePlan(input: PlanInput): LaunchPlan {
     watchedLinks,
     hiddenPaths,
     copies,
-    landlock: { ...handledRights(used), rules: landlockRules(used, paths, slotDirectories, sharedMemory) },
+    landlock: {
+      ...handledRights(used),
+      // Mounted in the home, the rule of the home holds for them.
+      rules: landlockRules(used, paths, [...slotDirectories, ...linkedSources(cache)], sharedMemory),
+    },
     namespaces: used.view
       ? {
           user: used.ownUser,
@@ -114,6 +127,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
             copies,
             policy,
             sharedMemory,
+            cache,
           }),
         }
       : undefined,
@@ -127,6 +141,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
     slotDirectories: hiddenPaths.length === 0 ? slotDirectories : [...slotDirectories, NOTHING],
     seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
+    cache,
     home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? VIEW_HOME : 'slot:home',
     tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? VIEW_TMP : 'slot:tmp',
     report,
@@ -147,6 +162,33 @@ function copiesOf(
       path: `${COPIES}/${at}/${basename(source)}`,
       shownAs: `${VIEW_COPIES}/${at}/${basename(source)}`,
     }));
+}
+
+/** Links lead to it where nothing can be mounted. */
+function plannedCache(
+  { policy: { filesystem }, cache }: PlanInput,
+  used: Mechanisms,
+  hiddenPaths: readonly string[],
+): PlannedCache {
+  const without = (reason: string) => ({ kind: 'private', reason }) as const;
+  if (filesystem.home === 'host') return without('the home directory is the host’s, with its caches');
+  if (filesystem.cache === 'private') return without('filesystem.cache = "private"');
+  // Commands that may write less must not leave anything to those that may do more.
+  if (filesystem.workspaceAccess === 'read') return without('the workspace cannot be written');
+  if (used.backend === 'application') return without('the backend application runs nothing that has one');
+  if ('reason' in cache) return without(cache.reason);
+  if (!used.view && hiddenPaths.some((path) => isBeneath(cache.directory, path)))
+    return without(`${cache.directory} is hidden as a whole; set XDG_STATE_HOME to a directory outside`);
+  return {
+    kind: 'workspace',
+    directory: cache.directory,
+    places: cache.places.map(({ name, path }) => ({ source: `cache:${name}`, path })),
+    linked: !used.view,
+  };
+}
+
+function linkedSources(cache: PlannedCache): readonly string[] {
+  return cache.kind === 'workspace' && cache.linked ? cache.places.map(({ source }) => source) : [];
 }
 
 function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly SeccompGroupName[] {

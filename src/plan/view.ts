@@ -1,4 +1,4 @@
-import type { LaunchPlan, PlannedPath, PlannedViewStep } from '../model/launch-plan.ts';
+import type { LaunchPlan, PlannedCache, PlannedPath, PlannedViewStep } from '../model/launch-plan.ts';
 import type { SymbolicLink } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
@@ -28,6 +28,7 @@ export interface ViewParts {
   readonly copies: LaunchPlan['copies'];
   readonly policy: Policy;
   readonly sharedMemory: boolean;
+  readonly cache: PlannedCache;
 }
 
 const bind = (
@@ -57,6 +58,10 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
     steps.push(bind('slot:tmp', VIEW_TMP, { writable: true, required: true }));
   if (policy.filesystem.home === 'private')
     steps.push(bind('slot:home', VIEW_HOME, { writable: true, required: true }));
+  if (parts.cache.kind === 'workspace') {
+    for (const { source, path } of parts.cache.places)
+      steps.push(bind(source, `${VIEW_HOME}/${path}`, { writable: true, required: true }));
+  }
   if (parts.sharedMemory) steps.push(bind('shm:', VIEW_SHARED_MEMORY, { writable: true, required: true }));
   steps.push(
     { kind: 'devpts', target: '/dev/pts' },

@@ -82,6 +82,15 @@ export const plan = z.strictObject({
   memoryParent: text.optional(),
   slotDirectories: texts,
   seedFiles: z.array(z.strictObject({ path: text, content: text })),
+  cache: z.discriminatedUnion('kind', [
+    z.strictObject({
+      kind: z.literal('workspace'),
+      directory: text,
+      places: z.array(z.strictObject({ source: text, path: text })),
+      linked: z.boolean(),
+    }),
+    z.strictObject({ kind: z.literal('private'), reason: text }),
+  ]),
   home: text,
   tmp: text,
   report,

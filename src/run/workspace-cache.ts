@@ -1,0 +1,397 @@
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { ensureStateDirectory } from '../host/state-directory.ts';
+import type { NativeAddon } from '../native/contract.ts';
+import type { WorkspaceCachePlace } from '../plan/plan.ts';
+import { CACHE_PLACES } from '../policy/profiles/cache-places.ts';
+import { errnoOf } from '../util/errno-of.ts';
+import { stateDirectory } from './state.ts';
+
+/*
+ * caches/KEY/        mode 0700; locked, shared, by each sandbox that lives (flock)
+ *   about.json       which workspace it belongs to
+ *   lock             locked, shared, by each command that runs
+ *   used             its time is that of the last sandbox
+ *   places/NAME      what commands see and write, nothing else
+ */
+const PLACES = 'places';
+const LOCK = 'lock';
+const ABOUT = 'about.json';
+const USED = 'used';
+/** The place of `~/.cache`. */
+const CACHE_HOME = 'cache';
+
+const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+
+/** Where all of them are. */
+export function cachesDirectory(state: string = stateDirectory()): string {
+  return join(state, 'caches');
+}
+
+/**
+ * The directory of a workspace's cache, there or not. A directory that takes the place of a deleted workspace has another one:
+ * its number and the time of its birth are part of the name. Not its device's, which many file systems get anew when they are
+ * mounted.
+ */
+export function cacheDirectoryOf(workspace: string, state: string = stateDirectory()): string {
+  const { ino, birthtimeNs } = statSync(workspace, { bigint: true });
+  const key = createHash('sha256').update(`${workspace}\0${ino}\0${birthtimeNs}`).digest('hex').slice(0, 32);
+  return join(cachesDirectory(state), key);
+}
+
+/** Where it is or would be; nothing is made. */
+export function cachePlaceOf(workspace: string): WorkspaceCachePlace {
+  return { directory: cacheDirectoryOf(workspace), places: CACHE_PLACES };
+}
+
+/** A cache that is there for as long as a sandbox lives. */
+export interface OpenCache {
+  readonly place: WorkspaceCachePlace | { readonly reason: string };
+  close(): void;
+}
+
+/**
+ * Makes what is missing of a workspace's cache. It is nothing that a command needs: where it cannot be made the caches go with
+ * the command, and the plan says why.
+ */
+export function openCache(addon: NativeAddon, workspace: string): OpenCache {
+  try {
+    ensureStateDirectory(stateDirectory());
+    const all = ensureStateDirectory(cachesDirectory());
+    const directory = cacheDirectoryOf(workspace, join(all, '..'));
+    const held = holdDirectory(addon, directory);
+    try {
+      makeCache(directory, workspace);
+    } catch (error) {
+      closeSync(held);
+      throw error;
+    }
+    const close = () => {
+      closeSync(held);
+      // Many a workspace is there for a while, and its commands cache nothing.
+      removeUnused(addon, directory);
+    };
+    return { place: { directory, places: CACHE_PLACES }, close };
+  } catch (error) {
+    const why = error instanceof SandboxError ? error.message : (errnoOf(error) ?? String(error));
+    return { place: { reason: `there is no place for them: ${why}` }, close: () => {} };
+  }
+}
+
+/** Somebody may remove a cache of which nobody knows yet that it is used again. */
+function holdDirectory(addon: NativeAddon, directory: string): number {
+  for (let tries = 1; ; tries++) {
+    ensureStateDirectory(directory);
+    const held = openIfThere(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (held !== undefined) {
+      if (addon.tryLock(held, true) && isStill(directory, held)) return held;
+      closeSync(held);
+    }
+    if (tries === 20) throw new SandboxError('state.unusable', `${directory} is being removed; try again`);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+  }
+}
+
+function openIfThere(path: string, flags: number): number | undefined {
+  try {
+    return openSync(path, flags);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function isStill(path: string, fd: number): boolean {
+  const now = lstatSync(path, { throwIfNoEntry: false });
+  const held = statSync(`/proc/self/fd/${fd}`);
+  return now !== undefined && now.ino === held.ino && now.dev === held.dev;
+}
+
+function makeCache(directory: string, workspace: string): void {
+  ensureStateDirectory(join(directory, PLACES));
+  for (const { name, kind } of CACHE_PLACES) {
+    const path = join(directory, PLACES, name);
+    if (kind === 'lock-file') closeSync(openSync(path, O_RDONLY | O_CREAT | O_NOFOLLOW, 0o600));
+    else makePlace(path);
+  }
+  closeSync(openSync(join(directory, LOCK), O_RDONLY | O_CREAT | O_NOFOLLOW, 0o600));
+  const about = join(directory, ABOUT);
+  if (!existsSync(about)) writeFileSync(about, JSON.stringify({ workspace }), { mode: 0o600 });
+  writeFileSync(join(directory, USED), '', { mode: 0o600 });
+  const now = new Date();
+  utimesSync(join(directory, USED), now, now);
+}
+
+/** A command may have changed the mode of it, or of nothing else on the way there. */
+function makePlace(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true) chmodSync(path, 0o700);
+  ensureStateDirectory(path);
+}
+
+/** What is known of a cache without looking into it. */
+export interface CacheEntry {
+  readonly id: string;
+  readonly directory: string;
+  /** `undefined`: it is not known any more. */
+  readonly workspace: string | undefined;
+  /** Whether that is still the workspace whose cache it is. */
+  readonly isThere: boolean;
+  readonly usedAt: Date;
+  /** Whether a command uses it now. */
+  readonly inUse: boolean;
+}
+
+/** All caches, those used last first. */
+export function listCaches(addon: NativeAddon): readonly CacheEntry[] {
+  const all = cachesDirectory();
+  if (!existsSync(all)) return [];
+  ensureStateDirectory(all);
+  return readdirSync(all, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && /^[0-9a-f]{32}$/.test(entry.name))
+    .map(({ name }) => entryOf(addon, join(all, name), name))
+    .sort((a, b) => b.usedAt.getTime() - a.usedAt.getTime());
+}
+
+function entryOf(addon: NativeAddon, directory: string, id: string): CacheEntry {
+  const workspace = workspaceOf(directory);
+  const used = lstatSync(join(directory, USED), { throwIfNoEntry: false });
+  const lock = takeLock(addon, directory);
+  lock?.release();
+  return {
+    id,
+    directory,
+    workspace,
+    isThere: workspace !== undefined && isCacheOf(directory, workspace),
+    usedAt: used?.mtime ?? new Date(0),
+    inUse: lock === undefined,
+  };
+}
+
+function workspaceOf(directory: string): string | undefined {
+  try {
+    const { workspace } = JSON.parse(readFileSync(join(directory, ABOUT), 'utf8'));
+    return typeof workspace === 'string' ? workspace : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isCacheOf(directory: string, workspace: string): boolean {
+  try {
+    return cacheDirectoryOf(workspace, join(directory, '../..')) === directory;
+  } catch {
+    return false;
+  }
+}
+
+/** Keeps commands from beginning; `undefined`: one uses the cache. */
+function takeLock(addon: NativeAddon, directory: string): { readonly release: () => void } | undefined {
+  const fd = openIfThere(join(directory, LOCK), O_RDONLY | O_NOFOLLOW);
+  // What was never finished nobody uses.
+  if (fd === undefined) return { release: () => {} };
+  if (addon.tryLock(fd)) return { release: () => closeSync(fd) };
+  closeSync(fd);
+  return undefined;
+}
+
+const measure = (addon: NativeAddon, paths: readonly string[], budgetMs: number) =>
+  new Promise<{ readonly bytes: number; readonly complete: boolean }>((done) => {
+    addon.measure(paths, budgetMs, (bytes, complete) => done({ bytes, complete }));
+  });
+
+/** A place stays, and so does what is mounted there. Commands cannot replace it, but make of it what they like. */
+function emptyPlace(addon: NativeAddon, path: string): Promise<boolean> | boolean {
+  if (lstatSync(path).isDirectory())
+    return new Promise((done) => {
+      addon.emptyDirectory(path, done);
+    });
+  closeSync(openSync(path, O_WRONLY | O_TRUNC | O_NOFOLLOW));
+  return true;
+}
+
+function isEmpty(place: string): boolean {
+  try {
+    const info = lstatSync(place);
+    return info.isDirectory() ? readdirSync(place).length === 0 : info.size === 0;
+  } catch {
+    // A command shut it.
+    return false;
+  }
+}
+
+function placesOf(directory: string): readonly string[] {
+  const places = join(directory, PLACES);
+  return existsSync(places) ? readdirSync(places).map((name) => join(places, name)) : [];
+}
+
+/** How much a cache holds. `complete`: false, there is more. */
+export function sizeOfCache(addon: NativeAddon, { directory }: CacheEntry, budgetMs = 60_000) {
+  return measure(addon, [join(directory, PLACES)], budgetMs);
+}
+
+/** What became of a cache that was to be cleared. */
+export type Cleared = 'cleared' | 'in-use' | 'failed';
+
+/**
+ * Removes what a cache holds, and the cache itself unless a sandbox lives that uses it. Nothing that is in it is followed. Waits
+ * a while for commands that just end.
+ */
+export async function clearCache(addon: NativeAddon, { directory }: CacheEntry, waitMs = 0): Promise<Cleared> {
+  const until = performance.now() + waitMs;
+  let lock = takeLock(addon, directory);
+  while (lock === undefined && performance.now() < until) {
+    await new Promise((done) => setTimeout(done, 20));
+    lock = takeLock(addon, directory);
+  }
+  if (lock === undefined) return 'in-use';
+  try {
+    for (const path of placesOf(directory)) {
+      if (!(await emptyPlace(addon, path))) return 'failed';
+    }
+    removeUnused(addon, directory);
+    return 'cleared';
+  } finally {
+    lock.release();
+  }
+}
+
+/** An empty one that no sandbox holds: a living one has mounts in it. */
+function removeUnused(addon: NativeAddon, directory: string): void {
+  const held = openIfThere(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (held === undefined) return;
+  try {
+    if (!addon.tryLock(held) || !placesOf(directory).every(isEmpty)) return;
+    for (const path of placesOf(directory)) rmSync(path, { recursive: true, force: true });
+    for (const name of [PLACES, ABOUT, USED, LOCK])
+      rmSync(join(directory, name), { recursive: true, force: true });
+    rmdirSync(directory);
+  } catch {
+    // It is looked at again when it was not used for long.
+  } finally {
+    closeSync(held);
+  }
+}
+
+const GIB = 1024 ** 3;
+const HOUR_MS = 3_600_000;
+
+/**
+ * How much is kept. Constants and no keys of a policy: what a cache holds can be had again, and no workspace needs another
+ * number for its work to be right. 4 GiB hold what a large project downloads and builds, and a disk has four times that.
+ */
+export const CACHE_LIMITS = {
+  /** Of one workspace. */
+  workspaceBytes: 4 * GIB,
+  /** Of all of one user. */
+  totalBytes: 16 * GIB,
+  /** Without a command; where the workspace is gone, a week. */
+  unusedMs: 90 * 24 * HOUR_MS,
+  goneMs: 7 * 24 * HOUR_MS,
+  /** Between two looks. */
+  everyMs: HOUR_MS,
+  /** Of one look at one cache: more than a second's worth of files is too much or is looked at again. */
+  lookMs: 2_000,
+} as const;
+
+/**
+ * Once an hour, when a sandbox has ended: what is too large or too old goes. Of a cache that is too large the largest parts go,
+ * each as a whole, because tools do not expect one that is there in part; of all caches those used least lately. Never one that
+ * a command uses. What fails is tried again an hour later.
+ */
+export async function trimCaches(
+  addon: NativeAddon,
+  limits: { readonly [Name in keyof typeof CACHE_LIMITS]: number } = CACHE_LIMITS,
+): Promise<void> {
+  try {
+    if (!isDue(limits.everyMs)) return;
+    const now = Date.now();
+    let total = 0;
+    for (const entry of listCaches(addon)) {
+      const age = now - entry.usedAt.getTime();
+      if (age > (entry.isThere ? limits.unusedMs : limits.goneMs)) {
+        await clearCache(addon, entry);
+        continue;
+      }
+      const before = await weigh(addon, join(entry.directory, PLACES), limits);
+      const bytes = before > limits.workspaceBytes ? await shrink(addon, entry, before, limits) : before;
+      // Those that come later were used longer ago.
+      if (total + bytes > limits.totalBytes && total > 0 && (await clearCache(addon, entry)) === 'cleared')
+        continue;
+      total += bytes;
+    }
+  } catch {
+    // The next sandbox looks again; a command has nothing to do with it.
+  }
+}
+
+function isDue(everyMs: number): boolean {
+  const path = join(cachesDirectory(), 'looked');
+  const last = lstatSync(path, { throwIfNoEntry: false });
+  if (last !== undefined && Date.now() - last.mtimeMs < everyMs) return false;
+  // Others that end now find that somebody looks.
+  writeFileSync(path, '', { mode: 0o600 });
+  return true;
+}
+
+/** Returns what is left. */
+async function shrink(
+  addon: NativeAddon,
+  { directory }: CacheEntry,
+  before: number,
+  limits: { readonly workspaceBytes: number; readonly lookMs: number },
+): Promise<number> {
+  const lock = takeLock(addon, directory);
+  if (lock === undefined) return before;
+  try {
+    const parts: { readonly path: string; readonly bytes: number }[] = [];
+    for (const path of partsOf(directory)) parts.push({ path, bytes: await weigh(addon, path, limits) });
+    parts.sort((a, b) => b.bytes - a.bytes);
+    let left = before;
+    for (const { path, bytes } of parts) {
+      if (left <= limits.workspaceBytes) break;
+      if (await emptyPlace(addon, path)) left -= bytes;
+    }
+    return left;
+  } finally {
+    lock.release();
+  }
+}
+
+/** What has too many files to be measured, or directories that nobody may look into, is too large. */
+async function weigh(
+  addon: NativeAddon,
+  path: string,
+  { workspaceBytes, lookMs }: { readonly workspaceBytes: number; readonly lookMs: number },
+): Promise<number> {
+  const info = lstatSync(path);
+  if (!info.isDirectory()) return info.blocks * 512;
+  const { bytes, complete } = await measure(addon, [path], lookMs);
+  return complete ? bytes : Math.max(bytes, workspaceBytes + 1);
+}
+
+/** Each place, and of the one that many tools share what each of them has there. */
+function partsOf(directory: string): readonly string[] {
+  return placesOf(directory).flatMap((path) => {
+    if (basename(path) !== CACHE_HOME) return [path];
+    makePlace(path);
+    const inner = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    // Files beside them belong to nobody: with them goes all of it.
+    return inner.length === 0 ? [path] : inner.map(({ name }) => join(path, name));
+  });
+}
