@@ -1,10 +1,12 @@
 #include "process/confinement.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <string_view>
 #include <thread>
 
 #include "process/clone_child.h"
@@ -78,6 +81,42 @@ bool IsIntact(const std::string& path, const std::string& content) {
   std::string found(content.size(), '\0');
   return read(fd.get(), found.data(), found.size()) == static_cast<ssize_t>(found.size()) &&
          found == content;
+}
+
+// False for a directory that its owner gave attributes; the system's own, such as labels, stay.
+bool HasOnlyLabels(int fd) {
+  char names[256];
+  const ssize_t length = flistxattr(fd, names, sizeof(names));
+  if (length < 0) return errno == ENOTSUP;
+  for (ssize_t at = 0; at < length; at += static_cast<ssize_t>(strlen(&names[at])) + 1) {
+    if (!std::string_view(&names[at]).starts_with("security.")) return false;
+  }
+  return true;
+}
+
+// True for a directory as ResetAttributes() leaves it, in which nothing is but (what leads to)
+// these.
+bool IsPlain(const std::string& path, const std::vector<std::string>& only) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || (info.st_mode & 0777) != 0700 ||
+      !HasOnlyLabels(fd.get())) {
+    return false;
+  }
+  DIR* stream = fdopendir(fd.get());
+  if (stream == nullptr) return false;
+  fd.release();
+  bool plain = true;
+  while (const dirent* entry = readdir(stream)) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    const std::string inner = path + "/" + name;
+    plain = plain && std::any_of(only.begin(), only.end(), [&inner](const std::string& one) {
+              return IsBeneathOrSame(one, inner);
+            });
+  }
+  closedir(stream);
+  return plain;
 }
 
 // Has a child make something, and says whether it did: it may have been killed on the way.
@@ -239,6 +278,51 @@ void Slot::Hold(const std::string& path) {
   if (lstat(path.c_str(), &info) == 0) {
     held_directories_.push_back({path, info.st_dev, info.st_ino, true});
   }
+}
+
+void Slot::AddWay(const std::string& directory, const std::string& target) {
+  const std::string top = target.substr(0, target.find('/', directory.size() + 1));
+  auto way = std::find_if(ways_.begin(), ways_.end(),
+                          [&top](const Way& known) { return known.top == top; });
+  if (way == ways_.end()) way = ways_.insert(way, Way{top, {}, {}, 0});
+  way->mount_points.push_back(target);
+  for (size_t at = top.size(); at != std::string::npos && at < target.size();
+       at = target.find('/', at + 1)) {
+    way->directories[target.substr(0, at)] = {};
+  }
+}
+
+void Slot::Stamp(Way& way) {
+  way.looked_ns = FileClockNow();
+  for (auto& [path, stamp] : way.directories) {
+    struct stat info = {};
+    stamp = lstat(path.c_str(), &info) == 0 ? StampOf(info) : FileStamp();
+  }
+}
+
+bool Slot::IsUntouched(Way& way) {
+  const int64_t now = FileClockNow();
+  bool settled = true;
+  for (const auto& [path, stamp] : way.directories) {
+    struct stat info;
+    if (lstat(path.c_str(), &info) != 0 || StampOf(info) != stamp) return false;
+    settled = settled && IsSettled(stamp.changed_ns, way.looked_ns, kCoarsestTickNs);
+  }
+  if (settled) return true;
+  // The time does not tell yet: what is in them does.
+  for (const auto& [path, stamp] : way.directories) {
+    if (!IsPlain(path, way.mount_points)) return false;
+  }
+  way.looked_ns = now;
+  return true;
+}
+
+bool Slot::IsInPlace(const Way& way) {
+  return std::all_of(way.directories.begin(), way.directories.end(), [](const auto& known) {
+    struct stat info;
+    return lstat(known.first.c_str(), &info) == 0 && info.st_dev == known.second.device &&
+           info.st_ino == known.second.inode;
+  });
 }
 
 bool Slot::HasMoved() const {
@@ -516,8 +600,13 @@ Status Confinement::BuildView(Slot& slot,
     for (const ViewStepSpec& outer : wanted.view) {
       if (outer.kind == ViewStepKind::kBind && BelongsToSlot(outer.source) &&
           outer.target != spec.target && IsBeneathOrSame(spec.target, outer.target)) {
-        slot.mount_points_.push_back(slot.HostPath(outer.source) +
-                                     spec.target.substr(outer.target.size()));
+        const std::string inside = slot.HostPath(outer.source);
+        const std::string target = inside + spec.target.substr(outer.target.size());
+        if (spec.source.starts_with(kCachePrefix)) {
+          slot.AddWay(inside, target);
+        } else {
+          slot.mount_points_.push_back(target);
+        }
       }
     }
     sources.push_back(std::move(source));
@@ -561,6 +650,7 @@ Status Confinement::BuildView(Slot& slot,
   }
   // What lies inside another mount has no directory here.
   for (const std::string& path : slot.mount_points_) slot.Hold(path);
+  for (Slot::Way& way : slot.ways_) Slot::Stamp(way);
   return Status();
 }
 
@@ -629,6 +719,17 @@ Status Confinement::Seed(Slot& slot) const {
 
 void Confinement::Clean(Slot& slot) const {
   std::vector<std::string> keep = slot.mount_points_;
+  std::vector<Slot::Way*> touched;
+  for (Slot::Way& way : slot.ways_) {
+    if (Slot::IsUntouched(way)) {
+      keep.push_back(way.top);
+      continue;
+    }
+    // The next command would find something else where it is mounted.
+    if (!Slot::IsInPlace(way)) slot.clean_ = false;
+    keep.insert(keep.end(), way.mount_points.begin(), way.mount_points.end());
+    touched.push_back(&way);
+  }
   for (const SeedFileSpec& seed : spec_.seed_files) {
     // Making a file costs more than starting a command: one that is as it was stays.
     const std::string path = slot.HostPath(seed.path);
@@ -647,6 +748,7 @@ void Confinement::Clean(Slot& slot) const {
   };
   for (const std::string& name : spec_.slot_directories) clean(slot.HostPath(name));
   if (!slot.memory_directory_.empty()) clean(slot.memory_directory_);
+  for (Slot::Way* way : touched) Slot::Stamp(*way);
   slot.UnlockCache();
 }
 

@@ -5,6 +5,7 @@ import {
   constants,
   existsSync,
   lstatSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -124,13 +125,13 @@ function isStill(path: string, fd: number): boolean {
 }
 
 function makeCache(directory: string, workspace: string): void {
-  ensureStateDirectory(join(directory, PLACES));
+  makePlace(join(directory, PLACES));
   for (const { name, kind } of CACHE_PLACES) {
     const path = join(directory, PLACES, name);
-    if (kind === 'lock-file') closeSync(openSync(path, O_RDONLY | O_CREAT | O_NOFOLLOW, 0o600));
+    if (kind === 'lock-file') makeFile(path);
     else makePlace(path);
   }
-  closeSync(openSync(join(directory, LOCK), O_RDONLY | O_CREAT | O_NOFOLLOW, 0o600));
+  makeFile(join(directory, LOCK));
   const about = join(directory, ABOUT);
   if (!existsSync(about)) writeFileSync(about, JSON.stringify({ workspace }), { mode: 0o600 });
   writeFileSync(join(directory, USED), '', { mode: 0o600 });
@@ -138,10 +139,22 @@ function makeCache(directory: string, workspace: string): void {
   utimesSync(join(directory, USED), now, now);
 }
 
-/** A command may have changed the mode of it, or of nothing else on the way there. */
+/** Commands cannot put anything in its place, but they can change its mode. */
 function makePlace(path: string): void {
-  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true) chmodSync(path, 0o700);
-  ensureStateDirectory(path);
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) mkdirSync(path, { mode: 0o700 });
+  else if (!found.isDirectory() || found.uid !== process.geteuid?.())
+    throw new SandboxError('state.untrusted', `${path} is not a directory of yours; move it away`);
+  else if ((found.mode & 0o7777) !== 0o700) chmodSync(path, 0o700);
+}
+
+/** Nothing is written: it is only ever locked. */
+function makeFile(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) closeSync(openSync(path, O_RDONLY | O_CREAT | O_NOFOLLOW, 0o600));
+  else if (!found.isFile())
+    throw new SandboxError('state.untrusted', `${path} is not a file; move it away`);
+  else if ((found.mode & 0o7777) !== 0o600) chmodSync(path, 0o600);
 }
 
 /** What is known of a cache without looking into it. */
