@@ -96,7 +96,7 @@ bool HasOnlyLabels(int fd) {
 
 // True for a directory as ResetAttributes() leaves it, in which nothing is but (what leads to)
 // these.
-bool IsPlain(const std::string& path, const std::vector<std::string>& only) {
+bool IsPlain(const std::string& path, const std::map<std::string, std::string>& only) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;
   if (!fd.valid() || fstat(fd.get(), &info) != 0 || (info.st_mode & 0777) != 0700 ||
@@ -111,8 +111,8 @@ bool IsPlain(const std::string& path, const std::vector<std::string>& only) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     const std::string inner = path + "/" + name;
-    plain = plain && std::any_of(only.begin(), only.end(), [&inner](const std::string& one) {
-              return IsBeneathOrSame(one, inner);
+    plain = plain && std::any_of(only.begin(), only.end(), [&inner](const auto& one) {
+              return IsBeneathOrSame(one.first, inner);
             });
   }
   closedir(stream);
@@ -189,7 +189,7 @@ std::string Slot::HostPath(const std::string& path) const {
   if (path.starts_with(kMemoryPrefix))
     return memory_directory_ + path.substr(strlen(kMemoryPrefix));
   if (path.starts_with(kCachePrefix))
-    return cache_directory_ + "/" + path.substr(strlen(kCachePrefix));
+    return cache_directory_ + path.substr(strlen(kCachePrefix));
   return path;
 }
 
@@ -280,49 +280,59 @@ void Slot::Hold(const std::string& path) {
   }
 }
 
-void Slot::AddWay(const std::string& directory, const std::string& target) {
-  const std::string top = target.substr(0, target.find('/', directory.size() + 1));
+void Slot::AddWay(const std::string& link, const std::string& content) {
+  // The second name beneath the slot: the first is that of one of its directories.
+  const size_t begin = link.find('/', directory_.size() + 1) + 1;
+  const std::string top = link.substr(0, link.find('/', begin));
   auto way = std::find_if(ways_.begin(), ways_.end(),
                           [&top](const Way& known) { return known.top == top; });
-  if (way == ways_.end()) way = ways_.insert(way, Way{top, {}, {}, 0});
-  way->mount_points.push_back(target);
-  for (size_t at = top.size(); at != std::string::npos && at < target.size();
-       at = target.find('/', at + 1)) {
-    way->directories[target.substr(0, at)] = {};
+  if (way == ways_.end()) way = ways_.insert(way, Way{top, {}, {}, 0, false});
+  way->links[link] = content;
+  for (size_t at = top.size(); at < link.size(); at = link.find('/', at + 1)) {
+    way->directories[link.substr(0, at)] = {};
   }
 }
 
-void Slot::Stamp(Way& way) {
-  way.looked_ns = FileClockNow();
-  for (auto& [path, stamp] : way.directories) {
-    struct stat info = {};
-    stamp = lstat(path.c_str(), &info) == 0 ? StampOf(info) : FileStamp();
+Status Slot::MakeWays() {
+  for (Way& way : ways_) {
+    if (way.intact) continue;
+    // Outer ones come first.
+    for (auto& [path, stamp] : way.directories) {
+      if (mkdir(path.c_str(), 0700) != 0) return Failure{"private_file", errno, path};
+    }
+    for (const auto& [path, content] : way.links) {
+      if (symlink(content.c_str(), path.c_str()) != 0) return Failure{"private_file", errno, path};
+    }
+    way.looked_ns = FileClockNow();
+    for (auto& [path, stamp] : way.directories) {
+      struct stat info;
+      if (lstat(path.c_str(), &info) != 0) return Failure{"private_file", errno, path};
+      stamp = StampOf(info);
+    }
+    way.intact = true;
   }
+  return Status();
 }
 
 bool Slot::IsUntouched(Way& way) {
   const int64_t now = FileClockNow();
-  bool settled = true;
+  bool settled = !way.directories.empty();
   for (const auto& [path, stamp] : way.directories) {
     struct stat info;
     if (lstat(path.c_str(), &info) != 0 || StampOf(info) != stamp) return false;
     settled = settled && IsSettled(stamp.changed_ns, way.looked_ns, kCoarsestTickNs);
   }
   if (settled) return true;
-  // The time does not tell yet: what is in them does.
+  // The time does not tell: what is there does.
+  const bool same = std::all_of(way.links.begin(), way.links.end(), [](const auto& link) {
+    return IsLinkTo(link.first, link.second);
+  });
+  if (!same) return false;
   for (const auto& [path, stamp] : way.directories) {
-    if (!IsPlain(path, way.mount_points)) return false;
+    if (!IsPlain(path, way.links)) return false;
   }
   way.looked_ns = now;
   return true;
-}
-
-bool Slot::IsInPlace(const Way& way) {
-  return std::all_of(way.directories.begin(), way.directories.end(), [](const auto& known) {
-    struct stat info;
-    return lstat(known.first.c_str(), &info) == 0 && info.st_dev == known.second.device &&
-           info.st_ino == known.second.inode;
-  });
 }
 
 bool Slot::HasMoved() const {
@@ -508,6 +518,9 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
     slot->cache_lock_.reset(
         open(slot->cache_lock_path_.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     if (!slot->cache_lock_.valid()) return Failure{"cache.lock", errno, slot->cache_lock_path_};
+    for (const SeedLinkSpec& link : spec_.seed_links) {
+      slot->AddWay(slot->HostPath(link.path), slot->HostPath(link.content));
+    }
     if (Status locked = slot->LockCache(kCacheWait); !locked.ok()) return locked.failure();
   }
   for (const std::string& name : spec_.slot_directories) {
@@ -600,13 +613,8 @@ Status Confinement::BuildView(Slot& slot,
     for (const ViewStepSpec& outer : wanted.view) {
       if (outer.kind == ViewStepKind::kBind && BelongsToSlot(outer.source) &&
           outer.target != spec.target && IsBeneathOrSame(spec.target, outer.target)) {
-        const std::string inside = slot.HostPath(outer.source);
-        const std::string target = inside + spec.target.substr(outer.target.size());
-        if (spec.source.starts_with(kCachePrefix)) {
-          slot.AddWay(inside, target);
-        } else {
-          slot.mount_points_.push_back(target);
-        }
+        slot.mount_points_.push_back(slot.HostPath(outer.source) +
+                                     spec.target.substr(outer.target.size()));
       }
     }
     sources.push_back(std::move(source));
@@ -650,7 +658,6 @@ Status Confinement::BuildView(Slot& slot,
   }
   // What lies inside another mount has no directory here.
   for (const std::string& path : slot.mount_points_) slot.Hold(path);
-  for (Slot::Way& way : slot.ways_) Slot::Stamp(way);
   return Status();
 }
 
@@ -703,41 +710,20 @@ Status Confinement::Seed(Slot& slot) const {
       return Failure{"private_file", errno, path};
     }
   }
-  for (const SeedLinkSpec& link : spec_.seed_links) {
-    const std::string path = slot.HostPath(link.path);
-    const std::string content = slot.HostPath(link.content);
-    if (IsLinkTo(path, content)) continue;
-    for (size_t at = slot.directory_.size(); (at = path.find('/', at + 1)) != std::string::npos;) {
-      const std::string parent = path.substr(0, at);
-      const bool is_there = mkdir(parent.c_str(), 0700) == 0 || errno == EEXIST;
-      if (!is_there) return Failure{"private_file", errno, parent};
-    }
-    if (symlink(content.c_str(), path.c_str()) != 0) return Failure{"private_file", errno, path};
-  }
+  if (Status made = slot.MakeWays(); !made.ok()) return made;
   return slot.copies_.Seed(slot.directory_lock_.get());
 }
 
 void Confinement::Clean(Slot& slot) const {
   std::vector<std::string> keep = slot.mount_points_;
-  std::vector<Slot::Way*> touched;
   for (Slot::Way& way : slot.ways_) {
-    if (Slot::IsUntouched(way)) {
-      keep.push_back(way.top);
-      continue;
-    }
-    // The next command would find something else where it is mounted.
-    if (!Slot::IsInPlace(way)) slot.clean_ = false;
-    keep.insert(keep.end(), way.mount_points.begin(), way.mount_points.end());
-    touched.push_back(&way);
+    way.intact = Slot::IsUntouched(way);
+    if (way.intact) keep.push_back(way.top);
   }
   for (const SeedFileSpec& seed : spec_.seed_files) {
     // Making a file costs more than starting a command: one that is as it was stays.
     const std::string path = slot.HostPath(seed.path);
     if (IsIntact(path, seed.content)) keep.push_back(path);
-  }
-  for (const SeedLinkSpec& link : spec_.seed_links) {
-    const std::string path = slot.HostPath(link.path);
-    if (IsLinkTo(path, slot.HostPath(link.content))) keep.push_back(path);
   }
   std::vector<std::string> untouched;
   slot.copies_.AddUntouched(untouched);
@@ -748,7 +734,6 @@ void Confinement::Clean(Slot& slot) const {
   };
   for (const std::string& name : spec_.slot_directories) clean(slot.HostPath(name));
   if (!slot.memory_directory_.empty()) clean(slot.memory_directory_);
-  for (Slot::Way* way : touched) Slot::Stamp(*way);
   slot.UnlockCache();
 }
 

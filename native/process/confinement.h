@@ -62,10 +62,10 @@ struct SeedFileSpec {
   std::string content;
 };
 
-// A link in a directory of the slot, for hosts without a view.
+// A link in a directory of the slot.
 struct SeedLinkSpec {
-  std::string path;     // "slot:..."
-  std::string content;  // a spec path
+  std::string path;     // "slot:DIRECTORY/..."
+  std::string content;  // a spec path, or one of the view
 };
 
 // What the commands of one workspace keep for each other.
@@ -156,22 +156,20 @@ class Slot {
     FileStamp stamp;
     int64_t looked_ns = 0;
   };
-  // The directories of the slot that lead to a part of the cache, from one of its own directories
-  // on. A command seldom does anything to them, and to clean them costs a tenth of a launch.
+  // Links to the cache in one entry of a directory of the slot, with what leads to them. A command
+  // seldom does anything to them, and to make them anew costs a tenth of a launch.
   struct Way {
-    std::string top;  // host path, as the others
-    std::vector<std::string> mount_points;
+    std::string top;                           // host path, as the others
+    std::map<std::string, std::string> links;  // what they lead to
     std::map<std::string, FileStamp> directories;
     int64_t looked_ns = 0;
+    bool intact = false;
   };
   Slot() = default;
-  // Remembers what leads to `target`, a mount point in `directory`.
-  void AddWay(const std::string& directory, const std::string& target);
-  static void Stamp(Way& way);
-  // They are as Stamp() found them, and nothing but mount points is in them.
+  void AddWay(const std::string& link, const std::string& content);
+  Status MakeWays();
+  // It is as MakeWays() left it, and nothing else is in it.
   static bool IsUntouched(Way& way);
-  // They may have been changed, but are where they were.
-  static bool IsInPlace(const Way& way);
   // Keeps the cache from being cleared; waits so long for who does that.
   Status LockCache(std::chrono::milliseconds wait);
   void Hold(const std::string& path);

@@ -62,9 +62,7 @@ export function cacheSpec({ cache }: LaunchPlan): NativeConfinementSpec['cache']
   return {
     directory: `${cache.directory}/places`,
     lock: `${cache.directory}/lock`,
-    links: cache.linked
-      ? cache.places.map(({ source, path }) => ({ path: `slot:home/${path}`, content: source }))
-      : [],
+    links: cache.links,
   };
 }
 

@@ -56,7 +56,7 @@ export function describeConfinement(
 function describeCache(cache: LaunchPlan['cache']): string {
   return cache.kind === 'private'
     ? `Caches go with the command: ${cache.reason}\n`
-    : `Caches are kept for this workspace in ${cache.directory}: ${cache.places.map(({ path }) => `~/${path}`).join(' ')}\n`;
+    : `Caches are kept for this workspace in ${cache.directory}: ${cache.links.map(({ path }) => path.replace('slot:home', '~')).join(' ')}\n`;
 }
 
 /** The whole plan for people. */

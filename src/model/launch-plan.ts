@@ -102,12 +102,10 @@ export interface LaunchPlan {
 export type PlannedCache =
   | {
       readonly kind: 'workspace';
-      /** Holds `places` and `lock`; canonical. */
+      /** Holds `places`, which commands see, and `lock`; canonical. */
       readonly directory: string;
-      /** `source` is `cache:NAME`, `path` where tools look for it: relative to the home. */
-      readonly places: readonly { readonly source: string; readonly path: string }[];
-      /** Links in the home lead there; false: it is mounted. */
-      readonly linked: boolean;
+      /** In the private home, where tools look for their caches. */
+      readonly links: readonly { readonly path: string; readonly content: string }[];
     }
   | { readonly kind: 'private'; readonly reason: string };
 

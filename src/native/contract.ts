@@ -66,7 +66,7 @@ export interface NativeConfinementSpec {
   readonly copies: readonly { readonly source: string; readonly path: string }[];
   /**
    * What commands of one workspace share: `directory` is that of `cache:`; whoever has the lock of the file `lock` keeps
-   * commands waiting, and they keep it, shared, while they run. `links` of the slot lead there where there is no view.
+   * commands waiting, and they keep it, shared, while they run. `links` of the slot lead there.
    */
   readonly cache?:
     | {

@@ -14,7 +14,7 @@ import { processLimitsOf, treeLimitsOf } from './limits.ts';
 import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
 import { type OwnPath, ownPathsWithin } from './own-paths.ts';
 import { protectedInWorkspace } from './protected-paths.ts';
-import { COPIES, NOTHING, VIEW_COPIES, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
+import { CACHE, COPIES, NOTHING, VIEW_CACHE, VIEW_COPIES, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
 
 /** Where the commands of a workspace keep what their tools cache. */
 export interface WorkspaceCachePlace {
@@ -110,8 +110,12 @@ export function makePlan(input: PlanInput): LaunchPlan {
     copies,
     landlock: {
       ...handledRights(used),
-      // Mounted in the home, the rule of the home holds for them.
-      rules: landlockRules(used, paths, [...slotDirectories, ...linkedSources(cache)], sharedMemory),
+      rules: landlockRules(
+        used,
+        paths,
+        cache.kind === 'private' ? slotDirectories : [...slotDirectories, CACHE],
+        sharedMemory,
+      ),
     },
     namespaces: used.view
       ? {
@@ -164,7 +168,6 @@ function copiesOf(
     }));
 }
 
-/** Links lead to it where nothing can be mounted. */
 function plannedCache(
   { policy: { filesystem }, cache }: PlanInput,
   used: Mechanisms,
@@ -182,13 +185,11 @@ function plannedCache(
   return {
     kind: 'workspace',
     directory: cache.directory,
-    places: cache.places.map(({ name, path }) => ({ source: `cache:${name}`, path })),
-    linked: !used.view,
+    links: cache.places.map(({ name, path }) => ({
+      path: `slot:home/${path}`,
+      content: `${used.view ? VIEW_CACHE : CACHE}/${name}`,
+    })),
   };
-}
-
-function linkedSources(cache: PlannedCache): readonly string[] {
-  return cache.kind === 'workspace' && cache.linked ? cache.places.map(({ source }) => source) : [];
 }
 
 function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly SeccompGroupName[] {

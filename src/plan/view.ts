@@ -11,6 +11,9 @@ export const NOTHING = 'slot:nothing';
 /** The private copies of files that commands may replace, and where the command finds them. */
 export const COPIES = 'slot:git';
 export const VIEW_COPIES = '/.sandbox-run';
+/** What the commands of a workspace keep for each other, and where it is in a view. */
+export const CACHE = 'cache:';
+export const VIEW_CACHE = '/.sandbox-cache';
 const VIEW_SHARED_MEMORY = '/dev/shm';
 
 /** What the view is made of. */
@@ -58,10 +61,9 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
     steps.push(bind('slot:tmp', VIEW_TMP, { writable: true, required: true }));
   if (policy.filesystem.home === 'private')
     steps.push(bind('slot:home', VIEW_HOME, { writable: true, required: true }));
-  if (parts.cache.kind === 'workspace') {
-    for (const { source, path } of parts.cache.places)
-      steps.push(bind(source, `${VIEW_HOME}/${path}`, { writable: true, required: true }));
-  }
+  // As a whole, with links in the home: a mount for each part would take longer than the command.
+  if (parts.cache.kind === 'workspace')
+    steps.push(bind(CACHE, VIEW_CACHE, { writable: true, required: true }));
   if (parts.sharedMemory) steps.push(bind('shm:', VIEW_SHARED_MEMORY, { writable: true, required: true }));
   steps.push(
     { kind: 'devpts', target: '/dev/pts' },

@@ -10,12 +10,12 @@ import {
   readdirSync,
   readFileSync,
   rmdirSync,
-  rmSync,
   statSync,
+  unlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { ensureStateDirectory } from '../host/state-directory.ts';
 import type { NativeAddon } from '../native/contract.ts';
@@ -29,16 +29,14 @@ import { stateDirectory } from './state.ts';
  *   about.json       which workspace it belongs to
  *   lock             locked, shared, by each command that runs
  *   used             its time is that of the last sandbox
- *   places/NAME      what commands see and write, nothing else
+ *   places/          what commands see and write, as a whole and nothing else: nothing in it is to be trusted
  */
 const PLACES = 'places';
 const LOCK = 'lock';
 const ABOUT = 'about.json';
 const USED = 'used';
-/** The place of `~/.cache`. */
-const CACHE_HOME = 'cache';
 
-const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
 /** Where all of them are. */
 export function cachesDirectory(state: string = stateDirectory()): string {
@@ -125,13 +123,10 @@ function isStill(path: string, fd: number): boolean {
 }
 
 function makeCache(directory: string, workspace: string): void {
-  makePlace(join(directory, PLACES));
-  for (const { name, kind } of CACHE_PLACES) {
-    const path = join(directory, PLACES, name);
-    if (kind === 'lock-file') makeFile(path);
-    else makePlace(path);
-  }
-  makeFile(join(directory, LOCK));
+  const places = join(directory, PLACES);
+  ownDirectory(places);
+  makePlaces(places);
+  closeSync(openSync(join(directory, LOCK), O_RDONLY | O_CREAT | O_NOFOLLOW, 0o600));
   const about = join(directory, ABOUT);
   if (!existsSync(about)) writeFileSync(about, JSON.stringify({ workspace }), { mode: 0o600 });
   writeFileSync(join(directory, USED), '', { mode: 0o600 });
@@ -139,22 +134,24 @@ function makeCache(directory: string, workspace: string): void {
   utimesSync(join(directory, USED), now, now);
 }
 
-/** Commands cannot put anything in its place, but they can change its mode. */
-function makePlace(path: string): void {
+/** What a command put there stays: no link is followed, and what tools make of it is the workspace's own affair. */
+function makePlaces(places: string): void {
+  const there = new Set(readdirSync(places));
+  for (const { name, kind } of CACHE_PLACES) {
+    if (there.has(name)) continue;
+    const path = join(places, name);
+    if (kind === 'lock-file') closeSync(openSync(path, O_WRONLY | O_CREAT | O_EXCL, 0o600));
+    else mkdirSync(path, { mode: 0o700 });
+  }
+}
+
+/** Commands can change what is in it and its mode, and put nothing in its place. */
+function ownDirectory(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) mkdirSync(path, { mode: 0o700 });
   else if (!found.isDirectory() || found.uid !== process.geteuid?.())
     throw new SandboxError('state.untrusted', `${path} is not a directory of yours; move it away`);
   else if ((found.mode & 0o7777) !== 0o700) chmodSync(path, 0o700);
-}
-
-/** Nothing is written: it is only ever locked. */
-function makeFile(path: string): void {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) closeSync(openSync(path, O_RDONLY | O_CREAT | O_NOFOLLOW, 0o600));
-  else if (!found.isFile())
-    throw new SandboxError('state.untrusted', `${path} is not a file; move it away`);
-  else if ((found.mode & 0o7777) !== 0o600) chmodSync(path, 0o600);
 }
 
 /** What is known of a cache without looking into it. */
@@ -228,29 +225,18 @@ const measure = (addon: NativeAddon, paths: readonly string[], budgetMs: number)
     addon.measure(paths, budgetMs, (bytes, complete) => done({ bytes, complete }));
   });
 
-/** A place stays, and so does what is mounted there. Commands cannot replace it, but make of it what they like. */
-function emptyPlace(addon: NativeAddon, path: string): Promise<boolean> | boolean {
-  if (lstatSync(path).isDirectory())
-    return new Promise((done) => {
-      addon.emptyDirectory(path, done);
-    });
-  closeSync(openSync(path, O_WRONLY | O_TRUNC | O_NOFOLLOW));
-  return true;
-}
+/** Removes what is in a directory, following nothing; false: something is left. */
+const empty = (addon: NativeAddon, path: string) =>
+  new Promise<boolean>((done) => {
+    addon.emptyDirectory(path, done);
+  });
 
-function isEmpty(place: string): boolean {
-  try {
-    const info = lstatSync(place);
-    return info.isDirectory() ? readdirSync(place).length === 0 : info.size === 0;
-  } catch {
-    // A command shut it.
-    return false;
-  }
-}
-
-function placesOf(directory: string): readonly string[] {
+/** What commands find; they put there what they like. */
+function partsOf(directory: string): readonly string[] {
   const places = join(directory, PLACES);
-  return existsSync(places) ? readdirSync(places).map((name) => join(places, name)) : [];
+  if (!existsSync(places)) return [];
+  ownDirectory(places);
+  return readdirSync(places).map((name) => join(places, name));
 }
 
 /** How much a cache holds. `complete`: false, there is more. */
@@ -274,31 +260,47 @@ export async function clearCache(addon: NativeAddon, { directory }: CacheEntry, 
   }
   if (lock === undefined) return 'in-use';
   try {
-    for (const path of placesOf(directory)) {
-      if (!(await emptyPlace(addon, path))) return 'failed';
-    }
-    removeUnused(addon, directory);
+    const places = join(directory, PLACES);
+    if (existsSync(places) && !(await empty(addon, places))) return 'failed';
+    if (!removeUnused(addon, directory)) makePlaces(places);
     return 'cleared';
   } finally {
     lock.release();
   }
 }
 
-/** An empty one that no sandbox holds: a living one has mounts in it. */
-function removeUnused(addon: NativeAddon, directory: string): void {
+/**
+ * Removes one that holds nothing. False: something is in it, or a sandbox lives that shows it to its commands. What cannot be
+ * removed is looked at again when it was not used for long.
+ */
+function removeUnused(addon: NativeAddon, directory: string): boolean {
   const held = openIfThere(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (held === undefined) return;
+  if (held === undefined) return true;
   try {
-    if (!addon.tryLock(held) || !placesOf(directory).every(isEmpty)) return;
-    for (const path of placesOf(directory)) rmSync(path, { recursive: true, force: true });
-    for (const name of [PLACES, ABOUT, USED, LOCK])
-      rmSync(join(directory, name), { recursive: true, force: true });
+    if (!addon.tryLock(held)) return false;
+    const parts = partsOf(directory);
+    if (!parts.every(isEmpty)) return false;
+    for (const path of parts) remove(path);
+    for (const name of [PLACES, ABOUT, USED, LOCK]) remove(join(directory, name));
     rmdirSync(directory);
+    return true;
   } catch {
-    // It is looked at again when it was not used for long.
+    return false;
   } finally {
     closeSync(held);
   }
+}
+
+function isEmpty(path: string): boolean {
+  const info = lstatSync(path);
+  return info.isDirectory() ? readdirSync(path).length === 0 : info.size === 0;
+}
+
+/** Whatever it is, it is not followed; a directory has to be empty. */
+function remove(path: string): void {
+  const info = lstatSync(path, { throwIfNoEntry: false });
+  if (info?.isDirectory() === true) rmdirSync(path);
+  else if (info !== undefined) unlinkSync(path);
 }
 
 const GIB = 1024 ** 3;
@@ -378,12 +380,20 @@ async function shrink(
     let left = before;
     for (const { path, bytes } of parts) {
       if (left <= limits.workspaceBytes) break;
-      if (await emptyPlace(addon, path)) left -= bytes;
+      if (await removePart(addon, path)) left -= bytes;
     }
+    makePlaces(join(directory, PLACES));
     return left;
   } finally {
     lock.release();
   }
+}
+
+/** Nothing runs now that could put a link there, which would not be followed either. */
+async function removePart(addon: NativeAddon, path: string): Promise<boolean> {
+  if (lstatSync(path).isDirectory()) return empty(addon, path);
+  unlinkSync(path);
+  return true;
 }
 
 /** What has too many files to be measured, or directories that nobody may look into, is too large. */
@@ -392,19 +402,8 @@ async function weigh(
   path: string,
   { workspaceBytes, lookMs }: { readonly workspaceBytes: number; readonly lookMs: number },
 ): Promise<number> {
-  const info = lstatSync(path);
-  if (!info.isDirectory()) return info.blocks * 512;
+  const info = lstatSync(path, { throwIfNoEntry: false });
+  if (info?.isDirectory() !== true) return (info?.blocks ?? 0) * 512;
   const { bytes, complete } = await measure(addon, [path], lookMs);
   return complete ? bytes : Math.max(bytes, workspaceBytes + 1);
-}
-
-/** Each place, and of the one that many tools share what each of them has there. */
-function partsOf(directory: string): readonly string[] {
-  return placesOf(directory).flatMap((path) => {
-    if (basename(path) !== CACHE_HOME) return [path];
-    makePlace(path);
-    const inner = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    // Files beside them belong to nobody: with them goes all of it.
-    return inner.length === 0 ? [path] : inner.map(({ name }) => join(path, name));
-  });
 }

@@ -86,8 +86,7 @@ export const plan = z.strictObject({
     z.strictObject({
       kind: z.literal('workspace'),
       directory: text,
-      places: z.array(z.strictObject({ source: text, path: text })),
-      linked: z.boolean(),
+      links: z.array(z.strictObject({ path: text, content: text })),
     }),
     z.strictObject({ kind: z.literal('private'), reason: text }),
   ]),
