@@ -10,6 +10,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   approvals: async () => (await import('./approvals.ts')).approvals,
   audit: async () => (await import('./audit.ts')).audit,
   budget: async () => (await import('./budget.ts')).budget,
+  cache: async () => (await import('./cache.ts')).cache,
   check: async () => (await import('./check.ts')).check,
   completion: async () => (await import('./completion.ts')).completion,
   doctor: async () => (await import('./doctor.ts')).doctor,

@@ -485,11 +485,7 @@ export interface NativeAddon {
    * Adds up what lies beneath directories, on a thread: blocks, and something for each entry. No link is followed and no other
    * file system entered. `complete`: false where the time was not enough, and there is more.
    */
-  measure(
-    paths: readonly string[],
-    budgetMs: number,
-    done: (bytes: number, complete: boolean) => void,
-  ): void;
+  measure(paths: readonly string[], budgetMs: number, done: (bytes: number, complete: boolean) => void): void;
   /** Removes what lies in a directory, on a thread, in the same way. */
   emptyDirectory(path: string, done: (isEmpty: boolean) => void): void;
   /** Who connected a Unix socket, as the kernel noted it then (SO_PEERCRED). Throws for anything but a Unix socket. */

@@ -251,7 +251,11 @@ export type Cleared = 'cleared' | 'in-use' | 'failed';
  * Removes what a cache holds, and the cache itself unless a sandbox lives that uses it. Nothing that is in it is followed. Waits
  * a while for commands that just end.
  */
-export async function clearCache(addon: NativeAddon, { directory }: CacheEntry, waitMs = 0): Promise<Cleared> {
+export async function clearCache(
+  addon: NativeAddon,
+  { directory }: CacheEntry,
+  waitMs = 0,
+): Promise<Cleared> {
   const until = performance.now() + waitMs;
   let lock = takeLock(addon, directory);
   while (lock === undefined && performance.now() < until) {

@@ -82,10 +82,7 @@ export function firejailLauncher(plan: LaunchPlan, host: FirejailHost): NativeSe
     deadlineOption: '--timeout=',
     env: 'PATH=/usr/sbin:/usr/bin:/sbin:/bin\0',
     keptOpen: host.canChangeRoot
-      ? keptOpen(
-          host.top,
-          [...plan.paths.map(({ path }) => path), ...cacheOf(plan)],
-        )
+      ? keptOpen(host.top, [...plan.paths.map(({ path }) => path), ...cacheOf(plan)])
       : undefined,
   };
 }

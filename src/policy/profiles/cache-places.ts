@@ -16,7 +16,8 @@ export const CACHE_PLACES: readonly CachePlace[] = [
   {
     name: 'cache',
     path: '.cache',
-    reason: 'XDG: go-build, pip, uv, ccache, sccache, yarn, deno, composer, pre-commit, browsers of playwright',
+    reason:
+      'XDG: go-build, pip, uv, ccache, sccache, yarn, deno, composer, pre-commit, browsers of playwright',
   },
   { name: 'npm', path: '.npm', reason: 'packages of npm and npx; its settings are in ~/.npmrc' },
   { name: 'cargo-registry', path: '.cargo/registry', reason: 'crates and the index' },
