@@ -32,6 +32,7 @@ import { userPolicyPath } from './policy-layers.ts';
 import { closeHooksGap, prepareSettler } from './protected-paths.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
+import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
 import { stateDirectory } from './state.ts';
 import { tryCommand } from './try-command.ts';
 import { cachePlaceOf, type OpenCache, openCache } from './workspace-cache.ts';
@@ -249,11 +250,14 @@ function confinementFailed(failure: NativeFailure): SandboxError {
 }
 
 /** Nothing is made for commands that have none, as the plan says. */
-function openCacheFor({ policy: { filesystem }, workspace }: ResolvedPolicy): OpenCache | undefined {
-  const { cache, home, workspaceAccess } = filesystem;
-  return cache === 'workspace' && home === 'private' && workspaceAccess === 'write'
-    ? openCache(loadAddon(), workspace)
-    : undefined;
+function openCacheFor({ policy, workspace, home: hostHome }: ResolvedPolicy): OpenCache | undefined {
+  const { cache, home, workspaceAccess } = policy.filesystem;
+  if (cache !== 'workspace' || home !== 'private' || workspaceAccess !== 'write') return undefined;
+  const opened = openCache(loadAddon(), workspace);
+  // With the network off the user's own is shown, as long as npm has nothing of this workspace.
+  if ('directory' in opened.place && (policy.network.mode === 'open' || hasNpmCache(opened.place.directory)))
+    seedNpmCache(opened.place.directory, workspace, hostHome);
+  return opened;
 }
 
 /** What this program keeps and obeys. The policy of the machine belongs to root. */

@@ -22,6 +22,7 @@ import type { NativeAddon } from '../native/contract.ts';
 import type { WorkspaceCachePlace } from '../plan/plan.ts';
 import { CACHE_PLACES } from '../policy/profiles/cache-places.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { SEEDED } from './seed-npm-cache.ts';
 import { stateDirectory } from './state.ts';
 
 /*
@@ -285,7 +286,8 @@ function removeUnused(addon: NativeAddon, directory: string): boolean {
     const parts = partsOf(directory);
     if (!parts.every(isEmpty)) return false;
     for (const path of parts) remove(path);
-    for (const name of [PLACES, ABOUT, USED, LOCK]) remove(join(directory, name));
+    const seeded = readdirSync(directory).filter((name) => name.startsWith(SEEDED));
+    for (const name of [PLACES, ABOUT, USED, LOCK, ...seeded]) remove(join(directory, name));
     rmdirSync(directory);
     return true;
   } catch {
