@@ -82,7 +82,10 @@ export function openCache(addon: NativeAddon, workspace: string): OpenCache {
       closeSync(held);
       throw error;
     }
+    let closed = false;
     const close = () => {
+      if (closed) return;
+      closed = true;
       closeSync(held);
       // Many a workspace is there for a while, and its commands cache nothing.
       removeUnused(addon, directory);
