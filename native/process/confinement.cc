@@ -60,7 +60,8 @@ constexpr std::chrono::milliseconds kCacheLook{5};
 bool IsLinkTo(const std::string& path, const std::string& content) {
   std::string found(content.size() + 1, '\0');
   const ssize_t length = readlink(path.c_str(), found.data(), found.size());
-  return length == static_cast<ssize_t>(content.size()) && found.compare(0, content.size(), content) == 0;
+  return length == static_cast<ssize_t>(content.size()) &&
+         found.compare(0, content.size(), content) == 0;
 }
 
 bool IsBeneathOrSame(const std::string& path, const std::string& ancestor) {
@@ -188,8 +189,7 @@ std::string Slot::HostPath(const std::string& path) const {
   if (path.starts_with(kSlotPrefix)) return directory_ + "/" + path.substr(strlen(kSlotPrefix));
   if (path.starts_with(kMemoryPrefix))
     return memory_directory_ + path.substr(strlen(kMemoryPrefix));
-  if (path.starts_with(kCachePrefix))
-    return cache_directory_ + path.substr(strlen(kCachePrefix));
+  if (path.starts_with(kCachePrefix)) return cache_directory_ + path.substr(strlen(kCachePrefix));
   return path;
 }
 
@@ -324,9 +324,8 @@ bool Slot::IsUntouched(Way& way) {
   }
   if (settled) return true;
   // The time does not tell: what is there does.
-  const bool same = std::all_of(way.links.begin(), way.links.end(), [](const auto& link) {
-    return IsLinkTo(link.first, link.second);
-  });
+  const bool same = std::all_of(way.links.begin(), way.links.end(),
+                                [](const auto& link) { return IsLinkTo(link.first, link.second); });
   if (!same) return false;
   for (const auto& [path, stamp] : way.directories) {
     if (!IsPlain(path, way.links)) return false;

@@ -28,8 +28,8 @@ namespace sandbox_run {
 
 // A path in a spec is a canonical host path, or one of these followed by nothing or "/name": they
 // name the directories that belong to the slot.
-inline constexpr char kSlotPrefix[] = "slot:";   // the private directory of a command
-inline constexpr char kMemoryPrefix[] = "shm:";  // its private directory on shared memory
+inline constexpr char kSlotPrefix[] = "slot:";    // the private directory of a command
+inline constexpr char kMemoryPrefix[] = "shm:";   // its private directory on shared memory
 inline constexpr char kCachePrefix[] = "cache:";  // what the commands of a workspace share
 
 struct PathRuleSpec {

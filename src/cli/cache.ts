@@ -90,7 +90,7 @@ function plain(
     workspaceExists: isThere,
     bytes,
     complete,
-    usedAt: usedAt.toISOString(),
+    usedAt: usedAt.getTime(),
     inUse,
     directory,
   };
