@@ -38,7 +38,7 @@ import { createStepsSettler } from './settle-steps.ts';
 import type { ShellOptions, ShellSession } from './shell/session-options.ts';
 import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
 import { spawnOnTerminal } from './spawn-terminal.ts';
-import { trimCaches } from './workspace-cache.ts';
+import { trimCaches } from './trim-caches.ts';
 
 /** A command of `start()`. */
 export interface StartedCommand extends RunningCommand, OutputReader {}

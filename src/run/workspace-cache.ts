@@ -32,7 +32,7 @@ import { stateDirectory } from './state.ts';
  *   used             its time is that of the last sandbox
  *   places/          what commands see and write, as a whole and nothing else: nothing in it is to be trusted
  */
-const PLACES = 'places';
+export const PLACES = 'places';
 const LOCK = 'lock';
 const ABOUT = 'about.json';
 const USED = 'used';
@@ -139,7 +139,7 @@ function makeCache(directory: string, workspace: string): void {
 }
 
 /** What a command put there stays: no link is followed, and what tools make of it is the workspace's own affair. */
-function makePlaces(places: string): void {
+export function makePlaces(places: string): void {
   const there = new Set(readdirSync(places));
   for (const { name, kind } of CACHE_PLACES) {
     if (there.has(name)) continue;
@@ -215,7 +215,10 @@ function isCacheOf(directory: string, workspace: string): boolean {
 }
 
 /** Keeps commands from beginning; `undefined`: one uses the cache. */
-function takeLock(addon: NativeAddon, directory: string): { readonly release: () => void } | undefined {
+export function takeLock(
+  addon: NativeAddon,
+  directory: string,
+): { readonly release: () => void } | undefined {
   const fd = openIfThere(join(directory, LOCK), O_RDONLY | O_NOFOLLOW);
   // What was never finished nobody uses.
   if (fd === undefined) return { release: () => {} };
@@ -224,19 +227,19 @@ function takeLock(addon: NativeAddon, directory: string): { readonly release: ()
   return undefined;
 }
 
-const measure = (addon: NativeAddon, paths: readonly string[], budgetMs: number) =>
+export const measure = (addon: NativeAddon, paths: readonly string[], budgetMs: number) =>
   new Promise<{ readonly bytes: number; readonly complete: boolean }>((done) => {
     addon.measure(paths, budgetMs, (bytes, complete) => done({ bytes, complete }));
   });
 
 /** Removes what is in a directory, following nothing; false: something is left. */
-const empty = (addon: NativeAddon, path: string) =>
+export const empty = (addon: NativeAddon, path: string) =>
   new Promise<boolean>((done) => {
     addon.emptyDirectory(path, done);
   });
 
 /** What commands find; they put there what they like. */
-function partsOf(directory: string): readonly string[] {
+export function partsOf(directory: string): readonly string[] {
   const places = join(directory, PLACES);
   if (!existsSync(places)) return [];
   ownDirectory(places);
@@ -310,109 +313,4 @@ function remove(path: string): void {
   const info = lstatSync(path, { throwIfNoEntry: false });
   if (info?.isDirectory() === true) rmdirSync(path);
   else if (info !== undefined) unlinkSync(path);
-}
-
-const GIB = 1024 ** 3;
-const HOUR_MS = 3_600_000;
-
-/**
- * How much is kept. Constants and no keys of a policy: what a cache holds can be had again, and no workspace needs another
- * number for its work to be right. 4 GiB hold what a large project downloads and builds, and a disk has four times that.
- */
-export const CACHE_LIMITS = {
-  /** Of one workspace. */
-  workspaceBytes: 4 * GIB,
-  /** Of all of one user. */
-  totalBytes: 16 * GIB,
-  /** Without a command; where the workspace is gone, a week. */
-  unusedMs: 90 * 24 * HOUR_MS,
-  goneMs: 7 * 24 * HOUR_MS,
-  /** Between two looks. */
-  everyMs: HOUR_MS,
-  /** Of one look at one cache: more than a second's worth of files is too much or is looked at again. */
-  lookMs: 2_000,
-} as const;
-
-/**
- * Once an hour, when a sandbox has ended: what is too large or too old goes. Of a cache that is too large the largest parts go,
- * each as a whole, because tools do not expect one that is there in part; of all caches those used least lately. Never one that
- * a command uses. What fails is tried again an hour later.
- */
-export async function trimCaches(
-  addon: NativeAddon,
-  limits: { readonly [Name in keyof typeof CACHE_LIMITS]: number } = CACHE_LIMITS,
-): Promise<void> {
-  try {
-    if (!isDue(limits.everyMs)) return;
-    const now = Date.now();
-    let total = 0;
-    for (const entry of listCaches(addon)) {
-      const age = now - entry.usedAt.getTime();
-      if (age > (entry.isThere ? limits.unusedMs : limits.goneMs)) {
-        await clearCache(addon, entry);
-        continue;
-      }
-      const before = await weigh(addon, join(entry.directory, PLACES), limits);
-      const bytes = before > limits.workspaceBytes ? await shrink(addon, entry, before, limits) : before;
-      // Those that come later were used longer ago.
-      if (total + bytes > limits.totalBytes && total > 0 && (await clearCache(addon, entry)) === 'cleared')
-        continue;
-      total += bytes;
-    }
-  } catch {
-    // The next sandbox looks again; a command has nothing to do with it.
-  }
-}
-
-function isDue(everyMs: number): boolean {
-  const path = join(cachesDirectory(), 'looked');
-  const last = lstatSync(path, { throwIfNoEntry: false });
-  if (last !== undefined && Date.now() - last.mtimeMs < everyMs) return false;
-  // Others that end now find that somebody looks.
-  writeFileSync(path, '', { mode: 0o600 });
-  return true;
-}
-
-/** Returns what is left. */
-async function shrink(
-  addon: NativeAddon,
-  { directory }: CacheEntry,
-  before: number,
-  limits: { readonly workspaceBytes: number; readonly lookMs: number },
-): Promise<number> {
-  const lock = takeLock(addon, directory);
-  if (lock === undefined) return before;
-  try {
-    const parts: { readonly path: string; readonly bytes: number }[] = [];
-    for (const path of partsOf(directory)) parts.push({ path, bytes: await weigh(addon, path, limits) });
-    parts.sort((a, b) => b.bytes - a.bytes);
-    let left = before;
-    for (const { path, bytes } of parts) {
-      if (left <= limits.workspaceBytes) break;
-      if (await removePart(addon, path)) left -= bytes;
-    }
-    makePlaces(join(directory, PLACES));
-    return left;
-  } finally {
-    lock.release();
-  }
-}
-
-/** Nothing runs now that could put a link there, which would not be followed either. */
-async function removePart(addon: NativeAddon, path: string): Promise<boolean> {
-  if (lstatSync(path).isDirectory()) return empty(addon, path);
-  unlinkSync(path);
-  return true;
-}
-
-/** What has too many files to be measured, or directories that nobody may look into, is too large. */
-async function weigh(
-  addon: NativeAddon,
-  path: string,
-  { workspaceBytes, lookMs }: { readonly workspaceBytes: number; readonly lookMs: number },
-): Promise<number> {
-  const info = lstatSync(path, { throwIfNoEntry: false });
-  if (info?.isDirectory() !== true) return (info?.blocks ?? 0) * 512;
-  const { bytes, complete } = await measure(addon, [path], lookMs);
-  return complete ? bytes : Math.max(bytes, workspaceBytes + 1);
 }
