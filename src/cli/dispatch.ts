@@ -10,6 +10,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   approvals: async () => (await import('./approvals.ts')).approvals,
   audit: async () => (await import('./audit.ts')).audit,
   budget: async () => (await import('./budget.ts')).budget,
+  cache: async () => (await import('./cache.ts')).cache,
   check: async () => (await import('./check.ts')).check,
   completion: async () => (await import('./completion.ts')).completion,
   doctor: async () => (await import('./doctor.ts')).doctor,
@@ -43,7 +44,7 @@ export async function dispatch(args: readonly string[]): Promise<number> {
         'there is no subcommand init: sandbox-run policy init writes a policy file, sandbox-run install sets up an agent (sandbox-run -- init runs the program)',
       );
     const { run } = await import('./run.ts');
-    return await run(args);
+    return await run(args, Object.keys(SUBCOMMANDS));
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     printError(error.problem, error.remedy);

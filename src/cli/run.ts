@@ -17,8 +17,11 @@ import { parseRunArguments, type RunArguments } from './run-options.ts';
 import { printRemarks } from './sh-remarks.ts';
 import { describeBackend, describeConfinement, describePlan, describeReport } from './show-plan.ts';
 
-/** `sandbox-run [options] COMMAND`: runs it and returns the exit status. */
-export async function run(args: readonly string[]): Promise<number> {
+/**
+ * `sandbox-run [options] COMMAND`: runs it and returns the exit status. `subcommands`: what its first word may have been
+ * meant for.
+ */
+export async function run(args: readonly string[], subcommands: readonly string[]): Promise<number> {
   const wanted = parseRunArguments(args);
   if (wanted === undefined) return 0;
   if (wanted.tty && !wanted.json && !wanted.dryRun && !isatty(0)) {
@@ -31,7 +34,7 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     const asked = { quiet: wanted.quiet || wanted.forModel, ticket: wanted.ticket };
     await using sandbox = await createSandbox({ ...wanted.sandbox, gate: gateOf(asked, signals) });
-    return await runIn(sandbox, wanted, signals);
+    return await runIn(sandbox, wanted, signals, subcommands);
   } catch (error) {
     if (!wanted.forModel || !(error instanceof SandboxError)) throw error;
     printError(failureForModel('nothing was run, or its end is not known', error.message));
@@ -41,7 +44,12 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForwarding): Promise<number> {
+async function runIn(
+  sandbox: Sandbox,
+  wanted: RunArguments,
+  signals: SignalForwarding,
+  subcommands: readonly string[],
+): Promise<number> {
   if (wanted.dryRun) {
     printOut(
       wanted.json
@@ -88,8 +96,7 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   else if (!wanted.quiet) remark(result, sandbox, wanted.json);
   if (result.error?.code === 'program.not_found' && typeof wanted.command !== 'string' && !wanted.quiet) {
     const { meantInstead } = await import('./mistaken-command.ts');
-    const { SUBCOMMANDS } = await import('./dispatch.ts');
-    const meant = meantInstead(wanted.command, Object.keys(SUBCOMMANDS));
+    const meant = meantInstead(wanted.command, subcommands);
     if (meant !== undefined) printError(meant);
   }
   return exitStatus(result);
