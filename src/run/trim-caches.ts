@@ -11,6 +11,7 @@ import {
   measure,
   PLACES,
   partsOf,
+  removeUnused,
   takeLock,
 } from './workspace-cache.ts';
 
@@ -50,6 +51,8 @@ export async function trimCaches(
     let total = 0;
     for (const entry of listCaches(addon)) {
       const age = now - entry.usedAt.getTime();
+      // Many a workspace is there for a while, and its commands cache nothing.
+      if (age > limits.everyMs && removeUnused(addon, entry.directory)) continue;
       if (age > (entry.isThere ? limits.unusedMs : limits.goneMs)) {
         await clearCache(addon, entry);
         continue;

@@ -36,6 +36,8 @@ export const PLACES = 'places';
 const LOCK = 'lock';
 const ABOUT = 'about.json';
 const USED = 'used';
+/** Noted no more often than that. */
+const USED_MS = 60_000;
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
@@ -84,11 +86,8 @@ export function openCache(addon: NativeAddon, workspace: string): OpenCache {
     }
     let closed = false;
     const close = () => {
-      if (closed) return;
+      if (!closed) closeSync(held);
       closed = true;
-      closeSync(held);
-      // Many a workspace is there for a while, and its commands cache nothing.
-      removeUnused(addon, directory);
     };
     return { place: { directory, places: CACHE_PLACES }, close };
   } catch (error) {
@@ -133,9 +132,10 @@ function makeCache(directory: string, workspace: string): void {
   closeSync(openSync(join(directory, LOCK), O_RDONLY | O_CREAT | O_NOFOLLOW, 0o600));
   const about = join(directory, ABOUT);
   if (!existsSync(about)) writeFileSync(about, JSON.stringify({ workspace }), { mode: 0o600 });
-  writeFileSync(join(directory, USED), '', { mode: 0o600 });
-  const now = new Date();
-  utimesSync(join(directory, USED), now, now);
+  const used = join(directory, USED);
+  const last = lstatSync(used, { throwIfNoEntry: false });
+  if (last === undefined) writeFileSync(used, '', { mode: 0o600 });
+  else if (Date.now() - last.mtimeMs > USED_MS) utimesSync(used, new Date(), new Date());
 }
 
 /** What a command put there stays: no link is followed, and what tools make of it is the workspace's own affair. */
@@ -284,7 +284,7 @@ export async function clearCache(
  * Removes one that holds nothing. False: something is in it, or a sandbox lives that shows it to its commands. What cannot be
  * removed is looked at again when it was not used for long.
  */
-function removeUnused(addon: NativeAddon, directory: string): boolean {
+export function removeUnused(addon: NativeAddon, directory: string): boolean {
   const held = openIfThere(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (held === undefined) return true;
   try {

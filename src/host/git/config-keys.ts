@@ -357,12 +357,16 @@ const KEYS: readonly KeyRow[] = [
   names('i18n.**', 'encodings'),
 ];
 
-const byPattern = (key: string): RegExp => {
-  const escaped = key.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
-  return new RegExp(`^${escaped.replace(/\\\.\*\*$/, '\\..+').replace(/\.\*\\\./, '..+\\.')}$`, 's');
-};
+/** `a.b`, `a.**` (something beneath), `a.*.b` (something between). No expressions: each start of the program would compile them. */
+function matcherOf(pattern: string): (key: string) => boolean {
+  const star = pattern.indexOf('*');
+  if (star === -1) return (key) => key === pattern;
+  const before = pattern.slice(0, star);
+  const after = pattern.slice(pattern[star + 1] === '*' ? star + 2 : star + 1);
+  return (key) => key.length > before.length + after.length && key.startsWith(before) && key.endsWith(after);
+}
 
-const MATCHERS = KEYS.map((row) => ({ ...row, matches: byPattern(row.key) }));
+const MATCHERS = KEYS.map((row) => ({ ...row, matches: matcherOf(row.key) }));
 
 /** What a setting does, why that is so, and what commands get of it where it is the user's own. */
 export function effectOfKey({ key, value }: GitSetting): {
@@ -372,7 +376,7 @@ export function effectOfKey({ key, value }: GitSetting): {
   readonly missed?: string;
 } {
   const row = MATCHERS.find(
-    ({ matches, values }) => matches.test(key) && (values === undefined || values.test(value ?? 'true')),
+    ({ matches, values }) => matches(key) && (values === undefined || values.test(value ?? 'true')),
   );
   return row ?? { effect: 'unknown', reason: 'nobody knows what obeys it' };
 }
