@@ -85,13 +85,7 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   }
   if (wanted.forModel)
     printRemarks(result, { said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet });
-  else if (!wanted.quiet) remark(result, sandbox, wanted.json);
-  if (result.error?.code === 'program.not_found' && typeof wanted.command !== 'string' && !wanted.quiet) {
-    const { meantInstead } = await import('./mistaken-command.ts');
-    const { SUBCOMMANDS } = await import('./dispatch.ts');
-    const meant = meantInstead(wanted.command, Object.keys(SUBCOMMANDS));
-    if (meant !== undefined) printError(meant);
-  }
+  else if (!wanted.quiet) await remark(result, sandbox, wanted);
   return exitStatus(result);
 }
 
@@ -121,10 +115,17 @@ function jsonOf(result: ExecutionResult, forModel: string | undefined): string {
   }
 }
 
-function remark(result: ExecutionResult, sandbox: Sandbox, json: boolean): void {
+async function remark(
+  result: ExecutionResult,
+  sandbox: Sandbox,
+  { json, command }: Pick<RunArguments, 'json' | 'command'>,
+): Promise<void> {
   printWarnings(result);
   if (json) return;
-  if (result.error !== undefined) printError(result.error.message);
+  if (result.error !== undefined) {
+    const meant = await meantBy(command, result.error.code);
+    printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
+  }
   if (result.status === 'timed-out')
     printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
   if (result.status === 'exited' && result.exitCode !== 0) {
@@ -132,4 +133,12 @@ function remark(result: ExecutionResult, sandbox: Sandbox, json: boolean): void 
       `exited ${result.exitCode} in the sandbox: ${describeConfinement(sandbox.plan, { advice: process.stderr.isTTY })}`,
     );
   }
+}
+
+/** For a word that names no program. */
+async function meantBy(command: RunArguments['command'], code: string): Promise<string | undefined> {
+  if (code !== 'program.not_found' || typeof command === 'string') return undefined;
+  const { meantInstead } = await import('./mistaken-command.ts');
+  const { SUBCOMMANDS } = await import('./dispatch.ts');
+  return meantInstead(command, Object.keys(SUBCOMMANDS));
 }

@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { BACKEND_IDS } from '../model/backend.ts';
 import type { Command } from '../model/command.ts';
-import { TAINTS } from '../model/decision.ts';
+import { AUTONOMIES, TAINTS } from '../model/decision.ts';
 import { APPROVERS, MAX_OUTPUT_BYTES } from '../model/policy.ts';
 import type {
   JobOptions,
@@ -92,7 +92,7 @@ const SANDBOX_OPTIONS: Readonly<Record<keyof SandboxOptions, Test>> = {
   policy: [(value) => isString(value) || isRecord(value), 'a path or an object'],
   policyFiles: BOOLEAN,
   backend: oneOf('auto', ...BACKEND_IDS),
-  autonomy: oneOf('readonly', 'supervised', 'autonomous'),
+  autonomy: oneOf(...AUTONOMIES),
   ask: oneOf(...APPROVERS),
   gate: [isRecord, 'an object'],
   principal: [(value) => isString(value) && value !== '', 'a string that is not empty'],

@@ -16,7 +16,7 @@ const AFTER_CHECK: Readonly<Record<string, string>> = {
   application: 'write it as one simple command with plain paths',
   'git-guard': 'leave pushing, pulling and rebasing to the user',
   rules: 'do it another way, or leave this step to the user',
-  autonomy: 'the user wants no commands to be run now: say what you would do',
+  autonomy: 'the user wants nothing to be changed now: look at what is there, and say what you would do',
   budget: 'wait, or tell the user that the actions of this hour are used up',
   session: 'use commands that leave the shell as it is',
 };

@@ -133,13 +133,17 @@ describe('what a model is told', () => {
     expect((await runForModel(sandbox, { command: 'sudo ls' })).message).toBe(refused.text);
   });
 
-  it('does not tell how an operator would let it through', async () => {
+  it.each([
+    ['by its risk', { autonomy: 'supervised' }, 'git push'],
+    ['with the default level, before a loss', {}, 'git clean -fdx'],
+  ] as const)('does not tell how an operator would let through what is asked %s', async (_, level, command) => {
     await using sandbox = await createSandbox({
+      ...level,
       workspace: arena.workspace,
       policyFiles: false,
       ask: 'nobody',
     });
-    const result = await sandbox.run('git push');
+    const result = await sandbox.run(command);
     expect(result.error?.message).toContain('--approved');
     expect(messageForModel(result, sandbox.plan)).not.toMatch(
       /--approved|approved: true|autonomous|--ask|--rw|--ro/,
