@@ -196,7 +196,10 @@ describe('a question', () => {
   it('of a loss is asked on the terminal with the default level, too', async () => {
     set('');
     // What the sandbox holds is no question (control).
-    expect(await run('-c', 'mkdir made && echo draft > made/notes')).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await run('-c', 'mkdir made && echo draft > made/notes')).toMatchObject({
+      exitCode: 0,
+      stderr: '',
+    });
     for (const [loss, reason] of [
       ['rm -r made', 'which version control does not have'],
       ['git clean -fdx', 'would delete files that are not tracked'],

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync, symlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { expectOneLine } from '../cli/support.ts';
@@ -296,7 +296,12 @@ describe('what the policy asks', () => {
   it.each([
     ['of a text', judged, './ask.sh', '-c'],
     ['of a line that is typed', judged, './ask.sh', ''],
-    ['of a text that loses something, with the default level,', byDefault, 'rm -v ask.sh && echo it ran', '-c'],
+    [
+      'of a text that loses something, with the default level,',
+      byDefault,
+      'rm -v ask.sh && echo it ran',
+      '-c',
+    ],
   ])('%s is asked on the terminal', async (_, { env }, command, option) => {
     writeFileSync(at('ask.sh'), '#!/bin/sh\necho it ran\n', { mode: 0o755 });
     const pane = await openPane(['bash', '--noprofile', '--norc', '-i'], { cwd: workspace, env });

@@ -90,7 +90,11 @@ describe('an approval', () => {
     // What the sandbox holds is no question (control).
     expect((await sandbox.run('mkdir made && echo draft > made/notes')).status).toBe('exited');
     expect(asked).toEqual([]);
-    expect(await sandbox.run('rm -r made; ls')).toMatchObject({ status: 'exited', stdout: '', approval: YES });
+    expect(await sandbox.run('rm -r made; ls')).toMatchObject({
+      status: 'exited',
+      stdout: '',
+      approval: YES,
+    });
     expect(asked).toMatchObject([{ command: 'rm -r made; ls' }]);
     expect(asked[0]?.decision.reasons.filter(({ verdict }) => verdict === 'ask')).toMatchObject([
       { check: 'losses', code: 'deletes' },
