@@ -86,7 +86,11 @@ describe('an approval', () => {
 
   it('of a loss is asked for with the default level, too', async () => {
     const { asked, gate } = approving();
-    await using sandbox = await sandboxWith({ gate, autonomy: undefined });
+    await using sandbox = await createSandbox({
+      workspace: place.workspace,
+      policy: { unsafe: { unjudged_commands: false } },
+      gate,
+    });
     // What the sandbox holds is no question (control).
     expect((await sandbox.run('mkdir made && echo draft > made/notes')).status).toBe('exited');
     expect(asked).toEqual([]);
