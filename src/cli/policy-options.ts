@@ -5,7 +5,7 @@ import { APPROVERS } from '../model/policy.ts';
 
 /** `--autonomy A`. */
 export function autonomyOption(): Option {
-  return new Option('--autonomy <level>', 'how much is left to the agent (default: supervised)').choices(
+  return new Option('--autonomy <level>', 'how much is left to the agent (default: contained)').choices(
     AUTONOMIES,
   );
 }

@@ -4,7 +4,7 @@ import { policyFileSchema } from '../policy/schema.ts';
 /** What a key may look like. Uncommented, all of them together are a valid policy. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   profile: '"workspace-write"',
-  'security.autonomy': '"supervised"',
+  'security.autonomy': '"contained"',
   'security.max_actions_per_hour': '500',
   'security.workspace_dir': '"~/work"',
   'commands.allow': '["ls", "cat", "git"]',

@@ -24,7 +24,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     policy.filesystem.rules.map(({ path, access }) => ({ path: lookup.resolve(path).canonical, access }));
   const of = (...wanted: readonly PathAccess[]) =>
     granted.filter(({ access }) => wanted.includes(access)).map(({ path }) => path);
-  const opened = wayOut(policy);
+  const reachable = whatIsReachable(policy);
   const writableWorkspace = policy.filesystem.workspaceAccess === 'write';
   return {
     workspace,
@@ -50,10 +50,10 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     reviewerTimeoutMs: policy.approval.reviewerTimeoutMs,
     held: {
       files: isEnforced(plan, 'filesystem'),
-      network: opened === undefined && isEnforced(plan, 'network'),
+      network: reachable === undefined && isEnforced(plan, 'network'),
       signals: isEnforced(plan, 'signals'),
     },
-    opened: plan && opened,
+    opened: plan && (reachable ?? whatIsWritable(plan, home)),
     granted: of('write').filter((path) => ![workspace, temporaryParent, PRIVATE_TMP].includes(path)),
     onlyChecks: plan?.report.backend === 'application',
   };
@@ -63,8 +63,14 @@ function isEnforced(plan: LaunchPlan | undefined, wanted: ControlId): boolean {
   return plan?.report.controls.find(({ id }) => id === wanted)?.state === 'enforced';
 }
 
+/** A home holds what its user's programs obey: who writes there has their code run outside. */
+function whatIsWritable({ paths }: LaunchPlan, home: string): string | undefined {
+  const canWriteHome = paths.some(({ path, access }) => access === 'write' && isBeneath(home, path));
+  return canWriteHome ? 'the home of the user can be written' : undefined;
+}
+
 /** What of a policy leads out of the sandbox. A socket among the paths that commands may write is a way to its server. */
-function wayOut({ network, filesystem }: Policy): string | undefined {
+function whatIsReachable({ network, filesystem }: Policy): string | undefined {
   if (network.mode === 'open') return 'the network is open';
   if (network.unixSockets === 'allowed') return 'sockets of the host can be reached';
   const socket = filesystem.rules.find(({ path, access }) => access === 'write' && isSocket(path));

@@ -18,6 +18,7 @@ import {
   effectsOf,
   evaluate,
   isForeignTo,
+  isMissing,
   isPlainLine,
   leavesDoubts,
   parseArgv,
@@ -138,7 +139,7 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
     const isForeign = isForeignTo(unrated);
     const context = {
       ...unrated,
-      risk: riskOfLine(parsed, isForeign),
+      risk: isMissing(unrated) ? 'low' : riskOfLine(parsed, isForeign),
       reach: reachOfLine(parsed, isForeign),
     };
     return {

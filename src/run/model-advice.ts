@@ -9,6 +9,8 @@ const AFTER_CHECK: Readonly<Record<string, string>> = {
   syntax: 'write it as simpler commands, without what could not be understood',
   paths: 'use paths within what is allowed',
   reach: 'do it without the network',
+  leaves: 'do it without what is outside of the sandbox',
+  losses: 'leave what nobody could bring back, or move it aside instead',
   dangerous: 'do it without this program',
   'allow-list': 'use a program that the policy lists',
   arguments: 'do it without this option',
@@ -16,7 +18,7 @@ const AFTER_CHECK: Readonly<Record<string, string>> = {
   application: 'write it as one simple command with plain paths',
   'git-guard': 'leave pushing, pulling and rebasing to the user',
   rules: 'do it another way, or leave this step to the user',
-  autonomy: 'the user wants nothing to be changed now: look at what is there, and say what you would do',
+  autonomy: 'the user wants nothing but reading now: say what you would do',
   budget: 'wait, or tell the user that the actions of this hour are used up',
   session: 'use commands that leave the shell as it is',
 };

@@ -120,6 +120,14 @@ describe('what the policy opened', () => {
     expect(await checkWith(text, 'mkdir d')).toBe('allow');
   });
 
+  it('is asked about where code could write what the user’s programs obey', async () => {
+    mkdirSync(join(place.root, 'home'));
+    const text = '[filesystem]\nhome = "host"\n';
+    expect(await checkWith(text, 'make')).toBe('ask');
+    expect(await checkWith(text, 'echo x > ~/.bashrc')).toBe('ask');
+    expect(await checkWith(text, 'mkdir d')).toBe('allow');
+  });
+
   it('rules of the operator ask and refuse as before', async () => {
     const text =
       '[[commands.rules]]\nprogram = "make"\nverdict = "ask"\n[[commands.rules]]\nprogram = "terraform"\nverdict = "deny"\n';

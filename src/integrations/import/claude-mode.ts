@@ -12,12 +12,12 @@ export function translateMode(draft: Draft, { defaultMode, disableBypassPermissi
       break;
     case 'acceptEdits':
     case 'auto':
-      draft.autonomy = 'supervised';
-      draft.note(leaf, loss('narrower', 'commands that change something are asked about', AUTONOMOUS));
+      draft.autonomy = 'contained';
+      draft.note(leaf, loss('narrower', 'what leaves the sandbox is asked about', AUTONOMOUS));
       break;
     case 'plan':
       draft.autonomy = 'readonly';
-      draft.note(leaf, loss('narrower', 'no command is run at all', 'set security.autonomy = "supervised"'));
+      draft.note(leaf, as('security.autonomy = "readonly"'));
       break;
     case 'dontAsk':
       draft.autonomy = 'supervised';

@@ -6,7 +6,7 @@ import { isForeignTo } from './locations.ts';
 
 /** Code that nobody can see beforehand is no reason to ask: whatever it does is contained. */
 export function holdsUnseenCode({ autonomy, rules }: Pick<CheckContext, 'autonomy' | 'rules'>): boolean {
-  return autonomy === 'contained' && rules.held.network;
+  return autonomy === 'contained' && rules.held.network && rules.opened === undefined;
 }
 
 function opinion(context: CheckContext): Omit<Reason, 'check' | 'words'> {

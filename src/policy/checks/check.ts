@@ -35,8 +35,8 @@ export interface CheckContext {
   /** What the version control of the workspace has; `undefined`: there is none. */
   readonly versions?: Versions | undefined;
   /**
-   * What bash says of a text that it would not run because of its syntax; `undefined`: nothing. For texts that the parser
-   * takes for wrong.
+   * What bash says of a text that it would not run because of its syntax; `undefined`: nothing. For texts that are not
+   * understood.
    */
   readonly syntaxError?: ((text: string) => Promise<string | undefined>) | undefined;
   /** The shell string as programs that need no shell, where none is run. */

@@ -11,6 +11,7 @@ import { namesSecretFile } from '../commands/secret-files.ts';
 import type { Use } from '../commands/use.ts';
 import type { Check, CheckContext } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
+import { isMissing } from './missing.ts';
 import { commandsOf, reasonFor } from './reasons.ts';
 
 const reason = reasonFor('leaves');
@@ -28,6 +29,7 @@ export const leavesCheck: Check = {
   summary:
     'asks about what goes out through what the policy opened (network, sockets, granted paths); contained: refuses what cannot work inside',
   judge: (context) => {
+    if (isMissing(context)) return [];
     const isForeign = isForeignTo(context);
     const commands = commandsOf(context.parsed);
     const reasons = commands.flatMap((command) => [
@@ -57,7 +59,8 @@ function judgeWayOut(
   ];
   if (reach === 'unknown') return ask('unseen_code', 'may run code that nobody has seen');
   const outward = inherited(use, 'outward');
-  return outward === undefined ? ask('network', 'uses the network') : ask('outward', outward);
+  if (outward !== undefined) return ask('outward', outward);
+  return ask('network', 'uses the network, or runs what does');
 }
 
 function judgeContained(

@@ -36,9 +36,9 @@ function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): rea
   if (loss === undefined) return [];
   const words = [[use.program.name, ...use.verbs].join(' ')];
   if (loss.what === 'always') return [reason('ask', 'loses', `${words[0]} ${loss.message}`, words)];
-  const lost = (loss.paths === undefined ? [context.cwd] : pathsOf(loss.paths, command, context)).flatMap(
-    (path) => context.versions?.changedAt(path) ?? [],
-  );
+  const lost = (
+    loss.paths === undefined ? [context.rules.workspace] : pathsOf(loss.paths, command, context)
+  ).flatMap((path) => context.versions?.changedAt(path) ?? []);
   const [first] = lost;
   return first === undefined
     ? []

@@ -1,4 +1,4 @@
-import type { Redirect, SimpleCommand } from '../../model/command-line.ts';
+import type { NotUnderstoodCode, Redirect, SimpleCommand } from '../../model/command-line.ts';
 import type { Reason, Verdict } from '../../model/decision.ts';
 import { writesFile } from '../commands/risk.ts';
 import { leadingText } from '../commands/use.ts';
@@ -8,6 +8,14 @@ import { commandsOf, reasonFor } from './reasons.ts';
 
 const reason = reasonFor('syntax');
 
+/** What is not understood for a reason that may be bash's own. The others are about texts that bash would run. */
+const MAY_BE_WRONG: ReadonlySet<NotUnderstoodCode> = new Set([
+  'syntax_error',
+  'bad_character',
+  'construct',
+  'ambiguous',
+]);
+
 /** What is not understood does not run unasked, and some constructs are never meant well. */
 export const syntaxCheck: Check = {
   name: 'syntax',
@@ -16,7 +24,7 @@ export const syntaxCheck: Check = {
   judge: (context) => {
     const { parsed, text, syntaxError } = context;
     const reasons = judgeText(context);
-    if (parsed.understood || parsed.problem.code !== 'syntax_error' || syntaxError === undefined)
+    if (parsed.understood || !MAY_BE_WRONG.has(parsed.problem.code) || syntaxError === undefined)
       return reasons;
     // bash has the last word on what it would refuse; where it would not, the text is one that is not understood.
     return syntaxError(text).then((said) =>
