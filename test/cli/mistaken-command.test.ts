@@ -70,6 +70,21 @@ describe('a first word that is no program', () => {
       await expectNotFound([word, 'check'], /^(?!.*(?:did you mean|-c)).*no such (?:program|file)/);
   });
 
+  it('is not found in a shell string either, and asked nobody', async () => {
+    const notFound = async (level: readonly string[], text: string) => {
+      const result = await run('--ask', 'queue', ...level, '-c', text);
+      expect([level, text, result]).toEqual([level, text, expect.objectContaining({ exitCode: 127 })]);
+      expect(result.stderr).toContain('no-such-program: command not found');
+    };
+    for (const level of LOOKING) await notFound(level, 'no-such-program x');
+    for (const text of ['no-such-program > made', 'X=1 no-such-program', 'cat < /dev/null; no-such-program'])
+      await notFound([], text);
+    expect((await run('approvals', 'list', '--all', '--json')).stdout).toBe('');
+    // What could put it there is a question (control).
+    const asked = await run('--autonomy', 'supervised', '-c', 'touch no-such-program; no-such-program');
+    expect(asked.exitCode).toBe(126);
+  });
+
   it('is a program, if there is one', async () => {
     for (const name of ['chekc', 'a && b']) {
       writeFileSync(join(place.workspace, name), '#!/bin/sh\necho the program\n');
