@@ -23,7 +23,7 @@ async function loadAssembler() {
       stdin: {
         contents: `export { SECCOMP_ARCHITECTURES } from './architecture.ts';
           export { assembleFilter } from './assemble.ts';
-          export { buildFilter, seccompGroupsFor } from './filter.ts';`,
+          export { buildFilter, seccompGroupsFor, SHELL_GROUPS } from './filter.ts';`,
         resolveDir: join(ROOT, 'src/kernel/seccomp'),
       },
       outfile,
@@ -38,13 +38,15 @@ async function loadAssembler() {
   }
 }
 
-const { SECCOMP_ARCHITECTURES, assembleFilter, buildFilter, seccompGroupsFor } = await loadAssembler();
+const { SECCOMP_ARCHITECTURES, SHELL_GROUPS, assembleFilter, buildFilter, seccompGroupsFor } =
+  await loadAssembler();
 
-const groupSets = new Map();
+const groupSets = new Map([[SHELL_GROUPS.join(' '), SHELL_GROUPS]]);
 for (const network of ['refused', 'isolated', 'open']) {
   for (const unixSockets of ['allowed', 'refused']) {
     for (const ipcObjects of ['own', 'shared']) {
-      const groups = seccompGroupsFor({ network, unixSockets, ipcObjects });
+      // Without Landlock tracing is refused; a set for that is assembled when it is asked for.
+      const groups = seccompGroupsFor({ network, unixSockets, ipcObjects, tracing: 'own' });
       // Different needs may come to the same groups.
       groupSets.set(groups.join(' '), groups);
     }

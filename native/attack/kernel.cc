@@ -58,16 +58,20 @@ long KernelLog(char**) {
   return syscall(SYS_syslog, 3, text, sizeof text);
 }
 long ReadImpliesExecute(char**) { return syscall(SYS_personality, 0x0400000); }
-long TraceChild(char**) {
+// A tracer that does this can be traced by its own tracee in the same way.
+long HaltExit(char**) {
   const pid_t child = fork();
   if (child == 0) {
     for (;;) pause();
   }
   if (child < 0) return -1;
-  const long result = ptrace(PTRACE_SEIZE, child, nullptr, nullptr);
+  const long result = ptrace(PTRACE_SEIZE, child, nullptr, PTRACE_O_TRACEEXIT);
   const int error = errno;
   kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  int status = 0;
+  while (waitpid(child, &status, __WALL) == child && WIFSTOPPED(status)) {
+    ptrace(PTRACE_CONT, child, nullptr, nullptr);
+  }
   errno = error;
   return result;
 }
@@ -152,7 +156,7 @@ const Attack kKernelAttacks[] = {
     {"fanotify", 0, Fanotify},
     {"kernel-log", 0, KernelLog},
     {"read-implies-execute", 0, ReadImpliesExecute},
-    {"trace-child", 0, TraceChild},
+    {"halt-exit", 0, HaltExit},
     {"new-user-namespace", 0, NewUserNamespace},
     {"new-user-namespace-by-clone", 0, NewUserNamespaceByClone},
     {"new-user-namespace-by-clone3", 0, NewUserNamespaceByClone3},

@@ -17,6 +17,12 @@ std::string Text(const Napi::Object& object, const char* name) {
 bool Flag(const Napi::Object& object, const char* name) {
   return object.Get(name).ToBoolean().Value();
 }
+std::vector<sock_filter> Filter(const Napi::Value& value) {
+  const auto bytes = value.As<Napi::Uint8Array>();
+  std::vector<sock_filter> filter(bytes.ByteLength() / sizeof(sock_filter));
+  memcpy(filter.data(), bytes.Data(), filter.size() * sizeof(sock_filter));
+  return filter;
+}
 template <typename Each>
 void ForEach(const Napi::Value& value, Each each) {
   const Napi::Array array = value.As<Napi::Array>();
@@ -96,6 +102,9 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
     spec.idle_timeout = std::chrono::milliseconds(Unsigned(idle));
   }
   spec.shell = Flag(extras, "shell");
+  if (const Napi::Value filter = extras.Get("addedFilter"); filter.IsTypedArray()) {
+    spec.added_filter = Filter(filter);
+  }
 }
 
 // What the command needs of the descriptors that there are, before any is used for it.
@@ -171,9 +180,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
                           Unsigned(rule.Get("fileAccess")), Flag(rule, "required"),
                           Flag(rule, "inView")});
   });
-  const auto filter = object.Get("filter").As<Napi::Uint8Array>();
-  spec.filter.resize(filter.ByteLength() / sizeof(sock_filter));
-  memcpy(spec.filter.data(), filter.Data(), spec.filter.size() * sizeof(sock_filter));
+  spec.filter = Filter(object.Get("filter"));
   if (const Napi::Value value = object.Get("namespaces"); value.IsObject()) {
     const Napi::Object namespaces = value.As<Napi::Object>();
     NamespaceSpec decoded;

@@ -228,8 +228,9 @@ int ConfineAndExecute(ChildPlan* plan) {
     if (result < 0) return Fail(plan, "landlock.restrict_self", result);
   }
 
-  if (plan->filter != nullptr) {
-    result = RawSyscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, Arg(plan->filter));
+  for (const sock_fprog* filter : {plan->filter, plan->added_filter}) {
+    if (filter == nullptr) continue;
+    result = RawSyscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, Arg(filter));
     if (result < 0) return Fail(plan, "seccomp", result);
   }
 

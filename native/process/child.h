@@ -52,6 +52,7 @@ struct ChildPlan {
       cgroup_procs_fd;            // of a group to move to; none: it was started in the right one
   std::optional<int> ruleset_fd;  // none: no Landlock domain
   const sock_fprog* filter = nullptr;
+  const sock_fprog* added_filter = nullptr;  // beside it
   const ResourceLimit* limits = nullptr;
   size_t limit_count = 0;
   int umask = -1;  // -1: left as it is

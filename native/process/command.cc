@@ -287,6 +287,11 @@ Status Command::Launch(CommandPlace& place) {
   plan.root = confinement_->RootFor(slot);
   if (has_domain) plan.ruleset_fd = slot.ruleset_fd();
   plan.filter = confinement_->filter();
+  if (!spec_.added_filter.empty()) {
+    added_filter_ = {static_cast<unsigned short>(spec_.added_filter.size()),
+                     spec_.added_filter.data()};
+    plan.added_filter = &added_filter_;
+  }
   plan.limits = shared.limits.data();
   plan.limit_count = shared.limits.size();
   plan.umask = shared.umask;

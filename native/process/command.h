@@ -91,6 +91,7 @@ class Command {
   // The child reads them until it executes the launcher.
   std::vector<std::string> launcher_arguments_;
   std::string launcher_env_;
+  sock_fprog added_filter_ = {};             // of spec_.added_filter
   std::optional<LauncherLink> link_;         // to the command of a launcher
   const std::unique_ptr<ShellTurns> turns_;  // of a shell only
 

@@ -1,6 +1,7 @@
 #ifndef SANDBOX_RUN_PROCESS_COMMAND_SPEC_H_
 #define SANDBOX_RUN_PROCESS_COMMAND_SPEC_H_
 
+#include <linux/filter.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -29,6 +30,7 @@ struct CommandSpec {
   std::chrono::milliseconds kill_grace{0};
   bool background = false;  // what the command leaves behind is kept when it ends
   std::optional<std::chrono::milliseconds> idle_timeout;  // 0: none; unset: the confinement's
+  std::vector<sock_filter> added_filter;                  // beside the confinement's
   bool shell = false;  // a bash that lives on: its standard input is a channel for turns
   // Given back with the command, whose descriptors whoever holds it may hold, too.
   std::optional<DescriptorRoom> room;

@@ -66,6 +66,18 @@ bool IsIntact(const std::string& path, const std::string& content) {
          found == content;
 }
 
+// Makes the directories that lead from a private directory of the slot to a seeded file. What the
+// command before left there is gone by now.
+Status MakeDirectoriesTo(const std::string& path, size_t from) {
+  for (size_t end = path.find('/', from); end != std::string::npos; end = path.find('/', end + 1)) {
+    const std::string directory = path.substr(0, end);
+    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+      return Failure{"private_file", errno, directory};
+    }
+  }
+  return Status();
+}
+
 // Has a child make something, and says whether it did: it may have been killed on the way.
 template <typename Plan>
 Status RunSetup(int (*body)(void*), Plan& plan, int flags, const char* stage) {
@@ -559,6 +571,7 @@ Status Confinement::Seed(Slot& slot) const {
   for (const SeedFileSpec& seed : spec_.seed_files) {
     const std::string path = slot.HostPath(seed.path);
     if (IsIntact(path, seed.content)) continue;
+    if (Status made = MakeDirectoriesTo(path, slot.directory_.size() + 1); !made.ok()) return made;
     const UniqueFd fd(
         open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd.valid()) return Failure{"private_file", errno, path};

@@ -21,6 +21,8 @@ namespace {
 
 // The warden says at once how the command ended, unless somebody stopped or ended it.
 constexpr std::chrono::milliseconds kExitPatience{5000};
+// A debugger that is told of the end of its program takes notice of it at once.
+constexpr std::chrono::milliseconds kTracerPatience{500};
 // How long orphans that were killed may take to come to this process and to end.
 constexpr int kReapRounds = 20;
 constexpr useconds_t kReapPauseUs = 500;
@@ -174,6 +176,20 @@ bool ProcessTree::End(const SignalScope& scope) {
   }
   Signal(SIGKILL);
   return false;
+}
+
+bool ProcessTree::IsReapable() {
+  const auto until = std::chrono::steady_clock::now() + kTracerPatience;
+  if (warden_) return warden_->TakeExit(kTracerPatience).has_value();
+  for (;;) {
+    siginfo_t info = {};
+    const int result = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    // Somebody in this process waited for it: Reap() will not find it, and say so.
+    if (result != 0 && errno != EINTR) return true;
+    if (result == 0 && info.si_pid == pid_) return true;
+    if (std::chrono::steady_clock::now() >= until) return false;
+    usleep(kReapPauseUs);
+  }
 }
 
 Result<ProcessEnd> ProcessTree::Reap() {

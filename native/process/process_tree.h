@@ -82,6 +82,10 @@ class ProcessTree {
   // means: a control group's cgroup.kill goes before the rest.
   bool End(const SignalScope& scope);
 
+  // Whether Reap() would come back at once, to be asked once exit_fd() is readable: a process that
+  // traces the first one can withhold its end for as long as it lives.
+  bool IsReapable();
+
   // To be called once exit_fd() is readable; gives the process's number back.
   Result<ProcessEnd> Reap();
 

@@ -227,7 +227,9 @@ Supervision::Stage Supervision::HandleExit() {
   const auto now = Clock::now();
   const bool ended_by_us = times_.kill_at.has_value();
   times_.drain_until = now + kDrainGrace;
-  if (parts_.spec.background && !ended_by_us) {
+  // Whose end is withheld by a tracer is ended with everything else, the tracer included: nobody
+  // waits for that one's pleasure.
+  if (parts_.spec.background && !ended_by_us && parts_.tree.IsReapable()) {
     Reap();
     if (!outcome_.failure) {
       ProcessEnd end{outcome_.exit_code, outcome_.signal, outcome_.usage};

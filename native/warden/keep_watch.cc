@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -302,6 +303,10 @@ class TreeWarden {
                                      Arg(&exited.usage));
       if (result == -ECHILD) return false;
       if (result < 0 || info.si_pid == 0) return true;
+      if (info.si_code != CLD_EXITED && info.si_code != CLD_KILLED && info.si_code != CLD_DUMPED) {
+        LetGo(info);
+        continue;
+      }
       if (info.si_pid == command_) {
         if (!reported_) {
           reported_ = true;
@@ -316,6 +321,15 @@ class TreeWarden {
       }
       RawSyscall(SYS_waitid, P_PID, info.si_pid, 0, WEXITED | WNOHANG, 0);
     }
+  }
+
+  // A child that has made this process its tracer (PTRACE_TRACEME) and waits for its word: waitid
+  // tells of it whatever was asked for, and it is no end of anybody.
+  void LetGo(const siginfo_t& stopped) {
+    // Its SIGTRAP is for a debugger.
+    const int number = stopped.si_status == SIGTRAP ? 0 : stopped.si_status & 0x7f;
+    RawSyscall(SYS_waitid, P_PID, stopped.si_pid, 0, WSTOPPED | WNOHANG, 0);
+    RawSyscall(SYS_ptrace, PTRACE_DETACH, stopped.si_pid, 0, number);
   }
 
   bool EndAll(long milliseconds) {

@@ -15,7 +15,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'filesystem.write': '["../build-output"]',
   'filesystem.protect': '["deploy"]',
   'filesystem.secret': '["~/.aws", ".env"]',
-  'filesystem.tmp': '"private"',
+  'filesystem.tmp': '"auto"',
   'filesystem.home': '"private"',
   'network.mode': '"off"',
   'network.unix_sockets': '"contained"',

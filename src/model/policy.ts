@@ -136,7 +136,8 @@ export interface Policy {
     /** Absolute: what a command reads of them taints its session. */
     readonly secret: readonly string[];
     readonly workspaceAccess: 'read' | 'write';
-    readonly tmp: Sharing;
+    /** `auto`: one of the command's own where the host can, else the host's beside a private $TMPDIR. */
+    readonly tmp: Sharing | 'auto';
     readonly home: Sharing;
   };
   readonly network: {

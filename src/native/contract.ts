@@ -226,6 +226,8 @@ export interface NativeLaunchExtras {
   readonly idleTimeoutMs?: number;
   /** A bash that lives on: its standard input becomes the channel of `NativeAddon.turn`. */
   readonly shell?: boolean;
+  /** A seccomp program (`struct sock_filter[]`) beside that of the confinement. */
+  readonly addedFilter?: Uint8Array;
 }
 
 /** Of so many bytes that are kept of a stream, how many are its first. */

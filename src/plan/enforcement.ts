@@ -24,6 +24,14 @@ const hidesFdinfo = (release: string): boolean => {
   return major > 5 || (major === 5 && minor >= 14);
 };
 
+/** Of the processes of a command among themselves. */
+const tracing = (used: Mechanisms): string =>
+  used.tracing === 'own'
+    ? `a command can trace its own processes${used.seccomp ? ', but not halt them as they exit (strace), and not in shell sessions' : ''}`
+    : used.seccomp
+      ? 'tracing is refused altogether, debuggers and leak checkers do not run: needs Landlock'
+      : 'commands of one sandbox can trace each other';
+
 const newerThanKnown = (features: HostFeatures): string =>
   features.landlockAbi > NEWEST_KNOWN_ABI
     ? `; the kernel has ${features.landlockAbi}, newer than this version of sandbox-run knows`
@@ -98,12 +106,15 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
       'existing ones are on read-only mounts (git’s configuration is a private copy); what commands leave behind is looked at when they end',
     ];
   },
-  'private-tmp': (used, policy) => {
+  'private-tmp': (used, policy, _, { tmp }) => {
     if (policy.filesystem.tmp === 'host') return ['off', 'the policy shares the host’s /tmp'];
     if (!used.view) {
+      const shared = tmp !== undefined && 'granted' in tmp;
       return [
         'degraded',
-        'TMPDIR is private, but /tmp itself is refused and /dev/shm is the host’s; needs namespaces',
+        shared
+          ? 'TMPDIR is private, but /tmp and /dev/shm are the host’s: commands can read and change what the user, and other commands, have there; needs namespaces'
+          : `TMPDIR is private, but /tmp itself is refused${tmp === undefined ? '' : ` (${tmp.refused})`} and /dev/shm is the host’s; needs namespaces`,
       ];
     }
     const { rules } = policy.filesystem;
@@ -174,14 +185,14 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     used.landlockAbi > 0 || used.ownUser
       ? [
           'enforced',
-          `memory, environment and descriptors of processes outside are closed (${used.landlockAbi > 0 ? 'Landlock, no capabilities' : 'user namespace'}); their names and arguments in /proc are visible${hidesFdinfo(kernelRelease) ? '' : ', and the positions and flags of their descriptors (before Linux 5.14)'}`,
+          `memory, environment and descriptors of processes outside are closed (${used.landlockAbi > 0 ? 'Landlock, no capabilities' : 'user namespace'}); their names and arguments in /proc are visible${hidesFdinfo(kernelRelease) ? '' : ', and the positions and flags of their descriptors (before Linux 5.14)'}; ${tracing(used)}`,
         ]
       : ['unsupported', 'other processes of the same user can be read through /proc'],
   syscalls: (used, _, features, found) =>
     used.seccomp
       ? [
           'enforced',
-          `seccomp refuses kernel interfaces that work does not need (io_uring, keys, mounts, namespaces, tracing, leases, set-user-ID modes, …)${found.sharedByGroup === true ? '; set-group-ID modes are left, because the workspace is shared by a set-group-ID directory' : ''}`,
+          `seccomp refuses kernel interfaces that work does not need (io_uring, keys, mounts, namespaces, leases, set-user-ID modes, …)${found.sharedByGroup === true ? '; set-group-ID modes are left, because the workspace is shared by a set-group-ID directory' : ''}`,
         ]
       : ['unsupported', reasonAgainst(features.seccomp)],
   'terminal-injection': (used, _, features) =>
@@ -207,7 +218,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
             'degraded',
             'everything that the command started ends with it, also if the launcher is killed (tier subreaper: a warden), unless it kills the warden or forks faster than it is found: needs Landlock ABI 6 (Linux 6.12)',
           ],
-  'resource-limits': (used, policy, features) => resourceLimits(used, policy, features),
+  'resource-limits': (used, policy, features, found) => resourceLimits(used, policy, features, found),
 };
 
 /** Backends of which something else is to be said. */

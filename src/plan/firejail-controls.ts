@@ -94,8 +94,8 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
     'enforced',
     'everything that the command started ends with it, also if the launcher is killed (process namespace, and a warden that the command cannot reach)',
   ],
-  'resource-limits': (used, policy, features) => {
-    const [state, reason] = resourceLimits(used, policy, features);
+  'resource-limits': (used, policy, features, found) => {
+    const [state, reason] = resourceLimits(used, policy, features, found);
     if (policy.filesystem.tmp === 'host') return [state, reason];
     return [
       'degraded',

@@ -1,7 +1,14 @@
 import type { ControlState } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
+import type { PlannedPath } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import type { Mechanisms } from './mechanisms.ts';
+
+/** What becomes of the host's /tmp where commands can have none of their own. */
+export type TmpOfHost =
+  | { readonly granted: PlannedPath }
+  /** Why it is not, in half a sentence. */
+  | { readonly refused: string };
 
 /** What a plan met in the workspace that weakens a control. */
 export interface WorkspaceFindings {
@@ -11,6 +18,8 @@ export interface WorkspaceFindings {
   readonly shortfall?: string | undefined;
   /** The workspace or its repository is a set-group-ID directory. */
   readonly sharedByGroup?: boolean;
+  /** `undefined`: commands have their own, or it is theirs by policy. */
+  readonly tmp?: TmpOfHost | undefined;
 }
 
 /** What is said about a control. */

@@ -26,6 +26,8 @@ export interface Mechanisms {
   readonly unixSockets: 'allowed' | 'refused';
   /** Sockets by path that are somebody else's may be used in paths that may be written. */
   readonly socketsOfOthers: boolean;
+  /** Whether processes of a command may trace each other: where a domain keeps them from all others. */
+  readonly tracing: 'own' | 'refused';
   readonly processTree: ProcessTreeTier;
   /** Where control groups for commands are made. */
   readonly cgroup: CgroupPlace | undefined;
@@ -54,6 +56,7 @@ export function chooseMechanisms(policy: Policy, features: HostFeatures, backend
         inetSockets: policy.network.mode === 'off' ? 'refused' : 'open',
         unixSockets: policy.network.unixSockets === 'allowed' ? 'allowed' : 'refused',
         socketsOfOthers: policy.network.unixSockets === 'allowed',
+        tracing: 'refused',
         processTree: 'subreaper',
         cgroup: cgroupOf(features),
       };
@@ -77,6 +80,7 @@ function ofFirejail(policy: Policy, features: HostFeatures): Mechanisms {
     inetSockets: off ? 'isolated' : 'open',
     unixSockets: 'allowed',
     socketsOfOthers: true,
+    tracing: 'refused',
     processTree: 'subreaper',
     cgroup: cgroupOf(features),
   };
@@ -104,6 +108,8 @@ function ofKernel(
     inetSockets: off ? (view ? 'isolated' : 'refused') : 'open',
     unixSockets: pathSocketsContained ? 'allowed' : 'refused',
     socketsOfOthers: policy.network.unixSockets === 'allowed',
+    // Each command has a domain of its own, which reaches no other (security/landlock/task.c, since ABI 1).
+    tracing: landlockAbi > 0 ? 'own' : 'refused',
     // Without a domain of its own the command would be in the launcher's scope and could signal it.
     processTree: features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper',
     cgroup: cgroupOf(features),

@@ -42,7 +42,7 @@ const REACHABLE: Readonly<Record<OwnPath['kind'], { readonly what: string; reado
 };
 
 /** Where our own paths are looked for. */
-interface OwnPathsInput {
+export interface OwnPathsInput {
   /** Canonical. */
   readonly workspace: string;
   readonly lookup: PathLookup;

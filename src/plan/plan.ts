@@ -14,6 +14,7 @@ import { processLimitsOf, treeLimitsOf } from './limits.ts';
 import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
 import { type OwnPath, ownPathsWithin } from './own-paths.ts';
 import { protectedInWorkspace } from './protected-paths.ts';
+import { tmpOfHost } from './shared-tmp.ts';
 import { COPIES, NOTHING, VIEW_COPIES, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
 
 /** What a plan is made from. */
@@ -29,6 +30,8 @@ export interface PlanInput {
   readonly workspaceAsNamed: string;
   /** Canonical: where private directories are made. */
   readonly temporaryParent: string;
+  /** The same where commands may reach /tmp: a directory outside of it. `undefined`: there is none. */
+  readonly parentBesideTmp?: string | undefined;
   /** Canonical; undefined: the host has none that we can write to. */
   readonly memoryParent: string | undefined;
   /** The launcher's own home and temporary directory, for policies that share them. */
@@ -59,6 +62,10 @@ export interface PlanInput {
 export function makePlan(input: PlanInput): LaunchPlan {
   const { policy, features, workspace } = input;
   const used = chooseMechanisms(policy, features, input.backend);
+  const links: SymbolicLink[] = [];
+  const named = resolveRules(input, links);
+  const tmp = tmpOfHost(input, used, named);
+  const paths = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;
   const protection = protectedInWorkspace({ ...input, obeyed: input.obeyed ?? [] });
   const report = enforcementReport(
     policy,
@@ -68,13 +75,12 @@ export function makePlan(input: PlanInput): LaunchPlan {
       replaceableLinks: [...new Set(protection.links.map(({ path }) => path))],
       shortfall: input.shortfall,
       sharedByGroup: input.sharedByGroup ?? false,
+      tmp,
     },
     input.passedOver,
   );
   requireDemands(report);
 
-  const links: SymbolicLink[] = [];
-  const paths = resolveRules(input, links);
   if (!used.shutsInside) refuseReadOnlyInsideWritable(paths);
   const ownPaths = ownPathsWithin(input, paths, used.shutsInside);
   const protectedPaths = outermost([...protection.paths, ...ownPaths.readOnly]);
@@ -83,10 +89,10 @@ export function makePlan(input: PlanInput): LaunchPlan {
   );
   const copies = copiesOf(input, protectedPaths, used);
   const hiddenPaths = ownPaths.hidden;
-  const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp === 'private';
+  const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp !== 'host';
 
   const slotDirectories = [
-    ...(policy.filesystem.tmp === 'private' ? ['slot:tmp'] : []),
+    ...(policy.filesystem.tmp === 'host' ? [] : ['slot:tmp']),
     ...(policy.filesystem.home === 'private' ? ['slot:home'] : []),
     ...(copies.length === 0 ? [] : [COPIES]),
   ];
@@ -123,7 +129,8 @@ export function makePlan(input: PlanInput): LaunchPlan {
     limits: processLimitsOf(policy.limits),
     treeLimits: treeLimitsOf(policy, used, features),
     umask: policy.limits.umask,
-    temporaryParent: input.temporaryParent,
+    // Also where this policy shuts /tmp: another one of the user may not, and the directories of both lie side by side.
+    temporaryParent: (tmp === undefined ? undefined : input.parentBesideTmp) ?? input.temporaryParent,
     memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
     slotDirectories: hiddenPaths.length === 0 ? slotDirectories : [...slotDirectories, NOTHING],
     seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
@@ -154,6 +161,7 @@ function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly Secco
   return seccompGroupsFor({
     network: used.inetSockets,
     unixSockets: used.unixSockets,
+    tracing: used.tracing,
     ipcObjects: used.ownIpc ? 'own' : 'shared',
     setGroupId: sharedByGroup ? 'kept' : 'refused',
   });
@@ -221,6 +229,11 @@ function resolveRules(input: PlanInput, links: SymbolicLink[]): readonly Planned
   const unique = new Map(links.map((link) => [link.path, link]));
   links.splice(0, links.length, ...unique.values());
   return [...planned.values()];
+}
+
+/** In place of an entry for the same object. */
+function withPath(paths: readonly PlannedPath[], added: PlannedPath): readonly PlannedPath[] {
+  return [...paths.filter(({ path }) => path !== added.path), added];
 }
 
 /** Landlock adds up rights on the way to the root: what lies inside a writable tree is writable. */

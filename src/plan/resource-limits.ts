@@ -1,6 +1,7 @@
 import type { ControlState } from '../model/enforcement-report.ts';
 import type { CgroupPlace, HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
+import type { WorkspaceFindings } from './judge-control.ts';
 
 /** What the judgement depends on besides the policy. */
 interface Means {
@@ -12,8 +13,10 @@ export function resourceLimits(
   { cgroup }: Means,
   { limits, filesystem }: Policy,
   features: HostFeatures,
+  { tmp }: Pick<WorkspaceFindings, 'tmp'>,
 ): readonly [ControlState, string] {
-  const shared = filesystem.tmp === 'host' || filesystem.home === 'host';
+  const sharesTmp = filesystem.tmp === 'host' || (tmp !== undefined && 'granted' in tmp);
+  const shared = sharesTmp || filesystem.home === 'host';
   const noGroup = features.cgroup.path === undefined ? features.cgroup.reason : '';
   const named = [
     'memory',

@@ -53,7 +53,7 @@ const bind = (
 export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   const { policy } = parts;
   const steps: PlannedViewStep[] = [];
-  if (policy.filesystem.tmp === 'private')
+  if (policy.filesystem.tmp !== 'host')
     steps.push(bind('slot:tmp', VIEW_TMP, { writable: true, required: true }));
   if (policy.filesystem.home === 'private')
     steps.push(bind('slot:home', VIEW_HOME, { writable: true, required: true }));

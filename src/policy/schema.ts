@@ -97,7 +97,12 @@ export const policyFileSchema = z.strictObject({
         .describe(
           'Paths whose content must not leave: a command that names one, or what is beneath it, taints its session. ~ is the home directory; relative to the workspace.',
         ),
-      tmp: sharing.optional().describe('private: a /tmp of its own for each command; host: the real one.'),
+      tmp: z
+        .enum(['auto', 'private', 'host'])
+        .optional()
+        .describe(
+          'auto (default): a /tmp of its own for each command, and on hosts without namespaces the real one, beside a private $TMPDIR; private: of its own or none; host: the real one.',
+        ),
       home: sharing
         .optional()
         .describe('private: an empty HOME for each command; host: the real one, writable.'),
@@ -330,7 +335,7 @@ export const workspaceFileSchema = z.strictObject({
       protect: paths
         .optional()
         .describe('Further paths, relative to the workspace, that must not be written.'),
-      tmp: z.literal('private').optional().describe('A /tmp of its own for each command.'),
+      tmp: z.literal('private').optional().describe('A /tmp of its own for each command, or none.'),
       home: z.literal('private').optional().describe('An empty HOME for each command.'),
     })
     .optional(),

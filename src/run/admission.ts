@@ -61,6 +61,8 @@ export interface AdmissionParts {
   readonly given: ReadonlySet<string>;
   /** Remarks on the environment. */
   readonly warnings: readonly string[];
+  /** What is said once, with the first command. */
+  readonly remarks: readonly string[];
 }
 
 /** Decides about requests for one sandbox: at once where nothing has to be asked, counted or written. */
@@ -75,6 +77,12 @@ export function createAdmission(parts: AdmissionParts): Admit {
     gate.session !== undefined ||
     limit !== undefined ||
     gate.hooks.some((hook) => hook.afterToolUse !== undefined);
+  let unsaid = parts.remarks;
+  const remarks = (): readonly string[] => {
+    const said = unsaid;
+    unsaid = [];
+    return said;
+  };
   let maker: ApprovalRequestMaker | undefined;
   const makeRequest: ApprovalRequestMaker = (asked) => {
     maker ??= approvalRequestMaker({
@@ -111,7 +119,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
     const refusal = decision && refusalOf(decision, options.approved === true);
     if (refusal?.code === 'command.needs_approval' && settled.ok)
       return admitWithMemory(request, examination);
-    const context = contextOf(settled, decision);
+    const context = contextOf(settled, decision, undefined, remarks());
     // A question about a program that is not there need not be asked.
     if (refusal?.code === 'command.denied') return { admitted: false, result: denied(context, refusal) };
     if (!settled.ok) return { admitted: false, result: notStarted(context, notSettled(settled)) };
@@ -130,7 +138,7 @@ export function createAdmission(parts: AdmissionParts): Admit {
     let approval: ApprovalAnswer | undefined;
     let effects: CommandEffects | undefined;
     let reservation: Reservation | undefined;
-    const warnings: string[] = [];
+    const warnings: string[] = [...remarks()];
     const record = async (entry: AuditRecord) => {
       const warning = await gate.record?.(entry);
       if (warning !== undefined) warnings.push(warning);

@@ -120,7 +120,7 @@ function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   const writable = plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
   const missing = plan.report.controls.filter(({ state }) => state === 'unsupported' || state === 'degraded');
   return [
-    `it can write ${writable.join(', ') || 'nothing'}${policy.filesystem.tmp === 'private' ? ' and a temporary directory of its own' : ''}`,
+    `it can write ${writable.join(', ') || 'nothing'}${policy.filesystem.tmp !== 'host' ? ' and a temporary directory of its own' : ''}`,
     policy.network.mode === 'off' ? 'it has no network' : 'it can use the network of this machine',
     policy.filesystem.home === 'private'
       ? 'the home directory is out of its reach'

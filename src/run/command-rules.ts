@@ -31,10 +31,10 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     writable: [
       ...of('write', 'device').filter((path) => path !== workspace),
       // Private, so whatever lies at the same place outside is not meant.
-      ...(policy.filesystem.tmp === 'private' ? [PRIVATE_TMP, '/dev/shm'] : [temporaryParent]),
+      ...(policy.filesystem.tmp === 'host' ? [temporaryParent] : [PRIVATE_TMP, '/dev/shm']),
       policy.filesystem.home === 'private' ? PRIVATE_HOME : home,
     ],
-    hidden: policy.filesystem.tmp === 'private' ? surroundings(workspace) : [],
+    hidden: policy.filesystem.tmp === 'host' ? [] : surroundings(workspace),
     readable: of('read', 'data'),
     protected: writableWorkspace
       ? (plan?.protectedPaths ??

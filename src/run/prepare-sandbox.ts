@@ -4,7 +4,6 @@ import { dirname, join, resolve } from 'node:path';
 import type { Backend } from '../backends/backend.ts';
 import { withoutRefusedFacility } from '../backends/refused-facility.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { gitIdentity } from '../host/git/identity.ts';
 import { probeHost } from '../host/probe.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { makeDirectories } from '../host/state-directory.ts';
@@ -79,11 +78,10 @@ export async function planSandbox(options: SandboxOptions): Promise<PlannedSandb
 
 /** The rest of `planSandbox`, for a policy that is resolved. */
 export async function planResolved(resolved: ResolvedPolicy): Promise<PlannedSandbox> {
-  const { policy, workspace, workspaceAsNamed, home, temporaryParent } = resolved;
+  const { policy, workspace, workspaceAsNamed, home, temporaryParent, parentBesideTmp, settings } = resolved;
   const addon = loadAddon();
   const features = probeHost(addon);
   const findings = await findInWorkspace(addon, resolved);
-  const identity = gitIdentity(home, process.env.XDG_CONFIG_HOME);
   const own = ownPaths(resolved);
   const planFor = ({ backend, features: wanted, passedOver }: Rung, impossible: readonly string[] = []) =>
     makePlan({
@@ -94,9 +92,10 @@ export async function planResolved(resolved: ResolvedPolicy): Promise<PlannedSan
       workspace,
       workspaceAsNamed,
       temporaryParent,
+      parentBesideTmp: wanted.namespaces.available ? undefined : parentBesideTmp(),
       memoryParent: writableDirectory('/dev/shm'),
       hostHome: home,
-      seedFiles: identity === undefined ? [] : [{ path: 'slot:home/.gitconfig', content: identity }],
+      seedFiles: settings.files.map(({ path, content }) => ({ path: `slot:home/${path}`, content })),
       own,
       impossible,
       obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
@@ -220,6 +219,7 @@ function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly
     ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
     ...(filesystem.home === 'host' ? [home] : []),
     ...(filesystem.tmp === 'host' ? [tmpdir()] : []),
+    ...(filesystem.tmp === 'auto' ? [realPath('/tmp')] : []),
     ...filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [realPath(path)] : [])),
   ];
   const files = new Set([userPolicy, ...layers.flatMap(({ path }) => path ?? [])]);

@@ -5,6 +5,8 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory, exactRealPath, requireExactVariables } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
+import type { CarriedSettings } from '../host/settings/carried.ts';
+import { carrySettings, NO_SETTINGS } from '../host/settings/carry.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
 import { effectivePolicy } from '../policy/effective.ts';
 import type { WorkspaceLayer } from '../policy/load.ts';
@@ -33,6 +35,10 @@ export interface ResolvedPolicy {
   readonly home: string;
   /** Canonical: where private directories are made. */
   readonly temporaryParent: string;
+  /** What commands get of the settings of the user's tools. */
+  readonly settings: CarriedSettings;
+  /** Canonical: the same where commands may reach /tmp. `undefined`: there is no such place. It is tried, so on demand. */
+  readonly parentBesideTmp: () => string | undefined;
 }
 
 /**
@@ -73,7 +79,9 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   );
   const workspaceLayer = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
   const named = workspaceLayer === undefined ? operators : narrowPolicy(operators, workspaceLayer.file);
-  const policy = withHostFindings(named, home);
+  const found = withHostFindings(named, home);
+  const settings = await settingsFor(found, workspace, home);
+  const policy = withSettings(found, settings);
   return {
     operators,
     named,
@@ -83,24 +91,33 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     workspace,
     workspaceAsNamed,
     home,
-    temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace),
+    temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace) ?? temporary,
+    parentBesideTmp: () => outOfReach([temporary, '/var/tmp'], policy, workspace, [realPathOf('/tmp')]),
+    settings,
   };
 }
 
 /**
  * The first directory that no command can write, for the private ones: what lies in a place of its own a command could
  * rename. Where all can be written the policy leaves nothing out of reach, and the addon notices what was renamed.
+ * `also`: what commands may write beside what the policy says.
  */
-function outOfReach(candidates: readonly [string, ...string[]], policy: Policy, workspace: string): string {
+function outOfReach(
+  candidates: readonly string[],
+  policy: Policy,
+  workspace: string,
+  also: readonly string[] = [],
+): string | undefined {
   const { rules, workspaceAccess } = policy.filesystem;
   const written = [
+    ...also,
     ...(workspaceAccess === 'write' ? [workspace] : []),
     ...rules.filter((rule) => rule.access === 'write').map((rule) => realPathOf(rule.path)),
   ];
   const usable = candidates.filter(isDirectory).map(realPathOf);
   const isOut = (path: string) => !written.some((root) => isBeneath(path, root));
   // The one that was named fails with its own name; another one only takes its place if it works.
-  return usable.find((path, at) => isOut(path) && (at === 0 || canMakeDirectory(path))) ?? candidates[0];
+  return usable.find((path, at) => isOut(path) && (at === 0 || canMakeDirectory(path)));
 }
 
 /** Tried, because in a sandbox around us access(2) says nothing about it. */
@@ -136,6 +153,46 @@ function withHostFindings(named: Policy, home: string): Policy {
     },
   };
 }
+
+/** Where commands have the user's home they have its settings as well. */
+async function settingsFor(policy: Policy, workspace: string, home: string): Promise<CarriedSettings> {
+  const { filesystem, network, environment } = policy;
+  if (filesystem.home === 'host') return NO_SETTINGS;
+  const set = new Set(Object.keys(environment.set).map((name) => name.toLowerCase()));
+  const isPassed = (name: string) =>
+    set.has(name.toLowerCase()) ||
+    environment.pass.some(
+      (entry) => entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1))),
+    );
+  return carrySettings({
+    home,
+    machine: '/',
+    environment: process.env,
+    // What the policy speaks of is as it says.
+    variables: Object.keys(process.env).filter((name) => !isPassed(name)),
+    hasNetwork: network.mode === 'open',
+    writable: [
+      ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
+      ...(filesystem.tmp === 'host' ? [realPathOf(tmpdir())] : []),
+      ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [realPathOf(path)] : [])),
+    ],
+    granted: () => [workspace, ...filesystem.rules.map(({ path }) => realPathOf(path))],
+  });
+}
+
+function withSettings(policy: Policy, { readable, variables }: CarriedSettings): Policy {
+  const { filesystem, environment } = policy;
+  const rules = readable.map(
+    (path): PathRule => ({ path, access: 'data', required: false, reason: CERTIFICATES }),
+  );
+  return {
+    ...policy,
+    filesystem: { ...filesystem, rules: [...rules, ...filesystem.rules] },
+    environment: { ...environment, set: { ...variables, ...environment.set } },
+  };
+}
+
+const CERTIFICATES = 'certificates that settings of the user name';
 
 function realDirectory(path: string, what: string): string {
   const real = isDirectory(path) ? exactRealPath(path, what) : undefined;

@@ -134,6 +134,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     examine,
     settle,
     given,
+    remarks: prepared.resolved.settings.remarks,
     warnings:
       settleSteps !== undefined && policy.unsafe.unjudgedCommands
         ? [...environment.warnings, JUDGED_ALL_THE_SAME]

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { createSandbox } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { patience } from '../support/slow-host.ts';
-import { sandboxIn, TIERS } from '../support/tiers.ts';
+import { HOST, sandboxIn, TIERS } from '../support/tiers.ts';
 
 const arena = makeArena();
 const sandbox = await createSandbox({
@@ -57,6 +57,45 @@ describe('a program of the session', () => {
     expect((await shell.run(open('r+b'))).stdout).toMatch(/Read-only file system|Permission denied/);
     // What is read there is of no use: there is no way to write to the channel.
     expect((await shell.run(open('rb'))).stdout).toBe('');
+  });
+
+  it.each(TIERS)('cannot trace its shell, nor take its descriptors ($name)', async (tier) => {
+    const options = {
+      workspace: arena.workspace,
+      policyFiles: false,
+      policy: { unsafe: { unjudged_commands: true } },
+    };
+    await using other = await sandboxIn(tier, options);
+    const attack = `
+import ctypes, errno, os, signal
+libc = ctypes.CDLL(None, use_errno=True)
+call = lambda *words: libc.syscall(*map(ctypes.c_long, words))
+numbers = ${JSON.stringify(process.arch === 'arm64' ? { ptrace: 117, writev: 271, getfd: 438 } : { ptrace: 101, writev: 311, getfd: 438 })}
+def say(name, result): print(name, 'ok' if result >= 0 else errno.errorcode[ctypes.get_errno()])
+bytes = ctypes.create_string_buffer(8)
+mine, theirs = (ctypes.c_size_t * 2)(ctypes.addressof(bytes), 8), (ctypes.c_size_t * 2)(16, 8)
+parent, child = os.getppid(), os.fork()
+if child == 0: signal.pause()
+for name, pid in (('shell', parent), ('child', child)):
+    say(name + ' getfd', call(numbers['getfd'], os.pidfd_open(pid), 0, 0))
+    # EFAULT: it may, and nothing is there.
+    say(name + ' writev', call(numbers['writev'], pid, ctypes.addressof(mine), 1, ctypes.addressof(theirs), 1, 0))
+    say(name + ' seize', call(numbers['ptrace'], 0x4206, pid, 0, 0))
+os.kill(pid, 9)
+`;
+    const command = `python3 -c '${attack.replaceAll("'", "'\\''")}'`;
+    await using shell = await other.session();
+    expect((await shell.run(command)).stdout.trim().split('\n')).toEqual([
+      ...['shell getfd EPERM', 'shell writev EPERM', 'shell seize EPERM'],
+      // A filter cannot tell the shell from others.
+      ...['child getfd EPERM', 'child writev EPERM', 'child seize EPERM'],
+    ]);
+    expect(await shell.run('echo alive')).toMatchObject({ stdout: 'alive\n', restarted: false });
+    // Without a shell that has a channel it is no attack.
+    if (tier.landlockAbi === 0 || HOST.filtered) return;
+    expect((await other.run(['bash', '-c', `${command}; true`])).stdout).toContain(
+      'shell getfd ok\nshell writev EFAULT\nshell seize ok',
+    );
   });
 
   it('inherits nothing of it', async () => {

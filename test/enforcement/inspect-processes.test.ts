@@ -39,7 +39,9 @@ const inspector = compile(
       TRY(NAME("mem-write"), open(PROC("mem"), O_RDWR));
       struct iovec mine = {buffer, 8}, theirs = {(void *)address, 8};
       TRY(NAME("process-vm-read"), process_vm_readv(pid, &mine, 1, &theirs, 1, 0));
-      TRY(NAME("process-vm-write"), process_vm_writev(pid, &mine, 0, &theirs, 0, 0));
+      // Nothing can be there, and EFAULT is the answer to who may write.
+      struct iovec nowhere = {(void *)16, 8};
+      TRY(NAME("process-vm-write"), process_vm_writev(pid, &mine, 1, &nowhere, 1, 0) < 0 && errno != EFAULT ? -1 : 0);
       TRY(NAME("cwd"), readlink(PROC("cwd"), buffer, 100));
       TRY(NAME("root"), readlink(PROC("root"), buffer, 100));
       TRY(NAME("exe"), readlink(PROC("exe"), buffer, 100));
@@ -78,6 +80,7 @@ const FREE = [
     'mem-read',
     'mem-write',
     'process-vm-read',
+    'process-vm-write',
     'cwd',
     'root',
     'exe',
@@ -88,7 +91,7 @@ const FREE = [
 ];
 
 /** What the filter of a container takes away from that. */
-const FILTERED = HOST.filtered ? ['process-vm-read', 'kcmp'] : [];
+const FILTERED = HOST.filtered ? ['process-vm-read', 'process-vm-write', 'kcmp'] : [];
 
 /** What the report says can be seen besides names and arguments. */
 const visibleIn = (sandbox: Sandbox): RegExp =>

@@ -88,6 +88,23 @@ const asker = compile(
   }`,
 );
 
+/** Asks the kernel for what listens (SOCK_DIAG_BY_FAMILY, TCP, state LISTEN), as ss does. */
+const LISTENERS = `
+import socket, struct
+s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4)
+body = struct.pack('=BBBBI', socket.AF_INET, 6, 0, 0, 1 << 10) + bytes(48)
+s.send(struct.pack('=IHHII', 16 + len(body), 20, 0x301, 1, 0) + body)
+done = False
+while not done:
+    data = s.recv(65536)
+    while data:
+        size, kind = struct.unpack('=IH', data[:6])
+        if kind in (2, 3): done = True
+        else: print('port', struct.unpack('!H', data[20:22])[0])
+        data = data[(size + 3) & ~3:]
+print('done')
+`;
+
 const server = compile(
   'serve',
   `${ADDRESS}
@@ -168,8 +185,19 @@ describe('reaching the network', () => {
     it('gets no raw, packet, vsock, netlink, MPTCP, SCTP or other exotic sockets', async () => {
       const sandbox = await arena.sandbox(tier);
       const trace = await confined(sandbox, [asker]);
-      // Route queries (getifaddrs) and socketpair keep working; both lead nowhere.
-      expect(worked(trace)).toEqual(['route', 'pair']);
+      // Route queries (getifaddrs) and socketpair keep working; both lead nowhere. So do lists of the sockets (ss), where
+      // those of the host are not among them.
+      expect(worked(trace)).toEqual([...(tier.view ? ['netlink:4'] : []), 'route', 'pair']);
+    });
+
+    it('cannot list the sockets of the host', async () => {
+      const [port] = ports();
+      expect((await unconfined(['python3', '-c', LISTENERS])).stdout).toContain(`port ${port}\n`);
+      const sandbox = await arena.sandbox(tier);
+      const listed = await confined(sandbox, ['python3', '-c', LISTENERS]);
+      expect(listed.stdout).toMatch(tier.view ? /^done\n$/ : /^$/);
+      if (tier.view) return;
+      expect(listed.stderr).toContain('Permission denied');
     });
 
     it('cannot be called from the host', async () => {
@@ -211,6 +239,8 @@ describe('reaching the network', () => {
       expect(await until(() => calls > before)).toBe(true);
       const asked = await confined(sandbox, [asker]);
       expect(worked(asked)).toEqual(['route', 'pair']);
+      const listed = await confined(sandbox, ['python3', '-c', LISTENERS]);
+      expect([listed.stdout, listed.stderr]).toEqual(['', expect.stringContaining('Permission denied')]);
     });
   });
 });

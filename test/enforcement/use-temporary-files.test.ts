@@ -92,7 +92,7 @@ for d in (os.environ["TMPDIR"], os.environ["HOME"]):
       const memory = tier.view ? '/dev/shm' : '';
       for (let round = 0; round < 3; round++) {
         const result = await sandbox.run(
-          `ls -A "$TMPDIR" "$HOME" ${memory} | grep -v -e : -e '^$' -e gitconfig -e '^enforcement' -e '^sandbox-run'; ${LITTER} echo done`,
+          `ls -A "$TMPDIR" "$HOME" ${memory} | grep -v -e : -e '^$' -e gitconfig -e '^\\.\\(npmrc\\|config\\|cargo\\|pip\\|yarnrc.*\\)$' -e '^enforcement' -e '^sandbox-run'; ${LITTER} echo done`,
         );
         expect([result.status, result.stdout, result.error]).toEqual(['exited', 'done\n', undefined]);
       }

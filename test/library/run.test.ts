@@ -158,7 +158,7 @@ describe('run', () => {
   it('gives each command a HOME and a TMPDIR of its own that are empty again the next time', async () => {
     // Where the workspace lies in /tmp, it is there in the private one too.
     const list =
-      'ls -A "$HOME" "$TMPDIR" | grep -v -e : -e "^$" -e .gitconfig -e sandbox-run-library-test | xargs';
+      'ls -A "$HOME" "$TMPDIR" | grep -v -e : -e "^$" -e .gitconfig -e sandbox-run-library-test -e "^\\.\\(npmrc\\|config\\|cargo\\|pip\\|yarnrc.*\\)$" | xargs';
     const script = `${list}; touch "$HOME/h" "$TMPDIR/t"; sleep 0.1; ${list}`;
     const together = await Promise.all([1, 2, 3].map(() => sandbox.run(script)));
     for (const result of [...together, await sandbox.run(script)]) expect(result.stdout).toBe('\nh t\n');

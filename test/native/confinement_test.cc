@@ -111,6 +111,28 @@ TEST(SeedFilesAreThereForEveryCommand) {
   }
 }
 
+TEST(SeedFilesInDirectoriesAreThereWhateverTheCommandBeforeMadeOfThem) {
+  const TemporaryDirectory top;
+  ConfinementSpec spec = SlotSpec(top.path());
+  spec.seed_files = {{"slot:tmp/.config/tool/seed", "content\n"},
+                     {"slot:tmp/.config/other", "x\n"}};
+  const test::Threads threads(std::move(spec));
+  for (const std::string deed :
+       {"true", "echo y > $TMPDIR/.config/tool/seed", "rm -r $TMPDIR/.config",
+        "mv $TMPDIR/.config $TMPDIR/moved; ln -s moved $TMPDIR/.config",
+        "rm -r $TMPDIR/.config; echo z > $TMPDIR/.config", "chmod 0 $TMPDIR/.config/tool",
+        "echo note > $TMPDIR/.config/tool/note", "true"}) {
+    const Outcome outcome = RunToEnd(
+        threads,
+        ShellCommand(
+            "set -u; cd $TMPDIR; cat .config/tool/seed .config/other; ls -A . .config/tool; "
+            "stat -c %a .config/tool; " +
+            deed));
+    EXPECT_EQ(outcome.output[0].kept, "content\nx\n.:\n.config\n\n.config/tool:\nseed\n700\n");
+    EXPECT_EQ(outcome.exit_code, 0);
+  }
+}
+
 TEST(CommandsOneAfterTheOtherShareNoFiles) {
   if (LandlockAbi() < 6) NOT_RUN("without a signal scope every command gets a new slot");
   const TemporaryDirectory top;

@@ -31,7 +31,7 @@ const FOR_ALL: readonly Attack[] = [
   asks('fanotify', 'watches a whole file system', ['fanotify']),
   asks('kernel-log', 'reads the kernel log', ['kernel-log']),
   asks('personality', 'makes readable memory executable', ['read-implies-execute']),
-  asks('trace-child', 'traces a child of its own', ['trace-child']),
+  asks('halt-exit', 'halts a process as it exits, by which two can make each other unendable', ['halt-exit']),
   asks('limit-other', 'changes a resource limit of a process outside', ({ victim }) => [
     'limit-other',
     String(victim.pid),

@@ -67,6 +67,7 @@ export const PROCESS_ATTACKS: readonly Attack[] = [
     true,
   ),
   inspects('attach', 'takes it over (ptrace)', (_, pid) => ['attach', pid], false),
+  inspects('attach-launcher', 'takes over the launcher', () => ['attach', String(process.pid)], false),
   inspects('read-maps', 'reads its memory map', (_, pid) => ['map-of', pid], false),
   inspects(
     'take-descriptor',

@@ -336,6 +336,21 @@ function withValues(file: GitConfigFile, wanted: ReadonlyMap<string, GitEdit['va
   return changed + (isAtEnd ? '' : gapAt(text.length, isOpenAtEnd)) + added.join('');
 }
 
+/** A file with these settings, in this order, as text. */
+export function writeGitConfig(settings: readonly GitSetting[]): string {
+  let text = '';
+  let section: string | undefined;
+  for (const { key, value } of settings) {
+    const name = key.slice(key.lastIndexOf('.') + 1);
+    const prefix = key.slice(0, key.length - name.length);
+    if (prefix !== section) text += `${headerOf(prefix)}\n`;
+    section = prefix;
+    text += value === undefined ? `\t${name}\n` : `\t${name} = ${quoteGitValue(value)}\n`;
+  }
+  parsedAgain(text);
+  return Buffer.from(text, 'latin1').toString('utf8');
+}
+
 function headerOf(prefix: string): string {
   const [, section = '', subsection] = /^([^.]*)(?:\.(.*))?\.$/s.exec(prefix) ?? [];
   return subsection === undefined ? `[${section}]` : `[${section} "${subsection.replace(/["\\]/g, '\\$&')}"]`;

@@ -1,3 +1,4 @@
+import type { Handling } from '../settings/table.ts';
 import type { GitSetting } from './config-file.ts';
 
 /**
@@ -13,12 +14,33 @@ interface KeyRow {
   /** Only such values; with others the next row counts. */
   readonly values?: RegExp;
   readonly reason: string;
+  /** What commands get of it where it is the user's own setting, if not what its effect says: its value, if it only names something. */
+  readonly as?: Handling;
+  /** What goes wrong for commands without anybody seeing it, as they do not get it. */
+  readonly missed?: string;
 }
+
+const UNFILTERED = 'commands add and check out files without it';
 
 const BOOLEAN = /^(true|false|yes|no|on|off|0|1)$/i;
 
-const runs = (key: string, reason: string): KeyRow => ({ key, effect: 'runs', reason });
-const redirects = (key: string, reason: string): KeyRow => ({ key, effect: 'redirects', reason });
+const runs = (key: string, reason: string, missed?: string): KeyRow => ({
+  key,
+  effect: 'runs',
+  reason,
+  ...(missed === undefined ? {} : { missed }),
+});
+const redirects = (key: string, reason: string, as: Handling = 'nothing'): KeyRow => ({
+  key,
+  effect: 'redirects',
+  reason,
+  as,
+});
+/** With and without an address in between. */
+const http = (as: Handling, reason: string, keys: string): readonly KeyRow[] =>
+  keys
+    .split(' ')
+    .flatMap((key) => [redirects(`http.${key}`, reason, as), redirects(`http.*.${key}`, reason, as)]);
 const names = (key: string, reason: string, values?: RegExp): KeyRow => ({
   key,
   effect: 'names',
@@ -36,7 +58,7 @@ const KEYS: readonly KeyRow[] = [
 
   names('core.fsmonitor', "git's own watcher", BOOLEAN),
   runs('core.fsmonitor', 'git status runs it'),
-  runs('core.hookspath', 'git runs the hooks in it'),
+  runs('core.hookspath', 'git runs the hooks in it', 'hooks in it do not run for commits of commands'),
   runs('core.sshcommand', 'git fetch and git push run it'),
   runs('core.pager', 'git log and git diff run it'),
   runs('core.editor', 'git commit runs it'),
@@ -47,7 +69,12 @@ const KEYS: readonly KeyRow[] = [
   runs('diff.external', 'git diff runs it'),
   runs('diff.*.command', 'git diff runs it'),
   runs('diff.*.textconv', 'git diff, git log -p and git blame run it'),
-  runs('filter.*.process', 'git add, git checkout and git status run it'),
+  // `git lfs install` writes exactly this; git-lfs itself is outside of the workspace.
+  names('filter.lfs.process', 'git-lfs', /^git-lfs filter-process( --skip)?$/),
+  names('filter.lfs.clean', 'git-lfs', /^git-lfs clean -- %f$/),
+  names('filter.lfs.smudge', 'git-lfs', /^git-lfs smudge (--skip )?-- %f$/),
+  names('filter.lfs.required', 'git-lfs', BOOLEAN),
+  runs('filter.*.process', 'git add, git checkout and git status run it', UNFILTERED),
   runs('merge.*.driver', 'git merge runs it'),
   runs('merge.tool', 'git mergetool runs it'),
   runs('merge.guitool', 'git mergetool runs it'),
@@ -57,7 +84,8 @@ const KEYS: readonly KeyRow[] = [
   runs('difftool.**', 'git difftool runs it'),
   runs('gpg.**', 'git commit -S and git log --show-signature run it'),
   runs('credential.**', 'git runs it, and hands it passwords'),
-  runs('alias.**', 'a command of git, or of the shell with "!"'),
+  { key: 'alias.**', effect: 'runs', as: 'value', values: /^[^!]/s, reason: 'a command of git' },
+  runs('alias.**', 'a command of the shell'),
   runs('pager.**', 'git runs it to show output'),
   runs('interactive.difffilter', 'git add -p runs it'),
   runs('browser.**', 'git help -w runs it'),
@@ -85,32 +113,49 @@ const KEYS: readonly KeyRow[] = [
   runs('maintenance.repo', 'git runs maintenance there by a timer'),
   runs('hook.**', 'git runs it as a hook'),
 
-  // `git lfs install --local` writes exactly this; git-lfs itself is outside of the workspace.
-  names('filter.lfs.clean', 'git-lfs', /^git-lfs clean -- %f$/),
-  names('filter.lfs.smudge', 'git-lfs', /^git-lfs smudge (--skip )?-- %f$/),
-  names('filter.lfs.required', 'git-lfs', BOOLEAN),
-  runs('filter.*.clean', 'git add and git status run it'),
-  runs('filter.*.smudge', 'git checkout runs it'),
+  runs('filter.*.clean', 'git add and git status run it', UNFILTERED),
+  runs('filter.*.smudge', 'git checkout runs it', UNFILTERED),
   names('filter.*.required', 'whether a filter may be missing', BOOLEAN),
 
   redirects('core.worktree', 'git writes files there'),
-  redirects('core.attributesfile', 'chooses filters and diff programs'),
-  redirects('core.excludesfile', 'hides files from git status and git add'),
-  redirects('url.**', 'sends what is meant for one server to another'),
+  redirects('core.attributesfile', 'chooses filters and diff programs', 'file'),
+  redirects('core.excludesfile', 'hides files from git status and git add', 'file'),
+  redirects('url.**', 'sends what is meant for one server to another', 'value'),
+  ...http('certificate', 'which servers are trusted', 'sslcainfo sslcapath proxysslcainfo'),
+  ...http('proxy', 'sends traffic through a server', 'proxy proxyauthmethod'),
+  ...http(
+    'credential',
+    'who has it is the user',
+    'extraheader cookiefile sslkey sslcert proxysslkey proxysslcert',
+  ),
+  ...http(
+    'value',
+    'how servers are reached',
+    'sslverify sslversion sslbackend sslcipherlist schannelcheckrevoke followredirects version postbuffer lowspeedlimit lowspeedtime useragent emptyauth delegation maxrequests minsessions noepsv',
+  ),
   redirects('http.**', 'proxies, certificates and credentials'),
   redirects('https.**', 'proxies, certificates and credentials'),
-  redirects('remote.*.proxy', 'sends traffic through a server'),
-  redirects('remote.*.pushurl', 'git push sends somewhere else than git fetch reads'),
-  redirects('remote.pushdefault', 'git push sends somewhere else than git fetch reads'),
-  redirects('protocol.**', 'allows transports that run programs'),
-  redirects('safe.**', 'whose repositories are trusted'),
-  redirects('transfer.**', 'what git checks of what it receives'),
-  redirects('fsck.**', 'what git checks'),
-  redirects('fetch.fsck.**', 'what git checks'),
+  redirects('remote.*.proxy', 'sends traffic through a server', 'proxy'),
+  redirects('remote.*.pushurl', 'git push sends somewhere else than git fetch reads', 'value'),
+  redirects('remote.pushdefault', 'git push sends somewhere else than git fetch reads', 'value'),
+  redirects('protocol.**', 'allows transports that run programs', 'value'),
+  redirects('safe.**', 'whose repositories are trusted', 'value'),
+  redirects('transfer.**', 'what git checks of what it receives', 'value'),
+  redirects('fsck.skiplist', 'what git checks'),
+  redirects('fsck.**', 'what git checks', 'value'),
+  redirects('fetch.fsck.skiplist', 'what git checks'),
+  redirects('fetch.fsck.**', 'what git checks', 'value'),
   redirects('fetch.bundleuri', 'git fetch reads from there'),
   redirects('gc.recentobjectshook', 'git gc runs it'),
-  redirects('init.templatedir', 'hooks of new repositories come from there'),
-  redirects('commit.template', 'the text of a commit comes from there'),
+  {
+    key: 'init.templatedir',
+    effect: 'redirects',
+    as: 'nothing',
+    reason: 'hooks of new repositories come from there',
+    missed: 'repositories that commands make have no hooks from it',
+  },
+  redirects('commit.template', 'the text of a commit comes from there', 'file'),
+  redirects('mailmap.file', 'names of authors come from there', 'file'),
   redirects('mailmap.**', 'names of authors come from there'),
 
   names('branch.*.remote', 'which remote a branch belongs to'),
@@ -138,7 +183,7 @@ const KEYS: readonly KeyRow[] = [
   names('remote.*.gh-resolved', 'a note of gh'),
   names('user.name', 'who commits'),
   names('user.email', 'who commits'),
-  names('user.signingkey', 'which key commits are signed with'),
+  { key: 'user.signingkey', effect: 'names', as: 'nothing', reason: 'which key commits are signed with' },
   names('user.useconfigonly', 'whether git guesses it', BOOLEAN),
   names('author.**', 'who commits'),
   names('committer.**', 'who commits'),
@@ -195,8 +240,14 @@ const KEYS: readonly KeyRow[] = [
   names('push.default', 'what git push pushes', /^(nothing|current|upstream|tracking|simple|matching)$/),
   names('push.autosetupremote', 'what git push does', BOOLEAN),
   names('push.followtags', 'what git push pushes', BOOLEAN),
+  names('push.useforceifincludes', 'what git push pushes', BOOLEAN),
+  names('push.recursesubmodules', 'what git push pushes', /^(check|on-demand|only|no)$/),
+  names('push.pushoption', 'what the server is told'),
   names('fetch.prune', 'what git fetch does', BOOLEAN),
   names('fetch.prunetags', 'what git fetch does', BOOLEAN),
+  names('fetch.all', 'what git fetch does', BOOLEAN),
+  names('fetch.output', 'what is shown', /^[a-z]+$/),
+  names('fetch.showforcedupdates', 'what is shown', BOOLEAN),
   names('fetch.parallel', 'a number', /^\d+$/),
   names('fetch.recursesubmodules', 'what git fetch does', /^(true|false|on-demand)$/),
   names('fetch.writecommitgraph', 'speed', BOOLEAN),
@@ -204,6 +255,12 @@ const KEYS: readonly KeyRow[] = [
   names('merge.conflictstyle', 'how conflicts are shown', /^(merge|diff3|zdiff3)$/),
   names('merge.renames', 'how git merge works'),
   names('merge.renamelimit', 'a number', /^\d+$/),
+  names('merge.directoryrenames', 'how git merge works', /^(true|false|conflict)$/),
+  names('merge.renormalize', 'how git merge works', BOOLEAN),
+  names('merge.autostash', 'how git merge works', BOOLEAN),
+  names('merge.verifysignatures', 'whether what is merged has to be signed', BOOLEAN),
+  names('merge.branchdesc', 'what is shown', BOOLEAN),
+  names('merge.suppressdest', 'what is shown'),
   names('merge.*.name', 'a text'),
   names('merge.stat', 'what is shown'),
   names('merge.log', 'what is shown'),
@@ -211,14 +268,31 @@ const KEYS: readonly KeyRow[] = [
   names('rebase.autostash', 'how git rebase works', BOOLEAN),
   names('rebase.updaterefs', 'how git rebase works', BOOLEAN),
   names('rebase.stat', 'what is shown', BOOLEAN),
+  names('rebase.abbreviatecommands', 'how git rebase works', BOOLEAN),
+  names('rebase.missingcommitscheck', 'how git rebase works', /^[a-z]+$/),
+  names('rebase.instructionformat', 'what is shown'),
+  names('rebase.rebasemerges', 'how git rebase works', /^[a-z-]+$/),
+  names('rebase.forkpoint', 'how git rebase works', BOOLEAN),
+  names('rebase.reschedulefailedexec', 'how git rebase works', BOOLEAN),
   names('rerere.enabled', 'conflicts are remembered', BOOLEAN),
   names('rerere.autoupdate', 'conflicts are remembered', BOOLEAN),
   names('commit.gpgsign', 'whether commits are signed', BOOLEAN),
   names('commit.verbose', 'what is shown'),
+  names('commit.status', 'what is shown', BOOLEAN),
   names('commit.cleanup', 'how messages are read', /^[a-z]+$/),
   names('tag.gpgsign', 'whether tags are signed', BOOLEAN),
+  names('tag.forcesignannotated', 'whether tags are signed', BOOLEAN),
+  names('push.gpgsign', 'whether pushes are signed', /^(true|false|if-asked)$/),
   names('tag.sort', 'order'),
   names('init.defaultbranch', 'a name'),
+  names('init.defaultobjectformat', 'format', /^sha(1|256)$/),
+  names('init.defaultrefformat', 'format', /^(files|reftable)$/),
+  names('clone.defaultremotename', 'a name'),
+  names('clone.rejectshallow', 'what git clone takes', BOOLEAN),
+  names('help.autocorrect', 'what git does about a command that is not there', /^(-?\d+|[a-z]+)$/),
+  names('interactive.singlekey', 'how git asks', BOOLEAN),
+  names('am.**', 'how patches are applied'),
+  names('add.ignoreerrors', 'how git add works', BOOLEAN),
   names('checkout.defaultremote', 'a name'),
   names('checkout.guess', 'how git checkout works', BOOLEAN),
   names('checkout.workers', 'a number', /^\d+$/),
@@ -246,6 +320,16 @@ const KEYS: readonly KeyRow[] = [
   names('diff.mnemonicprefix', 'how differences are shown', BOOLEAN),
   names('diff.noprefix', 'how differences are shown', BOOLEAN),
   names('diff.context', 'a number', /^\d+$/),
+  names('diff.indentheuristic', 'how differences are shown', BOOLEAN),
+  names('diff.colormovedws', 'how differences are shown'),
+  names('diff.interhunkcontext', 'a number', /^\d+$/),
+  names('diff.ignoresubmodules', 'how differences are shown', /^[a-z]+$/),
+  names('diff.wordregex', 'how differences are shown'),
+  names('diff.relative', 'how differences are shown', BOOLEAN),
+  names('diff.dirstat', 'how differences are shown'),
+  names('diff.statgraphwidth', 'a number', /^\d+$/),
+  names('diff.statnamewidth', 'a number', /^\d+$/),
+  names('diff.suppressblankempty', 'how differences are shown', BOOLEAN),
   names('diff.submodule', 'how differences are shown', /^[a-z]+$/),
   names('diff.wserrorhighlight', 'how differences are shown'),
   names('diff.*.xfuncname', 'how differences are shown'),
@@ -254,12 +338,16 @@ const KEYS: readonly KeyRow[] = [
   names('diff.*.binary', 'how differences are shown', BOOLEAN),
   names('diff.*.cachetextconv', 'speed', BOOLEAN),
   names('status.**', 'what is shown'),
+  // Nobody's key is there.
+  { key: 'log.showsignature', effect: 'names', as: 'nothing', reason: 'what is shown' },
   names('log.**', 'what is shown'),
+  { key: 'format.signaturefile', effect: 'names', as: 'file', reason: 'a text' },
   names('format.**', 'what is shown'),
   names('color.**', 'what is shown'),
   names('column.**', 'what is shown'),
   names('advice.**', 'what is shown'),
   names('grep.**', 'what is shown'),
+  { key: 'blame.ignorerevsfile', effect: 'names', as: 'file', reason: 'what is shown' },
   names('blame.**', 'what is shown'),
   names('apply.**', 'how patches are applied'),
   names('stash.**', 'what is shown'),
@@ -276,10 +364,12 @@ const byPattern = (key: string): RegExp => {
 
 const MATCHERS = KEYS.map((row) => ({ ...row, matches: byPattern(row.key) }));
 
-/** What a setting does, and why that is so. */
+/** What a setting does, why that is so, and what commands get of it where it is the user's own. */
 export function effectOfKey({ key, value }: GitSetting): {
   readonly effect: KeyEffect;
   readonly reason: string;
+  readonly as?: Handling;
+  readonly missed?: string;
 } {
   const row = MATCHERS.find(
     ({ matches, values }) => matches.test(key) && (values === undefined || values.test(value ?? 'true')),

@@ -59,11 +59,17 @@ export interface GitSurroundings {
   readonly lookup: PathLookup;
 }
 
+/** Commands read it themselves. */
+export const SYSTEM_CONFIG = '/etc/gitconfig';
+
 /** The files that git reads for every repository of the user (git-config(1), "FILES"). */
-export function userConfigFiles(home: string, env: NodeJS.ProcessEnv): readonly string[] {
+export function userConfigFiles(
+  home: string,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
   const xdg = env.XDG_CONFIG_HOME;
   const config = xdg !== undefined && isAbsolute(xdg) ? xdg : join(home, '.config');
-  const system = env.GIT_CONFIG_NOSYSTEM === undefined ? [env.GIT_CONFIG_SYSTEM ?? '/etc/gitconfig'] : [];
+  const system = env.GIT_CONFIG_NOSYSTEM === undefined ? [env.GIT_CONFIG_SYSTEM ?? SYSTEM_CONFIG] : [];
   const global =
     env.GIT_CONFIG_GLOBAL === undefined
       ? [join(config, 'git/config'), join(home, '.gitconfig')]

@@ -153,7 +153,10 @@ function translateRoots(draft: Draft, settings: unknown, where: ImportPlace): vo
     draft.note(at('network_access'), as(`network.mode = "${draft.network}"`));
   }
   for (const key of ['exclude_tmpdir_env_var', 'exclude_slash_tmp']) {
-    if (settings[key] === true) draft.note(at(key), as('filesystem.tmp = "private", as by default'));
+    if (settings[key] === true) {
+      draft.tmp = 'private';
+      draft.note(at(key), as('filesystem.tmp = "private"'));
+    }
     if (settings[key] === false)
       draft.note(
         at(key),

@@ -25,6 +25,8 @@ export interface Draft {
   ask: ApproverName | undefined;
   network: 'off' | 'open';
   unixSockets: 'contained' | 'allowed';
+  /** The source keeps commands out of /tmp, also where they can have none of their own. */
+  tmp: 'private' | undefined;
   readonly rules: RuleInFile[];
   readonly read: PathEntry[];
   readonly write: PathEntry[];
@@ -48,6 +50,7 @@ export function createDraft(): Draft {
     ask: undefined,
     network: 'off',
     unixSockets: 'contained',
+    tmp: undefined,
     ...{ rules: [], read: [], write: [], protect: [], secret: [], pass: [], set: {}, remarks: [] },
     note({ place, value }, outcome) {
       if ('to' in outcome) translated.push({ place, value, ...outcome });
@@ -87,6 +90,7 @@ function policyOf(draft: Draft): PolicyFile {
     ),
     ...list('protect', protect),
     ...list('secret', secret),
+    ...(draft.tmp === undefined ? {} : { tmp: draft.tmp }),
   };
   const environment = {
     ...list('pass', pass),

@@ -11,6 +11,8 @@ import type { SeccompFilter } from './ir.ts';
 export interface SeccompNeeds {
   readonly network: 'refused' | 'isolated' | 'open';
   readonly unixSockets: 'allowed' | 'refused';
+  /** `own`: of other processes of the sandbox, because something else keeps those outside out of reach. */
+  readonly tracing: 'own' | 'refused';
   /** `shared`: with the user's other programs, so refused. */
   readonly ipcObjects: 'own' | 'shared';
   /** `kept`: the workspace is shared by such directories, where git and cp fail that cannot set the bit again. */
@@ -19,7 +21,10 @@ export interface SeccompNeeds {
 
 /** Groups that only some commands get; `@ipc-objects` and `@tcp-fast-open` are for policies that name them. */
 const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
+  '@ptrace',
+  '@trace-exit',
   '@network-off',
+  '@socket-diagnostics',
   '@unix-sockets-off',
   '@tcp-fast-open',
   '@ipc-objects',
@@ -30,12 +35,20 @@ const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
 /** The groups that a command gets by default, in the order of the table. */
 export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName[] {
   const added = new Set<SeccompGroupName>();
+  added.add(needs.tracing === 'own' ? '@trace-exit' : '@ptrace');
   if (needs.network === 'refused') added.add('@network-off');
+  if (needs.network !== 'isolated') added.add('@socket-diagnostics');
   if (needs.unixSockets === 'refused') added.add('@unix-sockets-off');
   if (needs.ipcObjects === 'shared') added.add('@ipc-objects');
   added.add(needs.setGroupId === 'kept' ? '@set-user-id' : '@set-id');
   return SECCOMP_GROUP_NAMES.filter((name) => added.has(name) || !NOT_BY_DEFAULT.has(name));
 }
+
+/**
+ * What a shell that takes turns is refused beside the groups of the plan: a program that it starts could take the
+ * descriptor of its channel, or write its memory, and answer for it. A filter cannot tell the shell from others.
+ */
+export const SHELL_GROUPS: readonly SeccompGroupName[] = ['@ptrace'];
 
 /**
  * A filter that refuses what any of the groups refuses and allows the rest. The order of the names and repeated names

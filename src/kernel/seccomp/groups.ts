@@ -11,6 +11,7 @@ import {
 } from './ir.ts';
 import {
   NETWORK_OFF_RULES,
+  SOCKET_DIAGNOSTICS_RULES,
   SOCKET_FAMILY_RULES,
   TCP_FAST_OPEN_RULES,
   UNIX_SOCKETS_OFF_RULES,
@@ -31,6 +32,10 @@ const CLONE_PARENT = 0x8000;
 
 /** Linux, Linux32, each with UNAME26; ADDR_NO_RANDOMIZE (setarch -R, debuggers); 0xffffffff asks for the current one. */
 const HARMLESS_PERSONALITIES = [0, 8, 0x2_0000, 0x2_0008, 0x4_0000, 0xffff_ffff];
+
+/** ptrace: PTRACE_SETOPTIONS, its older number and PTRACE_SEIZE, which takes options as well (linux/ptrace.h). */
+const SETS_TRACE_OPTIONS = [0x4200, 21, 0x4206];
+const PTRACE_O_TRACEEXIT = 0x40;
 
 const TIOCSTI = 0x5412;
 const TIOCLINUX = 0x541c;
@@ -73,11 +78,21 @@ const GROUPS = {
     rules: refuse('EPERM', 'add_key', 'request_key', 'keyctl'),
   },
   '@ptrace': {
-    help: 'Stops taking over other processes or reading their memory and descriptors; debuggers and leak checkers do not run.',
+    help: 'Stops taking over other processes or reading their memory and descriptors, where nothing else keeps that inside the sandbox; debuggers and leak checkers do not run.',
     rules: refuse(
       'EPERM',
       ...['ptrace', 'process_vm_readv', 'process_vm_writev', 'pidfd_getfd', 'kcmp', 'process_madvise'],
     ),
+  },
+  '@trace-exit': {
+    help: 'Stops tracers from halting processes on their way out: of two that trace each other so, neither can be ended any more, not even by SIGKILL (since Linux 6.5); strace does not run, gdb and leak checkers do.',
+    rules: [
+      {
+        syscall: 'ptrace',
+        when: [equals(0, ...SETS_TRACE_OPTIONS), hasAnyBit(3, PTRACE_O_TRACEEXIT)],
+        action: refuseWith('EINVAL'),
+      },
+    ],
   },
   '@other-processes': {
     help: 'Stops changing resource limits and priorities of other processes of the user, which the kernel allows and which can end them.',
@@ -85,9 +100,10 @@ const GROUPS = {
       { syscall: 'prlimit64', when: [equals(0, 0)], action: ALLOW },
       { syscall: 'prlimit64', when: [equals64(2, 0n)], action: ALLOW },
       ...refuse('EPERM', 'prlimit64'),
-      refuseIf('EPERM', 'setpriority', differs(0, 0)),
+      // Oneself or, as a command has a session of its own, one's group.
+      refuseIf('EPERM', 'setpriority', differs(0, 0, 1)),
       refuseIf('EPERM', 'setpriority', differs(1, 0)),
-      refuseIf('EPERM', 'ioprio_set', differs(0, 1)),
+      refuseIf('EPERM', 'ioprio_set', differs(0, 1, 2)),
       refuseIf('EPERM', 'ioprio_set', differs(1, 0)),
       // Not sched_setaffinity: libc names even the calling thread by its number there, and a program whose threads are
       // pinned (OpenMP with OMP_PROC_BIND) would not start.
@@ -223,8 +239,12 @@ const GROUPS = {
     rules: TCP_FAST_OPEN_RULES,
   },
   '@socket-families': {
-    help: 'Stops raw, packet, vsock, crypto, Bluetooth and other sockets, and MPTCP and SCTP, which network rules do not cover; TCP, UDP, local and route sockets stay.',
+    help: 'Stops raw, packet, vsock, crypto, Bluetooth and other sockets, and MPTCP and SCTP, which network rules do not cover; TCP, UDP, local, route and diagnostic sockets stay.',
     rules: SOCKET_FAMILY_RULES,
+  },
+  '@socket-diagnostics': {
+    help: 'Stops asking the kernel for the sockets of a network namespace (ss) that is not of the sandbox’s own, and so for those of the host.',
+    rules: SOCKET_DIAGNOSTICS_RULES,
   },
   '@ipc-objects': {
     help: 'Stops System V shared memory, semaphores and queues and POSIX queues, which are shared with all programs of the user; PostgreSQL and fakeroot do not run.',

@@ -8,9 +8,13 @@ const AF_NETLINK = 16;
 const SOCK_STREAM = 1;
 const SOCK_DGRAM = 2;
 const SOCK_RAW = 3;
+const SOCK_SEQPACKET = 5;
 const NETLINK_ROUTE = 0;
+const NETLINK_SOCK_DIAG = 4;
 const IPPROTO_TCP = 6;
 const IPPROTO_UDP = 17;
+/** What a kernel may be built without: programs that ask for it do without where it is not supported, not where it is refused. */
+const SELDOM_THERE = { IPPROTO_SCTP: 132, IPPROTO_UDPLITE: 136, IPPROTO_MPTCP: 262 };
 
 /** The kernel reads the type from the low four bits; SOCK_NONBLOCK and SOCK_CLOEXEC are in the same argument. */
 const SOCK_TYPE_MASK = 0xf;
@@ -20,18 +24,29 @@ const MSG_FASTOPEN = 0x2000_0000;
 const [domain, type, protocol] = [0, 1, 2] as const;
 
 /**
- * AF_UNIX of any type, plain TCP, plain UDP and route netlink; every other family does not exist, and every other type or
+ * AF_UNIX of any type, plain TCP, plain UDP, route netlink and lists of sockets; every other family does not exist, and every other type or
  * protocol of those is refused. A protocol of 0 means the type's usual one.
  */
 export const SOCKET_FAMILY_RULES: readonly SeccompRule[] = [
   socketRule(ALLOW, equals(domain, AF_UNIX)),
   inetRule(SOCK_STREAM, IPPROTO_TCP),
   inetRule(SOCK_DGRAM, IPPROTO_UDP),
-  socketRule(ALLOW, equals(domain, AF_NETLINK), equals(protocol, NETLINK_ROUTE)),
+  socketRule(ALLOW, equals(domain, AF_NETLINK), equals(protocol, NETLINK_ROUTE, NETLINK_SOCK_DIAG)),
+  socketRule(
+    refuseWith('EPROTONOSUPPORT'),
+    equals(domain, AF_INET, AF_INET6),
+    maskedEquals(type, SOCK_TYPE_MASK, SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET),
+    equals(protocol, ...Object.values(SELDOM_THERE)),
+  ),
   // An inet socket of type SOCK_PACKET becomes a packet socket in __sock_create; it is refused here by its type.
   socketRule(refuseWith('EACCES'), equals(domain, AF_INET, AF_INET6, AF_NETLINK)),
   socketRule(refuseWith('EAFNOSUPPORT')),
   { syscall: 'socketpair', when: [differs(domain, AF_UNIX)], action: refuseWith('EAFNOSUPPORT') },
+];
+
+/** No list of the sockets of the network namespace. */
+export const SOCKET_DIAGNOSTICS_RULES: readonly SeccompRule[] = [
+  socketRule(refuseWith('EACCES'), equals(domain, AF_NETLINK), equals(protocol, NETLINK_SOCK_DIAG)),
 ];
 
 /** No socket that could reach another host, nor the loopback interface. */

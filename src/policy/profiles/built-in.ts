@@ -22,7 +22,7 @@ const workspaceWrite: Policy = {
     masked: MASKED_PATHS,
     secret: [],
     workspaceAccess: 'write',
-    tmp: 'private',
+    tmp: 'auto',
     home: 'private',
   },
   network: { mode: 'off', unixSockets: 'contained' },

@@ -37,6 +37,8 @@ export interface ShellStart {
   readonly cwd: string;
   readonly output: OutputSettings;
   readonly killGraceMs: number;
+  /** `undefined`: the confinement's says it all. */
+  readonly addedFilter: Uint8Array | undefined;
 }
 
 /** Interactive, because only such a shell gives up a whole list at an interrupt; without anything for people. */
@@ -77,7 +79,12 @@ export function startShell(
       timeoutMs: 0,
       killGraceMs: start.killGraceMs,
       // Between two commands a shell is silent for as long as it takes.
-      extras: { ...start.output.extras, shell: true, idleTimeoutMs: 0 },
+      extras: {
+        ...start.output.extras,
+        shell: true,
+        idleTimeoutMs: 0,
+        ...(start.addedFilter === undefined ? {} : { addedFilter: start.addedFilter }),
+      },
     },
     {
       onChunk: (stream, bytes, missing) => {

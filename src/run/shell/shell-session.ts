@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { SHELL_GROUPS } from '../../kernel/seccomp/filter.ts';
+import { seccompProgram } from '../../kernel/seccomp/program.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { NativeFailure, NativeOutcome } from '../../native/contract.ts';
 import { isPromise } from '../../util/promise.ts';
@@ -36,6 +38,13 @@ const IDLE_UNSEEN = 'limits.idle_timeout_seconds does not hold for the commands 
 /** The first turn tells what the shell begins with; a shell that cannot even do that is of no use. */
 const START_TIMEOUT_MS = 20_000;
 
+/** What the confinement's own filter leaves to commands and a shell cannot; `undefined`: there is nothing of it. */
+async function filterOfShells({ plan, features }: PreparedSandbox): Promise<Uint8Array | undefined> {
+  const { seccompGroups: held } = plan;
+  if (held.length === 0 || SHELL_GROUPS.every((group) => held.includes(group))) return undefined;
+  return (await seccompProgram(SHELL_GROUPS, features.architecture)).bytes;
+}
+
 /**
  * Starts a session.
  * @throws {SandboxError} `usage.invalid`, `cwd.unusable`, `session.closed` if the shell cannot be started.
@@ -47,6 +56,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, plan);
   const output = createOutputSettings(policy.limits)({});
   const warnings: string[] = policy.limits.idleTimeoutMs === 0 ? [] : [IDLE_UNSEEN];
+  const addedFilter = await filterOfShells(prepared);
   const plain = settle(':', {});
   const usual = plain.ok ? plain.variables : {};
 
@@ -58,7 +68,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
   let closed = false;
 
   async function start(from: ShellSnapshot | undefined): Promise<void> {
-    const restored = from === undefined ? undefined : restoreVariables(from.env);
+    const restored = from === undefined ? undefined : restoreVariables(from.env, usual);
     for (const { name, why } of restored?.refused ?? []) {
       const warning = `${name} was not restored: ${why}`;
       if (!warnings.includes(warning)) warnings.push(warning);
@@ -75,6 +85,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
       cwd: settled.cwd,
       output,
       killGraceMs: policy.limits.killGraceMs,
+      addedFilter,
     });
     const hello = await begun.turn({ text: ':', assignments: '', timeout: START_TIMEOUT_MS });
     const said = hello.alive && !hello.end.timedOut ? readShellState(hello.end.state) : undefined;

@@ -24,13 +24,16 @@ const ANEW = /^(?:PWD|OLDPWD|SHLVL|_|HOME|TMPDIR)$/;
 
 /**
  * Splits the variables of a snapshot: those that make programs run other code are not restored. PATH is, because each
- * decision looks at it, and what only chooses among code of the workspace is.
+ * decision looks at it, and what only chooses among code of the workspace is. What every command gets (`usual`) is there.
  */
-export function restoreVariables(env: Readonly<Record<string, string>>): Restored {
+export function restoreVariables(
+  env: Readonly<Record<string, string>>,
+  usual: Readonly<Record<string, string | undefined>>,
+): Restored {
   const kept: Record<string, string> = {};
   const refused: { name: string; why: string }[] = [];
   for (const [name, value] of Object.entries(env)) {
-    if (ANEW.test(name)) continue;
+    if (ANEW.test(name) || usual[name] === value) continue;
     const rule = variableRule(name, value);
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
       refused.push({ name: JSON.stringify(name), why: 'it is no name of a variable' });

@@ -71,6 +71,42 @@ describe('where the private directories are', () => {
     });
   });
 
+  describe('where commands can have none of their own', () => {
+    const container = { features: CONTAINER, parentBesideTmp: '/var/tmp' };
+    const rightsOf = (plan: ReturnType<typeof planOf>) =>
+      plan.landlock.rules.find(({ path }) => path === '/tmp')?.rights;
+
+    it('is /tmp itself beside a private directory elsewhere, without the sockets in it', () => {
+      const plan = planOf(container);
+      expect(accessOf(plan)['/tmp']).toBe('write');
+      expect(rightsOf(plan)).toContain('make_reg');
+      expect(rightsOf(plan)).not.toContain('resolve_unix');
+      expect(plan).toMatchObject({ temporaryParent: '/var/tmp', tmp: 'slot:tmp' });
+    });
+
+    it.each([
+      ['there is no other place for private directories', { parentBesideTmp: undefined }],
+      ['a path that is only read lies in it', { policy: policyOfRules([rule('/tmp/data', 'data')]) }],
+      ['the workspace lies in it', { workspace: '/tmp/w', workspaceAsNamed: '/tmp/w' }],
+      ['the state lies in it', { own: [{ path: '/tmp/state', kind: 'state' as const }] }],
+      ['the policy keeps it private', { policy: policyOfRules([], { tmp: 'private' }) }],
+      ['there is none', { lookup: fakeLookup({ '/w/.git': 'missing', '/tmp': 'missing' }) }],
+    ])('is shut where %s', (_, changes) => {
+      const plan = planOf({ ...container, ...changes });
+      expect([accessOf(plan)['/tmp'], rightsOf(plan)]).toEqual([undefined, undefined]);
+      const reason = plan.report.controls.find(({ id }) => id === 'private-tmp')?.reason;
+      expect(reason).toContain('/tmp itself is refused (');
+    });
+
+    it('is not touched where there is a view, nor by backends that hold no paths', () => {
+      for (const plan of [
+        planOf({ parentBesideTmp: '/var/tmp' }),
+        planOf({ ...container, backend: 'application', policy: undemanding(profile('workspace-write')) }),
+      ])
+        expect([accessOf(plan)['/tmp'], plan.temporaryParent]).toEqual([undefined, '/tmp']);
+    });
+  });
+
   it.each([BEST_HOST, CONTAINER])('is the host’s own where the policy shares it', (features) => {
     const policy = policyOfRules([], { tmp: 'host', home: 'host' });
     const plan = planOf({ policy, features });

@@ -75,7 +75,7 @@ describe('effectivePolicy', () => {
       },
     });
     expect(policy.network).toEqual({ mode: 'open', unixSockets: base.network.unixSockets });
-    expect(policy.filesystem).toMatchObject({ home: 'host', tmp: 'private' });
+    expect(policy.filesystem).toMatchObject({ home: 'host', tmp: 'auto' });
     expect(policy.demand).toEqual({ ...base.demand, signals: 'required', network: 'best-effort' });
   });
 

@@ -19,25 +19,31 @@ const FILTERS: readonly (readonly [string, SeccompFilter])[] = [
   ['all groups', buildFilter(SECCOMP_GROUP_NAMES)],
   [
     'network refused',
-    buildFilter(seccompGroupsFor({ network: 'refused', unixSockets: 'allowed', ipcObjects: 'own' })),
+    buildFilter(
+      seccompGroupsFor({ network: 'refused', unixSockets: 'allowed', tracing: 'own', ipcObjects: 'own' }),
+    ),
   ],
   [
     'network isolated',
-    buildFilter(seccompGroupsFor({ network: 'isolated', unixSockets: 'allowed', ipcObjects: 'own' })),
+    buildFilter(
+      seccompGroupsFor({ network: 'isolated', unixSockets: 'allowed', tracing: 'own', ipcObjects: 'own' }),
+    ),
   ],
   [
     'network open',
-    buildFilter(seccompGroupsFor({ network: 'open', unixSockets: 'refused', ipcObjects: 'own' })),
+    buildFilter(
+      seccompGroupsFor({ network: 'open', unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' }),
+    ),
   ],
   ['nothing', buildFilter([])],
 ];
 
 /** Values at which some condition changes its mind, their neighbours, and what the real flags add. */
 const EDGES = [
-  0, 1, 2, 3, 5, 6, 8, 10, 16, 17, 29, 38, 40, 58, 132, 136, 262, 0x800, 0x801, 0x80002, 0x80802, 0x1000,
-  0x2000, 0x21ff, 0x6000, 0x61b6, 0x8000, 0x81a4, 0x5411, 0x5412, 0x5413, 0x541b, 0x541c, 0x541d, 0x5423,
-  0x20000, 0x20008, 0x40000, 0x40008, 0x3d0f00, 0x1200011, 0x10000011, 0x2000000, 0x20000000, 0x40000000,
-  0x7e020000, 0x80000000, 0xfffffffe, 0xffffffff,
+  0, 1, 2, 3, 4, 5, 6, 8, 10, 16, 17, 21, 29, 38, 40, 58, 132, 136, 262, 0x800, 0x801, 0x80002, 0x80802,
+  0x1000, 0x2000, 0x21ff, 0x6000, 0x61b6, 0x8000, 0x81a4, 0x5411, 0x5412, 0x5413, 0x541b, 0x541c, 0x541d,
+  0x5423, 0x20000, 0x20008, 0x40000, 0x40008, 0x4200, 0x4206, 0x3d0f00, 0x1200011, 0x10000011, 0x2000000,
+  0x20000000, 0x40000000, 0x7e020000, 0x80000000, 0xfffffffe, 0xffffffff,
 ];
 
 /** Every edge, plain and with garbage above bit 31. */
@@ -129,7 +135,12 @@ describe.each(SECCOMP_ARCHITECTURES)('assembleFilter for %s', (architecture) => 
   });
 
   it('allows everyday calls after few instructions', () => {
-    const groups = seccompGroupsFor({ network: 'refused', unixSockets: 'refused', ipcObjects: 'own' });
+    const groups = seccompGroupsFor({
+      network: 'refused',
+      unixSockets: 'refused',
+      tracing: 'own',
+      ipcObjects: 'own',
+    });
     const program = assembleFilter(buildFilter(groups), architecture);
     for (const name of [
       'read',

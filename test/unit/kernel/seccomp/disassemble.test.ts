@@ -6,7 +6,12 @@ import { buildFilter, seccompGroupsFor } from '../../../../src/kernel/seccomp/fi
 
 describe.each(SECCOMP_ARCHITECTURES)('disassemble for %s', (architecture) => {
   it('reads as the default filter is meant', async () => {
-    const groups = seccompGroupsFor({ network: 'refused', unixSockets: 'allowed', ipcObjects: 'own' });
+    const groups = seccompGroupsFor({
+      network: 'refused',
+      unixSockets: 'allowed',
+      tracing: 'own',
+      ipcObjects: 'own',
+    });
     const program = assembleFilter(buildFilter(groups), architecture);
     await expect(disassemble(program)).toMatchFileSnapshot(
       `../../../golden/seccomp-default-${architecture}.txt`,
@@ -14,7 +19,12 @@ describe.each(SECCOMP_ARCHITECTURES)('disassemble for %s', (architecture) => {
   });
 
   it('names every call, field and error, and leaves nothing undecoded', () => {
-    const groups = seccompGroupsFor({ network: 'open', unixSockets: 'refused', ipcObjects: 'own' });
+    const groups = seccompGroupsFor({
+      network: 'open',
+      unixSockets: 'refused',
+      tracing: 'own',
+      ipcObjects: 'own',
+    });
     const text = disassemble(assembleFilter(buildFilter(groups), architecture));
     expect(text).toContain('if number == keyctl goto');
     expect(text).toContain(`if architecture == ${architecture} goto`);

@@ -31,7 +31,7 @@ describe('seccomp groups', () => {
 
   it('leave alone what everyday tools call', () => {
     const program = programOf(
-      ...seccompGroupsFor({ network: 'refused', unixSockets: 'refused', ipcObjects: 'own' }),
+      ...seccompGroupsFor({ network: 'refused', unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' }),
     );
     const calls =
       'execve execveat vfork fork wait4 kill futex epoll_wait mmap mprotect memfd_create get_mempolicy mbind'
@@ -58,12 +58,14 @@ describe('@socket-families', () => {
     ['udp', INET, DGRAM, 0, 'ALLOW'],
     ['udp by name', INET6, DGRAM, 17, 'ALLOW'],
     ['route', NETLINK, RAW, 0, 'ALLOW'],
+    ['sctp raw', INET, RAW, 132, 'ERRNO EACCES'],
+    ['lists of sockets', NETLINK, RAW, 4, 'ALLOW'],
     ['audit', NETLINK, RAW, 9, 'ERRNO EACCES'],
     ['netfilter', NETLINK, DGRAM, 12, 'ERRNO EACCES'],
-    ['mptcp', INET, STREAM, 262, 'ERRNO EACCES'],
-    ['sctp', INET, STREAM, 132, 'ERRNO EACCES'],
-    ['sctp seqpacket', INET, 5, 132, 'ERRNO EACCES'],
-    ['udplite', INET6, DGRAM, 136, 'ERRNO EACCES'],
+    ['mptcp', INET, STREAM, 262, 'ERRNO EPROTONOSUPPORT'],
+    ['sctp', INET, STREAM, 132, 'ERRNO EPROTONOSUPPORT'],
+    ['sctp seqpacket', INET, 5, 132, 'ERRNO EPROTONOSUPPORT'],
+    ['udplite', INET6, DGRAM, 136, 'ERRNO EPROTONOSUPPORT'],
     ['ping', INET, DGRAM, 1, 'ERRNO EACCES'],
     ['ping6', INET6, DGRAM, 58, 'ERRNO EACCES'],
     ['udp as stream', INET, STREAM, 17, 'ERRNO EACCES'],
@@ -126,6 +128,41 @@ describe('groups that look at arguments', () => {
     ]);
   });
 
+  it('@trace-exit refuses the one option, however it is given, and leaves tracing', () => {
+    const program = programOf('@trace-exit');
+    for (const request of [0x4200, 0x4206, 21]) {
+      for (const options of [0x40, 0x51, 0x1000ff, GARBAGE | 0x40n]) {
+        expect(judge(program, 'ptrace', request, 1, 0, options)).toBe('ERRNO EINVAL');
+        expect(judge(program, 'ptrace', GARBAGE | BigInt(request), 1, 0, options)).toBe('ERRNO EINVAL');
+      }
+      for (const options of [0, 1, 0x3f, 0x80, 0x100001]) {
+        expect(judge(program, 'ptrace', request, 1, 0, options)).toBe('ALLOW');
+      }
+    }
+    // PTRACE_TRACEME, POKEDATA, CONT, ATTACH: the fourth argument is a word or a signal.
+    for (const request of [0, 5, 7, 16]) expect(judge(program, 'ptrace', request, 1, 0, 0x40)).toBe('ALLOW');
+    expect(judge(program, 'process_vm_readv', 1)).toBe('ALLOW');
+  });
+
+  it('tracing is refused altogether where nothing else holds it', () => {
+    const needs = { network: 'refused', unixSockets: 'refused', ipcObjects: 'own' } as const;
+    const refused = programOf(...seccompGroupsFor({ ...needs, tracing: 'refused' }));
+    const own = programOf(...seccompGroupsFor({ ...needs, tracing: 'own' }));
+    for (const call of ['ptrace', 'process_vm_readv', 'process_vm_writev', 'pidfd_getfd', 'kcmp']) {
+      expect([judge(refused, call, 0), judge(own, call, 0)], call).toEqual(['ERRNO EPERM', 'ALLOW']);
+    }
+  });
+
+  it('sockets are listed in a network of the sandbox’s own only', () => {
+    const program = (network: 'refused' | 'isolated' | 'open') =>
+      programOf(...seccompGroupsFor({ network, unixSockets: 'allowed', tracing: 'own', ipcObjects: 'own' }));
+    expect(judge(program('isolated'), 'socket', NETLINK, RAW, 4)).toBe('ALLOW');
+    expect(judge(program('open'), 'socket', NETLINK, RAW, 4)).toBe('ERRNO EACCES');
+    expect(judge(program('refused'), 'socket', GARBAGE | 16n, RAW | FLAGS, GARBAGE | 4n)).toBe(
+      'ERRNO EACCES',
+    );
+  });
+
   it('@personality knows the harmless ones', () => {
     const program = programOf('@personality');
     for (const persona of [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff, GARBAGE, -1n]) {
@@ -169,7 +206,7 @@ describe('groups that look at arguments', () => {
   });
 
   it('a set-group-ID bit passes only where the workspace is shared by it, a set-user-ID bit never', () => {
-    const needs = { network: 'refused', unixSockets: 'refused', ipcObjects: 'own' } as const;
+    const needs = { network: 'refused', unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' } as const;
     const shared = programOf(...seccompGroupsFor({ ...needs, setGroupId: 'kept' }));
     expect(judge(shared, 'fchmodat', 0, 0, 0o2775)).toBe('ALLOW');
     expect(judge(shared, 'fchmodat', 0, 0, 0o6775)).toBe('ERRNO EPERM');
@@ -216,7 +253,7 @@ describe('groups that look at arguments', () => {
 describe('seccompGroupsFor and buildFilter', () => {
   it('refuses inet sockets without network, whatever other groups allow', () => {
     const program = programOf(
-      ...seccompGroupsFor({ network: 'refused', unixSockets: 'allowed', ipcObjects: 'own' }),
+      ...seccompGroupsFor({ network: 'refused', unixSockets: 'allowed', tracing: 'own', ipcObjects: 'own' }),
     );
     expect(judge(program, 'socket', INET, STREAM, 0)).toBe('ERRNO EACCES');
     expect(judge(program, 'socket', INET6, DGRAM, 17)).toBe('ERRNO EACCES');
@@ -226,10 +263,12 @@ describe('seccompGroupsFor and buildFilter', () => {
   });
 
   it.each(['isolated', 'open'] as const)('keeps TCP and UDP and nothing else with network %s', (network) => {
-    const program = programOf(...seccompGroupsFor({ network, unixSockets: 'refused', ipcObjects: 'own' }));
+    const program = programOf(
+      ...seccompGroupsFor({ network, unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' }),
+    );
     expect(judge(program, 'socket', INET, STREAM, 6)).toBe('ALLOW');
     expect(judge(program, 'socket', INET, DGRAM, 0)).toBe('ALLOW');
-    expect(judge(program, 'socket', INET, STREAM, 262)).toBe('ERRNO EACCES');
+    expect(judge(program, 'socket', INET, STREAM, 262)).toBe('ERRNO EPROTONOSUPPORT');
     expect(judge(program, 'socket', UNIX, STREAM, 0)).toBe('ERRNO EACCES');
     expect(judge(program, 'socketpair', UNIX, STREAM, 0)).toBe('ALLOW');
     const fastOpen = judge(program, 'sendto', 3, 0, 0, 0x20000000);

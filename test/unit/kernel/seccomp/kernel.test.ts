@@ -34,10 +34,10 @@ describe('a filter in the running kernel', () => {
     return new Map(lines.map((line) => [line.split(' ')[0] ?? '', line.split(' ').slice(1).join(' ')]));
   }
 
-  const [OK, EPERM, EACCES, ENOSYS, EAFNOSUPPORT] = ['0', '1', '13', '38', '97'];
+  const [OK, EPERM, EACCES, EINVAL, ENOSYS, EAFNOSUPPORT] = ['0', '1', '13', '22', '38', '97'];
 
   it('gives each call the error of its group', () => {
-    const results = probe({ network: 'refused', unixSockets: 'allowed', ipcObjects: 'own' });
+    const results = probe({ network: 'refused', unixSockets: 'allowed', tracing: 'own', ipcObjects: 'own' });
     expect(Object.fromEntries(results)).toMatchObject({
       io_uring_setup: ENOSYS,
       keyctl: EPERM,
@@ -55,14 +55,15 @@ describe('a filter in the running kernel', () => {
       'socket-unix': OK,
       socketpair: OK,
       'too-new': ENOSYS,
-      ptrace: EPERM,
+      'ptrace-seize': EPERM,
+      'ptrace-trace-exit': EINVAL,
       getpid: OK,
       fionread: OK,
     });
   });
 
   it.runIf(architecture === 'x64')('has no other way in by x32 or 32-bit calls', () => {
-    const results = probe({ network: 'isolated', unixSockets: 'refused', ipcObjects: 'own' });
+    const results = probe({ network: 'isolated', unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' });
     expect(results.get('x32-getpid')).toBe(ENOSYS);
     // SIGSYS from the filter; SIGSEGV where the kernel has no 32-bit calls.
     expect(['signal 31', 'signal 11']).toContain(results.get('int80-getpid'));
@@ -93,7 +94,7 @@ describe('a filter in the running kernel', () => {
     ['bash', '-c', '(echo a; sleep 0.01) | cat & wait; echo done'],
   ])('lets %s run: %s %s', (...command) => {
     const { stdout, stderr, status } = run(
-      { network: 'refused', unixSockets: 'refused', ipcObjects: 'own' },
+      { network: 'refused', unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' },
       ...command,
     );
     expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
@@ -102,7 +103,7 @@ describe('a filter in the running kernel', () => {
 
   it('lets setarch switch off the randomization of addresses, unless another filter refuses it already', () => {
     const command = ['setarch', '-R', 'echo', 'done'] as const;
-    const needs = { network: 'refused', unixSockets: 'refused', ipcObjects: 'own' } as const;
+    const needs = { network: 'refused', unixSockets: 'refused', tracing: 'own', ipcObjects: 'own' } as const;
     const { stdout, stderr, status } = run(needs, ...command);
     const filtered = /^Seccomp:\s+2$/m.test(readFileSync('/proc/self/status', 'utf8'));
     // Docker's does.

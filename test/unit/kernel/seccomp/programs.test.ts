@@ -1,13 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { SECCOMP_ARCHITECTURES } from '../../../../src/kernel/seccomp/architecture.ts';
 import { assembleFilter } from '../../../../src/kernel/seccomp/assemble.ts';
-import { buildFilter, seccompGroupsFor } from '../../../../src/kernel/seccomp/filter.ts';
+import { buildFilter, SHELL_GROUPS, seccompGroupsFor } from '../../../../src/kernel/seccomp/filter.ts';
 import { generatedProgram, seccompProgram } from '../../../../src/kernel/seccomp/program.ts';
 import { SECCOMP_PROGRAMS } from '../../../../src/kernel/seccomp/programs.gen.ts';
 
 const NEEDS = (['refused', 'isolated', 'open'] as const).flatMap((network) =>
   (['allowed', 'refused'] as const).flatMap((unixSockets) =>
-    (['own', 'shared'] as const).map((ipcObjects) => ({ network, unixSockets, ipcObjects })),
+    (['own', 'shared'] as const).map((ipcObjects) => ({
+      network,
+      unixSockets,
+      tracing: 'own' as const,
+      ipcObjects,
+    })),
   ),
 );
 
@@ -21,7 +26,12 @@ describe.each(SECCOMP_ARCHITECTURES)('generated programs for %s', (architecture)
   });
 
   it('are found whatever the order and repetition of the names', () => {
-    const groups = seccompGroupsFor({ network: 'refused', unixSockets: 'refused', ipcObjects: 'own' });
+    const groups = seccompGroupsFor({
+      network: 'refused',
+      unixSockets: 'refused',
+      tracing: 'own',
+      ipcObjects: 'own',
+    });
     const shuffled = [...groups, ...groups].reverse();
     expect(generatedProgram(shuffled, architecture)).toEqual(generatedProgram(groups, architecture));
   });
@@ -30,11 +40,17 @@ describe.each(SECCOMP_ARCHITECTURES)('generated programs for %s', (architecture)
 describe('generated programs', () => {
   it('hold no group set that is not a default one', () => {
     const defaults = new Set(NEEDS.map((needs) => seccompGroupsFor(needs).join(' ')));
+    defaults.add(SHELL_GROUPS.join(' '));
     expect(new Set(SECCOMP_PROGRAMS.map((program) => program.groups.join(' ')))).toEqual(defaults);
   });
 
   it('leave every other set to the assembler', async () => {
-    const groups = seccompGroupsFor({ network: 'refused', unixSockets: 'allowed', ipcObjects: 'own' });
+    const groups = seccompGroupsFor({
+      network: 'refused',
+      unixSockets: 'allowed',
+      tracing: 'own',
+      ipcObjects: 'own',
+    });
     const fewer = groups.slice(1);
     expect(generatedProgram(fewer, 'x64')).toBeUndefined();
     expect(await seccompProgram(fewer, 'x64')).toEqual(assembleFilter(buildFilter(fewer), 'x64'));

@@ -53,7 +53,9 @@ int main(int argc, char **argv) {
   int pair[2];
   show("socketpair", socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
   show("too-new", syscall(5000));
-  show("ptrace", syscall(SYS_ptrace, 0, 0, 0, 0));
+  // Of oneself, which the kernel refuses in any case: by another error.
+  show("ptrace-seize", syscall(SYS_ptrace, 0x4206, getpid(), 0, 0));
+  show("ptrace-trace-exit", syscall(SYS_ptrace, 0x4206, getpid(), 0, 0x40));
   show("getpid", syscall(SYS_getpid));
 #ifdef __x86_64__
   show("x32-getpid", syscall(0x40000000 | SYS_getpid));

@@ -179,7 +179,10 @@ describe('variables', () => {
       N: 'a\0b',
     };
     const anew = { HOME: '/h', TMPDIR: '/t', PWD: '/p', SHLVL: '3', _: 'x', OLDPWD: '/o' };
-    const restored = restoreVariables({ ...kept, ...refused, ...anew });
+    const restored = restoreVariables(
+      { ...kept, ...refused, ...anew, GIVEN: 'x', CURL_CA_BUNDLE: '/ca' },
+      { GIVEN: 'x', CURL_CA_BUNDLE: '/ca' },
+    );
     expect(restored.env).toEqual(kept);
     const why = new Map(restored.refused.map((one) => [one.name, one.why]));
     const shown = Object.keys(refused).map((name) => (/^\w+$/.test(name) ? name : JSON.stringify(name)));

@@ -3,13 +3,33 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { gitIdentity } from '../../../src/host/git/identity.ts';
+import { gitSettings } from '../../../src/host/git/user-settings.ts';
+import { type CarriedSettings, SettingsCollector } from '../../../src/host/settings/carried.ts';
 
 let home: string;
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'git-identity-'));
 });
 afterEach(() => rmSync(home, { recursive: true }));
+
+/** What commands get of the configuration of the user whose home this is. */
+function carriedFor(directory: string, xdgConfigHome: string | undefined): CarriedSettings {
+  const into = new SettingsCollector({
+    home: directory,
+    machine: join(directory, 'machine'),
+    environment: { XDG_CONFIG_HOME: xdgConfigHome },
+    variables: [],
+    hasNetwork: true,
+    writable: [],
+    granted: () => [],
+  });
+  gitSettings(into);
+  return into.carried();
+}
+
+function configFor(directory: string, xdgConfigHome: string | undefined): string | undefined {
+  return carriedFor(directory, xdgConfigHome).files.find(({ path }) => path === '.gitconfig')?.content;
+}
 
 function write(name: string, content: string): void {
   mkdirSync(dirname(join(home, name)), { recursive: true });
@@ -46,14 +66,14 @@ describe('what git reads from the seeded file is what it reads from the user’s
   ])('%s', (_, content) => {
     write('.gitconfig', content);
     const seeded = join(home, 'seeded');
-    writeFileSync(seeded, gitIdentity(home, undefined) ?? '');
+    writeFileSync(seeded, configFor(home, undefined) ?? '');
     expect(ask(seeded, 'user.name')).toBe(ask(join(home, '.gitconfig'), 'user.name'));
   });
 });
 
 describe('nothing else gets in', () => {
-  it('tokens, helpers, includes, aliases and hooks stay outside', () => {
-    write('secret', '[user]\n\tname = from an include\n');
+  it('tokens, helpers, programs and keys stay outside; what includes say comes with them', () => {
+    write('more', '[user]\n\tname = from an include\n[core]\n\tpager = SECRET\n');
     write(
       '.gitconfig',
       [
@@ -61,29 +81,73 @@ describe('nothing else gets in', () => {
         '[credential]\n\thelper = "!echo SECRET"',
         '[url "https://x:SECRET@example.org/"]\n\tinsteadOf = https://example.org/',
         '[http "https://example.org"]\n\textraHeader = AUTHORIZATION: SECRET',
+        '[http]\n\tproxy = http://SECRET:SECRET@proxy.example:3128\n\tsslKey = /SECRET',
         '[github]\n\ttoken = SECRET',
-        '[alias]\n\tst = "!SECRET"',
+        '[alias]\n\tsh = "!SECRET"\n\tst = status -sb',
         '[core]\n\thooksPath = /SECRET\n\tsshCommand = SECRET\n\tfsmonitor = SECRET\n\tautocrlf = input',
-        '[commit]\n\tgpgsign = true',
-        '[include]\n\tpath = secret',
+        '[diff]\n\texternal = SECRET\n\talgorithm = histogram\n[diff "x"]\n\ttextconv = SECRET',
+        '[merge "x"]\n\tdriver = SECRET\n\tname = x\n[filter "x"]\n\tclean = SECRET',
+        '[include]\n\tpath = more',
         '[user "SECRET"]\n\temail = SECRET',
         '[user.SECRET]\n\temail = SECRET',
       ].join('\n'),
     );
-    expect(gitIdentity(home, undefined)).toBe('[user]\n\tname = "A"\n[core]\n\tautocrlf = "input"\n');
+    const { files, remarks } = carriedFor(home, undefined);
+    expect(files).toEqual([
+      { path: '.gitconfig-1-included', content: '[user]\n\tname = "from an include"\n' },
+      {
+        path: '.gitconfig',
+        content: [
+          '[user]\n\tname = "A"\n',
+          '[url "https://example.org/"]\n\tinsteadof = "https://example.org/"\n',
+          '[http]\n\tproxy = "http://proxy.example:3128"\n',
+          '[alias]\n\tst = "status -sb"\n',
+          '[core]\n\tautocrlf = "input"\n',
+          '[diff]\n\talgorithm = "histogram"\n',
+          '[merge "x"]\n\tname = "x"\n',
+          '[include]\n\tpath = "~/.gitconfig-1-included"\n',
+        ].join(''),
+      },
+    ]);
+    expect(remarks).toEqual([
+      'core.hookspath in ~/.gitconfig stays outside: hooks in it do not run for commits of commands',
+      'filter.x.clean in ~/.gitconfig stays outside: commands add and check out files without it',
+      expect.stringMatching(
+        /^credentials stay outside of the sandbox: url\.https:\/\/example\.org\/\.insteadof in ~\/\.gitconfig, .*extraheader.*http\.proxy/,
+      ),
+    ]);
+    expect(remarks.join()).not.toContain('SECRET');
+  });
+
+  it('an include of itself, of what is not there, of another user: no end, no file, a word', () => {
+    write(
+      '.gitconfig',
+      '[include]\n\tpath = .gitconfig\n\tpath = missing\n\tpath = ~other/x\n[user]\n\tname = A\n',
+    );
+    const { files, remarks } = carriedFor(home, undefined);
+    expect(files.at(-1)?.path).toBe('.gitconfig');
+    expect(files.at(-1)?.content).toContain('name = "A"');
+    expect(remarks).toEqual([expect.stringMatching(/^include\.path in ~\/\.gitconfig was not followed/)]);
+  });
+
+  it('a configuration that git would not read, or that is not readable, is told', () => {
+    write('.gitconfig', '[user\n');
+    expect(carriedFor(home, undefined).remarks).toEqual([
+      '~/.gitconfig is no configuration that git reads: commands run without it',
+    ]);
   });
 
   it('a value cannot smuggle in a section', () => {
     write('.gitconfig', '[user]\n\tname = "A\\n[core]\\n\\tpager = evil"\n');
     const seeded = join(home, 'seeded');
-    writeFileSync(seeded, gitIdentity(home, undefined) ?? '');
+    writeFileSync(seeded, configFor(home, undefined) ?? '');
     expect(ask(seeded, 'user.name')).toBe('A\n[core]\n\tpager = evil\0');
     expect(() => ask(seeded, 'core.pager')).toThrow();
   });
 
   it('a continued line is no setting of its own', () => {
     write('.gitconfig', '[user]\n\tsigningkey = x \\\n\temail = y\n');
-    expect(gitIdentity(home, undefined)).toBeUndefined();
+    expect(configFor(home, undefined)).toBeUndefined();
   });
 
   it.each([
@@ -94,27 +158,25 @@ describe('nothing else gets in', () => {
     '[user]\n\tname\n',
   ])('what git would not understand is left out: %j', (content) => {
     write('.gitconfig', content);
-    expect(gitIdentity(home, undefined)).toBeUndefined();
+    expect(configFor(home, undefined)).toBeUndefined();
   });
 });
 
 describe('where it looks', () => {
   it('no file, no home, a directory in its place: nothing', () => {
-    expect(gitIdentity(home, undefined)).toBeUndefined();
-    expect(gitIdentity('/nonexistent', undefined)).toBeUndefined();
+    expect(configFor(home, undefined)).toBeUndefined();
+    expect(configFor('/nonexistent', undefined)).toBeUndefined();
     mkdirSync(join(home, '.gitconfig'));
-    expect(gitIdentity(home, undefined)).toBeUndefined();
+    expect(configFor(home, undefined)).toBeUndefined();
   });
 
   it('XDG_CONFIG_HOME, else ~/.config; ~/.gitconfig comes last and wins', () => {
     write('.config/git/config', '[user]\n\tname = xdg\n\temail = a@b\n');
-    expect(gitIdentity(home, undefined)).toContain('xdg');
+    expect(configFor(home, undefined)).toContain('xdg');
     write('other/git/config', '[user]\n\tname = other\n');
-    expect(gitIdentity(home, join(home, 'other'))).toBe('[user]\n\tname = "other"\n');
+    expect(configFor(home, join(home, 'other'))).toBe('[user]\n\tname = "other"\n');
     write('.gitconfig', '[user]\n\tname = last\n');
-    expect(gitIdentity(home, '')?.indexOf('last')).toBeGreaterThan(
-      gitIdentity(home, '')?.indexOf('xdg') ?? 0,
-    );
+    expect(configFor(home, '')?.indexOf('last')).toBeGreaterThan(configFor(home, '')?.indexOf('xdg') ?? 0);
   });
 
   it('an empty or relative XDG_CONFIG_HOME names no file of the current directory', () => {
@@ -122,8 +184,8 @@ describe('where it looks', () => {
     write('git/config', '[user]\n\tname = planted\n');
     try {
       process.chdir(home);
-      expect(gitIdentity('/nonexistent', '')).toBeUndefined();
-      expect(gitIdentity('/nonexistent', '.')).toBeUndefined();
+      expect(configFor('/nonexistent', '')).toBeUndefined();
+      expect(configFor('/nonexistent', '.')).toBeUndefined();
     } finally {
       process.chdir(before);
     }

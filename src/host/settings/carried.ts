@@ -1,0 +1,219 @@
+import { readdirSync, realpathSync, statSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { refuseShortage } from '../../errors/shortage.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { errnoOf } from '../../util/errno-of.ts';
+import { redact } from '../../util/redact.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+import { readRegular } from '../held-directory.ts';
+import type { Handling } from './table.ts';
+
+/** What commands get of the user's settings, and what a person should know of what they do not get. */
+export interface CarriedSettings {
+  /** Beneath the private home. */
+  readonly files: readonly { readonly path: string; readonly content: string }[];
+  readonly variables: Readonly<Record<string, string>>;
+  /** Canonical: certificates, which commands may read. */
+  readonly readable: readonly string[];
+  /** Sentences. */
+  readonly remarks: readonly string[];
+}
+
+/** Whose settings, and what commands could do to them. */
+export interface SettingsOwner {
+  readonly home: string;
+  /** Where the files of the machine are: `/`. */
+  readonly machine: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Those variables in it that commands do not get, or get another of, by their policy. */
+  readonly variables: readonly string[];
+  /** Whether a command can reach a server outside. */
+  readonly hasNetwork: boolean;
+  /** Canonical roots that commands can write: what lies there is nobody's setting. */
+  readonly writable: readonly string[];
+  /** Canonical roots that they can read anyway; asked for where a certificate is named. */
+  readonly granted: () => readonly string[];
+}
+
+/** Larger ones are no settings, and no bundle of certificates. */
+const MOST_BYTES = 2 * 1024 ** 2;
+const MOST_CERTIFICATES = 512;
+/** So many of a kind are named. */
+const NAMED = 5;
+const QUOTED_CHARACTERS = 200;
+
+/** Gathers what is carried, and what there is to say. */
+export class SettingsCollector {
+  readonly files: { path: string; content: string }[] = [];
+  readonly variables: Record<string, string> = {};
+  private granted: readonly string[] | undefined;
+  private readonly readable = new Set<string>();
+  private readonly credentials = new Set<string>();
+  private readonly said = new Set<string>();
+
+  readonly owner: SettingsOwner;
+
+  constructor(owner: SettingsOwner) {
+    this.owner = owner;
+  }
+
+  carried(): CarriedSettings {
+    const { files, variables } = this;
+    return {
+      files,
+      variables,
+      readable: [...this.readable],
+      remarks: [
+        ...this.said,
+        ...(this.credentials.size === 0
+          ? []
+          : [
+              `credentials stay outside of the sandbox: ${listed([...this.credentials])}; a server that asks for them refuses commands (401, 403 or 404): run those outside`,
+            ]),
+      ],
+    };
+  }
+
+  /** A path as people write it. */
+  nameOf(path: string): string {
+    const { home } = this.owner;
+    return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
+  }
+
+  /** A sentence, once. */
+  say(sentence: string): void {
+    this.said.add(visibleLine(sentence, 4 * QUOTED_CHARACTERS));
+  }
+
+  /** Of use where there is a network only: elsewhere nobody lacks it. */
+  leaveOutCredential(where: string): void {
+    if (this.owner.hasNetwork) this.credentials.add(visibleLine(where, QUOTED_CHARACTERS));
+  }
+
+  /**
+   * The content of a file of the user's; `undefined`: there is none, or none that can be used, which is said.
+   * @throws {SandboxError} `launch.failed` for a shortage.
+   */
+  read(path: string): Buffer | undefined {
+    const unused = (why: string) => {
+      this.say(`${this.nameOf(path)} ${why}: commands run without what it says`);
+      return undefined;
+    };
+    try {
+      const real = realpathSync.native(path);
+      if (this.owner.writable.some((root) => isBeneath(real, root)))
+        return unused(`leads to ${real}, which commands can write, and was not read`);
+      const content = readRegular(real, MOST_BYTES);
+      // /dev/null is how one says that there is nothing.
+      if (content === undefined && !statSync(real).isCharacterDevice())
+        return unused('is no regular file of at most 2 MiB');
+      return content;
+    } catch (error) {
+      refuseShortage(error);
+      const errno = errnoOf(error);
+      return errno === 'ENOENT' || errno === 'ENOTDIR' ? undefined : unused(`cannot be read (${errno})`);
+    }
+  }
+
+  /** The same as text. */
+  readText(path: string): string | undefined {
+    const content = this.read(path);
+    if (content === undefined) return undefined;
+    const text = content.toString('utf8');
+    // A NUL, or what is not UTF-8, would become something else.
+    if (!text.includes('\0') && Buffer.from(text, 'utf8').equals(content)) return text;
+    this.say(`${this.nameOf(path)} is not UTF-8: commands run without what it says`);
+    return undefined;
+  }
+
+  /** A value as commands get it; `undefined`: they do not. `where` is what a person is told. */
+  value(as: Handling, value: string, where: string): string | undefined {
+    switch (as) {
+      case 'proxy':
+        return this.owner.hasNetwork ? this.withoutCredentials(value, where) : undefined;
+      case 'value':
+        return this.withoutCredentials(value, where);
+      case 'certificate':
+        return this.certificate(value, where);
+      case 'credential':
+        if (value !== '') this.leaveOutCredential(where);
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  /** An address keeps its server and loses who asks; what else looks like a secret stays outside as a whole. */
+  private withoutCredentials(value: string, where: string): string | undefined {
+    const plain = withoutUserInfo(value);
+    const isSecret = redact(plain) !== plain;
+    if (isSecret || plain !== value) this.leaveOutCredential(where);
+    return isSecret ? undefined : plain;
+  }
+
+  /** The path of certificates that commands may read: of several with `:` between them, those of which that holds. */
+  private certificate(value: string, where: string): string | undefined {
+    // In the directory of the command, for it as outside.
+    if (!/^[/~]/.test(value)) return value;
+    const usable = value.split(':').flatMap((named) => {
+      const path = named.startsWith('~/') ? join(this.owner.home, named.slice(2)) : named;
+      if (path === '' || !isAbsolute(path)) return [];
+      try {
+        const real = realpathSync.native(path);
+        this.granted ??= this.owner.granted();
+        const isOpen = this.granted.some((root) => isBeneath(real, root));
+        const isMovable = this.owner.writable.some((root) => isBeneath(path, root));
+        const why = isOpen
+          ? undefined
+          : isMovable
+            ? 'which commands can lead elsewhere'
+            : whyNotCertificates(real);
+        if (why === undefined && !isOpen) this.readable.add(path);
+        if (why !== undefined) this.say(`${where} names ${path}, ${why}: commands do not get it`);
+        return why === undefined ? [path] : [];
+      } catch (error) {
+        refuseShortage(error);
+        this.say(`${where} names ${path}, which cannot be read (${errnoOf(error)}): commands do not get it`);
+        return [];
+      }
+    });
+    return usable.length === 0 ? undefined : usable.join(':');
+  }
+}
+
+/** Before the last `@` of an address: of logins by key (ssh) the user stays, who is part of the address. */
+export function withoutUserInfo(value: string): string {
+  return value
+    .replace(/((?:[a-z0-9.-]+\+)?(?:https?|ftps?|socks\w*):\/\/)[^\s/?#"'<>]*@/gi, '$1')
+    .replace(/(ssh:\/\/[^\s/?#:@"'<>]*):[^\s/?#"'<>]*@/gi, '$1@');
+}
+
+/** Whoever names a file as certificates lets every command read it: it has to be nothing else. */
+function whyNotCertificates(real: string): string | undefined {
+  const info = statSync(real);
+  if (!info.isDirectory())
+    return isOfCertificates(real) ? undefined : 'which is not a file of certificates only';
+  const names = readdirSync(real);
+  const areAll =
+    names.length <= MOST_CERTIFICATES &&
+    names.every((name) => {
+      const path = join(real, name);
+      return statSync(path, { throwIfNoEntry: false }) === undefined || isOfCertificates(realpathSync(path));
+    });
+  return areAll ? undefined : 'in which there is something else than certificates';
+}
+
+function isOfCertificates(path: string): boolean {
+  const content = readRegular(path, MOST_BYTES)?.toString('latin1');
+  if (content === undefined || content.includes('PRIVATE KEY')) return false;
+  // In DER: a sequence whose length takes two bytes.
+  return (
+    /-----BEGIN (?:TRUSTED |X509 )?(?:CERTIFICATE|CRL)-----/.test(content) || content.startsWith('\x30\x82')
+  );
+}
+
+/** Some names in a sentence. */
+function listed(names: readonly string[]): string {
+  const named = names.slice(0, NAMED).join(', ');
+  return names.length > NAMED ? `${named} and ${names.length - NAMED} more` : named;
+}

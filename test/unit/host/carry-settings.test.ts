@@ -1,0 +1,260 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { CarriedSettings, SettingsOwner } from '../../../src/host/settings/carried.ts';
+import { carrySettings } from '../../../src/host/settings/carry.ts';
+import { SETTING_VARIABLES, SETTINGS_TOOLS } from '../../../src/host/settings/table.ts';
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'carry-settings-'));
+});
+afterEach(() => rmSync(home, { recursive: true }));
+
+function write(name: string, content: string | Buffer): void {
+  mkdirSync(dirname(join(home, name)), { recursive: true });
+  writeFileSync(join(home, name), content);
+}
+
+/** What commands get of a user of this home, and of nothing of the machine. */
+function carry(
+  environment: Record<string, string> = {},
+  more: Partial<SettingsOwner> = {},
+): Promise<CarriedSettings> {
+  return carrySettings({
+    home,
+    machine: join(home, 'machine'),
+    environment,
+    variables: Object.keys(environment),
+    hasNetwork: true,
+    writable: [],
+    granted: () => [],
+    ...more,
+  });
+}
+
+/** A file of those that are carried; by path. */
+const fileOf = ({ files }: CarriedSettings, path: string) =>
+  files.find((file) => file.path === path)?.content;
+
+/** As npm has it in its files. */
+const variable = (name: string) => `$\{${name}}`;
+
+describe('files keep what is harmless as it was written', () => {
+  it.each([
+    ['.npmrc', 'registry=http://a.example/\n; a comment\n# another\n', 'registry=http://a.example/\n'],
+    ['.npmrc', '  registry = "http://a.example/"  \r\n', '  registry = "http://a.example/"  \n'],
+    ['.npmrc', '\ufeffregistry=http://a.example/', 'registry=http://a.example/\n'],
+    ['.npmrc', 'ignore-scripts\nshell=/evil\n', 'ignore-scripts = true\n'],
+    ['.npmrc', 'omit[]=dev\nomit[]=peer\n', 'omit[]=dev\nomit[]=peer\n'],
+    ['.npmrc', '"@acme:registry"=http://a.example/\n', '"@acme:registry"=http://a.example/\n'],
+    ['.npmrc', `registry=${variable('HOST')}/npm/\n`, 'registry=http://h.example/npm/\n'],
+    ['.npmrc', `registry=http://h.example/${variable('NPM_TOKEN')}/\nfund=false\n`, 'fund=false\n'],
+    ['.npmrc', 'fund=false\n[section]\nregistry=http://a.example/\n', 'fund=false\n'],
+    [
+      '.config/pnpm/rc',
+      'registry=http://a.example/\nnode-linker=hoisted\n',
+      'registry=http://a.example/\nnode-linker=hoisted\n',
+    ],
+    [
+      '.yarnrc',
+      '# yarn lockfile v1\n\nregistry "http://a.example/"\n"@acme:registry" "http://b.example/"\nyarn-path "/evil"\n--install.ignore-engines true\n',
+      'registry "http://a.example/"\n"@acme:registry" "http://b.example/"\n',
+    ],
+    [
+      '.yarnrc.yml',
+      'npmScopes:\n  "acme":\n    npmRegistryServer: https://a.example # ours\n    npmAuthToken: x\nyarnPath: /evil\nunsafeHttpWhitelist:\n  - a.example\nplugins:\n  - /evil\n',
+      'npmScopes:\n  "acme":\n    npmRegistryServer: https://a.example # ours\nunsafeHttpWhitelist:\n  - a.example\n',
+    ],
+    [
+      '.cargo/config',
+      '[registries]\na = { index = "https://a.example/", token = "x" }\n',
+      '[registries.a]\nindex = "https://a.example/"\n\n',
+    ],
+    [
+      '.cargo/config.toml',
+      '[target.x86_64-unknown-linux-gnu]\nlinker = "/evil"\nrunner = "/evil"\n[net]\nretry = 1\n[alias]\nb = ["build", "--release"]\n',
+      '[net]\nretry = 1\n\n[alias]\nb = [ "build", "--release" ]\n\n',
+    ],
+    [
+      '.config/uv/uv.toml',
+      'keyring-provider = "subprocess"\n[[index]]\nname = "a"\nurl = "https://u:p@a.example/simple"\ndefault = true\n',
+      '[[index]]\nname = "a"\nurl = "https://a.example/simple"\ndefault = true\n\n',
+    ],
+    [
+      '.config/go/env',
+      'GOPROXY=https://u:p@a.example,direct\nGOFLAGS=-mod=mod -tags=a,b\nCC=/evil\n',
+      'GOPROXY=https://a.example,direct\nGOFLAGS=-mod=mod -tags=a,b\n',
+    ],
+    [
+      '.config/go/env',
+      'GOFLAGS=-mod=mod -toolexec=/evil\nGOTOOLCHAIN=go1.22.1+auto\n',
+      'GOTOOLCHAIN=go1.22.1+auto\n',
+    ],
+  ])('%s: %j', async (path, content, kept) => {
+    write(path, content);
+    const into = path === '.cargo/config' ? '.cargo/config.toml' : path;
+    expect(fileOf(await carry({ HOST: 'http://h.example', NPM_TOKEN: 'abc' }), into)).toBe(kept);
+  });
+
+  it('pip.conf: what several files say, once', async () => {
+    write('.pip/pip.conf', '[global]\nindex_url: http://old.example/\ntimeout = 1\n');
+    write(
+      '.config/pip/pip.conf',
+      '[global]\nindex-url = http://u:p@a.example/\nextra-index-url =\n    http://b.example/\n  # no\n    http://c.example/\nkeyring-provider = subprocess\n[install]\npython = /evil\nuser = no\n',
+    );
+    write('named.conf', '[global]\ntimeout = 9\n');
+    const content = fileOf(await carry({ PIP_CONFIG_FILE: join(home, 'named.conf') }), '.pip/pip.conf');
+    expect(content).toMatch(/\nindex-url = http:\/\/a\.example\/\n/);
+    expect(content).toMatch(/extra-index-url = http:\/\/b\.example\/\n {4}http:\/\/c\.example\/\n/);
+    expect(content).toMatch(/\[install\]\nuser = no\n$/);
+    expect(content).toMatch(/timeout = 9\n/);
+    expect(content).not.toMatch(/keyring|python/);
+    expect(fileOf(await carry({ PIP_CONFIG_FILE: '/dev/null' }), '.pip/pip.conf')).toBeUndefined();
+  });
+
+  it('variables that name the file, and directories', async () => {
+    write('other/rc', 'registry=http://other.example/\n');
+    write('cargo/config.toml', '[net]\nretry = 7\n');
+    write('xdg/go/env', 'GOPROXY=off\n');
+    const carried = await carry({
+      npm_config_userconfig: join(home, 'other/rc'),
+      CARGO_HOME: join(home, 'cargo'),
+      XDG_CONFIG_HOME: join(home, 'xdg'),
+    });
+    expect(fileOf(carried, '.npmrc')).toBe('registry=http://other.example/\n');
+    expect(fileOf(carried, '.cargo/config.toml')).toBe('[net]\nretry = 7\n\n');
+    expect(fileOf(carried, '.config/go/env')).toBe('GOPROXY=off\n');
+    // A relative one would be a file of whatever directory this is.
+    expect(fileOf(await carry({ XDG_CONFIG_HOME: 'xdg' }), '.config/go/env')).toBeUndefined();
+  });
+});
+
+it('what the machine says counts as well, and less', async () => {
+  write('machine/etc/npmrc', 'registry=http://machine.example/\nfund=false\n');
+  write('.npmrc', 'registry=http://a.example/\n');
+  write('machine/etc/uv/uv.toml', 'index-url = "http://machine.example/"\noffline = true\n');
+  write('.config/uv/uv.toml', 'index-url = "http://a.example/"\n');
+  const carried = await carry();
+  expect(fileOf(carried, '.npmrc')).toBe(
+    'registry=http://machine.example/\nfund=false\nregistry=http://a.example/\n',
+  );
+  expect(fileOf(carried, '.config/uv/uv.toml')).toBe('index-url = "http://a.example/"\noffline = true\n\n');
+});
+
+describe('variables', () => {
+  it('say where packages come from and whom to trust; no credential and no program', async () => {
+    const { variables } = await carry({
+      npm_config_registry: 'http://u:p@a.example/',
+      NPM_CONFIG_STRICT_SSL: 'false',
+      npm_config_script_shell: '/evil',
+      npm_config__auth: 'abc',
+      PIP_INDEX_URL: 'http://a.example/simple',
+      PIP_CLIENT_CERT: '/key',
+      UV_INDEX_URL: 'http://abc@a.example/simple',
+      UV_INDEX_A_PASSWORD: 'abc',
+      YARN_NPM_REGISTRY_SERVER: 'http://a.example/',
+      YARN_NPM_AUTH_TOKEN: 'abc',
+      CARGO_REGISTRIES_ACME_INDEX: 'sparse+https://u:p@a.example/',
+      CARGO_REGISTRIES_ACME_TOKEN: 'abc',
+      CARGO_BUILD_RUSTC_WRAPPER: '/evil',
+      GOPROXY: 'http://a.example',
+      GOFLAGS: '-toolexec=/evil',
+      GOAUTH: 'abc',
+      https_proxy: 'http://u:p@proxy.example:3128',
+      NODE_OPTIONS: '--require /evil',
+    });
+    expect(variables).toEqual({
+      npm_config_registry: 'http://a.example/',
+      NPM_CONFIG_STRICT_SSL: 'false',
+      PIP_INDEX_URL: 'http://a.example/simple',
+      UV_INDEX_URL: 'http://a.example/simple',
+      YARN_NPM_REGISTRY_SERVER: 'http://a.example/',
+      CARGO_REGISTRIES_ACME_INDEX: 'sparse+https://a.example/',
+      GOPROXY: 'http://a.example',
+      https_proxy: 'http://proxy.example:3128',
+    });
+  });
+
+  it('a proxy is of no use where there is no network', async () => {
+    expect((await carry({ https_proxy: 'http://a.example' }, { hasNetwork: false })).variables).toEqual({});
+  });
+});
+
+describe('what is said', () => {
+  it('nothing where nothing is lost', async () => {
+    write('.npmrc', 'registry=http://a.example/\nscript-shell=zsh\n');
+    write('.gitconfig', '[user]\n\tname = A\n[credential]\n\thelper = store\n');
+    expect((await carry()).remarks).toEqual([]);
+  });
+
+  it('credentials that a network would ask for, in one sentence without them', async () => {
+    write('.npmrc', '//a.example/:_authToken=abc123\n');
+    write('.netrc', 'machine a.example login b password abc123\n');
+    const { remarks } = await carry({ PIP_INDEX_URL: 'http://u:abc123@a.example/' });
+    expect(remarks).toHaveLength(1);
+    expect(remarks[0]).toMatch(/^credentials stay outside.*_authtoken.*PIP_INDEX_URL.*netrc/);
+    expect(remarks[0]).not.toContain('abc123');
+    expect((await carry({}, { hasNetwork: false })).remarks).toEqual([]);
+  });
+
+  it('a file that is not what its tool reads, that is not text, that is a directory', async () => {
+    write('.cargo/config.toml', '[broken\n');
+    write('.config/pip/pip.conf', 'index-url = http://a.example/\n');
+    write('.yarnrc.yml', 'npmRegistryServer: &anchor http://a.example/\n');
+    write('.npmrc', Buffer.from('registry=http://\xff.example/\n', 'latin1'));
+    mkdirSync(join(home, '.yarnrc'));
+    const { remarks, files } = await carry();
+    expect(remarks).toEqual([
+      expect.stringMatching(/^~\/\.npmrc is not UTF-8/),
+      expect.stringMatching(/^~\/\.yarnrc is no regular file/),
+      expect.stringMatching(/^~\/\.yarnrc\.yml is not understood here/),
+      expect.stringMatching(/pip\.conf is not understood here/),
+      expect.stringMatching(/^~\/\.cargo\/config\.toml is not understood here/),
+    ]);
+    expect(files).toEqual([]);
+  });
+
+  it('an escape, behind which anything could be, is not passed on', async () => {
+    write('.npmrc', 'registry="http://u:p\\u0040a.example/"\n');
+    const { files, remarks } = await carry();
+    expect([files, remarks.length]).toEqual([[], 1]);
+  });
+
+  it('a file that cannot be read', async () => {
+    symlinkSync('.npmrc', join(home, '.npmrc'));
+    expect((await carry()).remarks).toEqual([expect.stringMatching(/^~\/\.npmrc cannot be read \(ELOOP\)/)]);
+  });
+
+  it('a file that commands can write', async () => {
+    write('workspace/rc', 'registry=http://a.example/\n');
+    symlinkSync(join(home, 'workspace/rc'), join(home, '.npmrc'));
+    const { remarks, files } = await carry({}, { writable: [join(home, 'workspace')] });
+    expect(remarks).toEqual([expect.stringMatching(/^~\/\.npmrc leads to .*, which commands can write/)]);
+    expect(files).toEqual([]);
+  });
+
+  it('a certificate that is none', async () => {
+    write('notes', 'secret\n');
+    const { variables, readable, remarks } = await carry({ NODE_EXTRA_CA_CERTS: join(home, 'notes') });
+    expect([variables, readable]).toEqual([{}, []]);
+    expect(remarks).toEqual([
+      expect.stringMatching(/^NODE_EXTRA_CA_CERTS names .*which is not a file of certificates only/),
+    ]);
+  });
+
+  it('tools whose settings are not carried at all, where they can reach others', async () => {
+    write('.m2/settings.xml', '<settings/>\n');
+    expect((await carry()).remarks).toEqual([expect.stringMatching(/^~\/\.m2\/settings\.xml stays outside/)]);
+    expect((await carry({}, { hasNetwork: false })).remarks).toEqual([]);
+  });
+});
+
+it('each row of the table has a reason, and no key is there twice', () => {
+  for (const rows of [...SETTINGS_TOOLS.map((tool) => tool.rows), SETTING_VARIABLES]) {
+    expect(rows.filter(({ reason }) => reason === '')).toEqual([]);
+    const keys = rows.map(({ key }) => key);
+    expect(keys.filter((key, at) => keys.indexOf(key) !== at)).toEqual([]);
+  }
+});
