@@ -277,6 +277,8 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);
   exports["unlock"] = Napi::Function::New(env, Unlock);
+  exports["measure"] = Napi::Function::New(env, Measure);
+  exports["emptyDirectory"] = Napi::Function::New(env, EmptyDirectory);
   exports["peerCredentials"] = Napi::Function::New(env, PeerCredentials);
   exports["terminalSize"] = Napi::Function::New(env, TerminalSizeOf);
   exports["enterRawMode"] = Napi::Function::New(env, EnterRaw);

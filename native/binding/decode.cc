@@ -217,6 +217,14 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const Napi::Object seed = value.As<Napi::Object>();
     spec.seed_files.push_back({Text(seed, "path"), Text(seed, "content")});
   });
+  if (const Napi::Value value = object.Get("cache"); value.IsObject()) {
+    const Napi::Object cache = value.As<Napi::Object>();
+    spec.cache = CacheSpec{Text(cache, "directory"), Text(cache, "lock")};
+    ForEach(cache.Get("links"), [&](const Napi::Value& item) {
+      const Napi::Object link = item.As<Napi::Object>();
+      spec.seed_links.push_back({Text(link, "path"), Text(link, "content")});
+    });
+  }
   ForEach(object.Get("copies"), [&](const Napi::Value& value) {
     const Napi::Object copy = value.As<Napi::Object>();
     spec.copies.push_back({Text(copy, "source"), Text(copy, "path")});

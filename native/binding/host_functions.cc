@@ -7,11 +7,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "binding/decode.h"
 #include "binding/encode.h"
+#include "process/directory_usage.h"
 #include "sys/raw_terminal.h"
+#include "sys/removal.h"
 
 namespace sandbox_run {
 namespace {
@@ -22,6 +28,37 @@ Napi::Value Throw(const Napi::Env& env, const char* call) {
 }
 
 int Descriptor(const Napi::CallbackInfo& info) { return info[0].As<Napi::Number>().Int32Value(); }
+
+class MeasureWorker : public Napi::AsyncWorker {
+ public:
+  MeasureWorker(const Napi::Function& callback, std::vector<std::string> paths,
+                std::chrono::milliseconds budget)
+      : Napi::AsyncWorker(callback), usage_(std::move(paths)), budget_(budget) {}
+
+  void Execute() override { usage_.Advance(budget_); }
+  void OnOK() override {
+    const bool complete = usage_.complete() && !usage_.unmeasurable() && !usage_.has_shut();
+    Callback().Call({Napi::Number::New(Env(), static_cast<double>(usage_.bytes())),
+                     Napi::Boolean::New(Env(), complete)});
+  }
+
+ private:
+  DirectoryUsage usage_;
+  const std::chrono::milliseconds budget_;
+};
+
+class EmptyWorker : public Napi::AsyncWorker {
+ public:
+  EmptyWorker(const Napi::Function& callback, std::string path)
+      : Napi::AsyncWorker(callback), path_(std::move(path)) {}
+
+  void Execute() override { is_empty_ = RemoveContents(path_); }
+  void OnOK() override { Callback().Call({Napi::Boolean::New(Env(), is_empty_)}); }
+
+ private:
+  const std::string path_;
+  bool is_empty_ = false;
+};
 
 }  // namespace
 
@@ -39,9 +76,10 @@ Napi::Value MakePipe(const Napi::CallbackInfo& info) {
 
 Napi::Value TryLock(const Napi::CallbackInfo& info) {
   const int fd = Descriptor(info);
+  const int kind = info[1].ToBoolean() ? LOCK_SH : LOCK_EX;
   int locked;
   // Without waiting, which a signal could still interrupt before anything happened.
-  do locked = flock(fd, LOCK_EX | LOCK_NB);
+  do locked = flock(fd, kind | LOCK_NB);
   while (locked != 0 && errno == EINTR);
   if (locked != 0 && errno != EWOULDBLOCK) return Throw(info.Env(), "flock");
   return Napi::Boolean::New(info.Env(), locked == 0);
@@ -49,6 +87,18 @@ Napi::Value TryLock(const Napi::CallbackInfo& info) {
 
 Napi::Value Unlock(const Napi::CallbackInfo& info) {
   if (flock(Descriptor(info), LOCK_UN) != 0) return Throw(info.Env(), "flock");
+  return info.Env().Undefined();
+}
+
+Napi::Value Measure(const Napi::CallbackInfo& info) {
+  (new MeasureWorker(info[2].As<Napi::Function>(), Texts(info[0]),
+                     std::chrono::milliseconds(Unsigned(info[1]))))
+      ->Queue();
+  return info.Env().Undefined();
+}
+
+Napi::Value EmptyDirectory(const Napi::CallbackInfo& info) {
+  (new EmptyWorker(info[1].As<Napi::Function>(), info[0].As<Napi::String>()))->Queue();
   return info.Env().Undefined();
 }
 

@@ -140,6 +140,7 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
   tree_.Finish();
   if (spec_.rehearsal) {
     // Nothing was run that could have left anything in it.
+    if (kept) place.slot->UnlockCache();
     if (!kept && place.slot != nullptr) confinement_->Release(std::move(place.slot));
   } else if (kept) {
     confinement_->Clean(*place.slot);

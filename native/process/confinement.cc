@@ -1,9 +1,12 @@
 #include "process/confinement.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <string_view>
+#include <thread>
 
 #include "process/clone_child.h"
 #include "sys/files.h"
@@ -42,8 +47,21 @@ Result<Found> LookFor(const std::string& path, const char* stage) {
   return found;
 }
 
+// Neither comes nor goes while the slot is there.
 bool BelongsToSlot(const std::string& path) {
-  return path.starts_with(kSlotPrefix) || path.starts_with(kMemoryPrefix);
+  return path.starts_with(kSlotPrefix) || path.starts_with(kMemoryPrefix) ||
+         path.starts_with(kCachePrefix);
+}
+
+// To clear a cache takes seconds at most.
+constexpr std::chrono::seconds kCacheWait{30};
+constexpr std::chrono::milliseconds kCacheLook{5};
+
+bool IsLinkTo(const std::string& path, const std::string& content) {
+  std::string found(content.size() + 1, '\0');
+  const ssize_t length = readlink(path.c_str(), found.data(), found.size());
+  return length == static_cast<ssize_t>(content.size()) &&
+         found.compare(0, content.size(), content) == 0;
 }
 
 bool IsBeneathOrSame(const std::string& path, const std::string& ancestor) {
@@ -76,6 +94,45 @@ Status MakeDirectoriesTo(const std::string& path, size_t from) {
     }
   }
   return Status();
+}
+
+// False for a directory that its owner gave attributes; the system's own, such as labels, stay.
+bool HasOnlyLabels(int fd) {
+  char names[256];
+  const ssize_t length = flistxattr(fd, names, sizeof(names));
+  if (length < 0) return errno == ENOTSUP;
+  for (ssize_t at = 0; at < length; at += static_cast<ssize_t>(strlen(&names[at])) + 1) {
+    if (!std::string_view(&names[at]).starts_with("security.")) return false;
+  }
+  return true;
+}
+
+// True for a directory as ResetAttributes() leaves it, in which nothing is but (what leads to)
+// these.
+bool IsPlain(const std::string& path, const std::map<std::string, std::string>& links,
+             const std::vector<std::string>& seeds) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || (info.st_mode & 0777) != 0700 ||
+      !HasOnlyLabels(fd.get())) {
+    return false;
+  }
+  DIR* stream = fdopendir(fd.get());
+  if (stream == nullptr) return false;
+  fd.release();
+  bool plain = true;
+  while (const dirent* entry = readdir(stream)) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    const std::string inner = path + "/" + name;
+    plain =
+        plain &&
+        (std::any_of(links.begin(), links.end(),
+                     [&inner](const auto& link) { return IsBeneathOrSame(link.first, inner); }) ||
+         std::find(seeds.begin(), seeds.end(), inner) != seeds.end());
+  }
+  closedir(stream);
+  return plain;
 }
 
 // Has a child make something, and says whether it did: it may have been killed on the way.
@@ -134,6 +191,7 @@ Status TakeNamespace(int fd, const char* name, Namespace& into) {
 }  // namespace
 
 Slot::~Slot() {
+  UnlockCache();
   // They keep the mounts on the directories.
   mount_namespace_.fd.reset();
   view_root_.reset();
@@ -146,6 +204,7 @@ std::string Slot::HostPath(const std::string& path) const {
   if (path.starts_with(kSlotPrefix)) return directory_ + "/" + path.substr(strlen(kSlotPrefix));
   if (path.starts_with(kMemoryPrefix))
     return memory_directory_ + path.substr(strlen(kMemoryPrefix));
+  if (path.starts_with(kCachePrefix)) return cache_directory_ + path.substr(strlen(kCachePrefix));
   return path;
 }
 
@@ -153,6 +212,25 @@ std::vector<std::string> Slot::PrivateDirectories() const {
   std::vector<std::string> directories = {directory_};
   if (!memory_directory_.empty()) directories.push_back(memory_directory_);
   return directories;
+}
+
+Status Slot::LockCache(std::chrono::milliseconds wait) {
+  if (!cache_lock_.valid()) return Status();
+  const auto until = std::chrono::steady_clock::now() + wait;
+  // A thread that sleeps in flock() could not be told that it is waited for in vain.
+  while (flock(cache_lock_.get(), LOCK_SH | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() >= until) {
+      return Failure{"cache.lock", errno, cache_lock_path_};
+    }
+    std::this_thread::sleep_for(kCacheLook);
+  }
+  return Status();
+}
+
+void Slot::UnlockCache() {
+  // By its own call: a process that is being started may hold a copy of the descriptor.
+  if (cache_lock_.valid()) flock(cache_lock_.get(), LOCK_UN);
 }
 
 void Slot::Watch(const std::string& path, bool exists, const struct stat& info, bool essential) {
@@ -217,6 +295,70 @@ void Slot::Hold(const std::string& path) {
   }
 }
 
+void Slot::AddWay(const std::string& link, const std::string& content) {
+  // The second name beneath the slot: the first is that of one of its directories.
+  const size_t begin = link.find('/', directory_.size() + 1) + 1;
+  const std::string top = link.substr(0, link.find('/', begin));
+  auto way = std::find_if(ways_.begin(), ways_.end(),
+                          [&top](const Way& known) { return known.top == top; });
+  if (way == ways_.end()) {
+    way = ways_.insert(way, Way());
+    way->top = top;
+  }
+  way->links[link] = content;
+  for (size_t at = top.size(); at < link.size(); at = link.find('/', at + 1)) {
+    way->directories[link.substr(0, at)] = {};
+  }
+}
+
+Status Slot::MakeWays() {
+  for (Way& way : ways_) {
+    if (way.intact) continue;
+    // Outer ones come first.
+    for (auto& [path, stamp] : way.directories) {
+      if (mkdir(path.c_str(), 0700) != 0) return Failure{"private_file", errno, path};
+    }
+    for (const auto& [path, content] : way.links) {
+      if (symlink(content.c_str(), path.c_str()) != 0) return Failure{"private_file", errno, path};
+    }
+  }
+  return Status();
+}
+
+Status Slot::NoteWays() {
+  for (Way& way : ways_) {
+    if (way.intact) continue;
+    way.looked_ns = FileClockNow();
+    for (auto& [path, stamp] : way.directories) {
+      struct stat info;
+      if (lstat(path.c_str(), &info) != 0) return Failure{"private_file", errno, path};
+      stamp = StampOf(info);
+    }
+    way.intact = true;
+  }
+  return Status();
+}
+
+bool Slot::IsUntouched(Way& way) {
+  const int64_t now = FileClockNow();
+  bool settled = !way.directories.empty();
+  for (const auto& [path, stamp] : way.directories) {
+    struct stat info;
+    if (lstat(path.c_str(), &info) != 0 || StampOf(info) != stamp) return false;
+    settled = settled && IsSettled(stamp.changed_ns, way.looked_ns, kCoarsestTickNs);
+  }
+  if (settled) return true;
+  // The time does not tell: what is there does.
+  const bool same = std::all_of(way.links.begin(), way.links.end(),
+                                [](const auto& link) { return IsLinkTo(link.first, link.second); });
+  if (!same) return false;
+  for (const auto& [path, stamp] : way.directories) {
+    if (!IsPlain(path, way.links, way.seeds)) return false;
+  }
+  way.looked_ns = now;
+  return true;
+}
+
 bool Slot::HasMoved() const {
   // Mounts and locks pin the directories, so that their numbers cannot have been reused.
   for (const Identity& known : held_directories_) {
@@ -279,12 +421,14 @@ bool Confinement::WentMeanwhile(const Failure& failure) const {
 }
 
 void Confinement::Release(std::unique_ptr<Slot> slot) {
+  slot->UnlockCache();
   const std::lock_guard lock(mutex_);
   if (!closed_) idle_.push_back(std::move(slot));
 }
 
 bool Confinement::Refresh(Slot& slot) const {
-  return slot.clean_ && !slot.HasMoved() && slot.IsCurrent() && Seed(slot).ok();
+  return slot.clean_ && !slot.HasMoved() && slot.IsCurrent() && Seed(slot).ok() &&
+         slot.LockCache(std::chrono::milliseconds(0)).ok();
 }
 
 void Confinement::Close() {
@@ -391,6 +535,17 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
     if (!memory_lock.ok()) return memory_lock.failure();
     slot->memory_directory_lock_ = std::move(memory_lock.value());
     slot->Hold(slot->memory_directory_);
+  }
+  if (spec_.cache) {
+    slot->cache_directory_ = spec_.cache->directory;
+    slot->cache_lock_path_ = spec_.cache->lock;
+    slot->cache_lock_.reset(
+        open(slot->cache_lock_path_.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!slot->cache_lock_.valid()) return Failure{"cache.lock", errno, slot->cache_lock_path_};
+    for (const SeedLinkSpec& link : spec_.seed_links) {
+      slot->AddWay(slot->HostPath(link.path), slot->HostPath(link.content));
+    }
+    if (Status locked = slot->LockCache(kCacheWait); !locked.ok()) return locked.failure();
   }
   for (const std::string& name : spec_.slot_directories) {
     const std::string path = slot->HostPath(name);
@@ -568,6 +723,7 @@ Status Confinement::AddRules(Slot& slot,
 }
 
 Status Confinement::Seed(Slot& slot) const {
+  if (Status made = slot.MakeWays(); !made.ok()) return made;
   for (const SeedFileSpec& seed : spec_.seed_files) {
     const std::string path = slot.HostPath(seed.path);
     if (IsIntact(path, seed.content)) continue;
@@ -580,15 +736,33 @@ Status Confinement::Seed(Slot& slot) const {
       return Failure{"private_file", errno, path};
     }
   }
+  if (Status noted = slot.NoteWays(); !noted.ok()) return noted;
   return slot.copies_.Seed(slot.directory_lock_.get());
 }
 
 void Confinement::Clean(Slot& slot) const {
   std::vector<std::string> keep = slot.mount_points_;
+  for (Slot::Way& way : slot.ways_) way.intact = true;
   for (const SeedFileSpec& seed : spec_.seed_files) {
     // Making a file costs more than starting a command: one that is as it was stays.
     const std::string path = slot.HostPath(seed.path);
-    if (IsIntact(path, seed.content)) keep.push_back(path);
+    const bool intact = IsIntact(path, seed.content);
+    const auto way =
+        std::find_if(slot.ways_.begin(), slot.ways_.end(),
+                     [&path](const Slot::Way& one) { return IsBeneathOrSame(path, one.top); });
+    if (way == slot.ways_.end()) {
+      if (intact) keep.push_back(path);
+      continue;
+    }
+    // It stays with its way or goes with it.
+    way->intact = way->intact && intact;
+    if (std::find(way->seeds.begin(), way->seeds.end(), path) == way->seeds.end()) {
+      way->seeds.push_back(path);
+    }
+  }
+  for (Slot::Way& way : slot.ways_) {
+    way.intact = way.intact && Slot::IsUntouched(way);
+    if (way.intact) keep.push_back(way.top);
   }
   std::vector<std::string> untouched;
   slot.copies_.AddUntouched(untouched);
@@ -599,6 +773,7 @@ void Confinement::Clean(Slot& slot) const {
   };
   for (const std::string& name : spec_.slot_directories) clean(slot.HostPath(name));
   if (!slot.memory_directory_.empty()) clean(slot.memory_directory_);
+  slot.UnlockCache();
 }
 
 }  // namespace sandbox_run

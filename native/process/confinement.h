@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,8 +28,9 @@ namespace sandbox_run {
 
 // A path in a spec is a canonical host path, or one of these followed by nothing or "/name": they
 // name the directories that belong to the slot.
-inline constexpr char kSlotPrefix[] = "slot:";   // the private directory of a command
-inline constexpr char kMemoryPrefix[] = "shm:";  // its private directory on shared memory
+inline constexpr char kSlotPrefix[] = "slot:";    // the private directory of a command
+inline constexpr char kMemoryPrefix[] = "shm:";   // its private directory on shared memory
+inline constexpr char kCachePrefix[] = "cache:";  // what the commands of a workspace share
 
 struct PathRuleSpec {
   std::string path;
@@ -60,6 +62,18 @@ struct SeedFileSpec {
   std::string content;
 };
 
+// A link in a directory of the slot.
+struct SeedLinkSpec {
+  std::string path;     // "slot:DIRECTORY/..."
+  std::string content;  // a spec path, or one of the view
+};
+
+// What the commands of one workspace keep for each other.
+struct CacheSpec {
+  std::string directory;  // of what is named "cache:..."
+  std::string lock;       // a file; locked, shared, by each slot that a command uses
+};
+
 // A variable whose value is a directory of the slot ("slot:home"), for hosts without a view.
 struct SlotVariable {
   std::string name;
@@ -83,6 +97,8 @@ struct ConfinementSpec {
   std::string memory_parent;                  // "" = no directory on shared memory
   std::vector<std::string> slot_directories;  // "slot:tmp", ...
   std::vector<SeedFileSpec> seed_files;       // written anew before each command
+  std::vector<SeedLinkSpec> seed_links;       // made anew before each command
+  std::optional<CacheSpec> cache;             // outlives the commands
   std::vector<CopySpec> copies;               // as they are on the host, before each command
   std::shared_ptr<TreeIndex> index;           // what commands leave behind is looked for with it
   std::vector<SlotVariable> slot_variables;   // added to each command's environment
@@ -117,6 +133,8 @@ class Slot {
   std::vector<ChangedCopy> TakeChangedCopies() {
     return copies_.TakeChanges(directory_lock_.get());
   }
+  // No command uses it.
+  void UnlockCache();
   // The command renamed a directory of the slot or what lies above a mount point in it: the next
   // one, and who cleans up, would find something else at that path.
   bool HasMoved() const;
@@ -138,7 +156,25 @@ class Slot {
     FileStamp stamp;
     int64_t looked_ns = 0;
   };
+  // Links to the cache in one entry of a directory of the slot, with what leads to them. A command
+  // seldom does anything to them, and to make them anew costs a tenth of a launch.
+  struct Way {
+    std::string top;                           // host path, as the others
+    std::map<std::string, std::string> links;  // what they lead to
+    std::map<std::string, FileStamp> directories;
+    std::vector<std::string> seeds;  // files that are put beside the links
+    int64_t looked_ns = 0;
+    bool intact = false;
+  };
   Slot() = default;
+  void AddWay(const std::string& link, const std::string& content);
+  Status MakeWays();
+  // Remembers what they are, once all is in them.
+  Status NoteWays();
+  // It is as NoteWays() saw it, and nothing else is in it.
+  static bool IsUntouched(Way& way);
+  // Keeps the cache from being cleared; waits so long for who does that.
+  Status LockCache(std::chrono::milliseconds wait);
   void Hold(const std::string& path);
   // Remembers which object a host path names (`info` is meaningless if there is none).
   void Watch(const std::string& path, bool exists, const struct stat& info, bool essential);
@@ -154,6 +190,8 @@ class Slot {
   std::string directory_;
   std::string memory_directory_;
   UniqueFd directory_lock_, memory_directory_lock_;
+  std::string cache_directory_, cache_lock_path_;
+  UniqueFd cache_lock_;
   UniqueFd ruleset_;
   Namespace mount_namespace_;
   UniqueFd view_root_;
@@ -165,6 +203,7 @@ class Slot {
   bool clean_ = true;  // false: something of the last command could not be removed
   PrivateCopies copies_;
   std::vector<std::string> mount_points_;  // host paths inside the slot that must be kept
+  std::vector<Way> ways_;
 };
 
 // Thread-safe: commands on several threads take and return slots.
@@ -179,6 +218,7 @@ class Confinement {
   void Release(std::unique_ptr<Slot> slot);
 
   // Makes a cleaned slot ready for the next command. False: it is out of date and of no more use.
+  // False as well for a cache that is being cleared: the next try says so.
   bool Refresh(Slot& slot) const;
 
   // Removes what a command left in the slot. Where that fails, it is of no more use.

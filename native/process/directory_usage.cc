@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "base/unique_fd.h"
@@ -108,7 +109,10 @@ void DirectoryUsage::Enter(int parent, const char* name, const std::string& path
   }
   // One that its owner shut stays shut: opening it by force would change what the command sees.
   UniqueFd fd(openat(parent, name, kOpenFlags));
-  if (!fd.valid()) return;
+  if (!fd.valid()) {
+    has_shut_ = has_shut_ || errno == EACCES;
+    return;
+  }
   DIR* stream = fdopendir(fd.get());
   if (stream == nullptr) return;
   fd.release();

@@ -36,6 +36,8 @@ class DirectoryUsage {
   uint64_t memory_bytes() const;
   // The end of all directories was reached; the next call begins anew.
   bool complete() const { return complete_; }
+  // What others may not look into is not in it.
+  bool has_shut() const { return has_shut_; }
   // Nested so deep and so often that nothing sane does it; the sum is not to be relied on.
   bool unmeasurable() const { return unmeasurable_; }
 
@@ -69,6 +71,7 @@ class DirectoryUsage {
   Sum sum_, last_;
   bool complete_ = true;
   bool unmeasurable_ = false;
+  bool has_shut_ = false;
 };
 
 }  // namespace sandbox_run

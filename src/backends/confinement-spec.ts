@@ -46,12 +46,23 @@ export async function confinementSpec(
     memoryParent: plan.memoryParent ?? '',
     slotDirectories: plan.slotDirectories,
     seedFiles: plan.seedFiles,
+    cache: cacheSpec(plan),
     copies: plan.copies.map(({ source, path }) => ({ source, path })),
     slotVariables: [
       { name: 'HOME', path: plan.home },
       { name: 'TMPDIR', path: plan.tmp },
     ].filter((variable) => variable.path.startsWith('slot:')),
     processTree: plan.report.processTree === 'signal-scope' ? 'signal-scope' : 'subreaper',
+  };
+}
+
+/** As `NativeConfinementSpec` has it; `undefined`: there is none. */
+export function cacheSpec({ cache }: LaunchPlan): NativeConfinementSpec['cache'] {
+  if (cache.kind === 'private') return undefined;
+  return {
+    directory: `${cache.directory}/places`,
+    lock: `${cache.directory}/lock`,
+    links: cache.links,
   };
 }
 

@@ -10,6 +10,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   approvals: async () => (await import('./approvals.ts')).approvals,
   audit: async () => (await import('./audit.ts')).audit,
   budget: async () => (await import('./budget.ts')).budget,
+  cache: async () => (await import('./cache.ts')).cache,
   check: async () => (await import('./check.ts')).check,
   completion: async () => (await import('./completion.ts')).completion,
   doctor: async () => (await import('./doctor.ts')).doctor,
@@ -38,7 +39,7 @@ export async function dispatch(args: readonly string[]): Promise<number> {
     const subcommand = Object.hasOwn(SUBCOMMANDS, first) ? SUBCOMMANDS[first] : undefined;
     if (subcommand !== undefined) return await (await subcommand())(rest);
     const { run } = await import('./run.ts');
-    return await run(args);
+    return await run(args, Object.keys(SUBCOMMANDS));
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     printError(error.problem, error.remedy);

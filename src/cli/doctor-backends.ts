@@ -1,6 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { BACKEND_IDS, type BackendId } from '../model/backend.ts';
-import { prepareSandbox } from '../run/prepare-sandbox.ts';
+import { closePrepared, prepareSandbox } from '../run/prepare-sandbox.ts';
 import type { DoctorReport } from './doctor-report.ts';
 
 type BackendFacts = DoctorReport['backends'][number];
@@ -14,13 +14,13 @@ export async function tryBackends(workspace: string): Promise<readonly BackendFa
 
 async function tryBackend(backend: BackendId, workspace: string): Promise<Omit<BackendFacts, 'id'>> {
   try {
-    const { addon, confinement } = await prepareSandbox({
+    const prepared = await prepareSandbox({
       workspace,
       policyFiles: false,
       backend,
       policy: { sandbox: { minimum: backend } },
     });
-    addon.closeConfinement(confinement);
+    closePrepared(prepared);
     return { available: true, reason: null };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;

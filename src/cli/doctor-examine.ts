@@ -19,7 +19,7 @@ import type { NativeAddon } from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';
 import { requireDemands } from '../plan/enforcement.ts';
 import { DEFAULT_PROFILE, PROFILES } from '../policy/profiles/built-in.ts';
-import { prepareSandbox } from '../run/prepare-sandbox.ts';
+import { closePrepared, prepareSandbox } from '../run/prepare-sandbox.ts';
 import { createSandbox } from '../run/sandbox.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { packageVersion } from '../version.ts';
@@ -123,7 +123,7 @@ async function tryDefaultProfile(): Promise<Trial> {
       policyFiles: false,
       policy: { demand: relaxed, sandbox: { minimum: 'firejail' } },
     });
-    prepared.addon.closeConfinement(prepared.confinement);
+    closePrepared(prepared);
     const { report } = prepared.plan;
     const controls = report.controls.map((control) => ({
       ...control,

@@ -17,6 +17,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'filesystem.secret': '["~/.aws", ".env"]',
   'filesystem.tmp': '"auto"',
   'filesystem.home': '"private"',
+  'filesystem.cache': '"workspace"',
   'network.mode': '"off"',
   'network.unix_sockets': '"contained"',
   'environment.pass': '["NODE_ENV", "MYAPP_*"]',

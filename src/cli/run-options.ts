@@ -41,6 +41,7 @@ Commands:
   approvals         answers what the policy asks, and shows or revokes what is remembered
   audit             reads and verifies the audit trail
   budget            shows or resets the actions of this hour
+  cache             shows or clears what tools in sandboxes cached, by workspace
   check             says what the policy thinks of a command, and runs nothing
   completion        prints the completion for bash, fish or zsh
   doctor            what this host can enforce, and how to get what is missing; --attack tries it

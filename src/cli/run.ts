@@ -17,8 +17,11 @@ import { parseRunArguments, type RunArguments } from './run-options.ts';
 import { printRemarks } from './sh-remarks.ts';
 import { describeBackend, describeConfinement, describePlan, describeReport } from './show-plan.ts';
 
-/** `sandbox-run [options] COMMAND`: runs it and returns the exit status. */
-export async function run(args: readonly string[]): Promise<number> {
+/**
+ * `sandbox-run [options] COMMAND`: runs it and returns the exit status. `subcommands`: what its first word may have been
+ * meant for.
+ */
+export async function run(args: readonly string[], subcommands: readonly string[]): Promise<number> {
   const wanted = parseRunArguments(args);
   if (wanted === undefined) return 0;
   if (wanted.tty && !wanted.json && !wanted.dryRun && !isatty(0)) {
@@ -31,7 +34,7 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     const asked = { quiet: wanted.quiet || wanted.forModel, ticket: wanted.ticket };
     await using sandbox = await createSandbox({ ...wanted.sandbox, gate: gateOf(asked, signals) });
-    return await runIn(sandbox, wanted, signals);
+    return await runIn(sandbox, wanted, signals, subcommands);
   } catch (error) {
     if (!wanted.forModel || !(error instanceof SandboxError)) throw error;
     printError(failureForModel('nothing was run, or its end is not known', error.message));
@@ -41,7 +44,12 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForwarding): Promise<number> {
+async function runIn(
+  sandbox: Sandbox,
+  wanted: RunArguments,
+  signals: SignalForwarding,
+  subcommands: readonly string[],
+): Promise<number> {
   if (wanted.dryRun) {
     printOut(
       wanted.json
@@ -85,7 +93,10 @@ async function runIn(sandbox: Sandbox, wanted: RunArguments, signals: SignalForw
   }
   if (wanted.forModel)
     printRemarks(result, { said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet });
-  else if (!wanted.quiet) await remark(result, sandbox, wanted);
+  else if (!wanted.quiet) {
+    const meant = await meantBy(wanted.command, result.error?.code, subcommands);
+    remark(result, sandbox, { json: wanted.json, meant });
+  }
   return exitStatus(result);
 }
 
@@ -115,17 +126,15 @@ function jsonOf(result: ExecutionResult, forModel: string | undefined): string {
   }
 }
 
-async function remark(
+function remark(
   result: ExecutionResult,
   sandbox: Sandbox,
-  { json, command }: Pick<RunArguments, 'json' | 'command'>,
-): Promise<void> {
+  { json, meant }: { readonly json: boolean; readonly meant: string | undefined },
+): void {
   printWarnings(result);
   if (json) return;
-  if (result.error !== undefined) {
-    const meant = await meantBy(command, result.error.code);
+  if (result.error !== undefined)
     printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
-  }
   if (result.status === 'timed-out')
     printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
   if (result.status === 'exited' && result.exitCode !== 0) {
@@ -136,9 +145,12 @@ async function remark(
 }
 
 /** For a word that names no program. */
-async function meantBy(command: RunArguments['command'], code: string): Promise<string | undefined> {
+async function meantBy(
+  command: RunArguments['command'],
+  code: string | undefined,
+  subcommands: readonly string[],
+): Promise<string | undefined> {
   if (code !== 'program.not_found' || typeof command === 'string') return undefined;
   const { meantInstead } = await import('./mistaken-command.ts');
-  const { SUBCOMMANDS } = await import('./dispatch.ts');
-  return meantInstead(command, Object.keys(SUBCOMMANDS));
+  return meantInstead(command, subcommands);
 }

@@ -84,6 +84,12 @@ const ASKS: Readonly<Record<Autonomy, string>> = {
   autonomous: 'asks for nothing because of its risk',
 };
 
+function describeCache(cache: LaunchPlan['cache']): string {
+  return cache.kind === 'private'
+    ? `Caches go with the command: ${cache.reason}\n`
+    : `Caches are kept for this workspace in ${cache.directory}: ${cache.links.map(({ path }) => path.replace('slot:home', '~')).join(' ')}\n`;
+}
+
 /** The whole plan for people. */
 export function describePlan(plan: LaunchPlan, defaults: RunDefaults): string {
   const of = (access: PlannedPath['access']) => plan.paths.filter((path) => path.access === access);
@@ -92,7 +98,7 @@ export function describePlan(plan: LaunchPlan, defaults: RunDefaults): string {
       ? ''
       : `${title}\n${paths.map((path) => `  ${path.path.padEnd(32)} ${path.reason}`).join('\n')}\n`;
   return [
-    `Workspace ${plan.workspace}\nHOME ${plan.home}, TMPDIR ${plan.tmp}\n`,
+    `Workspace ${plan.workspace}\nHOME ${plan.home}, TMPDIR ${plan.tmp}\n${describeCache(plan.cache)}`,
     `Autonomy ${defaults.autonomy}: ${ASKS[defaults.autonomy]}\n`,
     list('Writable', of('write')),
     list('Readable and executable', of('read')),

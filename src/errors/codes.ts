@@ -102,6 +102,7 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'What was kept cannot be put back: something else is in its place.',
   },
+  'cache.in_use': { exitStatus: 125, meaning: 'A command uses the cache that was to be cleared.' },
   'session.invalid': { exitStatus: 125, meaning: 'The session is unknown or belongs to another principal.' },
   'session.closed': { exitStatus: 125, meaning: 'The shell session has ended or could not be started.' },
   'hook.unusable': {

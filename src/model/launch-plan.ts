@@ -91,11 +91,23 @@ export interface LaunchPlan {
   readonly slotDirectories: readonly string[];
   /** Files put into the private home before each command. */
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
+  readonly cache: PlannedCache;
   /** What the command finds in HOME and TMPDIR. */
   readonly home: string;
   readonly tmp: string;
   readonly report: EnforcementReport;
 }
+
+/** What becomes of the caches in a private home. */
+export type PlannedCache =
+  | {
+      readonly kind: 'workspace';
+      /** Holds `places`, which commands see, and `lock`; canonical. */
+      readonly directory: string;
+      /** In the private home, where tools look for their caches. */
+      readonly links: readonly { readonly path: string; readonly content: string }[];
+    }
+  | { readonly kind: 'private'; readonly reason: string };
 
 /** Limits of a command with everything that it starts; `undefined`: none. */
 export interface PlannedTreeLimits {

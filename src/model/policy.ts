@@ -139,6 +139,8 @@ export interface Policy {
     /** `auto`: one of the command's own where the host can, else the host's beside a private $TMPDIR. */
     readonly tmp: Sharing | 'auto';
     readonly home: Sharing;
+    /** Of a private home: whether what tools cache is kept for other commands in the same workspace. */
+    readonly cache: 'workspace' | 'private';
   };
   readonly network: {
     /** `off`: nothing outside the sandbox; `open`: as the host. */

@@ -1,6 +1,7 @@
 /**
  * What the addon takes and gives: masks, paths, bytes. It knows no policy. Mirrors native/binding/.
- * Paths may begin with `slot:` (the private directory of one command) or `shm:` (its directory on shared memory).
+ * Paths may begin with `slot:` (the private directory of one command), `shm:` (its directory on shared memory) or `cache:`
+ * (what the commands of a workspace share).
  */
 
 /** Why a step failed: its stable name, the errno, the path it was about (may be empty). */
@@ -63,6 +64,17 @@ export interface NativeConfinementSpec {
    * copy; one that is no regular file or too large is a failure of the launch, stage `copy`.
    */
   readonly copies: readonly { readonly source: string; readonly path: string }[];
+  /**
+   * What commands of one workspace share: `directory` is that of `cache:`; whoever has the lock of the file `lock` keeps
+   * commands waiting, and they keep it, shared, while they run. `links` of the slot lead there.
+   */
+  readonly cache?:
+    | {
+        readonly directory: string;
+        readonly lock: string;
+        readonly links: readonly { readonly path: string; readonly content: string }[];
+      }
+    | undefined;
   /** What a command leaves behind is looked for with it. Several confinements may share one. */
   readonly index?: NativeIndex | undefined;
   /** Variables that name a directory of the slot, for hosts without a view. */
@@ -465,12 +477,19 @@ export interface NativeAddon {
   /** [read end, write end], both close-on-exec. */
   makePipe(): readonly [number, number];
   /**
-   * Takes the exclusive lock of an open file (flock(2)); false: somebody else has it. It ends with the last descriptor of
-   * the open file, however the process ends. Throws for anything but a lock that is taken.
+   * Takes the lock of an open file (flock(2)), exclusive unless it is to be shared; false: somebody else has it. It ends with
+   * the last descriptor of the open file, however the process ends. Throws for anything but a lock that is taken.
    */
-  tryLock(fd: number): boolean;
+  tryLock(fd: number, shared?: boolean): boolean;
   /** Gives that lock up. */
   unlock(fd: number): void;
+  /**
+   * Adds up what lies beneath directories, on a thread: blocks, and something for each entry. No link is followed and no other
+   * file system entered. `complete`: false where the time was not enough, and there is more.
+   */
+  measure(paths: readonly string[], budgetMs: number, done: (bytes: number, complete: boolean) => void): void;
+  /** Removes what lies in a directory, on a thread, in the same way. */
+  emptyDirectory(path: string, done: (isEmpty: boolean) => void): void;
   /** Who connected a Unix socket, as the kernel noted it then (SO_PEERCRED). Throws for anything but a Unix socket. */
   peerCredentials(fd: number): { readonly pid: number; readonly uid: number; readonly gid: number };
   /** [columns, rows] of a terminal; `undefined`: it is none, or does not know. */

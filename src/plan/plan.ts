@@ -4,7 +4,7 @@ import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { BackendId, PassedOver } from '../model/backend.ts';
 import type { HostFeatures } from '../model/host-features.ts';
-import type { LaunchPlan, PlannedPath } from '../model/launch-plan.ts';
+import type { LaunchPlan, PlannedCache, PlannedPath } from '../model/launch-plan.ts';
 import type { PathLookup, SymbolicLink } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
@@ -15,7 +15,13 @@ import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
 import { type OwnPath, ownPathsWithin } from './own-paths.ts';
 import { protectedInWorkspace } from './protected-paths.ts';
 import { tmpOfHost } from './shared-tmp.ts';
-import { COPIES, NOTHING, VIEW_COPIES, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
+import { CACHE, COPIES, NOTHING, VIEW_CACHE, VIEW_COPIES, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
+
+/** Where the commands of a workspace keep what their tools cache. */
+export interface WorkspaceCachePlace {
+  readonly directory: string;
+  readonly places: readonly { readonly name: string; readonly path: string }[];
+}
 
 /** What a plan is made from. */
 export interface PlanInput {
@@ -37,6 +43,8 @@ export interface PlanInput {
   /** The launcher's own home and temporary directory, for policies that share them. */
   readonly hostHome: string;
   readonly seedFiles: LaunchPlan['seedFiles'];
+  /** The directory of the workspace's cache, canonical, with what is in it; or why there is none. */
+  readonly cache: WorkspaceCachePlace | { readonly reason: string };
   /**
    * Where this program keeps approvals, audit trail and policy: no command may change them, because whoever writes there
    * answers for the user. Absolute; need not exist.
@@ -89,6 +97,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
   );
   const copies = copiesOf(input, protectedPaths, used);
   const hiddenPaths = ownPaths.hidden;
+  const cache = plannedCache(input, used, hiddenPaths);
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp !== 'host';
 
   const slotDirectories = [
@@ -105,7 +114,15 @@ export function makePlan(input: PlanInput): LaunchPlan {
     watchedLinks,
     hiddenPaths,
     copies,
-    landlock: { ...handledRights(used), rules: landlockRules(used, paths, slotDirectories, sharedMemory) },
+    landlock: {
+      ...handledRights(used),
+      rules: landlockRules(
+        used,
+        paths,
+        cache.kind === 'private' ? slotDirectories : [...slotDirectories, CACHE],
+        sharedMemory,
+      ),
+    },
     namespaces: used.view
       ? {
           user: used.ownUser,
@@ -120,6 +137,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
             copies,
             policy,
             sharedMemory,
+            cache,
           }),
         }
       : undefined,
@@ -134,6 +152,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
     slotDirectories: hiddenPaths.length === 0 ? slotDirectories : [...slotDirectories, NOTHING],
     seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
+    cache,
     home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? VIEW_HOME : 'slot:home',
     tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? VIEW_TMP : 'slot:tmp',
     report,
@@ -154,6 +173,30 @@ function copiesOf(
       path: `${COPIES}/${at}/${basename(source)}`,
       shownAs: `${VIEW_COPIES}/${at}/${basename(source)}`,
     }));
+}
+
+function plannedCache(
+  { policy: { filesystem }, cache }: PlanInput,
+  used: Mechanisms,
+  hiddenPaths: readonly string[],
+): PlannedCache {
+  const without = (reason: string) => ({ kind: 'private', reason }) as const;
+  if (filesystem.home === 'host') return without('the home directory is the host’s, with its caches');
+  if (filesystem.cache === 'private') return without('filesystem.cache = "private"');
+  // Commands that may write less must not leave anything to those that may do more.
+  if (filesystem.workspaceAccess === 'read') return without('the workspace cannot be written');
+  if (used.backend === 'application') return without('the backend application runs nothing that has one');
+  if ('reason' in cache) return without(cache.reason);
+  if (!used.view && hiddenPaths.some((path) => isBeneath(cache.directory, path)))
+    return without(`${cache.directory} is hidden as a whole; set XDG_STATE_HOME to a directory outside`);
+  return {
+    kind: 'workspace',
+    directory: cache.directory,
+    links: cache.places.map(({ name, path }) => ({
+      path: `slot:home/${path}`,
+      content: `${used.view ? VIEW_CACHE : CACHE}/${name}`,
+    })),
+  };
 }
 
 function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly SeccompGroupName[] {

@@ -1,4 +1,4 @@
-import type { LaunchPlan, PlannedPath, PlannedViewStep } from '../model/launch-plan.ts';
+import type { LaunchPlan, PlannedCache, PlannedPath, PlannedViewStep } from '../model/launch-plan.ts';
 import type { SymbolicLink } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
@@ -11,6 +11,9 @@ export const NOTHING = 'slot:nothing';
 /** The private copies of files that commands may replace, and where the command finds them. */
 export const COPIES = 'slot:git';
 export const VIEW_COPIES = '/.sandbox-run';
+/** What the commands of a workspace keep for each other, and where it is in a view. */
+export const CACHE = 'cache:';
+export const VIEW_CACHE = '/.sandbox-cache';
 const VIEW_SHARED_MEMORY = '/dev/shm';
 
 /** What the view is made of. */
@@ -28,6 +31,7 @@ export interface ViewParts {
   readonly copies: LaunchPlan['copies'];
   readonly policy: Policy;
   readonly sharedMemory: boolean;
+  readonly cache: PlannedCache;
 }
 
 const bind = (
@@ -57,6 +61,9 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
     steps.push(bind('slot:tmp', VIEW_TMP, { writable: true, required: true }));
   if (policy.filesystem.home === 'private')
     steps.push(bind('slot:home', VIEW_HOME, { writable: true, required: true }));
+  // As a whole, with links in the home: a mount for each part would take longer than the command.
+  if (parts.cache.kind === 'workspace')
+    steps.push(bind(CACHE, VIEW_CACHE, { writable: true, required: true }));
   if (parts.sharedMemory) steps.push(bind('shm:', VIEW_SHARED_MEMORY, { writable: true, required: true }));
   steps.push(
     { kind: 'devpts', target: '/dev/pts' },

@@ -96,6 +96,7 @@ export function effectivePolicy(options: PolicyOptions, workspace: string, home:
       secret: [...base.filesystem.secret, ...(filesystem?.secret ?? []).map(absolute)],
       tmp: filesystem?.tmp ?? base.filesystem.tmp,
       home: filesystem?.home ?? base.filesystem.home,
+      cache: filesystem?.cache ?? base.filesystem.cache,
     },
     network: {
       mode: network?.mode ?? base.network.mode,

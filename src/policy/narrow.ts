@@ -28,6 +28,7 @@ export function narrowPolicy(policy: Policy, file: WorkspaceFile): Policy {
       protected: [...policy.filesystem.protected, ...(filesystem?.protect ?? [])],
       tmp: filesystem?.tmp ?? policy.filesystem.tmp,
       home: filesystem?.home ?? policy.filesystem.home,
+      cache: filesystem?.cache ?? policy.filesystem.cache,
     },
     network: {
       mode: network?.mode ?? policy.network.mode,

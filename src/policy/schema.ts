@@ -106,6 +106,12 @@ export const policyFileSchema = z.strictObject({
       home: sharing
         .optional()
         .describe('private: an empty HOME for each command; host: the real one, writable.'),
+      cache: z
+        .enum(['workspace', 'private'])
+        .optional()
+        .describe(
+          'workspace: what tools cache in a private HOME (~/.cache, ~/.npm, …) is kept for the next commands in this workspace, where they can write it; private: it goes with the command.',
+        ),
     })
     .optional(),
   network: z
@@ -337,6 +343,7 @@ export const workspaceFileSchema = z.strictObject({
         .describe('Further paths, relative to the workspace, that must not be written.'),
       tmp: z.literal('private').optional().describe('A /tmp of its own for each command, or none.'),
       home: z.literal('private').optional().describe('An empty HOME for each command.'),
+      cache: z.literal('private').optional().describe('What tools cache goes with the command.'),
     })
     .optional(),
   network: z

@@ -16,6 +16,7 @@ export const SCALAR_SETTINGS: readonly Setting[] = [
   { key: 'commands.allow', of: (policy) => policy.commands.allow },
   { key: 'filesystem.tmp', of: (policy) => policy.filesystem.tmp },
   { key: 'filesystem.home', of: (policy) => policy.filesystem.home },
+  { key: 'filesystem.cache', of: (policy) => policy.filesystem.cache },
   { key: 'network.mode', of: (policy) => policy.network.mode },
   { key: 'network.unix_sockets', of: (policy) => policy.network.unixSockets },
   { key: 'limits.timeout_seconds', of: (policy) => seconds(policy.limits.timeoutMs) },

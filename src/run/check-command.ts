@@ -145,8 +145,7 @@ async function planIfPossible(
   readonly problem?: string;
 }> {
   try {
-    const planned = await planResolved(resolved);
-    return { plan: await (tried ? planTried(planned) : planOnly(planned)) };
+    return { plan: await (tried ? planTried(resolved) : planOnly(await planResolved(resolved))) };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     // Of the host, not of the policy: a policy can be tested where it cannot be enforced.

@@ -43,6 +43,14 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
       'the program sandbox-run-begin, which belongs beside the addon, is missing or was changed; install sandbox-run again (in a checkout: npm run build:native)',
     ];
   }
+  if (stage === 'cache.lock') {
+    return [
+      'cache.in_use',
+      errno === 'EAGAIN'
+        ? `the cache of this workspace is being cleared, and that takes too long (${path} is locked); try again`
+        : `${path} cannot be locked (${errno}), so that the cache could be cleared under the command; run sandbox-run cache clear`,
+    ];
+  }
   if (stage === 'cwd') {
     return [
       'cwd.unusable',

@@ -31,8 +31,10 @@ import { userPolicyPath } from './policy-layers.ts';
 import { closeHooksGap, prepareSettler } from './protected-paths.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
+import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
 import { stateDirectory } from './state.ts';
 import { tryCommand } from './try-command.ts';
+import { cachePlaceOf, type OpenCache, openCache } from './workspace-cache.ts';
 import { findInWorkspace, type WorkspaceFindings } from './workspace-findings.ts';
 
 /** Everything that the commands of one sandbox share. */
@@ -45,6 +47,8 @@ export interface PreparedSandbox {
   readonly features: HostFeatures;
   readonly resolved: ResolvedPolicy;
   readonly gate: Gate;
+  /** Of the workspace; `undefined`: commands have none but their own. */
+  readonly cache: OpenCache | undefined;
   readonly findings: WorkspaceFindings | undefined;
   /** Looks at what a command left behind; to be called with what the addon says of its end. */
   readonly settle: Settler;
@@ -76,8 +80,11 @@ export async function planSandbox(options: SandboxOptions): Promise<PlannedSandb
   return planResolved(await resolvePolicy(options));
 }
 
-/** The rest of `planSandbox`, for a policy that is resolved. */
-export async function planResolved(resolved: ResolvedPolicy): Promise<PlannedSandbox> {
+/** The rest of `planSandbox`, for a policy that is resolved. Without a cache that is open, the plan says where it would be. */
+export async function planResolved(
+  resolved: ResolvedPolicy,
+  cache: OpenCache['place'] = cachePlaceOf(resolved.workspace),
+): Promise<PlannedSandbox> {
   const { policy, workspace, workspaceAsNamed, home, temporaryParent, parentBesideTmp, settings } = resolved;
   const addon = loadAddon();
   const features = probeHost(addon);
@@ -96,6 +103,7 @@ export async function planResolved(resolved: ResolvedPolicy): Promise<PlannedSan
       memoryParent: writableDirectory('/dev/shm'),
       hostHome: home,
       seedFiles: settings.files.map(({ path, content }) => ({ path: `slot:home/${path}`, content })),
+      cache,
       own,
       impossible,
       obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
@@ -117,7 +125,23 @@ export async function prepareSandbox(
   options: SandboxOptions,
   asIf: (host: HostFeatures) => HostFeatures = (host) => host,
 ): Promise<PreparedSandbox> {
-  const planned = await planSandbox(options);
+  const resolved = await resolvePolicy(options);
+  const cache = openCacheFor(resolved);
+  try {
+    return await prepareResolved(resolved, cache, options, asIf);
+  } catch (error) {
+    cache?.close();
+    throw error;
+  }
+}
+
+async function prepareResolved(
+  resolved: ResolvedPolicy,
+  cache: OpenCache | undefined,
+  options: SandboxOptions,
+  asIf: (host: HostFeatures) => HostFeatures,
+): Promise<PreparedSandbox> {
+  const planned = await planResolved(resolved, cache?.place);
   const { addon, policy, workspace } = planned;
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
   // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
@@ -133,6 +157,7 @@ export async function prepareSandbox(
       policy,
       resolved: planned.resolved,
       gate,
+      cache,
       findings: planned.findings,
       settle: prepareSettler(addon, rung.plan, planned.findings),
       createExaminer: judge?.createExaminer,
@@ -162,11 +187,23 @@ export async function planOnly({ policy, features, planFor }: PlannedSandbox): P
  * The plan of a run: as `planOnly`, and the kernel objects are made and given up again, so that what the host turns out to
  * refuse is known. It takes as long as making a sandbox.
  */
-export async function planTried(planned: PlannedSandbox): Promise<LaunchPlan> {
-  const { addon, policy, features } = planned;
-  const { confinement, plan } = await goDownLadder(policy, features, (rung) => prepareRung(planned, rung));
+export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
+  const cache = openCacheFor(resolved);
+  try {
+    const planned = await planResolved(resolved, cache?.place);
+    const { addon, policy, features } = planned;
+    const { confinement, plan } = await goDownLadder(policy, features, (rung) => prepareRung(planned, rung));
+    addon.closeConfinement(confinement);
+    return plan;
+  } finally {
+    cache?.close();
+  }
+}
+
+/** Gives up what `prepareSandbox` made for commands. */
+export function closePrepared({ addon, confinement, cache }: PreparedSandbox): void {
   addon.closeConfinement(confinement);
-  return plan;
+  cache?.close();
 }
 
 type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'>;
@@ -209,6 +246,17 @@ async function prepareRung(
 function confinementFailed(failure: NativeFailure): SandboxError {
   const { code, message } = describeFailure(failure);
   return new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
+}
+
+/** Nothing is made for commands that have none, as the plan says. */
+function openCacheFor({ policy, workspace, home: hostHome }: ResolvedPolicy): OpenCache | undefined {
+  const { cache, home, workspaceAccess } = policy.filesystem;
+  if (cache !== 'workspace' || home !== 'private' || workspaceAccess !== 'write') return undefined;
+  const opened = openCache(loadAddon(), workspace);
+  // With the network off the user's own is shown, as long as npm has nothing of this workspace.
+  if ('directory' in opened.place && (policy.network.mode === 'open' || hasNpmCache(opened.place.directory)))
+    seedNpmCache(opened.place.directory, workspace, hostHome);
+  return opened;
 }
 
 /** What this program keeps and obeys. The policy of the machine belongs to root. */

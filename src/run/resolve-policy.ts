@@ -18,6 +18,8 @@ import { TOOL_CHAINS } from '../policy/profiles/tool-chains.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { loadOperatorLayers, loadWorkspaceLayer } from './policy-layers.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
+import { hasNpmCache } from './seed-npm-cache.ts';
+import { cacheDirectoryOf } from './workspace-cache.ts';
 
 /** Options and files, made into one policy. */
 export interface ResolvedPolicy {
@@ -79,7 +81,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   );
   const workspaceLayer = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
   const named = workspaceLayer === undefined ? operators : narrowPolicy(operators, workspaceLayer.file);
-  const found = withHostFindings(named, home);
+  const found = withHostFindings(named, home, workspace);
   const settings = await settingsFor(found, workspace, home);
   const policy = withSettings(found, settings);
   return {
@@ -138,9 +140,9 @@ function realPathOf(path: string): string {
   }
 }
 
-function withHostFindings(named: Policy, home: string): Policy {
+function withHostFindings(named: Policy, home: string, workspace: string): Policy {
   const toolChains = installedToolChains(home);
-  const caches = named.network.mode === 'off' ? packageCaches(home) : NOTHING;
+  const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
   return {
     ...named,
     filesystem: {
@@ -302,12 +304,19 @@ function installedToolChains(home: string): Found {
   return { rules, env };
 }
 
-function packageCaches(home: string): Found {
+/** Of which tools this workspace's commands have cached something themselves, and find it in their home. */
+function ownCaches({ filesystem }: Policy, workspace: string): readonly string[] {
+  const { cache, home, workspaceAccess } = filesystem;
+  const isKept = cache === 'workspace' && home === 'private' && workspaceAccess === 'write';
+  return isKept && hasNpmCache(cacheDirectoryOf(workspace)) ? ['npm'] : [];
+}
+
+function packageCaches(home: string, own: readonly string[]): Found {
   const rules: PathRule[] = [];
   const env: Record<string, string> = { ...OFFLINE_ENVIRONMENT };
   for (const cache of PACKAGE_CACHES) {
     const path = resolve(home, cache.path);
-    if (!isDirectory(path)) continue;
+    if (!isDirectory(path) || own.includes(cache.tool)) continue;
     rules.push({ path, access: 'data', required: false, reason: cache.reason });
     for (const [name, value] of Object.entries(cache.env)) env[name] = value.replace('{home}', home);
   }

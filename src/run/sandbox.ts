@@ -26,7 +26,7 @@ import { createOutputConsumer } from './output/consumer.ts';
 import { createOutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
-import { type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
+import { closePrepared, type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { launchOnTerminal } from './run-on-terminal.ts';
 import type {
@@ -40,6 +40,7 @@ import { createStepsSettler } from './settle-steps.ts';
 import type { ShellOptions, ShellSession } from './shell/session-options.ts';
 import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
 import { spawnOnTerminal } from './spawn-terminal.ts';
+import { trimCaches } from './trim-caches.ts';
 
 /** A command of `start()`. */
 export interface StartedCommand extends RunningCommand, OutputReader {}
@@ -112,7 +113,7 @@ const noShell = (backend: string) =>
 
 /** Internal: a sandbox from kernel objects that are ready. */
 export function sandboxOf(prepared: PreparedSandbox): Sandbox {
-  const { addon, confinement, policy, plan, gate } = prepared;
+  const { addon, policy, plan, gate } = prepared;
   const environment = commandEnvironment(policy);
   const find = createProgramFinder(plan);
   const rules = commandRules(prepared.resolved, plan);
@@ -325,7 +326,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     for (const pending of waiting) pending.cancel();
     for (const givenUp of consumed) givenUp.abort();
     await Promise.allSettled([launcher.endAll(), ...[...waiting].map(({ result }) => result)]);
-    addon.closeConfinement(confinement);
+    closePrepared(prepared);
+    if (prepared.cache !== undefined) await trimCaches(addon);
     await gate.close();
   }
 

@@ -15,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { probeFirejail } from '../../src/backends/firejail/probe.ts';
 import { createSandbox, type Sandbox } from '../../src/index.ts';
 import { tryCommand } from '../../src/run/try-command.ts';
+import { cacheDirectoryOf } from '../../src/run/workspace-cache.ts';
 
 const usable = !('reason' in (await probeFirejail(tryCommand)));
 
@@ -126,10 +127,16 @@ describe.runIf(usable)('what is in / under Firejail', () => {
       140_000,
     );
     const paths = found.stdout.trim().split('\n');
+    const cache = `${cacheDirectoryOf(workspace)}/places`;
     expect(paths.some((line) => line.endsWith(` ${workspace}`))).toBe(true);
     const ofHost = paths.filter((line) => {
       const [object = '', path = ''] = line.split(/ (.*)/s);
-      if (path.startsWith(workspace) || path.startsWith('/proc/') || path.includes('/sandbox-run-slot-'))
+      if (
+        path.startsWith(workspace) ||
+        path.startsWith('/proc/') ||
+        path.includes('/sandbox-run-slot-') ||
+        path.startsWith(cache)
+      )
         return false;
       const info = lstatSync(path, { throwIfNoEntry: false });
       return info !== undefined && `${info.dev}:${info.ino}` === object;

@@ -2,9 +2,15 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { CACHE_PLACES } from '../../src/policy/profiles/cache-places.ts';
 import { makeArena, SECRET } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
 import { sandboxIn, stateOf, TIERS } from '../support/tiers.ts';
+
+/** What leads to what lasts, for grep. */
+const CACHES = [...new Set(CACHE_PLACES.map(({ path }) => path.split('/')[0]))]
+  .map((name) => `-e '^${name}$'`)
+  .join(' ');
 
 /** The private directories of this process's sandboxes have a parent of their own, so that none is overlooked. */
 const arena = makeArena('/var/tmp');
@@ -92,7 +98,7 @@ for d in (os.environ["TMPDIR"], os.environ["HOME"]):
       const memory = tier.view ? '/dev/shm' : '';
       for (let round = 0; round < 3; round++) {
         const result = await sandbox.run(
-          `ls -A "$TMPDIR" "$HOME" ${memory} | grep -v -e : -e '^$' -e gitconfig -e '^\\.\\(npmrc\\|config\\|cargo\\|pip\\|yarnrc.*\\)$' -e '^enforcement' -e '^sandbox-run'; ${LITTER} echo done`,
+          `ls -A "$TMPDIR" "$HOME" ${memory} | grep -v -e : -e '^$' -e gitconfig -e '^\\.\\(npmrc\\|config\\|cargo\\|pip\\|yarnrc.*\\)$' -e '^enforcement' -e '^sandbox-run' ${CACHES}; ${LITTER} echo done`,
         );
         expect([result.status, result.stdout, result.error]).toEqual(['exited', 'done\n', undefined]);
       }

@@ -91,6 +91,15 @@ describe('what --json prints is what its schema says', () => {
     expectValid('policy', JSON.parse(stdout).policy);
   });
 
+  it('what is cached', async () => {
+    writeFileSync(join(place.workspace, 'fill.sh'), 'echo x > ~/.cache/x\n');
+    await run(['--approved', '--', 'sh', './fill.sh']);
+    const { stdout } = await run(['cache', 'show', '--json']);
+    const lines = stdout.trim().split('\n');
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) expectValid('cache', JSON.parse(line));
+  });
+
   it('what is kept', async () => {
     await run([
       '--approved',

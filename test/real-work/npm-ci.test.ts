@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { everywhere, expectPrinted, type Lab, type Project } from './support/lab.ts';
+import { packageTarball, type Registry, startRegistry } from './support/npm-registry.ts';
 
 const MANIFEST =
   '{"name":"p","version":"1.0.0","dependencies":{"leftish":"^1.0.0"},"scripts":{"test":"leftish"}}';
@@ -50,6 +49,27 @@ everywhere(
       expect(answer.stdout).not.toContain('secret');
     });
 
+    it('the networked profile gets what the lock file names, and nothing else of that cache', async () => {
+      const networked = { sandbox: { profile: 'networked' } };
+      const answer = await project.run('npm ci --silent && npm test --silent', networked);
+      expectPrinted(answer, 'leftish 42\n');
+      const cache = `${lab.home}/.npm/_cacache`;
+      const look = `find ${cache} ~/.npm/_cacache/ -type f; true`;
+      const other = lab.project({ 'package.json': MANIFEST });
+      expect((await other.run(look, networked)).stdout).toBe('');
+      // A command made room for others: nothing is written where they lead.
+      const lock = { 'package-lock.json': project.read('package-lock.json') };
+      for (const attack of [
+        'rm -rf ~/.npm/* ~/.npm/_*; ln -s "$PWD/victim" ~/.npm/_cacache',
+        'v="$PWD/victim"; cd ~/.npm/; cd "$(pwd -P)/.."; rm -rf npm; ln -s "$v" npm',
+      ]) {
+        const attacked = lab.project({ 'victim/kept': '' });
+        expectPrinted(await attacked.run(`echo x > ~/.cache/x; ${attack}`), '');
+        attacked.write(lock);
+        expectPrinted(await attacked.run('ls victim', networked), 'kept\n');
+      }
+    });
+
     it('the networked profile uses a cache of its own', async () => {
       const answer = await project.run('npm config get cache', { sandbox: { profile: 'networked' } });
       expect(answer.stdout).not.toContain(lab.home);
@@ -57,52 +77,6 @@ everywhere(
   },
   { home: 'fresh', few: true },
 );
-
-interface Registry {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
-/** A registry with one package. */
-function startRegistry(tarball: Buffer): Promise<Registry> {
-  const integrity = `sha512-${createHash('sha512').update(tarball).digest('base64')}`;
-  return new Promise((done) => {
-    const server: Server = createServer((request, response) => {
-      if (request.url?.endsWith('.tgz') === true) {
-        response.end(tarball);
-        return;
-      }
-      const dist = { integrity, tarball: `${url}/leftish/-/leftish-1.0.0.tgz` };
-      const version = { name: 'leftish', version: '1.0.0', bin: { leftish: 'cli.js' }, dist };
-      response.setHeader('content-type', 'application/json');
-      response.end(
-        JSON.stringify({ name: 'leftish', 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': version } }),
-      );
-    });
-    let url = '';
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}`;
-      done({
-        url,
-        close: () =>
-          new Promise((closed) => {
-            server.closeAllConnections();
-            server.close(() => closed());
-          }),
-      });
-    });
-  });
-}
-
-function packageTarball(lab: Lab): Buffer {
-  const source = lab.project({
-    'package/package.json': '{"name":"leftish","version":"1.0.0","bin":{"leftish":"cli.js"}}',
-    'package/cli.js': '#!/usr/bin/env node\nconsole.log("leftish", 42)\n',
-  });
-  source.outside('tar', ['czf', 'package.tgz', 'package']);
-  return source.readBytes('package.tgz');
-}
 
 /** While this process serves the registry. */
 function outside(lab: Lab, project: Project, argv: readonly string[]): Promise<void> {

@@ -56,6 +56,7 @@ export function firejailLauncher(plan: LaunchPlan, host: FirejailHost): NativeSe
     ...plan.paths.map((planned) => planned.path),
     ...plan.protectedPaths,
     ...plan.hiddenPaths,
+    ...cacheOf(plan),
     plan.temporaryParent,
   ])
     refuseStrangePath(path);
@@ -81,10 +82,7 @@ export function firejailLauncher(plan: LaunchPlan, host: FirejailHost): NativeSe
     deadlineOption: '--timeout=',
     env: 'PATH=/usr/sbin:/usr/bin:/sbin:/bin\0',
     keptOpen: host.canChangeRoot
-      ? keptOpen(
-          host.top,
-          plan.paths.map(({ path }) => path),
-        )
+      ? keptOpen(host.top, [...plan.paths.map(({ path }) => path), ...cacheOf(plan)])
       : undefined,
   };
 }
@@ -127,6 +125,7 @@ function isolation(plan: LaunchPlan, { version, isRoot }: FirejailHost): readonl
 /** Of each directory in `/`: all, some paths, or nothing. */
 function covers(plan: LaunchPlan, host: FirejailHost, slot: string | undefined): readonly string[] {
   const links = plan.links.filter(({ path }) => PLAIN_PATH.test(path));
+  const cache = cacheOf(plan);
   const lines: string[] = [];
   for (const { path: top, isDirectory } of host.top) {
     if (MADE_BY_FIREJAIL.includes(top) || plan.paths.some(({ path }) => path === top)) continue;
@@ -136,6 +135,7 @@ function covers(plan: LaunchPlan, host: FirejailHost, slot: string | undefined):
         : [
             ...plan.paths.map(({ path }) => path).filter((path) => isBeneath(path, top)),
             ...links.map(({ path }) => path).filter((path) => isBeneath(path, top)),
+            ...cache.filter((path) => isBeneath(path, top)),
             ...(top === '/run' ? [NOTHING_OF_RUN] : []),
           ];
     const outermost = shown.filter(
@@ -149,6 +149,11 @@ function covers(plan: LaunchPlan, host: FirejailHost, slot: string | undefined):
     else lines.push(`blacklist ${refuseStrangePath(top)}`);
   }
   return lines;
+}
+
+/** What is shown of the workspace's cache: links in the home lead there. */
+function cacheOf({ cache }: LaunchPlan): readonly string[] {
+  return cache.kind === 'workspace' ? [`${cache.directory}/places`] : [];
 }
 
 /** Where the private directories are, if they have to be shown: a directory that is there as a whole shows them anyway. */

@@ -86,6 +86,14 @@ export const plan = z.strictObject({
   memoryParent: text.optional(),
   slotDirectories: texts,
   seedFiles: z.array(z.strictObject({ path: text, content: text })),
+  cache: z.discriminatedUnion('kind', [
+    z.strictObject({
+      kind: z.literal('workspace'),
+      directory: text,
+      links: z.array(z.strictObject({ path: text, content: text })),
+    }),
+    z.strictObject({ kind: z.literal('private'), reason: text }),
+  ]),
   home: text,
   tmp: text,
   report,

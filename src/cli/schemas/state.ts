@@ -50,6 +50,18 @@ export const budget = z.strictObject({
   limit: count.nullable().describe('null: there is none'),
 });
 
+/** A line of `sandbox-run cache show --json`. */
+export const cacheLine = z.strictObject({
+  id: text,
+  workspace: text.nullable().describe('null: it is not known any more'),
+  workspaceExists: z.boolean(),
+  bytes: count,
+  complete: z.boolean().describe('false: there is more, or what nobody may look into'),
+  usedAt: time,
+  inUse: z.boolean().describe('a command runs'),
+  directory: text,
+});
+
 /** A line of `sandbox-run kept list --json`. */
 export const keptItem = z.strictObject({
   id: text,

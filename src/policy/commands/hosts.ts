@@ -1,4 +1,3 @@
-import { isIPv4 } from 'node:net';
 import type { Argument } from './behaviour.ts';
 
 /** The host that a word names: of a URL, `user@host:path`, `host:port`, or the word itself; `undefined`: it is not known. */
@@ -16,5 +15,6 @@ export function hostOf({ text, complete }: Argument): string | undefined {
 export function isLoopback(host: string): boolean {
   if (host === 'localhost' || host.endsWith('.localhost') || host === 'ip6-localhost') return true;
   if (host === '::1' || host === '::' || host === '0' || host === '0.0.0.0') return true;
-  return isIPv4(host) ? host.startsWith('127.') : /^127(?:\.\d+){1,2}$/.test(host);
+  // 127.1 is one, too.
+  return /^127(?:\.\d{1,8}){1,3}$/.test(host);
 }

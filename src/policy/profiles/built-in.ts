@@ -24,6 +24,7 @@ const workspaceWrite: Policy = {
     workspaceAccess: 'write',
     tmp: 'auto',
     home: 'private',
+    cache: 'workspace',
   },
   network: { mode: 'off', unixSockets: 'contained' },
   environment: {

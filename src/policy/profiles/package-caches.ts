@@ -1,8 +1,11 @@
 /**
  * What package managers downloaded earlier, beneath the user's home: shared read-only while the network is off, so
- * that `npm ci` works offline. Never writable: what one command writes into a cache, a later one outside would run.
+ * that `npm ci` works offline. Nothing of pip, cargo and gradle, which do not check what is in their caches against the
+ * project's own files. With the network open, it would let out what other projects use: then only those packages are taken
+ * over that the project's lock file names (seed-npm-cache.ts). Never writable: what one command writes into a cache, a later one outside would run.
  */
 export interface PackageCache {
+  readonly tool: string;
   /** Relative to the home directory. Holds packages only: no settings, no credentials, no logs. */
   readonly path: string;
   readonly reason: string;
@@ -12,6 +15,7 @@ export interface PackageCache {
 
 export const PACKAGE_CACHES: readonly PackageCache[] = [
   {
+    tool: 'npm',
     // Enough for `npm ci` with a usual lock file, which names URL and checksum of each package: npm then reads by
     // checksum. What has to write into the cache fails: lock files without URLs, `npm install ./package.tgz`.
     path: '.npm/_cacache',
@@ -21,6 +25,13 @@ export const PACKAGE_CACHES: readonly PackageCache[] = [
       // Log files would go beside the packages, where nothing can be written.
       npm_config_logs_max: '0',
     },
+  },
+  {
+    // As a proxy of modules, which go reads and never writes: it unpacks them beneath the home of the command.
+    tool: 'go',
+    path: 'go/pkg/mod/cache/download',
+    reason: 'modules that go downloaded earlier; their content is checked against go.sum',
+    env: { GOPROXY: 'file://{home}/go/pkg/mod/cache/download' },
   },
 ];
 

@@ -162,6 +162,8 @@ function makeLab(setting: Setting): OpenLab {
   const foreign = /^(npm_|GIT_|PYTHON|PIP_|XDG_|VITEST|NODE_)/i;
   for (const name of Object.keys(environment)) if (foreign.test(name)) delete environment[name];
   if (setting.home === 'missing') delete environment.HOME;
+  // What commands cache for their workspaces would stay in the real home.
+  environment.XDG_STATE_HOME = join(scratch, 'state');
   const own = (path: string) => {
     if (other) chownSync(path, NOBODY, NOBODY);
   };

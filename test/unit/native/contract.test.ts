@@ -32,6 +32,8 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   makePipe: true,
   tryLock: true,
   unlock: true,
+  measure: true,
+  emptyDirectory: true,
   peerCredentials: true,
   terminalSize: true,
   enterRawMode: true,

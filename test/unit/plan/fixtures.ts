@@ -123,6 +123,7 @@ export function planOf(changes: Partial<PlanInput> = {}) {
     memoryParent: '/dev/shm',
     hostHome: '/home/user',
     seedFiles: [{ path: 'slot:home/.gitconfig', content: '[user]\n' }],
+    cache: { directory: '/state/caches/k', places: [{ name: 'npm', path: '.npm' }] },
     own: [],
     lookup: fakeLookup({ '/w/.git': 'missing' }),
     ...changes,

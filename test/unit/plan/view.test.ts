@@ -20,6 +20,7 @@ function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
     watchedLinks: [],
     policy: policyOfRules([], { tmp: 'host', home: 'host' }),
     sharedMemory: false,
+    cache: { kind: 'private', reason: 'a test' },
     ...parts,
   });
 }

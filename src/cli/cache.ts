@@ -1,0 +1,143 @@
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { NativeAddon } from '../native/contract.ts';
+import { loadAddon } from '../native/load.ts';
+import { CACHE_LIMITS } from '../run/trim-caches.ts';
+import { type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/workspace-cache.ts';
+import { visibleLine } from '../util/visible-text.ts';
+import { createProgram, parseArguments } from './parse.ts';
+import { printOut } from './print.ts';
+
+const GIB = 1024 ** 3;
+
+const HELP_AFTER = `
+What tools cache in the private home of a command (~/.cache, ~/.npm, ~/.cargo/registry, ~/go/pkg,
+~/.gradle/caches, ~/.m2/repository, …) is kept per workspace in the state directory and shown to
+later commands in the same workspace, unless the policy says [filesystem] cache = "private" or the
+workspace cannot be written. Nothing outside of the sandbox reads it. A workspace's cache has at
+most ${CACHE_LIMITS.workspaceBytes / GIB} GiB and all together ${CACHE_LIMITS.totalBytes / GIB}: looked at once an hour, the largest parts and what was used
+least lately go first.
+
+Examples:
+  sandbox-run cache show
+  sandbox-run cache clear
+  sandbox-run cache clear --workspace ~/project
+  sandbox-run cache clear --all
+
+Exit status: 0; 125 if a command uses a cache that was to be cleared, or anything else failed.`;
+
+/** How long commands that just end are waited for. */
+const PATIENCE_MS = 1_000;
+
+/** `sandbox-run cache`: what commands of a workspace keep for each other. */
+export async function cache(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run cache')
+    .description('Shows or clears what tools in sandboxes cached, by workspace.')
+    .addHelpText('after', HELP_AFTER);
+  let task = async (): Promise<string> => program.helpInformation() + HELP_AFTER;
+  program
+    .command('show')
+    .description('size, last use and workspace of each, used last first')
+    .option('--json', 'one JSON object per line')
+    .allowExcessArguments(false)
+    .action(({ json }: { readonly json?: boolean }) => {
+      task = () => show(loadAddon(), json === true);
+    });
+  program
+    .command('clear')
+    .description('removes what a workspace’s commands cached')
+    .option('--workspace <dir>', 'of this workspace (default: the current directory)')
+    .option('--all', 'of all workspaces')
+    .allowExcessArguments(false)
+    .action((options: { readonly workspace?: string; readonly all?: boolean }) => {
+      task = () => clear(loadAddon(), options);
+    });
+  if (parseArguments(program, args) === undefined) return 0;
+  printOut(await task());
+  return 0;
+}
+
+async function show(addon: NativeAddon, json: boolean): Promise<string> {
+  const lines: string[] = [];
+  let total = 0;
+  for (const entry of listCaches(addon)) {
+    const { bytes, complete } = await sizeOfCache(addon, entry);
+    total += bytes;
+    lines.push(
+      json ? `${JSON.stringify(plain(entry, bytes, complete))}\n` : describe(entry, bytes, complete),
+    );
+  }
+  if (json) return lines.join('');
+  return lines.length === 0
+    ? 'nothing is cached\n'
+    : `${lines.join('')}${inMib(total).padStart(12)}  in all\n`;
+}
+
+function plain(
+  { id, workspace, isThere, usedAt, inUse, directory }: CacheEntry,
+  bytes: number,
+  complete: boolean,
+) {
+  return {
+    id,
+    workspace: workspace ?? null,
+    workspaceExists: isThere,
+    bytes,
+    complete,
+    usedAt: usedAt.getTime(),
+    inUse,
+    directory,
+  };
+}
+
+function describe(
+  { workspace, isThere, usedAt, inUse, id }: CacheEntry,
+  bytes: number,
+  complete: boolean,
+): string {
+  const size = `${complete ? '' : 'over '}${inMib(bytes)}`.padStart(12);
+  const remarks = [...(isThere ? [] : ['the workspace is gone']), ...(inUse ? ['a command uses it'] : [])];
+  const said = remarks.length === 0 ? '' : ` (${remarks.join('; ')})`;
+  return `${size}  ${usedAt.toISOString().slice(0, 16)}Z  ${visibleLine(workspace ?? id, 4096)}${said}\n`;
+}
+
+const inMib = (bytes: number) => `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+
+async function clear(
+  addon: NativeAddon,
+  { workspace, all }: { readonly workspace?: string; readonly all?: boolean },
+): Promise<string> {
+  if (all === true && workspace !== undefined)
+    throw new SandboxError('usage.invalid', '--all and --workspace exclude each other; give one of them');
+  const path = realPath(resolve(workspace ?? '.'));
+  const chosen = listCaches(addon).filter((entry) => all === true || entry.workspace === path);
+  if (chosen.length === 0) return all === true ? 'nothing is cached\n' : `nothing is cached for ${path}\n`;
+  const said: string[] = [];
+  for (const entry of chosen) {
+    const name = visibleLine(entry.workspace ?? entry.id, 4096);
+    const done = await clearCache(addon, entry, PATIENCE_MS);
+    if (done === 'cleared') said.push(`${name}: cleared\n`);
+    else if (all !== true || done === 'failed') throw cannotClear(name, done);
+    else said.push(`${name}: a command uses it\n`);
+  }
+  return said.join('');
+}
+
+function cannotClear(name: string, why: 'in-use' | 'failed'): SandboxError {
+  return why === 'in-use'
+    ? new SandboxError('cache.in_use', `a command uses the cache of ${name}; wait for its end, or end it`)
+    : new SandboxError(
+        'state.unusable',
+        `not all of the cache of ${name} could be removed; look at it with sandbox-run cache show --json`,
+      );
+}
+
+/** As it is known to caches: of a workspace that is gone, as it was named. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
