@@ -1,6 +1,6 @@
 // A tool of the AI SDK whose commands run in a sandbox. The model is a script, so that it runs without network:
 // `npm run build`, then `node examples/ai-sdk.mjs`. With a real one: put it in the place of `model`.
-// prints: assistant: …The greeting is written.…
+// prints: assistant: …The greeting is gone.…
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,9 @@ const model = new MockLanguageModelV3({
   doGenerate: [
     call('1', 'cat /etc/shadow'),
     call('2', 'echo hello > greeting.txt && cat greeting.txt'),
-    step({ type: 'text', text: 'The greeting is written.' }, 'stop'),
+    // Nothing brings that back, so the policy asks.
+    call('3', 'rm greeting.txt'),
+    step({ type: 'text', text: 'The greeting is gone.' }, 'stop'),
   ],
 });
 
@@ -31,7 +33,7 @@ const sandbox = await createSandbox({ workspace });
 // One tool for the whole conversation: it knows what it asked about.
 const tools = { shell: shellTool(sandbox) };
 /** @type {import('ai').ModelMessage[]} */
-const messages = [{ role: 'user', content: 'Write a greeting.' }];
+const messages = [{ role: 'user', content: 'Write a greeting, show it, remove it.' }];
 let isOver = false;
 while (!isOver) {
   const { content, response } = await generateText({ model, tools, messages, stopWhen: stepCountIs(9) });

@@ -18,12 +18,13 @@ async function run(command, approved = false) {
 await run('uname -s && pwd');
 // Refused by the policy, and the kernel would refuse it too.
 await run('cat /etc/shadow');
-// The policy asks about what changes something; the application answers, not the model.
-await run('echo hello > greeting.txt');
-const { decision, request } = await sandbox.check('echo hello > greeting.txt');
+// What the sandbox holds is not asked about.
+await run('echo hello > greeting.txt && cat greeting.txt');
+// The policy asks before something is gone that nothing brings back; the application answers, not the model.
+await run('rm greeting.txt');
+const { decision, request } = await sandbox.check('rm greeting.txt');
 console.log(`the policy says: ${decision?.verdict}; to be shown: ${request?.command}\n`);
-await run('echo hello > greeting.txt', true);
-await run('cat greeting.txt');
+await run('rm greeting.txt', true);
 
 await sandbox.close();
 await rm(workspace, { recursive: true });

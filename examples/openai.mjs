@@ -1,6 +1,6 @@
 // An agent of the OpenAI Agents SDK whose shell is a sandbox. The model is a script, so that it runs without network:
 // `npm run build`, then `node examples/openai.mjs`. With a real one: leave out `model`, set OPENAI_API_KEY.
-// prints: The greeting is written.
+// prints: The greeting is gone.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,9 @@ const shellCall = (callId, commands) => ({ type: 'shell_call', callId, action: {
 const model = new ScriptedModel([
   [shellCall('1', ['ls /usr', 'cat /etc/shadow'])],
   [shellCall('2', ['echo hello > greeting.txt', 'cat greeting.txt'])],
-  [assistantMessage('The greeting is written.')],
+  // Nothing brings that back, so the policy asks.
+  [shellCall('3', ['rm greeting.txt'])],
+  [assistantMessage('The greeting is gone.')],
 ]);
 
 const workspace = await mkdtemp(join(tmpdir(), 'example-'));
@@ -32,7 +34,7 @@ const agent = new Agent({
 // Nothing is sent to anybody.
 const runner = new Runner({ tracingDisabled: true });
 
-let result = await runner.run(agent, 'Write a greeting.');
+let result = await runner.run(agent, 'Write a greeting, show it, remove it.');
 while (result.interruptions.length > 0) {
   for (const interruption of result.interruptions) {
     console.log('the policy asks about:', JSON.stringify(interruption.rawItem));

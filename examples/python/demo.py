@@ -9,7 +9,7 @@ import tempfile
 from sandbox_run import SandboxRun
 
 
-APPROVED = {"mkdir build && cd build", "rm -r build"}
+APPROVED = {"rm -r notes"}
 
 
 def approve(question):
@@ -31,13 +31,14 @@ def show(box):
     print(process.result["status"])
 
     with box.session() as shell:
-        shell.run("mkdir build && cd build")
+        shell.run("mkdir notes && cd notes && echo draft > a.txt")
         print(shell.run("echo hi from ${PWD##*/}")["stdout"].strip())
 
     refused = box.check("sudo reboot")
     print(refused["verdict"], "-", refused["message"].splitlines()[0])
 
-    print("removed:", box.run("rm -r build")["status"])
+    # Nothing would bring that back, so the policy asks.
+    print("removed:", box.run("rm -r notes")["status"])
 
 
 if __name__ == "__main__":

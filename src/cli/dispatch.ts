@@ -38,11 +38,6 @@ export async function dispatch(args: readonly string[]): Promise<number> {
     const [first = '', ...rest] = args;
     const subcommand = Object.hasOwn(SUBCOMMANDS, first) ? SUBCOMMANDS[first] : undefined;
     if (subcommand !== undefined) return await (await subcommand())(rest);
-    if (first === 'init')
-      throw new SandboxError(
-        'usage.invalid',
-        'there is no subcommand init: sandbox-run policy init writes a policy file, sandbox-run install sets up an agent (sandbox-run -- init runs the program)',
-      );
     const { run } = await import('./run.ts');
     return await run(args, Object.keys(SUBCOMMANDS));
   } catch (error) {

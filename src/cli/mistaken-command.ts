@@ -4,9 +4,8 @@ import { shellWord } from '../util/shell-quote.ts';
 /** More letters wrong than that are another word. */
 const MOST_TYPOS = 2;
 
-/** Words that other programs use for what a subcommand of ours does. Every host has a program called init. */
+/** Words that other programs use for what a subcommand of ours does. */
 export const OTHER_WORDS: Readonly<Record<string, string>> = {
-  init: 'policy init',
   setup: 'install',
   uninstall: 'install --uninstall',
   logs: 'audit',

@@ -116,6 +116,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
       forModel?: boolean;
     }
   >();
+  if (options.shell === undefined) refuseInit(args, parsed.args);
   return {
     command: commandOf(options.shell, parsed.args),
     sandbox: sandboxOptionsOf(options),
@@ -130,6 +131,15 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     quiet: options.quiet ?? false,
     forModel: options.forModel ?? false,
   };
+}
+
+/** Most hosts have a program called init, which nobody means who does not say so. */
+function refuseInit(args: readonly string[], operands: readonly string[]): void {
+  if (operands[0] !== 'init' || args.at(-1 - operands.length) === '--') return;
+  throw new SandboxError(
+    'usage.invalid',
+    'there is no subcommand init: sandbox-run policy init writes a policy file, sandbox-run install sets up an agent (sandbox-run -- init runs the program)',
+  );
 }
 
 /** The command of `-c STRING` or of the operands. */

@@ -93,11 +93,9 @@ async function runIn(
   }
   if (wanted.forModel)
     printRemarks(result, { said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet });
-  else if (!wanted.quiet) remark(result, sandbox, wanted.json);
-  if (result.error?.code === 'program.not_found' && typeof wanted.command !== 'string' && !wanted.quiet) {
-    const { meantInstead } = await import('./mistaken-command.ts');
-    const meant = meantInstead(wanted.command, subcommands);
-    if (meant !== undefined) printError(meant);
+  else if (!wanted.quiet) {
+    const meant = await meantBy(wanted.command, result.error?.code, subcommands);
+    remark(result, sandbox, { json: wanted.json, meant });
   }
   return exitStatus(result);
 }
@@ -128,10 +126,15 @@ function jsonOf(result: ExecutionResult, forModel: string | undefined): string {
   }
 }
 
-function remark(result: ExecutionResult, sandbox: Sandbox, json: boolean): void {
+function remark(
+  result: ExecutionResult,
+  sandbox: Sandbox,
+  { json, meant }: { readonly json: boolean; readonly meant: string | undefined },
+): void {
   printWarnings(result);
   if (json) return;
-  if (result.error !== undefined) printError(result.error.message);
+  if (result.error !== undefined)
+    printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
   if (result.status === 'timed-out')
     printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
   if (result.status === 'exited' && result.exitCode !== 0) {
@@ -139,4 +142,15 @@ function remark(result: ExecutionResult, sandbox: Sandbox, json: boolean): void 
       `exited ${result.exitCode} in the sandbox: ${describeConfinement(sandbox.plan, { advice: process.stderr.isTTY })}`,
     );
   }
+}
+
+/** For a word that names no program. */
+async function meantBy(
+  command: RunArguments['command'],
+  code: string | undefined,
+  subcommands: readonly string[],
+): Promise<string | undefined> {
+  if (code !== 'program.not_found' || typeof command === 'string') return undefined;
+  const { meantInstead } = await import('./mistaken-command.ts');
+  return meantInstead(command, subcommands);
 }

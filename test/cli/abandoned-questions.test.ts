@@ -2,10 +2,14 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { until } from '../support/approvals.ts';
+import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
 import { CLI, cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
-const env = { XDG_CONFIG_HOME: join(place.root, 'none'), XDG_STATE_HOME: join(place.root, 'state') };
+const env = {
+  XDG_CONFIG_HOME: makeSupervisedConfiguration(place.root),
+  XDG_STATE_HOME: join(place.root, 'state'),
+};
 const children: { kill(signal: 'SIGKILL'): unknown }[] = [];
 afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');

@@ -8,6 +8,7 @@ afterAll(() => place.dispose());
 
 // Of the policy as it is built in, not of the one that lets the other tests run everything.
 const env = { XDG_CONFIG_HOME: join(place.root, 'no-config') };
+const SUPERVISED = ['--autonomy', 'supervised'];
 const check = (args: readonly string[], input?: string) =>
   cli(place, ['check', ...args], input === undefined ? { env } : { env, input });
 const lines = (stdout: string) =>
@@ -21,10 +22,35 @@ describe('sandbox-run check', () => {
     ['allows what is harmless', ['-c', 'ls -la | head'], 0, /^allow {2}\(risk low, reach local\)\n/],
     ['takes an argument vector', ['--', 'ls', '-la'], 0, /^allow /],
     ['takes options before the command without --', ['--autonomy', 'autonomous', 'ls'], 0, /^allow /],
-    ['asks about risk', ['-c', 'git push'], 10, /^ask .*\n(.*\n)* +ask +autonomy +needs_approval /],
-    ['takes approval for an answer', ['--approved', '-c', 'touch x'], 0, /^allow /],
+    [
+      'asks about risk where it is told to',
+      [...SUPERVISED, '-c', 'git push'],
+      10,
+      /^ask .*\n(.*\n)* +ask +autonomy +needs_approval /,
+    ],
+    ['asks about a loss', ['-c', 'git clean -fdx'], 10, /^ask .*\n(.*\n)* +ask +losses +loses /],
+    [
+      'does not ask about what the sandbox holds',
+      ['-c', 'touch x'],
+      0,
+      /^allow .*\n(.*\n)* +allow +autonomy +contained /,
+    ],
+    [
+      'refuses what cannot work',
+      ['-c', 'curl https://host.example'],
+      126,
+      /^deny .*\n(.*\n)* +deny +leaves +unreachable /,
+    ],
+    ['takes approval for an answer', [...SUPERVISED, '--approved', '-c', 'touch x'], 0, /^allow /],
+    ['takes the level by its name', ['--autonomy', 'contained', '-c', 'touch x'], 0, /^allow /],
     ['leaves it to the autonomous', ['--autonomy', 'autonomous', '-c', 'touch x'], 0, /^allow /],
-    ['refuses everything where nothing may be done', ['--autonomy', 'readonly', 'ls'], 126, /^deny /],
+    [
+      'lets reading run where nothing else may',
+      ['--autonomy', 'readonly', 'ls'],
+      0,
+      /^allow .*\n(.*\n)* +allow +autonomy +reads /,
+    ],
+    ['refuses everything else there', ['--autonomy', 'readonly', '-c', 'touch x'], 126, /^deny /],
     ['refuses what is dangerous', ['--autonomy', 'autonomous', '-c', 'sudo ls'], 126, /^deny /],
     ['refuses what leaves the workspace', ['-c', 'cat ../../../etc/shadow'], 126, /escapes the workspace/],
     ['takes ~ for the home of the user', ['-c', 'cat ~/.ssh/id_rsa'], 126, /deny +paths /],
@@ -36,7 +62,7 @@ describe('sandbox-run check', () => {
   });
 
   it('prints one object with --json, every check in it', async () => {
-    const { stdout, exitCode } = await check(['--json', '-c', 'git push']);
+    const { stdout, exitCode } = await check(['--json', ...SUPERVISED, '-c', 'git push']);
     expect(exitCode).toBe(10);
     const decision = JSON.parse(stdout);
     expect(Object.keys(decision)).toEqual(['verdict', 'risk', 'reach', 'reasons', 'messageForModel']);
@@ -130,12 +156,14 @@ describe('check --batch', () => {
   it('answers line by line, in order, with the ids', async () => {
     const rows = [
       { id: 'a', command: 'ls' },
-      { id: 7, command: 'touch x' },
-      { command: 'touch x', approved: true },
+      { id: 7, command: 'touch x', autonomy: 'supervised' },
+      { command: 'touch x', autonomy: 'supervised', approved: true },
       { id: 'd', command: 'touch x', autonomy: 'autonomous', taint: [], suite: 'mine' },
       { id: 'e', command: ['cat', '../x'], cwd: 'sub' },
       { id: 'f', command: 'cat ../../x', cwd: 'sub' },
       { id: 'g', command: 'ls', cwd: '../../../../..' },
+      { id: 'h', command: 'touch x' },
+      { id: 'i', command: 'git clean -fdx' },
     ];
     const input = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
     const { exitCode, stdout, stderr } = await check(['--batch'], input);
@@ -148,6 +176,8 @@ describe('check --batch', () => {
       ['e', 'allow'],
       ['f', 'deny'],
       ['g', 'deny'],
+      ['h', 'allow'],
+      ['i', 'ask'],
     ]);
     expect(Object.keys(lines(stdout)[0])).toEqual(['id', 'verdict', 'risk', 'reach', 'reasons']);
     // What does not run comes with what a model may be told, as it does without --batch.
@@ -243,7 +273,7 @@ describe('check --batch', () => {
   it('does not let a line undo what the workspace says', async () => {
     const file = join(place.workspace, '.sandbox-run.toml');
     writeFileSync(file, '[security]\nautonomy = "readonly"\n', { mode: 0o644 });
-    const { stdout } = await check(['--batch'], '{"command":"ls","autonomy":"autonomous"}\n');
+    const { stdout } = await check(['--batch'], '{"command":"touch x","autonomy":"autonomous"}\n');
     rmSync(file);
     expect(lines(stdout)[0]).toMatchObject({ verdict: 'deny' });
   });
@@ -265,17 +295,28 @@ describe('a run', () => {
   });
 
   it('that is asked about ends with 126 and names what would allow it, which does', async () => {
-    const result = await run(['--', 'touch', 'made']);
+    const result = await run([...SUPERVISED, '--', 'touch', 'made']);
     expect(result).toMatchObject({ exitCode: 126, stdout: '' });
     expectOneLine(result.stderr);
     expect(result.stderr).toMatch(/--approved.*--autonomy autonomous/);
-    expect((await run(['--approved', '--', 'touch', 'made'])).exitCode).toBe(0);
+    expect((await run([...SUPERVISED, '--approved', '--', 'touch', 'made'])).exitCode).toBe(0);
     expect((await run(['--autonomy', 'autonomous', '--', 'rm', 'made'])).exitCode).toBe(0);
     expect((await run(['ls'])).stdout).toBe('');
   });
 
+  it('that would lose what nothing brings back is asked about with the default level', async () => {
+    expect(await run(['-c', 'echo draft > made'])).toMatchObject({ exitCode: 0, stderr: '' });
+    const result = await run(['rm', 'made']);
+    expect(result).toMatchObject({ exitCode: 126, stdout: '' });
+    expectOneLine(result.stderr);
+    expect(result.stderr).toMatch(/rm would delete made.*--approved/);
+    expect((await run(['ls'])).stdout).toBe('made\n');
+    expect((await run(['--approved', 'rm', 'made'])).exitCode).toBe(0);
+    expect((await run(['ls'])).stdout).toBe('');
+  });
+
   it('shows the decision with --json', async () => {
-    const result = await run(['--json', '--', 'touch', 'made']);
+    const result = await run(['--json', ...SUPERVISED, '--', 'touch', 'made']);
     expect(result.exitCode).toBe(126);
     expect(JSON.parse(result.stdout)).toMatchObject({
       status: 'denied',

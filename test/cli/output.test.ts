@@ -181,6 +181,46 @@ describe('--dry-run', () => {
     expect(existsSync(marker)).toBe(false);
   });
 
+  it('shows time-out, limits and level, of options and policy', async () => {
+    const policy = join(place.root, 'limits.toml');
+    writeFileSync(policy, '[security]\nautonomy = "supervised"\n[limits]\nmemory = 1073741824\n');
+    const showing = (...options: string[]) => cli(place, ['--dry-run', ...options, 'true']);
+    const shown = (await showing()).stdout;
+    expect(shown).toMatch(/^Autonomy contained: asks about what leaves the sandbox$/m);
+    expect(shown).toMatch(/^Limits\n {2}time-out +60 s$/m);
+    expect(shown).toMatch(/^ {2}processes +4096$/m);
+    expect(shown).toMatch(/^ {2}output kept +1024 KiB /m);
+    const options = ['--policy', policy, '--timeout', '7', '--max-processes', '12', '--cpu-time', '9'];
+    const limited = (await showing(...options)).stdout;
+    for (const [name, value] of [
+      ['Autonomy', 'supervised: asks about what changes something'],
+      ['time-out', '7 s'],
+      ['memory', '1024 MiB'],
+      ['processes', '12'],
+      ['processor time', '9 s'],
+    ])
+      expect(limited).toMatch(new RegExp(`^ *${name} +${value}$`, 'm'));
+    expect((await showing('--timeout', '0')).stdout).toMatch(/^ {2}time-out +none$/m);
+    expect((await showing('--autonomy', 'readonly')).stdout).toMatch(/^Autonomy readonly: /m);
+    const { timeout, maxOutput, autonomy, treeLimits } = JSON.parse((await showing('--json')).stdout);
+    expect({ timeout, maxOutput, autonomy }).toEqual({
+      timeout: 60_000,
+      maxOutput: 1_048_576,
+      autonomy: 'contained',
+    });
+    expect(treeLimits.processes).toBe(4096);
+    expect(JSON.parse((await showing('--json', ...options)).stdout)).toMatchObject({
+      timeout: 7_000,
+      autonomy: 'supervised',
+      treeLimits: { memoryBytes: 1_073_741_824, processes: 12, cpuSeconds: 9 },
+    });
+  });
+
+  it('says the level that is in force: without a kernel backend nothing is contained', async () => {
+    const { stdout } = await cli(place, ['--dry-run', '--json', '--backend', 'application', 'ls']);
+    expect(JSON.parse(stdout)).toMatchObject({ autonomy: 'supervised' });
+  });
+
   it('finds mistakes as a run would', async () => {
     expect((await cli(place, ['--dry-run', '--ro', '/nonexistent', 'true'])).exitCode).toBe(125);
   });

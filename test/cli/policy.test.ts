@@ -26,7 +26,7 @@ describe('policy show', () => {
   it('shows the built-in policy', async () => {
     const { stdout, exitCode, stderr } = await policy('show');
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toContain('security.autonomy = "supervised"\n');
+    expect(stdout).toContain('security.autonomy = "contained"\n');
     expect(stdout).toContain('# Nothing is weaker than the default policy.');
   });
 
@@ -129,8 +129,15 @@ describe('policy validate', () => {
     const result = await policy('validate', workspaceFile);
     expect(result.exitCode).toBe(125);
     expect(result.stderr).toContain('can only take away');
-    write(workspaceFile, '[filesystem]\nprotect = ["x"]\n');
-    expect((await policy('validate', workspaceFile)).exitCode).toBe(0);
+    for (const file of ['[filesystem]\nprotect = ["x"]\n', '[security]\nautonomy = "contained"\n']) {
+      write(workspaceFile, file);
+      expect((await policy('validate', workspaceFile)).exitCode).toBe(0);
+    }
+    write(workspaceFile, '[security]\nautonomy = "autonomous"\n');
+    const free = await policy('validate', workspaceFile);
+    expect(free).toMatchObject({ exitCode: 125, stdout: '' });
+    expectOneLine(free.stderr);
+    expect(free.stderr).toContain(`${workspaceFile}:2: security.autonomy: `);
   });
 
   it('runs the examples of rules', async () => {
@@ -160,6 +167,11 @@ describe('a policy that is wrong', () => {
       'a workspace that helps itself',
       () => write(workspaceFile, '[network]\nmode = "open"\n'),
       /network\.mode/,
+    ],
+    [
+      'a workspace that wants nothing asked',
+      () => write(workspaceFile, '\n[security]\nautonomy = "autonomous"\n'),
+      /\.sandbox-run\.toml:3: security\.autonomy: /,
     ],
   ])('keeps everything from running: %s', async (_, make, message) => {
     make();
@@ -208,7 +220,7 @@ describe('the policy of a run', () => {
 
   it('is narrowed by the workspace', async () => {
     write(workspaceFile, '[security]\nautonomy = "readonly"\n');
-    const result = await cli(place, ['--autonomy', 'autonomous', 'ls'], { env });
+    const result = await cli(place, ['--autonomy', 'autonomous', 'touch', 'made'], { env });
     expect(result.exitCode).toBe(126);
     expect(result.stderr).toContain('readonly');
   });

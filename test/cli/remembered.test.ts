@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { SUPERVISED } from '../support/unjudged-policy.ts';
 import { CLI, cli, expectOneLine, makePlace, PTY_DRIVER, startCli } from './support.ts';
 
 const made = makePlace();
@@ -107,6 +108,8 @@ describe('sessions', () => {
 });
 
 describe('a question', () => {
+  beforeEach(() => set(SUPERVISED));
+
   it('in the queue waits for an answer from elsewhere', async () => {
     const waiting = startCli(place, ['--ask', 'queue', '-c', 'mkdir made && echo done']);
     let id = '';
@@ -127,11 +130,11 @@ describe('a question', () => {
   });
 
   it('in the queue that is denied, or not answered, does not run', async () => {
-    set('[approval]\nask = "queue"\ntimeout_seconds = 1\n');
+    set(`${SUPERVISED}[approval]\nask = "queue"\ntimeout_seconds = 1\n`);
     const late = await run('-c', 'mkdir made');
     expect(late).toMatchObject({ exitCode: 126, stdout: '' });
     expect(late.stderr).toContain('nobody answered within 1 s');
-    set('[approval]\nask = "queue"\n');
+    set(`${SUPERVISED}[approval]\nask = "queue"\n`);
     const waiting = startCli(place, ['-q', '-c', 'mkdir made']);
     await eventually(async () => {
       const { stdout } = await run('approvals', 'list', '--json');
@@ -188,6 +191,27 @@ describe('a question', () => {
     );
     expect(yes).toMatchObject({ failed: null, status: 0 });
     expect(hasRun()).toBe(true);
+  });
+
+  it('of a loss is asked on the terminal with the default level, too', async () => {
+    set('');
+    // What the sandbox holds is no question (control).
+    expect(await run('-c', 'mkdir made && echo draft > made/notes')).toMatchObject({
+      exitCode: 0,
+      stderr: '',
+    });
+    for (const [loss, reason] of [
+      ['rm -r made', 'which version control does not have'],
+      ['git clean -fdx', 'would delete files that are not tracked'],
+    ] as const) {
+      const no = await onTerminal(['-c', loss], [QUESTION, ...choose('deny')]);
+      expect(no).toMatchObject({ failed: null, status: 126 });
+      expect(no.output).toContain(reason);
+      expect(hasRun()).toBe(true);
+    }
+    const yes = await onTerminal(['-c', 'rm -r made; echo gone'], [QUESTION, ...choose('once')]);
+    expect(yes).toMatchObject({ failed: null, status: 0 });
+    expect(hasRun()).toBe(false);
   });
 
   it('on the terminal that is not answered with a yes does not run', async () => {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
 import { openPane, type Pane } from '../support/tmux.ts';
+import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
 import { CLI, cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
@@ -286,7 +287,7 @@ describe('around the terminal', () => {
   it('a question is asked before', async () => {
     const env = {
       ...place.env,
-      XDG_CONFIG_HOME: join(place.root, 'no-settings'),
+      XDG_CONFIG_HOME: makeSupervisedConfiguration(place.root),
       XDG_STATE_HOME: join(place.root, 'state'),
     };
     const judged = await openPane(OUTSIDE, { cwd: place.workspace, env });

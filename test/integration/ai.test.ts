@@ -23,7 +23,7 @@ const { place, sandbox: makeSandbox, unjudged } = makeIntegration();
 const inWorkspace = (name: string) => join(place.workspace, name);
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await makeSandbox({ timeout: 20_000 });
+  sandbox = await makeSandbox({ timeout: 20_000, autonomy: 'supervised' });
 });
 
 const usage = {
@@ -420,6 +420,7 @@ describe('the sandbox of bash-tool', () => {
     });
     await expect(files.readFile('/etc/shadow')).rejects.toMatchObject({ code: 'command.denied' });
     const asking = await makeSandbox({
+      autonomy: 'supervised',
       gate: { approver: { ask: async () => ({ approved: true, scope: 'once', by: 'the test' }) } },
     });
     await bashToolSandbox(asking).writeFiles([{ path: 'answered', content: 'yes' }]);

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
@@ -95,6 +95,16 @@ describe('decisions about commands that Claude Code runs itself', () => {
     expect(answer.permissionDecisionReason).toMatch(reason);
     expect(answer.updatedInput).toBeUndefined();
   });
+
+  it.each(['touch x', 'echo x > f', 'mkdir d', './build.sh'])(
+    'asks about %s, which nothing holds there, whatever level that counts on a sandbox is asked for',
+    async (command) => {
+      writeFileSync(join(project, 'build.sh'), 'true\n', { mode: 0o755 });
+      for (const args of [[], ['--autonomy', 'contained'], ['--autonomy', 'supervised']])
+        expect(await decisionOn(command, args)).toMatchObject({ permissionDecision: 'ask' });
+      expect((await decisionOn(command, REWRITE)).permissionDecision).toBe('allow');
+    },
+  );
 
   it.each(['npm test', 'make'])(
     'grants nothing for %s, which the policy allows because the sandbox holds it',
@@ -349,8 +359,10 @@ describe('commands that run in the sandbox instead', () => {
 
 describe('what somebody was asked about', () => {
   const command = 'printf 1 > made; cat made | cat';
-  const asked = async (text = command) => {
-    const answer = await decisionOn(text, REWRITE);
+  /** Asks by risk, whatever the sandbox holds. */
+  const SUPERVISED = [...REWRITE, '--autonomy', 'supervised'];
+  const asked = async (text = command, args: readonly string[] = SUPERVISED) => {
+    const answer = await decisionOn(text, args);
     expect(answer).toMatchObject({ permissionDecision: 'ask' });
     expect(answer.permissionDecisionReason).toContain('In the sandbox it would run: ');
     const line: string = answer.updatedInput.command;
@@ -369,7 +381,7 @@ describe('what somebody was asked about', () => {
         ...{ cwd: project, env: { ...place.env, ...environment() }, extendEnv: false, reject: false, input },
       });
     const event = JSON.stringify(eventOf({ input: { command } }));
-    const { stdout } = await refused([process.execPath, CLI, 'hook', 'claude-code', ...REWRITE], event);
+    const { stdout } = await refused([process.execPath, CLI, 'hook', 'claude-code', ...SUPERVISED], event);
     const { permissionDecision, updatedInput } = JSON.parse(stdout).hookSpecificOutput;
     expect(permissionDecision).toBe('ask');
     const ran = await refused(['bash', '-c', updatedInput.command], '');
@@ -384,6 +396,27 @@ describe('what somebody was asked about', () => {
       exitCode: 0,
       stdout: '1',
     });
+  });
+
+  it('is a loss with the default level, too', async () => {
+    // What the sandbox holds is no question (control).
+    const write = await decisionOn('mkdir draft && echo text > draft/notes', REWRITE);
+    expect(write.permissionDecision).toBe('allow');
+    expect((await runAsClaude(write.updatedInput.command)).exitCode).toBe(0);
+    for (const loss of ['git clean -fdx', 'rm -r draft; echo gone']) {
+      const answer = await decisionOn(loss, REWRITE);
+      expect(answer.permissionDecision).toBe('ask');
+      expect(answer.permissionDecisionReason).toMatch(/would delete/);
+    }
+    expect(existsSync(join(project, 'draft/notes'))).toBe(true);
+    const line = await asked('rm -r draft; echo gone', REWRITE);
+    expect(await runAsClaude(line)).toMatchObject({ exitCode: 0, stdout: 'gone\n' });
+    expect(existsSync(join(project, 'draft'))).toBe(false);
+    // Used up, once there is something to lose again.
+    expect((await runAsClaude(write.updatedInput.command)).exitCode).toBe(0);
+    expect((await runAsClaude(line)).exitCode).toBe(126);
+    expect(existsSync(join(project, 'draft/notes'))).toBe(true);
+    rmSync(join(project, 'draft'), { recursive: true });
   });
 
   it('is no approval of anything else', async () => {

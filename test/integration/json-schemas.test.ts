@@ -4,10 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cli, makePlace } from '../cli/support.ts';
+import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());
-const judged = { XDG_CONFIG_HOME: join(place.root, 'no-config'), XDG_STATE_HOME: join(place.root, 'state') };
+const judged = {
+  XDG_CONFIG_HOME: makeSupervisedConfiguration(place.root),
+  XDG_STATE_HOME: join(place.root, 'state'),
+};
 const run = (args: readonly string[], input?: string) =>
   cli(place, args, input === undefined ? { env: judged } : { env: judged, input });
 

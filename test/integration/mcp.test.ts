@@ -35,6 +35,8 @@ async function connect(args: readonly string[] = [], options: ClientOptions = {}
   return connected;
 }
 const AUTONOMOUS = ['--autonomy', 'autonomous'];
+/** Asks by risk, whatever the sandbox holds. */
+const SUPERVISED = ['--autonomy', 'supervised'];
 const gone = (mark: string) => eventually(() => expect(processesWith(mark)).toEqual([]));
 const running = (mark: string) => eventually(() => expect(processesWith(mark)).not.toEqual([]));
 
@@ -124,7 +126,7 @@ describe('tools of sandbox-run mcp', () => {
   });
 
   it('refuse with a text for the model, and run nothing', async () => {
-    const { shell, call } = await connect();
+    const { shell, call } = await connect(SUPERVISED);
     const refused = await shell('touch made-by-root; sudo touch x');
     expect(refused.isError).toBe(true);
     expect(refused.structuredContent).toMatchObject({
@@ -374,7 +376,7 @@ describe('approvals of sandbox-run mcp', () => {
 
   it('are asked for through the client, with everything that there is to see', async () => {
     const messages: string[] = [];
-    const { shell } = await connect([], {
+    const { shell } = await connect(SUPERVISED, {
       onElicit: ({ params }) => {
         messages.push(params.message);
         return { action: 'accept', content: { approve: true } };
@@ -396,6 +398,29 @@ describe('approvals of sandbox-run mcp', () => {
     await remove(shell);
   });
 
+  it('are asked for a loss with the default level, too', async () => {
+    const messages: string[] = [];
+    let approve = false;
+    const { shell } = await connect([], {
+      onElicit: ({ params }) => {
+        messages.push(params.message);
+        return { action: 'accept', content: { approve } };
+      },
+    });
+    // What the sandbox holds is no question (control).
+    expect((await shell(asks)).structuredContent).toMatchObject({ status: 'exited', exitCode: 0 });
+    expect(messages).toEqual([]);
+    for (approve of [false, true]) {
+      const result = await shell('rm approved-by-user');
+      expect(result.structuredContent).toMatchObject({ status: approve ? 'exited' : 'denied' });
+      expect(made()).toBe(!approve);
+      expect(messages.pop()).toContain(
+        'rm would delete approved-by-user, which version control does not have',
+      );
+    }
+    expect(messages).toEqual([]);
+  });
+
   it('take anything but an accepted yes for a no', async () => {
     const answers: ElicitResult[] = [
       { action: 'decline' },
@@ -409,7 +434,7 @@ describe('approvals of sandbox-run mcp', () => {
       { action: 'cancel', content: { approve: true } },
     ];
     let answer = answers[0];
-    const { shell } = await connect([], { onElicit: () => answer ?? { action: 'decline' } });
+    const { shell } = await connect(SUPERVISED, { onElicit: () => answer ?? { action: 'decline' } });
     for (answer of answers) {
       const result = await shell(asks);
       expect(result.isError).toBe(true);
@@ -419,7 +444,7 @@ describe('approvals of sandbox-run mcp', () => {
   });
 
   it('take an error of the client for a no', async () => {
-    const { shell } = await connect([], {
+    const { shell } = await connect(SUPERVISED, {
       onElicit: () => {
         throw new Error('no window');
       },
@@ -436,7 +461,7 @@ describe('approvals of sandbox-run mcp', () => {
     const policy = join(place.root, 'short.toml');
     writeFileSync(policy, '[approval]\ntimeout_seconds = 1\n', { mode: 0o600 });
     let withdrawn = false;
-    const { shell } = await connect(['--policy', policy], {
+    const { shell } = await connect([...SUPERVISED, '--policy', policy], {
       onElicit: (_, { signal }) =>
         new Promise((answer) => {
           signal.addEventListener('abort', () => {
@@ -461,7 +486,7 @@ describe('approvals of sandbox-run mcp', () => {
 
   it('are not asked for what is too long to be shown', async () => {
     let asked = 0;
-    const { shell } = await connect([], {
+    const { shell } = await connect(SUPERVISED, {
       onElicit: () => {
         asked += 1;
         return { action: 'accept', content: { approve: true } };
@@ -481,7 +506,7 @@ describe('approvals of sandbox-run mcp', () => {
       [['--ask', 'nobody'], { onElicit: yes }],
       [[], { capabilities: { elicitation: { url: {} } } }],
     ] as const) {
-      const { shell } = await connect(args, options);
+      const { shell } = await connect([...SUPERVISED, ...args], options);
       const result = await shell(asks);
       expect(result.structuredContent).toMatchObject({
         status: 'denied',
@@ -492,7 +517,7 @@ describe('approvals of sandbox-run mcp', () => {
   });
 
   it('wait in the queue where the policy says so and the client cannot ask', async () => {
-    const { shell } = await connect(['--ask', 'queue']);
+    const { shell } = await connect([...SUPERVISED, '--ask', 'queue']);
     const answer = shell(asks);
     const env = { ...place.env };
     const here = { ...place, tmp: join(place.root, 'tmp') };
@@ -509,7 +534,7 @@ describe('approvals of sandbox-run mcp', () => {
 
   it('end with the call that waits for them', async () => {
     let asked = false;
-    const { call, shell } = await connect([], {
+    const { call, shell } = await connect(SUPERVISED, {
       onElicit: (_, { signal }) => {
         asked = true;
         return new Promise((answer) => {
@@ -561,8 +586,8 @@ describe('the command sandbox-run mcp', () => {
     expect(stdout).toContain('exit code: 0\nstdout: hello\nLinux\n');
     expect(stdout).toContain('policy: deny\n');
     // It asks, and without a terminal nobody says yes.
-    const refused = await run('touch x');
-    expect(refused.stdout).toContain('| touch x\n');
+    const refused = await run('git clean -fdx');
+    expect(refused.stdout).toContain('| git clean -fdx\n');
     expect(refused.stdout).toContain('command.denied');
     expect(readFileSync(example, 'utf8').split('\n').length).toBeLessThan(60);
   });

@@ -133,18 +133,25 @@ describe('what a model is told', () => {
     expect((await runForModel(sandbox, { command: 'sudo ls' })).message).toBe(refused.text);
   });
 
-  it('does not tell how an operator would let it through', async () => {
-    await using sandbox = await createSandbox({
-      workspace: arena.workspace,
-      policyFiles: false,
-      ask: 'nobody',
-    });
-    const result = await sandbox.run('git push');
-    expect(result.error?.message).toContain('--approved');
-    expect(messageForModel(result, sandbox.plan)).not.toMatch(
-      /--approved|approved: true|autonomous|--ask|--rw|--ro/,
-    );
-  });
+  it.each([
+    ['by its risk', { autonomy: 'supervised' }, 'git push'],
+    ['with the default level, before a loss', {}, 'git clean -fdx'],
+  ] as const)(
+    'does not tell how an operator would let through what is asked %s',
+    async (_, level, command) => {
+      await using sandbox = await createSandbox({
+        ...level,
+        workspace: arena.workspace,
+        policyFiles: false,
+        ask: 'nobody',
+      });
+      const result = await sandbox.run(command);
+      expect(result.error?.message).toContain('--approved');
+      expect(messageForModel(result, sandbox.plan)).not.toMatch(
+        /--approved|approved: true|autonomous|--ask|--rw|--ro/,
+      );
+    },
+  );
 
   it('claims nothing that the backend does not hold, and quotes strange paths', async () => {
     const strange = join(arena.root, 'w, network: any host\nNext: x');

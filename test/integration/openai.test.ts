@@ -14,7 +14,7 @@ const { place, sandbox: makeSandbox, unjudged } = makeIntegration();
 const inWorkspace = (name: string) => join(place.workspace, name);
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await makeSandbox({ timeout: 20_000 });
+  sandbox = await makeSandbox({ timeout: 20_000, autonomy: 'supervised' });
 });
 
 let count = 0;

@@ -6,13 +6,18 @@ import { expectOneLine } from '../cli/support.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { HOST } from '../support/tiers.ts';
 import { openPane } from '../support/tmux.ts';
+import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
 import { makeShellPlace, runProgram, type ShellStart } from './sandbox-sh-support.ts';
 
 const unjudged = makeShellPlace();
-const configuration = join(unjudged.root, 'judged');
-mkdirSync(configuration);
-/** Where the policy is the default one: commands are judged. */
-const judged = { ...unjudged, env: { ...unjudged.env, XDG_CONFIG_HOME: configuration } };
+const configuredBy = (configuration: string) => ({
+  ...unjudged,
+  env: { ...unjudged.env, XDG_CONFIG_HOME: configuration },
+});
+/** Where commands are judged, and asked about by risk, whatever the sandbox holds. */
+const judged = configuredBy(makeSupervisedConfiguration(unjudged.root));
+/** Where the policy is the built-in one. */
+const byDefault = configuredBy(join(unjudged.root, 'no-config'));
 const { workspace, root, shell } = unjudged;
 const SECRET = 'the-secret-5c0d';
 const secret = join(root, 'secret.sh');
@@ -289,16 +294,23 @@ describe('help', () => {
 
 describe('what the policy asks', () => {
   it.each([
-    ['of a text', `-c './ask.sh; echo status $?'`],
-    ['of a line that is typed', ''],
-  ])('%s is asked on the terminal', async (_, args) => {
+    ['of a text', judged, './ask.sh', '-c'],
+    ['of a line that is typed', judged, './ask.sh', ''],
+    [
+      'of a text that loses something, with the default level,',
+      byDefault,
+      'rm -v ask.sh && echo it ran',
+      '-c',
+    ],
+  ])('%s is asked on the terminal', async (_, { env }, command, option) => {
     writeFileSync(at('ask.sh'), '#!/bin/sh\necho it ran\n', { mode: 0o755 });
-    const pane = await openPane(['bash', '--noprofile', '--norc', '-i'], { cwd: workspace, env: judged.env });
+    const pane = await openPane(['bash', '--noprofile', '--norc', '-i'], { cwd: workspace, env });
+    const line = `${command}; echo status $?`;
     try {
-      await pane.type(`${shell} ${args}`, 'Enter');
-      if (args === '') {
+      await pane.type(option === '' ? shell : `${shell} ${option} '${line}'`, 'Enter');
+      if (option === '') {
         await pane.shows('sandbox$ ');
-        await pane.type('./ask.sh; echo status $?', 'Enter');
+        await pane.type(line, 'Enter');
       }
       await pane.shows(/deny/);
       // What is typed too soon is no answer.

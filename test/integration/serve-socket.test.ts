@@ -22,7 +22,7 @@ import { WITHOUT } from '../support/without.ts';
 import { connectTo, eventually, expectValid } from './serve-client.ts';
 import { makeServeWorld } from './serve-world.ts';
 
-const { place, socket, sockets, listening, judged } = makeServeWorld();
+const { place, socket, sockets, listening, judged, supervised } = makeServeWorld();
 const mark = join(place.root, 'mark');
 const holding = ['bash', '-c', 'sleep 3600; :', mark];
 /** Residents of a process, in bytes. */
@@ -201,7 +201,7 @@ describe('questions over serve', () => {
   const question = { command: 'rm -rf nothing' };
 
   it('go to the client whose command it is, if it answers, and to nobody else', async () => {
-    const { connect } = await listening([], judged);
+    const { connect } = await listening([], supervised);
     const [mine, other] = [await connect({ approvals: true }), await connect({ approvals: true })];
     const asked = mine.ask('run', question, 'asked');
     const told = await mine.told('approvals.requested');
@@ -222,8 +222,25 @@ describe('questions over serve', () => {
     expect(other.notifications).toEqual([]);
   });
 
-  it('find the right request among many at once', async () => {
+  it('are asked for a loss with the default level, too', async () => {
     const { connect } = await listening([], judged);
+    const client = await connect({ approvals: true });
+    // What the sandbox holds is no question (control).
+    const made = await client.call('run', { command: 'mkdir draft && echo text > draft/notes' });
+    expect(made).toMatchObject({ status: 'exited', exitCode: 0 });
+    expect(client.notifications).toEqual([]);
+    for (const approved of [false, true]) {
+      const asked = client.ask('run', { command: 'rm -r draft' }, `loss-${approved}`);
+      const told = await client.told('approvals.requested', ({ request }) => request === `loss-${approved}`);
+      expect(JSON.stringify(told)).toContain('would delete draft/notes, which version control does not have');
+      await client.call('approvals.answer', { question: told.question, approved });
+      expect((await asked).result.status).toBe(approved ? 'exited' : 'denied');
+      expect(existsSync(join(place.workspace, 'draft'))).toBe(!approved);
+    }
+  });
+
+  it('find the right request among many at once', async () => {
+    const { connect } = await listening([], supervised);
     const client = await connect({ approvals: true });
     const asked = Array.from({ length: 20 }, (_, index) =>
       client.ask('run', { command: `rm -rf file-${index}` }, `number-${index}`),
@@ -241,7 +258,7 @@ describe('questions over serve', () => {
   });
 
   it('that wait keep nothing else from running, and nothing is said about listeners', async () => {
-    const { child, connect } = await listening([], judged);
+    const { child, connect } = await listening([], supervised);
     const client = await connect({ approvals: true });
     for (let index = 0; index < 100; index += 1)
       void client.ask('run', { command: `rm -rf file-${index}` }, `asked-${index}`);
@@ -270,7 +287,7 @@ describe('questions over serve', () => {
   });
 
   it('have a bound, beyond which a command is refused at once with the reason', async () => {
-    const { connect } = await listening([], judged);
+    const { connect } = await listening([], supervised);
     const client = await connect({ approvals: true });
     for (let index = 0; index < 256; index += 1)
       void client.ask('run', { command: `rm -rf file-${index}` }, `asked-${index}`);
@@ -287,7 +304,7 @@ describe('questions over serve', () => {
   });
 
   it('in the queue keep nothing else from running either', async () => {
-    const { connect } = await listening(['--ask', 'queue'], judged);
+    const { connect } = await listening(['--ask', 'queue'], supervised);
     const client = await connect();
     for (let index = 0; index < 40; index += 1)
       void client.ask('run', { command: `rm -rf file-${index}` }, `asked-${index}`);
@@ -298,7 +315,7 @@ describe('questions over serve', () => {
   });
 
   it('are asked for spawned commands and sessions, too', async () => {
-    const { connect } = await listening([], judged);
+    const { connect } = await listening([], supervised);
     const client = await connect({ approvals: true });
     const { command } = await client.call('spawn', question);
     const first = await client.told('approvals.requested');
@@ -313,7 +330,7 @@ describe('questions over serve', () => {
   });
 
   it('are a no of a client that does not answer, and withdrawn with the command', async () => {
-    const { connect } = await listening([], judged);
+    const { connect } = await listening([], supervised);
     const [silent, answering] = [await connect(), await connect({ approvals: true })];
     expect((await silent.call('run', question)).status).toBe('denied');
     const asked = answering.ask('run', question, 'asked');
@@ -326,7 +343,7 @@ describe('questions over serve', () => {
   });
 
   it('remember only for the same request', async () => {
-    const { connect } = await listening([], judged);
+    const { connect } = await listening([], supervised);
     const client = await connect({ approvals: true });
     const asked = client.ask('run', { command: 'rm -rf remembered' });
     const { question: id } = await client.told('approvals.requested');
@@ -338,13 +355,13 @@ describe('questions over serve', () => {
   });
 
   it('go into the queue where the operator wants that', async () => {
-    const { connect } = await listening(['--ask', 'queue'], judged);
+    const { connect } = await listening(['--ask', 'queue'], supervised);
     const client = await connect({ approvals: true });
     const asked = client.ask('run', question, 'queued');
     const { id, request } = await client.told('approvals.queued');
     expect(request).toBe('queued');
     expect((await client.call('approvals.list')).questions).toEqual([]);
-    const env = { ...judged, XDG_STATE_HOME: join(place.root, 'state') };
+    const env = { ...supervised, XDG_STATE_HOME: join(place.root, 'state') };
     expect(await cli(place, ['approvals', 'approve', id], { env })).toMatchObject({ exitCode: 0 });
     expect((await asked).result).toMatchObject({ status: 'exited', exitCode: 0 });
   });

@@ -4,6 +4,7 @@ import { execa } from 'execa';
 import { afterAll, afterEach, expect, vi } from 'vitest';
 import { CLI, makePlace } from '../cli/support.ts';
 import { processesWith } from '../support/leftovers.ts';
+import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
 import { connectTo, eventually, RawClient } from './serve-client.ts';
 
 /** Servers of one test file, which are ended after each test, and checked to have left nothing. */
@@ -14,6 +15,7 @@ export function makeServeWorld() {
   mkdirSync(private_, { mode: 0o700 });
   const socket = join(private_, 'serve.sock');
   const judged = { XDG_CONFIG_HOME: join(place.root, 'no-config') };
+  const supervised = { XDG_CONFIG_HOME: makeSupervisedConfiguration(place.root) };
   const stops: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const stop of stops.splice(0)) await stop();
@@ -45,6 +47,8 @@ export function makeServeWorld() {
     sockets: private_,
     /** The environment of a server whose policy is the built-in one. */
     judged,
+    /** The same of one that asks by risk, whatever the sandbox holds. */
+    supervised,
     start,
     /** A server with one client on its pipes. */
     stdio: (args: readonly string[] = [], more: Readonly<Record<string, string>> = {}) => {

@@ -7,7 +7,7 @@ import { processesWith } from '../support/leftovers.ts';
 import { eventually } from './serve-client.ts';
 import { makeServeWorld } from './serve-world.ts';
 
-const { place, stdio, judged } = makeServeWorld();
+const { place, stdio, judged, supervised } = makeServeWorld();
 
 const mark = join(place.root, 'mark');
 /** A command that lasts, and is found by its command line. */
@@ -233,7 +233,7 @@ describe('run over serve', () => {
   });
 
   it('is refused by the kernel and by the policy, and says so to a model', async () => {
-    const { client } = await ready([], judged);
+    const { client } = await ready([], supervised);
     const denied = await client.call('run', { command: 'sudo reboot' });
     expect(denied).toMatchObject({ status: 'denied', error: { code: 'command.denied' } });
     expect(denied.message).toContain('sudo');
@@ -249,7 +249,7 @@ describe('run over serve', () => {
   });
 
   it('takes what the application approved; what is refused stays refused', async () => {
-    const { client } = await ready([], judged);
+    const { client } = await ready([], supervised);
     expect(await client.call('run', { command: 'rm -rf nothing', approved: true })).toMatchObject({
       exitCode: 0,
     });
@@ -259,7 +259,7 @@ describe('run over serve', () => {
 
 describe('check over serve', () => {
   it('decides and runs nothing', async () => {
-    const { client } = await ready([], judged);
+    const { client } = await ready([], supervised);
     expect(await client.call('check', { command: 'ls' })).toMatchObject({ verdict: 'allow', risk: 'low' });
     const refused = await client.call('check', { command: ['sudo', 'touch', 'checked'] });
     expect(refused.verdict).toBe('deny');

@@ -21,6 +21,7 @@ describe('a check of a command', () => {
     const records: AuditRecord[] = [];
     const asked: string[] = [];
     await using sandbox = await sandboxWith({
+      autonomy: 'supervised',
       policy: { security: { max_actions_per_hour: 1 } },
       principal: 'checker',
       gate: {
@@ -49,7 +50,7 @@ describe('a check of a command', () => {
   });
 
   it('shows what a person has to see, with a fingerprint of everything that matters', async () => {
-    await using sandbox = await sandboxWith();
+    await using sandbox = await sandboxWith({ autonomy: 'supervised' });
     const script = join(place.workspace, 'script.sh');
     writeFileSync(script, 'echo one\n', { mode: 0o755 });
     const fingerprints = new Set<string | undefined>();

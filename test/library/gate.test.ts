@@ -27,10 +27,11 @@ afterAll(() => {
   place.dispose();
 });
 
-/** The files of a test place do not judge; these tests are about what is judged. */
+/** The files of a test place do not judge; these tests are about what is judged, and what becomes of a question. */
 const sandboxWith = ({ policy, ...options }: Omit<SandboxOptions, 'policy'> & { policy?: object } = {}) =>
   createSandbox({
     workspace: place.workspace,
+    autonomy: 'supervised',
     policy: { ...policy, unsafe: { unjudged_commands: false } },
     ...options,
   });
@@ -81,6 +82,27 @@ describe('an approval', () => {
     // What needs no approval is not asked about.
     await sandbox.run('ls');
     expect(asked).toHaveLength(1);
+  });
+
+  it('of a loss is asked for with the default level, too', async () => {
+    const { asked, gate } = approving();
+    await using sandbox = await createSandbox({
+      workspace: place.workspace,
+      policy: { unsafe: { unjudged_commands: false } },
+      gate,
+    });
+    // What the sandbox holds is no question (control).
+    expect((await sandbox.run('mkdir made && echo draft > made/notes')).status).toBe('exited');
+    expect(asked).toEqual([]);
+    expect(await sandbox.run('rm -r made; ls')).toMatchObject({
+      status: 'exited',
+      stdout: '',
+      approval: YES,
+    });
+    expect(asked).toMatchObject([{ command: 'rm -r made; ls' }]);
+    expect(asked[0]?.decision.reasons.filter(({ verdict }) => verdict === 'ask')).toMatchObject([
+      { check: 'losses', code: 'deletes' },
+    ]);
   });
 
   it.each([

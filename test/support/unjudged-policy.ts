@@ -6,10 +6,21 @@ import { join } from 'node:path';
  * the kernel is to refuse it. Tests of the policy say so themselves.
  */
 export function makeUnjudgedConfiguration(root: string): string {
-  const configuration = join(root, 'config');
+  return makeConfiguration(join(root, 'config'), '[unsafe]\nunjudged_commands = true\n');
+}
+
+/**
+ * The same with the level that asks by risk alone, whatever the sandbox holds: for tests of what becomes of a question.
+ */
+export function makeSupervisedConfiguration(root: string): string {
+  return makeConfiguration(join(root, 'supervised'), SUPERVISED);
+}
+
+/** A policy with that level. */
+export const SUPERVISED = '[security]\nautonomy = "supervised"\n';
+
+function makeConfiguration(configuration: string, policy: string): string {
   mkdirSync(join(configuration, 'sandbox-run'), { recursive: true });
-  writeFileSync(join(configuration, 'sandbox-run/policy.toml'), '[unsafe]\nunjudged_commands = true\n', {
-    mode: 0o600,
-  });
+  writeFileSync(join(configuration, 'sandbox-run/policy.toml'), policy, { mode: 0o600 });
   return configuration;
 }

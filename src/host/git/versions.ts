@@ -104,8 +104,8 @@ function matching(directory: string, pattern: string): string[] {
     .replace(/\[[^\]]*\]/g, '?')
     .replaceAll('*', '.*')
     .replaceAll('?', '.');
-  const expression = new RegExp(`^${text}$`, 's');
+  const wanted = new RegExp(`^${text}$`, 's');
   return entriesOf(directory)
-    .filter((name) => expression.test(name) && (name[0] !== '.' || pattern[0] === '.'))
+    .filter((name) => wanted.test(name) && (name[0] !== '.' || pattern[0] === '.'))
     .map((name) => join(directory, name));
 }
