@@ -68,7 +68,7 @@ function judgeContained(
   context: CheckContext,
   isForeign: IsForeign,
 ): readonly Reason[] {
-  const use = describeCommand(command, isForeign);
+  const use = command.callsFunction === true ? undefined : describeCommand(command, isForeign);
   if (use === undefined || asksForHelp(use)) return judgeGranted(command, use, context);
   return [...judgeNeeds(use, context), ...judgeSignals(use, context), ...judgeGranted(command, use, context)];
 }

@@ -1,6 +1,15 @@
-import { type ProgramRow, programs } from '../behaviour.ts';
+import { type Loss, type ProgramRow, programs } from '../behaviour.ts';
 import { writtenAt } from '../plain-paths.ts';
 import type { Argument, Use } from '../use.ts';
+
+/** What is at the destination and not at the source. */
+function lossOfRsync({ command }: Use): Loss | undefined {
+  const texts = command.words.map(({ value }) => value ?? '');
+  const isTrial = texts.some((text) => text === '--dry-run' || /^-[a-zA-Z]*n/.test(text));
+  return texts.some((text) => text.startsWith('--delete')) && !isTrial
+    ? { what: 'always', message: 'would delete what only its destination has' }
+    : undefined;
+}
 
 function valuesOf({ options }: Use, wanted: string): readonly Argument[] {
   return options.flatMap(({ name, value }) => (name === wanted && value !== undefined ? [value] : []));
@@ -62,6 +71,7 @@ export const NETWORK: readonly ProgramRow[] = [
     operands: 'guess',
     paths: ({ operands }) =>
       writtenAt(operands, operands.length - 1).filter(({ argument }) => !/^[^/]*:/.test(argument.text)),
+    loses: lossOfRsync,
   }),
   ...programs(
     'dig nslookup host ping ping6 fping traceroute tracepath mtr whois nmap masscan arp arping resolvectl drill kdig finger ntpdate',
