@@ -205,9 +205,14 @@ describe('a state directory that cannot be made', () => {
 
   it('is not made where nothing has to be remembered', async () => {
     const fresh = join(place.root, 'fresh');
-    await cli(place, ['--', 'true'], { env: { XDG_STATE_HOME: fresh } });
-    await cli(place, ['-c', 'touch asked-about'], { env: { XDG_STATE_HOME: fresh } });
+    const policy = join(place.root, 'private-caches.toml');
+    writeFileSync(policy, '[filesystem]\ncache = "private"\n', { mode: 0o600 });
+    const run = (...args: string[]) => cli(place, args, { env: { XDG_STATE_HOME: fresh } });
+    await run('--policy', policy, '--', 'true');
+    await run('--policy', policy, '-c', 'touch asked-about');
     expect(existsSync(fresh)).toBe(false);
+    await run('--', 'true');
+    expect(readdirSync(join(fresh, 'sandbox-run'))).toEqual(['caches']);
   });
 });
 

@@ -153,10 +153,10 @@ describe('a limit of open files', () => {
        await sandbox.run('true');
        const codes = new Set();
        let atRest = 0;
-       for (let round = 0; round < 24; round++) {
-         const left = round % 12;
+       for (let round = 0; round < 32; round++) {
+         const left = round % 16;
          // Once all that is kept for later commands is there.
-         if (round === 12) atRest = open();
+         if (round === 16) atRest = open();
          const taken = [];
          try { for (;;) taken.push(openSync('/', 0)); } catch {}
          for (let some = left; some > 0; some--) closeSync(taken.pop());

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createSandbox, SandboxError } from '../../src/index.ts';
+import { CACHE_PLACES } from '../../src/policy/profiles/cache-places.ts';
 import { makePlaceWithSandbox } from './support.ts';
 
 const { place, sandbox } = await makePlaceWithSandbox();
@@ -156,10 +157,12 @@ describe('run', () => {
   });
 
   it('gives each command a HOME and a TMPDIR of its own that are empty again the next time', async () => {
+    const places = CACHE_PLACES.map(({ path }) => `-e '^${path.split('/')[0]}$'`).join(' ');
     // Where the workspace lies in /tmp, it is there in the private one too.
     const list =
-      'ls -A "$HOME" "$TMPDIR" | grep -v -e : -e "^$" -e .gitconfig -e sandbox-run-library-test -e "^\\.\\(npmrc\\|config\\|cargo\\|pip\\|yarnrc.*\\)$" | xargs';
-    const script = `${list}; touch "$HOME/h" "$TMPDIR/t"; sleep 0.1; ${list}`;
+      'ls -A "$HOME" "$TMPDIR" | grep -v -e : -e "^$" -e .gitconfig -e sandbox-run-library-test -e "^\\.\\(npmrc\\|config\\|cargo\\|pip\\|yarnrc.*\\)$" ';
+    const look = `${list} ${places} | xargs`;
+    const script = `${look}; touch "$HOME/h" "$TMPDIR/t"; sleep 0.1; ${look}`;
     const together = await Promise.all([1, 2, 3].map(() => sandbox.run(script)));
     for (const result of [...together, await sandbox.run(script)]) expect(result.stdout).toBe('\nh t\n');
   });

@@ -118,7 +118,7 @@ everywhere(
       const project = lab.project();
       expectPrinted(
         await project.run(
-          'cd && touch x && ls; cd - >/dev/null; python3 -c "import os; print(os.path.isdir(os.path.expanduser(\'~\')))"; node -p "require(\'os\').homedir() === process.env.HOME"',
+          'cd && touch x && ls x; cd - >/dev/null; python3 -c "import os; print(os.path.isdir(os.path.expanduser(\'~\')))"; node -p "require(\'os\').homedir() === process.env.HOME"',
         ),
         'x\nTrue\ntrue\n',
       );
