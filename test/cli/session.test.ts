@@ -28,6 +28,13 @@ async function start(...args: string[]): Promise<string> {
 }
 const inShell = (name: string, ...args: string[]) => cli(place, ['session', 'run', name, ...args]);
 
+/** Of the processes that bear the workspace in their command line, its children are some. */
+async function serverOf(name: string): Promise<number> {
+  const { stdout } = await cli(place, ['session', 'list', '--json']);
+  const lines = stdout.trim().split('\n');
+  return lines.map((line) => JSON.parse(line)).find(({ id }) => id === name).pid;
+}
+
 afterEach(async () => {
   for (const name of started.splice(0)) await cli(place, ['session', 'stop', name]);
   await eventually(() => expect(processesWith(place.workspace)).toEqual([]));
@@ -133,8 +140,7 @@ describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
 
   it('a signal to its server ends it', async () => {
     const name = await start();
-    const [pid] = processesWith(place.workspace);
-    if (pid === undefined) throw new Error('there is no server');
+    const pid = await serverOf(name);
     expect((await inShell(name, 'sleep 62 & echo')).exitCode).toBe(0);
     process.kill(pid, 'SIGTERM');
     await eventually(() => expect([...processesWith('sleep\0' + '62'), ...sockets()]).toEqual([]));

@@ -1,8 +1,9 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect } from 'vitest';
+import { eventually } from './eventually.ts';
 
 /** A terminal with somebody before it. */
 export interface Pane {
@@ -62,7 +63,10 @@ export async function openPane(
       await tmux('resize-window', '-x', `${columns}`, '-y', `${rows}`);
     },
     close: async () => {
+      // What ran in the pane is hung up, and may still write into its home then, as bash does with its history.
+      const pid = await tmux('display-message', '-p', '#{pane_pid}').catch(() => undefined);
       await tmux('kill-server').catch(() => {});
+      if (pid !== undefined) await eventually(() => expect(existsSync(`/proc/${pid}`)).toBe(false));
       rmSync(directory, { recursive: true, force: true });
     },
   };
