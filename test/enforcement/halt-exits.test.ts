@@ -308,9 +308,13 @@ describe('halting processes as they exit', () => {
     it('works for one process, and really halts', async () => {
       const sandbox = await arena.sandbox(tier);
       const trace = await confined(sandbox, [halter, 'alone']);
-      expect([...worked(trace)].sort()).toEqual(
-        ['alone:child', 'alone:old-number', 'alone:options', 'alone:seize', 'halted'],
-      );
+      expect([...worked(trace)].sort()).toEqual([
+        'alone:child',
+        'alone:old-number',
+        'alone:options',
+        'alone:seize',
+        'halted',
+      ]);
       expect(inspection(sandbox)).toContain('one tracer at a time');
     });
 
@@ -353,7 +357,11 @@ describe('halting processes as they exit', () => {
     it('keeps no command from ending: not the one that is halted, nor its sandbox', async () => {
       const sandbox = await arena.sandbox(tier, { policy: { limits: { kill_grace_seconds: 0.2 } } });
       const result = await sandbox.run([halter, 'hold'], { timeout: patience(1500) });
-      expect([result.status, result.stdout, result.treeEnded]).toEqual(['timed-out', 'halts-first=ok\n', true]);
+      expect([result.status, result.stdout, result.treeEnded]).toEqual([
+        'timed-out',
+        'halts-first=ok\n',
+        true,
+      ]);
       expect((await confined(sandbox, [halter, 'alone'])).results.halted).toBe('ok');
     });
 
@@ -368,7 +376,9 @@ describe('halting processes as they exit', () => {
 
     it.runIf(STRACE !== undefined)('strace runs', async () => {
       const sandbox = await arena.sandbox(tier);
-      const plain = await sandbox.run('strace -f -o out.txt sh -c "true; exit 3"; echo $?; tail -n 1 out.txt');
+      const plain = await sandbox.run(
+        'strace -f -o out.txt sh -c "true; exit 3"; echo $?; tail -n 1 out.txt',
+      );
       expect(plain.stdout, plain.stderr).toMatch(/^3\n\d+ +\+\+\+ exited with 3 \+\+\+\n$/);
       const counted = await sandbox.run('strace -c ls');
       expect([counted.exitCode, counted.stderr]).toEqual([0, expect.stringContaining('execve')]);
@@ -382,7 +392,9 @@ describe('halting processes as they exit', () => {
         asIf: (host) => ({ ...tier.asIf(host), seccompListener: false }),
       });
       const { results } = await confined(sandbox, [halter, 'second']);
-      expect([results.first, results['child:seize'], results['exec:itself']]).toEqual(Array(3).fill('EINVAL'));
+      expect([results.first, results['child:seize'], results['exec:itself']]).toEqual(
+        Array(3).fill('EINVAL'),
+      );
       expect(inspection(sandbox)).toContain('a seccomp listener was refused');
     });
   });
