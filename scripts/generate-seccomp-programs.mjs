@@ -45,7 +45,8 @@ const groupSets = new Map([[SHELL_GROUPS.join(' '), SHELL_GROUPS]]);
 for (const network of ['refused', 'isolated', 'open']) {
   for (const unixSockets of ['allowed', 'refused']) {
     for (const ipcObjects of ['own', 'shared']) {
-      // Without Landlock tracing is refused; a set for that is assembled when it is asked for.
+      // Without Landlock tracing is refused, and beneath somebody else's seccomp listener halting exits is; a set for
+      // that is assembled when it is asked for.
       const groups = seccompGroupsFor({ network, unixSockets, ipcObjects, tracing: 'own' });
       // Different needs may come to the same groups.
       groupSets.set(groups.join(' '), groups);

@@ -58,22 +58,38 @@ long KernelLog(char**) {
   return syscall(SYS_syslog, 3, text, sizeof text);
 }
 long ReadImpliesExecute(char**) { return syscall(SYS_personality, 0x0400000); }
-// A tracer that does this can be traced by its own tracee in the same way.
-long HaltExit(char**) {
-  const pid_t child = fork();
-  if (child == 0) {
-    for (;;) pause();
-  }
-  if (child < 0) return -1;
-  const long result = ptrace(PTRACE_SEIZE, child, nullptr, PTRACE_O_TRACEEXIT);
-  const int error = errno;
+void LetEnd(pid_t child) {
   kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, __WALL) == child && WIFSTOPPED(status)) {
     ptrace(PTRACE_CONT, child, nullptr, nullptr);
   }
-  errno = error;
-  return result;
+}
+// Whoever may do this while somebody else does can do it to its own tracer. Here each does it to a
+// third process, so that nothing happens.
+long HaltExits(char**) {
+  pid_t children[3];
+  for (pid_t& child : children) {
+    const pid_t parent = getpid();
+    child = fork();
+    if (child < 0) return -1;
+    if (child > 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (getppid() == parent) pause();
+    _exit(0);
+  }
+  const bool first = ptrace(PTRACE_SEIZE, children[0], nullptr, PTRACE_O_TRACEEXIT) == 0;
+  const pid_t other = fork();
+  if (other == 0) {
+    _exit(ptrace(PTRACE_SEIZE, children[1], nullptr, PTRACE_O_TRACEEXIT) == 0 ? 0 : errno);
+  }
+  int status = 0;
+  const bool ended = other > 0 && waitpid(other, &status, 0) == other && WIFEXITED(status);
+  // One that was refused to this process proves nothing of two.
+  const bool second = ptrace(PTRACE_SEIZE, children[2], nullptr, PTRACE_O_TRACEEXIT) == 0;
+  for (const pid_t child : children) LetEnd(child);
+  errno = ended ? WEXITSTATUS(status) : ECHILD;
+  return ended && errno == 0 && first && second ? 0 : -1;
 }
 
 long NewUserNamespace(char**) { return unshare(CLONE_NEWUSER); }
@@ -156,7 +172,7 @@ const Attack kKernelAttacks[] = {
     {"fanotify", 0, Fanotify},
     {"kernel-log", 0, KernelLog},
     {"read-implies-execute", 0, ReadImpliesExecute},
-    {"halt-exit", 0, HaltExit},
+    {"halt-exits", 0, HaltExits},
     {"new-user-namespace", 0, NewUserNamespace},
     {"new-user-namespace-by-clone", 0, NewUserNamespaceByClone},
     {"new-user-namespace-by-clone3", 0, NewUserNamespaceByClone3},

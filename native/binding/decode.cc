@@ -256,6 +256,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     spec.launcher = std::move(decoded);
   }
   spec.without_scope = Text(object, "processTree") == "subreaper";
+  spec.exit_tracing = object.Get("exitTracing").ToBoolean();
   return spec;
 }
 

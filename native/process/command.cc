@@ -185,7 +185,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.tree_tier = tree_.tier();
     if (spec_.room) spec_.room->Started();
     Supervision({spec_, *observer_, streams_, tree_, limits_, turns_.get(),
-                 link_ ? &*link_ : nullptr, *place.slot, place.scope, activity.get(), wake_.get(),
+                 link_ ? &*link_ : nullptr, *place.slot, place.scope, place.exits, activity.get(), wake_.get(),
                  [this] { return TakeRequests(); }, begin},
                 outcome)
         .Run();
@@ -246,6 +246,11 @@ Status Command::Launch(CommandPlace& place) {
   const std::optional<int> view_root = confinement_->ViewRootOf(slot);
   if (has_domain && !shared.without_scope) {
     if (Status status = place.scope.Enter(view_root); !status.ok()) return status;
+  }
+  // For the same reason, and after the scope, whose warden has no use for it. The filter of the
+  // command relies on it.
+  if (shared.exit_tracing) {
+    if (Status status = place.exits.Enter(); !status.ok()) return status;
   }
   if (Status status = streams_.Open(plan.stdio, view_root, /*shields_input=*/!has_domain);
       !status.ok()) {

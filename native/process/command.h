@@ -13,6 +13,7 @@
 #include "base/unique_fd.h"
 #include "process/command_spec.h"
 #include "process/confinement.h"
+#include "process/exit_tracing.h"
 #include "process/supervision.h"
 #include "process/tree_kill.h"
 
@@ -24,6 +25,7 @@ struct CommandPlace {
   ~CommandPlace();
   std::unique_ptr<Slot> slot;  // clean, or none yet
   SignalScope scope;           // knows the slot's view
+  ExitTracing exits;
   struct ChildMemory;
   std::unique_ptr<ChildMemory> child;
 };

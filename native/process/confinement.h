@@ -106,6 +106,7 @@ struct ConfinementSpec {
   // namespaces; commands get a warden each.
   std::optional<LauncherSpec> launcher;
   bool without_scope = false;  // a warden for each command, as on older kernels
+  bool exit_tracing = false;   // `filter` leaves it to ExitTracing who may halt exits
 };
 
 // A namespace that was made for commands.

@@ -35,6 +35,7 @@ std::string KeyOf(const ConfinementSpec& spec) {
   std::string key = spec.landlock.empty() ? "-" : "l" + std::to_string(spec.landlock.scoped);
   key += spec.filter.empty() ? '-' : 's';
   key += spec.without_scope ? '-' : 't';
+  key += spec.exit_tracing ? 'x' : '-';
   if (spec.namespaces) {
     key += 'n';
     key += spec.namespaces->user ? 'u' : '-';

@@ -39,6 +39,7 @@ void Supervision::Run() {
     const int exit_at = stage_ == Stage::kRunning ? watch.Add(parts_.tree.exit_fd(), POLLIN) : -1;
     const int warden_at =
         stage_ != Stage::kEnded ? watch.Add(parts_.tree.warden_fd(parts_.scope), POLLIN) : -1;
+    const int exits_at = stage_ != Stage::kEnded ? watch.Add(parts_.exits.fd(), POLLIN) : -1;
     const int link_at = parts_.link != nullptr ? watch.Add(parts_.link->fd(), POLLIN) : -1;
     parts_.streams.AddTo(watch);
     // Until nothing is left that could use anything, which may be later than the exit.
@@ -77,6 +78,7 @@ void Supervision::Run() {
       [[maybe_unused]] const ssize_t ignored = read(parts_.wake_fd, &drained, sizeof(drained));
     }
 
+    if (watch.Ready(exits_at)) parts_.exits.Answer();
     if (watch.Ready(link_at)) HandleLink();
 
     // What the ended tree left in the pipe is finite; a survivor may write for ever.

@@ -6,6 +6,7 @@
 
 #include "process/command_spec.h"
 #include "process/confinement.h"
+#include "process/exit_tracing.h"
 #include "process/launcher_link.h"
 #include "process/limit_keeper.h"
 #include "process/process_tree.h"
@@ -36,6 +37,7 @@ class Supervision {
     LauncherLink* link;  // nullptr: no launcher
     Slot& slot;
     const SignalScope& scope;
+    ExitTracing& exits;
     TreeIndex::Activity* activity;  // nullptr: nobody asks what it leaves behind
     int wake_fd;                    // eventfd: there may be requests
     std::function<Requests()> take_requests;

@@ -41,6 +41,30 @@ inline constexpr int kLandlockRulePathBeneath = 1;
 inline constexpr uint64_t kLandlockAccessFsRefer = 1u << 13;
 inline constexpr uint64_t kLandlockScopeSignal = 1u << 1;
 
+// <linux/seccomp.h>: calls that a filter leaves to somebody else, since Linux 5.0; that go on all the
+// same, since 5.5. Everything was there before Landlock was.
+struct SeccompNotification {
+  uint64_t id = 0;
+  uint32_t pid = 0;  // of the thread; 0: it has none here
+  uint32_t flags = 0;
+  uint64_t call[8] = {};
+};
+struct SeccompAnswer {
+  uint64_t id = 0;
+  int64_t value = 0;
+  int32_t error = 0;
+  uint32_t flags = 0;
+};
+static_assert(sizeof(SeccompNotification) == 80 && sizeof(SeccompAnswer) == 24);
+inline constexpr long kSeccompGetNotificationSizes = 3;
+inline constexpr unsigned kSeccompSpeculate = 1u << 2;
+inline constexpr unsigned kSeccompNewListener = 1u << 3;
+inline constexpr unsigned kSeccompRetUserNotification = 0x7fc00000u;
+inline constexpr uint32_t kSeccompContinue = 1u << 0;
+inline constexpr unsigned long kSeccompReceive = 0xc0502100ul;
+inline constexpr unsigned long kSeccompSend = 0xc0182101ul;
+inline constexpr unsigned long kSeccompIsValid = 0x40082102ul;
+
 // <linux/openat2.h>
 struct OpenHow {
   uint64_t flags = 0;

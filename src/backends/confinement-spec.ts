@@ -52,6 +52,7 @@ export async function confinementSpec(
       { name: 'HOME', path: plan.home },
       { name: 'TMPDIR', path: plan.tmp },
     ].filter((variable) => variable.path.startsWith('slot:')),
+    exitTracing: plan.exitTracing,
     processTree: plan.report.processTree === 'signal-scope' ? 'signal-scope' : 'subreaper',
   };
 }

@@ -85,6 +85,13 @@ const REFUSABLE: readonly Refusable[] = [
     }),
   },
   {
+    // EBUSY: there is one around us, and there can be only one.
+    stages: /^exit_tracing$/,
+    errnos: new Set([...REFUSALS, 'EBUSY']),
+    assumed: ({ seccompListener }) => seccompListener,
+    without: (features) => ({ ...features, seccompListener: false }),
+  },
+  {
     stages: /^cgroup\./,
     errnos: new Set([...REFUSALS, 'ENOENT', 'EBUSY', 'EROFS', 'ENODEV']),
     assumed: ({ cgroup }) => cgroup.path !== undefined,

@@ -14,8 +14,8 @@ const CAP_SYS_ADMIN = 21n;
 let cached: HostFeatures | undefined;
 
 /**
- * What the host offers, asked once per process. Namespaces are assumed here: whether they can be had is found
- * out by making those of the first sandbox.
+ * What the host offers, asked once per process. Namespaces and seccomp's listeners are assumed here: whether they can be
+ * had is found out by making those of the first sandbox.
  * @throws {SandboxError} `launch.failed` if there is too little of something to ask it now.
  */
 export function probeHost(addon: NativeAddon): HostFeatures {
@@ -52,6 +52,7 @@ function probeNow(addon: NativeAddon): HostFeatures {
     memoryBytes: totalmem(),
     processList: processListFacility(addon.processListErrno(), hasCapability(CAP_SYS_PTRACE)),
     signalScope: kernel.landlockAbi >= 6 && probeSignalScope(addon),
+    seccompListener: true,
   };
 }
 

@@ -42,6 +42,8 @@ export interface HostFeatures {
   readonly processList: Facility;
   /** Whole process trees can be ended through a signal scope. */
   readonly signalScope: boolean;
+  /** A filter can ask us about a call (seccomp's listeners, one per process tree); found out with the first sandbox. */
+  readonly seccompListener: boolean;
   /** `undefined` until it was asked for, which only its backend does. */
   readonly firejail?: FirejailFacility | undefined;
 }

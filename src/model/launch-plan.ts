@@ -79,6 +79,8 @@ export interface LaunchPlan {
   readonly links: readonly SymbolicLink[];
   /** Empty: no filter. */
   readonly seccompGroups: readonly SeccompGroupName[];
+  /** One process of a command at a time may halt others as they exit; else `seccompGroups` says what becomes of that. */
+  readonly exitTracing: boolean;
   readonly limits: readonly { readonly name: ResourceLimitName; readonly value: number }[];
   readonly treeLimits: PlannedTreeLimits;
   /** Undefined: the launcher's. */

@@ -83,6 +83,11 @@ export interface NativeConfinementSpec {
   readonly setUidLauncher?: NativeSetUidLauncher | undefined;
   /** By what process trees are held together; without Landlock it is always `subreaper`. */
   readonly processTree: 'signal-scope' | 'subreaper';
+  /**
+   * One process of a command at a time may ask to halt others as they exit (PTRACE_O_TRACEEXIT), and all others are
+   * refused, which `filter` then need not do. Not with a `setUidLauncher`.
+   */
+  readonly exitTracing: boolean;
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Control, ControlId, Demand, EnforcementReport } from '../model/enf
 import { CONTROL_IDS } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
+import { assertNever } from '../util/assert-never.ts';
 import { APPLICATION_JUDGES } from './application-controls.ts';
 import { FIREJAIL_JUDGES } from './firejail-controls.ts';
 import { type Judge, REOPENED, type WorkspaceFindings } from './judge-control.ts';
@@ -25,12 +26,20 @@ const hidesFdinfo = (release: string): boolean => {
 };
 
 /** Of the processes of a command among themselves. */
-const tracing = (used: Mechanisms): string =>
-  used.tracing === 'own'
-    ? `a command can trace its own processes${used.seccomp ? ', but not halt them as they exit (strace), and not in shell sessions' : ''}`
-    : used.seccomp
-      ? 'tracing is refused altogether, debuggers and leak checkers do not run: needs Landlock'
-      : 'commands of one sandbox can trace each other';
+function tracing({ tracing, seccomp }: Mechanisms): string {
+  switch (tracing) {
+    case 'own':
+      return 'a command can trace its own processes (halt them as they exit, as strace does: one tracer at a time), but not in shell sessions';
+    case 'own-but-exits':
+      return `a command can trace its own processes${seccomp ? ', but not halt them as they exit (strace), because a seccomp listener was refused (an outer sandbox may have the only one), and not in shell sessions' : ''}`;
+    case 'refused':
+      return seccomp
+        ? 'tracing is refused altogether, debuggers and leak checkers do not run: needs Landlock'
+        : 'commands of one sandbox can trace each other';
+    default:
+      return assertNever(tracing);
+  }
+}
 
 const newerThanKnown = (features: HostFeatures): string =>
   features.landlockAbi > NEWEST_KNOWN_ABI

@@ -26,8 +26,11 @@ export interface Mechanisms {
   readonly unixSockets: 'allowed' | 'refused';
   /** Sockets by path that are somebody else's may be used in paths that may be written. */
   readonly socketsOfOthers: boolean;
-  /** Whether processes of a command may trace each other: where a domain keeps them from all others. */
-  readonly tracing: 'own' | 'refused';
+  /**
+   * Whether processes of a command may trace each other: where a domain keeps them from all others. And whether one of
+   * them at a time may halt others as they exit.
+   */
+  readonly tracing: 'own' | 'own-but-exits' | 'refused';
   readonly processTree: ProcessTreeTier;
   /** Where control groups for commands are made. */
   readonly cgroup: CgroupPlace | undefined;
@@ -109,7 +112,12 @@ function ofKernel(
     unixSockets: pathSocketsContained ? 'allowed' : 'refused',
     socketsOfOthers: policy.network.unixSockets === 'allowed',
     // Each command has a domain of its own, which reaches no other (security/landlock/task.c, since ABI 1).
-    tracing: landlockAbi > 0 ? 'own' : 'refused',
+    tracing:
+      landlockAbi === 0
+        ? 'refused'
+        : features.seccomp.available && features.seccompListener
+          ? 'own'
+          : 'own-but-exits',
     // Without a domain of its own the command would be in the launcher's scope and could signal it.
     processTree: features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper',
     cgroup: cgroupOf(features),

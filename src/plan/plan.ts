@@ -144,6 +144,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     network: used.inetSockets,
     links,
     seccompGroups: seccompGroups(used, input.sharedByGroup ?? false),
+    exitTracing: used.tracing === 'own',
     limits: processLimitsOf(policy.limits),
     treeLimits: treeLimitsOf(policy, used, features),
     umask: policy.limits.umask,

@@ -201,7 +201,7 @@ describe('a limit of open files', () => {
          say(needed);`,
       );
       // kToStart and kForExtras of native/process/descriptor_room.cc and native/binding/decode.cc.
-      expect(needed).toBeLessThanOrEqual(20 + 8);
+      expect(needed).toBeLessThanOrEqual(21 + 8);
     },
     60_000,
   );

@@ -163,9 +163,6 @@ const tracer = compile(
     TRY("swap-by-filter-for-getuid", swap(1, SYS_getuid));
     TRY("swap-for-keyctl", swap(0, SYS_keyctl));
     TRY("swap-by-filter-for-keyctl", swap(1, SYS_keyctl));
-    TRY("exit-stop", ({ child = idle(); long r = ptrace(PTRACE_SEIZE, child, 0, PTRACE_O_TRACEEXIT); done(child); r; }));
-    TRY("exit-stop-later", ({ child = idle(); long r = ptrace(PTRACE_ATTACH, child, 0, 0) ?: (waitpid(child, 0, __WALL), ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD)); done(child); r; }));
-    TRY("exit-stop-by-old-number", ({ child = idle(); long r = ptrace(PTRACE_ATTACH, child, 0, 0) ?: (waitpid(child, 0, __WALL), syscall(SYS_ptrace, 21, child, 0, PTRACE_O_TRACEEXIT)); done(child); r; }));
     TRY("suspend-filter", ({ child = idle(); long r = ptrace(PTRACE_SEIZE, child, 0, PTRACE_O_SUSPEND_SECCOMP); done(child); r; }));
     TRY("read-filter", ({ child = idle(); long r = ptrace(PTRACE_ATTACH, child, 0, 0) ?: (waitpid(child, 0, __WALL), ptrace(PTRACE_SECCOMP_GET_FILTER, child, 0, 0)); done(child); r; }));
     return 0;
@@ -176,10 +173,7 @@ const OWN = ['seize', 'attach', 'trace-me', 'trace-parent', 'vm-read', 'vm-write
 /** What the filter of a container takes away from that. */
 const FILTERED = HOST.filtered ? ['vm-read', 'vm-write', 'descriptor', 'kcmp'] : [];
 const SWAPS = ['swap-for-getuid', 'swap-by-filter-for-getuid'];
-const REFUSED = [
-  ...['swap-for-keyctl', 'swap-by-filter-for-keyctl'],
-  ...['exit-stop', 'exit-stop-later', 'exit-stop-by-old-number', 'suspend-filter', 'read-filter'],
-];
+const REFUSED = ['swap-for-keyctl', 'swap-by-filter-for-keyctl', 'suspend-filter', 'read-filter'];
 /** Where Landlock holds it; each command has a domain of its own. */
 const TRACING = [...TIERS, ...OLDEST_TIERS].filter(({ landlockAbi }) => landlockAbi > 0);
 const WITHOUT = TIERS.filter(({ landlockAbi }) => landlockAbi === 0);
@@ -240,7 +234,6 @@ describe('tracing processes', () => {
         [...OWN.filter((name) => !FILTERED.includes(name)), ...SWAPS].sort(),
       );
       expect(REFUSED.map((name) => trace.results[name])).not.toContain(undefined);
-      expect(trace.results['exit-stop']).toBe('EINVAL');
       expect(trace.results['swap-for-keyctl']).toBe('EPERM');
       expect(trace.results['swap-by-filter-for-keyctl']).toBe('EPERM');
     });

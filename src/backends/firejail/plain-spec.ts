@@ -38,5 +38,6 @@ export function plainSpec(program: string, keptOpen: readonly string[] | undefin
     slotVariables: [],
     setUidLauncher: launcher,
     processTree: 'subreaper',
+    exitTracing: false,
   };
 }

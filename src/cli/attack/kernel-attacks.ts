@@ -31,7 +31,11 @@ const FOR_ALL: readonly Attack[] = [
   asks('fanotify', 'watches a whole file system', ['fanotify']),
   asks('kernel-log', 'reads the kernel log', ['kernel-log']),
   asks('personality', 'makes readable memory executable', ['read-implies-execute']),
-  asks('halt-exit', 'halts a process as it exits, by which two can make each other unendable', ['halt-exit']),
+  asks(
+    'halt-exits',
+    'halts processes as they exit, two at once, by which they could make each other unendable',
+    ['halt-exits'],
+  ),
   asks('limit-other', 'changes a resource limit of a process outside', ({ victim }) => [
     'limit-other',
     String(victim.pid),

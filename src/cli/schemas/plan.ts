@@ -66,6 +66,7 @@ export const plan = z.strictObject({
     .optional(),
   network: names<LaunchPlan['network']>('refused', 'isolated', 'open'),
   links: z.array(z.strictObject({ path: text, content: text })),
+  exitTracing: z.boolean(),
   seccompGroups: z.array(z.enum(SECCOMP_GROUP_NAMES as [SeccompGroupName, ...SeccompGroupName[]])),
   limits: z.array(
     z.strictObject({

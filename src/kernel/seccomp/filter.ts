@@ -11,8 +11,11 @@ import type { SeccompFilter } from './ir.ts';
 export interface SeccompNeeds {
   readonly network: 'refused' | 'isolated' | 'open';
   readonly unixSockets: 'allowed' | 'refused';
-  /** `own`: of other processes of the sandbox, because something else keeps those outside out of reach. */
-  readonly tracing: 'own' | 'refused';
+  /**
+   * `own`: of other processes of the sandbox, because something else keeps those outside out of reach, and somebody else
+   * sees to halted exits; `own-but-exits`: those are refused.
+   */
+  readonly tracing: 'own' | 'own-but-exits' | 'refused';
   /** `shared`: with the user's other programs, so refused. */
   readonly ipcObjects: 'own' | 'shared';
   /** `kept`: the workspace is shared by such directories, where git and cp fail that cannot set the bit again. */
@@ -35,7 +38,8 @@ const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
 /** The groups that a command gets by default, in the order of the table. */
 export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName[] {
   const added = new Set<SeccompGroupName>();
-  added.add(needs.tracing === 'own' ? '@trace-exit' : '@ptrace');
+  if (needs.tracing === 'refused') added.add('@ptrace');
+  if (needs.tracing === 'own-but-exits') added.add('@trace-exit');
   if (needs.network === 'refused') added.add('@network-off');
   if (needs.network !== 'isolated') added.add('@socket-diagnostics');
   if (needs.unixSockets === 'refused') added.add('@unix-sockets-off');

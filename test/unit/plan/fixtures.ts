@@ -40,6 +40,7 @@ export function hostWith(kind: HostKind): HostFeatures {
     processList:
       kind.processList === false ? { available: false, reason: 'there is no /proc' } : { available: true },
     signalScope: kind.abi >= 6,
+    seccompListener: true,
     cgroup: kind.cgroup === true ? GROUPS : { path: undefined, reason: 'this host refuses groups' },
     memoryBytes: 10_000_000_000,
   };

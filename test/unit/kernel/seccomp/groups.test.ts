@@ -148,6 +148,11 @@ describe('groups that look at arguments', () => {
     const needs = { network: 'refused', unixSockets: 'refused', ipcObjects: 'own' } as const;
     const refused = programOf(...seccompGroupsFor({ ...needs, tracing: 'refused' }));
     const own = programOf(...seccompGroupsFor({ ...needs, tracing: 'own' }));
+    const withoutExits = programOf(...seccompGroupsFor({ ...needs, tracing: 'own-but-exits' }));
+    expect([
+      judge(own, 'ptrace', 0x4206, 1, 0, 0x40),
+      judge(withoutExits, 'ptrace', 0x4206, 1, 0, 0x40),
+    ]).toEqual(['ALLOW', 'ERRNO EINVAL']);
     for (const call of ['ptrace', 'process_vm_readv', 'process_vm_writev', 'pidfd_getfd', 'kcmp']) {
       expect([judge(refused, call, 0), judge(own, call, 0)], call).toEqual(['ERRNO EPERM', 'ALLOW']);
     }

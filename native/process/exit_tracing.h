@@ -1,0 +1,50 @@
+#ifndef SANDBOX_RUN_PROCESS_EXIT_TRACING_H_
+#define SANDBOX_RUN_PROCESS_EXIT_TRACING_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace sandbox_run {
+
+// Lets the commands of a thread halt the processes that they trace on their way out
+// (PTRACE_O_TRACEEXIT, without which strace does not start), but for one process at a time.
+//
+// Of two that trace each other so, each would halt for the other, where not even SIGKILL reaches
+// them (since Linux 6.5). So nobody may be halted so by somebody whom it halts, however long the
+// way round. That is certain if only one process ever halts others: a process cannot trace itself.
+// It does not depend on whom it traces, which could be another one by the time of the call: the
+// number of a process that has ended may become that of a thread of a process older than the
+// tracer, so that to compare ages or ancestors first would prove nothing.
+//
+// What asks for it stops in a seccomp filter of this thread, which everything that it starts
+// inherits, and is answered here: of the call itself no more is looked at than the filter did.
+class ExitTracing {
+ public:
+  // Before anything is started on this thread. Without capabilities it takes no_new_privs, which
+  // everything that is started here takes anyway. Once entered it stays so.
+  Status Enter();
+  // Readable if somebody asks; -1: not entered. If nobody answers, as nobody has it open any more,
+  // calls fail with ENOSYS.
+  int fd() const { return listener_.get(); }
+  // Answers one who asks, if there is one. Never waits.
+  void Answer();
+
+ private:
+  // Whether the process of this thread has the right, or gets it now.
+  bool Admit(pid_t thread, uint64_t call);
+
+  UniqueFd listener_;
+  UniqueFd tracer_;  // the process that has the right, or had it last
+  pid_t tracer_pid_ = -1;
+};
+
+// Stage of a failure: a kernel, or who started this process, does not let a filter ask.
+inline constexpr char kExitTracingStage[] = "exit_tracing";
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_PROCESS_EXIT_TRACING_H_
