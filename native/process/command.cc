@@ -185,8 +185,8 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.tree_tier = tree_.tier();
     if (spec_.room) spec_.room->Started();
     Supervision({spec_, *observer_, streams_, tree_, limits_, turns_.get(),
-                 link_ ? &*link_ : nullptr, *place.slot, place.scope, place.exits, activity.get(), wake_.get(),
-                 [this] { return TakeRequests(); }, begin},
+                 link_ ? &*link_ : nullptr, *place.slot, place.scope, place.exits, activity.get(),
+                 wake_.get(), [this] { return TakeRequests(); }, begin},
                 outcome)
         .Run();
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
