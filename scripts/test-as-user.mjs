@@ -76,6 +76,8 @@ const result = spawnSync(process.execPath, [vitest, 'run', ...tests, ...position
     USER: name,
     LOGNAME: name,
     npm_config_cache: join(home, '.npm'),
+    // npm names the settings of whoever runs it, which nobody else can read.
+    npm_config_userconfig: join(home, '.npmrc'),
   },
 });
 process.exitCode = result.status ?? 1;

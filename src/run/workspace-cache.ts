@@ -246,9 +246,11 @@ export function partsOf(directory: string): readonly string[] {
   return readdirSync(places).map((name) => join(places, name));
 }
 
-/** How much a cache holds. `complete`: false, there is more. */
+/** How much a cache holds, also if a command shut it. `complete`: false, there is more. */
 export function sizeOfCache(addon: NativeAddon, { directory }: CacheEntry, budgetMs = 60_000) {
-  return measure(addon, [join(directory, PLACES)], budgetMs);
+  const places = join(directory, PLACES);
+  if (existsSync(places)) ownDirectory(places);
+  return measure(addon, [places], budgetMs);
 }
 
 /** What became of a cache that was to be cleared. */
