@@ -51,7 +51,7 @@ export type {
 } from './model/gate-ports.ts';
 export type { LaunchPlan } from './model/launch-plan.ts';
 export type { TreeLimits } from './model/policy.ts';
-export type { PolicyFile } from './policy/schema.ts';
+export type { PolicyFile } from './model/policy-keys.ts';
 export type { CheckOptions, CommandCheck } from './run/command-check.ts';
 export type { BackgroundJob, JobExit, JobOutput } from './run/jobs.ts';
 export {

@@ -18,7 +18,8 @@ import type { HostFeatures } from '../model/host-features.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';
 import { requireDemands } from '../plan/enforcement.ts';
-import { DEFAULT_PROFILE, PROFILES } from '../policy/profiles/built-in.ts';
+import { profileFile } from '../policy/effective.ts';
+import { PROFILES } from '../policy/profiles/built-in.ts';
 import { closePrepared, prepareSandbox } from '../run/prepare-sandbox.ts';
 import { createSandbox } from '../run/sandbox.ts';
 import { errnoOf } from '../util/errno-of.ts';
@@ -75,7 +76,7 @@ export async function examineHost(): Promise<DoctorReport> {
     problem:
       trial.problem === undefined ? null : { code: trial.problem.code, message: trial.problem.problem },
     backend: trial.problem === undefined ? trial.backend : null,
-    profile: DEFAULT_PROFILE,
+    profile: PROFILES[0].name,
     host: { kernel: release(), architecture: arch(), node: process.version, ...who },
     addon: {
       available: !(addon instanceof SandboxError),
@@ -111,7 +112,7 @@ function addonOrReason(): NativeAddon | SandboxError {
 
 /** Makes the default profile's kernel objects with every demand taken back, so that the report comes in any case. */
 async function tryDefaultProfile(): Promise<Trial> {
-  const demand = PROFILES.find((profile) => profile.name === DEFAULT_PROFILE)?.policy.demand ?? {};
+  const demand = profileFile(PROFILES[0]).demand ?? {};
   const relaxed = Object.fromEntries(Object.keys(demand).map((id) => [id, 'best-effort' as const]));
   let workspace: string | undefined;
   let known: Omit<Trial, 'problem'> = { backends: [], backend: null, controls: [], features: undefined };

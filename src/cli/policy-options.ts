@@ -1,13 +1,50 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { BACKEND_IDS } from '../model/backend.ts';
-import { AUTONOMIES, TAINTS, type Taint } from '../model/decision.ts';
-import { APPROVERS } from '../model/policy.ts';
+import { TAINTS, type Taint } from '../model/decision.ts';
+import { type FlagKind, PLACED_KEYS, type PlacedKey, type PolicyKey } from '../model/policy-keys.ts';
+import { parseSeconds, parseSize, parseWhole } from './quantities.ts';
+
+const READERS: Readonly<Record<FlagKind, ((text: string, before: unknown) => unknown) | undefined>> = {
+  choice: undefined,
+  word: undefined,
+  paths: (path, before) => [...(Array.isArray(before) ? before : []), path],
+  seconds: parseSeconds,
+  size: parseSize,
+  count: parseWhole,
+};
+
+/** The option of a key that has one. */
+function optionOf({ name, text, kind, choices }: NonNullable<PolicyKey['flag']>): Option {
+  const option = new Option(name, text);
+  const reader = READERS[kind];
+  if (reader !== undefined) option.argParser(reader);
+  return choices === undefined ? option : option.choices(choices);
+}
+
+/** An option that stands for a key of the policy. */
+export interface PolicyOption {
+  readonly key: string;
+  readonly option: Option;
+  /** The option of `createSandbox` that its value becomes: `limits.memory`. */
+  readonly becomes: string;
+}
+
+/** The options of all keys that have one. */
+export function policyOptions(keys: readonly PlacedKey[] = PLACED_KEYS): readonly PolicyOption[] {
+  return keys.flatMap(({ key, row: { flag, option } }) =>
+    flag === undefined || option === undefined ? [] : [{ key, option: optionOf(flag), becomes: option.name }],
+  );
+}
+
+function policyOption(key: string): Option {
+  const found = policyOptions().find((one) => one.key === key);
+  if (found === undefined) throw new TypeError(`the table of keys has no option for ${key}`);
+  return found.option;
+}
 
 /** `--autonomy A`. */
 export function autonomyOption(): Option {
-  return new Option('--autonomy <level>', 'how much is left to the agent (default: contained)').choices(
-    AUTONOMIES,
-  );
+  return policyOption('security.autonomy');
 }
 
 /** `--backend NAME`. */
@@ -20,10 +57,7 @@ export function backendOption(): Option {
 
 /** `--ask WHO`. */
 export function askOption(): Option {
-  return new Option(
-    '--ask <whom>',
-    'who answers what the policy asks: terminal, queue (sandbox-run approvals), nobody',
-  ).choices(APPROVERS);
+  return policyOption('approval.ask');
 }
 
 /** A word that names a taint. */

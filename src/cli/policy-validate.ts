@@ -10,10 +10,8 @@ export async function validatePolicy(file: string | undefined, options: SandboxO
     await validateFile(resolve(file), narrowing);
     return `${file}: valid${narrowing ? ' (as the file of a workspace)' : ''}\n`;
   }
-  const { layers, workspaceLayer } = await resolvePolicy(options);
-  const paths = [...layers.map((layer) => layer.path), workspaceLayer?.path].filter(
-    (path) => path !== undefined,
-  );
+  const { layers } = await resolvePolicy(options);
+  const paths = layers.map((layer) => layer.path).filter((path) => path !== undefined);
   if (paths.length === 0) return 'no policy file is in force here; the built-in policy is\n';
   return paths.map((path) => `${path}: valid\n`).join('');
 }

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { MAX_OUTPUT_BYTES } from '../model/policy.ts';
+import { MAX_OUTPUT_BYTES } from '../model/policy-keys.ts';
 import type { OutputLimits } from '../run/output/gap.ts';
 
 const MAX_SECONDS = 365 * 24 * 3600;

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { APPROVERS } from '../model/policy.ts';
+import { APPROVERS } from '../model/policy-keys.ts';
 import type { SandboxOptions } from '../run/sandbox-options.ts';
 
 /** What the environment of `sandbox-sh` says. */

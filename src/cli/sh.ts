@@ -4,10 +4,9 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory, requireExactArguments, requireExactVariables } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import type { Command } from '../model/command.ts';
-import { mergeLayers } from '../policy/merge.ts';
 import { endedBy, exitStatus } from '../run/exit-status.ts';
 import { failureForModel } from '../run/model-message.ts';
-import { loadOperatorLayers } from '../run/policy-layers.ts';
+import { loadOperatorLayers, workspaceNamed } from '../run/policy-layers.ts';
 import { createSandbox, type Sandbox } from '../run/sandbox.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { visibleLine } from '../util/visible-text.ts';
@@ -85,8 +84,7 @@ async function runConfined(wanted: Wanted | readonly [string, ...string[]]): Pro
 /** A model picks the current directory: it says nothing of where commands may write. */
 async function requireWorkspace({ sandbox, policy }: ShellSettings): Promise<void> {
   if (sandbox.workspace !== undefined) return;
-  const file = mergeLayers(await loadOperatorLayers(homeDirectory(), policy, true));
-  if (file.security?.workspace_dir === undefined)
+  if (workspaceNamed(await loadOperatorLayers(homeDirectory(), policy, true)) === undefined)
     throw new SandboxError(
       'usage.invalid',
       'no workspace is set: set SANDBOX_SH_WORKSPACE=DIR, or security.workspace_dir in a policy file',

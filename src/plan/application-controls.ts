@@ -14,7 +14,7 @@ export const APPLICATION_JUDGES: Partial<Readonly<Record<ControlId, Judge>>> = {
   truncate: () => ['unsupported', `paths are ${CHECKED}`],
   metadata: () => ['unsupported', `paths are ${CHECKED}`],
   'protected-paths': (_, policy) =>
-    policy.filesystem.protected.length === 0
+    policy.filesystem.protect.length === 0
       ? ['off', 'the policy protects no paths inside the workspace']
       : ['unsupported', `.git/hooks and its like are ${CHECKED}; they are put back when it ends`],
   'private-tmp': (_, policy) =>

@@ -95,7 +95,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
           'chmod, chown, utime and setxattr on the user’s own files outside are not refused; needs namespaces',
         ],
   'protected-paths': (used, policy, _, found) => {
-    if (policy.filesystem.protected.length === 0)
+    if (policy.filesystem.protect.length === 0)
       return ['off', 'the policy protects no paths inside the workspace'];
     if (!used.view) {
       return [

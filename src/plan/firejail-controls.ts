@@ -25,7 +25,7 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
     'modes, owners and times outside cannot be changed (absent or on read-only mounts), but that the times of links in / can be set to now where commands do not run as root',
   ],
   'protected-paths': (_used, policy, _features, found) => {
-    if (policy.filesystem.protected.length === 0)
+    if (policy.filesystem.protect.length === 0)
       return ['off', 'the policy protects no paths inside the workspace'];
     if (found.replaceableLinks.length > 0)
       return ['degraded', `symbolic links cannot be held in place: ${found.replaceableLinks.join(', ')}`];

@@ -1,6 +1,6 @@
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan, PlannedTreeLimits, ResourceLimitName } from '../model/launch-plan.ts';
-import type { Policy, ProcessLimits, ResourceLimits } from '../model/policy.ts';
+import type { Policy } from '../model/policy.ts';
 import type { Mechanisms } from './mechanisms.ts';
 
 /** Of the host's memory, where the policy says nothing: beyond it the kernel would soon end something, perhaps not this. */
@@ -22,20 +22,21 @@ export function treeLimitsOf(
   };
 }
 
-const LIMIT_NAMES: Readonly<Record<keyof ProcessLimits, ResourceLimitName>> = {
-  coreSize: 'core',
+const LIMIT_NAMES = {
   userProcesses: 'nproc',
   openFiles: 'nofile',
   fileSize: 'fsize',
   addressSpace: 'as',
-};
+} as const satisfies Partial<Record<keyof Policy['limits'], ResourceLimitName>>;
 
 /** What each process may use (rlimits). */
-export function processLimitsOf(limits: ResourceLimits): LaunchPlan['limits'] {
-  const own = (Object.keys(LIMIT_NAMES) as (keyof ProcessLimits)[]).flatMap((key) => {
+export function processLimitsOf(limits: Policy['limits']): LaunchPlan['limits'] {
+  const said = (Object.keys(LIMIT_NAMES) as (keyof typeof LIMIT_NAMES)[]).flatMap((key) => {
     const value = limits[key];
     return value === undefined ? [] : [{ name: LIMIT_NAMES[key], value }];
   });
+  // A core file would hold what the command had in its memory, and lie where nobody looks for it.
+  const own: LaunchPlan['limits'] = [{ name: 'core', value: 0 }, ...said];
   // What the whole tree may use no process may use alone. A second more, so that whoever watches the tree is first.
   return limits.cpuSeconds === undefined ? own : [...own, { name: 'cpu', value: limits.cpuSeconds + 1 }];
 }

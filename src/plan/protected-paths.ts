@@ -29,7 +29,7 @@ export function protectedInWorkspace({
 }): Protection {
   if (policy.filesystem.workspaceAccess !== 'write') return { paths: [], links: [] };
   const inside = (path: string) => path !== workspace && isBeneath(path, workspace);
-  const named = policy.filesystem.protected.map((relative) => `${workspace}/${relative}`);
+  const named = policy.filesystem.protect.map((relative) => `${workspace}/${relative}`);
   const resolved: readonly ResolvedPath[] = [...named, ...obeyed].map((path) => lookup.resolve(path));
   for (const { unknown } of resolved) {
     if (unknown === undefined) continue;

@@ -1,11 +1,12 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { distance } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { PLACED_KEYS, type PlacedKey, type PolicyFile } from '../model/policy-keys.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { visibleLine } from '../util/visible-text.ts';
-import type { LayerName, PolicyLayer } from './merge.ts';
-import type { PolicyFile, WorkspaceFile } from './schema.ts';
+import type { LayerName, PolicyLayer } from './layers.ts';
 
 const MAX_WORKSPACE_FILE = 256 * 1024;
 /** Far beyond what a person writes; what is larger would take long to check. */
@@ -41,14 +42,7 @@ export async function loadLayer(
     if (!options.required && isMissing(error)) return undefined;
     throw error;
   });
-  return text === undefined ? undefined : { name, path, text, file: await parsePolicy(text, path) };
-}
-
-/** A file in the workspace: it takes away only. */
-export interface WorkspaceLayer {
-  readonly path: string;
-  readonly text: string;
-  readonly file: WorkspaceFile;
+  return text === undefined ? undefined : { name, path, text, says: await parsePolicy(text, path) };
 }
 
 /**
@@ -59,7 +53,7 @@ export async function loadWorkspaceFile(
   path: string,
   workspaceOwner: number,
   { required = false }: { readonly required?: boolean } = {},
-): Promise<WorkspaceLayer | undefined> {
+): Promise<PolicyLayer | undefined> {
   const { owners } = operatorTrust();
   const trust: Trust = { owners: [...owners, workspaceOwner], forbidden: 0o002 };
   const text = await readText(path, trust, { untrustedPlace: true }).catch((error: unknown) => {
@@ -68,7 +62,8 @@ export async function loadWorkspaceFile(
   });
   if (text === undefined) return undefined;
   const { workspaceFileSchema } = await import('./schema.ts');
-  return { path, text, file: await validate(text, path, workspaceFileSchema, WORKSPACE_HINT) };
+  const says = await validate(text, path, workspaceFileSchema, WORKSPACE_HINT);
+  return { name: 'workspace', path, text, says };
 }
 
 const WORKSPACE_HINT = 'a file in the workspace can only take away';
@@ -139,8 +134,47 @@ function shownPlace(place: Problem['place']): string {
 function problemsOf(issue: z.core.$ZodIssue): readonly Problem[] {
   const place = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ place: [...place, key], message: 'there is no such key here' }));
-  return [{ place, message: issue.message }];
+    return issue.keys.map((key) => ({ place: [...place, key], message: unknownKey([...place, key]) }));
+  const example = issue.code === 'invalid_type' ? exampleOf(place) : undefined;
+  return [
+    { place, message: example === undefined ? issue.message : `${issue.message}; for example ${example}` },
+  ];
+}
+
+const NO_SUCH_KEY = 'there is no such key here';
+
+/** Of the letters of a key, how many may be wrong for it to be taken for another. */
+const ALIKE = 0.5;
+
+/** The key that was perhaps meant: of the same table, or of the same name in another one. */
+function unknownKey(place: Problem['place']): string {
+  const key = place.join('.');
+  // Of the operator, and not of a workspace.
+  if (PLACED_KEYS.some((known) => known.key === key)) return NO_SUCH_KEY;
+  const name = String(place.at(-1));
+  const near = ({ key: known, place: there }: PlacedKey): number => {
+    const own = String(there.at(-1));
+    const inTable = known.slice(0, -own.length) === key.slice(0, -name.length);
+    const isBeginning = own.startsWith(`${name}_`);
+    const wrong = isBeginning ? 0 : distance(name, own) / Math.max(name.length, own.length);
+    return inTable ? wrong : wrong + 0.3;
+  };
+  const [best] = PLACED_KEYS.map((known) => ({ known, wrong: near(known) })).sort(
+    (a, b) => a.wrong - b.wrong,
+  );
+  if (best === undefined || best.wrong > ALIKE) return NO_SUCH_KEY;
+  const sameTable = best.known.place.slice(0, -1).join('.') === place.slice(0, -1).join('.');
+  const meant = sameTable ? String(best.known.place.at(-1)) : best.known.key;
+  return `${NO_SUCH_KEY}: did you mean ${meant}?`;
+}
+
+/** What would be right at a place, in TOML. */
+function exampleOf(place: Problem['place']): string | undefined {
+  const key = place.join('.');
+  const row = PLACED_KEYS.find((known) => known.key === key);
+  if (row !== undefined) return `${row.place.at(-1)} = ${row.row.example}`;
+  const ofTable = PLACED_KEYS.find((known) => known.place.length > 1 && known.place[0] === key);
+  return ofTable && `[${key}] ${ofTable.place.at(-1)} = ${ofTable.row.example}`;
 }
 
 async function readText(

@@ -1,25 +1,18 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Parsed } from '../model/command-line.ts';
+import { commandRule, type RuleInFile } from '../model/policy-keys.ts';
 import { describeRule, ruleMatchesLine } from './checks/own-rules.ts';
-import { commandRule } from './effective.ts';
-import type { RuleInFile } from './schema.ts';
-
-/** A file with rules, whatever layer it is. */
-export interface FileWithRules {
-  readonly path: string | undefined;
-  readonly text: string | undefined;
-  readonly file: { readonly commands?: { readonly rules?: readonly RuleInFile[] | undefined } | undefined };
-}
+import type { PolicyLayer } from './layers.ts';
 
 /**
  * Tries the examples that rules carry.
  * @throws {SandboxError} `policy.invalid` for the first rule that does not do what its author thinks.
  */
 export async function checkRuleExamples(
-  { path, text, file }: FileWithRules,
+  { path, text, says }: PolicyLayer,
   parse: (source: string) => Parsed,
 ): Promise<void> {
-  for (const [index, rule] of (file.commands?.rules ?? []).entries()) {
+  for (const [index, rule] of (says.commands?.rules ?? []).entries()) {
     for (const kind of ['match', 'not_match'] as const) {
       for (const [position, example] of (rule[kind] ?? []).entries()) {
         const place = ['commands', 'rules', index, kind, position];

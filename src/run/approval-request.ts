@@ -6,8 +6,8 @@ import type { Command } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
+import { POLICY_KEYS } from '../model/policy-keys.ts';
 import type { CommandEffects } from '../policy/effects.ts';
-import { PROFILES } from '../policy/profiles/built-in.ts';
 import { packageVersion } from '../version.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
 
@@ -132,9 +132,9 @@ function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   ];
 }
 
-/** Names of variables that somebody asked for, beyond the pass list of the built-in profile. */
+/** Names of variables that somebody asked for, beyond those that all profiles pass. */
 export function givenVariables({ named }: Pick<ResolvedPolicy, 'named'>): ReadonlySet<string> {
-  const builtIn = PROFILES.find(({ name }) => name === named.profile)?.policy.environment.pass ?? [];
+  const builtIn: readonly string[] = POLICY_KEYS.environment.pass.default;
   const passed = Object.keys(process.env).filter((name) =>
     named.environment.pass.some(
       (entry) =>

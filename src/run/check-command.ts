@@ -4,7 +4,7 @@ import type { ApprovalRequest } from '../model/approval.ts';
 import type { Autonomy } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
-import { strictestAutonomy } from '../policy/narrow.ts';
+import { NARROWINGS } from '../model/policy-keys.ts';
 import { type AskedCommand, approvalRequestMaker, givenVariables } from './approval-request.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { directoriesOf } from './command-line.ts';
@@ -71,14 +71,18 @@ export async function createChecker(
 ): Promise<Checker> {
   const resolved = await resolvePolicy(options);
   const { plan, problem } = enforced ? await planIfPossible(resolved, tried) : {};
-  const { policy, workspace, workspaceLayer } = resolved;
+  const { policy, workspace, layers } = resolved;
   const environment = commandEnvironment(policy);
   const state = lazyState(stateDirectory());
   const budgetStore = async () => (await state()).budget;
   const rules = commandRules(resolved, plan);
   const find = createProgramFinder(plan);
   const unrecorded = { ...policy, audit: { ...policy.audit, enabled: false } };
-  const unguarded = { ...policy, reviewer: undefined, hooks: { gitGuard: false, plugins: [] } };
+  const unguarded = {
+    ...policy,
+    reviewer: { ...policy.reviewer, command: undefined, model: undefined },
+    hooks: { gitGuard: false, plugins: [] },
+  };
   const gate =
     guarded || recorded
       ? await createGate({
@@ -89,8 +93,9 @@ export async function createChecker(
         })
       : undefined;
   const guards = guarded ? gate && guardsOf(gate) : undefined;
+  const ofWorkspace = layers.find(({ name }) => name === 'workspace')?.says.security?.autonomy;
   const narrowed = (autonomy: Autonomy | undefined) =>
-    autonomy && strictestAutonomy(autonomy, workspaceLayer?.file.security?.autonomy);
+    autonomy && ofWorkspace ? NARROWINGS.stricterAutonomy(autonomy, ofWorkspace) : autonomy;
   function examineFor(principal: string): Examiner {
     const examine = createExaminer({
       policy,

@@ -3,7 +3,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { BACKEND_IDS } from '../model/backend.ts';
 import type { Command } from '../model/command.ts';
 import { AUTONOMIES, TAINTS } from '../model/decision.ts';
-import { APPROVERS, MAX_OUTPUT_BYTES } from '../model/policy.ts';
+import { APPROVERS, MAX_OUTPUT_BYTES } from '../model/policy-keys.ts';
 import type {
   JobOptions,
   RunOptions,

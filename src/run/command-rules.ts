@@ -38,7 +38,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     readable: of('read', 'data'),
     protected: writableWorkspace
       ? (plan?.protectedPaths ??
-        policy.filesystem.protected.map((path) => lookup.resolve(`${workspace}/${path}`).canonical))
+        policy.filesystem.protect.map((path) => lookup.resolve(`${workspace}/${path}`).canonical))
       : [workspace],
     // Who runs commands without us gives them the user's own.
     home: plan !== undefined && policy.filesystem.home === 'private' ? PRIVATE_HOME : home,

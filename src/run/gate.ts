@@ -12,7 +12,7 @@ import type { Command } from '../model/command.ts';
 import type { Taint } from '../model/decision.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { ActionBudget, GitGuard, Reviewer, ToolHook } from '../model/gate-ports.ts';
-import type { Policy } from '../model/policy.ts';
+import { type Policy, reviewerSettings } from '../model/policy.ts';
 import { loadAddon } from '../native/load.ts';
 import { TOOL_NAME } from '../policy/checks/hooks.ts';
 import { isBeneath } from '../util/absolute-path.ts';
@@ -191,7 +191,7 @@ async function pluginsOf({ policy, workspace, writable }: GateParts): Promise<re
 }
 
 async function reviewerFor({ policy, workspace, writable }: GateParts): Promise<Reviewer | undefined> {
-  const { reviewer, approval } = policy;
+  const reviewer = reviewerSettings(policy);
   if (reviewer === undefined) return undefined;
   if (reviewer.kind === 'command') {
     // It runs unconfined.
@@ -207,7 +207,7 @@ async function reviewerFor({ policy, workspace, writable }: GateParts): Promise<
       );
   }
   const { reviewerOf } = await import('./gate-parts.ts');
-  return reviewerOf(reviewer, process.env, approval.reviewerTimeoutMs);
+  return reviewerOf(reviewer, process.env, policy.approval.reviewerTimeoutMs);
 }
 
 async function ownGitGuard(): Promise<GitGuard> {

@@ -2,11 +2,10 @@ import { statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { homeDirectory } from '../host/home-directory.ts';
 import type { Policy } from '../model/policy.ts';
+import { PLACED_KEYS, type PolicyFile } from '../model/policy-keys.ts';
 import { effectivePolicy } from '../policy/effective.ts';
-import type { WorkspaceLayer } from '../policy/load.ts';
-import { type LayerName, mergeLayers, type PolicyLayer } from '../policy/merge.ts';
-import type { FileWithRules } from '../policy/rule-examples.ts';
-import type { PolicyFile } from '../policy/schema.ts';
+import { type LayerName, type PolicyLayer, putAt, valueAt } from '../policy/layers.ts';
+import type { SandboxOptions } from './sandbox-options.ts';
 
 /** The policy of the machine. */
 export const SYSTEM_POLICY = '/etc/sandbox-run/policy.toml';
@@ -50,10 +49,34 @@ export async function loadOperatorLayers(
   }
   if (typeof policy === 'object') {
     const { checkPolicy } = await import('./policy-files.ts');
-    layers.push({ name: 'option', path: undefined, text: undefined, file: await checkPolicy(policy) });
+    layers.push({ name: 'option', says: await checkPolicy(policy) });
   }
   for (const layer of layers) await tryExamples(layer);
   return layers;
+}
+
+/** The workspace that files of the operator name; it may begin with `~`. */
+export function workspaceNamed(layers: readonly PolicyLayer[]): string | undefined {
+  return layers.findLast(({ says }) => says.security?.workspace_dir !== undefined)?.says.security
+    ?.workspace_dir;
+}
+
+/** What the caller says by options of `createSandbox`, as a layer of its own: after all files of the operator. */
+export function callerLayer(options: SandboxOptions): PolicyLayer {
+  const says: Record<string, unknown> = {};
+  for (const { place, row } of PLACED_KEYS) {
+    if (row.option === undefined) continue;
+    const given = valueAt(options, row.option.name.split('.'));
+    if (given !== undefined) putAt(says, place, row.option.said?.(given as never) ?? given);
+  }
+  const { maxOutput } = options;
+  // Half and half, if only one number is given, unless the policy says otherwise.
+  if (typeof maxOutput === 'number') putAt(says, ['limits', 'output_bytes'], maxOutput);
+  if (typeof maxOutput === 'object') {
+    putAt(says, ['limits', 'output_bytes'], maxOutput.head + maxOutput.tail);
+    putAt(says, ['limits', 'output_head_bytes'], maxOutput.head);
+  }
+  return { name: 'caller', says };
 }
 
 /**
@@ -62,12 +85,12 @@ export async function loadOperatorLayers(
  */
 export async function operatorPolicy(named?: string): Promise<Policy> {
   const home = homeDirectory();
-  const file = mergeLayers(await loadOperatorLayers(home, named));
-  return effectivePolicy({ file }, home, home);
+  const layers = await loadOperatorLayers(home, named);
+  return effectivePolicy(layers, { workspace: home, home }).policy;
 }
 
 /** The workspace's file, if it is there. `workspace` is canonical. */
-export async function loadWorkspaceLayer(workspace: string): Promise<WorkspaceLayer | undefined> {
+export async function loadWorkspaceLayer(workspace: string): Promise<PolicyLayer | undefined> {
   const path = join(workspace, WORKSPACE_POLICY);
   if (!mayExist(path)) return undefined;
   const { loadWorkspaceFile } = await import('./policy-files.ts');
@@ -88,8 +111,8 @@ export async function validateFile(path: string, narrowing: boolean): Promise<vo
   if (layer !== undefined) await tryExamples(layer);
 }
 
-async function tryExamples(layer: FileWithRules): Promise<void> {
-  if ((layer.file.commands?.rules ?? []).length === 0) return;
+async function tryExamples(layer: PolicyLayer): Promise<void> {
+  if ((layer.says.commands?.rules ?? []).length === 0) return;
   const [{ checkRuleExamples }, { parseShell }] = await Promise.all([
     import('../policy/rule-examples.ts'),
     import('./judgement.ts'),

@@ -270,7 +270,10 @@ function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly
     ...(filesystem.tmp === 'auto' ? [realPath('/tmp')] : []),
     ...filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [realPath(path)] : [])),
   ];
-  const files = new Set([userPolicy, ...layers.flatMap(({ path }) => path ?? [])]);
+  const files = new Set([
+    userPolicy,
+    ...layers.flatMap(({ name, path }) => (name === 'workspace' ? [] : (path ?? []))),
+  ]);
   return [
     { path: stateDirectory(), kind: 'state' },
     { path: dirname(userPolicy), kind: 'settings' },

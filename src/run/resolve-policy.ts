@@ -9,28 +9,26 @@ import type { CarriedSettings } from '../host/settings/carried.ts';
 import { carrySettings, NO_SETTINGS } from '../host/settings/carry.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
 import { effectivePolicy } from '../policy/effective.ts';
-import type { WorkspaceLayer } from '../policy/load.ts';
-import { mergeLayers, type PolicyLayer } from '../policy/merge.ts';
-import { narrowPolicy } from '../policy/narrow.ts';
+import type { Entry, PolicyLayer } from '../policy/layers.ts';
 import { PROTECTED_PATHS } from '../policy/profiles/obeyed-files.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../policy/profiles/package-caches.ts';
 import { TOOL_CHAINS } from '../policy/profiles/tool-chains.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { loadOperatorLayers, loadWorkspaceLayer } from './policy-layers.ts';
+import { callerLayer, loadOperatorLayers, loadWorkspaceLayer, workspaceNamed } from './policy-layers.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
 import { hasNpmCache } from './seed-npm-cache.ts';
 import { cacheDirectoryOf } from './workspace-cache.ts';
 
 /** Options and files, made into one policy. */
 export interface ResolvedPolicy {
-  /** What the layers and the caller say. */
-  readonly operators: Policy;
-  /** The same, narrowed by the workspace. */
+  /** What the layers say. */
   readonly named: Policy;
+  /** Each value of it, with the layer that said it. */
+  readonly entries: readonly Entry[];
   /** The same with what is found on the host. */
   readonly policy: Policy;
+  /** Weakest first, without the profile: files of the operator, the caller's options, the workspace's file. */
   readonly layers: readonly PolicyLayer[];
-  readonly workspaceLayer: WorkspaceLayer | undefined;
   /** Canonical. */
   readonly workspace: string;
   readonly workspaceAsNamed: string;
@@ -53,43 +51,23 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const home = homeDirectory();
   const temporary = realDirectory(tmpdir(), 'the temporary directory');
   const withFiles = options.policyFiles ?? true;
-  const layers = await loadOperatorLayers(home, options.policy, withFiles);
-  const file = mergeLayers(layers);
-  const directory = options.workspace ?? file.security?.workspace_dir?.replace(/^~/, home);
+  const files = await loadOperatorLayers(home, options.policy, withFiles);
+  const directory = options.workspace ?? workspaceNamed(files)?.replace(/^~/, home);
   const workspaceAsNamed = resolve(directory ?? currentDirectory());
   const workspace = realDirectory(workspaceAsNamed, 'the workspace');
   refuseUnsafeWorkspace(workspace, home, temporary);
 
-  const operators = effectivePolicy(
-    {
-      profile: options.profile,
-      backend: options.backend,
-      autonomy: options.autonomy,
-      ask: options.ask,
-      file,
-      readable: options.readable ?? [],
-      writable: options.writable ?? [],
-      passEnvironment: options.passEnv ?? [],
-      setEnvironment: options.env ?? {},
-      timeoutMs: options.timeout,
-      ...outputOptions(options.maxOutput),
-      idleTimeoutMs: options.idleTimeout,
-      limits: options.limits,
-    },
-    workspace,
-    home,
-  );
-  const workspaceLayer = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
-  const named = workspaceLayer === undefined ? operators : narrowPolicy(operators, workspaceLayer.file);
+  const narrowing = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
+  const layers = [...files, callerLayer(options), ...(narrowing === undefined ? [] : [narrowing])];
+  const { policy: named, entries } = effectivePolicy(layers, { workspace, home, backend: options.backend });
   const found = withHostFindings(named, home, workspace);
   const settings = await settingsFor(found, workspace, home);
   const policy = withSettings(found, settings);
   return {
-    operators,
     named,
+    entries,
     policy,
     layers,
-    workspaceLayer,
     workspace,
     workspaceAsNamed,
     home,
@@ -321,10 +299,4 @@ function packageCaches(home: string, own: readonly string[]): Found {
     for (const [name, value] of Object.entries(cache.env)) env[name] = value.replace('{home}', home);
   }
   return { rules, env };
-}
-
-/** Half and half, if only one number is given, unless the policy says otherwise. */
-function outputOptions(maxOutput: SandboxOptions['maxOutput']) {
-  if (typeof maxOutput !== 'object') return { outputBytes: maxOutput };
-  return { outputBytes: maxOutput.head + maxOutput.tail, outputHeadBytes: maxOutput.head };
 }

@@ -68,7 +68,7 @@ export function makePlaces(parts: PlaceParts): { readonly bare: Place; readonly 
     name: freshName,
     signal: () => lastSignal++,
     sharesTemporary: parts.policy.filesystem.tmp === 'host',
-    isProtected: (path) => parts.policy.filesystem.protected.includes(path),
+    isProtected: (path) => parts.policy.filesystem.protect.includes(path),
     isGranted: isGrantedBy(plan),
   });
   return { bare: place(false), confined: place(true) };

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { LOSS_EFFECTS } from '../../integrations/import/importer.ts';
-import type { Source } from '../../policy/provenance.ts';
+import { LAYER_NAMES } from '../../policy/layers.ts';
 import { policyFileSchema } from '../../policy/schema.ts';
-import { count, names, text } from './common.ts';
+import { count, text } from './common.ts';
 
 /** `sandbox-run policy show --json`. */
 export const policyShow = z.strictObject({
@@ -14,7 +14,7 @@ export const policyShow = z.strictObject({
       item: z.boolean().optional().describe('with --explain: it is an item of a list that adds up'),
       source: z
         .strictObject({
-          layer: names<Source['layer']>('profile', 'system', 'user', 'option', 'caller', 'workspace'),
+          layer: z.enum(LAYER_NAMES),
           path: text.optional(),
           line: count.optional(),
         })

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { GuardAnswer, HookSession, ToolHook, ToolInput, ToolResult } from '../../model/gate-ports.ts';
-import type { HookPlugin } from '../../model/policy.ts';
+import type { HookPlugin } from '../../model/policy-keys.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { errorMessage } from './error-message.ts';
 import { importModule } from './import-module.ts';

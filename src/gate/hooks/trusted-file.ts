@@ -3,7 +3,7 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { HookPlugin } from '../../model/policy.ts';
+import type { HookPlugin } from '../../model/policy-keys.ts';
 import { directoriesBetween, isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 

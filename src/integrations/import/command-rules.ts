@@ -1,4 +1,4 @@
-import type { RuleInFile } from '../../policy/schema.ts';
+import type { RuleInFile } from '../../model/policy-keys.ts';
 
 /** Rules that match at least what a pattern of commands matches. */
 export interface PatternRules {

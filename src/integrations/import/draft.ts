@@ -1,6 +1,5 @@
 import type { Autonomy } from '../../model/decision.ts';
-import type { ApproverName } from '../../model/policy.ts';
-import type { PolicyFile, RuleInFile } from '../../policy/schema.ts';
+import type { ApproverName, PolicyFile, RuleInFile } from '../../model/policy-keys.ts';
 import type { Imported, Loss, LossEffect, Place, Translated } from './importer.ts';
 import { isTable, isWithin, type Leaf, leavesOf } from './place.ts';
 

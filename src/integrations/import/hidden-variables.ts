@@ -1,4 +1,4 @@
-import { PROFILES } from '../../policy/profiles/built-in.ts';
+import { POLICY_KEYS } from '../../model/policy-keys.ts';
 import { as, type Draft, loss } from './draft.ts';
 import type { Place } from './importer.ts';
 import { isTable, type Leaf, type Table } from './place.ts';
@@ -37,4 +37,4 @@ export function hideVariable(draft: Draft, name: string): void {
 }
 
 /** What the profiles pass on to every command. */
-export const PASSED_ANYWAY: readonly string[] = PROFILES[0]?.policy.environment.pass ?? [];
+export const PASSED_ANYWAY: readonly string[] = POLICY_KEYS.environment.pass.default;

@@ -1,5 +1,5 @@
 import type { PathLookup } from '../../model/path-lookup.ts';
-import type { PolicyFile } from '../../policy/schema.ts';
+import type { PolicyFile } from '../../model/policy-keys.ts';
 import type { ImportSource } from './sources.ts';
 
 /** A place in the source, from its root on: `['permissions', 'deny', 0]`. */

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Parsed, SimpleCommand, Word } from '../../model/command-line.ts';
 import type { Reason } from '../../model/decision.ts';
-import type { CommandRule } from '../../model/policy.ts';
+import type { CommandRule } from '../../model/policy-keys.ts';
 import type { Check } from './check.ts';
 
 const NAME = 'rules';

@@ -1,5 +1,5 @@
 import type { Autonomy } from '../../model/decision.ts';
-import type { CommandRule } from '../../model/policy.ts';
+import type { CommandRule } from '../../model/policy-keys.ts';
 
 /** What keeps a command in while it runs, by the enforcement report: a question about it would be asked for nothing. */
 export interface Held {

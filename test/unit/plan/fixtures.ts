@@ -3,7 +3,7 @@ import type { HostFeatures } from '../../../src/model/host-features.ts';
 import type { ResolvedPath, SymbolicLink } from '../../../src/model/path-lookup.ts';
 import type { PathRule, Policy } from '../../../src/model/policy.ts';
 import { makePlan, type PlanInput } from '../../../src/plan/plan.ts';
-import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
+import { policyOf } from '../../support/policy-of.ts';
 
 /** None, every one that there is, and one that is newer than this version knows. */
 export const ABIS: readonly number[] = [...Array(NEWEST_KNOWN_ABI + 1).keys(), 99];
@@ -52,9 +52,7 @@ export const BEST_HOST = hostWith({ abi: 11, namespaces: true, seccomp: true });
 export const CONTAINER = hostWith({ abi: 11, namespaces: false, seccomp: true });
 
 export function profile(name: string): Policy {
-  const found = PROFILES.find((candidate) => candidate.name === name);
-  if (found === undefined) throw new Error(`no profile ${name}`);
-  return found.policy;
+  return policyOf({ profile: name });
 }
 
 const DEFAULT = profile('workspace-write');
@@ -85,7 +83,7 @@ export function policyOfRules(
 ): Policy {
   return {
     ...DEFAULT,
-    filesystem: { ...DEFAULT.filesystem, rules, protected: [], masked: [], ...filesystem },
+    filesystem: { ...DEFAULT.filesystem, rules, protect: [], masked: [], ...filesystem },
   };
 }
 

@@ -225,7 +225,7 @@ describe('a read-only path inside a writable one', () => {
 });
 
 describe('protected paths', () => {
-  const policy = policyOfRules([], { protected: ['.git/hooks', '.envrc', 'sub/x'] });
+  const policy = policyOfRules([], { protect: ['.git/hooks', '.envrc', 'sub/x'] });
 
   it('are those of the workspace, existing or not', () => {
     const lookup = fakeLookup({ '/w/.envrc': 'missing' });
@@ -233,7 +233,7 @@ describe('protected paths', () => {
   });
 
   it('are none where the workspace is not writable', () => {
-    const readOnly = policyOfRules([], { protected: ['.git/hooks'], workspaceAccess: 'read' });
+    const readOnly = policyOfRules([], { protect: ['.git/hooks'], workspaceAccess: 'read' });
     expect(planOf({ policy: readOnly }).protectedPaths).toEqual([]);
   });
 

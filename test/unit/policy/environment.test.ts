@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { buildEnvironment } from '../../../src/policy/environment.ts';
 import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
 import { looksSecret } from '../../../src/util/secret-name.ts';
+import { policyOf } from '../../support/policy-of.ts';
 
 describe('profiles', () => {
-  it.each(PROFILES.map((profile) => [profile.name, profile.policy.environment.pass] as const))(
+  it.each(PROFILES.map(({ name }) => [name, policyOf({ profile: name }).environment.pass] as const))(
     '%s pass no name that looks like a secret',
     (_, pass) => {
       expect(pass.filter(looksSecret)).toEqual([]);

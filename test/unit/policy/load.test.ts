@@ -160,7 +160,7 @@ describe('whose files are believed', () => {
       chownSync(path, 65534, 65534);
       await expect(loadPolicyFile(path)).rejects.toMatchObject({ code: 'policy.untrusted' });
       await expect(loadWorkspaceFile(path, 1234)).rejects.toMatchObject({ code: 'policy.untrusted' });
-      expect((await loadWorkspaceFile(path, 65534))?.file).toEqual({ security: { autonomy: 'readonly' } });
+      expect((await loadWorkspaceFile(path, 65534))?.says).toEqual({ security: { autonomy: 'readonly' } });
       rmSync(path);
     },
   );

@@ -1,11 +1,12 @@
 import { isAbsolute, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_PROFILE, PROFILES } from '../../../src/policy/profiles/built-in.ts';
+import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
 import { OBEYED_FILES, PROTECTED_PATHS } from '../../../src/policy/profiles/obeyed-files.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../../src/policy/profiles/package-caches.ts';
 import { MASKED_PATHS, SYSTEM_PATHS } from '../../../src/policy/profiles/system-paths.ts';
 import { TOOL_CHAINS } from '../../../src/policy/profiles/tool-chains.ts';
 import { isBeneath } from '../../../src/util/absolute-path.ts';
+import { policyOf } from '../../support/policy-of.ts';
 
 const SECRET = /key|secret|token|password|credential|auth|session/i;
 const HOME_RELATIVE = [...TOOL_CHAINS, ...PACKAGE_CACHES];
@@ -79,7 +80,8 @@ describe('tool chains and caches beneath the home directory', () => {
 
 describe('environment', () => {
   it('passes no name that looks like a secret, and no pattern', () => {
-    for (const { policy } of PROFILES) {
+    for (const { name } of PROFILES) {
+      const policy = policyOf({ profile: name });
       for (const name of policy.environment.pass) {
         expect(name).not.toMatch(SECRET);
         expect(name).not.toContain('*');
@@ -103,28 +105,30 @@ describe('profiles', () => {
   it('have different names and a summary; the first is the default', () => {
     const names = PROFILES.map((profile) => profile.name);
     expect(new Set(names).size).toBe(names.length);
-    expect(names[0]).toBe(DEFAULT_PROFILE);
-    for (const { name, summary, policy } of PROFILES) {
-      expect(policy.profile).toBe(name);
+    expect(policyOf().profile).toBe(names[0]);
+    for (const { name, summary } of PROFILES) {
+      expect(policyOf({ profile: name }).profile).toBe(name);
       expect(summary.length).toBeGreaterThan(10);
     }
   });
 
   it('all keep the home private, and /tmp where they can, and demand what carries the promise', () => {
-    for (const { policy } of PROFILES) {
+    for (const { name } of PROFILES) {
+      const policy = policyOf({ profile: name });
       expect(policy.filesystem).toMatchObject({ home: 'private', tmp: 'auto' });
       expect(policy.demand).toMatchObject({
         filesystem: 'required',
         network: 'required',
         privileges: 'required',
       });
-      expect(policy.limits.coreSize).toBe(0);
     }
   });
 
   it('only “networked” has a network, only “read-only” cannot write the workspace', () => {
-    const open = PROFILES.filter((profile) => profile.policy.network.mode !== 'off');
-    const readers = PROFILES.filter((profile) => profile.policy.filesystem.workspaceAccess !== 'write');
+    const open = PROFILES.filter(({ name }) => policyOf({ profile: name }).network.mode !== 'off');
+    const readers = PROFILES.filter(
+      ({ name }) => policyOf({ profile: name }).filesystem.workspaceAccess !== 'write',
+    );
     expect(open.map((profile) => profile.name)).toEqual(['networked']);
     expect(readers.map((profile) => profile.name)).toEqual(['read-only']);
   });

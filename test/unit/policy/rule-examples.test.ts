@@ -5,7 +5,10 @@ import { parseShell } from '../../../src/shell/parse.ts';
 
 async function tried(rule: string): Promise<void> {
   const text = `[[commands.rules]]\nprogram = "git"\nwords = ["push"]\nverdict = "deny"\n${rule}`;
-  await checkRuleExamples({ path: 'p.toml', text, file: await parsePolicy(text, 'p.toml') }, parseShell);
+  await checkRuleExamples(
+    { name: 'option', path: 'p.toml', text, says: await parsePolicy(text, 'p.toml') },
+    parseShell,
+  );
 }
 
 describe('examples of rules', () => {

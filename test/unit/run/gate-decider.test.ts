@@ -6,7 +6,7 @@ import { openState } from '../../../src/gate/state/open-state.ts';
 import type { GateState } from '../../../src/gate/state/state.ts';
 import type { ApprovalAnswer } from '../../../src/model/approval.ts';
 import type { AuditRecord, DecisionRecord } from '../../../src/model/audit-record.ts';
-import type { PolicyFile } from '../../../src/policy/schema.ts';
+import type { PolicyFile } from '../../../src/model/policy-keys.ts';
 import { createChecker } from '../../../src/run/check-command.ts';
 import {
   createGateDecider,

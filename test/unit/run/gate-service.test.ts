@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { GateServer } from '../../../src/gate/server/ports.ts';
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../../src/model/approval.ts';
 import type { AuditRecord } from '../../../src/model/audit-record.ts';
-import type { PolicyFile } from '../../../src/policy/schema.ts';
+import type { PolicyFile } from '../../../src/model/policy-keys.ts';
 import { startGateService } from '../../../src/run/gate-service.ts';
 import { eventually, sleep } from '../../support/eventually.ts';
 import { connectTo, OWN_UID, requestText } from '../gate/server/support.ts';

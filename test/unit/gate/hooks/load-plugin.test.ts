@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadHooks } from '../../../../src/gate/hooks/load-plugin.ts';
-import type { HookPlugin } from '../../../../src/model/policy.ts';
+import type { HookPlugin } from '../../../../src/model/policy-keys.ts';
 
 const ALLOWING = 'export const before_tool_use = () => ({ allowed: true });';
 const INPUT = { command: 'ls', cwd: '/' };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Reason } from '../../../../src/model/decision.ts';
-import type { CommandRule } from '../../../../src/model/policy.ts';
+import type { CommandRule } from '../../../../src/model/policy-keys.ts';
 import { matchesPattern, ownRules } from '../../../../src/policy/checks/own-rules.ts';
 import { contextOf } from '../../../support/check-context.ts';
 

@@ -1,0 +1,789 @@
+import type { z } from 'zod';
+import { BACKEND_IDS, type BackendId, isAtLeast } from './backend.ts';
+import { AUTONOMIES, type Autonomy } from './decision.ts';
+import { CONTROL_IDS } from './enforcement-report.ts';
+
+/**
+ * zod is handed to the table when a file is read: most starts meet no policy file, and must not pay for loading it.
+ */
+type Zod = typeof z;
+
+/** Who answers what the policy asks. */
+export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
+export type ApproverName = (typeof APPROVERS)[number];
+
+/**
+ * What may be kept of one output stream: shown in the worst way, as escapes of seven characters for two bytes, it still is a
+ * string that JavaScript can have.
+ */
+export const MAX_OUTPUT_BYTES = 128 * 1024 ** 2;
+
+const MIB = 1024 ** 2;
+
+/** The stricter one of what the operator and a file in the workspace say; `undefined`: the operator says nothing. */
+export const NARROWINGS = {
+  /** Its schema has the strictest value only. */
+  strictest: (_before: unknown, said: unknown) => said,
+  smaller: (before: number | undefined, said: number) =>
+    before === undefined ? said : Math.min(before, said),
+  /** 0 means no time-out, which is the longest. */
+  shorter: (before: number | undefined, said: number) => {
+    if (before === undefined || before === 0) return said;
+    return said === 0 ? before : Math.min(before, said);
+  },
+  /** No list allows everything. */
+  intersection: (before: readonly string[] | undefined, said: readonly string[]) =>
+    before === undefined ? said : before.filter((entry) => said.includes(entry)),
+  stricterAutonomy: (before: Autonomy | undefined, said: Autonomy) =>
+    before !== undefined && AUTONOMIES.indexOf(before) >= AUTONOMIES.indexOf(said) ? before : said,
+  strongerBackend: (before: BackendId | undefined, said: BackendId) =>
+    before !== undefined && !isAtLeast(said, before) ? before : said,
+} as const;
+
+/** How a flag's word is read: `cli/quantities.ts` has one reader for each. */
+export type FlagKind = 'choice' | 'word' | 'paths' | 'seconds' | 'size' | 'count';
+
+/** One key of policy files: everything that there is to know about it. */
+export interface PolicyKey<
+  Schema extends z.ZodType = z.ZodType,
+  Default = unknown,
+  Name extends string = string,
+  Value = unknown,
+> {
+  /** What a file may say. */
+  readonly schema: (zod: Zod) => Schema;
+  /** What it means, for people: in the schema, in the file that `policy init` writes, in the reference. */
+  readonly text: string;
+  /** In TOML. Uncommented, all examples together are a valid policy. */
+  readonly example: string;
+  /** What holds where no layer says anything; `undefined`: it is not set. */
+  readonly default: Default;
+  /** What a later layer does: takes the place of an earlier one, adds to its list, or does either name by name. */
+  readonly layers: 'replace' | 'add' | 'by-name';
+  /** What a file in the workspace may say, and what becomes of it. Missing: nothing. */
+  readonly workspace?: {
+    /** `adds`: as any other layer; what it adds is forbidden or demanded, so that nothing is given. */
+    readonly narrow: keyof typeof NARROWINGS | 'adds';
+    /** Where less is allowed there. */
+    readonly schema?: (zod: Zod) => z.ZodType;
+    readonly text?: string;
+  };
+  /** What is weaker than the default, for `policy show`. */
+  readonly weaker?: { readonly is: (value: NoInfer<Value>) => boolean; readonly meaning: string };
+  /** Paths: `~` is the home directory, others are relative to the workspace. Made absolute before use. */
+  readonly paths?: true;
+  /** Its name in {@link Policy}, where that is not the key in camel case. */
+  readonly name?: Name;
+  /** What the program uses of what a file says, where that is something else. */
+  readonly value?: (said: z.output<Schema>) => Value;
+  /** The option of `createSandbox` that says the same. */
+  readonly option?: { readonly name: string; readonly said?: (given: never) => unknown };
+  /** The option of the command line, whose value becomes that of `option`. */
+  readonly flag?: {
+    readonly name: string;
+    readonly text: string;
+    readonly kind: FlagKind;
+    readonly choices?: readonly string[];
+  };
+}
+
+/** Lets TypeScript infer the types of a row, and checks the default against the schema. */
+function key<
+  Schema extends z.ZodType,
+  Default extends z.output<Schema> | undefined,
+  Name extends string = '',
+  Value = z.output<Schema>,
+>(row: PolicyKey<Schema, Default, Name, Value>): PolicyKey<Schema, Default, Name, Value> {
+  return row;
+}
+
+const path = (zod: Zod) =>
+  zod
+    .string()
+    .min(1)
+    .refine((value) => !value.includes('\0'), 'must not contain NUL');
+const paths = (zod: Zod) => zod.array(path(zod));
+const positive = (zod: Zod) => zod.number().int().positive();
+const duration = (zod: Zod) => zod.number().nonnegative();
+const outputSize = (zod: Zod) => zod.number().int().nonnegative().max(MAX_OUTPUT_BYTES);
+const sharing = (zod: Zod) => zod.enum(['private', 'host']);
+const program = (zod: Zod) =>
+  zod
+    .string()
+    .regex(/^[^\s/][^\s]*$|^\/[^\s]+$/, 'must be the name of a program, or an absolute path without blanks');
+const programs = (zod: Zod) => zod.array(program(zod));
+const examples = (zod: Zod) => zod.array(zod.string().min(1)).optional();
+
+const rule = (zod: Zod) =>
+  zod.strictObject({
+    program: zod
+      .string()
+      .regex(/^[^\s/]+$/, 'must be the name of a program; * stands for anything')
+      .describe('Name of the program, without a directory; * stands for anything.'),
+    words: zod
+      .array(zod.string().min(1))
+      .optional()
+      .describe('Patterns that words of the command must match in this order; others may stand between.'),
+    verdict: zod.enum(['ask', 'deny']).describe('What becomes of a command that matches.'),
+    reason: zod.string().min(1).optional().describe('Said to whoever is refused or asked.'),
+    match: examples(zod).describe('Commands that the rule must match; tried when the policy is loaded.'),
+    not_match: examples(zod).describe(
+      'Commands that the rule must not match; tried when the policy is loaded.',
+    ),
+  });
+
+/** A rule as it stands in a policy file. */
+export type RuleInFile = z.output<ReturnType<typeof rule>>;
+
+const plugin = (zod: Zod) =>
+  zod.strictObject({
+    path: zod.string().regex(/^\//, 'must be absolute').describe('An ES module outside of every workspace.'),
+    sha256: zod
+      .string()
+      .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
+      .optional()
+      .describe('What its content must have; without it, only its owner may be able to write it.'),
+  });
+
+/** An ES module that is asked about tools. */
+export type HookPlugin = Readonly<z.output<ReturnType<typeof plugin>>>;
+
+/** Seconds of a file in milliseconds. */
+const milliseconds = (seconds: number) => Math.round(seconds * 1000);
+const seconds = (milliseconds: number) => milliseconds / 1000;
+const octal = (text: string) => Number.parseInt(text, 8);
+
+/** What the default policy does not do without. */
+const REQUIRED = ['filesystem', 'network', 'privileges', 'descriptors', 'environment'] as const;
+
+/**
+ * Every key of policy files, in the order in which people read them. Reading, merging, narrowing, `policy show`, `policy
+ * init`, `policy schema`, the reference in docs/policy.md, the options of the command line and the type {@link Policy} are
+ * made from this table: a new key is one row here, and the code that obeys it.
+ */
+export const POLICY_KEYS = {
+  profile: key({
+    schema: (zod) => zod.string(),
+    text: 'Built-in profile to start from.',
+    example: '"workspace-write"',
+    default: 'workspace-write',
+    layers: 'replace',
+    option: { name: 'profile' },
+    flag: { name: '--profile <name>', text: 'built-in profile (default: workspace-write)', kind: 'word' },
+  }),
+  security: {
+    autonomy: key({
+      schema: (zod) => zod.enum(AUTONOMIES),
+      text: 'readonly: only what reads is run; supervised: medium and high risk need approval; contained: what leaves the sandbox needs approval, and work in the workspace that nothing would bring back (as supervised where the kernel does not hold files and network); autonomous: nothing is asked for risk. What is refused stays refused. Default: contained.',
+      example: '"contained"',
+      default: 'contained',
+      layers: 'replace',
+      workspace: {
+        narrow: 'stricterAutonomy',
+        schema: (zod) => zod.enum(AUTONOMIES).exclude(['autonomous']),
+        text: 'A level that is stricter than the one of the policy.',
+      },
+      weaker: { is: (autonomy) => autonomy === 'autonomous', meaning: 'nothing is asked for risk' },
+      option: { name: 'autonomy' },
+      flag: {
+        name: '--autonomy <level>',
+        text: 'how much is left to the agent (default: contained)',
+        kind: 'choice',
+        choices: AUTONOMIES,
+      },
+    }),
+    max_actions_per_hour: key({
+      schema: (zod) => zod.number().int().nonnegative(),
+      text: 'Commands in any 3,600 seconds; 0 blocks everything; no limit if it is not given.',
+      example: '500',
+      default: undefined,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+    }),
+    workspace_dir: key({
+      schema: (zod) => zod.string().regex(/^(\/|~(\/|$))/, 'must be absolute or begin with ~/'),
+      text: 'The workspace where none is named; the current directory if it is not given.',
+      example: '"~/work"',
+      default: undefined,
+      layers: 'replace',
+    }),
+  },
+  commands: {
+    allow: key({
+      schema: programs,
+      text: 'The only programs that may run, by name or absolute path; every program if it is not given.',
+      example: '["ls", "cat", "git"]',
+      default: undefined,
+      layers: 'replace',
+      workspace: { narrow: 'intersection', text: 'Of the allowed programs, the only ones that may run.' },
+    }),
+    permit_dangerous: key({
+      schema: programs,
+      text: 'Programs that are refused as dangerous otherwise, such as docker or systemctl.',
+      example: '["docker"]',
+      default: [],
+      layers: 'add',
+      weaker: { is: (permitted) => permitted.length > 0, meaning: 'dangerous programs may run' },
+    }),
+    rules: key({
+      schema: (zod) => zod.array(rule(zod)),
+      text: 'Rules of your own, which ask about commands or refuse them.',
+      example:
+        '[{ program = "git", words = ["push"], verdict = "ask", match = ["git push"], not_match = ["git status"] }]',
+      default: [],
+      layers: 'add',
+      workspace: { narrow: 'adds', text: 'Further rules, which ask about commands or refuse them.' },
+      value: (rules) => rules.map(commandRule),
+    }),
+  },
+  filesystem: {
+    read: key({
+      schema: paths,
+      text: 'Further paths that may be read and executed. ~ is the home directory; relative to the workspace.',
+      example: '["~/data"]',
+      default: [],
+      layers: 'add',
+      paths: true,
+      option: { name: 'readable' },
+      flag: {
+        name: '--ro <path>',
+        text: 'a further path to read and execute from; repeatable',
+        kind: 'paths',
+      },
+    }),
+    write: key({
+      schema: paths,
+      text: 'Further paths that may be written.',
+      example: '["../build-output"]',
+      default: [],
+      layers: 'add',
+      paths: true,
+      option: { name: 'writable' },
+      flag: { name: '--rw <path>', text: 'a further path to write; repeatable', kind: 'paths' },
+    }),
+    protect: key({
+      schema: paths,
+      text: 'Further paths, relative to the workspace, that must not be written.',
+      example: '["deploy"]',
+      default: [],
+      layers: 'add',
+      workspace: { narrow: 'adds' },
+    }),
+    secret: key({
+      schema: paths,
+      text: 'Paths whose content must not leave: a command that names one, or what is beneath it, taints its session. ~ is the home directory; relative to the workspace.',
+      example: '["~/.aws", ".env"]',
+      default: [],
+      layers: 'add',
+      paths: true,
+    }),
+    tmp: key({
+      schema: (zod) => zod.enum(['auto', 'private', 'host']),
+      text: 'auto (default): a /tmp of its own for each command, and on hosts without namespaces the real one, beside a private $TMPDIR; private: of its own or none; host: the real one.',
+      example: '"auto"',
+      default: 'auto',
+      layers: 'replace',
+      workspace: {
+        narrow: 'strictest',
+        schema: (zod) => zod.literal('private'),
+        text: 'A /tmp of its own for each command, or none.',
+      },
+      weaker: {
+        is: (tmp) => tmp === 'host',
+        meaning: 'the temporary directory is shared with other programs',
+      },
+    }),
+    home: key({
+      schema: sharing,
+      text: 'private: an empty HOME for each command; host: the real one, writable.',
+      example: '"private"',
+      default: 'private',
+      layers: 'replace',
+      workspace: {
+        narrow: 'strictest',
+        schema: (zod) => zod.literal('private'),
+        text: 'An empty HOME for each command.',
+      },
+      weaker: { is: (home) => home === 'host', meaning: 'the home directory can be written' },
+    }),
+    cache: key({
+      schema: (zod) => zod.enum(['workspace', 'private']),
+      text: 'workspace: what tools cache in a private HOME (~/.cache, ~/.npm, …) is kept for the next commands in this workspace, where they can write it; private: it goes with the command.',
+      example: '"workspace"',
+      default: 'workspace',
+      layers: 'replace',
+      workspace: {
+        narrow: 'strictest',
+        schema: (zod) => zod.literal('private'),
+        text: 'What tools cache goes with the command.',
+      },
+    }),
+  },
+  network: {
+    mode: key({
+      schema: (zod) => zod.enum(['off', 'open']),
+      text: 'off: nothing outside the sandbox; open: as the host.',
+      example: '"open"',
+      default: 'off',
+      layers: 'replace',
+      workspace: {
+        narrow: 'strictest',
+        schema: (zod) => zod.literal('off'),
+        text: 'Nothing outside the sandbox.',
+      },
+      weaker: { is: (mode) => mode === 'open', meaning: 'the network of the host can be reached' },
+    }),
+    unix_sockets: key({
+      schema: (zod) => zod.enum(['contained', 'allowed']),
+      text: 'contained: no sockets by path of the host, refusing all sockets where nothing else helps; allowed: not restricted.',
+      example: '"contained"',
+      default: 'contained',
+      layers: 'replace',
+      workspace: {
+        narrow: 'strictest',
+        schema: (zod) => zod.literal('contained'),
+        text: 'No sockets by path of the host.',
+      },
+      weaker: { is: (sockets) => sockets === 'allowed', meaning: 'sockets of the host can be reached' },
+    }),
+  },
+  environment: {
+    pass: key({
+      schema: (zod) =>
+        zod.array(
+          zod
+            .string()
+            .regex(/^[A-Za-z_][A-Za-z0-9_]*\*?$/, 'must be a variable name, with * at the end at most'),
+        ),
+      text: 'Further names passed on; NAME* matches any rest, except names that look like secrets.',
+      example: '["NODE_ENV", "MYAPP_*"]',
+      default: [
+        'PATH',
+        'TERM',
+        'LANG',
+        'LC_ALL',
+        'LC_CTYPE',
+        'USER',
+        'SHELL',
+        'TZ',
+        'COLORTERM',
+        'NO_COLOR',
+        'CI',
+      ],
+      layers: 'add',
+      option: { name: 'passEnv' },
+    }),
+    set: key({
+      schema: (zod) => zod.record(zod.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), zod.string()),
+      text: 'Variables with values.',
+      example: '{ NODE_ENV = "test" }',
+      default: {},
+      layers: 'by-name',
+      option: { name: 'env' },
+    }),
+  },
+  limits: {
+    timeout_seconds: key({
+      schema: duration,
+      text: 'Wall clock of one command; 0: none.',
+      example: '60',
+      default: 60,
+      layers: 'replace',
+      workspace: { narrow: 'shorter' },
+      name: 'timeoutMs',
+      value: milliseconds,
+      option: { name: 'timeout', said: seconds },
+      flag: {
+        name: '--timeout <seconds>',
+        text: 'end the command after this time; 0: never (default: 60)',
+        kind: 'seconds',
+      },
+    }),
+    kill_grace_seconds: key({
+      schema: duration,
+      text: 'Between SIGTERM and SIGKILL.',
+      example: '2',
+      default: 2,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+      name: 'killGraceMs',
+      value: milliseconds,
+    }),
+    output_bytes: key({
+      schema: outputSize,
+      text: 'Kept of each output stream: its beginning and its end. At most 128 MiB.',
+      example: '1048576',
+      default: MIB,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+    }),
+    output_head_bytes: key({
+      schema: outputSize,
+      text: 'Of these, kept of its beginning; half if it is not given.',
+      example: '262144',
+      default: undefined,
+      layers: 'replace',
+    }),
+    idle_timeout_seconds: key({
+      schema: duration,
+      text: 'How long a command may write no output; 0: for ever.',
+      example: '0',
+      default: 0,
+      layers: 'replace',
+      workspace: { narrow: 'shorter' },
+      name: 'idleTimeoutMs',
+      value: milliseconds,
+      option: { name: 'idleTimeout', said: seconds },
+      flag: {
+        name: '--idle-timeout <seconds>',
+        text: 'end it when it writes no output for this time, for which its output passes through pipes; 0: never',
+        kind: 'seconds',
+      },
+    }),
+    memory: key({
+      schema: positive,
+      text: 'Bytes of memory of a command with all that it starts; four fifths of the host’s without it.',
+      example: '4294967296',
+      default: undefined,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+      option: { name: 'limits.memory' },
+      flag: {
+        name: '--memory <size>',
+        text: 'of the command and all that it starts, such as 512M or 4G',
+        kind: 'size',
+      },
+    }),
+    // More than parallel builds and test runners have on large machines, less than any host can bear. There is no number
+    // for memory, files or processor time that would not end an honest build: memory goes by the size of the host.
+    processes: key({
+      schema: positive,
+      text: 'Processes and threads of a command with all that it starts. Default: 4096.',
+      example: '4096',
+      default: 4096,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+      option: { name: 'limits.processes' },
+      flag: {
+        name: '--max-processes <count>',
+        text: 'the same of processes and threads (default: 4096)',
+        kind: 'count',
+      },
+    }),
+    cpu_seconds: key({
+      schema: positive,
+      text: 'Processor time of a command with all that it starts, seconds.',
+      example: '600',
+      default: undefined,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+      option: { name: 'limits.cpuSeconds' },
+      flag: { name: '--cpu-time <seconds>', text: 'the same of processor time', kind: 'count' },
+    }),
+    tmp_bytes: key({
+      schema: positive,
+      text: 'Bytes in the private directories of a command: temporary files, home, shared memory.',
+      example: '4294967296',
+      default: undefined,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+      option: { name: 'limits.tmpBytes' },
+      flag: { name: '--max-tmp <size>', text: 'the same of private temporary files', kind: 'size' },
+    }),
+    user_processes: key({
+      schema: positive,
+      text: 'RLIMIT_NPROC: processes and threads of the user, whoever started them; not held against root.',
+      example: '10000',
+      default: undefined,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+    }),
+    open_files: key({
+      schema: positive,
+      text: 'RLIMIT_NOFILE, per process.',
+      example: '1024',
+      default: undefined,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+    }),
+    file_size: key({
+      schema: positive,
+      text: 'RLIMIT_FSIZE, bytes of each file.',
+      example: '1073741824',
+      default: undefined,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+    }),
+    address_space: key({
+      schema: positive,
+      text: 'RLIMIT_AS, bytes per process.',
+      example: '8589934592',
+      default: undefined,
+      layers: 'replace',
+      workspace: { narrow: 'smaller' },
+    }),
+    umask: key({
+      schema: (zod: Zod) => zod.string().regex(/^0?[0-7]{3}$/, 'must be an octal string such as "022"'),
+      text: 'File mode creation mask, octal; the launcher’s own if it is not given.',
+      example: '"022"',
+      default: undefined,
+      layers: 'replace',
+      value: octal,
+    }),
+  },
+  approval: {
+    ask: key({
+      schema: (zod) => zod.enum(APPROVERS),
+      text: 'Who answers what the policy asks. terminal: whoever sits there; queue: sandbox-run approvals, from anywhere on this machine; nobody: what is asked is refused.',
+      example: '"terminal"',
+      default: 'terminal',
+      layers: 'replace',
+      option: { name: 'ask' },
+      flag: {
+        name: '--ask <whom>',
+        text: 'who answers what the policy asks: terminal, queue (sandbox-run approvals), nobody',
+        kind: 'choice',
+        choices: APPROVERS,
+      },
+    }),
+    timeout_seconds: key({
+      schema: (zod: Zod) => zod.number().positive().max(86_400),
+      text: 'How long an answer may take; after that the command is refused. Default: 300.',
+      example: '300',
+      default: 300,
+      layers: 'replace',
+      name: 'timeoutMs',
+      value: milliseconds,
+    }),
+    reviewer_timeout_seconds: key({
+      schema: (zod: Zod) => zod.number().positive().max(600),
+      text: 'How long a reviewer, a guard or a hook may take; after that a person is asked or the command refused.',
+      example: '10',
+      default: 10,
+      layers: 'replace',
+      name: 'reviewerTimeoutMs',
+      value: milliseconds,
+    }),
+  },
+  reviewer: {
+    command: key({
+      schema: (zod) => zod.array(zod.string().min(1)).min(1),
+      text: 'A program that reviews, first word an absolute path: JSON on standard input and output. It comes before a model.',
+      example: '["/usr/local/bin/review-command"]',
+      default: undefined,
+      layers: 'replace',
+    }),
+    model: key({
+      schema: (zod) => zod.string().min(1),
+      text: 'A model that reviews, through the Messages API.',
+      example: '"claude-haiku-4-5"',
+      default: undefined,
+      layers: 'replace',
+    }),
+    base_url: key({
+      schema: (zod) => zod.url({ protocol: /^https?$/ }),
+      text: 'Where that API is. Default: that of the SDK.',
+      example: '"https://api.anthropic.com"',
+      default: undefined,
+      layers: 'replace',
+    }),
+    key_variable: key({
+      schema: (zod) => zod.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
+      text: 'The variable of the launcher that holds the API key. Default: ANTHROPIC_API_KEY.',
+      example: '"ANTHROPIC_API_KEY"',
+      default: 'ANTHROPIC_API_KEY',
+      layers: 'replace',
+    }),
+    // Models that think before they answer count that too.
+    max_tokens: key({
+      schema: (zod) => positive(zod).max(4096),
+      text: 'Of the answer, thinking included. Default: 1024.',
+      example: '1024',
+      default: 1024,
+      layers: 'replace',
+    }),
+  },
+  hooks: {
+    git_guard: key({
+      schema: (zod) => zod.boolean(),
+      text: 'true: git push, pull and rebase, and what amounts to them, are refused.',
+      example: 'true',
+      default: false,
+      layers: 'replace',
+    }),
+    plugins: key({
+      schema: (zod) => zod.array(plugin(zod)),
+      text: 'Asked in this order after the built-in checks; the first that refuses, refuses.',
+      example: '[{ path = "/etc/sandbox-run/hooks/mine.mjs" }]',
+      default: [],
+      layers: 'add',
+    }),
+  },
+  audit: {
+    enabled: key({
+      schema: (zod) => zod.boolean(),
+      text: 'true: every decision and result is written to the audit trail. Not given: only what the gate server decides.',
+      example: 'true',
+      default: undefined,
+      layers: 'replace',
+    }),
+    on_failure: key({
+      schema: (zod) => zod.enum(['refuse', 'warn']),
+      text: 'What happens if a record cannot be written. Default: refuse, nothing runs.',
+      example: '"refuse"',
+      default: 'refuse',
+      layers: 'replace',
+      weaker: {
+        is: (onFailure) => onFailure === 'warn',
+        meaning: 'commands run that the audit trail may not have',
+      },
+    }),
+    hmac_key_file: key({
+      schema: (zod) => zod.string().regex(/^\//, 'must be absolute'),
+      text: 'A file with a secret of at least 32 bytes that only its owner can read; it signs the records.',
+      example: '"/etc/sandbox-run/audit.key"',
+      default: undefined,
+      layers: 'replace',
+    }),
+  },
+  sandbox: {
+    minimum: key({
+      schema: (zod) => zod.enum(BACKEND_IDS),
+      text: 'The weakest backend that may run commands. Naming one accepts what it cannot hold by its nature and the profile requires; what `demand` of a policy file requires stays required. Default: the first that holds all that is required.',
+      example: '"landlock"',
+      default: undefined,
+      layers: 'replace',
+      workspace: {
+        narrow: 'strongerBackend',
+        text: 'A weakest backend that is stronger than the one of the policy.',
+      },
+    }),
+  },
+  demand: key({
+    schema: (zod) => zod.partialRecord(zod.enum(CONTROL_IDS), zod.enum(['required', 'best-effort'])),
+    text: 'required: refuse to run where the control cannot be enforced.',
+    example: '{ protected-paths = "required" }',
+    default: Object.fromEntries(REQUIRED.map((id) => [id, 'required' as const])),
+    layers: 'by-name',
+    workspace: {
+      narrow: 'adds',
+      schema: (zod) => zod.partialRecord(zod.enum(CONTROL_IDS), zod.literal('required')),
+      text: 'Refuse to run where the control cannot be enforced.',
+    },
+    weaker: {
+      is: (demand) => REQUIRED.some((id) => demand[id] !== 'required'),
+      meaning: 'commands run where a control cannot be enforced that is required by default',
+    },
+  }),
+  unsafe: {
+    unjudged_commands: key({
+      schema: (zod) => zod.boolean(),
+      text: 'true: commands run without being judged, by hooks and guards neither; the kernel alone contains them.',
+      example: 'false',
+      default: false,
+      layers: 'replace',
+      weaker: {
+        is: (unjudged) => unjudged,
+        meaning: 'commands are not judged, and no hook or guard is asked about them',
+      },
+    }),
+  },
+};
+
+/** A rule of the operator's own: it asks or refuses; that strictest wins makes an allowing one pointless. */
+export interface CommandRule {
+  /** Name of the program, `*` stands for anything; compared with the last part of what is run. */
+  readonly program: string;
+  /** Patterns that its words must match in this order; others may stand between. */
+  readonly words: readonly string[];
+  readonly verdict: RuleInFile['verdict'];
+  /** Said to whoever is refused or asked. */
+  readonly reason: string | undefined;
+}
+
+/** A rule as the checks use it. */
+export function commandRule({ program, words, verdict, reason }: RuleInFile): CommandRule {
+  return { program, words: words ?? [], verdict, reason };
+}
+
+/** A table of keys, or a part of one: a row, or rows by their names. */
+export interface KeyTable {
+  readonly [name: string]: PolicyKey | KeyTable;
+}
+
+/** A row with its place in files and in {@link Policy}. */
+export interface PlacedKey {
+  /** `limits.timeout_seconds`. */
+  readonly key: string;
+  /** `['limits', 'timeout_seconds']`. */
+  readonly place: readonly string[];
+  /** `['limits', 'timeoutMs']`. */
+  readonly at: readonly string[];
+  // Rows differ in their types; what reads them all treats values as what the row's own schema accepted.
+  // biome-ignore lint/suspicious/noExplicitAny: the types of one row fit each other, which key() checked
+  readonly row: PolicyKey<z.ZodType, unknown, string, any>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as above
+function isRow(entry: object): entry is PolicyKey<z.ZodType, unknown, string, any> {
+  return typeof Reflect.get(entry, 'schema') === 'function';
+}
+
+function camelCase(key: string): string {
+  return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The rows of a table, in their order. */
+export function placedKeys(table: object, above: readonly string[] = []): readonly PlacedKey[] {
+  return Object.entries(table).flatMap(([name, entry]: [string, object]): readonly PlacedKey[] => {
+    const place = [...above, name];
+    if (!isRow(entry)) return placedKeys(entry, place);
+    return [{ key: place.join('.'), place, at: [...above, entry.name ?? camelCase(name)], row: entry }];
+  });
+}
+
+/** The rows of {@link POLICY_KEYS}. */
+export const PLACED_KEYS = placedKeys(POLICY_KEYS);
+
+type Table = typeof POLICY_KEYS;
+type AnyKey = { readonly schema: (zod: Zod) => z.ZodType };
+type Said<Row> = Row extends { readonly schema: (zod: Zod) => infer Schema extends z.ZodType }
+  ? z.output<Schema>
+  : never;
+type CamelCase<Key> = Key extends `${infer Head}_${infer Letter}${infer Rest}`
+  ? `${Head}${Uppercase<Letter>}${CamelCase<Rest>}`
+  : Key;
+type NameOf<Key, Row> =
+  Row extends PolicyKey<z.ZodType, unknown, infer Name, infer _>
+    ? Name extends ''
+      ? CamelCase<Key>
+      : Name
+    : never;
+type ValueOf<Row> = Row extends {
+  readonly default: infer Default;
+  readonly value?: (said: never) => infer Value;
+}
+  ? [Default] extends [undefined]
+    ? Value | undefined
+    : Value
+  : never;
+
+/** A policy file after validation: every key optional. */
+export type PolicyFile = {
+  -readonly [Section in keyof Table]?:
+    | (Table[Section] extends AnyKey
+        ? Said<Table[Section]>
+        : { -readonly [Key in keyof Table[Section]]?: Said<Table[Section][Key]> | undefined })
+    | undefined;
+};
+
+/** What the keys decide together, as the program uses it. */
+export type PolicyValues = {
+  readonly [Section in keyof Table]: Table[Section] extends AnyKey
+    ? ValueOf<Table[Section]>
+    : {
+        readonly [Key in keyof Table[Section] as NameOf<Key, Table[Section][Key]> & string]: ValueOf<
+          Table[Section][Key]
+        >;
+      };
+};
