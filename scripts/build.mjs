@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildNative } from './build-native.mjs';
 import { thirdPartyNotices } from './third-party-notices.mjs';
@@ -86,6 +86,11 @@ const PROGRAMS = [
 ];
 /** Files with compiled code, for what somebody waits for at every start, and what each exports. */
 const COMPILED = { dispatch: 'dispatch', hook: 'hook', sh: 'shell' };
+/** `src/cli/audit/audit.ts` becomes `audit`, `src/cli/sh/plain.ts` `sh-plain`. */
+function fileNameOf(source) {
+  const [, folder, name] = /^src\/cli\/(?:([a-z-]+)\/)?([a-z-]+)\.ts$/.exec(source) ?? [];
+  return folder === undefined || folder === name ? name : `${folder}-${name}`;
+}
 /** These load others, each of which becomes a file of its own. */
 const isStart = (name) =>
   name === 'dispatch' || name === 'sh' || PROGRAMS.some(({ start }) => start === name);
@@ -95,32 +100,34 @@ const isStart = (name) =>
  * but load the others, one for running a command, one for each subcommand.
  */
 async function buildPrograms(build, compiled) {
-  const files = new Set(PROGRAMS.map(({ start }) => start));
+  const files = new Map(PROGRAMS.map(({ start }) => [start, `src/cli/${start}.ts`]));
   const apart = {
     name: 'files-apart',
     setup(setUp) {
-      setUp.onResolve({ filter: /^\.\/[a-z-]+\.ts$/ }, ({ path, kind, importer }) => {
-        if (kind !== 'dynamic-import' || path === './run.ts') return undefined;
-        if (!isStart(/\/src\/cli\/([a-z-]+)\.ts$/.exec(importer)?.[1])) return undefined;
-        const name = path.slice(2, -3);
-        files.add(name);
+      setUp.onResolve({ filter: /^\.\/[a-z/-]+\.ts$/ }, ({ path, kind, importer, resolveDir }) => {
+        if (kind !== 'dynamic-import' || path === './run/run.ts') return undefined;
+        const from = relative(root, importer);
+        if (!isStart(fileNameOf(from))) return undefined;
+        const source = relative(root, join(resolveDir, path));
+        const name = fileNameOf(source);
+        files.set(name, source);
         return name in COMPILED ? undefined : { path: `./${name}.cjs`, external: true };
       });
-      setUp.onLoad({ filter: /\/src\/cli\/(dispatch|hook|sh)\.ts$/ }, ({ path }) => {
-        const name = basename(path, '.ts');
+      setUp.onLoad({ filter: /\/src\/cli\/(dispatch|hook\/hook|sh\/sh)\.ts$/ }, ({ path }) => {
+        const name = fileNameOf(relative(root, path));
         if (setUp.initialOptions.entryPoints[name] !== undefined) return undefined;
         const contents = [
-          `import { loadCompiled } from '../run/load-compiled.ts';`,
+          `import { loadCompiled } from ${JSON.stringify(join(root, 'src/run/load-compiled.ts'))};`,
           `export const { ${COMPILED[name]} } = loadCompiled('${name}');`,
         ].join('\n');
         return { contents, loader: 'js', resolveDir: dirname(path) };
       });
     },
   };
-  const bundle = (name) =>
+  const bundle = (name, source) =>
     build({
       ...COMMON,
-      entryPoints: { [PROGRAMS.find(({ start }) => start === name)?.file ?? name]: `src/cli/${name}.ts` },
+      entryPoints: { [PROGRAMS.find(({ start }) => start === name)?.file ?? name]: source },
       format: 'cjs',
       outExtension: { '.js': '.cjs' },
       // import() of a package would start the loader of ES modules.
@@ -129,8 +136,8 @@ async function buildPrograms(build, compiled) {
       banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
       plugins: [apart, ...compiled, WITHOUT_CHILD_PROCESS],
     });
-  // A set grows while it is walked: each file may name further ones.
-  for (const name of files) await bundle(name);
+  // A map grows while it is walked: each file may name further ones.
+  for (const [name, source] of files) await bundle(name, source);
   // In a process of its own, whose output and end are nobody's business. Without the code the start is slower.
   for (const name of Object.keys(COMPILED)) {
     spawnSync(process.execPath, [join(root, 'scripts/compiled-code.mjs'), name], {

@@ -1,7 +1,7 @@
 import { operatorPolicy } from '../run/policy-layers.ts';
 import { openOwnState } from '../run/state.ts';
-import { createProgram, parseArguments } from './parse.ts';
-import { printOut } from './print.ts';
+import { createProgram, parseArguments } from './shared/parse.ts';
+import { printOut } from './shared/print.ts';
 
 const HELP_AFTER = `
 security.max_actions_per_hour in the policy is the limit: commands that were launched within any

@@ -6,8 +6,8 @@ import { loadAddon } from '../native/load.ts';
 import { CACHE_LIMITS } from '../run/trim-caches.ts';
 import { type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/workspace-cache.ts';
 import { visibleLine } from '../util/visible-text.ts';
-import { createProgram, parseArguments } from './parse.ts';
-import { printOut } from './print.ts';
+import { createProgram, parseArguments } from './shared/parse.ts';
+import { printOut } from './shared/print.ts';
 
 const GIB = 1024 ** 3;
 

@@ -1,30 +1,30 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { requireExactArguments, requireExactVariables } from '../host/exact-text.ts';
-import { printError } from './print.ts';
+import { printError } from './shared/print.ts';
 
 /** A subcommand: takes its arguments, returns the exit status. */
 type CliCommand = (args: readonly string[]) => Promise<number>;
 
 /** THE registry of subcommands. Each is loaded only when it is called. */
 export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = {
-  approvals: async () => (await import('./approvals.ts')).approvals,
-  audit: async () => (await import('./audit.ts')).audit,
+  approvals: async () => (await import('./approvals/approvals.ts')).approvals,
+  audit: async () => (await import('./audit/audit.ts')).audit,
   budget: async () => (await import('./budget.ts')).budget,
   cache: async () => (await import('./cache.ts')).cache,
-  check: async () => (await import('./check.ts')).check,
-  completion: async () => (await import('./completion.ts')).completion,
-  doctor: async () => (await import('./doctor.ts')).doctor,
-  examples: async () => (await import('./examples.ts')).examples,
-  gate: async () => (await import('./gate.ts')).gate,
-  help: async () => (await import('./help.ts')).help,
-  hook: async () => (await import('./hook.ts')).hook,
+  check: async () => (await import('./check/check.ts')).check,
+  completion: async () => (await import('./help/completion.ts')).completion,
+  doctor: async () => (await import('./doctor/doctor.ts')).doctor,
+  examples: async () => (await import('./help/examples.ts')).examples,
+  gate: async () => (await import('./gate/gate.ts')).gate,
+  help: async () => (await import('./help/help.ts')).help,
+  hook: async () => (await import('./hook/hook.ts')).hook,
   install: async () => (await import('./install.ts')).install,
   kept: async () => (await import('./kept.ts')).kept,
   mcp: async () => (await import('./mcp.ts')).mcp,
-  policy: async () => (await import('./policy.ts')).policy,
+  policy: async () => (await import('./policy/policy.ts')).policy,
   schema: async () => (await import('./schema.ts')).schema,
   serve: async () => (await import('./serve.ts')).serve,
-  session: async () => (await import('./session.ts')).session,
+  session: async () => (await import('./session/session.ts')).session,
 };
 
 /**
@@ -38,7 +38,7 @@ export async function dispatch(args: readonly string[]): Promise<number> {
     const [first = '', ...rest] = args;
     const subcommand = Object.hasOwn(SUBCOMMANDS, first) ? SUBCOMMANDS[first] : undefined;
     if (subcommand !== undefined) return await (await subcommand())(rest);
-    const { run } = await import('./run.ts');
+    const { run } = await import('./run/run.ts');
     return await run(args, Object.keys(SUBCOMMANDS));
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;

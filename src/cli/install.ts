@@ -8,9 +8,9 @@ import { changedSettings, hooksAreOff } from '../integrations/install/hook-setti
 import { HOOK_INSTALLERS } from '../integrations/install/registry.ts';
 import { changeSettingsFile } from '../integrations/install/settings-file.ts';
 import { visibleText } from '../util/visible-text.ts';
-import { addHookOptions, type HookArguments } from './hook-arguments.ts';
-import { createProgram, parseArguments } from './parse.ts';
-import { printError, printOut } from './print.ts';
+import { addHookOptions, type HookArguments } from './hook/arguments.ts';
+import { createProgram, parseArguments } from './shared/parse.ts';
+import { printError, printOut } from './shared/print.ts';
 
 /** They are there and have no effect. */
 const STATUS_OFF = 1;

@@ -1,8 +1,8 @@
 import { type KeptItem, openKept } from '../left-behind/kept.ts';
 import { stateDirectory } from '../run/state.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
-import { createProgram, parseArguments } from './parse.ts';
-import { printOut } from './print.ts';
+import { createProgram, parseArguments } from './shared/parse.ts';
+import { printOut } from './shared/print.ts';
 
 const HELP_AFTER = `
 What a command leaves in the workspace and git, an editor or an agent would run by itself later is

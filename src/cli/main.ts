@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { endWith } from './end-with.ts';
+import { endWith } from './shared/end-with.ts';
 
 // No top-level await: the program is built as CommonJS. Node's own compile cache is not used: it lies where TMPDIR says,
 // and a command may be able to write there.
@@ -7,7 +7,7 @@ const [first, ...rest] = process.argv.slice(2);
 // An agent waits for the hook with each of its tool calls, which needs nothing of the others. Only status 2 stops a call.
 if (first === 'hook')
   endWith(
-    import('./hook.ts').then(({ hook }) => hook(rest)),
+    import('./hook/hook.ts').then(({ hook }) => hook(rest)),
     2,
   );
 else

@@ -1,11 +1,11 @@
 import { Console } from 'node:console';
 import { visibleText } from '../util/visible-text.ts';
-import { createProgram, parseArguments } from './parse.ts';
-import { printError } from './print.ts';
-import { parseSeconds } from './quantities.ts';
-import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './sandbox-options.ts';
-import { describeBackend, describeConfinement } from './show-plan.ts';
-import { untilEnded } from './until-ended.ts';
+import { createProgram, parseArguments } from './shared/parse.ts';
+import { printError } from './shared/print.ts';
+import { parseSeconds } from './shared/quantities.ts';
+import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './shared/sandbox-options.ts';
+import { describeBackend, describeConfinement } from './shared/show-plan.ts';
+import { untilEnded } from './shared/until-ended.ts';
 
 const DEFAULT_LONGEST_JOB_MS = 3600 * 1000;
 

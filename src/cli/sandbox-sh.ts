@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-import { endWith } from './end-with.ts';
+import { endWith } from './shared/end-with.ts';
 
 // As main.ts: the program `sandbox-sh`.
 endWith(
-  import('./sh.ts').then(({ shell }) => shell(process.argv.slice(2))),
+  import('./sh/sh.ts').then(({ shell }) => shell(process.argv.slice(2))),
   125,
 );

@@ -1,6 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { createProgram, parseArguments } from './parse.ts';
-import { printOut } from './print.ts';
+import { createProgram, parseArguments } from './shared/parse.ts';
+import { printOut } from './shared/print.ts';
 
 const HELP_AFTER = `
 Each is strict where the output is: a key that it does not have is not there. The package has them as

@@ -4,11 +4,11 @@ import { serveSchema } from '../integrations/serve/schema.ts';
 import { createService, type Service } from '../integrations/serve/service.ts';
 import { listenForClients } from '../integrations/serve/socket-listener.ts';
 import { loadAddon } from '../native/load.ts';
-import { createProgram, parseArguments } from './parse.ts';
-import { printError, printOut } from './print.ts';
-import { parseSeconds } from './quantities.ts';
-import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './sandbox-options.ts';
-import { aborted, untilEnded } from './until-ended.ts';
+import { createProgram, parseArguments } from './shared/parse.ts';
+import { printError, printOut } from './shared/print.ts';
+import { parseSeconds } from './shared/quantities.ts';
+import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './shared/sandbox-options.ts';
+import { aborted, untilEnded } from './shared/until-ended.ts';
 
 const HELP_AFTER = `
 A client sends one JSON-RPC 2.0 message per line and gets one per line. The first is

@@ -5,10 +5,10 @@ import type { CommandDescription } from '../../src/cli/describe/describe-program
 import { roffText } from '../../src/cli/describe/roff.ts';
 import { WORDS_OF_OPTIONS } from '../../src/cli/describe/values.ts';
 import { SUBCOMMANDS } from '../../src/cli/dispatch.ts';
-import { EXAMPLE_LINES } from '../../src/cli/example-lines.ts';
-import { exitStatuses } from '../../src/cli/exit-statuses.ts';
-import { programOf } from '../../src/cli/parse.ts';
-import { ENVIRONMENT, FILES } from '../../src/cli/surroundings.ts';
+import { EXAMPLE_LINES } from '../../src/cli/help/example-lines.ts';
+import { exitStatuses } from '../../src/cli/shared/exit-statuses.ts';
+import { programOf } from '../../src/cli/shared/parse.ts';
+import { ENVIRONMENT, FILES } from '../../src/cli/shared/surroundings.ts';
 import { ERROR_CODES } from '../../src/errors/codes.ts';
 import { callsIn, parseAsCalled } from '../support/parse-example.ts';
 

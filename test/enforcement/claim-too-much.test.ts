@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { attackHost } from '../../src/cli/attack/attack-host.ts';
-import type { AttackReport } from '../../src/cli/attack/attack-report.ts';
-import type { Prepare } from '../../src/cli/attack/prepare-attacked.ts';
-import { ATTACKS } from '../../src/cli/attack/registry.ts';
-import { doctorAttack } from '../../src/cli/doctor-attack.ts';
-import { examineHost } from '../../src/cli/doctor-examine.ts';
+import { attackHost } from '../../src/attack/attack-host.ts';
+import type { AttackReport } from '../../src/attack/attack-report.ts';
+import type { Prepare } from '../../src/attack/prepare-attacked.ts';
+import { ATTACKS } from '../../src/attack/registry.ts';
+import { doctorAttack } from '../../src/cli/doctor/attack.ts';
+import { examineHost } from '../../src/cli/doctor/examine.ts';
 import { CONTROL_IDS, type ControlId } from '../../src/model/enforcement-report.ts';
 import type { HostFeatures } from '../../src/model/host-features.ts';
 import type { LaunchPlan } from '../../src/model/launch-plan.ts';

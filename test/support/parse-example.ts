@@ -1,5 +1,5 @@
 import { collectPrograms } from '../../src/cli/describe/collect-programs.ts';
-import { parseArguments } from '../../src/cli/parse.ts';
+import { parseArguments } from '../../src/cli/shared/parse.ts';
 import { parseShell } from '../../src/shell/parse.ts';
 
 /** Words of a user's, of which the test need not know what they become. */

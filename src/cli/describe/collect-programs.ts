@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { SUBCOMMANDS } from '../dispatch.ts';
-import { programOf } from '../parse.ts';
-import { parseRunArguments } from '../run-options.ts';
+import { parseRunArguments } from '../run/options.ts';
+import { programOf } from '../shared/parse.ts';
 import { type CommandDescription, describeProgram } from './describe-program.ts';
 
 type CliCommand = (args: readonly string[]) => Promise<unknown>;

@@ -1,6 +1,6 @@
-import { EXAMPLE_LINES } from '../example-lines.ts';
-import { exitStatuses } from '../exit-statuses.ts';
-import { ENVIRONMENT, FILES } from '../surroundings.ts';
+import { EXAMPLE_LINES } from '../help/example-lines.ts';
+import { exitStatuses } from '../shared/exit-statuses.ts';
+import { ENVIRONMENT, FILES } from '../shared/surroundings.ts';
 import { everyCommand } from './collect-programs.ts';
 import type { CommandDescription, OptionDescription } from './describe-program.ts';
 import { roffMacro, roffNotes, roffText } from './roff.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { ATTACK_RESULTS } from '../../attack/attack-report.ts';
 import type { CgroupFacts } from '../../host/doctor-facts.ts';
-import { ATTACK_RESULTS } from '../attack/attack-report.ts';
-import type { RemedyPriority } from '../doctor-report.ts';
+import type { RemedyPriority } from '../../host/doctor-report.ts';
 import {
   backend,
   control,

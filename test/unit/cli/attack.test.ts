@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { makeArena } from '../../../src/cli/attack/arena.ts';
-import { worstOf } from '../../../src/cli/attack/attack-report.ts';
-import { attackTable } from '../../../src/cli/attack/attack-table.ts';
-import { improvementFor } from '../../../src/cli/attack/improve.ts';
-import { isClaimed, judgeAttack } from '../../../src/cli/attack/judge-attack.ts';
-import { painted, unpainted } from '../../../src/cli/style.ts';
+import { makeArena } from '../../../src/attack/arena.ts';
+import { worstOf } from '../../../src/attack/attack-report.ts';
+import { improvementFor } from '../../../src/attack/improve.ts';
+import { isClaimed, judgeAttack } from '../../../src/attack/judge-attack.ts';
+import { attackTable } from '../../../src/cli/doctor/attack-table.ts';
+import { painted, unpainted } from '../../../src/cli/shared/style.ts';
 
 const ATTACK = { id: 'read-outside', does: 'reads' };
 const worked = { kind: 'worked' } as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseShellArguments } from '../../../src/cli/sh-arguments.ts';
+import { parseShellArguments } from '../../../src/cli/sh/arguments.ts';
 
 const PLAIN = { kind: 'run', interactive: false, options: [], name: undefined, args: [] };
 const ofString = (text: string, more = {}) => ({ ...PLAIN, source: { from: 'string', text }, ...more });

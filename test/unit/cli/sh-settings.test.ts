@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hasOwnRoot } from '../../../src/cli/sh-inside.ts';
-import { readShellSettings } from '../../../src/cli/sh-settings.ts';
+import { hasOwnRoot } from '../../../src/cli/sh/inside.ts';
+import { readShellSettings } from '../../../src/cli/sh/settings.ts';
 
 describe('the settings of sandbox-sh', () => {
   it('are none but the real shell for commands, where the environment says nothing', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeReport } from '../../../src/cli/show-plan.ts';
+import { describeReport } from '../../../src/cli/shared/show-plan.ts';
 import { SandboxError } from '../../../src/errors/sandbox-error.ts';
 import { NEWEST_KNOWN_ABI } from '../../../src/kernel/landlock/rights.ts';
 import { CONTROL_IDS, type ControlId } from '../../../src/model/enforcement-report.ts';

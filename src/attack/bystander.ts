@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { describeShortage } from '../errors/shortage.ts';
+import type { Victim } from './attack.ts';
+
+/** The victim, and how to end it. */
+export interface Bystander {
+  readonly victim: Victim;
+  /** Settles when everything that had reached it is told. */
+  sync(): Promise<void>;
+  end(): void;
+}
+
+const PATIENCE_MS = 30_000;
+
+/** What the victim has told so far, and who waits for a line. */
+interface Told {
+  readonly lines: string[];
+  readonly waiting: { readonly start: string; readonly found: (line: string) => void }[];
+}
+
+const unusable = (why: string) =>
+  new SandboxError('launch.failed', `the process that is to be attacked cannot be used: ${why}`);
+
+/**
+ * Starts the process that is attacked. It ends with its standard input, and so with this process.
+ * @throws {SandboxError} `launch.failed`.
+ */
+export async function startBystander(
+  program: string,
+  secret: string,
+  abstract: string,
+  sockets: readonly string[],
+): Promise<Bystander> {
+  // In a group of its own, which an attack may signal.
+  const child = spawn(program, ['bystander', abstract, ...sockets], {
+    detached: true,
+    env: { SANDBOX_RUN_BYSTANDER: secret },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  const told: Told = { lines: [], waiting: [] };
+  const gone = new Promise<never>((_, fail) => {
+    child.on('error', (error) => fail(unusable(describeShortage(error) ?? error.message)));
+    child.on('exit', (code, signal) => fail(unusable(`it ended (${signal ?? `status ${code}`})`)));
+  });
+  gone.catch(() => {});
+  // Where there are no descriptors left, it has no streams either.
+  if (child.pid === undefined) await gone;
+  child.stdin.on('error', () => {});
+  let rest = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    const lines = `${rest}${chunk.toString('latin1')}`.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) tell(told, line);
+  });
+  const next = (start: string) => {
+    const line = new Promise<string>((found) => told.waiting.push({ start, found }));
+    const late = sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
+      throw unusable('it does not answer');
+    });
+    return Promise.race([gone, line, late]);
+  };
+  const end = () => {
+    child.stdin.destroy();
+    child.kill('SIGKILL');
+  };
+  try {
+    const ready = await next('ready ');
+    const field = (name: string) => new RegExp(`\\b${name}=(\\S+)`).exec(ready)?.[1] ?? '';
+    return {
+      victim: {
+        pid: Number(field('pid')),
+        tcp: Number(field('tcp')),
+        udp: Number(field('udp')),
+        address: field('address'),
+        sharedMemory: field('shm'),
+        abstract,
+        got: (word) => told.lines.includes(`got ${word}`),
+      },
+      sync: async () => {
+        const answer = next('synced');
+        child.stdin.write('?\n');
+        await answer;
+      },
+      end,
+    };
+  } catch (error) {
+    end();
+    throw error;
+  }
+}
+
+function tell({ lines, waiting }: Told, line: string): void {
+  lines.push(line);
+  const at = waiting.findIndex(({ start }) => line.startsWith(start));
+  if (at !== -1) waiting.splice(at, 1)[0]?.found(line);
+}

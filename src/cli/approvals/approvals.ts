@@ -1,0 +1,115 @@
+import { InvalidArgumentError, Option } from 'commander';
+import type { ApprovalStore } from '../../gate/state/state.ts';
+import { APPROVAL_SCOPES, type ApprovalScope } from '../../model/approval.ts';
+import { lazyState, stateDirectory } from '../../run/state.ts';
+import { createProgram, parseArguments } from '../shared/parse.ts';
+import { printOut } from '../shared/print.ts';
+
+const HELP_AFTER = `
+A request waits in the state directory ($XDG_STATE_HOME/sandbox-run, ~/.local/state without it)
+until somebody answers, or until it expires. The first answer stands; it is good for exactly the
+command that was shown, once, unless a scope says more:
+  once      this time
+  session   whenever the same is asked in the same session
+  always    whenever the same is asked, until it is revoked
+
+Examples:
+  sandbox-run approvals list
+  sandbox-run approvals show 5c1f0e9b7a3d48c2f6e0b1a9
+  sandbox-run approvals approve 5c1f0e9b7a3d48c2f6e0b1a9 --scope session
+  sandbox-run approvals watch
+  sandbox-run approvals serve --port 8022
+  sandbox-run approvals grants; sandbox-run approvals revoke 0d9e8f7a6b5c4d3e2f1a0b9c
+
+Exit status: 0; 125 if there is no such request or grant, if it does not wait any more, or if
+anything else failed.`;
+
+const SERVE_HELP = `
+The web page is reachable from this machine only, at the address that is printed; who has the
+address can answer. The socket is for programs of the same user: one JSON object per line,
+  {"type": "list"}
+  {"type": "watch"}
+  {"type": "answer", "id": ID, "approved": true | false, "scope": "once" | "session" | "always"}
+Choose a path that sandboxed commands cannot reach; programs that are confined by seccomp or
+no_new_privs, unlike the server, are not heard. Ends with Ctrl-C or SIGTERM.`;
+
+interface Format {
+  readonly json?: boolean;
+}
+
+/** `sandbox-run approvals`: requests that wait for an answer, and what is remembered. */
+export async function approvals(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run approvals')
+    .description('Shows and answers what the policy asks about.')
+    .addHelpText('after', HELP_AFTER);
+  let task = async (): Promise<string> => program.helpInformation();
+  const command = (usage: string, description: string) =>
+    program.command(usage).description(description).allowExcessArguments(false).configureHelp({});
+  /** A command that works with the store, which is closed when it is done. */
+  const withStore = (work: (store: ApprovalStore) => Promise<string>) => {
+    task = async () => {
+      const state = await lazyState(stateDirectory())();
+      try {
+        return await work(state.approvals);
+      } finally {
+        state.close();
+      }
+    };
+  };
+
+  command('list', 'requests that wait for an answer')
+    .option('--all', 'all of the last day, with what became of them')
+    .option('--json', 'one JSON object per line')
+    .action(({ all, json }: Format & { readonly all?: boolean }) =>
+      withStore(async (store) => {
+        const { listRequests } = await import('./show.ts');
+        return listRequests(store, { all: all === true, json: json === true });
+      }),
+    );
+  command('show <id>', 'all that is known of a request')
+    .option('--json', 'one JSON object')
+    .action((id: string, { json }: Format) =>
+      withStore(async (store) => (await import('./show.ts')).showRequest(store, id, json === true)),
+    );
+  command('approve <id>', 'lets the command of a request run; prints what that is')
+    .addOption(
+      new Option('--scope <scope>', 'how long it is good for').choices(APPROVAL_SCOPES).default('once'),
+    )
+    .action((id: string, { scope }: { readonly scope: ApprovalScope }) =>
+      withStore(async (store) =>
+        (await import('./answer.ts')).answerFromHere(store, id, { approved: true, scope }),
+      ),
+    );
+  command('deny <id>', 'refuses the command of a request').action((id: string) =>
+    withStore(async (store) => (await import('./answer.ts')).answerFromHere(store, id, { approved: false })),
+  );
+  command('watch', 'shows requests as they come; asks, if standard input is a terminal')
+    .option('--json', 'one JSON object per line, and no questions')
+    .action(({ json }: Format) =>
+      withStore(async (store) => (await import('./watch.ts')).watchRequests(store, json === true)),
+    );
+  command('grants', 'what was approved for longer than once, in full')
+    .option('--json', 'one JSON object per line')
+    .action(({ json }: Format) =>
+      withStore(async (store) => (await import('./show.ts')).listGrants(store, json === true)),
+    );
+  command('revoke <id>', 'forgets a grant, so that it is asked again').action((id: string) =>
+    withStore(async (store) => (await import('./answer.ts')).revokeGrant(store, id)),
+  );
+  command('serve', 'a web page and a Unix socket to answer by')
+    .option('--port <number>', 'of the web page on 127.0.0.1 (default: one that is free)', parsePort)
+    .option('--socket <path>', 'of the socket (default: approvals.sock in the state directory)')
+    .addHelpText('after', SERVE_HELP)
+    .action((options: { readonly port?: number; readonly socket?: string }) =>
+      withStore(async (store) => (await import('./serve.ts')).serveApprovals(store, options)),
+    );
+  if (parseArguments(program, args) === undefined) return 0;
+  printOut(await task());
+  return 0;
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be 0 to 65535.');
+  return port;
+}

@@ -1,0 +1,69 @@
+import { requestOf } from '../../gate/approvals/answer-request.ts';
+import { viewOf } from '../../gate/approvals/approval-view.ts';
+import { presentCommand, presentRequest, scopeSentence } from '../../gate/approvals/presentation.ts';
+import { grantAsJson, requestAsJson } from '../../gate/approvals/request-json.ts';
+import type { ApprovalStore, StoredApproval, StoredGrant } from '../../gate/state/state.ts';
+import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { type Mood, type Paint, paintFor } from '../shared/style.ts';
+
+/** As wide as the terminal, if it is one. */
+export const outputWidth = () => ({ columns: process.stdout.columns ?? 100 });
+
+/** `approvals list`. */
+export async function listRequests(
+  store: ApprovalStore,
+  { all, json }: { readonly all: boolean; readonly json: boolean },
+): Promise<string> {
+  const found = await store.list(all ? 'all' : 'pending');
+  if (json) return found.map((stored) => `${visibleJson(JSON.stringify(requestAsJson(stored)))}\n`).join('');
+  if (found.length === 0)
+    return all ? 'No requests within the last day.\n' : 'Nothing waits for an answer.\n';
+  return found
+    .map((stored) => `${headOf(stored, paintFor(1))}\n${presentCommand(stored.request, outputWidth())}`)
+    .join('\n');
+}
+
+/** `approvals show`. */
+export async function showRequest(store: ApprovalStore, id: string, json: boolean): Promise<string> {
+  const stored = await requestOf(store, id);
+  return json ? `${visibleJson(JSON.stringify(requestAsJson(stored)))}\n` : describeRequest(stored);
+}
+
+/** A request in full. */
+export function describeRequest(stored: StoredApproval): string {
+  return `${headOf(stored, paintFor(1))}\n${presentRequest(stored.request, outputWidth())}`;
+}
+
+const MOODS: Readonly<Record<StoredApproval['state'], Mood>> = {
+  pending: 'part',
+  approved: 'good',
+  denied: 'bad',
+  expired: 'plain',
+  used: 'good',
+  withdrawn: 'plain',
+  abandoned: 'plain',
+};
+
+function headOf({ id, state, scope, expiresAt, answeredBy }: StoredApproval, paint: Paint): string {
+  const name = paint('strong', id);
+  if (state === 'pending') {
+    const left = Math.max(0, Math.ceil((expiresAt - Date.now()) / 1000));
+    return `${name}  ${paint(MOODS[state], 'waits')}, expires in ${left} s`;
+  }
+  const how = scope === undefined ? state : `${state} (${scope})`;
+  return `${name}  ${paint(MOODS[state], how)}${answeredBy === undefined ? '' : `, answered by ${visibleText(answeredBy)}`}`;
+}
+
+/** `approvals grants`. */
+export async function listGrants(store: ApprovalStore, json: boolean): Promise<string> {
+  const grants = await store.grants();
+  if (json) return grants.map((grant) => `${visibleJson(JSON.stringify(grantAsJson(grant)))}\n`).join('');
+  return grants.length === 0 ? 'Nothing is remembered.\n' : grants.map(describeGrant).join('\n');
+}
+
+/** A grant in full. */
+export function describeGrant({ id, scope, grantedAt, grantedBy, request }: StoredGrant): string {
+  const since = `granted ${new Date(grantedAt).toISOString()} by ${visibleText(grantedBy)}`;
+  const rule = scopeSentence(scope, viewOf(request));
+  return `${paintFor(1)('strong', id)}  ${scope}, ${since}\n${rule}\n${presentRequest(request, outputWidth())}`;
+}

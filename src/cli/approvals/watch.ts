@@ -1,0 +1,85 @@
+import { isatty } from 'node:tty';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { answerRequest } from '../../gate/approvals/answer-request.ts';
+import { requestAsJson } from '../../gate/approvals/request-json.ts';
+import { createTerminalApprover } from '../../gate/approvals/terminal-approver.ts';
+import { watchPending } from '../../gate/approvals/watch-pending.ts';
+import type { ApprovalStore, StoredApproval } from '../../gate/state/state.ts';
+import { loadAddon } from '../../native/load.ts';
+import { visibleJson } from '../../util/visible-text.ts';
+import { printError, printOut } from '../shared/print.ts';
+import { untilEnded } from '../shared/until-ended.ts';
+import { describeRequest } from './show.ts';
+
+/** `approvals watch`: until a signal comes. */
+export async function watchRequests(store: ApprovalStore, json: boolean): Promise<string> {
+  if (!json) printOut('Watching for requests; Ctrl-C ends.\n');
+  await untilEnded((over) => (!json && isatty(0) ? askAll(store, over) : tellAll(store, json, over.signal)));
+  return '';
+}
+
+function tellAll(store: ApprovalStore, json: boolean, signal: AbortSignal): Promise<void> {
+  const line = (value: object) => printOut(`${visibleJson(JSON.stringify(value))}\n`);
+  return watchPending(
+    store,
+    ({ come, gone }) => {
+      for (const stored of come) {
+        if (json) line({ type: 'pending', request: requestAsJson(stored) });
+        else printOut(`\n${describeRequest(stored)}`);
+      }
+      for (const stored of gone) {
+        if (json) line({ type: 'settled', id: stored.id, state: stored.state });
+        else printOut(`\n${stored.id}  ${stored.state}\n`);
+      }
+    },
+    { signal },
+  );
+}
+
+/** Asks about each request, the longest waiting first; gives up on one that is answered elsewhere. */
+async function askAll(store: ApprovalStore, over: AbortController): Promise<void> {
+  const approver = createTerminalApprover({ tryLock: tryLockOfAddon(), onInterrupt: () => over.abort() });
+  const asked = new Map<string, AbortController>();
+  const answers: Promise<void>[] = [];
+
+  async function ask({ id, request, expiresAt }: StoredApproval): Promise<void> {
+    const given = new AbortController();
+    asked.set(id, given);
+    const signal = AbortSignal.any([over.signal, given.signal]);
+    const answer = await approver.ask(request, { timeoutMs: Math.max(expiresAt - Date.now(), 0), signal });
+    try {
+      if (answer.approved) await answerRequest(store, id, answer, 'watch');
+      else if (answer.reason === 'denied') await answerRequest(store, id, { approved: false }, 'watch');
+      else if (answer.reason === 'nobody') printError(`${id} is not asked about: there is no terminal`);
+      else if (answer.reason === 'failed' && !signal.aborted)
+        printError(`${id} is not asked about: ${answer.detail ?? 'asking failed'}`);
+    } catch (error) {
+      // Somebody else was first.
+      if (!(error instanceof SandboxError)) throw error;
+      printError(error.message);
+    }
+  }
+
+  try {
+    await watchPending(
+      store,
+      ({ come, gone }) => {
+        for (const { id } of gone) asked.get(id)?.abort();
+        answers.push(...come.map(ask));
+      },
+      { signal: over.signal },
+    );
+  } finally {
+    over.abort();
+    await Promise.all(answers);
+  }
+}
+
+/** Without the addon two processes may ask on one terminal at the same time. */
+function tryLockOfAddon(): ((fd: number) => boolean) | undefined {
+  try {
+    return loadAddon().tryLock;
+  } catch {
+    return undefined;
+  }
+}

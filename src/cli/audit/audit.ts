@@ -1,0 +1,158 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { VERDICTS } from '../../model/decision.ts';
+import { createProgram, parseArguments } from '../shared/parse.ts';
+import type { SearchOptions } from './search.ts';
+import { parseTime } from './time.ts';
+
+const HELP_AFTER = `
+The trail is in $XDG_STATE_HOME/sandbox-run/audit (~/.local/state without it): one file per day
+(UTC), one JSON object per line. Secrets are taken out by pattern before a record is written.
+
+Examples:
+  sandbox-run audit tail -f
+  sandbox-run audit search --verdict deny --since 2h
+  sandbox-run audit show 1042
+  sandbox-run audit verify && echo unchanged
+
+Exit status: 0; 1 if verify finds something wrong or search and show find nothing; 125 if the trail
+cannot be read or anything else failed.`;
+
+const VERIFY_HELP = `
+Finds records that were changed, removed, reordered or put in, and the end cut off: each record has
+the SHA-256 of the one before, and the file head knows the last one. Somebody who can write the files
+and head, too, can make a new chain. With a key (audit.hmac_key_file in the policy) that takes the key;
+what is left to them is to put back an older state of all files. Against that, note the number and hash
+that verify prints somewhere else, and give them to --anchor later.
+
+Old files may be deleted, oldest first: verify says with which record the chain begins. With
+--complete that is an error. A break at the end, as a power cut leaves it, is acknowledged with
+sandbox-run audit acknowledge. Another one stays: move the directory away to begin a new trail.
+
+Examples:
+  sandbox-run audit verify
+  sandbox-run audit verify --key /etc/sandbox-run/audit.key --complete
+  sandbox-run audit verify --anchor 1042:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+  sandbox-run audit verify --json | jq '.problems[]'
+
+Exit status: 0 everything is as it was written, 1 it is not, 125 it cannot be verified.`;
+
+const ACKNOWLEDGE_HELP = `
+A power cut can take the end of the trail, and leave a line that is torn; so can somebody who wants it
+gone. Nothing runs until this command was given. It keeps what is torn in a file beside the trail, and
+writes a record that says what is missing. From then on verify tells that, and it is no problem any more.
+
+Examples:
+  sandbox-run audit verify; sandbox-run audit acknowledge
+
+Exit status: 0, 1 nothing is missing at the end, 125 it cannot be written.`;
+
+const SEARCH_HELP = `
+Examples:
+  sandbox-run audit search --text 'git push' --since 7d
+  sandbox-run audit search --session 4f1c --type event
+  sandbox-run audit search --outcome command.denied --json | jq -r .command
+
+Exit status: 0 something was found, 1 nothing, 125 the trail cannot be read.`;
+
+const TAIL_HELP = `
+Examples:
+  sandbox-run audit tail
+  sandbox-run audit tail -n 100 --json | jq -r 'select(.type == "event") | .message'
+  sandbox-run audit tail -n 0 -f
+
+Exit status: 0, 125 the trail cannot be read.`;
+
+const SHOW_HELP = `
+Examples:
+  sandbox-run audit show 1042
+  sandbox-run audit show 0b5d3c1e-6d1c-4a51-8a1c-0d7e3b8f7a52 --json
+
+Exit status: 0, 1 there is no such record, 125 the trail cannot be read.`;
+
+const STATS_HELP = `
+Examples:
+  sandbox-run audit stats --since 1d
+  sandbox-run audit stats --json | jq .verdicts
+
+Exit status: 0, 125 the trail cannot be read.`;
+
+/** `sandbox-run audit`: what was decided and done. */
+export async function audit(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run audit')
+    .description('Shows, searches and verifies the audit trail.')
+    .addHelpText('after', HELP_AFTER);
+  let task: () => Promise<number> = async () => {
+    const { printOut } = await import('../shared/print.ts');
+    printOut(program.helpInformation());
+    return 0;
+  };
+  const command = (usage: string, description: string, help: string): Command =>
+    program.command(usage).description(description).allowExcessArguments(false).addHelpText('after', help);
+  command('tail', 'the last records', TAIL_HELP)
+    .option('-n, --lines <count>', 'how many (default: 20)', parseCount)
+    .option('-f, --follow', 'and those that come, until it is ended')
+    .option('--json', 'the records as they are')
+    .action((options: { readonly lines?: number; readonly follow?: boolean; readonly json?: boolean }) => {
+      task = async () => (await import('./tail.ts')).tailTrail(options);
+    });
+  command('show <id>', 'everything about a request id, or the record of a number', SHOW_HELP)
+    .option('--json', 'the records as they are')
+    .action((id: string, options: { readonly json?: boolean }) => {
+      task = async () => (await import('./show.ts')).showRecords(id, options);
+    });
+  command('search', 'the records that have all of this', SEARCH_HELP)
+    .option(
+      '--text <text>',
+      'in the command, the directory, the request id or the message, whatever its case',
+    )
+    .option('--session <id>', 'of this session')
+    .addOption(new Option('--verdict <verdict>', 'what the policy said').choices(VERDICTS))
+    .option(
+      '--outcome <outcome>',
+      'launch, allow (of the gate), or the code of why not; or how a command ended (exited, …)',
+    )
+    .addOption(new Option('--type <type>', 'kind of record').choices(['decision', 'result', 'event']))
+    .option(
+      '--since <time>',
+      'from then on: 30s, 10m, 2h, 7d ago, or 2025-01-31, 2025-01-31T12:00',
+      parseTimeOption,
+    )
+    .option('--until <time>', 'until then, likewise', parseTimeOption)
+    .option('--json', 'the records as they are')
+    .action((options: SearchOptions) => {
+      task = async () => (await import('./search.ts')).searchTrail(options);
+    });
+  command('verify', 'whether the trail is as it was written', VERIFY_HELP)
+    .option('--key <file>', 'the key that the records were signed with')
+    .option('--anchor <seq:hash>', 'a record that was noted elsewhere and must be there')
+    .option('--complete', 'the trail has to begin with record 1')
+    .option('--json', 'one JSON object')
+    .action((options: { readonly key?: string; readonly anchor?: string; readonly json?: boolean }) => {
+      task = async () => (await import('./verify.ts')).verify(options);
+    });
+  command('acknowledge', 'go on after a break at the end of the trail', ACKNOWLEDGE_HELP)
+    .option('--key <file>', 'the key that records are signed with')
+    .action((options: { readonly key?: string }) => {
+      task = async () => (await import('./acknowledge.ts')).acknowledge(options);
+    });
+  command('stats', 'how much of what', STATS_HELP)
+    .option('--since <time>', 'from then on: 30s, 10m, 2h, 7d ago, or a date', parseTimeOption)
+    .option('--json', 'one JSON object')
+    .action((options: { readonly since?: number; readonly json?: boolean }) => {
+      task = async () => (await import('./stats.ts')).trailStatistics(options);
+    });
+  if (parseArguments(program, args) === undefined) return 0;
+  return task();
+}
+
+function parseCount(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
+
+function parseTimeOption(text: string): number {
+  const time = parseTime(text, Date.now());
+  if (time === undefined)
+    throw new InvalidArgumentError('Use 30s, 10m, 2h, 7d, 2025-01-31 or 2025-01-31T12:00.');
+  return time;
+}

@@ -1,0 +1,74 @@
+import { loadAuditKey } from '../../audit/key.ts';
+import { type Verification, verifyTrail } from '../../audit/verify.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { operatorPolicy } from '../../run/policy-layers.ts';
+import { visibleText } from '../../util/visible-text.ts';
+import { printOut } from '../shared/print.ts';
+import { startProgress } from '../shared/progress.ts';
+import { reading, trailDirectory } from './read.ts';
+
+/** So many are shown to people. */
+const MOST_SHOWN = 50;
+
+interface Options {
+  readonly key?: string;
+  readonly anchor?: string;
+  readonly complete?: boolean;
+  readonly json?: boolean;
+}
+
+/** Prints what is wrong with the trail; 1 if anything is. */
+export async function verify({ key, anchor, complete, json }: Options): Promise<number> {
+  const progress = startProgress();
+  const options = {
+    key: await signingKey(key),
+    anchor: anchor === undefined ? undefined : parseAnchor(anchor),
+    complete,
+    onFile: (name: string, done: number, of: number) => progress.show(`${name}, ${done} of ${of} files`),
+  };
+  const directory = trailDirectory();
+  const found = reading(() => {
+    try {
+      return verifyTrail(directory, options);
+    } finally {
+      progress.clear();
+    }
+  });
+  const ok = found.problemCount === 0;
+  printOut(json === true ? `${JSON.stringify({ ok, ...found }, null, 2)}\n` : describe(found));
+  return ok ? 0 : 1;
+}
+
+/** The key that is named, or that of the policy: without it a trail that was made anew looks right. */
+export async function signingKey(named: string | undefined): Promise<Uint8Array | undefined> {
+  const path = named ?? (await operatorPolicy()).audit.hmacKeyFile;
+  return path === undefined ? undefined : loadAuditKey(path);
+}
+
+function parseAnchor(text: string): { readonly seq: number; readonly hash: string } {
+  const [, seq, hash] = /^([1-9]\d{0,15}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (hash === undefined)
+    throw new SandboxError('usage.invalid', '--anchor takes NUMBER:HASH as verify prints them');
+  return { seq: Number(seq), hash };
+}
+
+function describe(found: Verification): string {
+  const { problems, problemCount, records, files, first, last, signed, remarks } = found;
+  const lines = problems.slice(0, MOST_SHOWN).map(({ kind, message, file, line }) => {
+    const where = file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}`}: `;
+    return `${where}${kind}: ${message}`;
+  });
+  if (problemCount > MOST_SHOWN) lines.push(`… and ${problemCount - MOST_SHOWN} more`);
+  lines.push(...remarks);
+  const what = `${records} records in ${files} files`;
+  lines.push(
+    problemCount === 0
+      ? `verified: ${what}`
+      : `BROKEN: ${problemCount} ${problemCount === 1 ? 'problem' : 'problems'} in ${what}`,
+  );
+  if (signed !== undefined)
+    lines.push(`signed with the key: ${signed.records} records, since record ${signed.since ?? '-'}`);
+  if (first !== undefined && last !== undefined)
+    lines.push(`first: ${first.seq}`, `last: ${last.seq}:${last.hash}`);
+  return lines.map((line) => `${visibleText(line)}\n`).join('');
+}

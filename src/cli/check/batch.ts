@@ -1,0 +1,128 @@
+import { isAbsolute, join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import type { Command } from '../../model/command.ts';
+import { AUTONOMIES, type Autonomy, type Decision, type Taint } from '../../model/decision.ts';
+import type { Judge, JudgeRequest } from '../../run/judge.ts';
+import { isPromise } from '../../util/promise.ts';
+import { isTaint } from '../shared/policy-options.ts';
+import { splitLines } from '../shared/split-lines.ts';
+
+const EXIT_BAD_LINE = 125;
+/** Written at once: a system call per line would take longer than the decisions. */
+const CHUNK = 64 * 1024;
+
+/** What is said of a decision, as it becomes JSON. */
+export type DecisionAnswer = (command: Command, decision: Decision) => object;
+
+/** How lines are judged, and what is said of them. */
+interface BatchParts {
+  readonly judge: Judge;
+  /** For what a line does not say. */
+  readonly defaults: JudgeRequest;
+  readonly answer: DecisionAnswer;
+}
+
+/**
+ * Judges JSON lines in order. Reads no faster than its output is taken; a reader that goes away ends it.
+ * Returns the exit status.
+ */
+export async function checkBatch(parts: BatchParts, input: Readable, output: Writable): Promise<number> {
+  let bad = 0;
+  let gone = false;
+  let pending = '';
+  output.on('error', () => {
+    gone = true;
+  });
+  const flush = async () => {
+    const text = pending;
+    pending = '';
+    if (text === '' || gone || output.write(text)) return;
+    await roomIn(output);
+  };
+  for await (const { number, text, last } of splitLines(input)) {
+    if (gone) break;
+    if (text === undefined || text.trim() !== '') {
+      const answer = await answerTo(parts, number, text);
+      if ('error' in answer) bad += 1;
+      pending += `${JSON.stringify(answer)}\n`;
+    }
+    // What is there is passed on before the next input is waited for.
+    if (last || pending.length > CHUNK) await flush();
+  }
+  await flush();
+  return bad === 0 ? 0 : EXIT_BAD_LINE;
+}
+
+/** Until the reader has taken something, or is gone. */
+function roomIn(output: Writable): Promise<void> {
+  const events = ['drain', 'close', 'error'] as const;
+  return new Promise((done) => {
+    const settle = () => {
+      for (const event of events) output.off(event, settle);
+      done();
+    };
+    for (const event of events) output.on(event, settle);
+  });
+}
+
+type Answer = { readonly id: unknown; readonly error?: string };
+
+function answerTo(
+  { judge, defaults, answer }: BatchParts,
+  number: number,
+  text: string | undefined,
+): Answer | Promise<Answer> {
+  const row = text === undefined ? 'the line is longer than 1 MiB, or not UTF-8' : parseRow(text);
+  if (typeof row === 'string') return { id: number, error: `line ${number}: ${row}` };
+  const id = row.id ?? number;
+  const request = requestOf(row, defaults);
+  if (typeof request === 'string') return { id, error: `line ${number}: ${request}` };
+  const decision = judge(request);
+  if (isPromise(decision)) return decision.then((settled) => ({ id, ...answer(request.command, settled) }));
+  return { id, ...answer(request.command, decision) };
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+function parseRow(text: string): Row | string {
+  try {
+    const row: unknown = JSON.parse(text);
+    if (typeof row === 'object' && row !== null && !Array.isArray(row)) return row as Row;
+    return 'not a JSON object';
+  } catch {
+    return 'not JSON';
+  }
+}
+
+/** A row as a request, or what is wrong with it. Keys besides ours are a corpus's own. */
+function requestOf(row: Row, defaults: JudgeRequest): JudgeRequest | string {
+  const { command, autonomy, taint, approved, cwd } = row;
+  if (!isCommand(command)) return 'command must be a string or an array of strings that is not empty';
+  if (autonomy !== undefined && !isAutonomy(autonomy))
+    return `autonomy must be one of ${AUTONOMIES.join(', ')}`;
+  const taints = taintsOf(taint);
+  if (taint !== undefined && taints === undefined) return 'taint must be a list of corruption and secret';
+  if (approved !== undefined && typeof approved !== 'boolean') return 'approved must be true or false';
+  if (cwd !== undefined && typeof cwd !== 'string') return 'cwd must be a string';
+  return {
+    command,
+    autonomy: autonomy ?? defaults.autonomy,
+    approved: approved ?? defaults.approved,
+    taints: taints ?? defaults.taints,
+    cwd: cwd === undefined || isAbsolute(cwd) ? (cwd ?? defaults.cwd) : join(defaults.cwd ?? '.', cwd),
+  };
+}
+
+function isCommand(value: unknown): value is Command {
+  if (typeof value === 'string') return true;
+  return Array.isArray(value) && value.length > 0 && value.every((word) => typeof word === 'string');
+}
+
+function isAutonomy(value: unknown): value is Autonomy {
+  return AUTONOMIES.some((autonomy) => autonomy === value);
+}
+
+function taintsOf(value: unknown): readonly Taint[] | undefined {
+  const words: unknown = typeof value === 'string' ? value.split(',').filter((word) => word !== '') : value;
+  return Array.isArray(words) && words.every(isTaint) ? words : undefined;
+}

@@ -1,0 +1,131 @@
+import { ERROR_CODES } from '../../errors/codes.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { BackendId } from '../../model/backend.ts';
+import type { Command } from '../../model/command.ts';
+import type { Autonomy, Decision, Reason, Taint, Verdict } from '../../model/decision.ts';
+import { type Checker, createChecker } from '../../run/check-command.ts';
+import { decisionAsJson } from '../../run/decision-json.ts';
+import { EXIT_STATUS } from '../../run/exit-status.ts';
+import type { JudgeRequest } from '../../run/judge.ts';
+import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
+import { refusalOf } from '../../run/refusal.ts';
+import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { commandOf } from '../run/options.ts';
+import { createProgram, parseArguments } from '../shared/parse.ts';
+import { autonomyOption, backendOption, parseTaints } from '../shared/policy-options.ts';
+import { printError, printOut } from '../shared/print.ts';
+import { moodOf, type Paint, paintFor } from '../shared/style.ts';
+import type { DecisionAnswer } from './batch.ts';
+
+/** Exit statuses of `check`. */
+const EXIT: Readonly<Record<Verdict, number>> = {
+  allow: 0,
+  ask: EXIT_STATUS.asks,
+  deny: ERROR_CODES['command.denied'].exitStatus,
+};
+
+const HELP_AFTER = `
+With --batch, standard input has one JSON object per line, and so has standard output, in the same
+order: {"id"?, "command", "autonomy"?, "taint"?, "approved"?, "cwd"?} becomes
+{"id", "verdict", "risk", "reach", "reasons": [{"check", "verdict", "code", "message"}]}.
+"command" is a shell string or an array of arguments; the verdict of a check without an opinion is
+null. A line that cannot be judged becomes {"id", "error"}, and the exit status 125 at the end.
+
+Examples:
+  sandbox-run check -c 'git push origin main'
+  sandbox-run check --autonomy autonomous -- rm -r build
+  sandbox-run check --taint corruption,secret -c 'curl https://example.org'
+  sandbox-run check --batch < commands.jsonl | jq -r '[.id, .verdict] | @tsv'
+
+Exit status: 0 allowed, 10 the policy asks, 126 refused, 125 check itself failed.
+With --batch: 0 if every line was judged.`;
+
+interface Options {
+  readonly shell?: string;
+  readonly workspace?: string;
+  readonly backend?: BackendId | 'auto';
+  readonly profile?: string;
+  readonly policy?: string;
+  readonly cwd?: string;
+  readonly autonomy?: Autonomy;
+  readonly approved?: boolean;
+  readonly taint?: readonly Taint[];
+  readonly json?: boolean;
+  readonly batch?: boolean;
+}
+
+/** `sandbox-run check`: what the policy thinks of a command. */
+export async function check(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run check')
+    .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run check [options] -c 'SHELL STRING'")
+    .description('Says what the policy thinks of a command, with every reason. Nothing is run.')
+    .argument('[command...]', 'the program and its arguments, as they are')
+    .passThroughOptions()
+    .option('-c, --shell <string>', 'a shell string')
+    .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
+    .addOption(backendOption())
+    .option('--profile <name>', 'built-in profile (default: workspace-write)')
+    .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user')
+    .option('--cwd <dir>', 'where the command starts (default: the workspace)')
+    .addOption(autonomyOption())
+    .option('--approved', 'as if somebody had approved the risk')
+    .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
+    .option('--json', 'one JSON object')
+    .option('--batch', 'JSON lines from standard input to standard output')
+    .addHelpText('after', HELP_AFTER);
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return 0;
+  const options = parsed.opts<Options>();
+  const batch = options.batch === true;
+  if (batch && (options.shell !== undefined || parsed.args.length > 0))
+    throw new SandboxError('usage.invalid', 'check --batch takes its commands from standard input');
+  const command = batch ? '' : commandOf(options.shell, parsed.args);
+  const checker = await createChecker(
+    {
+      ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
+      ...(options.backend === undefined ? {} : { backend: options.backend }),
+      ...(options.profile === undefined ? {} : { profile: options.profile }),
+      ...(options.policy === undefined ? {} : { policy: options.policy }),
+    },
+    { guarded: true },
+  );
+  if (checker.unenforceable !== undefined)
+    printError(
+      `warning: nothing could be run here, and no enforcement is counted on: ${checker.unenforceable}`,
+    );
+  const { autonomy, approved, taint: taints, cwd } = options;
+  const request: JudgeRequest = { command, autonomy, approved, taints, cwd };
+  const answer: DecisionAnswer = (judged, decision) => ({
+    ...decisionAsJson(decision),
+    messageForModel: adviceFor(judged, decision, checker),
+  });
+  try {
+    if (batch) {
+      const { checkBatch } = await import('./batch.ts');
+      const parts = { judge: checker.judge, defaults: request, answer };
+      return await checkBatch(parts, process.stdin, process.stdout);
+    }
+    const decision = await checker.judge(request);
+    printOut(
+      options.json === true
+        ? `${visibleJson(JSON.stringify(answer(command, decision)))}\n`
+        : describe(decision, paintFor(1)),
+    );
+    return EXIT[decision.verdict];
+  } finally {
+    await checker.close();
+  }
+}
+
+/** What a model would be told of a command that does not run. */
+function adviceFor(command: Command, decision: Decision, { plan }: Checker): string | undefined {
+  const refusal = refusalOf(decision, false);
+  if (refusal === undefined) return undefined;
+  return refusalForModel({ command, ...refusal, decision }, plan && boundariesOf(plan));
+}
+
+function describe({ verdict, risk, reach, reasons }: Decision, paint: Paint): string {
+  const row = (reason: Reason) =>
+    `  ${paint(moodOf(reason.verdict), (reason.verdict ?? '-').padEnd(6))} ${reason.check.padEnd(12)} ${reason.code.padEnd(18)} ${visibleText(reason.message)}\n`;
+  return `${paint(moodOf(verdict), verdict)}  (risk ${risk}, reach ${reach})\n${reasons.map(row).join('')}`;
+}

@@ -1,0 +1,78 @@
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { BackendId } from '../../model/backend.ts';
+import { createProgram, parseArguments } from '../shared/parse.ts';
+import { backendOption } from '../shared/policy-options.ts';
+import { printOut } from '../shared/print.ts';
+import { startProgress } from '../shared/progress.ts';
+import { paintFor } from '../shared/style.ts';
+
+const HELP_AFTER = `
+Makes a sandbox with the default profile in a temporary directory, runs \`true\` in it, and says what
+this host can enforce, what is missing and how to get it.
+
+With --attack it tries to get out instead: it makes the sandbox that a command would get here, under the
+policy files of the machine and the user, and carries out some hundred small attacks in it, each of which
+was first seen to work without a sandbox. They are made against files, servers and a process of the doctor's
+own, so that one that works does no harm. For each control:
+  held         no attack worked
+  not covered  one worked, and the report does not claim that it cannot
+  escaped      one worked although the report claims that it cannot
+  failed       one could not be carried out, which says nothing
+  not tried    none works on this machine without a sandbox either
+
+Examples:
+  sandbox-run doctor
+  sandbox-run doctor --json | jq '.controls[] | select(.state != "enforced")'
+  sandbox-run doctor --json | jq -r '.remedies[].command // empty'
+  sandbox-run doctor > /dev/null && echo ready
+  sandbox-run doctor --attack
+  sandbox-run doctor --attack --profile networked --backend namespaces
+  sandbox-run doctor --attack --json | jq '.controls[] | {id, claimed, result, improve}'
+
+Exit status: 0 if the default profile can be enforced, 1 if not, 125 if doctor itself failed.
+With --attack: 1 also if an attack escaped or could not be carried out.`;
+
+interface DoctorArguments {
+  readonly json?: boolean;
+  readonly attack?: boolean;
+  readonly profile?: string;
+  readonly policy?: string;
+  readonly backend?: BackendId | 'auto';
+}
+
+/** `sandbox-run doctor`: what this host can enforce, and whether that holds. */
+export async function doctor(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run doctor')
+    .description('Says what this host can enforce, and how to get what is missing.')
+    .option('--attack', 'try to get out of the sandbox, and say what held')
+    .option('--profile <name>', 'with --attack: built-in profile (default: workspace-write)')
+    .option(
+      '--policy <file>',
+      'with --attack: policy file (TOML), on top of those of the machine and the user',
+    )
+    .addOption(backendOption())
+    .option('--json', 'one JSON object')
+    .allowExcessArguments(false)
+    .addHelpText('after', HELP_AFTER);
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return 0;
+  const { json, attack, ...sandbox } = parsed.opts<DoctorArguments>();
+  if (attack === true) {
+    const { doctorAttack } = await import('./attack.ts');
+    return doctorAttack({ sandbox, json: json === true });
+  }
+  const [named] = Object.keys(sandbox);
+  if (named !== undefined)
+    throw new SandboxError('usage.invalid', `--${named} is for --attack (see sandbox-run doctor --help)`);
+  const { examineHost } = await import('./examine.ts');
+  const progress = startProgress();
+  progress.show('trying what this host can enforce');
+  const report = await examineHost().finally(() => progress.clear());
+  if (json === true) {
+    printOut(`${JSON.stringify(report, null, 2)}\n`);
+  } else {
+    const { doctorTable } = await import('./table.ts');
+    printOut(doctorTable(report, paintFor(1)));
+  }
+  return report.ok ? 0 : 1;
+}

@@ -1,0 +1,204 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { arch, release, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import {
+  cgroupFacts,
+  namespaceSysctls,
+  processFacts,
+  programFacts,
+  seccompActions,
+  securityModules,
+} from '../../host/doctor-facts.ts';
+import type { DoctorReport } from '../../host/doctor-report.ts';
+import { probeHost } from '../../host/probe.ts';
+import { errnoName } from '../../kernel/errno.ts';
+import { NEWEST_KNOWN_ABI } from '../../kernel/landlock/rights.ts';
+import type { Control } from '../../model/enforcement-report.ts';
+import type { HostFeatures } from '../../model/host-features.ts';
+import type { NativeAddon } from '../../native/contract.ts';
+import { loadAddon } from '../../native/load.ts';
+import { requireDemands } from '../../plan/enforcement.ts';
+import { profileFile } from '../../policy/effective.ts';
+import { PROFILES } from '../../policy/profiles/built-in.ts';
+import { closePrepared, prepareSandbox } from '../../run/prepare-sandbox.ts';
+import { createSandbox } from '../../run/sandbox.ts';
+import { errnoOf } from '../../util/errno-of.ts';
+import { packageVersion } from '../../version.ts';
+import { tryBackends } from './backends.ts';
+import { type Findings, remediesFor } from './remedies.ts';
+
+/** Landlock's published errata: number, first ABI concerned, meaning. Bit n-1 of the kernel's answer says fixed. */
+const ERRATA = [
+  { number: 1, sinceAbi: 4, meaning: 'TCP rights also restricted other stream protocols' },
+  { number: 2, sinceAbi: 6, meaning: 'the signal scope stood between threads of one process' },
+  { number: 3, sinceAbi: 1, meaning: 'disconnected directories were judged by a wrong parent' },
+  { number: 4, sinceAbi: 1, meaning: 'overlay whiteouts can be made without make_reg' },
+] as const;
+
+/** Every action that seccomp knows, the strictest first. */
+const SECCOMP_ACTIONS = [
+  'kill_process',
+  'kill_thread',
+  'trap',
+  'errno',
+  'user_notif',
+  'trace',
+  'log',
+  'allow',
+] as const;
+
+const PROGRAMS = ['firejail', 'bwrap'] as const;
+
+/** What making a sandbox on this host showed. */
+interface Trial {
+  readonly backends: DoctorReport['backends'];
+  readonly problem: SandboxError | undefined;
+  readonly backend: string | null;
+  readonly controls: readonly Control[];
+  readonly features: HostFeatures | undefined;
+}
+
+/** Looks at everything that decides over what can be enforced here. Tries every backend, and runs `true` under the first. */
+export async function examineHost(): Promise<DoctorReport> {
+  const addon = addonOrReason();
+  const [trial, programs] = await Promise.all([
+    addon instanceof SandboxError
+      ? { problem: addon, backends: [], backend: null, controls: [], features: undefined }
+      : tryDefaultProfile(),
+    Promise.all(PROGRAMS.map(programFacts)),
+  ]);
+  const who = processFacts();
+  const namespaces = trial.features?.namespaces;
+  const found: Findings = {
+    version: packageVersion,
+    ok: trial.problem === undefined,
+    problem:
+      trial.problem === undefined ? null : { code: trial.problem.code, message: trial.problem.problem },
+    backend: trial.problem === undefined ? trial.backend : null,
+    profile: PROFILES[0].name,
+    host: { kernel: release(), architecture: arch(), node: process.version, ...who },
+    addon: {
+      available: !(addon instanceof SandboxError),
+      reason: addon instanceof SandboxError ? addon.problem : null,
+    },
+    backends: trial.backends,
+    landlock: describeLandlock(addon, trial.features),
+    seccomp: describeSeccomp(addon, trial.features),
+    namespaces: {
+      available: namespaces?.available ?? null,
+      user: !who.sysAdmin,
+      reason: namespaces === undefined || namespaces.available ? null : namespaces.reason,
+      sysctls: namespaceSysctls(),
+    },
+    cgroup: { ...cgroupFacts(), place: trial.features?.cgroup.path ?? null },
+    programs,
+    controls: trial.controls,
+    securityModules: securityModules(),
+    addonRemedy: addon instanceof SandboxError ? addon.remedy : undefined,
+  };
+  const { securityModules: _, addonRemedy: __, ...report } = found;
+  return { ...report, remedies: remediesFor(found) };
+}
+
+function addonOrReason(): NativeAddon | SandboxError {
+  try {
+    return loadAddon();
+  } catch (error) {
+    if (error instanceof SandboxError) return error;
+    throw error;
+  }
+}
+
+/** Makes the default profile's kernel objects with every demand taken back, so that the report comes in any case. */
+async function tryDefaultProfile(): Promise<Trial> {
+  const demand = profileFile(PROFILES[0]).demand ?? {};
+  const relaxed = Object.fromEntries(Object.keys(demand).map((id) => [id, 'best-effort' as const]));
+  let workspace: string | undefined;
+  let known: Omit<Trial, 'problem'> = { backends: [], backend: null, controls: [], features: undefined };
+  try {
+    workspace = temporaryWorkspace();
+    known = { ...known, backends: await tryBackends(workspace) };
+    const prepared = await prepareSandbox({
+      workspace,
+      policyFiles: false,
+      policy: { demand: relaxed, sandbox: { minimum: 'firejail' } },
+    });
+    closePrepared(prepared);
+    const { report } = prepared.plan;
+    const controls = report.controls.map((control) => ({
+      ...control,
+      demand: demand[control.id] ?? 'best-effort',
+    }));
+    known = { ...known, backend: report.backend, controls, features: prepared.features };
+    requireDemands({ ...report, controls });
+    return { ...known, problem: await runTrue(workspace) };
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    return { ...known, problem: error };
+  } finally {
+    if (workspace !== undefined) rmSync(workspace, { recursive: true, force: true });
+  }
+}
+
+async function runTrue(workspace: string): Promise<SandboxError | undefined> {
+  await using sandbox = await createSandbox({ workspace, policyFiles: false });
+  const result = await sandbox.run(['true']);
+  if (result.error !== undefined) return new SandboxError(result.error.code, result.error.message);
+  if (result.status === 'exited' && result.exitCode === 0) return undefined;
+  const how = result.signal ?? `status ${result.exitCode}`;
+  return new SandboxError('launch.failed', `\`true\` did not run in the sandbox: ${result.status}, ${how}`);
+}
+
+function temporaryWorkspace(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), 'sandbox-run-doctor-'));
+  } catch (error) {
+    const code = errnoOf(error) ?? String(error);
+    throw new SandboxError(
+      'confinement.failed',
+      `no temporary directory can be made in ${tmpdir()} (${code}); set TMPDIR to a writable directory`,
+    );
+  }
+}
+
+function describeLandlock(
+  addon: NativeAddon | SandboxError,
+  features: HostFeatures | undefined,
+): DoctorReport['landlock'] {
+  if (addon instanceof SandboxError) {
+    const reason = 'unknown without the addon';
+    return { available: null, abi: null, newestKnownAbi: NEWEST_KNOWN_ABI, errata: [], errno: null, reason };
+  }
+  const { landlockAbi, landlockErrata } = addon.probe();
+  const abi = Math.max(0, landlockAbi);
+  // Where no backend could be prepared it is known all the same: the kernel was asked.
+  const { landlock } = features ?? probeHost(addon);
+  return {
+    available: abi > 0,
+    abi,
+    newestKnownAbi: NEWEST_KNOWN_ABI,
+    errata: ERRATA.filter((erratum) => erratum.sinceAbi <= abi).map(({ number, meaning }) => ({
+      number,
+      meaning,
+      fixed: ((landlockErrata >> (number - 1)) & 1) === 1,
+    })),
+    errno: abi > 0 ? null : errnoName(-landlockAbi),
+    reason: landlock.available ? null : landlock.reason,
+  };
+}
+
+function describeSeccomp(
+  addon: NativeAddon | SandboxError,
+  features: HostFeatures | undefined,
+): DoctorReport['seccomp'] {
+  const listed = seccompActions();
+  const available =
+    addon instanceof SandboxError ? (listed?.includes('errno') ?? null) : addon.probe().seccompErrno === 0;
+  const seccomp = addon instanceof SandboxError ? undefined : (features ?? probeHost(addon)).seccomp;
+  return {
+    available,
+    actions: SECCOMP_ACTIONS.map((name) => ({ name, available: listed?.includes(name) ?? null })),
+    reason: seccomp === undefined || seccomp.available ? null : seccomp.reason,
+  };
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import { ERROR_CODES } from '../../errors/codes.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ClientOutcome } from '../../gate/client/outcome.ts';
+import type { GateMessage } from '../../gate/server/protocol.ts';
+import type { Taint } from '../../model/decision.ts';
+import { createChecker } from '../../run/check-command.ts';
+import { exposuresOf } from '../../run/exposures.ts';
+import type { SandboxOptions } from '../../run/sandbox-options.ts';
+import { defaultPrincipal } from '../../run/state.ts';
+import { visibleText } from '../../util/visible-text.ts';
+import { printOut } from '../shared/print.ts';
+import type { GateAddress } from './options.ts';
+
+interface AtGate {
+  readonly command: string;
+  readonly session: string | undefined;
+  readonly tool: string | undefined;
+  readonly taints: readonly Taint[];
+  readonly where: GateAddress;
+  readonly sandbox: SandboxOptions;
+  readonly json: boolean;
+  readonly timeoutMs: number | undefined;
+}
+
+/** A little longer than people have for their answer. */
+const TIMEOUT_MS = 310_000;
+const EXIT = { allow: 0, deny: ERROR_CODES['command.denied'].exitStatus } as const;
+
+/** Decides what is provably local, and asks about the rest. Returns the exit status. */
+export async function checkAtGate(asked: AtGate): Promise<number> {
+  // Nobody can guess it, so nobody can have put an answer there.
+  const requestId = randomUUID();
+  const isLocal = await isProvablyLocal(asked);
+  const outcome: Omit<ClientOutcome, 'by'> & { readonly by: ClientOutcome['by'] | 'here' } = isLocal
+    ? { decision: 'allow', by: 'here' }
+    : await ask(asked, requestId);
+  const { decision, reason, by } = outcome;
+  if (asked.json) {
+    printOut(`${JSON.stringify({ request_id: requestId, decision, reason, by })}\n`);
+  } else {
+    const why = reason ?? (isLocal ? 'provably local' : undefined);
+    printOut(`${decision}${why === undefined ? '' : `  ${visibleText(why)}`}\n`);
+  }
+  return EXIT[decision];
+}
+
+/**
+ * Nothing that the host would have to know: low risk, no way to the network, understood completely, names no file, and
+ * nothing was seen that could give orders. Whatever else the policy says here, it is the host's that counts.
+ */
+async function isProvablyLocal({ command, sandbox, taints }: AtGate): Promise<boolean> {
+  if (taints.length > 0) return false;
+  const { examineFor, policy } = await createChecker(sandbox, { enforced: false });
+  const examination = examineFor(defaultPrincipal())({ command });
+  const decision = await examination.decision;
+  const { verdict, risk, reach } = decision;
+  if (verdict !== 'allow' || risk !== 'low' || reach !== 'local') return false;
+  const effects = examination.effects(decision);
+  // What is secret is the host's to know: whoever names a file asks.
+  if ([effects.reads, effects.writes, effects.patterns, effects.searches].some((paths) => paths.length > 0))
+    return false;
+  return exposuresOf(policy, undefined, decision, effects).length === 0;
+}
+
+async function ask(asked: AtGate, requestId: string): Promise<ClientOutcome> {
+  const { command, session, tool, where, timeoutMs = TIMEOUT_MS } = asked;
+  const message: GateMessage = {
+    type: 'security:bash_check',
+    request_id: requestId,
+    command,
+    ...(session === undefined ? {} : { session }),
+    ...(tool === undefined ? {} : { tool }),
+  };
+  const { decodeRequest, encodeRequest } = await import('../../gate/server/protocol.ts');
+  const checked = decodeRequest(Buffer.from(encodeRequest(message)));
+  if (!checked.ok) throw new SandboxError('usage.invalid', `this cannot be asked: ${checked.problem}`);
+  if ('socket' in where) {
+    const { askSocket } = await import('../../gate/client/ask-socket.ts');
+    return askSocket(where.socket, message, timeoutMs);
+  }
+  const { askFolder } = await import('../../gate/client/ask-folder.ts');
+  return askFolder(where, message, timeoutMs);
+}

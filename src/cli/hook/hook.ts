@@ -1,0 +1,104 @@
+import { readSync, realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
+import { answerHook, MAX_INPUT_BYTES } from '../../integrations/hooks/answer-hook.ts';
+import type { HookOptions } from '../../integrations/hooks/hook-options.ts';
+import { HOOK_ADAPTERS } from '../../integrations/hooks/registry.ts';
+import { errnoOf } from '../../util/errno-of.ts';
+import { createProgram, parseArguments } from '../shared/parse.ts';
+import { printError, printOut } from '../shared/print.ts';
+import { addHookOptions, type HookArguments } from './arguments.ts';
+
+/** Stops the tool call, whatever else is printed; every other status but 0 does not. */
+const EXIT_BLOCKS = 2;
+
+const HELP_AFTER = `
+Agents: ${Object.keys(HOOK_ADAPTERS).join(', ')}
+
+Modes:
+  decide     the agent runs the command itself and nothing confines it: what the policy allows is allowed if
+             it is plain (reads known files of the project, writes nothing, no variables or patterns), and is
+             otherwise left to the agent's own rules
+  rewrite    the command runs through sandbox-run, in the sandbox
+
+The project is CLAUDE_PROJECT_DIR, else the current directory. Whatever cannot be decided is refused.
+"sandbox-run install AGENT" writes this into the agent's settings.
+
+Examples:
+  sandbox-run hook claude-code < call.json
+  sandbox-run hook claude-code --mode rewrite --policy ~/agents.toml < call.json
+
+Exit status: 0 with the answer on standard output (nothing: no opinion), 2 if even that failed, which
+stops the tool call.`;
+
+/** `sandbox-run hook AGENT`: reads an event from standard input and answers it. Never throws. */
+export async function hook(args: readonly string[]): Promise<number> {
+  try {
+    const wanted = parseHookArguments(args);
+    if (wanted === undefined) return 0;
+    // An exception that nobody catches ends Node with a status that lets the tool call through.
+    process.once('uncaughtException', (error) => {
+      printError(`the hook failed: ${error.message}`);
+      process.exit(EXIT_BLOCKS);
+    });
+    requireExactArguments(args);
+    requireExactVariables();
+    const adapter = await adapterOf(wanted.agent);
+    const answer = await answerHook(adapter, readInput(), wanted.options, process.env);
+    return printOut(answer) ? 0 : EXIT_BLOCKS;
+  } catch (error) {
+    printError(error instanceof Error ? error.message : String(error));
+    return EXIT_BLOCKS;
+  }
+}
+
+function parseHookArguments(
+  args: readonly string[],
+): { readonly agent: string; readonly options: HookOptions } | undefined {
+  const program = createProgram('sandbox-run hook')
+    .usage('[options] AGENT')
+    .description(
+      'Answers the hooks of an agent: decides about its commands, remembers what its session has seen.',
+    )
+    .argument('<agent>', 'whose hooks');
+  addHookOptions(program).addHelpText('after', HELP_AFTER);
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return undefined;
+  const { mode, policy, ...others } = parsed.opts<HookArguments>();
+  // A rewritten command starts in another directory.
+  const sandbox = policy === undefined ? others : { ...others, policy: resolve(policy) };
+  // As it is on the disk: a link to it may lead elsewhere by the time a rewritten command runs.
+  const started = [process.execPath, realpathSync(process.argv[1] ?? '')];
+  return { agent: parsed.args[0] ?? '', options: { mode, sandbox, program: started } };
+}
+
+async function adapterOf(agent: string) {
+  const load = Object.hasOwn(HOOK_ADAPTERS, agent) ? HOOK_ADAPTERS[agent] : undefined;
+  if (load !== undefined) return load();
+  throw new SandboxError(
+    'usage.invalid',
+    `no agent is called ${JSON.stringify(agent)}; known are ${Object.keys(HOOK_ADAPTERS).join(', ')}`,
+  );
+}
+
+/** All of standard input, or one byte more than is taken. */
+function readInput(): Uint8Array | Error {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  while (length <= MAX_INPUT_BYTES) {
+    const chunk = Buffer.allocUnsafe(64 * 1024);
+    try {
+      const count = readSync(0, chunk);
+      if (count === 0) break;
+      chunks.push(chunk.subarray(0, count));
+      length += count;
+    } catch (error) {
+      const code = errnoOf(error);
+      if (code === 'EOF') break;
+      if (code !== 'EAGAIN') return new Error(`standard input cannot be read (${code})`);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,93 @@
+import { Option } from 'commander';
+import { IMPORT_SOURCES } from '../../integrations/import/sources.ts';
+import type { SandboxOptions } from '../../run/sandbox-options.ts';
+import { createProgram, parseArguments } from '../shared/parse.ts';
+import { printOut } from '../shared/print.ts';
+import type { ImportArguments } from './import.ts';
+
+const HELP_AFTER = `
+Layers, weakest first:
+  built-in profile, /etc/sandbox-run/policy.toml, $XDG_CONFIG_HOME/sandbox-run/policy.toml
+  (~/.config without it), --policy FILE, options; and .sandbox-run.toml in the workspace, which
+  can only take away.
+
+Examples:
+  sandbox-run policy init
+  sandbox-run policy show --explain
+  sandbox-run policy validate .sandbox-run.toml
+  sandbox-run policy schema > policy.schema.json
+
+import turns settings of another sandbox into a policy that allows nothing that they do not, and lists
+what has no equivalent on standard error: narrower, less is allowed here; wider, something is allowed
+that was not; none, it is about something else. What would be wider is not written without --allow-wider.
+  sandbox-run policy import ~/.srt-settings.json --from srt --output policy.toml
+  sandbox-run policy import .claude/settings.json --from claude-code --json | jq .losses
+  sandbox-run policy import ~/.codex/config.toml --from codex > policy.toml
+
+Exit status: 0; 125 if a file is wrong or anything else failed. Of import: 0 all is translated, 10 some
+is narrower here, 11 some would be wider.`;
+
+interface Where {
+  readonly workspace?: string;
+  readonly profile?: string;
+  readonly policy?: string;
+}
+
+/** `sandbox-run policy`: policy files. */
+export async function policy(args: readonly string[]): Promise<number> {
+  const program = createProgram('sandbox-run policy')
+    .description('Shows, checks and makes policy files.')
+    .addHelpText('after', HELP_AFTER);
+  let task = async (): Promise<string | number> => program.helpInformation();
+  const command = (usage: string, description: string) =>
+    program.command(usage).description(description).allowExcessArguments(false).configureHelp({});
+  command('init [file]', "writes a commented file; without FILE, the user's, if there is none").action(
+    (file: string | undefined) => {
+      task = async () => (await import('./init.ts')).initPolicy(file);
+    },
+  );
+  command('show', 'the effective policy')
+    .option('--explain', 'with the source of every value')
+    .option('--json', 'one JSON object')
+    .option('--workspace <dir>', 'the workspace (default: the current directory)')
+    .option('--profile <name>', 'built-in profile')
+    .option('--policy <file>', 'policy file')
+    .action((options: Where & { readonly explain?: boolean; readonly json?: boolean }) => {
+      task = async () => {
+        const { showPolicy } = await import('./show.ts');
+        return showPolicy(sandboxOptions(options), options);
+      };
+    });
+  command('validate [file]', 'checks FILE, or every file that is in force here')
+    .option('--workspace <dir>', 'the workspace (default: the current directory)')
+    .action((file: string | undefined, options: Where) => {
+      task = async () => (await import('./validate.ts')).validatePolicy(file, sandboxOptions(options));
+    });
+  command('import <file>', 'makes a policy of the settings of another sandbox')
+    .addOption(
+      new Option('--from <product>', 'whose settings they are').choices(IMPORT_SOURCES).makeOptionMandatory(),
+    )
+    .option('--output <file>', 'write it there, where nothing is yet (default: standard output)')
+    .option('--workspace <dir>', 'the workspace that it is for (default: the current directory)')
+    .option('--allow-wider', 'also if something is allowed that is not in the source')
+    .option('--json', 'one JSON object')
+    .action((file: string, options: ImportArguments) => {
+      task = async () => (await import('./import.ts')).printImported(file, options);
+    });
+  command('schema', 'the JSON Schema of policy files').action(() => {
+    task = async () => (await import('./schema.ts')).policySchema();
+  });
+  if (parseArguments(program, args) === undefined) return 0;
+  const done = await task();
+  if (typeof done === 'number') return done;
+  printOut(done);
+  return 0;
+}
+
+function sandboxOptions({ workspace, profile, policy: file }: Where): SandboxOptions {
+  return {
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(profile === undefined ? {} : { profile }),
+    ...(file === undefined ? {} : { policy: file }),
+  };
+}

@@ -1,0 +1,190 @@
+import { Option } from 'commander';
+import { BACKENDS } from '../../backends/registry.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { Command as CommandToRun } from '../../model/command.ts';
+import type { Taint } from '../../model/decision.ts';
+import { PROFILES } from '../../policy/profiles/built-in.ts';
+import type { RunOptions, SandboxOptions } from '../../run/sandbox-options.ts';
+import { packageVersion } from '../../version.ts';
+import { createProgram, parseArguments } from '../shared/parse.ts';
+import { parseTaints } from '../shared/policy-options.ts';
+import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from '../shared/sandbox-options.ts';
+
+/** What the command line of `sandbox-run [options] COMMAND` asks for. */
+export interface RunArguments {
+  readonly command: CommandToRun;
+  readonly sandbox: SandboxOptions;
+  readonly approved: boolean;
+  /** What a hook left for it, approved beforehand. */
+  readonly ticket: string | undefined;
+  readonly taints: readonly Taint[];
+  /** On a terminal of its own. */
+  readonly tty: boolean;
+  /** How output is captured; only with `json`. */
+  readonly output: Pick<RunOptions, 'combined' | 'escapes' | 'spill'>;
+  readonly json: boolean;
+  readonly dryRun: boolean;
+  readonly verbose: boolean;
+  readonly quiet: boolean;
+  /** A model reads standard error: nothing there says how an operator lets something through. */
+  readonly forModel: boolean;
+}
+
+const HELP_AFTER = `
+Profiles:
+${PROFILES.map((profile) => `  ${profile.name.padEnd(17)} ${profile.summary}`).join('\n')}
+
+Backends:
+${BACKENDS.map(({ id, summary }) => `  ${id.padEnd(17)} ${summary}`).join('\n')}
+
+Commands:
+  approvals         answers what the policy asks, and shows or revokes what is remembered
+  audit             reads and verifies the audit trail
+  budget            shows or resets the actions of this hour
+  cache             shows or clears what tools in sandboxes cached, by workspace
+  check             says what the policy thinks of a command, and runs nothing
+  completion        prints the completion for bash, fish or zsh
+  doctor            what this host can enforce, and how to get what is missing; --attack tries it
+  examples          shows command lines to copy, by topic
+  gate              decides about the commands of agents in containers
+  help              shows exit statuses, the environment or files
+  hook              answers the hooks of an agent: claude-code
+  install           adds the hooks to an agent's settings, or takes them out
+  kept              shows or puts back what commands left behind and was set aside
+  mcp               serves agents over the Model Context Protocol
+  policy            shows, checks and makes policy files
+  schema            JSON Schemas of what is printed with --json
+  serve             runs commands for programs in any language: JSON-RPC on a socket or pipes
+  session           shells that live on, and what sessions of agents were exposed to
+
+Examples:
+  sandbox-run -- git status
+  sandbox-run -c 'npm test 2>&1 | tail -20'
+  sandbox-run --ro ~/.npm --env NODE_ENV=test -- npm ci --offline
+  sandbox-run --profile networked --timeout 300 -- cargo fetch
+  sandbox-run --json -c 'make' | jq .status
+  sandbox-run -t --timeout 0 -- bash
+  sandbox-run --dry-run -- npm test
+  sandbox-run --approved -- git push
+
+Exit status: the command's; 128+n if signal n ended it; 123 a limit was exceeded;
+124 time-out; 125 sandbox-run itself failed; 126 refused or not executable; 127 not found.
+More: sandbox-run help exit-status, sandbox-run examples`;
+
+/**
+ * Parses the command line; `undefined` if help or the version was printed.
+ * @throws {SandboxError} `usage.invalid`.
+ */
+export function parseRunArguments(args: readonly string[]): RunArguments | undefined {
+  const program = createProgram('sandbox-run')
+    .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run [options] -c 'SHELL STRING'")
+    .description('Runs a command confined to a workspace: by Landlock, seccomp and namespaces.')
+    .argument('[command...]', 'the program and its arguments, as they are')
+    .passThroughOptions();
+  addSandboxOptions(program)
+    .option('-c, --shell <string>', 'run a shell string under bash')
+    .option('--approved', 'you looked at this command: run it though the policy asks')
+    .addOption(new Option('--approval <ticket>', 'what an agent was allowed beforehand').hideHelp())
+    .addOption(new Option('--for-model', 'remarks for an agent, not for a person').hideHelp())
+    .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
+    .option('-t, --tty', 'run on a terminal of its own: for shells, editors and prompts')
+    .option('--combined', 'with --json: both streams in stdout, in the order in which they were written')
+    .option('--neutralize', 'with --json: no escape sequences and control characters in the output')
+    .option('--spill', 'with --json: the whole output in files in the state directory too')
+    .option('--json', 'print one result object, with captured output, instead of passing it through')
+    .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
+    .option('-v, --verbose', 'say on standard error what is enforced')
+    .option('-q, --quiet', 'no remarks on standard error')
+    .version(packageVersion, '--version', 'show the version')
+    .addHelpText('after', HELP_AFTER);
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return undefined;
+  const options = parsed.opts<
+    SandboxArguments & {
+      shell?: string;
+      approved?: boolean;
+      approval?: string;
+      taint?: readonly Taint[];
+      tty?: boolean;
+      combined?: boolean;
+      neutralize?: boolean;
+      spill?: boolean;
+      json?: boolean;
+      dryRun?: boolean;
+      verbose?: boolean;
+      quiet?: boolean;
+      forModel?: boolean;
+    }
+  >();
+  if (options.shell === undefined) refuseInit(args, parsed.args);
+  return {
+    command: commandOf(options.shell, parsed.args),
+    sandbox: sandboxOptionsOf(options),
+    approved: options.approved ?? false,
+    ticket: options.approval,
+    taints: options.taint ?? [],
+    tty: options.tty ?? false,
+    output: outputOptions(options),
+    json: options.json ?? false,
+    dryRun: options.dryRun ?? false,
+    verbose: options.verbose ?? false,
+    quiet: options.quiet ?? false,
+    forModel: options.forModel ?? false,
+  };
+}
+
+/** Most hosts have a program called init, which nobody means who does not say so. */
+function refuseInit(args: readonly string[], operands: readonly string[]): void {
+  if (operands[0] !== 'init' || args.at(-1 - operands.length) === '--') return;
+  throw new SandboxError(
+    'usage.invalid',
+    'there is no subcommand init: sandbox-run policy init writes a policy file, sandbox-run install sets up an agent (sandbox-run -- init runs the program)',
+  );
+}
+
+/** The command of `-c STRING` or of the operands. */
+export function commandOf(shell: string | undefined, operands: readonly string[]): CommandToRun {
+  const [program, ...args] = operands;
+  if (shell !== undefined) {
+    if (program === undefined) return shell;
+    throw new SandboxError(
+      'usage.invalid',
+      `-c takes one string; "${program}" is left over (quote the whole shell string)`,
+    );
+  }
+  if (program === undefined) {
+    throw new SandboxError('usage.invalid', 'no command given (see sandbox-run --help)');
+  }
+  return [program, ...args];
+}
+
+function outputOptions(given: {
+  readonly json?: boolean;
+  readonly combined?: boolean;
+  readonly neutralize?: boolean;
+  readonly spill?: boolean;
+  readonly tty?: boolean;
+  readonly maxOutput?: RunOptions['maxOutput'];
+}): RunArguments['output'] {
+  const { json, combined, neutralize, spill, tty } = given;
+  const named = Object.entries({ combined, neutralize, spill, 'max-output': given.maxOutput }).find(
+    ([, value]) => value !== undefined,
+  )?.[0];
+  if (named !== undefined && json !== true) {
+    throw new SandboxError(
+      'usage.invalid',
+      `--${named} is for captured output: it needs --json (without it, the command writes to the terminal itself)`,
+    );
+  }
+  if (tty === true && combined === true) {
+    throw new SandboxError(
+      'usage.invalid',
+      '--combined says nothing with -t: on a terminal both streams are one already; leave it out',
+    );
+  }
+  return {
+    ...(combined === true ? { combined } : {}),
+    ...(neutralize === true ? { escapes: 'neutralize' } : {}),
+    ...(spill === true ? { spill } : {}),
+  };
+}

@@ -1,0 +1,41 @@
+import type { Command } from '../../model/command.ts';
+import type { ExecutionResult } from '../../model/execution-result.ts';
+import { warningsOf } from '../../run/result-warnings.ts';
+import type { Sandbox } from '../../run/sandbox.ts';
+import type { RunOptions } from '../../run/sandbox-options.ts';
+import type { SignalForwarding } from '../shared/forward-signals.ts';
+import { printBytes, printError } from '../shared/print.ts';
+
+/** Nobody reads any more what is passed on. */
+const READER_GONE = new Error('the reader of the output is gone');
+
+/** The command's own streams are ours, unless somebody has to see what passes. */
+export function ownStreams({ plan }: Sandbox): RunOptions {
+  if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
+  return {
+    stdin: 'inherit',
+    onOutput: ({ stream, bytes }) => {
+      if (!printBytes(stream === 'stdout' ? 1 : 2, bytes)) throw READER_GONE;
+    },
+  };
+}
+
+/** Runs a command to its end, with signals handed on. `undefined`: nobody reads its output any more. */
+export async function runForwarding(
+  sandbox: Sandbox,
+  command: Command,
+  options: RunOptions,
+  signals: SignalForwarding,
+): Promise<ExecutionResult | undefined> {
+  const started = sandbox.start(command, options);
+  signals.to(started);
+  return started.result.catch((error: unknown) => {
+    if (error === READER_GONE) return undefined;
+    throw error;
+  });
+}
+
+/** What a person should know of a command that has ended. */
+export function printWarnings(result: ExecutionResult): void {
+  for (const warning of warningsOf(result)) printError(`warning: ${warning}`);
+}

@@ -1,0 +1,156 @@
+import { isatty } from 'node:tty';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { currentDirectory } from '../../host/exact-text.ts';
+import type { ExecutionResult } from '../../model/execution-result.ts';
+import { loadAddon } from '../../native/load.ts';
+import { endedBy, exitStatus } from '../../run/exit-status.ts';
+import { failureForModel, messageForModel } from '../../run/model-message.ts';
+import { createSandbox, type Sandbox } from '../../run/sandbox.ts';
+import type { RunOptions } from '../../run/sandbox-options.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { visibleText } from '../../util/visible-text.ts';
+import { printRemarks } from '../sh/remarks.ts';
+import { gateOf } from '../shared/ask-here.ts';
+import { forwardSignals, type SignalForwarding } from '../shared/forward-signals.ts';
+import { printError, printNote, printOut } from '../shared/print.ts';
+import { describeBackend, describeConfinement, describePlan, describeReport } from '../shared/show-plan.ts';
+import { parseRunArguments, type RunArguments } from './options.ts';
+import { ownStreams, printWarnings, runForwarding } from './pass-through.ts';
+
+/**
+ * `sandbox-run [options] COMMAND`: runs it and returns the exit status. `subcommands`: what its first word may have been
+ * meant for.
+ */
+export async function run(args: readonly string[], subcommands: readonly string[]): Promise<number> {
+  const wanted = parseRunArguments(args);
+  if (wanted === undefined) return 0;
+  if (wanted.tty && !wanted.json && !wanted.dryRun && !isatty(0)) {
+    throw new SandboxError(
+      'usage.invalid',
+      '-t needs a terminal on standard input; leave it out, or add --json to capture what is shown on one',
+    );
+  }
+  const signals = forwardSignals();
+  try {
+    const asked = { quiet: wanted.quiet || wanted.forModel, ticket: wanted.ticket };
+    await using sandbox = await createSandbox({ ...wanted.sandbox, gate: gateOf(asked, signals) });
+    return await runIn(sandbox, wanted, signals, subcommands);
+  } catch (error) {
+    if (!wanted.forModel || !(error instanceof SandboxError)) throw error;
+    printError(failureForModel('nothing was run, or its end is not known', error.message));
+    return error.exitStatus;
+  } finally {
+    signals.stop();
+  }
+}
+
+async function runIn(
+  sandbox: Sandbox,
+  wanted: RunArguments,
+  signals: SignalForwarding,
+  subcommands: readonly string[],
+): Promise<number> {
+  if (wanted.dryRun) {
+    printOut(
+      wanted.json
+        ? `${JSON.stringify({ ...sandbox.plan, ...sandbox.defaults }, null, 2)}\n`
+        : visibleText(describePlan(sandbox.plan, sandbox.defaults), { keep: '\n' }),
+    );
+    return 0;
+  }
+  if (wanted.verbose) printNote(describeReport(sandbox.plan.report));
+  const weaker = wanted.quiet || wanted.forModel ? undefined : describeBackend(sandbox.plan);
+  if (weaker !== undefined) printError(weaker);
+  // Signals are delivered between turns of the event loop.
+  await new Promise(setImmediate);
+  const early = signals.early();
+  if (early !== undefined) return endedBy(early);
+  const current = currentDirectory();
+  const options = {
+    approved: wanted.approved,
+    taints: wanted.taints,
+    cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,
+  };
+  let result: ExecutionResult;
+  if (wanted.tty && !wanted.json) {
+    const { runOnTerminal } = await import('../shared/run-on-terminal.ts');
+    const ended = await runOnTerminal(sandbox, wanted.command, options, signals);
+    if (ended.by !== undefined) return endedBy(ended.by);
+    result = ended.result;
+  } else {
+    const all = { ...options, ...streamsOf(sandbox, wanted) };
+    const settled = await runForwarding(sandbox, wanted.command, all, signals);
+    // As of the command, had it written there itself.
+    if (settled === undefined) return endedBy('SIGPIPE');
+    result = settled;
+  }
+  if (wanted.json)
+    printOut(`${jsonOf(result, messageForModel(result, sandbox.plan, { command: wanted.command }))}\n`);
+  const unheard = signals.early();
+  if (result.status === 'canceled' && unheard !== undefined) {
+    if (!wanted.quiet) printError(`${unheard} came while the command waited for an answer; it was not run`);
+    return endedBy(unheard);
+  }
+  if (wanted.forModel)
+    printRemarks(result, { said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet });
+  else if (!wanted.quiet) {
+    const meant = await meantBy(wanted.command, result.error?.code, subcommands);
+    remark(result, sandbox, { json: wanted.json, meant });
+  }
+  return exitStatus(result);
+}
+
+/**
+ * The command's own streams, unless its output is captured. Where nobody looks at the terminal of a command, it has the
+ * size of the one outside, or the usual one.
+ */
+function streamsOf(sandbox: Sandbox, { json, tty, output }: RunArguments): RunOptions {
+  if (json && tty) {
+    const [cols, rows] = [0, 1, 2].map((fd) => loadAddon().terminalSize(fd)).find(Boolean) ?? [80, 24];
+    return { stdin: 'inherit', pty: { cols, rows }, ...output };
+  }
+  if (json) return { stdin: 'inherit', ...output };
+  return ownStreams(sandbox);
+}
+
+/** Escapes may make text six times as long, and a string has its limit. */
+function jsonOf(result: ExecutionResult, forModel: string | undefined): string {
+  try {
+    return JSON.stringify({ ...result, messageForModel: forModel });
+  } catch (error) {
+    throw new SandboxError(
+      'output.lost',
+      `the command ended (${result.status}), but its output is too long for JSON; use a smaller --max-output, with --spill for all of it`,
+      { cause: error },
+    );
+  }
+}
+
+function remark(
+  result: ExecutionResult,
+  sandbox: Sandbox,
+  { json, meant }: { readonly json: boolean; readonly meant: string | undefined },
+): void {
+  printWarnings(result);
+  if (json) return;
+  if (result.error !== undefined)
+    printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
+  if (result.status === 'timed-out')
+    printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+  if (result.status === 'exited' && result.exitCode !== 0) {
+    printError(
+      `exited ${result.exitCode} in the sandbox: ${describeConfinement(sandbox.plan, { advice: process.stderr.isTTY })}`,
+    );
+  }
+}
+
+/** For a word that names no program. */
+async function meantBy(
+  command: RunArguments['command'],
+  code: string | undefined,
+  subcommands: readonly string[],
+): Promise<string | undefined> {
+  if (code !== 'program.not_found' || typeof command === 'string') return undefined;
+  const { meantInstead } = await import('./mistaken-command.ts');
+  return meantInstead(command, subcommands);
+}

@@ -1,0 +1,152 @@
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { TAINTS, type Taint } from '../../model/decision.ts';
+import type { SessionInfo } from '../../model/session.ts';
+import { endSession } from '../../run/end-session.ts';
+import { checkSessionId } from '../../run/session.ts';
+import { openOwnState } from '../../run/state.ts';
+import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { createProgram, parseArguments } from '../shared/parse.ts';
+import { printOut } from '../shared/print.ts';
+import { addStartOptions, type StartArguments, startShellServer } from './start.ts';
+
+const HELP_AFTER = `
+A shell session is one long-lived confined bash: directory, variables, functions and activated
+environments last from command to command, and each command is judged as any other. Ctrl-C interrupts
+the command, not the session. It ends with stop, or when it was not used for half an hour.
+
+A session of an agent is made by its first use: sandbox-run --session ID. What it was exposed to
+stays with it: corruption, content that may instruct the model; secret, data that must not leave.
+Sessions of one user that are used at the same time share their taints.
+
+Examples:
+  id=$(sandbox-run session start --workspace ~/project)
+  sandbox-run session run $id -- 'cd src && export CC=clang'
+  sandbox-run session run $id --timeout 600 make -j4
+  sandbox-run session stop $id
+  sandbox-run session list
+  sandbox-run session show fix-the-build
+  sandbox-run session taint fix-the-build secret --reason 'the key was pasted'
+  sandbox-run session end fix-the-build
+
+Exit status: 0; of run, the command's, as sandbox-run gives it; 125 if there is no such session or
+anything else failed.`;
+
+interface Options {
+  readonly json?: boolean;
+  readonly reason?: string;
+  readonly policy?: string;
+}
+
+/** `sandbox-run session`: shells that live on, and sessions of agents with what they were exposed to. */
+export async function session(args: readonly string[]): Promise<number> {
+  if (args[0] === 'run') return runCommand(args.slice(1));
+  if (args[0] === 'serve') return (await import('./serve.ts')).serveShell(args.slice(1));
+  const program = createProgram('sandbox-run session')
+    .description('Shells that live on, and sessions of agents with what they were exposed to.')
+    .enablePositionalOptions()
+    .addHelpText('after', HELP_AFTER);
+  let task = async (): Promise<string | number> => program.helpInformation() + HELP_AFTER;
+  const command = (usage: string, description: string) =>
+    program.command(usage).description(description).allowExcessArguments(false);
+  addStartOptions(command('start', 'starts a shell session in the background and prints its name')).action(
+    (options: StartArguments) => {
+      task = () => startShellServer(args.slice(1), options);
+    },
+  );
+  // Only for the help: what stands behind the name of the session is a command line of its own.
+  program
+    .command('run <name> [command...]')
+    .description('runs a command in a shell session; one word is a shell string');
+  command('stop <name>', 'ends a shell session and everything that it started').action((name: string) => {
+    task = async () => (await import('./shell.ts')).stopShell(name);
+  });
+  command('list', 'shell sessions and sessions of agents of this user, the last one used last')
+    .option('--json', 'one JSON object a line')
+    .action((options: Options) => {
+      task = () => list(options);
+    });
+  command('show <id>', 'one session with its taints')
+    .option('--json', 'one JSON object')
+    .action((id: string, options: Options) => {
+      task = () => show(id, options);
+    });
+  command('taint <id> <taint>', `notes that the session was exposed: ${TAINTS.join(' or ')}`)
+    .option('--reason <text>', 'where it came from', 'said on the command line')
+    .action((id: string, taint: string, { reason = '' }: Options) => {
+      task = () => addTaint(id, taint, reason);
+    });
+  command('end <id>', 'ends it: what was approved for the session is asked again; hooks are told')
+    .option('--policy <file>', 'policy file, for its hooks')
+    .action((id: string, options: Options) => {
+      task = () => end(id, options);
+    });
+  if (parseArguments(program, args) === undefined) return 0;
+  const done = await task();
+  if (typeof done === 'number') return done;
+  printOut(done);
+  return 0;
+}
+
+async function runCommand(args: readonly string[]): Promise<number> {
+  const { parseShellRun, runInShell } = await import('./shell.ts');
+  const wanted = parseShellRun(args);
+  return wanted === undefined ? 0 : runInShell(wanted.name, wanted.command, wanted.options);
+}
+
+async function list({ json }: Options): Promise<string> {
+  const { state, principal } = await openOwnState();
+  const sessions = await state.sessions.list(principal);
+  state.close();
+  const { describeShells } = await import('./shell.ts');
+  const shells = await describeShells(json === true);
+  if (json === true)
+    return sessions.map((found) => `${visibleJson(JSON.stringify(found))}\n`).join('') + shells;
+  if (sessions.length === 0 && shells === '')
+    return `${principal} has no shell sessions and no sessions of agents\n`;
+  return sessions.map((found) => `${describe(found)}\n`).join('') + shells;
+}
+
+async function show(id: string, { json }: Options): Promise<string> {
+  const { state, principal } = await openOwnState();
+  const found = await state.sessions.find(id);
+  const inForce = await state.sessions.taints(id, principal);
+  state.close();
+  if (found === undefined || found.principal !== principal) throw unknown(id);
+  if (json === true) return `${visibleJson(JSON.stringify({ ...found, taintsInForce: inForce }))}\n`;
+  const taints = found.taints.map(
+    ({ taint, reason, at }) =>
+      `  ${taint.padEnd(11)} since ${new Date(at).toISOString()}: ${visibleText(reason)}\n`,
+  );
+  const others = inForce.filter((taint) => !found.taints.some((own) => own.taint === taint));
+  const shared = others.length === 0 ? '' : `  ${others.join(', ')}: of other sessions at the same time\n`;
+  return `${describe(found)}\n${taints.join('')}${shared}`;
+}
+
+function describe({ id, startedAt, lastUsedAt, endedAt, taints }: SessionInfo): string {
+  const time = (at: number) => new Date(at).toISOString();
+  const ended = endedAt === undefined ? '' : `, ended ${time(endedAt)}`;
+  const tainted = taints.length === 0 ? 'untainted' : taints.map(({ taint }) => taint).join(' and ');
+  return `${visibleText(id)}: ${tainted}; started ${time(startedAt)}, last used ${time(lastUsedAt)}${ended}`;
+}
+
+async function addTaint(id: string, name: string, reason: string): Promise<string> {
+  const taint: Taint | undefined = TAINTS.find((known) => known === name);
+  if (taint === undefined)
+    throw new SandboxError('usage.invalid', `"${name}" is no taint; there are ${TAINTS.join(', ')}`);
+  const { state, principal } = await openOwnState();
+  await state.sessions.taint(checkSessionId(id), principal, taint, reason);
+  state.close();
+  return `${id}: ${taint}\n`;
+}
+
+async function end(id: string, { policy }: Options): Promise<string> {
+  await endSession(id, policy);
+  return `${id}: ended\n`;
+}
+
+function unknown(id: string): SandboxError {
+  return new SandboxError(
+    'session.invalid',
+    `there is no open session ${id} of this user (sandbox-run session list shows them)`,
+  );
+}

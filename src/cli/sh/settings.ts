@@ -1,0 +1,75 @@
+import { isAbsolute } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { APPROVERS } from '../../model/policy-keys.ts';
+import type { SandboxOptions } from '../../run/sandbox-options.ts';
+
+/** What the environment of `sandbox-sh` says. */
+export interface ShellSettings {
+  readonly sandbox: SandboxOptions;
+  /** Path of the policy file that was named. */
+  readonly policy: string | undefined;
+  readonly quiet: boolean;
+}
+
+const PREFIX = 'SANDBOX_SH_';
+
+/** THE table of variables, with what help says of each. Autonomy and approvals are not among them: see a policy file. */
+export const SHELL_SETTINGS = {
+  WORKSPACE: "the directory to work in (default: the policy's security.workspace_dir; one of both has to be)",
+  POLICY: 'absolute path of a policy file outside the workspace, on top of those of the machine and the user',
+  PROFILE: 'built-in profile (default: workspace-write)',
+  ASK: 'who is asked: terminal (default), queue or nobody',
+  SESSION: 'the session of the agent: what it is exposed to is remembered',
+  QUIET: '1: no remarks on standard error but refusals',
+} as const;
+
+type Setting = keyof typeof SHELL_SETTINGS;
+
+/** The real shell: what a command finds in SHELL is for programs that are in the sandbox already. */
+const INNER_SHELL = '/bin/bash';
+
+/**
+ * Reads the settings. Arguments say nothing of them: those may come from a model, the environment is the operator's.
+ * @throws {SandboxError} `usage.invalid` for an unknown variable or a value that cannot be one.
+ */
+export function readShellSettings(env: Readonly<Record<string, string | undefined>>): ShellSettings {
+  const unknown = Object.keys(env).find(
+    (name) => name.startsWith(PREFIX) && !Object.hasOwn(SHELL_SETTINGS, name.slice(PREFIX.length)),
+  );
+  if (unknown !== undefined) {
+    const known = Object.keys(SHELL_SETTINGS).map((name) => PREFIX + name);
+    throw new SandboxError(
+      'usage.invalid',
+      `there is no setting ${unknown}; there are ${known.join(', ')}; everything else is said in a policy file`,
+    );
+  }
+  const of = (name: Setting) => env[PREFIX + name] || undefined;
+  const [workspace, policy, profile, ask, session] = [
+    ...(['WORKSPACE', 'POLICY', 'PROFILE', 'ASK', 'SESSION'] as const),
+  ].map(of);
+  for (const [name, path] of [
+    ['WORKSPACE', workspace],
+    ['POLICY', policy],
+  ]) {
+    if (path !== undefined && !isAbsolute(path))
+      throw new SandboxError('usage.invalid', `${PREFIX}${name} must be an absolute path, not ${path}`);
+  }
+  const approver = APPROVERS.find((name) => name === ask);
+  if (ask !== undefined && approver === undefined)
+    throw new SandboxError('usage.invalid', `${PREFIX}ASK must be ${APPROVERS.join(', ')}, not ${ask}`);
+  const quiet = of('QUIET');
+  if (quiet !== undefined && quiet !== '0' && quiet !== '1')
+    throw new SandboxError('usage.invalid', `${PREFIX}QUIET must be 1 or 0, not ${quiet}`);
+  return {
+    sandbox: {
+      ...(workspace === undefined ? {} : { workspace }),
+      ...(policy === undefined ? {} : { policy }),
+      ...(profile === undefined ? {} : { profile }),
+      ...(approver === undefined ? {} : { ask: approver }),
+      ...(session === undefined ? {} : { session }),
+      env: { SHELL: INNER_SHELL },
+    },
+    policy,
+    quiet: quiet === '1',
+  };
+}

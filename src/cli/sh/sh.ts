@@ -1,0 +1,166 @@
+import { realpathSync } from 'node:fs';
+import { isatty } from 'node:tty';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { currentDirectory, requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
+import { homeDirectory } from '../../host/home-directory.ts';
+import type { Command } from '../../model/command.ts';
+import { endedBy, exitStatus } from '../../run/exit-status.ts';
+import { failureForModel } from '../../run/model-message.ts';
+import { loadOperatorLayers, workspaceNamed } from '../../run/policy-layers.ts';
+import { createSandbox, type Sandbox } from '../../run/sandbox.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+import { ownStreams, runForwarding } from '../run/pass-through.ts';
+import { gateOf } from '../shared/ask-here.ts';
+import { forwardSignals, type SignalForwarding } from '../shared/forward-signals.ts';
+import { printError, printNote, printOut } from '../shared/print.ts';
+import { describeBackend } from '../shared/show-plan.ts';
+import { parseShellArguments, type Wanted } from './arguments.ts';
+import { isInsideOwnView } from './inside.ts';
+import { printRemarks } from './remarks.ts';
+import { readShellSettings, type ShellSettings } from './settings.ts';
+import { readInput, readScript } from './text.ts';
+
+const SHELL = '/bin/bash';
+const WITHOUT_FILES = ['--noprofile', '--norc'] as const;
+/** As bash's for arguments that it does not know. */
+const USAGE_STATUS = 2;
+
+/** `sandbox-sh [arguments of bash]`: runs it and returns the exit status. */
+export async function shell(given: readonly string[]): Promise<number> {
+  try {
+    requireExactArguments(given);
+    requireExactVariables();
+    // Whoever is in here has what the sandbox around it gives, and no more; there it is the shell that it stands for.
+    if (isInsideOwnView()) return await (await import('./plain.ts')).plainShell(SHELL, given);
+    const wanted = parseShellArguments(given);
+    switch (wanted.kind) {
+      case 'help':
+        printOut((await import('./help.ts')).SHELL_HELP);
+        return 0;
+      case 'refused':
+        printNote(`sandbox-sh: ${visibleLine(wanted.message, 300)}\n`);
+        return USAGE_STATUS;
+      case 'version':
+        return await runConfined([SHELL, '--version']);
+      case 'run':
+        return await runConfined(wanted);
+    }
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    const remedy = error.code.startsWith('workspace.') ? ' (here: SANDBOX_SH_WORKSPACE=DIR)' : '';
+    // A model reads it, and what is said of a policy may repeat what a file of the workspace says.
+    const isQuoted = error.code.startsWith('policy.');
+    printError(isQuoted ? failureForModel('nothing was run', error.message) : `${error.message}${remedy}`);
+    return error.exitStatus;
+  }
+}
+
+async function runConfined(wanted: Wanted | readonly [string, ...string[]]): Promise<number> {
+  const settings = readShellSettings(process.env);
+  await requireWorkspace(settings);
+  const signals = forwardSignals();
+  try {
+    await using sandbox = await createSandbox({ ...settings.sandbox, gate: gateOf(settings, signals) });
+    checkPlaces(sandbox, settings);
+    const weaker = settings.quiet ? undefined : describeBackend(sandbox.plan);
+    if (weaker !== undefined) printError(weaker);
+    // Signals are delivered between turns of the event loop.
+    await new Promise(setImmediate);
+    const early = signals.early();
+    if (early !== undefined) return endedBy(early);
+    if (!('kind' in wanted)) return await runCommand(sandbox, { command: wanted, settings, signals });
+    if (isInteractive(wanted)) {
+      const { runInteractively } = await import('./interactive.ts');
+      return await runInteractively(sandbox, wanted, settings.quiet);
+    }
+    const found = await commandOf(sandbox, wanted);
+    return typeof found === 'number' ? found : await runCommand(sandbox, { ...found, settings, signals });
+  } finally {
+    signals.stop();
+  }
+}
+
+/** A model picks the current directory: it says nothing of where commands may write. */
+async function requireWorkspace({ sandbox, policy }: ShellSettings): Promise<void> {
+  if (sandbox.workspace !== undefined) return;
+  if (workspaceNamed(await loadOperatorLayers(homeDirectory(), policy, true)) === undefined)
+    throw new SandboxError(
+      'usage.invalid',
+      'no workspace is set: set SANDBOX_SH_WORKSPACE=DIR, or security.workspace_dir in a policy file',
+    );
+}
+
+function isInteractive({ source, interactive }: Wanted): boolean {
+  return source.from === 'input' && (interactive || (isatty(0) && isatty(2)));
+}
+
+/** What a program that starts a shell takes for granted has to hold, or nothing runs. */
+function checkPlaces({ workspace }: Sandbox, { policy }: ShellSettings): void {
+  const cwd = currentDirectory();
+  if (!isBeneath(cwd, workspace))
+    throw new SandboxError(
+      'cwd.unusable',
+      `the current directory ${cwd} is not in the workspace ${workspace}; start in it or set SANDBOX_SH_WORKSPACE`,
+    );
+  if (policy !== undefined && isBeneath(realpathSync(policy), workspace))
+    throw new SandboxError(
+      'policy.untrusted',
+      `SANDBOX_SH_POLICY names ${policy}, which commands of this workspace may have written; put it elsewhere`,
+    );
+}
+
+interface Found {
+  readonly command: Command;
+  /** What is repeated to a model if it is refused. */
+  readonly said?: string;
+}
+
+/** The command for the sandbox, or the exit status if there is none. */
+async function commandOf(sandbox: Sandbox, wanted: Wanted): Promise<Found | number> {
+  const { source, args } = wanted;
+  switch (source.from) {
+    case 'string':
+      return { command: commandFor(source.text, wanted), said: source.text };
+    case 'input': {
+      const text = await readInput();
+      // As bash: nothing to do is done.
+      return text === '' ? 0 : { command: commandFor(text, wanted), said: text };
+    }
+    case 'file': {
+      const script = await readScript(sandbox, source.path);
+      if (script.kind === 'none') {
+        printNote(`sandbox-sh: ${visibleLine(`${source.path}: ${script.reason}`, 300)}\n`);
+        return script.status;
+      }
+      if (script.kind === 'text') return { command: commandFor(script.text, wanted), said: source.path };
+      // What its text would be judged as is not what it would do: it is a program like others.
+      return { command: [SHELL, ...WITHOUT_FILES, ...wanted.options, '--', source.path, ...args] };
+    }
+  }
+}
+
+/**
+ * The text itself where that says everything; with options or arguments a bash that gets them, and the text of which is
+ * judged in the same way.
+ */
+function commandFor(text: string, { options, name, args }: Wanted): Command {
+  if (options.length === 0 && name === undefined && args.length === 0) return text;
+  return [SHELL, ...WITHOUT_FILES, ...options, '-c', '--', text, name ?? SHELL, ...args];
+}
+
+interface ToRun extends Found {
+  readonly settings: ShellSettings;
+  readonly signals: SignalForwarding;
+}
+
+async function runCommand(sandbox: Sandbox, { command, said, settings, signals }: ToRun): Promise<number> {
+  const options = { cwd: currentDirectory(), ...ownStreams(sandbox) };
+  const result = await runForwarding(sandbox, command, options, signals);
+  // As of the command, had it written there itself.
+  if (result === undefined) return endedBy('SIGPIPE');
+  const unheard = signals.early();
+  if (result.status === 'canceled' && unheard !== undefined) return endedBy(unheard);
+  printRemarks(result, { said: said ?? result.argv, plan: sandbox.plan, quiet: settings.quiet });
+  return exitStatus(result);
+}

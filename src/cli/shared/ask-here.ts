@@ -1,0 +1,49 @@
+import { closeSync, constants as fileConstants, openSync } from 'node:fs';
+import type { Approver } from '../../model/approval.ts';
+import { loadAddon } from '../../native/load.ts';
+import { gateOfTicket } from '../../run/approval-ticket.ts';
+import type { GateOptions } from '../../run/sandbox-options.ts';
+import type { SignalForwarding } from './forward-signals.ts';
+import { printError } from './print.ts';
+
+/** Who is asked, and what is said of it. */
+export interface AskedHere {
+  /** True: nobody is told where a question waits. */
+  readonly quiet: boolean;
+  /** The answer that a hook got; nobody else is asked, as whoever could answer did so then. */
+  readonly ticket?: string | undefined;
+}
+
+/** Who is asked from here. */
+export function gateOf({ quiet, ticket }: AskedHere, signals: SignalForwarding): GateOptions {
+  if (ticket !== undefined) return gateOfTicket(ticket);
+  let approver: Approver | undefined;
+  const terminal: Approver = {
+    ask: async (request, options) => {
+      approver ??= await terminalApprover(() => signals.raise('SIGINT'));
+      return approver.ask(request, options);
+    },
+  };
+  return {
+    ...(hasTerminal() ? { terminal } : {}),
+    onQueued: (id) => {
+      if (!quiet)
+        printError(`waits for an answer: sandbox-run approvals show ${id}, approve ${id} or deny ${id}`);
+    },
+  };
+}
+
+/** Whether this process has a controlling terminal at all. */
+export function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', fileConstants.O_RDONLY | fileConstants.O_NOCTTY));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function terminalApprover(onInterrupt: () => void): Promise<Approver> {
+  const { createTerminalApprover } = await import('../../run/gate-parts.ts');
+  return createTerminalApprover({ tryLock: loadAddon().tryLock, onInterrupt });
+}

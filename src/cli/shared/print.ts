@@ -1,0 +1,52 @@
+import { writeSync } from 'node:fs';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { errnoOf } from '../../util/errno-of.ts';
+import { visibleText } from '../../util/visible-text.ts';
+import { paintFor } from './style.ts';
+
+/** Writes to standard output, all of it, before anything else happens. False: nobody reads it any more. */
+export function printOut(text: string): boolean {
+  return writeAll(1, text);
+}
+
+/** Output of a command, as it is. False: nobody reads it any more. */
+export function printBytes(fd: 1 | 2, bytes: Uint8Array): boolean {
+  return writeAll(fd, bytes);
+}
+
+/**
+ * One line on standard error, from the launcher and not from the command. Names in it may be those of an agent: what a
+ * terminal would obey is shown as an escape. What was made visible before stays as it is. A second line, if a command
+ * mends it.
+ */
+export function printError(message: string, remedy?: string): void {
+  for (const text of [message, ...(remedy === undefined ? [] : [`to mend it: ${remedy}`])]) {
+    const line = text.replace(/\s*\n\s*/g, ' ');
+    writeAll(2, `${paintFor(2)('strong', 'sandbox-run:')} ${visibleText(line, { keep: '\\' })}\n`);
+  }
+}
+
+/** Lines on standard error, visible as those of `printError`. */
+export function printNote(text: string): void {
+  writeAll(2, visibleText(text, { keep: '\n\\' }));
+}
+
+function writeAll(fd: number, text: string | Uint8Array): boolean {
+  let rest = typeof text === 'string' ? Buffer.from(text) : text;
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(fd, rest));
+    } catch (error) {
+      const code = errnoOf(error);
+      // A full non-blocking pipe is tried again; a reader that went away has read enough.
+      if (code === 'EAGAIN') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+      else if (code === 'EPIPE' || fd !== 1) return false;
+      else
+        throw new SandboxError(
+          'output.lost',
+          `standard output cannot be written (${code}); what was to be written is lost`,
+        );
+    }
+  }
+  return true;
+}

@@ -1,0 +1,115 @@
+import { BACKEND_IDS } from '../../model/backend.ts';
+import type { Autonomy } from '../../model/decision.ts';
+import type { EnforcementReport } from '../../model/enforcement-report.ts';
+import type { LaunchPlan, PlannedPath } from '../../model/launch-plan.ts';
+import type { RunDefaults } from '../../run/sandbox.ts';
+
+const MARKS = { enforced: 'yes', degraded: 'part', unsupported: 'NO', off: 'off' } as const;
+
+/** The report as a table, one line per control. */
+export function describeReport(report: EnforcementReport): string {
+  const lines = report.controls.map(
+    (control) => `  ${control.id.padEnd(19)} ${MARKS[control.state].padEnd(5)} ${control.reason}`,
+  );
+  return `sandbox-run: backend ${report.backend}, Landlock ABI ${report.landlockAbi}\n${lines.join('\n')}\n`;
+}
+
+/** One line for a command that a weaker backend than the strongest keeps in; `undefined`: nothing is to be said. */
+export function describeBackend({ report, shutsInside, watchedLinks }: LaunchPlan): string | undefined {
+  const { backend, passedOver, controls } = report;
+  if (backend === BACKEND_IDS[0]) {
+    const held = controls.find(({ id }) => id === 'protected-paths');
+    // Links are put back, and the report says so: no line with every command.
+    const isWeak = held?.state === 'degraded' && (!shutsInside || watchedLinks.length === 0);
+    return isWeak ? `protected-paths only in part: ${held.reason}` : undefined;
+  }
+  const why = passedOver.map((stronger) => `not ${stronger.backend}: ${stronger.reason}`).join('; ');
+  const weaker = controls
+    .filter(({ state }) => state === 'degraded' || state === 'unsupported')
+    .map(({ id, state }) => `${id}${state === 'degraded' ? ' (in part)' : ''}`);
+  return `backend ${backend}${why === '' ? '' : ` (${why})`}; not enforced: ${weaker.join(', ') || 'nothing'} (-v says why, -q says nothing)`;
+}
+
+/**
+ * One line that says what a command may and may not do, for somebody whose command just failed. `advice`: and with which
+ * options it could do more, which is for an operator and not for a model that reads the output.
+ */
+export function describeConfinement(
+  plan: LaunchPlan,
+  { advice = false }: { readonly advice?: boolean } = {},
+): string {
+  if (plan.report.backend === 'application') {
+    return 'its programs, options and paths were looked at before it ran, and nothing but the workspace was let through (backend application)';
+  }
+  const writable = plan.paths.filter((path) => path.access === 'write').map((path) => path.path);
+  const own = plan.slotDirectories.includes('slot:tmp') ? ['a private $TMPDIR'] : [];
+  const view = plan.namespaces !== undefined;
+  const network = plan.report.controls.find((control) => control.id === 'network');
+  const parts = [
+    `it can write ${[...writable, ...own].join(', ') || 'nothing'}`,
+    `other files than those of the system are ${view ? 'absent' : 'refused'}${advice ? ' (allow with --ro, --rw)' : ''}`,
+    network?.state === 'off'
+      ? 'the network is open'
+      : `the network is off${plan.namespaces?.network === true ? ', only its own loopback answers' : ''}${advice ? ' (--profile networked)' : ''}`,
+  ];
+  return parts.join('; ');
+}
+
+/** What ends a command, or what it writes, by itself. */
+function describeLimits({ limits, treeLimits }: LaunchPlan, { timeout, maxOutput }: RunDefaults): string {
+  const { memoryBytes, processes, cpuSeconds, tmpBytes, idleTimeoutMs } = treeLimits;
+  const of = (value: number | undefined, show: (value: number) => string) =>
+    value === undefined ? undefined : show(value);
+  const inMebibytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ['time-out', timeout === 0 ? 'none' : `${timeout / 1000} s`],
+    ['no output', of(idleTimeoutMs, (time) => `${time / 1000} s`)],
+    ['memory', of(memoryBytes, inMebibytes)],
+    ['processes', processes?.toString()],
+    ['processor time', of(cpuSeconds, (time) => `${time} s`)],
+    ['private files', of(tmpBytes, inMebibytes)],
+    ['output kept', `${Math.round(maxOutput / 1024)} KiB of each stream, where it is captured`],
+    ...limits.map(({ name, value }) => [`${name} of a process`, value.toString()] as const),
+  ];
+  const shown = rows.flatMap(([name, value]) =>
+    value === undefined ? [] : `  ${name.padEnd(19)} ${value}\n`,
+  );
+  return `Limits\n${shown.join('')}`;
+}
+
+const ASKS: Readonly<Record<Autonomy, string>> = {
+  readonly: 'what only reads runs, everything else is refused',
+  supervised: 'asks about what changes something',
+  contained: 'asks about what leaves the sandbox',
+  autonomous: 'asks for nothing because of its risk',
+};
+
+function describeCache(cache: LaunchPlan['cache']): string {
+  return cache.kind === 'private'
+    ? `Caches go with the command: ${cache.reason}\n`
+    : `Caches are kept for this workspace in ${cache.directory}: ${cache.links.map(({ path }) => path.replace('slot:home', '~')).join(' ')}\n`;
+}
+
+/** The whole plan for people. */
+export function describePlan(plan: LaunchPlan, defaults: RunDefaults): string {
+  const of = (access: PlannedPath['access']) => plan.paths.filter((path) => path.access === access);
+  const list = (title: string, paths: readonly PlannedPath[]) =>
+    paths.length === 0
+      ? ''
+      : `${title}\n${paths.map((path) => `  ${path.path.padEnd(32)} ${path.reason}`).join('\n')}\n`;
+  return [
+    `Workspace ${plan.workspace}\nHOME ${plan.home}, TMPDIR ${plan.tmp}\n${describeCache(plan.cache)}`,
+    `Autonomy ${defaults.autonomy}: ${ASKS[defaults.autonomy]}\n`,
+    list('Writable', of('write')),
+    list('Readable and executable', of('read')),
+    list('Readable', of('data')),
+    list('Devices', of('device')),
+    plan.protectedPaths.length === 0
+      ? ''
+      : `Protected inside what is writable\n  ${plan.protectedPaths.join('\n  ')}\n`,
+    plan.hiddenPaths.length === 0 ? '' : `Hidden\n  ${plan.hiddenPaths.join('\n  ')}\n`,
+    plan.seccompGroups.length === 0 ? '' : `System calls refused\n  ${plan.seccompGroups.join(' ')}\n`,
+    describeLimits(plan, defaults),
+    describeReport(plan.report),
+  ].join('');
+}
