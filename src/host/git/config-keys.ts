@@ -20,6 +20,9 @@ interface KeyRow {
   readonly missed?: string;
 }
 
+/** A verb of git with what follows, and nothing in it that names a program: `!…`, `-c KEY=…`, `difftool --extcmd …`. */
+const PLAIN_ALIAS =
+  /^(?:--no-pager\s+)?(?![!-])(?!.*\s--(?:extcmd|exec|tool|upload-pack|receive-pack|open-files-in-pager))(?!(?:difftool|rebase)\s.*-x)/s;
 const UNFILTERED = 'commands add and check out files without it';
 
 const BOOLEAN = /^(true|false|yes|no|on|off|0|1)$/i;
@@ -84,7 +87,7 @@ const KEYS: readonly KeyRow[] = [
   runs('difftool.**', 'git difftool runs it'),
   runs('gpg.**', 'git commit -S and git log --show-signature run it'),
   runs('credential.**', 'git runs it, and hands it passwords'),
-  { key: 'alias.**', effect: 'runs', as: 'value', values: /^[^!]/s, reason: 'a command of git' },
+  { key: 'alias.**', effect: 'runs', as: 'value', values: PLAIN_ALIAS, reason: 'a command of git' },
   runs('alias.**', 'a command of the shell'),
   runs('pager.**', 'git runs it to show output'),
   runs('interactive.difffilter', 'git add -p runs it'),

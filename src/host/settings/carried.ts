@@ -183,9 +183,18 @@ export class SettingsCollector {
 
 /** Before the last `@` of an address: of logins by key (ssh) the user stays, who is part of the address. */
 export function withoutUserInfo(value: string): string {
-  return value
-    .replace(/((?:[a-z0-9.-]+\+)?(?:https?|ftps?|socks\w*):\/\/)[^\s/?#"'<>]*@/gi, '$1')
-    .replace(/(ssh:\/\/[^\s/?#:@"'<>]*):[^\s/?#"'<>]*@/gi, '$1@');
+  return (
+    value
+      // A password with characters that end an address, which some tools take all the same; not `host:8080/@scope`.
+      .replace(
+        /((?:https?|ftps?|socks\w*):[/\\]*[^\s/@:"'<>]+):(?!\d+(?:\/|$))[^\s"'<>]*@/gi,
+        (_, start: string) => start.replace(/[^:/\\]*$/, ''),
+      )
+      .replace(/((?:[a-z0-9.-]+\+)?(?:https?|ftps?|socks\w*):[/\\]*)[^\s/?#"'<>\\]*@/gi, '$1')
+      // Without a scheme: `user:password@host`.
+      .replace(/(^|[\s=,"'])[^\s/@:="',]+:(?![/\\])[^\s@"']*@(?=[\w.[-])/g, '$1')
+      .replace(/(ssh:\/\/[^\s/?#:@"'<>]*):[^\s/?#"'<>]*@/gi, '$1@')
+  );
 }
 
 /** Whoever names a file as certificates lets every command read it: it has to be nothing else. */
@@ -206,9 +215,10 @@ function whyNotCertificates(real: string): string | undefined {
 function isOfCertificates(path: string): boolean {
   const content = readRegular(path, MOST_BYTES)?.toString('latin1');
   if (content === undefined || content.includes('PRIVATE KEY')) return false;
-  // In DER: a sequence whose length takes two bytes.
+  // In DER a sequence whose first part is one, both with lengths of two bytes: keys begin with a number, or a short part.
   return (
-    /-----BEGIN (?:TRUSTED |X509 )?(?:CERTIFICATE|CRL)-----/.test(content) || content.startsWith('\x30\x82')
+    /-----BEGIN (?:TRUSTED |X509 )?(?:CERTIFICATE|CRL)-----/.test(content) ||
+    /^\x30\x82[\s\S]{2}\x30\x82/.test(content)
   );
 }
 

@@ -3,9 +3,10 @@ import type { Reason } from '../../model/decision.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import type { Argument, Need } from '../commands/behaviour.ts';
 import { describeCommand, type IsForeign, inherited } from '../commands/describe.ts';
+import { findingsOf } from '../commands/findings.ts';
 import { hostOf, isLoopback } from '../commands/hosts.ts';
 import { pathUses } from '../commands/path-uses.ts';
-import { reachOf } from '../commands/reach.ts';
+import { reachOf, reachOfRedirect } from '../commands/reach.ts';
 import { asksForHelp } from '../commands/risk.ts';
 import { namesSecretFile } from '../commands/secret-files.ts';
 import type { Use } from '../commands/use.ts';
@@ -33,7 +34,7 @@ export const leavesCheck: Check = {
     const isForeign = isForeignTo(context);
     const commands = commandsOf(context.parsed);
     const reasons = commands.flatMap((command) => [
-      ...judgeWayOut(command, context, isForeign),
+      ...judgeWayOut(command, context, isForeign, !changesSettings(commands)),
       ...(context.autonomy === 'contained' ? judgeContained(command, context, isForeign) : []),
     ]);
     return [...reasons, ...judgeSecrets(commands, context)];
@@ -43,17 +44,23 @@ export const leavesCheck: Check = {
 /** The policy opened a way out, so that code which nobody has seen is not held any more. */
 function judgeWayOut(
   command: SimpleCommand,
-  { rules: { opened }, autonomy }: CheckContext,
+  { rules: { opened }, autonomy, parsed }: CheckContext,
   isForeign: IsForeign,
+  settingsHeld: boolean,
 ): readonly Reason[] {
   if (opened === undefined || autonomy === 'autonomous' || autonomy === 'readonly') return [];
+  const unknown = command.redirects.find((redirect) => reachOfRedirect(redirect) === 'unknown');
+  if (unknown !== undefined) {
+    const { source } = unknown.target;
+    const message = `${source} is known only when the line runs, and may be a connection (/dev/tcp): ${opened}`;
+    return [reason('ask', 'unknown_target', message, [source])];
+  }
   const use = describeCommand(command, isForeign);
   const [program] = command.words;
   if (use === undefined || program === undefined || command.callsFunction === true) return [];
-  const reach = reachOf(command, isForeign, { settingsHeld: true });
+  const reach = reachOf(command, isForeign, { settingsHeld });
   if (reach === 'local') return [];
-  if (inherited(use, 'onlyFetches') === true && command.words.every(({ value }) => value !== undefined))
-    return [];
+  if (asksItsOwnServer(use, parsed)) return [];
   const ask = (code: string, does: string) => [
     reason('ask', code, `${program.source} ${does}, and ${opened}`, [program.source]),
   ];
@@ -61,6 +68,44 @@ function judgeWayOut(
   const outward = inherited(use, 'outward');
   if (outward !== undefined) return ask('outward', outward);
   return ask('network', 'uses the network, or runs what does');
+}
+
+/** What names another server than the user's settings do, or other settings. */
+const ELSEWHERE_OPTION = /^--?(?:i$|f$|.*(?:registry|index|proxy|config|find-links))/;
+const ELSEWHERE_VARIABLE = /^(?:npm_config_|yarn_|pnpm_|pip_|uv_)|_proxy$/i;
+
+/** `npm view x`: it fetches from where the user's settings say, and what it is asked for is all that it sends. */
+function asksItsOwnServer(use: Use, parsed: CheckContext['parsed']): boolean {
+  if (inherited(use, 'onlyFetches') !== true || !parsed.understood) return false;
+  const { words } = use.command;
+  const isPlain = words.every(({ value }) => value !== undefined && !ELSEWHERE_OPTION.test(value));
+  const set = [
+    ...parsed.line.variables,
+    ...parsed.line.commands.flatMap(({ assignments, words: [, ...rest] }) => [
+      ...assignments.map(({ name }) => name),
+      // `export NAME=value`, `env NAME=value`.
+      ...rest.map(({ source }) => source.replace(/=.*/s, '')),
+    ]),
+  ];
+  const changes = findingsOf(use).some(({ effect }) => effect !== 'reads');
+  return isPlain && !changes && !set.some((name) => ELSEWHERE_VARIABLE.test(name));
+}
+
+/** Files and variables with settings of git's. */
+const GIT_SETTINGS = /\.gitconfig|\.config\/git|\bGIT_CONFIG/;
+
+/** A line that changes settings of git's first lets git run, or reach, what it likes. */
+function changesSettings(commands: readonly SimpleCommand[]): boolean {
+  return commands.some(
+    ({ words, redirects, assignments }) =>
+      (words[0]?.value === 'git' &&
+        words.some(({ value }) => value === 'config' || value === 'set-url' || value === 'add') &&
+        words.some(({ value }) => value === 'config' || value === 'remote')) ||
+      [...words, ...redirects.map(({ target }) => target)].some(({ source }) => GIT_SETTINGS.test(source)) ||
+      assignments.some(({ name }) =>
+        /^(?:GIT_(?:CONFIG|DIR|SSH|EXEC|EXTERNAL|PROXY|ASKPASS)\w*|HOME|XDG_CONFIG_HOME)$/.test(name),
+      ),
+  );
 }
 
 function judgeContained(

@@ -46,7 +46,7 @@ function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): rea
 }
 
 function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
-  const removed = removedBy(use);
+  const removed = [...removedBy(use), ...movedOut(command, use, context)];
   return pathsOf(removed, command, context).flatMap((path) => {
     const { workspace } = context.rules;
     if (!isBeneath(path, workspace) || isRegenerable(path, workspace)) return [];
@@ -69,6 +69,17 @@ function removedBy(use: Use): readonly Argument[] {
   if (inherited(use, 'operands') !== 'removes') return [];
   const staysThere = use.command.words.some(({ value }) => value === '--cached' || value === '--dry-run');
   return staysThere ? [] : use.operands;
+}
+
+/** What is moved out of the workspace, to where it goes with the command: `mv notes.txt /tmp/`. */
+function movedOut(command: SimpleCommand, use: Use, context: CheckContext): readonly Argument[] {
+  if (inherited(use, 'operands') !== 'moves-then-writes' || use.program.name !== 'mv') return [];
+  const into = use.options.find(({ name }) => name === 't' || name === 'target-directory')?.value;
+  const to = into ?? use.operands.at(-1);
+  const leaves =
+    to !== undefined &&
+    pathsOf([to], command, context).some((path) => !isBeneath(path, context.rules.workspace));
+  return leaves ? use.operands.filter((one) => one !== to) : [];
 }
 
 /** Where words lead that are known; what a program gets from elsewhere is not asked about, as code is not. */

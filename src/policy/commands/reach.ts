@@ -1,4 +1,4 @@
-import type { Parsed, SimpleCommand } from '../../model/command-line.ts';
+import type { Parsed, Redirect, SimpleCommand } from '../../model/command-line.ts';
 import { REACHES, type Reach } from '../../model/decision.ts';
 import { describeCommand, type IsForeign, inherited } from './describe.ts';
 import { findingsOf } from './findings.ts';
@@ -24,6 +24,22 @@ export function reachOfLine(parsed: Parsed, isForeign?: IsForeign, options?: Rea
   );
 }
 
+/** bash itself connects for `/dev/tcp/HOST/PORT`, also where that comes out of a variable. */
+export function reachOfRedirect({ operator, target }: Redirect): Reach {
+  if (operator.startsWith('<<')) return 'local';
+  if (/^\/dev\/(?:tcp|udp)\//.test(target.value ?? target.source)) return 'network';
+  if (target.value !== undefined) return 'local';
+  const [first] = target.parts;
+  // What bash adds behind a beginning that is known, or finds in a directory, leads nowhere else.
+  if (first === undefined || first.kind === 'tilde' || first.kind === 'process-substitution') return 'local';
+  if (first.kind !== 'literal') return first.kind === 'glob' ? 'local' : 'unknown';
+  return ['/dev/tcp/', '/dev/udp/'].some(
+    (device) => first.text.startsWith(device) || device.startsWith(first.text),
+  )
+    ? 'unknown'
+    : 'local';
+}
+
 /** Whether one simple command can use the network. What it runs is listed on its own, and judged there. */
 export function reachOf(
   command: SimpleCommand,
@@ -31,10 +47,7 @@ export function reachOf(
   { settingsHeld = false }: ReachOptions = {},
 ): Reach {
   let reach: Reach = 'local';
-  // bash itself connects for these.
-  if (command.redirects.some(({ target }) => /^\/dev\/(?:tcp|udp)\//.test(target.value ?? target.source))) {
-    reach = 'network';
-  }
+  for (const redirect of command.redirects) reach = furtherReach(reach, reachOfRedirect(redirect));
   const use = describeCommand(command, isForeign);
   if (use === undefined) return reach;
   if (asksForHelp(use)) return furtherReach(reach, 'local');

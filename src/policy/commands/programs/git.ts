@@ -122,8 +122,10 @@ const always = (message: string) => (): Loss => ({ what: 'always', message });
 /** Files that are not tracked, which nobody else has. */
 function lossOfClean({ command }: Use): Loss | undefined {
   const texts = command.words.map(({ value }) => value ?? '');
-  const isForced = texts.some((text) => /^(?:--force|-[a-zA-Z]*f[a-zA-Z]*)$/.test(text));
-  const isTrial = texts.some((text) => /^(?:--dry-run|-[a-zA-Z]*n[a-zA-Z]*)$/.test(text));
+  const isForced = texts.some((text) =>
+    /^(?:--f(?:o(?:r(?:ce?)?)?)?|-[a-zA-Z]*f[a-zA-Z]*|clean\.requireforce=.*)$/i.test(text),
+  );
+  const isTrial = texts.some((text) => /^(?:--dry?-?r?u?n?|-[a-zA-Z]*n[a-zA-Z]*)$/.test(text));
   return isForced && !isTrial
     ? { what: 'always', message: 'would delete files that are not tracked' }
     : undefined;
@@ -136,22 +138,51 @@ function lossOfChanges(use: Use): Loss | undefined {
   const [verb] = use.verbs;
   const has = (pattern: RegExp) => use.command.words.some(({ value }) => pattern.test(value ?? ''));
   const everything: Loss = { what: 'changes', message: LOCAL_CHANGES };
-  const only = (paths: Use['operands']): Loss | undefined =>
-    paths.length === 0 ? undefined : { ...everything, paths };
+  // A pattern, or a path from the top (`:/`): which files are meant only git knows.
+  const isPattern = ({ text, complete }: Argument) => !complete || /^:|[*?[\\]/.test(text);
+  const only = (paths: Use['operands']): Loss | undefined => {
+    if (paths.length === 0) return undefined;
+    return paths.some(isPattern) ? everything : { ...everything, paths };
+  };
   switch (verb) {
     case 'reset':
-      return has(/^--hard$/) ? everything : undefined;
+      return has(/^--ha(?:rd?)?$/) ? everything : undefined;
     case 'switch':
-      return has(/^(?:-f|--force|--discard-changes)$/) ? everything : undefined;
+      return has(/^(?:-f|--f(?:o(?:r(?:ce?)?)?)?|--di(?:s[a-z-]*)?)$/) ? everything : undefined;
     case 'restore':
       return has(/^(?:-S|--staged)$/) && !has(/^(?:-W|--worktree)$/) ? undefined : only(use.operands);
     default:
-      if (has(/^(?:-f|--force)$/)) return everything;
+      if (has(/^(?:-f|--f(?:o(?:r(?:ce?)?)?)?)$/)) return everything;
       // Without `--` a word may be a branch or a path; git takes it for a branch if there is one.
       return only(
         use.afterDashes < use.operands.length ? use.operands.slice(use.afterDashes) : pathsAmong(use),
       );
   }
+}
+
+/** Plumbing that writes files over what is there, with the option that makes it. */
+function lossByForce(use: Use): Loss | undefined {
+  const [verb, inner] = use.verbs;
+  const has = (pattern: RegExp) => use.command.words.some(({ value }) => pattern.test(value ?? ''));
+  const isForced = has(/^(?:--force|-[a-zA-Z]*f[a-zA-Z]*)$/);
+  const loses =
+    verb === 'checkout-index'
+      ? isForced
+      : verb === 'read-tree'
+        ? has(/^--reset$/) && has(/^-[a-z]*u/)
+        : verb === 'submodule' || verb === 'worktree'
+          ? isForced && (inner === 'deinit' || inner === 'remove')
+          : false;
+  return loses
+    ? { what: verb === 'worktree' || verb === 'submodule' ? 'always' : 'changes', message: LOCAL_CHANGES }
+    : undefined;
+}
+
+/** Commits that nothing names any more are the way back, unless they are deleted at once. */
+function lossOfCommits(use: Use): Loss | undefined {
+  return use.command.words.some(({ value }) => /^--prune=(?:now|all)$/.test(value ?? ''))
+    ? { what: 'always', message: 'would delete commits that are the way back to older work' }
+    : undefined;
 }
 
 /** `git checkout .`, `git checkout HEAD src/a.js`; not `git checkout -b feature/x`. */
@@ -288,7 +319,8 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     verbs: {
       list: { risk: 'low', runsNothing: true },
       ...verbs('add move', { risk: 'medium', operands: 'guess' }),
-      ...verbs('remove prune lock unlock repair', { risk: 'medium' }),
+      remove: { risk: 'medium', loses: lossByForce },
+      ...verbs('prune lock unlock repair', { risk: 'medium' }),
     },
   },
   submodule: {
@@ -296,7 +328,8 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     operands: 'none',
     verbs: {
       ...verbs('status summary', { risk: 'low', runsNothing: true }),
-      ...verbs('add update init deinit sync set-url set-branch absorbgitdirs', {
+      deinit: { risk: 'medium', reach: 'network', loses: lossByForce },
+      ...verbs('add update init sync set-url set-branch absorbgitdirs', {
         risk: 'medium',
         reach: 'network',
         inspect: inspectRemote,
@@ -331,13 +364,15 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     },
   },
   ...verbs(
-    'merge cherry-pick revert am apply init gc prune repack pack-refs replace update-ref update-index symbolic-ref read-tree write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
+    'merge cherry-pick revert am apply init repack pack-refs replace update-ref update-index symbolic-ref write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
     {
       risk: 'medium',
       operands: 'revisions',
       grammar: { open: true, values: 'm b B c C X s strategy' },
     },
   ),
+  ...verbs('gc prune', { risk: 'medium', operands: 'revisions', loses: lossOfCommits }),
+  ...verbs('read-tree checkout-index', { risk: 'medium', operands: 'revisions', loses: lossByForce }),
   ...verbs('reset restore', {
     risk: 'medium',
     runsNothing: true,

@@ -2,7 +2,7 @@ import { type Behaviour, type Finding, finding, type ProgramRow, programs, verbs
 import type { Use } from '../use.ts';
 import { JAVASCRIPT_TOOLS } from './javascript-tools.ts';
 
-const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'none' };
+const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'none', onlyFetches: false };
 const SCRIPT: Behaviour = { risk: 'low', reach: 'network', operands: 'none' };
 const READS: Behaviour = { risk: 'low', reach: 'network', operands: 'none', onlyFetches: true };
 const PUBLISHES: Behaviour = { ...CHANGES, outward: 'changes what is published' };
