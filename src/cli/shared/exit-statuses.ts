@@ -26,7 +26,7 @@ const MEANINGS: readonly (readonly [status: number, meaning: string])[] = [
 ];
 
 /**
- * THE table of exit statuses: the command's own; else one of these. The README, the man page and
+ * THE table of exit statuses: the command's own; else one of these. docs/command-line.md, the man page and
  * `sandbox-run help exit-status` are made from it or tested against it.
  */
 export function exitStatuses(): readonly ExitStatusRow[] {

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { PLACED_KEYS, type PlacedKey } from '../../../src/model/policy-keys.ts';
+
+const PAGE = fileURLToPath(new URL('../../../docs/policy.md', import.meta.url));
+
+const LAYERS: Readonly<Record<PlacedKey['row']['layers'], string>> = {
+  replace: 'takes the place of an earlier one',
+  add: 'adds to earlier ones',
+  'by-name': 'takes the place of earlier ones, name by name',
+};
+
+const NARROWING: Readonly<Record<NonNullable<PlacedKey['row']['workspace']>['narrow'], string>> = {
+  strictest: 'the strictest value only',
+  smaller: 'a smaller number',
+  shorter: 'a shorter time',
+  intersection: 'a part of the list',
+  stricterAutonomy: 'a stricter level',
+  strongerBackend: 'a stronger backend',
+  adds: 'more of it',
+};
+
+function row({ key, row: { text, example, layers, workspace } }: PlacedKey): string {
+  const cells = [
+    `\`${key}\``,
+    text,
+    `\`${example}\``,
+    LAYERS[layers],
+    workspace === undefined ? '–' : NARROWING[workspace.narrow],
+  ];
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+}
+
+const TABLE = [
+  '| Key | Meaning | Example | A later layer | A file in the workspace |',
+  '|---|---|---|---|---|',
+  ...PLACED_KEYS.map(row),
+].join('\n');
+
+// `npx vitest run test/unit/docs -u` writes it.
+it('docs/policy.md has every key, as the table of keys has it', async () => {
+  const page = readFileSync(PAGE, 'utf8');
+  const marked = /(<!-- policy-keys:begin[^>]*-->\n)[\s\S]*(<!-- policy-keys:end -->)/;
+  expect(page).toMatch(marked);
+  const made = page.replace(marked, (_, begin: string, end: string) => `${begin}\n${TABLE}\n\n${end}`);
+  await expect(made).toMatchFileSnapshot(PAGE);
+});
