@@ -52,7 +52,6 @@ export type {
 export type { LaunchPlan } from './model/launch-plan.ts';
 export type { TreeLimits } from './model/policy.ts';
 export type { PolicyFile } from './model/policy-keys.ts';
-export type { CheckOptions, CommandCheck } from './run/command-check.ts';
 export type { BackgroundJob, JobExit, JobOutput } from './run/jobs.ts';
 export {
   type AboutResult,
@@ -67,6 +66,7 @@ export type { OutputReader } from './run/output/feed.ts';
 export type { OutputLimits } from './run/output/gap.ts';
 export type { RunningCommand } from './run/pending-command.ts';
 export { createSandbox, type Sandbox, type StartedCommand } from './run/sandbox.ts';
+export type { CheckOptions, CommandCheck } from './run/sandbox-check.ts';
 export type {
   ApprovedRequest,
   GateOptions,

@@ -5,6 +5,7 @@ import type { ControlId, EnforcementReport } from '../model/enforcement-report.t
 import { programBesideAddon } from '../native/load.ts';
 import type { SandboxOptions } from '../run/sandbox-options.ts';
 import { packageVersion } from '../version.ts';
+import { ATTACKS } from './all-attacks.ts';
 import { type Arena, makeArena } from './arena.ts';
 import type { Attack } from './attack.ts';
 import type { AttackOutcome, AttackReport } from './attack-report.ts';
@@ -13,7 +14,6 @@ import { carryOut } from './carry-out.ts';
 import { improvementFor } from './improve.ts';
 import { SECRET_VARIABLE } from './places.ts';
 import { type Prepare, prepareAttacked } from './prepare-attacked.ts';
-import { ATTACKS } from './registry.ts';
 
 /** What the attack is made from. */
 export interface AttackParts {

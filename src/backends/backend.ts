@@ -38,7 +38,7 @@ export interface Trial {
 /** Port: starts a program that does nothing as commands are started, with all that is looked at before one begins. */
 export type TryCommand = (spec: NativeConfinementSpec, program: string) => Promise<Trial>;
 
-/** One way to keep commands in. To add one: a directory here, and a line in `registry.ts`. */
+/** One way to keep commands in. To add one: a directory here, and a line in `all-backends.ts`. */
 export interface Backend {
   readonly id: BackendId;
   /** For `--help`. */

@@ -5,7 +5,7 @@ import { currentDirectory } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { describeChange } from '../integrations/install/describe-change.ts';
 import { changedSettings, hooksAreOff } from '../integrations/install/hook-settings.ts';
-import { HOOK_INSTALLERS } from '../integrations/install/registry.ts';
+import { HOOK_INSTALLERS } from '../integrations/install/installers.ts';
 import { changeSettingsFile } from '../integrations/install/settings-file.ts';
 import { visibleText } from '../util/visible-text.ts';
 import { addHookOptions, type HookArguments } from './hook/arguments.ts';

@@ -27,7 +27,7 @@ export async function schema(args: readonly string[]): Promise<number> {
   const { all } = parsed.opts<{ readonly all?: boolean }>();
   if (all === true && name !== undefined)
     throw new SandboxError('usage.invalid', '--all prints every schema; leave the name out');
-  const { jsonSchemaOf, PUBLISHED_SCHEMAS } = await import('./schemas/registry.ts');
+  const { jsonSchemaOf, PUBLISHED_SCHEMAS } = await import('./schemas/published-schemas.ts');
   const print = (value: object) => printOut(`${JSON.stringify(value, null, 2)}\n`);
   if (all === true) {
     print(

@@ -1,6 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { CommandCheck } from '../run/command-check.ts';
 import type { Sandbox } from '../run/sandbox.ts';
+import type { CommandCheck } from '../run/sandbox-check.ts';
 import type { RunOptions } from '../run/sandbox-options.ts';
 
 /** A call of a model that a person may be asked about. */

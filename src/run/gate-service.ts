@@ -9,7 +9,7 @@ import type { ApprovalAnswer } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
 import { loadAddon } from '../native/load.ts';
 import { approvalRequestMaker, givenVariables } from './approval-request.ts';
-import { type Checker, createChecker, guardsOf } from './check-command.ts';
+import { type Checker, createChecker, guardsOf } from './checker.ts';
 import { commandRules } from './command-rules.ts';
 import { createGate, type Gate } from './gate.ts';
 import { createGateDecider, type GateAsk, type GateQuestion } from './gate-decider.ts';

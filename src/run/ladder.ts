@@ -1,5 +1,5 @@
+import { BACKENDS } from '../backends/all-backends.ts';
 import type { Backend } from '../backends/backend.ts';
-import { BACKENDS } from '../backends/registry.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { type BackendId, isAtLeast, type PassedOver } from '../model/backend.ts';

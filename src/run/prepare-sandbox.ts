@@ -28,7 +28,7 @@ import type { Examiner, JudgeParts } from './judge.ts';
 import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
 import { ownProgram, realPath } from './own-program.ts';
 import { userPolicyPath } from './policy-layers.ts';
-import { closeHooksGap, prepareSettler } from './protected-paths.ts';
+import { closeHooksGap, prepareSettler } from './prepare-settler.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import type { SandboxOptions } from './sandbox-options.ts';
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';

@@ -16,7 +16,6 @@ import {
   checkSpawnOptions,
 } from './check-options.ts';
 import { canceledBefore } from './classify.ts';
-import { type CheckOptions, type CommandCheck, createCommandCheck } from './command-check.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler } from './command-line.ts';
 import { commandRules } from './command-rules.ts';
@@ -29,6 +28,7 @@ import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { launchOnTerminal } from './run-on-terminal.ts';
+import { type CheckOptions, type CommandCheck, createCommandCheck } from './sandbox-check.ts';
 import type {
   JobOptions,
   RunOptions,

@@ -1,6 +1,6 @@
 import type { Parsed } from '../model/command-line.ts';
 import { collectArgv, collectText } from './collect.ts';
-import { DEFAULT_LIMITS, type Limits } from './limits.ts';
+import { DEFAULT_LIMITS, type Limits } from './parse-limits.ts';
 import { createReport, type Report, refuse } from './report.ts';
 import { literalWord } from './words.ts';
 

@@ -3,8 +3,8 @@ import type { Stage, StepPipeline, StepRedirect, Steps, StepsOrNot } from '../mo
 import { assertNever } from '../util/assert-never.ts';
 import { readShell } from './adapter/read-shell.ts';
 import { isBuiltin } from './builtins.ts';
-import { DEFAULT_LIMITS } from './limits.ts';
 import { createNumbers } from './numbers.ts';
+import { DEFAULT_LIMITS } from './parse-limits.ts';
 import { createReport } from './report.ts';
 import { INSTEAD_OF_BUILTIN, NAMES_OF_NODES, NAMES_OF_PARTS } from './steps-names.ts';
 import type { PipelineNode, SimpleNode, SyntaxNode } from './syntax.ts';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createChecker } from '../../src/run/check-command.ts';
+import { createChecker } from '../../src/run/checker.ts';
 import { makeStage, SECRET } from './support.ts';
 
 const stage = await makeStage();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BACKENDS } from '../../src/backends/registry.ts';
+import { BACKENDS } from '../../src/backends/all-backends.ts';
 import { BACKEND_IDS } from '../../src/model/backend.ts';
 import { REFUSALS, USABLE } from './support.ts';
 

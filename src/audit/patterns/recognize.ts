@@ -1,8 +1,8 @@
 import type { EventRecord } from '../../model/audit-record.ts';
 import { commandText, isObject, objectsOf, type StoredRecord, textOf, textsOf } from '../stored-record.ts';
+import { PATTERNS } from './all-patterns.ts';
 import { commandWords } from './command-words.ts';
 import type { ObservedDecision } from './pattern.ts';
-import { PATTERNS } from './registry.ts';
 
 /** How long a command is remembered. */
 export const REMEMBERED_MS = 10 * 60_000;

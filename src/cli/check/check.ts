@@ -3,7 +3,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { BackendId } from '../../model/backend.ts';
 import type { Command } from '../../model/command.ts';
 import type { Autonomy, Decision, Reason, Taint, Verdict } from '../../model/decision.ts';
-import { type Checker, createChecker } from '../../run/check-command.ts';
+import { type Checker, createChecker } from '../../run/checker.ts';
 import { decisionAsJson } from '../../run/decision-json.ts';
 import { EXIT_STATUS } from '../../run/exit-status.ts';
 import type { JudgeRequest } from '../../run/judge.ts';

@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import { BACKENDS } from '../../backends/registry.ts';
+import { BACKENDS } from '../../backends/all-backends.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Command as CommandToRun } from '../../model/command.ts';
 import type { Taint } from '../../model/decision.ts';

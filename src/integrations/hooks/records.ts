@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { DecisionRecord } from '../../model/audit-record.ts';
 import type { Taint } from '../../model/decision.ts';
-import type { Checker } from '../../run/check-command.ts';
+import type { Checker } from '../../run/checker.ts';
 import { defaultPrincipal } from '../../run/state.ts';
 import type { AfterCommand, BeforeCommand } from './hook-adapter.ts';
 import type { JudgedCommand } from './judge-command.ts';

@@ -3,8 +3,8 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { parsePolicy } from '../../policy/load.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import type { Imported, ImportPlace } from './importer.ts';
+import { IMPORTERS } from './importers.ts';
 import { placeText } from './place.ts';
-import { IMPORTERS } from './registry.ts';
 
 /** Of a value that is repeated in a comment. */
 const VALUE_CHARACTERS = 120;

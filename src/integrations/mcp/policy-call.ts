@@ -1,7 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { z } from 'zod';
 import type { Taint } from '../../model/decision.ts';
-import type { Checker } from '../../run/check-command.ts';
+import type { Checker } from '../../run/checker.ts';
 import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
 import { refusalOf } from '../../run/refusal.ts';
 import { visibleText } from '../../util/visible-text.ts';

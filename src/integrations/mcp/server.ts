@@ -3,7 +3,7 @@ import { finished } from 'node:stream';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import { createChecker } from '../../run/check-command.ts';
+import { createChecker } from '../../run/checker.ts';
 import { warningsOf } from '../../run/result-warnings.ts';
 import { createSandbox, type Sandbox } from '../../run/sandbox.ts';
 import type { SandboxOptions } from '../../run/sandbox-options.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { APPROVAL_SCOPES } from '../../model/approval.ts';
-import { PROTOCOL_VERSION } from './limits.ts';
 import {
   commandResult,
   decisionResult,
@@ -9,6 +8,7 @@ import {
   question,
   turnResult,
 } from './results.ts';
+import { PROTOCOL_VERSION } from './serve-limits.ts';
 import {
   approvedValue,
   changedVariables,

@@ -3,8 +3,8 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Call, RequestId } from './client.ts';
 import { describeIssue, errorResponse, responseToError } from './errors.ts';
 import type { ConnectionHandlers, Handlers } from './handlers.ts';
-import type { ServeLimits } from './limits.ts';
 import { CANCEL, cancelParams, METHODS, type MethodName, type ParamsOf } from './method-table.ts';
+import type { ServeLimits } from './serve-limits.ts';
 
 /** Answers the requests of one connection. */
 export interface Requests {

@@ -1,11 +1,11 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { createChecker } from '../../run/check-command.ts';
+import { createChecker } from '../../run/checker.ts';
 import { createSandbox } from '../../run/sandbox.ts';
 import type { SandboxOptions } from '../../run/sandbox-options.ts';
 import { type Connection, type ConnectionParts, serveConnection } from './connection.ts';
 import type { Shared } from './handlers.ts';
-import { SERVE_LIMITS, type ServeLimits } from './limits.ts';
 import { createSwitchboard } from './questions.ts';
+import { SERVE_LIMITS, type ServeLimits } from './serve-limits.ts';
 
 /** What a server is made from. */
 export interface ServiceOptions {

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { z } from 'zod';
 import { TAINTS } from '../../model/decision.ts';
-import { SERVE_LIMITS } from './limits.ts';
+import { SERVE_LIMITS } from './serve-limits.ts';
 
 /** A year; what is longer is a mistake. */
 const MAX_MILLISECONDS = 365 * 24 * 3600 * 1000;

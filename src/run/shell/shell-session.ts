@@ -12,7 +12,7 @@ import { describeFailure } from '../failure.ts';
 import { createOutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../prepare-sandbox.ts';
-import { checkSessionOptions, checkTurnOptions } from './check-options.ts';
+import { checkSessionOptions, checkTurnOptions } from './check-session-options.ts';
 import type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './session-options.ts';
 import { changedVariables, factsOf } from './shell-facts.ts';
 import { type ShellProcess, type ShellStart, startShell, type TurnOutcome } from './shell-process.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Reason, Verdict } from '../../../src/model/decision.ts';
+import { CHECKS } from '../../../src/policy/checks/all-checks.ts';
 import type { Check } from '../../../src/policy/checks/check.ts';
-import { CHECKS } from '../../../src/policy/checks/registry.ts';
 import { decisiveReason, evaluate } from '../../../src/policy/evaluate.ts';
 import { refusalSentence } from '../../../src/policy/explain.ts';
 import { contextOf } from '../../support/check-context.ts';

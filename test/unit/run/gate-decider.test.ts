@@ -7,7 +7,7 @@ import type { GateState } from '../../../src/gate/state/state.ts';
 import type { ApprovalAnswer } from '../../../src/model/approval.ts';
 import type { AuditRecord, DecisionRecord } from '../../../src/model/audit-record.ts';
 import type { PolicyFile } from '../../../src/model/policy-keys.ts';
-import { createChecker } from '../../../src/run/check-command.ts';
+import { createChecker } from '../../../src/run/checker.ts';
 import {
   createGateDecider,
   type GateDeciderParts,

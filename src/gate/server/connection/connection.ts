@@ -3,7 +3,7 @@ import type { Answerer } from '../answer.ts';
 import type { RefusalCode, ReportRefusal } from '../ports.ts';
 import type { GateResponse } from '../protocol.ts';
 import { decodeRequest, encodeResponse, type GateMessage, MAX_MESSAGE_BYTES } from '../protocol.ts';
-import type { SocketLimits } from './limits.ts';
+import type { SocketLimits } from './connection-limits.ts';
 import { createLineReader } from './line-reader.ts';
 
 /** One client, whose identity is settled. */

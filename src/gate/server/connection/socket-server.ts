@@ -6,7 +6,7 @@ import type { Answerer } from '../answer.ts';
 import { type GateServer, principalOf, type ReportRefusal } from '../ports.ts';
 import { claimSocketPath } from './claim-path.ts';
 import { type Connection, serveConnection } from './connection.ts';
-import { SOCKET_LIMITS, type SocketLimits } from './limits.ts';
+import { SOCKET_LIMITS, type SocketLimits } from './connection-limits.ts';
 
 /** Where to listen, to whom, and who answers. */
 export interface SocketServerOptions {

@@ -3,7 +3,7 @@ import { errnoOf } from '../../../util/errno-of.ts';
 import type { Answerer } from '../answer.ts';
 import { type GateServer, principalOf, type RefusalCode, type ReportRefusal } from '../ports.ts';
 import { decodeRequest } from '../protocol.ts';
-import { FOLDER_LIMITS, type FolderLimits } from './limits.ts';
+import { FOLDER_LIMITS, type FolderLimits } from './folder-limits.ts';
 import { idOfName, isTemporary, nameOf } from './names.ts';
 import { openFolders } from './open-folders.ts';
 import { type ReadFile, readStrangersFile } from './request-file.ts';

@@ -1,7 +1,7 @@
 import type { Word } from '../../../model/command-line.ts';
 import type { Grammar, PathUse, Program } from '../behaviour.ts';
 import { plainPaths } from '../plain-paths.ts';
-import { findProgram } from '../registry.ts';
+import { findProgram } from '../program-table.ts';
 import { type Argument, argumentOf, hasOption, type Use } from '../use.ts';
 import { isPlainAwk, isPlainJq, isPlainSed } from './plain-scripts.ts';
 import { AS_IN_THE_TABLES, CLOSED, WITHOUT_FILES } from './rows.ts';

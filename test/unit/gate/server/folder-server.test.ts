@@ -19,8 +19,8 @@ import {
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { FolderLimits } from '../../../../src/gate/server/folder/folder-limits.ts';
 import { type FolderServerOptions, serveFolder } from '../../../../src/gate/server/folder/folder-server.ts';
-import type { FolderLimits } from '../../../../src/gate/server/folder/limits.ts';
 import type { GateServer } from '../../../../src/gate/server/ports.ts';
 import { loadAddon } from '../../../../src/native/load.ts';
 import { eventually, sleep } from '../../../support/eventually.ts';

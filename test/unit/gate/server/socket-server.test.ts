@@ -14,7 +14,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { SocketLimits } from '../../../../src/gate/server/connection/limits.ts';
+import type { SocketLimits } from '../../../../src/gate/server/connection/connection-limits.ts';
 import {
   type SocketServerOptions,
   serveSocket,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { describeCommand, programName } from '../../../../src/policy/commands/describe.ts';
-import { findProgram, programNames } from '../../../../src/policy/commands/registry.ts';
+import { findProgram, programNames } from '../../../../src/policy/commands/program-table.ts';
 import { commandIn } from '../../../support/simple-command.ts';
 
 describe('programName', () => {
