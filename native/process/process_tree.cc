@@ -23,8 +23,9 @@ namespace {
 constexpr std::chrono::milliseconds kExitPatience{5000};
 // A debugger that is told of the end of its program takes notice of it at once.
 constexpr std::chrono::milliseconds kTracerPatience{500};
-// How long orphans that were killed may take to come to this process and to end.
-constexpr int kReapRounds = 20;
+// How long orphans that were killed may take to come to this process and to end: next to nothing,
+// unless the machine has more to do than it can.
+constexpr int kReapRounds = 400;
 constexpr useconds_t kReapPauseUs = 500;
 
 bool StatusOfReaped(int pidfd, int* status) {
