@@ -22,8 +22,6 @@ const MIB = 1024 ** 2;
 
 /** The stricter one of what the operator and a file in the workspace say; `undefined`: the operator says nothing. */
 export const NARROWINGS = {
-  /** Its schema has the strictest value only. */
-  strictest: (_before: unknown, said: unknown) => said,
   smaller: (before: number | undefined, said: number) =>
     before === undefined ? said : Math.min(before, said),
   /** 0 means no time-out, which is the longest. */
@@ -62,9 +60,14 @@ export interface PolicyKey<
   readonly layers: 'replace' | 'add' | 'by-name';
   /** What a file in the workspace may say, and what becomes of it. Missing: nothing. */
   readonly workspace?: {
-    /** `adds`: as any other layer; what it adds is forbidden or demanded, so that nothing is given. */
-    readonly narrow: keyof typeof NARROWINGS | 'adds';
-    /** Where less is allowed there. */
+    /**
+     * `adds`: as any other layer; what it adds is forbidden or demanded, so that nothing is given. `strictest`: it may say
+     * one value only, that of `only`.
+     */
+    readonly narrow: keyof typeof NARROWINGS | 'adds' | 'strictest';
+    /** The one value that it may say, of a table the one for each name. */
+    readonly only?: string;
+    /** Where less is allowed there in another way. */
     readonly schema?: (zod: Zod) => z.ZodType;
     readonly text?: string;
   };
@@ -148,8 +151,8 @@ const plugin = (zod: Zod) =>
 /** An ES module that is asked about tools. */
 export type HookPlugin = Readonly<z.output<ReturnType<typeof plugin>>>;
 
-/** Seconds of a file in milliseconds. */
-const milliseconds = (seconds: number) => Math.round(seconds * 1000);
+/** Seconds of a file in milliseconds. 0 means none: a time that is shorter than a millisecond is not none. */
+const milliseconds = (seconds: number) => (seconds === 0 ? 0 : Math.max(1, Math.round(seconds * 1000)));
 const seconds = (milliseconds: number) => milliseconds / 1000;
 const octal = (text: string) => Number.parseInt(text, 8);
 
@@ -285,7 +288,7 @@ export const POLICY_KEYS = {
       layers: 'replace',
       workspace: {
         narrow: 'strictest',
-        schema: (zod) => zod.literal('private'),
+        only: 'private',
         text: 'A /tmp of its own for each command, or none.',
       },
       weaker: {
@@ -301,7 +304,7 @@ export const POLICY_KEYS = {
       layers: 'replace',
       workspace: {
         narrow: 'strictest',
-        schema: (zod) => zod.literal('private'),
+        only: 'private',
         text: 'An empty HOME for each command.',
       },
       weaker: { is: (home) => home === 'host', meaning: 'the home directory can be written' },
@@ -314,7 +317,7 @@ export const POLICY_KEYS = {
       layers: 'replace',
       workspace: {
         narrow: 'strictest',
-        schema: (zod) => zod.literal('private'),
+        only: 'private',
         text: 'What tools cache goes with the command.',
       },
     }),
@@ -328,7 +331,7 @@ export const POLICY_KEYS = {
       layers: 'replace',
       workspace: {
         narrow: 'strictest',
-        schema: (zod) => zod.literal('off'),
+        only: 'off',
         text: 'Nothing outside the sandbox.',
       },
       weaker: { is: (mode) => mode === 'open', meaning: 'the network of the host can be reached' },
@@ -341,7 +344,7 @@ export const POLICY_KEYS = {
       layers: 'replace',
       workspace: {
         narrow: 'strictest',
-        schema: (zod) => zod.literal('contained'),
+        only: 'contained',
         text: 'No sockets by path of the host.',
       },
       weaker: { is: (sockets) => sockets === 'allowed', meaning: 'sockets of the host can be reached' },
@@ -667,6 +670,7 @@ export const POLICY_KEYS = {
     layers: 'by-name',
     workspace: {
       narrow: 'adds',
+      only: 'required',
       schema: (zod) => zod.partialRecord(zod.enum(CONTROL_IDS), zod.literal('required')),
       text: 'Refuse to run where the control cannot be enforced.',
     },

@@ -73,7 +73,8 @@ export function effectivePolicy(
 
 /** The built-in profile that the last layer to name one names; the first of all where none does. */
 export function profileNamed(layers: readonly PolicyLayer[]): Profile {
-  const name = layers.findLast(({ says }) => says.profile !== undefined)?.says.profile ?? PROFILES[0].name;
+  const naming = layers.filter(({ name: layer }) => layer !== 'workspace');
+  const name = naming.findLast(({ says }) => says.profile !== undefined)?.says.profile ?? PROFILES[0].name;
   const profile = PROFILES.find((candidate) => candidate.name === name);
   if (profile !== undefined) return profile;
   const known = PROFILES.map((candidate) => candidate.name).join(', ');

@@ -92,11 +92,13 @@ function itemsOf(layer: PolicyLayer, { key, place }: PlacedKey): readonly Entry[
   return items.map((value: unknown, index) => ({ key, value, item: true, layer, place: [...place, index] }));
 }
 
-function namesOf(saying: readonly PolicyLayer[], { key, place }: PlacedKey): readonly Entry[] {
+function namesOf(saying: readonly PolicyLayer[], { key, place, row }: PlacedKey): readonly Entry[] {
   const entries = new Map<string, Entry>();
   for (const layer of saying)
     for (const [name, value] of Object.entries(saidBy(layer, place) as object)) {
-      const changesNothing = layer.name === 'workspace' && entries.get(name)?.value === value;
+      // Its schema accepts nothing else; a mistake there shall give nothing either.
+      const changesNothing =
+        layer.name === 'workspace' && (value !== row.workspace?.only || entries.get(name)?.value === value);
       const entry = { key: `${key}.${name}`, value, item: false, layer, place: [...place, name] };
       if (!changesNothing) entries.set(name, entry);
     }
@@ -122,6 +124,7 @@ function isSame(one: unknown, other: unknown): boolean {
 
 function narrowed({ workspace }: PlacedKey['row'], before: unknown, said: unknown): unknown {
   if (workspace === undefined || workspace.narrow === 'adds') return before;
+  if (workspace.narrow === 'strictest') return said === workspace.only ? said : before;
   // Both were accepted by the row's own schemas.
   const narrow = NARROWINGS[workspace.narrow] as (before: unknown, said: unknown) => unknown;
   return narrow(before, said);

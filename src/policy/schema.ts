@@ -12,7 +12,8 @@ function keySchema(row: PolicyKey, kind: FileKind): z.ZodType | undefined {
   if (kind === 'operator') return row.schema(z).optional().describe(row.text);
   const { workspace } = row;
   if (workspace === undefined) return undefined;
-  return (workspace.schema ?? row.schema)(z)
+  const { only, schema = only === undefined ? row.schema : () => z.literal(only) } = workspace;
+  return schema(z)
     .optional()
     .describe(workspace.text ?? row.text);
 }

@@ -187,7 +187,7 @@ export function withoutUserInfo(value: string): string {
     value
       // A password with characters that end an address, which some tools take all the same; not `host:8080/@scope`.
       .replace(
-        /((?:https?|ftps?|socks\w*):[/\\]*[^\s/@:"'<>]+):(?!\d+(?:\/|$))[^\s"'<>]*@/gi,
+        /((?:https?|ftps?|socks\w*):[/\\]*[^\s/@:"'<>]+):(?!\d+(?:[/?#]|$))[^\s"'<>]*@/gi,
         (_, start: string) => start.replace(/[^:/\\]*$/, ''),
       )
       .replace(/((?:[a-z0-9.-]+\+)?(?:https?|ftps?|socks\w*):[/\\]*)[^\s/?#"'<>\\]*@/gi, '$1')

@@ -34,7 +34,7 @@ export const leavesCheck: Check = {
     const isForeign = isForeignTo(context);
     const commands = commandsOf(context.parsed);
     const reasons = commands.flatMap((command) => [
-      ...judgeWayOut(command, context, isForeign, !changesSettings(commands)),
+      ...judgeWayOut(command, context, isForeign),
       ...(context.autonomy === 'contained' ? judgeContained(command, context, isForeign) : []),
     ]);
     return [...reasons, ...judgeSecrets(commands, context)];
@@ -46,10 +46,19 @@ function judgeWayOut(
   command: SimpleCommand,
   { rules: { opened }, autonomy, parsed }: CheckContext,
   isForeign: IsForeign,
-  settingsHeld: boolean,
 ): readonly Reason[] {
   if (opened === undefined || autonomy === 'autonomous' || autonomy === 'readonly') return [];
-  const unknown = command.redirects.find((redirect) => reachOfRedirect(redirect) === 'unknown');
+  const commands = commandsOf(parsed);
+  const settingsHeld = !changesSettings(commands);
+  const setsHome = commands.some(({ assignments, words }) =>
+    [...assignments.map(({ name }) => name), ...words.map(({ source }) => source)].some((name) =>
+      /^HOME(?:=|$)/.test(name),
+    ),
+  );
+  const unknown = command.redirects.find(
+    (redirect) =>
+      reachOfRedirect(redirect) === 'unknown' || (setsHome && redirect.target.parts[0]?.kind === 'tilde'),
+  );
   if (unknown !== undefined) {
     const { source } = unknown.target;
     const message = `${source} is known only when the line runs, and may be a connection (/dev/tcp): ${opened}`;

@@ -31,7 +31,9 @@ export function reachOfRedirect({ operator, target }: Redirect): Reach {
   if (target.value !== undefined) return 'local';
   const [first] = target.parts;
   // What bash adds behind a beginning that is known, or finds in a directory, leads nowhere else.
-  if (first === undefined || first.kind === 'tilde' || first.kind === 'process-substitution') return 'local';
+  if (first === undefined || first.kind === 'process-substitution') return 'local';
+  // `~+` and `~-` are directories that the line chooses, as is HOME where it sets that (`judgeWayOut`).
+  if (first.kind === 'tilde') return first.user === '' ? 'local' : 'unknown';
   if (first.kind !== 'literal') return first.kind === 'glob' ? 'local' : 'unknown';
   return ['/dev/tcp/', '/dev/udp/'].some(
     (device) => first.text.startsWith(device) || device.startsWith(first.text),

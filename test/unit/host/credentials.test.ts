@@ -28,6 +28,7 @@ describe('an address that commands get', () => {
   it.each([
     'https://host:8080/@scope/name',
     'https://host/@scope/name',
+    'https://host:8080?by=a@b',
     'git@host:team/project.git',
     'ssh://git@host:22/x',
     'host:team/x',

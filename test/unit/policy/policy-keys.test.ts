@@ -69,13 +69,19 @@ function valuesOf(schema: z.ZodType): fc.Arbitrary<unknown> {
     .map((some) => Object.assign({}, ...some) as object);
 }
 
+/** What a file in the workspace may say of a key that it may have. */
+function workspaceSchema({ schema, workspace }: PlacedKey['row']): z.ZodType {
+  if (workspace?.schema !== undefined) return workspace.schema(z);
+  return workspace?.only === undefined ? schema(z) : z.literal(workspace.only);
+}
+
 /** Files of one kind, with any of the keys that may stand there. */
 function filesOf(kind: 'operator' | 'workspace', keys = PLACED_KEYS): fc.Arbitrary<PolicyFile> {
   const rows = keys.flatMap(({ key, place, row }) => {
     if (kind === 'workspace' && row.workspace === undefined) return [];
-    const schema = kind === 'workspace' ? (row.workspace?.schema ?? row.schema) : row.schema;
+    const schema = kind === 'workspace' ? workspaceSchema(row) : row.schema(z);
     const values =
-      key === 'profile' ? fc.constantFrom(...PROFILES.map(({ name }) => name)) : valuesOf(schema(z));
+      key === 'profile' ? fc.constantFrom(...PROFILES.map(({ name }) => name)) : valuesOf(schema);
     return [{ place, value: fc.option(values, { nil: undefined, freq: 3 }) }];
   });
   return fc.tuple(...rows.map(({ value }) => value)).map((values) => {
@@ -114,8 +120,8 @@ describe('the table of keys', () => {
       const said = await parsePolicy(`${key} = ${row.example}`, 'example');
       expect(valueAt(said, place)).toBeDefined();
       // What a workspace may say is no more than what an operator may.
-      if (row.workspace?.schema !== undefined)
-        for (const value of fc.sample(valuesOf(row.workspace.schema(z)), 10))
+      if (row.workspace !== undefined)
+        for (const value of fc.sample(valuesOf(workspaceSchema(row)), 10))
           expect(row.schema(z).safeParse(value)).toMatchObject({ success: true });
       // The default of the built-in policy is nothing that it would warn of.
       if (row.default !== undefined && row.weaker !== undefined)
@@ -265,14 +271,23 @@ describe('a file in the workspace', () => {
   });
 
   it('is held to it also where it says what its schema would refuse', () => {
-    const says = {
-      network: { mode: 'open' },
-      unsafe: { unjudged_commands: true },
-      environment: { pass: ['T'] },
-    };
-    const { policy } = effectivePolicy([{ name: 'workspace', says: says as PolicyFile }], PLACE);
-    expect(policy.unsafe.unjudgedCommands).toBe(false);
-    expect(policy.environment.pass).not.toContain('T');
+    // Every key of an operator's file, as if the schema of a workspace had let it through.
+    fc.assert(
+      fc.property(operatorLayers, filesOf('operator'), (layers, says) => {
+        const before = effectivePolicy(layers, PLACE).policy;
+        const after = effectivePolicy([...layers, { name: 'workspace', says }], PLACE).policy;
+        for (const { key, at, row } of PLACED_KEYS) {
+          const [now, then] = [valueAt(after, at), valueAt(before, at)];
+          const isNoWider =
+            row.workspace === undefined
+              ? JSON.stringify(now) === JSON.stringify(then)
+              : IS_NO_WIDER[row.workspace.narrow](now, then);
+          expect([key, now, then, isNoWider]).toEqual([key, now, then, true]);
+        }
+        expect(after.filesystem.workspaceAccess).toBe(before.filesystem.workspaceAccess);
+      }),
+      RUNS,
+    );
   });
 
   const narrowed = (file: PolicyFile, says: PolicyFile) =>
@@ -404,6 +419,9 @@ describe('the effective policy', () => {
     });
     expect(limits).toMatchObject({ timeoutMs: 1500, killGraceMs: 0, idleTimeoutMs: 2500, umask: 0o27 });
     expect(approval.timeoutMs).toBe(250);
+    // 0 is none: what is shorter than a millisecond must not become it.
+    expect(policyOf({ limits: { timeout_seconds: 0.0001 } }).limits.timeoutMs).toBe(1);
+    expect(policyOf({ limits: { timeout_seconds: 0 } }).limits.timeoutMs).toBe(0);
   });
 
   it('accepts the backend that an operator names, and not what a workspace demands', () => {

@@ -125,7 +125,7 @@ function lossOfClean({ command }: Use): Loss | undefined {
   const isForced = texts.some((text) =>
     /^(?:--f(?:o(?:r(?:ce?)?)?)?|-[a-zA-Z]*f[a-zA-Z]*|clean\.requireforce=.*)$/i.test(text),
   );
-  const isTrial = texts.some((text) => /^(?:--dry?-?r?u?n?|-[a-zA-Z]*n[a-zA-Z]*)$/.test(text));
+  const isTrial = texts.some((text) => /^(?:--d[a-z-]*|-[a-zA-Z]*n[a-zA-Z]*)$/.test(text));
   return isForced && !isTrial
     ? { what: 'always', message: 'would delete files that are not tracked' }
     : undefined;

