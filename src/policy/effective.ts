@@ -4,7 +4,15 @@ import type { BackendId } from '../model/backend.ts';
 import { CONTROL_IDS } from '../model/enforcement-report.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
 import { PLACED_KEYS, type PlacedKey, type PolicyFile } from '../model/policy-keys.ts';
-import { type Entry, entriesInForce, fileOf, type PolicyLayer, putAt, valueAt } from './layers.ts';
+import {
+  type Entry,
+  keysInForce,
+  mergedFile,
+  type PolicyLayer,
+  putAt,
+  valueAt,
+  valueInForce,
+} from './layers.ts';
 import { EVERY_PROFILE, PROFILES, type Profile } from './profiles/built-in.ts';
 
 /** What layers cannot say. */
@@ -35,14 +43,15 @@ export function effectivePolicy(
 ): EffectivePolicy {
   const profile = profileNamed(layers);
   const all: readonly PolicyLayer[] = [{ name: 'profile', says: profileFile(profile, keys) }, ...layers];
-  const ofPaths = new Set(keys.filter(({ row }) => row.paths === true).map(({ key }) => key));
-  const entries = entriesInForce(all, keys).map((entry) =>
-    ofPaths.has(entry.key) ? withAbsolutePath(entry, place) : entry,
-  );
-  const file = fileOf(entries);
+  const inForce = keysInForce(all, keys).map(({ key, entries }) => ({
+    key,
+    entries: key.row.paths === true ? entries.map((entry) => withAbsolutePath(entry, place)) : entries,
+  }));
+  const entries = inForce.flatMap((one) => one.entries);
   const values: Record<string, unknown> = {};
-  for (const { place: said, at, row } of keys) {
-    const value = valueAt(file, said) ?? emptyOf(row);
+  for (const one of inForce) {
+    const { at, row } = one.key;
+    const value = valueInForce(one);
     putAt(values, at, value === undefined || row.value === undefined ? value : row.value(value));
   }
   // The rows of the table and the type come from one place: each key has a value of its type, or `undefined`.
@@ -88,12 +97,7 @@ export function profileFile({ name, says }: Profile, keys: readonly PlacedKey[] 
   const layers = [defaults, EVERY_PROFILE.says, says, { profile: name }].map(
     (part): PolicyLayer => ({ name: 'profile', says: part }),
   );
-  return fileOf(entriesInForce(layers, keys));
-}
-
-function emptyOf({ layers }: PlacedKey['row']): unknown {
-  if (layers === 'replace') return undefined;
-  return layers === 'add' ? [] : {};
+  return mergedFile(layers, keys);
 }
 
 function withAbsolutePath(entry: Entry, { workspace, home }: PolicyPlace): Entry {

@@ -38,34 +38,63 @@ export function saidBy(layer: PolicyLayer, place: readonly string[]): unknown {
 
 /** The value at a place of nested tables; `undefined`: there is none. */
 export function valueAt(table: unknown, place: readonly string[]): unknown {
-  return place.reduce<unknown>(
-    (value, name) =>
-      typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-        ? Reflect.get(value, name)
-        : undefined,
-    table,
-  );
-}
-
-/** Sets the value at a place of nested tables, which are made where they are missing. */
-export function putAt(root: Record<string, unknown>, place: readonly string[], value: unknown): void {
-  const [name = '', ...rest] = place;
-  if (rest.length === 0) {
-    Object.defineProperty(root, name, { value, enumerable: true, configurable: true, writable: true });
-    return;
+  let value = table;
+  for (const name of place) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = Reflect.get(value, name);
   }
-  const known = valueAt(root, [name]);
-  const table = typeof known === 'object' && known !== null ? { ...known } : {};
-  putAt(table, rest, value);
-  putAt(root, [name], table);
+  return value;
 }
 
-/** What of all layers is in force, each value with its layer. Pure. */
-export function entriesInForce(
+/** Sets the value at a place of nested tables that this function made, `root` included. Names are those of the table of keys. */
+export function putAt(root: Record<string, unknown>, place: readonly string[], value: unknown): void {
+  let table = root;
+  for (const name of place.slice(0, -1)) {
+    table[name] ??= {};
+    // Nothing but a table is put where a place goes on.
+    table = table[name] as Record<string, unknown>;
+  }
+  table[place.at(-1) ?? ''] = value;
+}
+
+/** One key with what is in force of it: a list that adds up has many entries, what nobody says none. */
+export interface KeyInForce {
+  readonly key: PlacedKey;
+  readonly entries: readonly Entry[];
+}
+
+/** What of all layers is in force, key by key, each value with its layer. Pure. */
+export function keysInForce(
   layers: readonly PolicyLayer[],
   keys: readonly PlacedKey[] = PLACED_KEYS,
-): readonly Entry[] {
-  return keys.flatMap((key) => entriesOf(key, layers));
+): readonly KeyInForce[] {
+  return keys.map((key) => ({ key, entries: entriesOf(key, layers) }));
+}
+
+/** The entries of a key as one value again, as a file would say it; `undefined`: it is not set. */
+export function valueInForce({ key, entries }: KeyInForce): unknown {
+  switch (key.row.layers) {
+    case 'add':
+      return entries.map(({ value }) => value);
+    case 'by-name':
+      return Object.fromEntries(entries.map(({ place, value }) => [place.at(-1), value]));
+    case 'replace':
+      return entries[0]?.value;
+    default:
+      return assertNever(key.row.layers);
+  }
+}
+
+/** What all layers say together, as one file. Pure. */
+export function mergedFile(
+  layers: readonly PolicyLayer[],
+  keys: readonly PlacedKey[] = PLACED_KEYS,
+): PolicyFile {
+  const file: Record<string, unknown> = {};
+  for (const one of keysInForce(layers, keys))
+    if (one.entries.length > 0) putAt(file, one.key.place, valueInForce(one));
+  // Parts of valid files, put together as they were.
+  return file;
 }
 
 function entriesOf(key: PlacedKey, layers: readonly PolicyLayer[]): readonly Entry[] {
@@ -128,17 +157,4 @@ function narrowed({ workspace }: PlacedKey['row'], before: unknown, said: unknow
   // Both were accepted by the row's own schemas.
   const narrow = NARROWINGS[workspace.narrow] as (before: unknown, said: unknown) => unknown;
   return narrow(before, said);
-}
-
-/** Entries as one file again: what all their layers say together. Pure. */
-export function fileOf(entries: readonly Entry[]): PolicyFile {
-  const file: Record<string, unknown> = {};
-  for (const { value, item, place } of entries) {
-    const names = place.filter((name) => typeof name === 'string');
-    const list = valueAt(file, names);
-    if (item && Array.isArray(list)) list.push(value);
-    else putAt(file, names, item ? [value] : value);
-  }
-  // Parts of valid files, put together as they were.
-  return file;
 }

@@ -17,10 +17,10 @@ import {
 import { effectivePolicy, weakenings } from '../../../src/policy/effective.ts';
 import {
   type Entry,
-  entriesInForce,
-  fileOf,
+  keysInForce,
   LAYER_NAMES,
   type LayerName,
+  mergedFile,
   type PolicyLayer,
   putAt,
   saidBy,
@@ -156,7 +156,7 @@ describe('layers', () => {
     fc.assert(
       fc.property(operatorLayers, workspaceLayer, (layers, workspace) => {
         const all = [...layers, workspace];
-        const entries = entriesInForce(all);
+        const entries = keysInForce(all).flatMap((one) => one.entries);
         for (const { key, place, row } of PLACED_KEYS) {
           if (row.layers !== 'add') continue;
           const said = all.flatMap((layer) => (saidBy(layer, place) ?? []) as readonly unknown[]);
@@ -168,9 +168,8 @@ describe('layers', () => {
   });
 
   it('are the same however they are put together', () => {
-    const merged = (layers: readonly PolicyLayer[]) => fileOf(entriesInForce(layers));
     const one = (...files: readonly PolicyFile[]): PolicyFile =>
-      merged(files.map((says) => ({ name: 'option', says })));
+      mergedFile(files.map((says) => ({ name: 'option', says })));
     fc.assert(
       fc.property(filesOf('operator'), filesOf('operator'), filesOf('operator'), (a, b, c) => {
         const all = one(a, b, c);
