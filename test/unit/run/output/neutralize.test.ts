@@ -69,6 +69,7 @@ describe('neutralized text', () => {
     ['invisible tags', 'a\u{e0041}b', 'a\\u{e0041}b'],
     ['invisible characters', 'a\u200bb\u200cc\u2060d\ufeff', 'a\\u{200b}b\\u{200c}c\\u{2060}d\\u{feff}'],
     ['more of them', 'a\u00adb\u3164\u{e0100}c\ufe00', 'a\\u{ad}b\\u{3164}\\u{e0100}c\\u{fe00}'],
+    ['fillers of half width', 'a\uffa0b', 'a\\u{ffa0}b'],
     [
       'joiners and selectors out of place',
       'a\u200db1\ufe0f😀\ufe0f\ufe0f',
@@ -95,7 +96,8 @@ describe('neutralized text', () => {
   it('has all other text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
-        fc.pre(!UNWANTED.test(text));
+        // What is invisible is shown, unless it is in its place: the rows above say where that is.
+        fc.pre(!UNWANTED.test(text) && !/\p{Default_Ignorable_Code_Point}/u.test(text));
         expect(neutralize(text)).toBe(text);
       }),
     );
