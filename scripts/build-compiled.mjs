@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { writeCompiledCode } from './compiled-code.mjs';
 import { useGateParts } from './warm-gate-parts.mjs';
 import { decideSamples } from './warm-judgement.mjs';
-import { readSamples } from './warm-policy-files.mjs';
+import { readSamples } from './warm-validation.mjs';
 
 /** By name, in src/run/; what uses them once. A module may use those before it. */
 const MODULES = [
   { name: 'judgement', use: decideSamples },
   // With its libraries: finding and loading their files takes longer than what they do.
-  { name: 'policy-files', use: readSamples, bundled: ['zod', 'smol-toml'] },
+  { name: 'validation', use: readSamples, bundled: ['zod', 'smol-toml'] },
   { name: 'gate-parts', use: useGateParts },
 ];
 

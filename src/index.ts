@@ -1,14 +1,13 @@
 export { ERROR_CODES, type ErrorCode } from './errors/codes.ts';
 export { SandboxError } from './errors/sandbox-error.ts';
 export type { ListeningSocket } from './host/listening-sockets.ts';
-export {
-  APPROVAL_SCOPES,
-  type ApprovalAnswer,
-  type ApprovalOptions,
-  type ApprovalPart,
-  type ApprovalRequest,
-  type ApprovalScope,
-  type Approver,
+export type {
+  ApprovalAnswer,
+  ApprovalOptions,
+  ApprovalPart,
+  ApprovalRequest,
+  ApprovalScope,
+  Approver,
 } from './model/approval.ts';
 export type {
   AuditRecord,
@@ -35,9 +34,11 @@ export type {
   OutputBytes,
   ResourceUsage,
   SpilledOutput,
+  TurnResult,
 } from './model/execution-result.ts';
 export type {
   ActionBudget,
+  GateOptions,
   GitGuard,
   GuardAnswer,
   HookSession,
@@ -50,8 +51,23 @@ export type {
   ToolResult,
 } from './model/gate-ports.ts';
 export type { LaunchPlan } from './model/launch-plan.ts';
-export type { TreeLimits } from './model/policy.ts';
+export type {
+  ApprovedRequest,
+  CheckOptions,
+  JobOptions,
+  RunOptions,
+  SandboxOptions,
+  ShellOptions,
+  ShellSnapshot,
+  SpawnOptions,
+  TerminalSize,
+  TreeLimits,
+  TurnOptions,
+} from './model/options.ts';
+export type { OutputChunk, OutputLimits, OutputStream, OutputText } from './model/output.ts';
 export type { PolicyFile } from './model/policy-keys.ts';
+export type { AgentSession } from './model/session.ts';
+export { APPROVAL_SCOPES } from './model/words.ts';
 export type { BackgroundJob, JobExit, JobOutput } from './run/jobs.ts';
 export {
   type AboutResult,
@@ -61,22 +77,14 @@ export {
   refusalForModel,
   type StoppedCommand,
 } from './run/model-message.ts';
-export type { OutputChunk, OutputStream, OutputText } from './run/output/chunk.ts';
+
 export type { OutputReader } from './run/output/feed.ts';
-export type { OutputLimits } from './run/output/gap.ts';
+
 export type { RunningCommand } from './run/pending-command.ts';
 export { createSandbox, type Sandbox, type StartedCommand } from './run/sandbox.ts';
-export type { CheckOptions, CommandCheck } from './run/sandbox-check.ts';
-export type {
-  ApprovedRequest,
-  GateOptions,
-  JobOptions,
-  RunOptions,
-  SandboxOptions,
-  SpawnOptions,
-  TerminalSize,
-} from './run/sandbox-options.ts';
-export { type AgentSession, openSession, type SessionOptions } from './run/session.ts';
-export type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './run/shell/session-options.ts';
-export type { ShellSnapshot } from './run/shell/snapshot.ts';
+export type { CommandCheck } from './run/sandbox-check.ts';
+
+export { openSession, type SessionOptions } from './run/session.ts';
+export type { ShellSession } from './run/shell/session-options.ts';
+
 export type { SandboxProcess, TerminalProcess } from './run/spawn.ts';

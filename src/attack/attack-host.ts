@@ -1,14 +1,16 @@
 import type { ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { DoctorReport } from '../host/doctor-report.ts';
+import type { AttackOutcome, AttackReport } from '../model/attack-report.ts';
+import type { DoctorReport } from '../model/doctor-report.ts';
 import type { ControlId, EnforcementReport } from '../model/enforcement-report.ts';
+import type { SandboxOptions } from '../model/options.ts';
 import { programBesideAddon } from '../native/load.ts';
-import type { SandboxOptions } from '../run/sandbox-options.ts';
+
 import { packageVersion } from '../version.ts';
 import { ATTACKS } from './all-attacks.ts';
 import { type Arena, makeArena } from './arena.ts';
 import type { Attack } from './attack.ts';
-import type { AttackOutcome, AttackReport } from './attack-report.ts';
+
 import { worstOf } from './attack-report.ts';
 import { carryOut } from './carry-out.ts';
 import { improvementFor } from './improve.ts';

@@ -1,8 +1,10 @@
+import type { AttackOutcome } from '../model/attack-report.ts';
 import type { Control, ControlId } from '../model/enforcement-report.ts';
-import type { SandboxOptions } from '../run/sandbox-options.ts';
+import type { SandboxOptions } from '../model/options.ts';
+
 import type { Arena } from './arena.ts';
 import type { Attack } from './attack.ts';
-import type { AttackOutcome } from './attack-report.ts';
+
 import { startBystander } from './bystander.ts';
 import { judgeAttack, type Observation } from './judge-attack.ts';
 import { endMarkedProcesses } from './marked-processes.ts';

@@ -1,6 +1,6 @@
-import type { Remedy } from '../host/doctor-report.ts';
+import type { AttackResult } from '../model/attack-report.ts';
+import type { Remedy } from '../model/doctor-report.ts';
 import type { Control, ControlId } from '../model/enforcement-report.ts';
-import type { AttackResult } from './attack-report.ts';
 
 /** The controls that the advice of each topic completes. Of a newer kernel the advice names them itself. */
 const CONTROLS_OF_TOPIC: Readonly<Record<string, readonly ControlId[]>> = {

@@ -1,7 +1,7 @@
-import { BACKEND_IDS } from '../model/backend.ts';
+import type { AttackOutcome } from '../model/attack-report.ts';
 import type { Control, EnforcementReport } from '../model/enforcement-report.ts';
+import { BACKEND_IDS } from '../model/words.ts';
 import type { Attack } from './attack.ts';
-import type { AttackOutcome } from './attack-report.ts';
 
 /** What came of an attack in the sandbox. */
 export type Observation =

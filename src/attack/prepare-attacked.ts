@@ -1,6 +1,6 @@
+import type { SandboxOptions } from '../model/options.ts';
 import { type PreparedSandbox, prepareSandbox } from '../run/prepare-sandbox.ts';
 import { type Sandbox, sandboxOf } from '../run/sandbox.ts';
-import type { SandboxOptions } from '../run/sandbox-options.ts';
 
 /** Makes a sandbox ready; a test gives one that has a hole. */
 export type Prepare = (options: SandboxOptions) => Promise<PreparedSandbox>;

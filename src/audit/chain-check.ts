@@ -1,3 +1,4 @@
+import type { AuditProblem } from '../model/audit-record.ts';
 import { ACKNOWLEDGED, type Kept } from './break.ts';
 import { createGaps, tellAcknowledged } from './gaps.ts';
 import type { Head } from './head.ts';
@@ -5,28 +6,9 @@ import type { FileLine } from './read-lines.ts';
 import { macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
 import { isObject, parseRecord, type StoredRecord, textOf } from './stored-record.ts';
 
-/** Something that is wrong with a trail. */
-export interface Problem {
-  readonly kind:
-    | 'changed'
-    | 'removed'
-    | 'reordered'
-    | 'inserted'
-    | 'truncated'
-    | 'torn'
-    | 'unreadable'
-    | 'anchor'
-    | 'mac';
-  /** One sentence. */
-  readonly message: string;
-  readonly file?: string;
-  readonly line?: number;
-  readonly seq?: number;
-}
-
 /** What a chain is compared with. */
 interface Expected {
-  readonly report: (problem: Problem) => void;
+  readonly report: (problem: AuditProblem) => void;
   readonly key: Uint8Array | undefined;
   readonly head: Head | undefined;
   readonly anchor: { readonly seq: number; readonly hash: string } | undefined;

@@ -1,27 +1,12 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AuditProblem, Verification } from '../model/audit-record.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { isKept, type Kept } from './break.ts';
-import { createChainCheck, type Problem } from './chain-check.ts';
+import { createChainCheck } from './chain-check.ts';
 import { type Head, headMac, readHead } from './head.ts';
 import { readLines } from './read-lines.ts';
 import { headPath, listDayFiles } from './trail-files.ts';
-
-/** What `verify` found. */
-export interface Verification {
-  /** At most {@link MOST_PROBLEMS} of them. */
-  readonly problems: readonly Problem[];
-  readonly problemCount: number;
-  readonly records: number;
-  readonly files: number;
-  /** The first and the last record; `undefined`: there is none. */
-  readonly first: { readonly seq: number; readonly file: string } | undefined;
-  readonly last: { readonly seq: number; readonly hash: string; readonly file: string } | undefined;
-  /** Records with a MAC, and since which one, if a key was given. */
-  readonly signed: { readonly records: number; readonly since: number | undefined } | undefined;
-  /** What is no problem but worth knowing. */
-  readonly remarks: readonly string[];
-}
 
 /** How to verify. */
 export interface VerifyOptions {
@@ -60,9 +45,9 @@ function waitForBeginning(directory: string): void {
 }
 
 function walk(directory: string, { key, anchor, complete, onFile }: VerifyOptions): Verification {
-  const problems: Problem[] = [];
+  const problems: AuditProblem[] = [];
   let problemCount = 0;
-  const report = (problem: Problem) => {
+  const report = (problem: AuditProblem) => {
     problemCount += 1;
     if (problems.length < MOST_PROBLEMS) problems.push(problem);
   };

@@ -1,4 +1,24 @@
+import { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import {
+  BatchLine,
+  BatchRequest,
+  BudgetAnswer,
+  CacheLine,
+  GateCheckAnswer,
+  PolicyImported,
+  PolicyShown,
+} from '../model/answers.ts';
+import { ApprovalGrant, QueuedRequest, WatchedRequest } from '../model/approval.ts';
+import { AttackReport } from '../model/attack-report.ts';
+import { AuditLine, AuditStatistics, VerifyAnswer } from '../model/audit-record.ts';
+import { CheckAnswer } from '../model/decision.ts';
+import { DoctorReport } from '../model/doctor-report.ts';
+import { RunAnswer, TurnAnswer } from '../model/execution-result.ts';
+import { PlanAnswer } from '../model/launch-plan.ts';
+import { KeptLine } from '../model/left-behind.ts';
+import { policyFileSchema } from '../model/policy-file.ts';
+import { SessionLine, SessionShown } from '../model/session.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { printOut } from './shared/print.ts';
 
@@ -12,6 +32,63 @@ Examples:
   sandbox-run schema --all | jq '.check.properties.verdict'
 
 Exit status: 0; 125 if there is no schema of that name.`;
+
+/** What a schema describes. */
+interface PublishedSchema {
+  readonly name: string;
+  /** Where it comes out, for people. */
+  readonly of: string;
+  readonly schema: z.ZodType;
+  /** It is about what is read, not about what is written. */
+  readonly input?: true;
+}
+
+/** THE registry of what `--json` prints, and of what is read as JSON or TOML. */
+const PUBLISHED_SCHEMAS: readonly PublishedSchema[] = [
+  { name: 'run', of: 'sandbox-run --json', schema: RunAnswer },
+  { name: 'plan', of: 'sandbox-run --dry-run --json', schema: PlanAnswer },
+  { name: 'check', of: 'sandbox-run check --json', schema: CheckAnswer },
+  { name: 'check-batch', of: 'a line of sandbox-run check --batch', schema: BatchLine },
+  {
+    ...{ name: 'check-batch-request', of: 'a line that sandbox-run check --batch reads' },
+    ...{ schema: BatchRequest, input: true },
+  },
+  { name: 'policy', of: 'a policy file (TOML)', schema: policyFileSchema, input: true },
+  { name: 'policy-show', of: 'sandbox-run policy show --json', schema: PolicyShown },
+  { name: 'policy-import', of: 'sandbox-run policy import --json', schema: PolicyImported },
+  {
+    ...{ name: 'approval-request', schema: QueuedRequest },
+    of: 'a line of sandbox-run approvals list --json, and approvals show --json',
+  },
+  {
+    ...{ name: 'approval-grant', schema: ApprovalGrant },
+    of: 'a line of sandbox-run approvals grants --json',
+  },
+  {
+    ...{ name: 'approvals-watch', schema: WatchedRequest },
+    of: 'a line of sandbox-run approvals watch --json',
+  },
+  {
+    ...{ name: 'audit-record', schema: AuditLine },
+    of: 'a line of sandbox-run audit tail, show and search --json',
+  },
+  { name: 'audit-verify', of: 'sandbox-run audit verify --json', schema: VerifyAnswer },
+  { name: 'audit-stats', of: 'sandbox-run audit stats --json', schema: AuditStatistics },
+  { name: 'budget', of: 'sandbox-run budget show --json', schema: BudgetAnswer },
+  { name: 'cache', of: 'a line of sandbox-run cache show --json', schema: CacheLine },
+  { name: 'kept', of: 'a line of sandbox-run kept list --json', schema: KeptLine },
+  { name: 'session-run', of: 'sandbox-run session run --json', schema: TurnAnswer },
+  { name: 'session-list', of: 'a line of sandbox-run session list --json', schema: SessionLine },
+  { name: 'session-show', of: 'sandbox-run session show --json', schema: SessionShown },
+  { name: 'gate-check', of: 'sandbox-run gate check --json', schema: GateCheckAnswer },
+  { name: 'doctor', of: 'sandbox-run doctor --json', schema: DoctorReport },
+  { name: 'doctor-attack', of: 'sandbox-run doctor --attack --json', schema: AttackReport },
+];
+
+/** A published schema as JSON Schema (draft 2020-12). */
+function jsonSchemaOf({ of, schema, input }: PublishedSchema): object {
+  return { title: of, ...z.toJSONSchema(schema, { io: input ? 'input' : 'output' }) };
+}
 
 /** `sandbox-run schema`: JSON Schemas of what is printed with `--json`. */
 export async function schema(args: readonly string[]): Promise<number> {
@@ -27,7 +104,6 @@ export async function schema(args: readonly string[]): Promise<number> {
   const { all } = parsed.opts<{ readonly all?: boolean }>();
   if (all === true && name !== undefined)
     throw new SandboxError('usage.invalid', '--all prints every schema; leave the name out');
-  const { jsonSchemaOf, PUBLISHED_SCHEMAS } = await import('./schemas/published-schemas.ts');
   const print = (value: object) => printOut(`${JSON.stringify(value, null, 2)}\n`);
   if (all === true) {
     print(

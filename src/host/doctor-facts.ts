@@ -1,44 +1,6 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-
-/** One kernel setting that decides over namespaces; `value` is null where this kernel does not have it. */
-export interface Sysctl {
-  readonly name: string;
-  readonly value: string | null;
-}
-
-/** What this process sees of control groups. */
-export interface CgroupFacts {
-  readonly version: 'v1' | 'v2' | 'v1+v2' | 'none';
-  /** Directory of this process's own group in the v2 hierarchy. */
-  readonly path: string | null;
-  /** Controllers that the group offers to groups beneath it. */
-  readonly controllers: readonly string[];
-  /** This user may make groups beneath it. */
-  readonly writable: boolean;
-}
-
-/** A program that could help out, looked up in PATH. */
-export interface ProgramFacts {
-  readonly name: string;
-  readonly path: string | null;
-  readonly version: string | null;
-  /** What it said instead of its version: Firejail, for one, can be shut for a user. */
-  readonly problem: string | null;
-  /** It is set-uid root, so it can make namespaces where ordinary users may not. */
-  readonly setuidRoot: boolean;
-}
-
-/** Who runs this process, and where. */
-export interface ProcessFacts {
-  readonly uid: number;
-  readonly sysAdmin: boolean;
-  /** The kind of container, as far as it leaves marks. */
-  readonly container: string | null;
-  /** 0: none, 2: this process already runs under a seccomp filter. */
-  readonly seccompMode: number | null;
-  readonly noNewPrivs: boolean;
-}
+import type { CgroupFacts, ProcessFacts, ProgramFacts, Sysctl } from '../model/doctor-report.ts';
 
 const NAMESPACE_SYSCTLS = [
   'kernel.unprivileged_userns_clone',

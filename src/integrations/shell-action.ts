@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
+import type { RunOptions } from '../model/options.ts';
 import { exitStatus } from '../run/exit-status.ts';
 import type { Sandbox } from '../run/sandbox.ts';
-import type { RunOptions } from '../run/sandbox-options.ts';
+
 import { visibleLine } from '../util/visible-text.ts';
 import type { Approval } from './asked-calls.ts';
 import { DEFAULT_MODEL_OUTPUT, LONGEST_COMMAND, runForModel, timeWithin } from './shell-tool.ts';

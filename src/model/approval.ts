@@ -1,59 +1,86 @@
-import type { Command } from './command.ts';
-import type { Decision } from './decision.ts';
+import { z } from 'zod';
+import { Command } from './command.ts';
+import { Decision } from './decision.ts';
+import { maybe, text, texts, time, type Value } from './value.ts';
+import { APPROVAL_SCOPES, REFUSALS, REQUEST_STATES } from './words.ts';
 
-/** How long an approval is good for; shortest first. `session`: as long as one session id; `always`: until it is revoked. */
-export const APPROVAL_SCOPES = ['once', 'session', 'always'] as const;
-export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
+export const ApprovalScope = z.enum(APPROVAL_SCOPES);
+export type ApprovalScope = Value<typeof ApprovalScope>;
 
 /** One simple command of a request, with what the policy said about it. */
-export interface ApprovalPart {
-  /** As it was written. */
-  readonly source: string;
-  /** Canonical path of its executable; `undefined`: none was found, or it is no program. */
-  readonly executable: string | undefined;
-  /** Sentences of the checks that stumbled on words of this part. */
-  readonly remarks: readonly string[];
-}
+export const ApprovalPart = z
+  .strictObject({
+    source: text.describe('as it was written'),
+    executable: maybe(text).describe('canonical path; missing: none was found, or it is no program'),
+    remarks: texts.describe('sentences of the checks that stumbled on words of this part'),
+  })
+  .describe('a simple command');
+export type ApprovalPart = Value<typeof ApprovalPart>;
 
 /**
  * Everything that a person has to see in order to decide about a command, and the fingerprint that binds the answer to
- * exactly that. A value: it is stored and shown by other processes.
+ * exactly that. It is stored, and shown by other processes.
  */
-export interface ApprovalRequest {
-  /** SHA-256, hexadecimal, of everything that matters: see `gate/approvals/fingerprint.ts`. */
-  readonly fingerprint: string;
-  readonly principal: string;
-  readonly session: string | undefined;
-  readonly command: Command;
-  /** Canonical. */
-  readonly cwd: string;
-  readonly decision: Decision;
-  readonly parts: readonly ApprovalPart[];
-  /** What differs in the command's environment from what the policy gives every command: `NAME=value` or `-NAME`. */
-  readonly environment: readonly string[];
-  readonly profile: string;
-  /** What the command would be kept from, a sentence each. */
-  readonly confinement: readonly string[];
-}
+export const ApprovalRequest = z.strictObject({
+  fingerprint: text.describe('SHA-256 of everything that an approval is bound to'),
+  principal: text,
+  session: maybe(text),
+  command: Command,
+  cwd: text.describe('canonical'),
+  decision: Decision,
+  parts: z.array(ApprovalPart),
+  environment: texts.describe(
+    'what differs from the variables that the policy gives every command: NAME=value or -NAME',
+  ),
+  profile: text,
+  confinement: texts.describe('what the command would be kept from, a sentence each'),
+});
+export type ApprovalRequest = Value<typeof ApprovalRequest>;
 
 /** What became of a request. */
-export type ApprovalAnswer =
-  | {
-      readonly approved: true;
-      readonly scope: ApprovalScope;
-      /** Who or what answered, for the audit trail: `terminal`, `command line`, `web page`, `remembered`, …. */
-      readonly by: string;
-    }
-  | {
-      readonly approved: false;
-      /** `denied`: somebody said no; `expired`: nobody answered in time; `nobody`: there is nobody to ask; `failed`: asking failed. */
-      readonly reason: 'denied' | 'expired' | 'nobody' | 'failed';
-      readonly by: string;
-      /** One sentence, for `failed`. */
-      readonly detail?: string;
-    };
+export const ApprovalAnswer = z.union([
+  z.strictObject({
+    approved: z.literal(true),
+    scope: ApprovalScope,
+    by: text.describe('who or what answered, for the audit trail: terminal, web page, remembered, …'),
+  }),
+  z.strictObject({
+    approved: z.literal(false),
+    reason: z.enum(REFUSALS),
+    by: text,
+    detail: text.optional().describe('one sentence, for failed'),
+  }),
+]);
+export type ApprovalAnswer = Value<typeof ApprovalAnswer>;
 
-/** Somebody who can be asked. Whatever is not a clear yes is a no. */
+/** A request in the queue. */
+export const QueuedRequest = z.strictObject({
+  id: text,
+  state: z.enum(REQUEST_STATES),
+  createdAt: time,
+  expiresAt: time,
+  ...ApprovalRequest.shape,
+});
+export type QueuedRequest = Value<typeof QueuedRequest>;
+
+/** An approval that is remembered. */
+export const ApprovalGrant = z.strictObject({
+  id: text,
+  scope: ApprovalScope.exclude(['once']),
+  session: maybe(text),
+  grantedAt: time,
+  grantedBy: text,
+  request: ApprovalRequest,
+});
+export type ApprovalGrant = Value<typeof ApprovalGrant>;
+
+/** A line of `sandbox-run approvals watch --json`. */
+export const WatchedRequest = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('pending'), request: QueuedRequest }),
+  z.strictObject({ type: z.literal('settled'), id: text, state: z.enum(REQUEST_STATES) }),
+]);
+
+/** Answers requests. Only an answer that clearly approves is an approval. */
 export interface Approver {
   /** Settles after `timeoutMs` at the latest, with `expired`, and soon after `signal` is aborted. */
   ask(request: ApprovalRequest, options: ApprovalOptions): Promise<ApprovalAnswer>;

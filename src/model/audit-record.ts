@@ -1,62 +1,67 @@
-import type { ApprovalAnswer } from './approval.ts';
-import type { Command } from './command.ts';
-import type { Decision } from './decision.ts';
-import type { EnforcementReport } from './enforcement-report.ts';
-import type { ExceededLimit, ExecutionResult } from './execution-result.ts';
-import type { LeftBehind } from './left-behind.ts';
+import { z } from 'zod';
+import { ApprovalAnswer } from './approval.ts';
+import { Command } from './command.ts';
+import { Decision } from './decision.ts';
+import { EnforcementReport } from './enforcement-report.ts';
+import { ExceededLimit } from './execution-result.ts';
+import { LeftBehind } from './left-behind.ts';
+import { count, maybe, text, texts, type Value } from './value.ts';
+import { STATUSES } from './words.ts';
+
+const about = {
+  request: text.describe('unique; the decision and the result of one request have the same'),
+  principal: text,
+  session: maybe(text),
+};
 
 /** What was decided about one request; written, and on the disk, before anything starts. */
-export interface DecisionRecord {
-  readonly type: 'decision';
-  /** Unique; the result of the same request has it too. */
-  readonly request: string;
-  readonly principal: string;
-  readonly session: string | undefined;
-  readonly command: Command;
-  readonly cwd: string;
-  /** `undefined`: commands are not judged (`unsafe.unjudged_commands`). */
-  readonly decision: Decision | undefined;
-  /** Undefined: nobody was asked. */
-  readonly approval: ApprovalAnswer | undefined;
-  /** What follows: the command is launched, a container is told that it may run it, or the code of why not. */
-  readonly outcome: 'launch' | 'allow' | string;
-  readonly profile: string;
-  readonly backend: string;
-  readonly report: EnforcementReport;
-  /** Files that the command names, canonical, as far as its text tells; missing if it was not looked at. */
-  readonly files?: { readonly writes: readonly string[]; readonly executes: readonly string[] };
-}
+export const DecisionRecord = z.strictObject({
+  type: z.literal('decision'),
+  ...about,
+  command: Command,
+  cwd: text,
+  decision: maybe(Decision).describe('missing: commands are not judged (unsafe.unjudged_commands)'),
+  approval: maybe(ApprovalAnswer).describe('missing: nobody was asked'),
+  outcome: text.describe('launch, allow (of the gate), or the code of why not'),
+  profile: text,
+  backend: text,
+  report: EnforcementReport,
+  files: z
+    .strictObject({ writes: texts, executes: texts })
+    .optional()
+    .describe(
+      'canonical paths that the command names, as far as its text tells; missing: it was not looked at',
+    ),
+});
+export type DecisionRecord = Value<typeof DecisionRecord>;
 
 /** How a command that was launched ended. */
-export interface ResultRecord {
-  readonly type: 'result';
-  readonly request: string;
-  readonly principal: string;
-  readonly session: string | undefined;
-  readonly status: ExecutionResult['status'];
-  readonly exitCode: number | undefined;
-  readonly signal: string | undefined;
-  /** Stable code, if it could not be started. */
-  readonly error: string | undefined;
-  /** Missing unless a limit was exceeded. */
-  readonly limit?: ExceededLimit;
-  /** Missing if there is nothing. */
-  readonly leftBehind?: readonly LeftBehind[];
-  readonly durationMs: number;
-  /** `undefined`: it was not captured. */
-  readonly outputBytes: { readonly stdout: number | undefined; readonly stderr: number | undefined };
-}
+export const ResultRecord = z.strictObject({
+  type: z.literal('result'),
+  ...about,
+  status: z.enum(STATUSES),
+  exitCode: maybe(z.number().int()),
+  signal: maybe(text),
+  error: maybe(text).describe('stable code, if it could not be started'),
+  limit: ExceededLimit.optional().describe('missing: none was exceeded'),
+  leftBehind: z.array(LeftBehind).optional().describe('missing: there is nothing'),
+  durationMs: z.number(),
+  outputBytes: z
+    .strictObject({ stdout: maybe(count), stderr: maybe(count) })
+    .describe('missing: not captured'),
+});
+export type ResultRecord = Value<typeof ResultRecord>;
 
 /** Something that happened besides commands: a pattern over several of them, a refused message, a taint. */
-export interface EventRecord {
-  readonly type: 'event';
-  /** Stable, snake_case. */
-  readonly code: string;
-  readonly principal: string;
-  readonly session: string | undefined;
-  readonly message: string;
-  readonly details: Readonly<Record<string, string | number | boolean>>;
-}
+export const EventRecord = z.strictObject({
+  type: z.literal('event'),
+  code: text.describe('stable, snake_case'),
+  principal: text,
+  session: maybe(text),
+  message: text,
+  details: z.record(text, z.union([text, z.number(), z.boolean()])),
+});
+export type EventRecord = Value<typeof EventRecord>;
 
 export type AuditRecord = DecisionRecord | ResultRecord | EventRecord;
 
@@ -68,3 +73,81 @@ export interface AuditSink {
    */
   append(record: AuditRecord): Promise<void>;
 }
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+
+const envelope = {
+  seq: z.number().int().positive(),
+  time: text.describe('ISO 8601'),
+  follows: text.nullable().optional().describe('the file before, in the first record of a file'),
+  prev: hash,
+  hash,
+  mac: hash.optional(),
+};
+
+/**
+ * A line of the trail. Loose, because the trail keeps records of other versions, and because parts are cut of a record that
+ * was too large.
+ */
+export const AuditLine = z.union([
+  z.looseObject({
+    ...envelope,
+    ...DecisionRecord.pick({ type: true, request: true, principal: true, session: true }).shape,
+    ...DecisionRecord.pick({ outcome: true, cwd: true, profile: true, backend: true }).shape,
+    command: z.union([text, texts]),
+    verdict: text.nullable().describe('null: it was not judged'),
+  }),
+  z.looseObject({
+    ...envelope,
+    ...ResultRecord.pick({ type: true, request: true, principal: true, session: true }).shape,
+    ...ResultRecord.pick({ leftBehind: true, durationMs: true }).shape,
+    status: text,
+  }),
+  z.looseObject({ ...envelope, ...EventRecord.shape, details: z.record(text, z.unknown()) }),
+]);
+
+/** Something that is wrong with a trail. */
+export const AuditProblem = z.strictObject({
+  kind: z.enum([
+    ...(['changed', 'removed', 'reordered', 'inserted', 'truncated'] as const),
+    ...(['torn', 'unreadable', 'anchor', 'mac'] as const),
+  ]),
+  message: text.describe('one sentence'),
+  file: text.optional(),
+  line: count.optional(),
+  seq: count.optional(),
+});
+export type AuditProblem = Value<typeof AuditProblem>;
+
+/** What was found when a trail was verified. */
+export const Verification = z.strictObject({
+  problems: z.array(AuditProblem).describe('at most 1,000 of them'),
+  problemCount: count,
+  records: count,
+  files: count,
+  first: maybe(z.strictObject({ seq: count, file: text })).describe('the first record'),
+  last: maybe(z.strictObject({ seq: count, hash, file: text })).describe('the last record'),
+  signed: maybe(z.strictObject({ records: count, since: maybe(count) })).describe(
+    'records with a MAC, and since which one; missing: no key was given',
+  ),
+  remarks: texts.describe('what is no problem but worth knowing'),
+});
+export type Verification = Value<typeof Verification>;
+
+/** What `sandbox-run audit verify --json` prints. */
+export const VerifyAnswer = Verification.extend({ ok: z.boolean() });
+
+const counts = z.record(text, count);
+
+/** What `sandbox-run audit stats --json` prints. */
+export const AuditStatistics = z.strictObject({
+  records: count,
+  first: maybe(text),
+  last: maybe(text),
+  ...{ types: counts, verdicts: counts, outcomes: counts, approvals: counts },
+  ...{ objections: counts, results: counts, events: counts },
+  outputBytes: count,
+  durationMs: z.number(),
+  sessions: count,
+});
+export type AuditStatistics = Value<typeof AuditStatistics>;

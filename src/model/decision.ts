@@ -1,45 +1,57 @@
-/** What the policy says; strictest last. */
-export const VERDICTS = ['allow', 'ask', 'deny'] as const;
-export type Verdict = (typeof VERDICTS)[number];
+import { z } from 'zod';
+import { maybe, text, texts, type Value } from './value.ts';
+import { AUTONOMIES, REACHES, RISKS, TAINTS, VERDICTS } from './words.ts';
 
-/** How much may be broken by a command; highest last. */
-export const RISKS = ['low', 'medium', 'high'] as const;
-export type Risk = (typeof RISKS)[number];
+export const Verdict = z.enum(VERDICTS);
+export type Verdict = Value<typeof Verdict>;
 
-/** Whether a command can use the network whatever its arguments: not at all, by design, or nobody knows. */
-export const REACHES = ['local', 'unknown', 'network'] as const;
-export type Reach = (typeof REACHES)[number];
+export const Risk = z.enum(RISKS);
+export type Risk = Value<typeof Risk>;
 
-/**
- * How much is left to the agent; most first. `contained`: whatever the sandbox holds runs unasked, what leaves it is asked
- * about; where it holds too little, that is `supervised`: what changes anything is asked about.
- */
-export const AUTONOMIES = ['autonomous', 'contained', 'supervised', 'readonly'] as const;
-export type Autonomy = (typeof AUTONOMIES)[number];
+export const Reach = z.enum(REACHES).describe('whether the command can use the network');
+export type Reach = Value<typeof Reach>;
 
-/** What a session has been exposed to: content that may instruct the model, data that must not leave. */
-export const TAINTS = ['corruption', 'secret'] as const;
-export type Taint = (typeof TAINTS)[number];
+export const Autonomy = z.enum(AUTONOMIES);
+export type Autonomy = Value<typeof Autonomy>;
 
-/** What one check says about one thing it stumbled on. */
-export interface Reason {
-  /** Name of the check. */
-  readonly check: string;
-  /** `undefined`: no opinion, with the reason for having none. */
-  readonly verdict: Verdict | undefined;
-  /** Stable, `snake_case`, unique within the check. */
-  readonly code: string;
-  /** One sentence that a person or a model can act on. */
-  readonly message: string;
-  /** The words it stumbled on, as they were written. */
-  readonly words: readonly string[];
-}
+export const Taint = z.enum(TAINTS);
+export type Taint = Value<typeof Taint>;
+
+/** What one check says about one thing that it stumbled on. */
+export const Reason = z.strictObject({
+  check: text.describe('name of the check'),
+  verdict: maybe(Verdict).describe('missing: no opinion, and the message says why'),
+  code: text.describe('stable, unique within the check'),
+  message: text.describe('one sentence that a person or a model can act on'),
+  words: texts.describe('what it stumbled on, as it was written'),
+});
+export type Reason = Value<typeof Reason>;
 
 /** What the policy decided about a request, and why. */
-export interface Decision {
-  readonly verdict: Verdict;
-  readonly risk: Risk;
-  readonly reach: Reach;
-  /** Of every check, in the order of the registry: the trace. */
-  readonly reasons: readonly Reason[];
-}
+export const Decision = z
+  .strictObject({
+    verdict: Verdict.describe('the strictest of the reasons'),
+    risk: Risk,
+    reach: Reach,
+    reasons: z.array(Reason).describe('of every check, in the order in which they are registered'),
+  })
+  .describe('what the policy says, and why');
+export type Decision = Value<typeof Decision>;
+
+/** A decision as `check`, `serve` and MCP tell it: without the words, and each reason has a verdict or null. */
+export const ToldDecision = Decision.extend({
+  reasons: z.array(
+    Reason.omit({ words: true }).extend({ verdict: Verdict.nullable().describe('null: no opinion') }),
+  ),
+});
+export type ToldDecision = Value<typeof ToldDecision>;
+
+/** A text for a model about what was stopped. */
+export const forModel = text.describe(
+  'what a model may be told: what was stopped, by which rule, what is allowed and what to do; text of others stands in quotes',
+);
+
+/** What `sandbox-run check --json` prints. */
+export const CheckAnswer = ToldDecision.extend({
+  messageForModel: forModel.optional().describe('missing if the command is allowed'),
+});

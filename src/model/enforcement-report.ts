@@ -1,66 +1,40 @@
-import type { BackendId, PassedOver } from './backend.ts';
-
-/**
- * How a control is held: `enforced` as described; `degraded` in part, the reason says what is missing;
- * `unsupported` not at all on this host; `off` because the policy turned it off.
- */
-export type ControlState = 'enforced' | 'degraded' | 'unsupported' | 'off';
-
-/** `required`: a host that cannot enforce it refuses to run; `best-effort`: it runs and the report says so. */
-export type Demand = 'required' | 'best-effort';
-
-/** The controls, in the order in which they are shown. */
-export const CONTROL_IDS = [
-  'filesystem',
-  'filesystem-view',
-  'rename',
-  'truncate',
-  'metadata',
-  'protected-paths',
-  'private-tmp',
-  'devices',
-  'network',
-  'unix-sockets',
-  'abstract-sockets',
-  'signals',
-  'process-inspection',
-  'syscalls',
-  'terminal-injection',
-  'privileges',
-  'descriptors',
-  'environment',
-  'process-tree',
-  'resource-limits',
-] as const;
+import { z } from 'zod';
+import { BackendId, PassedOver } from './backend.ts';
+import { count, text, type Value } from './value.ts';
+import { CONTROL_IDS, CONTROL_STATES, DEMANDS, PROCESS_TREE_TIERS } from './words.ts';
 
 /** The stable name of one control. */
-export type ControlId = (typeof CONTROL_IDS)[number];
+export const ControlId = z.enum(CONTROL_IDS);
+export type ControlId = Value<typeof ControlId>;
+
+export const ControlState = z.enum(CONTROL_STATES);
+export type ControlState = Value<typeof ControlState>;
+
+export const Demand = z.enum(DEMANDS);
+export type Demand = Value<typeof Demand>;
+
+export const ProcessTreeTier = z.enum(PROCESS_TREE_TIERS);
+export type ProcessTreeTier = Value<typeof ProcessTreeTier>;
 
 /** One line of the report. */
-export interface Control {
-  readonly id: ControlId;
-  readonly state: ControlState;
-  readonly demand: Demand;
-  /** One sentence: by what it is held, or what is missing. */
-  readonly reason: string;
-}
-
-/**
- * By what a command's process tree is held together, so that everything that it started ends with it:
- * - `signal-scope` (Landlock ABI 6): the kernel; no process of the tree can leave it.
- * - `subreaper`: a helper process of ours, which finds what descends from it.
- * - `none`: it is not us who run it.
- */
-export type ProcessTreeTier = 'signal-scope' | 'subreaper' | 'none';
+export const Control = z.strictObject({
+  id: ControlId,
+  state: ControlState,
+  demand: Demand,
+  reason: text.describe('one sentence: by what it is held, or what is missing'),
+});
+export type Control = Value<typeof Control>;
 
 /** What is really enforced for a command, control by control. */
-export interface EnforcementReport {
-  /** Which backend runs the command; `none`: it is not us who run it. */
-  readonly backend: BackendId | 'none';
-  /** Stronger ones that were not used, and why. */
-  readonly passedOver: readonly PassedOver[];
-  /** The Landlock ABI in use; 0 if there is none. */
-  readonly landlockAbi: number;
-  readonly processTree: ProcessTreeTier;
-  readonly controls: readonly Control[];
-}
+export const EnforcementReport = z
+  .strictObject({
+    backend: z
+      .union([BackendId, z.literal('none')])
+      .describe('what runs the command; none: sandbox-run does not run it'),
+    passedOver: z.array(PassedOver).describe('stronger backends that were not used, and why'),
+    landlockAbi: count.describe('the Landlock ABI in use; 0: none'),
+    processTree: ProcessTreeTier,
+    controls: z.array(Control),
+  })
+  .describe('what is really enforced');
+export type EnforcementReport = Value<typeof EnforcementReport>;

@@ -1,120 +1,134 @@
-import type { ErrorCode } from '../errors/codes.ts';
-import type { ApprovalAnswer } from './approval.ts';
-import type { Decision } from './decision.ts';
-import type { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
-import type { LeftBehind } from './left-behind.ts';
+import { z } from 'zod';
+import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
+import { ApprovalAnswer } from './approval.ts';
+import { Decision, forModel } from './decision.ts';
+import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
+import { LeftBehind } from './left-behind.ts';
+import { count, maybe, text, texts, type Value } from './value.ts';
+import { LIMIT_NAMES } from './words.ts';
 
-/** Why a command was not run. */
-export interface ExecutionError {
-  readonly code: ErrorCode;
-  /** One line: what, where, what to do. */
-  readonly message: string;
-  /** The step that failed, if it was a step of the launch; stable. */
-  readonly stage: string | undefined;
-  /** The errno's name, for example `ENOENT`. */
-  readonly errno: string | undefined;
-  readonly path: string | undefined;
-}
+/** Why a command was not run, or which limit it exceeded. */
+export const ExecutionError = z.strictObject({
+  code: z
+    .enum(Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]])
+    .describe('stable; the message beside it may change'),
+  message: text.describe('one line: what, where, what to do'),
+  stage: maybe(text).describe('the step of the launch that failed'),
+  errno: maybe(text).describe('the name of the errno, such as ENOENT'),
+  path: maybe(text),
+});
+export type ExecutionError = Value<typeof ExecutionError>;
 
 /** Output as it is: nothing is replaced, and nothing stands in the place of what is missing. */
-export interface OutputBytes {
-  readonly stdout: Uint8Array;
-  readonly stderr: Uint8Array;
-  /** Where the bytes are missing that `truncated` counts; `undefined`: nowhere. */
-  readonly gapAt: { readonly stdout: number | undefined; readonly stderr: number | undefined };
-}
+export const OutputBytes = z.strictObject({
+  stdout: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
+  stderr: z.custom<Uint8Array>((value) => value instanceof Uint8Array),
+  gapAt: z
+    .strictObject({ stdout: maybe(count), stderr: maybe(count) })
+    .describe('at which byte those are missing that truncated counts; missing: nowhere'),
+});
+export type OutputBytes = Value<typeof OutputBytes>;
 
 /** Files that have the whole output; only their owner can read them. */
-export interface SpilledOutput {
-  readonly stdout: string;
-  /** `undefined`: both streams are in one file. */
-  readonly stderr: string | undefined;
-  /** One line: why a file has less than the command wrote. `undefined`: the files have all of it. */
-  readonly incomplete: string | undefined;
-}
+export const SpilledOutput = z
+  .strictObject({
+    stdout: text,
+    stderr: maybe(text).describe('missing: both streams are in one file'),
+    incomplete: maybe(text).describe('one line: why a file has less than the command wrote'),
+  })
+  .describe('files with the whole output');
+export type SpilledOutput = Value<typeof SpilledOutput>;
 
 /** The limit of the policy for which a command was ended. */
-export interface ExceededLimit {
-  /** `cpu` is processor time, `tmp` the private directories, `idle` the time without output. */
-  readonly name: 'memory' | 'processes' | 'cpu' | 'tmp' | 'idle' | 'file-size';
-  /** What the policy allows: bytes, a count of processes and threads, or seconds. */
-  readonly value: number;
-  /** What was seen to be used, in the same unit; `undefined`: the kernel refused more. */
-  readonly used: number | undefined;
-  /** By what it was noticed: the kernel's control group, looking every 100 ms, the kernel's limit of a process, the clock. */
-  readonly by: 'cgroup' | 'sampling' | 'rlimit' | 'clock';
-}
+export const ExceededLimit = z.strictObject({
+  name: z.enum(LIMIT_NAMES),
+  value: z.number().describe('what the policy allows: bytes, processes and threads, or seconds'),
+  used: maybe(z.number()).describe('what was seen, in the same unit; missing: the kernel refused more'),
+  by: z
+    .enum(['cgroup', 'sampling', 'rlimit', 'clock'])
+    .describe(
+      'by what it was noticed: a control group, a look every 100 ms, a limit of a process, the clock',
+    ),
+});
+export type ExceededLimit = Value<typeof ExceededLimit>;
 
-/** What a command used. What is unknown is `undefined`. */
-export interface ResourceUsage {
-  /**
-   * `cgroup`: everything was counted by the kernel. `sampling`: the peaks are the largest seen every 100 ms, and memory
-   * that forks share counts for each of them. `rusage`: the kernel's account of the command and the children that it
-   * waited for; without a group it is also where processor time, reads and writes come from.
-   */
-  readonly by: 'cgroup' | 'sampling' | 'rusage';
-  /** Of the command with everything that it started, at any one time. */
-  readonly peakMemoryBytes: number | undefined;
-  /** Processes and threads at any one time. */
-  readonly peakProcesses: number | undefined;
-  readonly cpu: { readonly userMs: number; readonly systemMs: number };
-  /** From and to block devices: what the page cache answers is not among it. */
-  readonly readBytes: number;
-  readonly writtenBytes: number;
-}
+const Cpu = z.strictObject({ userMs: z.number(), systemMs: z.number() });
+
+/** What a command and everything that it started used. What is unknown is undefined. */
+export const ResourceUsage = z.strictObject({
+  by: z
+    .enum(['cgroup', 'sampling', 'rusage'])
+    .describe(
+      'cgroup: the kernel counted everything; sampling: the peaks are the largest seen every 100 ms, and memory that forks share counts for each of them; rusage: the account of the command and the children that it waited for',
+    ),
+  peakMemoryBytes: maybe(count).describe('of all processes, at any one time'),
+  peakProcesses: maybe(count).describe('processes and threads at any one time'),
+  cpu: Cpu,
+  readBytes: count.describe('from block devices; what the page cache answers is not among it'),
+  writtenBytes: count,
+});
+export type ResourceUsage = Value<typeof ResourceUsage>;
+
+const perStream = z.strictObject({ stdout: count, stderr: count });
 
 /** What every result has, whatever became of the command. */
-export interface ExecutionResultBase {
-  /** The argument vector that was run or would have been. */
-  readonly argv: readonly string[];
-  readonly cwd: string;
-  /**
-   * Captured output, decoded as UTF-8 (invalid bytes become U+FFFD); empty if it was not captured, or is wanted as bytes. Of
-   * what is longer than `maxOutput` the beginning and the end, in whole characters, and between them one line of the form
-   * `\n[... 12,345,678 bytes left out ...]\n`. A command can write such a line too; `truncated` is what counts.
-   */
-  readonly stdout: string;
-  readonly stderr: string;
-  /** Bytes that the command wrote and that are not shown. */
-  readonly truncated: { readonly stdout: number; readonly stderr: number };
-  /** Captured output of a run with `encoding: 'bytes'`; `undefined` for others. */
-  readonly bytes: OutputBytes | undefined;
-  /** Where the whole output is, if that was asked for (`spill`). */
-  readonly spilled: SpilledOutput | undefined;
-  /** Bytes that the command wrote, kept or not; `undefined` for a stream that was not captured. */
-  readonly outputBytes: { readonly stdout: number | undefined; readonly stderr: number | undefined };
-  /** Wall clock from the start of the launch to the end of the process tree. */
-  readonly durationMs: number;
-  /** CPU time of the command and the children that it waited for. */
-  readonly cpu: { readonly userMs: number; readonly systemMs: number };
-  /**
-   * Largest resident set of one process, in bytes. The kernel starts the count of the first process at the
-   * launcher's own size; if nothing was larger, the true value is unknown and this is undefined.
-   */
-  readonly peakMemoryBytes: number | undefined;
-  /** What the command and everything that it started used. */
-  readonly usage: ResourceUsage;
-  /** Set if the status is `limit-exceeded`. */
-  readonly limit: ExceededLimit | undefined;
-  /** Every process that the command started is provably gone. */
-  readonly treeEnded: boolean;
-  /** What held the command's processes together, and `treeEnded` again. */
-  readonly processTree: { readonly tier: ProcessTreeTier; readonly ended: boolean };
-  /**
-   * The command ended by itself, but something that it had started kept its output open, for the 250 ms that it had, and
-   * was ended then. False for output that was not captured.
-   */
-  readonly outputHeld: boolean;
-  /** What programs outside would obey of what the command left in the workspace, and what was done about it. */
-  readonly leftBehind: readonly LeftBehind[];
-  /** Remarks on the launch, for example a secret passed by name. */
-  readonly warnings: readonly string[];
-  readonly report: EnforcementReport;
-  /** What the policy decided and why; `undefined`: commands are not judged (`unsafe.unjudged_commands`). */
-  readonly decision: Decision | undefined;
-  /** What came of asking somebody; `undefined`: nobody was asked. */
-  readonly approval: ApprovalAnswer | undefined;
-}
+export const ExecutionResultBase = z.strictObject({
+  argv: texts.describe('the argument vector that was run or would have been'),
+  cwd: text,
+  stdout: text.describe(
+    'captured output, as UTF-8 with U+FFFD for invalid bytes; empty if it was not captured or is wanted as bytes. Of what is longer than the limit the beginning and the end, and between them one line `[... 12,345,678 bytes left out ...]`',
+  ),
+  stderr: text,
+  truncated: perStream.describe('bytes that were written and are not shown'),
+  bytes: maybe(OutputBytes).describe('of a run with encoding bytes'),
+  spilled: maybe(SpilledOutput),
+  outputBytes: z
+    .strictObject({ stdout: maybe(count), stderr: maybe(count) })
+    .describe('bytes that the command wrote, kept or not; missing: the stream was not captured'),
+  durationMs: z.number().describe('from the start of the launch to the end of the process tree'),
+  cpu: Cpu.describe('of the command and the children that it waited for'),
+  peakMemoryBytes: maybe(count).describe(
+    'largest resident set of one process; missing where it is below that of the launcher, from which the kernel counts',
+  ),
+  usage: ResourceUsage,
+  limit: maybe(ExceededLimit),
+  treeEnded: z.boolean().describe('every process that the command started is provably gone'),
+  processTree: z
+    .strictObject({ tier: ProcessTreeTier, ended: z.boolean() })
+    .describe('by what the processes of the command are held together, and treeEnded again'),
+  outputHeld: z
+    .boolean()
+    .describe(
+      'the command ended by itself, but something that it had started kept its output open for 250 ms and was ended then',
+    ),
+  leftBehind: z
+    .array(LeftBehind)
+    .describe('what programs outside would obey of what the command left, and what was done about it'),
+  warnings: texts.describe('remarks on the launch'),
+  report: EnforcementReport,
+  decision: maybe(Decision).describe(
+    'what the policy decided; missing: commands are not judged (unsafe.unjudged_commands)',
+  ),
+  approval: maybe(ApprovalAnswer).describe('what came of asking; missing: nobody was asked'),
+});
+export type ExecutionResultBase = Value<typeof ExecutionResultBase>;
+
+const exitCode = z.number().int();
+const absent = maybe(z.undefined());
+
+/** Each status with what only results of that status have. */
+const exited = { status: z.literal('exited'), exitCode, signal: absent, error: absent };
+const signaled = { status: z.literal('signaled'), exitCode: absent, signal: text, error: absent };
+const ended = { exitCode: maybe(exitCode), signal: maybe(text) };
+const stopped = { status: z.literal(['timed-out', 'canceled']), ...ended, error: absent };
+const exceeded = {
+  ...{ status: z.literal('limit-exceeded'), ...ended, limit: ExceededLimit },
+  error: ExecutionError,
+};
+const notRun = {
+  ...{ status: z.literal(['denied', 'setup-failed']), exitCode: absent, signal: absent },
+  error: ExecutionError,
+};
 
 /**
  * What became of a command. `exitCode`, `signal` and `error` are always there, so that one shape serves
@@ -129,37 +143,47 @@ export interface ExecutionResultBase {
  *   `decision` with all reasons.
  * - `setup-failed`: it could not be started; `error` says why (`program.not_found`, `program.not_executable`, …).
  */
-export type ExecutionResult = ExecutionResultBase &
-  (
-    | {
-        readonly status: 'exited';
-        readonly exitCode: number;
-        readonly signal: undefined;
-        readonly error: undefined;
-      }
-    | {
-        readonly status: 'signaled';
-        readonly exitCode: undefined;
-        readonly signal: string;
-        readonly error: undefined;
-      }
-    | {
-        readonly status: 'timed-out' | 'canceled';
-        readonly exitCode: number | undefined;
-        readonly signal: string | undefined;
-        readonly error: undefined;
-      }
-    | {
-        readonly status: 'limit-exceeded';
-        readonly exitCode: number | undefined;
-        readonly signal: string | undefined;
-        readonly limit: ExceededLimit;
-        readonly error: ExecutionError;
-      }
-    | {
-        readonly status: 'denied' | 'setup-failed';
-        readonly exitCode: undefined;
-        readonly signal: undefined;
-        readonly error: ExecutionError;
-      }
-  );
+export const ExecutionResult = resultWith({});
+export type ExecutionResult = Value<typeof ExecutionResult>;
+
+/** What `sandbox-run --json` prints: a result whose output is text, with what a model may be told of a command that was stopped. */
+export const RunAnswer = toldOf(ExecutionResult);
+
+const ofTurn = {
+  cwdAfter: text.describe('where the shell is now'),
+  restarted: z
+    .boolean()
+    .describe(
+      'the shell ended with the command (exit, exec, a hang) and a new one has taken its place, with the directory and the exported variables from before; functions and other variables are lost',
+    ),
+};
+
+/** What became of a command of a session, and of its shell. */
+export const TurnResult = resultWith(ofTurn);
+export type TurnResult = Value<typeof TurnResult>;
+
+/** What `sandbox-run session run --json` prints. */
+export const TurnAnswer = toldOf(TurnResult);
+
+function resultWith<More extends z.core.$ZodLooseShape>(more: More) {
+  const all = { ...ExecutionResultBase.shape, ...more };
+  return z.discriminatedUnion('status', [
+    z.strictObject({ ...all, ...exited }),
+    z.strictObject({ ...all, ...signaled }),
+    z.strictObject({ ...all, ...stopped }),
+    z.strictObject({ ...all, ...exceeded }),
+    z.strictObject({ ...all, ...notRun }),
+  ]);
+}
+
+function toldOf(results: { readonly options: readonly z.ZodObject[] }) {
+  const options = results.options.map(({ shape: { bytes: _, ...shape } }) => {
+    const present = Object.entries(shape).filter(([, schema]) => schema !== absent);
+    const byItself = shape.status === exited.status || shape.status === signaled.status;
+    return z.strictObject({
+      ...Object.fromEntries(present),
+      ...(byItself ? {} : { messageForModel: forModel }),
+    });
+  });
+  return z.discriminatedUnion('status', options as [z.ZodObject<{ status: typeof exited.status }>]);
+}

@@ -1,3 +1,5 @@
+import type { Approver } from './approval.ts';
+import type { AuditSink } from './audit-record.ts';
 import type { CommandLine, Parsed } from './command-line.ts';
 import type { Reach, Taint } from './decision.ts';
 
@@ -93,4 +95,23 @@ export interface GatePorts {
   readonly hooks: readonly ToolHook[];
   /** Settles with `undefined` if the work takes longer; rejects if the work does. */
   readonly within: <T>(work: Promise<T>, milliseconds: number) => Promise<T | undefined>;
+}
+
+/** Parts of the gate that an application brings itself. */
+export interface GateOptions extends Partial<Omit<GatePorts, 'within'>> {
+  /**
+   * Who answers what the policy asks, wherever it asks; only `ask: 'nobody'` keeps it from being asked. Read at each
+   * question, so that a getter may answer when it is known who there is.
+   */
+  readonly approver?: Approver | undefined;
+  /** Who answers where the policy asks on the terminal; a library has none. */
+  readonly terminal?: Approver;
+  /** Told the id of each request that waits in the queue. */
+  readonly onQueued?: (id: string) => void;
+  /** @internal Around each wait for an answer. */
+  readonly asking?: <T>(wait: () => Promise<T>) => Promise<T>;
+  /** Where decisions and results are recorded. */
+  readonly audit?: AuditSink;
+  /** @internal For one command that was approved beforehand: what stood in its request for what cannot be known. */
+  readonly once?: string;
 }

@@ -1,12 +1,7 @@
+import type { CgroupPlace } from './launch-plan.ts';
+
 /** A kernel facility: usable, or the reason why not. */
 export type Facility = { readonly available: true } | { readonly available: false; readonly reason: string };
-
-/** A directory of the cgroup v2 hierarchy in which groups for commands can be made. */
-export interface CgroupPlace {
-  readonly path: string;
-  /** A child can be started in a group; else it has to move there, which takes longer. */
-  readonly cloneInto: boolean;
-}
 
 /** A Firejail that can be trusted and used. */
 export interface FirejailFacility {

@@ -1,126 +1,179 @@
-import type { FileRightName, NetworkRightName, ScopeName } from '../kernel/landlock/rights.ts';
-import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
-import type { EnforcementReport } from './enforcement-report.ts';
-import type { CgroupPlace } from './host-features.ts';
-import type { SymbolicLink } from './path-lookup.ts';
-import type { PathAccess } from './policy.ts';
+import { z } from 'zod';
+import { FILE_RIGHTS, NETWORK_RIGHTS, SCOPES } from '../kernel/landlock/rights.ts';
+import { SECCOMP_GROUP_NAMES, type SeccompGroupName } from '../kernel/seccomp/groups.ts';
+import { Autonomy } from './decision.ts';
+import { EnforcementReport } from './enforcement-report.ts';
+import { count, maybe, text, texts, type Value } from './value.ts';
+import { PATH_ACCESSES } from './words.ts';
+
+const namesOf = <Name extends string>(rows: readonly { readonly name: Name }[]) =>
+  z.enum(rows.map(({ name }) => name) as [Name, ...Name[]]);
+
+const fileRights = z.array(namesOf(FILE_RIGHTS));
+
+/** A symbolic link and where it leads. */
+export const SymbolicLink = z.strictObject({ path: text, content: text });
+export type SymbolicLink = Value<typeof SymbolicLink>;
+
+/** A directory of the cgroup v2 hierarchy in which groups for commands can be made. */
+export const CgroupPlace = z.strictObject({
+  path: text,
+  cloneInto: z.boolean().describe('a command can be born in its group'),
+});
+export type CgroupPlace = Value<typeof CgroupPlace>;
+
+export const PathAccess = z.enum(PATH_ACCESSES);
+export type PathAccess = Value<typeof PathAccess>;
 
 /** A canonical path with what the kernel will be told about it. */
-export interface PlannedPath {
-  readonly path: string;
-  readonly access: PathAccess;
-  readonly required: boolean;
-  readonly reason: string;
-}
+export const PlannedPath = z.strictObject({
+  path: text,
+  access: PathAccess,
+  required: z.boolean(),
+  reason: text,
+});
+export type PlannedPath = Value<typeof PlannedPath>;
 
 /** One Landlock rule by name. `path` may be `slot:…` or `shm:` (see the addon's contract). */
-export interface PlannedRule {
-  readonly path: string;
-  /** On a directory; on anything else, those of them that are valid there. */
-  readonly rights: readonly FileRightName[];
-  readonly required: boolean;
-  /** Names an object of the view, not of the host. */
-  readonly inView: boolean;
-}
+export const PlannedRule = z.strictObject({
+  path: text,
+  rights: fileRights.describe('on a directory; on anything else, those of them that are valid there'),
+  required: z.boolean(),
+  inView: z.boolean().describe('it names an object of the view, not of the host'),
+});
+export type PlannedRule = Value<typeof PlannedRule>;
 
 /** One object of the view. `bind` shows a host path at the same place. */
-export type PlannedViewStep =
-  | {
-      readonly kind: 'bind';
-      readonly source: string;
-      readonly target: string;
-      readonly writable: boolean;
-      readonly device: boolean;
-      readonly required: boolean;
-      /** Looked at before and after each command: what is protected, whether it exists or not. */
-      readonly watched: boolean;
-    }
-  /** A link is mounted over a file, so that it leads elsewhere and cannot be replaced. */
-  | { readonly kind: 'bind-link'; readonly content: string; readonly target: string }
-  | { readonly kind: 'symlink'; readonly content: string; readonly target: string }
-  | { readonly kind: 'devpts' | 'masked-file' | 'directory'; readonly target: string };
+export const PlannedViewStep = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('bind'),
+    source: text,
+    target: text,
+    writable: z.boolean(),
+    device: z.boolean(),
+    required: z.boolean(),
+    watched: z
+      .boolean()
+      .describe('looked at before and after each command: what is protected, whether it exists or not'),
+  }),
+  z.strictObject({
+    kind: z
+      .literal(['symlink', 'bind-link'])
+      .describe(
+        'bind-link: a link is mounted over a file, so that it leads elsewhere and cannot be replaced',
+      ),
+    content: text,
+    target: text,
+  }),
+  z.strictObject({ kind: z.literal(['devpts', 'masked-file', 'directory']), target: text }),
+]);
+export type PlannedViewStep = Value<typeof PlannedViewStep>;
 
-/** Everything that the kernel has to enforce for the commands of one sandbox, by name. */
-export interface LaunchPlan {
-  readonly workspace: string;
-  readonly paths: readonly PlannedPath[];
-  /** Absolute paths that are shut for writing where they exist: in the workspace, and this program where it is writable. */
-  readonly protectedPaths: readonly string[];
-  /** They are, by mounts; false: what commands do to them is undone when they end. */
-  readonly shutsInside: boolean;
-  /** Links on the way to those, which no mount can hold in place: put back after a command that replaced one. */
-  readonly watchedLinks: readonly SymbolicLink[];
-  /** Directories beneath `paths` in whose place the command finds nothing: this program's own. They must exist. */
-  readonly hiddenPaths: readonly string[];
-  /**
-   * Files of the workspace of which each command has a copy of its own, at `path`; what it makes of it is looked at before
-   * it is taken over.
-   */
-  readonly copies: readonly { readonly source: string; readonly path: string; readonly shownAs: string }[];
-  readonly landlock: {
-    /** 0: not used. */
-    readonly abi: number;
-    readonly handledFile: readonly FileRightName[];
-    readonly handledNetwork: readonly NetworkRightName[];
-    readonly scoped: readonly ScopeName[];
-    readonly rules: readonly PlannedRule[];
-  };
-  readonly namespaces:
-    | {
-        readonly user: boolean;
-        readonly network: boolean;
-        readonly ipc: boolean;
-        readonly view: readonly PlannedViewStep[];
-      }
-    | undefined;
-  /** What the network is to be, for backends that make it themselves. */
-  readonly network: 'refused' | 'isolated' | 'open';
-  /** Links on the way to `paths`, by which programs know them. */
-  readonly links: readonly SymbolicLink[];
-  /** Empty: no filter. */
-  readonly seccompGroups: readonly SeccompGroupName[];
-  /** One process of a command at a time may halt others as they exit; else `seccompGroups` says what becomes of that. */
-  readonly exitTracing: boolean;
-  readonly limits: readonly { readonly name: ResourceLimitName; readonly value: number }[];
-  readonly treeLimits: PlannedTreeLimits;
-  /** Undefined: the launcher's. */
-  readonly umask: number | undefined;
-  /** Where the private directories of commands are made. */
-  readonly temporaryParent: string;
-  /** The same on shared memory; undefined: none. */
-  readonly memoryParent: string | undefined;
-  /** Private directories of a command, `slot:tmp` and `slot:home` unless the host's are shared. */
-  readonly slotDirectories: readonly string[];
-  /** Files put into the private home before each command. */
-  readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
-  readonly cache: PlannedCache;
-  /** What the command finds in HOME and TMPDIR. */
-  readonly home: string;
-  readonly tmp: string;
-  readonly report: EnforcementReport;
-}
+/** Limits of a command with everything that it starts; missing: none. */
+export const PlannedTreeLimits = z.strictObject({
+  memoryBytes: maybe(count),
+  processes: maybe(count),
+  cpuSeconds: maybe(z.number()),
+  tmpBytes: maybe(count),
+  idleTimeoutMs: maybe(z.number()),
+  cgroup: maybe(CgroupPlace).describe(
+    'where control groups for commands are made; missing: processes are looked at now and then',
+  ),
+});
+export type PlannedTreeLimits = Value<typeof PlannedTreeLimits>;
 
 /** What becomes of the caches in a private home. */
-export type PlannedCache =
-  | {
-      readonly kind: 'workspace';
-      /** Holds `places`, which commands see, and `lock`; canonical. */
-      readonly directory: string;
-      /** In the private home, where tools look for their caches. */
-      readonly links: readonly { readonly path: string; readonly content: string }[];
-    }
-  | { readonly kind: 'private'; readonly reason: string };
-
-/** Limits of a command with everything that it starts; `undefined`: none. */
-export interface PlannedTreeLimits {
-  readonly memoryBytes: number | undefined;
-  readonly processes: number | undefined;
-  readonly cpuSeconds: number | undefined;
-  readonly tmpBytes: number | undefined;
-  readonly idleTimeoutMs: number | undefined;
-  /** Where control groups for commands are made; `undefined`: nowhere, the tree is looked at now and then. */
-  readonly cgroup: CgroupPlace | undefined;
-}
+export const PlannedCache = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('workspace'),
+    directory: text.describe('canonical; holds places, which commands see, and lock'),
+    links: z.array(SymbolicLink).describe('in the private home, where tools look for their caches'),
+  }),
+  z.strictObject({ kind: z.literal('private'), reason: text }),
+]);
+export type PlannedCache = Value<typeof PlannedCache>;
 
 /** Resource limits by name; the number is known to `kernel/rlimits.ts`. */
-export type ResourceLimitName = 'core' | 'nproc' | 'nofile' | 'fsize' | 'as' | 'cpu';
+const ResourceLimitName = z.enum(['core', 'nproc', 'nofile', 'fsize', 'as', 'cpu']);
+export type ResourceLimitName = Value<typeof ResourceLimitName>;
+
+/** Everything that the kernel has to enforce for the commands of one sandbox, by name. */
+export const LaunchPlan = z.strictObject({
+  workspace: text,
+  paths: z.array(PlannedPath),
+  protectedPaths: texts.describe(
+    'absolute; shut for writing where they exist: in the workspace, and this program where it is writable',
+  ),
+  shutsInside: z
+    .boolean()
+    .describe('true: by mounts; false: what commands do to the protected paths is undone when they end'),
+  watchedLinks: z
+    .array(SymbolicLink)
+    .describe(
+      'links on the way to those, which no mount can hold in place: put back after a command that replaced one',
+    ),
+  hiddenPaths: texts.describe(
+    'directories in whose place the command finds nothing: those of this program. They must exist',
+  ),
+  copies: z
+    .array(z.strictObject({ source: text, path: text, shownAs: text }))
+    .describe(
+      'files of the workspace of which each command has a copy of its own, at path; what it makes of it is looked at before it is taken over',
+    ),
+  landlock: z.strictObject({
+    abi: count.describe('0: not used'),
+    handledFile: fileRights,
+    handledNetwork: z.array(namesOf(NETWORK_RIGHTS)),
+    scoped: z.array(namesOf(SCOPES)),
+    rules: z.array(PlannedRule),
+  }),
+  namespaces: maybe(
+    z.strictObject({
+      user: z.boolean(),
+      network: z.boolean(),
+      ipc: z.boolean(),
+      view: z.array(PlannedViewStep),
+    }),
+  ),
+  network: z
+    .enum(['refused', 'isolated', 'open'])
+    .describe('what the network is to be, for backends that make it themselves'),
+  links: z.array(SymbolicLink).describe('links on the way to paths, by which programs know them'),
+  exitTracing: z
+    .boolean()
+    .describe(
+      'one process of a command at a time may halt others as they exit; else seccompGroups says what becomes of that',
+    ),
+  seccompGroups: z
+    .array(z.enum(SECCOMP_GROUP_NAMES as [SeccompGroupName, ...SeccompGroupName[]]))
+    .describe('empty: no filter'),
+  limits: z.array(z.strictObject({ name: ResourceLimitName, value: z.number() })),
+  treeLimits: PlannedTreeLimits,
+  umask: maybe(count).describe('missing: that of the launcher'),
+  temporaryParent: text.describe('where the private directories of commands are made'),
+  memoryParent: maybe(text).describe('the same on shared memory; missing: none'),
+  slotDirectories: texts.describe(
+    'private directories of a command, slot:tmp and slot:home unless those of the host are shared',
+  ),
+  seedFiles: z
+    .array(z.strictObject({ path: text, content: text }))
+    .describe('put into the private home before each command'),
+  cache: PlannedCache,
+  home: text.describe('what the command finds in HOME'),
+  tmp: text.describe('what the command finds in TMPDIR'),
+  report: EnforcementReport,
+});
+export type LaunchPlan = Value<typeof LaunchPlan>;
+
+/** What holds for a command that is given nothing else. */
+export const RunDefaults = z.strictObject({
+  timeout: z.number().describe('milliseconds; 0: none'),
+  maxOutput: count.describe('bytes kept of each output stream'),
+  autonomy: Autonomy.describe(
+    'the level in force: contained is supervised where the sandbox holds too little',
+  ),
+});
+export type RunDefaults = Value<typeof RunDefaults>;
+
+/** What `sandbox-run --dry-run --json` prints. */
+export const PlanAnswer = LaunchPlan.extend(RunDefaults.shape);

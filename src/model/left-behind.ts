@@ -1,22 +1,28 @@
 import { z } from 'zod';
+import { text, texts, time, type Value } from './value.ts';
 
 /** Something that a command left in the workspace and that a program outside of the sandbox would obey later. */
-export const leftBehindSchema = z.strictObject({
-  path: z.string().describe('absolute'),
+export const LeftBehind = z.strictObject({
+  path: text.describe('absolute'),
   done: z
     .enum(['shut', 'restored', 'told'])
     .describe(
       'shut: it was taken away from where it would be obeyed; restored: what was there before is there again; told: nothing was done, because a person starts it or because nothing could be done',
     ),
-  program: z.string().describe('who obeys it'),
-  reason: z.string().describe('why it matters, or why nothing could be done: half a sentence'),
-  settings: z
-    .array(z.string())
-    .readonly()
-    .optional()
-    .describe('of a configuration file: what of it, as key=value; absent: all of it'),
-  kept: z.string().optional().describe('what sandbox-run kept restore takes'),
+  program: text.describe('what obeys it'),
+  reason: text.describe('why it matters, or why nothing could be done: half a sentence'),
+  settings: texts.optional().describe('of a configuration file: what of it, as key=value; absent: all of it'),
+  kept: text.optional().describe('what sandbox-run kept restore takes'),
 });
+export type LeftBehind = Value<typeof LeftBehind>;
 
-/** @see leftBehindSchema */
-export type LeftBehind = Readonly<z.infer<typeof leftBehindSchema>>;
+/** A line of `sandbox-run kept list --json`. */
+export const KeptLine = z.strictObject({
+  id: text,
+  at: time,
+  workspace: text,
+  path: text,
+  reason: text,
+  movedTo: text.optional().describe('where it is, if it is not in the state directory'),
+  settings: texts.optional().describe('of a git configuration, as key=value'),
+});

@@ -1,8 +1,4 @@
-/** A symbolic link met on the way to a path. */
-export interface SymbolicLink {
-  readonly path: string;
-  readonly content: string;
-}
+import type { SymbolicLink } from './launch-plan.ts';
 
 /** Where a path leads. */
 export interface ResolvedPath {

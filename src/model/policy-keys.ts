@@ -1,7 +1,15 @@
 import type { z } from 'zod';
-import { BACKEND_IDS, type BackendId, isAtLeast } from './backend.ts';
-import { AUTONOMIES, type Autonomy } from './decision.ts';
-import { CONTROL_IDS } from './enforcement-report.ts';
+import type { BackendId } from './backend.ts';
+import type { Autonomy } from './decision.ts';
+import {
+  APPROVERS,
+  AUTONOMIES,
+  BACKEND_IDS,
+  CONTROL_IDS,
+  DEMANDS,
+  isAtLeast,
+  MAX_OUTPUT_BYTES,
+} from './words.ts';
 
 /**
  * zod is handed to the table when a file is read: most starts meet no policy file, and must not pay for loading it.
@@ -9,14 +17,7 @@ import { CONTROL_IDS } from './enforcement-report.ts';
 type Zod = typeof z;
 
 /** Who answers what the policy asks. */
-export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
 export type ApproverName = (typeof APPROVERS)[number];
-
-/**
- * What may be kept of one output stream: shown in the worst way, as escapes of seven characters for two bytes, it still is a
- * string that JavaScript can have.
- */
-export const MAX_OUTPUT_BYTES = 128 * 1024 ** 2;
 
 const MIB = 1024 ** 2;
 
@@ -663,7 +664,7 @@ export const POLICY_KEYS = {
     }),
   },
   demand: key({
-    schema: (zod) => zod.partialRecord(zod.enum(CONTROL_IDS), zod.enum(['required', 'best-effort'])),
+    schema: (zod) => zod.partialRecord(zod.enum(CONTROL_IDS), zod.enum(DEMANDS)),
     text: 'required: refuse to run where the control cannot be enforced.',
     example: '{ protected-paths = "required" }',
     default: Object.fromEntries(REQUIRED.map((id) => [id, 'required' as const])),

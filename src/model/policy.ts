@@ -1,12 +1,7 @@
 import type { BackendId } from './backend.ts';
 import type { ControlId } from './enforcement-report.ts';
+import type { PathAccess } from './launch-plan.ts';
 import type { PolicyValues } from './policy-keys.ts';
-
-/**
- * What a command may do with a path and everything beneath it. `data`: read; `read`: read and execute;
- * `write`: everything; `device`: read and write a device node.
- */
-export type PathAccess = 'data' | 'read' | 'write' | 'device';
 
 /** One path that the command may use. */
 export interface PathRule {
@@ -17,18 +12,6 @@ export interface PathRule {
   readonly required: boolean;
   /** Why it is there, for people. */
   readonly reason: string;
-}
-
-/** Limits of a command with everything that it starts; a missing one is none, unless said. */
-export interface TreeLimits {
-  /** Bytes. Missing: four fifths of the memory of the host. */
-  readonly memory?: number;
-  /** Count of processes and threads. */
-  readonly processes?: number;
-  /** Processor time in seconds. */
-  readonly cpuSeconds?: number;
-  /** Bytes in the private directories: temporary files, home, shared memory. */
-  readonly tmpBytes?: number;
 }
 
 /** Who looks at a command of a tainted session. */

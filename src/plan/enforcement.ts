@@ -1,11 +1,10 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
 import type { BackendId, PassedOver } from '../model/backend.ts';
-import { isAtLeast } from '../model/backend.ts';
 import type { Control, ControlId, Demand, EnforcementReport } from '../model/enforcement-report.ts';
-import { CONTROL_IDS } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
+import { CONTROL_IDS, isAtLeast } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { APPLICATION_JUDGES } from './application-controls.ts';
 import { FIREJAIL_JUDGES } from './firejail-controls.ts';

@@ -5,8 +5,8 @@ import {
   NETWORK_RIGHTS,
   SCOPES,
 } from '../kernel/landlock/rights.ts';
-import type { LaunchPlan, PlannedPath, PlannedRule } from '../model/launch-plan.ts';
-import type { PathAccess } from '../model/policy.ts';
+import type { LaunchPlan, PathAccess, PlannedPath, PlannedRule } from '../model/launch-plan.ts';
+
 import type { Mechanisms } from './mechanisms.ts';
 
 /** What each kind of access needs. `write` leaves out device nodes: nobody needs to make one. */

@@ -1,7 +1,8 @@
 import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
 import type { BackendId } from '../model/backend.ts';
 import type { ProcessTreeTier } from '../model/enforcement-report.ts';
-import type { CgroupPlace, HostFeatures } from '../model/host-features.ts';
+import type { HostFeatures } from '../model/host-features.ts';
+import type { CgroupPlace } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { assertNever } from '../util/assert-never.ts';
 

@@ -1,6 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { PlannedPath } from '../model/launch-plan.ts';
-import type { PathLookup, SymbolicLink } from '../model/path-lookup.ts';
+import type { PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
+import type { PathLookup } from '../model/path-lookup.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 
 /** Something that belongs to this program, or to whoever runs it. */

@@ -1,5 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { PathLookup, ResolvedPath, SymbolicLink } from '../model/path-lookup.ts';
+import type { SymbolicLink } from '../model/launch-plan.ts';
+import type { PathLookup, ResolvedPath } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 

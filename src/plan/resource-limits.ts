@@ -1,5 +1,6 @@
 import type { ControlState } from '../model/enforcement-report.ts';
-import type { CgroupPlace, HostFeatures } from '../model/host-features.ts';
+import type { HostFeatures } from '../model/host-features.ts';
+import type { CgroupPlace } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import type { WorkspaceFindings } from './judge-control.ts';
 

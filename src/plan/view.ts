@@ -1,5 +1,11 @@
-import type { LaunchPlan, PlannedCache, PlannedPath, PlannedViewStep } from '../model/launch-plan.ts';
-import type { SymbolicLink } from '../model/path-lookup.ts';
+import type {
+  LaunchPlan,
+  PlannedCache,
+  PlannedPath,
+  PlannedViewStep,
+  SymbolicLink,
+} from '../model/launch-plan.ts';
+
 import type { Policy } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 

@@ -1,4 +1,5 @@
-import { type Decision, type Reason, VERDICTS, type Verdict } from '../model/decision.ts';
+import type { Decision, Reason, Verdict } from '../model/decision.ts';
+import { VERDICTS } from '../model/words.ts';
 import { isPromise } from '../util/promise.ts';
 import type { Check, CheckContext } from './checks/check.ts';
 

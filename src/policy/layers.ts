@@ -1,11 +1,11 @@
 import { NARROWINGS, PLACED_KEYS, type PlacedKey, type PolicyFile } from '../model/policy-keys.ts';
+import type { LAYER_NAMES } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
 
 /**
  * Layers of a policy, weakest first. What a later one says takes the place of what an earlier one said, or adds to it, as
  * the table of keys has it; that of the workspace can only take away.
  */
-export const LAYER_NAMES = ['profile', 'system', 'user', 'option', 'caller', 'workspace'] as const;
 export type LayerName = (typeof LAYER_NAMES)[number];
 
 /** What one layer says, read and valid. */

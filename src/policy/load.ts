@@ -61,7 +61,7 @@ export async function loadWorkspaceFile(
     throw error;
   });
   if (text === undefined) return undefined;
-  const { workspaceFileSchema } = await import('./schema.ts');
+  const { workspaceFileSchema } = await import('../model/policy-file.ts');
   const says = await validate(text, path, workspaceFileSchema, WORKSPACE_HINT);
   return { name: 'workspace', path, text, says };
 }
@@ -70,7 +70,7 @@ const WORKSPACE_HINT = 'a file in the workspace can only take away';
 
 /** Parses policy text; `name` is what messages call it. Loads the TOML and schema libraries on first use. */
 export async function parsePolicy(text: string, name: string): Promise<PolicyFile> {
-  const { policyFileSchema } = await import('./schema.ts');
+  const { policyFileSchema } = await import('../model/policy-file.ts');
   return validate(text, name, policyFileSchema);
 }
 
@@ -79,7 +79,7 @@ export async function parsePolicy(text: string, name: string): Promise<PolicyFil
  * @throws {SandboxError} `policy.invalid` with the key.
  */
 export async function checkPolicy(policy: unknown): Promise<PolicyFile> {
-  const { policyFileSchema } = await import('./schema.ts');
+  const { policyFileSchema } = await import('../model/policy-file.ts');
   const result = policyFileSchema.safeParse(policy);
   if (result.success) return result.data;
   const problems = result.error.issues

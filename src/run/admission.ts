@@ -6,6 +6,7 @@ import type { Decision, Reason } from '../model/decision.ts';
 import type { ExecutionError, ExecutionResult } from '../model/execution-result.ts';
 import type { Reservation } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { SpawnOptions } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
 import type { ShellFacts } from '../model/shell-facts.ts';
 import type { CommandEffects } from '../policy/effects.ts';
@@ -19,7 +20,6 @@ import { exposuresOf } from './exposures.ts';
 import type { Gate } from './gate.ts';
 import type { Examination, Examiner } from './judge.ts';
 import { approvalRefusal, budgetRefusal, refusalOf, unusableGate, VOID } from './refusal.ts';
-import type { SpawnOptions } from './sandbox-options.ts';
 
 /** A request on its way to the launch. */
 export interface AdmissionRequest {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
-import type { GateOptions } from './sandbox-options.ts';
+import type { GateOptions } from '../model/gate-ports.ts';
+
 import { lazyState, stateDirectory } from './state.ts';
 
 /** As it stands on a command line: the id of the stored approval, and what stands for what cannot be known beforehand. */

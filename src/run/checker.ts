@@ -3,6 +3,7 @@ import { budgetOf } from '../gate/principal-budget.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { Autonomy } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { SandboxOptions } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
 import { NARROWINGS } from '../model/policy-keys.ts';
 import { type AskedCommand, approvalRequestMaker, givenVariables } from './approval-request.ts';
@@ -14,7 +15,7 @@ import { createExaminer, type Examiner, type Judge } from './judge.ts';
 import { planOnly, planResolved, planTried, writableRoots } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
-import type { SandboxOptions } from './sandbox-options.ts';
+
 import { defaultPrincipal, lazyState, stateDirectory } from './state.ts';
 
 /** A judge without a sandbox: decides as a run would and starts nothing. */

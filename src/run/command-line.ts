@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { ErrorCode } from '../errors/codes.ts';
 import type { Command } from '../model/command.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { SpawnOptions } from '../model/options.ts';
 import type { BuiltEnvironment } from '../policy/environment.ts';
 import type { ProgramFinder } from './program-finder.ts';
 import type { StepsSettler } from './settle-steps.ts';
@@ -84,10 +85,7 @@ export function createCommandSettler(
   const baseBlock = environmentBlock(base);
   const baseBlockForShells = environmentBlock({ ...base, ...FOR_SHELLS });
 
-  return function settle(
-    command: Command,
-    options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string | undefined>> },
-  ): SettledCommand {
+  return function settle(command: Command, options: Pick<SpawnOptions, 'cwd' | 'env'>): SettledCommand {
     const argv = argumentVector(command);
     const cwd = options.cwd === undefined ? plan.workspace : resolve(plan.workspace, options.cwd);
     const variables = options.env === undefined ? base : { ...base, ...options.env };

@@ -7,6 +7,7 @@ import { createRefusalReport } from '../gate/server/refusal-report.ts';
 import { ambiguousUid } from '../host/ambiguous-uid.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
+import type { SandboxOptions } from '../model/options.ts';
 import { loadAddon } from '../native/load.ts';
 import { approvalRequestMaker, givenVariables } from './approval-request.ts';
 import { type Checker, createChecker, guardsOf } from './checker.ts';
@@ -14,7 +15,7 @@ import { commandRules } from './command-rules.ts';
 import { createGate, type Gate } from './gate.ts';
 import { createGateDecider, type GateAsk, type GateQuestion } from './gate-decider.ts';
 import { resolvePolicy } from './resolve-policy.ts';
-import type { SandboxOptions } from './sandbox-options.ts';
+
 import { lazyState, stateDirectory } from './state.ts';
 
 /** Beyond what people and the reviewer may take: for the store, the disk and the judge. */

@@ -11,14 +11,16 @@ import type { AuditRecord, AuditSink } from '../model/audit-record.ts';
 import type { Command } from '../model/command.ts';
 import type { Taint } from '../model/decision.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import type { ActionBudget, GitGuard, Reviewer, ToolHook } from '../model/gate-ports.ts';
+import type { ActionBudget, GateOptions, GitGuard, Reviewer, ToolHook } from '../model/gate-ports.ts';
+import type { SandboxOptions } from '../model/options.ts';
 import { type Policy, reviewerSettings } from '../model/policy.ts';
+import type { AgentSession } from '../model/session.ts';
 import { loadAddon } from '../native/load.ts';
 import { TOOL_NAME } from '../policy/checks/hooks.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { andThen } from '../util/promise.ts';
-import type { GateOptions, SandboxOptions } from './sandbox-options.ts';
-import { type AgentSession, checkSessionId, sessionOf } from './session.ts';
+
+import { checkSessionId, sessionOf } from './session.ts';
 import {
   auditDirectory,
   defaultPrincipal,

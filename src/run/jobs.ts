@@ -2,7 +2,6 @@ import { type ListeningSocket, listeningSockets } from '../host/listening-socket
 import { signalName } from '../kernel/errno.ts';
 import type { ExecutionResult, ExecutionResultBase } from '../model/execution-result.ts';
 import type { NativeAddon, NativeCapture, NativeExit } from '../native/contract.ts';
-import { checkedSignal } from './check-options.ts';
 import type { Launch } from './launch.ts';
 import type { OutputView } from './output/show.ts';
 import { showOutput } from './output/show.ts';
@@ -123,8 +122,7 @@ export function startJob(
     },
     waitForExit: () => ended.promise,
     wait: () => whole,
-    kill(given = 'SIGTERM') {
-      const signal = checkedSignal(given);
+    kill(signal = 'SIGTERM') {
       if (exited === undefined || nativeId === undefined) return running.kill(signal);
       if (!ENDING.has(signal)) return false;
       exitedBefore ??= exited;

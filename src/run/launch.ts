@@ -1,7 +1,7 @@
-import { constants } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
+import type { SpawnOptions } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
 import {
   type NativeCommand,
@@ -20,9 +20,9 @@ import type { ChunkReceiver } from './output/chunk.ts';
 import type { OutputFeed } from './output/feed.ts';
 import type { OutputSettings } from './output/settings.ts';
 import { openSpill, type Spill } from './output/spill.ts';
-import type { RunningCommand } from './pending-command.ts';
+import { type RunningCommand, signalNumber } from './pending-command.ts';
 import type { PreparedSandbox } from './prepare-sandbox.ts';
-import type { SpawnOptions } from './sandbox-options.ts';
+
 import { stateDirectory } from './state.ts';
 
 /** How a command is launched, apart from what it is. */
@@ -178,7 +178,7 @@ export function createLauncher({ addon, confinement, policy, plan, settle }: Pre
     running.set(id, result);
     how.onLaunch?.(id);
     options.signal?.addEventListener('abort', abort, { once: true });
-    return { result, kill: (signal) => addon.signal(id, constants.signals[signal]), cancel: abort };
+    return { result, kill: (signal) => addon.signal(id, signalNumber(signal)), cancel: abort };
   }
 
   return {

@@ -1,3 +1,5 @@
+import { constants } from 'node:os';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 
 /** A running command of `start()`. */
@@ -24,6 +26,7 @@ export function pendingCommand(begun: Promise<RunningCommand>, giveUp: () => voi
   return {
     result,
     kill: (signal) => {
+      signalNumber(signal);
       if (started === undefined && ENDING.has(signal)) giveUp();
       return started?.kill(signal) ?? false;
     },
@@ -32,4 +35,17 @@ export function pendingCommand(begun: Promise<RunningCommand>, giveUp: () => voi
       started?.cancel();
     },
   };
+}
+
+/**
+ * The number of a signal.
+ * @throws {SandboxError} `usage.invalid` if there is none of that name.
+ */
+export function signalNumber(signal: NodeJS.Signals): number {
+  if (typeof signal === 'string' && Object.hasOwn(constants.signals, signal))
+    return constants.signals[signal];
+  throw new SandboxError(
+    'usage.invalid',
+    `kill: ${JSON.stringify(signal) ?? 'undefined'} is no signal; give its name, such as "SIGTERM"`,
+  );
 }

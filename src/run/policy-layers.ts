@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { homeDirectory } from '../host/home-directory.ts';
+import type { SandboxOptions } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
-import { PLACED_KEYS, type PolicyFile } from '../model/policy-keys.ts';
+import { PLACED_KEYS } from '../model/policy-keys.ts';
 import { effectivePolicy } from '../policy/effective.ts';
 import { type LayerName, type PolicyLayer, putAt, valueAt } from '../policy/layers.ts';
-import type { SandboxOptions } from './sandbox-options.ts';
 
 /** The policy of the machine. */
 export const SYSTEM_POLICY = '/etc/sandbox-run/policy.toml';
@@ -24,7 +24,7 @@ export function userPolicyPath(home: string, configHome: string | undefined): st
  */
 export async function loadOperatorLayers(
   home: string,
-  policy: string | PolicyFile | undefined,
+  policy: SandboxOptions['policy'],
   withFiles = true,
 ): Promise<readonly PolicyLayer[]> {
   const files: readonly { readonly name: LayerName; readonly path: string; readonly required: boolean }[] = [
@@ -43,12 +43,12 @@ export async function loadOperatorLayers(
   const layers: PolicyLayer[] = [];
   for (const { name, path, required } of files) {
     if (!required && !mayExist(path)) continue;
-    const { loadLayer } = await import('./policy-files.ts');
+    const { loadLayer } = await import('./validation.ts');
     const layer = await loadLayer(name, path, { required });
     if (layer !== undefined) layers.push(layer);
   }
   if (typeof policy === 'object') {
-    const { checkPolicy } = await import('./policy-files.ts');
+    const { checkPolicy } = await import('./validation.ts');
     layers.push({ name: 'option', says: await checkPolicy(policy) });
   }
   for (const layer of layers) await tryExamples(layer);
@@ -93,7 +93,7 @@ export async function operatorPolicy(named?: string): Promise<Policy> {
 export async function loadWorkspaceLayer(workspace: string): Promise<PolicyLayer | undefined> {
   const path = join(workspace, WORKSPACE_POLICY);
   if (!mayExist(path)) return undefined;
-  const { loadWorkspaceFile } = await import('./policy-files.ts');
+  const { loadWorkspaceFile } = await import('./validation.ts');
   const layer = await loadWorkspaceFile(path, statSync(workspace).uid);
   if (layer !== undefined) await tryExamples(layer);
   return layer;
@@ -104,7 +104,7 @@ export async function loadWorkspaceLayer(workspace: string): Promise<PolicyLayer
  * @throws {SandboxError} for anything wrong with it.
  */
 export async function validateFile(path: string, narrowing: boolean): Promise<void> {
-  const { loadLayer, loadWorkspaceFile } = await import('./policy-files.ts');
+  const { loadLayer, loadWorkspaceFile } = await import('./validation.ts');
   const layer = narrowing
     ? await loadWorkspaceFile(path, ownerOf(dirname(path)), { required: true })
     : await loadLayer('option', path, { required: true });

@@ -10,6 +10,7 @@ import { makeDirectories } from '../host/state-directory.ts';
 import type { Settler } from '../left-behind/settle.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { SandboxOptions } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
 import type { StepsOrNot } from '../model/steps.ts';
 import type {
@@ -30,7 +31,7 @@ import { ownProgram, realPath } from './own-program.ts';
 import { userPolicyPath } from './policy-layers.ts';
 import { closeHooksGap, prepareSettler } from './prepare-settler.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
-import type { SandboxOptions } from './sandbox-options.ts';
+
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
 import { stateDirectory } from './state.ts';
 import { tryCommand } from './try-command.ts';

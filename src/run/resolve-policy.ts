@@ -7,6 +7,7 @@ import { homeDirectory } from '../host/home-directory.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { CarriedSettings } from '../host/settings/carried.ts';
 import { carrySettings, NO_SETTINGS } from '../host/settings/carry.ts';
+import type { SandboxOptions } from '../model/options.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
 import { effectivePolicy } from '../policy/effective.ts';
 import type { Entry, PolicyLayer } from '../policy/layers.ts';
@@ -15,7 +16,7 @@ import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../policy/profiles/package-
 import { TOOL_CHAINS } from '../policy/profiles/tool-chains.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { callerLayer, loadOperatorLayers, loadWorkspaceLayer, workspaceNamed } from './policy-layers.ts';
-import type { SandboxOptions } from './sandbox-options.ts';
+
 import { hasNpmCache } from './seed-npm-cache.ts';
 import { cacheDirectoryOf } from './workspace-cache.ts';
 

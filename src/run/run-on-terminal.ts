@@ -1,9 +1,10 @@
 import { closeSync } from 'node:fs';
 import type { Command } from '../model/command.ts';
+import type { RunOptions, TerminalSize } from '../model/options.ts';
 import { STDIO_CAPTURE } from '../native/contract.ts';
 import type { Launch } from './launch.ts';
 import type { RunningCommand } from './pending-command.ts';
-import type { RunOptions, TerminalSize } from './sandbox-options.ts';
+
 import { makePipe, type SpawnParts } from './spawn.ts';
 
 /** Launches a command on a terminal of its own whose output is captured as `how` says. */

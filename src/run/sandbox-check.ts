@@ -2,16 +2,12 @@ import type { ApprovalRequest } from '../model/approval.ts';
 import type { Command } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { CheckOptions, SpawnOptions } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
 import { approvalRequestMaker } from './approval-request.ts';
-import { checked, RUN_OPTIONS } from './check-options.ts';
 import type { SettledCommand } from './command-line.ts';
 import type { Gate } from './gate.ts';
 import type { Examiner } from './judge.ts';
-import type { RunOptions, SpawnOptions } from './sandbox-options.ts';
-
-/** What a command would be run with, as far as it makes a difference to the decision. */
-export type CheckOptions = Pick<RunOptions, 'cwd' | 'env' | 'taints'>;
 
 /** What the policy says about a command at this moment. */
 export interface CommandCheck {
@@ -35,12 +31,9 @@ export interface CommandCheckParts {
   readonly given: ReadonlySet<string>;
 }
 
-const TESTS = { cwd: RUN_OPTIONS.cwd, env: RUN_OPTIONS.env, taints: RUN_OPTIONS.taints };
-
 /** Makes what judges as a run of the same sandbox would: nothing is run, counted or recorded, and nobody is asked. */
 export function createCommandCheck({ policy, plan, gate, examine, settle, given }: CommandCheckParts) {
-  return async (command: Command, asked: CheckOptions): Promise<CommandCheck> => {
-    const options = checked<CheckOptions>(asked, TESTS, 'check');
+  return async (command: Command, options: CheckOptions): Promise<CommandCheck> => {
     const taints = await gate.taints(options.taints ?? []);
     const examination = examine?.({ command, ...options, taints });
     if (examination === undefined) return { decision: undefined, request: undefined };

@@ -1,20 +1,21 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/command.ts';
-import type { Autonomy } from '../model/decision.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { LaunchPlan, RunDefaults } from '../model/launch-plan.ts';
+import type {
+  CheckOptions,
+  JobOptions,
+  RunOptions,
+  SandboxOptions,
+  ShellOptions,
+  SpawnOptions,
+  TerminalSize,
+} from '../model/options.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { autonomyInForce } from '../policy/checks/rules.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { givenVariables } from './approval-request.ts';
-import {
-  checkedCommand,
-  checkedSignal,
-  checkRunOptions,
-  checkSandboxOptions,
-  checkSpawnOptions,
-} from './check-options.ts';
 import { canceledBefore } from './classify.ts';
 import { commandEnvironment } from './command-environment.ts';
 import { createCommandSettler } from './command-line.ts';
@@ -27,33 +28,18 @@ import { createOutputSettings } from './output/settings.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
 import { createProgramFinder } from './program-finder.ts';
+import type { OptionReader } from './read-options.ts';
 import { launchOnTerminal } from './run-on-terminal.ts';
-import { type CheckOptions, type CommandCheck, createCommandCheck } from './sandbox-check.ts';
-import type {
-  JobOptions,
-  RunOptions,
-  SandboxOptions,
-  SpawnOptions,
-  TerminalSize,
-} from './sandbox-options.ts';
+import { type CommandCheck, createCommandCheck } from './sandbox-check.ts';
+
 import { createStepsSettler } from './settle-steps.ts';
-import type { ShellOptions, ShellSession } from './shell/session-options.ts';
+import type { ShellSession } from './shell/session-options.ts';
 import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
 import { spawnOnTerminal } from './spawn-terminal.ts';
 import { trimCaches } from './trim-caches.ts';
 
 /** A command of `start()`. */
 export interface StartedCommand extends RunningCommand, OutputReader {}
-
-/** What holds for a command that is given nothing else. */
-export interface RunDefaults {
-  /** Milliseconds; 0: no end. */
-  readonly timeout: number;
-  /** Bytes kept of each output stream. */
-  readonly maxOutput: number;
-  /** The level that is in force: `contained` is `supervised` where the sandbox holds too little. */
-  readonly autonomy: Autonomy;
-}
 
 /** One policy, ready to run commands under it. */
 export interface Sandbox extends AsyncDisposable {
@@ -91,7 +77,29 @@ export interface Sandbox extends AsyncDisposable {
  * @throws {SandboxError} if the policy is wrong or cannot be enforced on this host.
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  return sandboxOf(await prepareSandbox(checkSandboxOptions(options)));
+  const { readOptions } = await import('./validation.ts');
+  return openSandbox(readOptions.sandbox(options), readOptions);
+}
+
+/** For who gives options and commands as their types have them. */
+const TRUSTED: OptionReader = {
+  command: (given) => given,
+  run: (given) => given,
+  spawn: (given) => given,
+  check: (given) => given,
+  session: (given) => given,
+  turn: (given) => given,
+};
+
+/**
+ * The same for doors that have read options and commands in their own way: it validates nothing.
+ * @throws {SandboxError} as `createSandbox`.
+ */
+export async function openSandbox(
+  options: SandboxOptions = {},
+  read: OptionReader = TRUSTED,
+): Promise<Sandbox> {
+  return sandboxOf(await prepareSandbox(options), read);
 }
 
 function standardInput(options: RunOptions): number {
@@ -112,7 +120,7 @@ const noShell = (backend: string) =>
   );
 
 /** Internal: a sandbox from kernel objects that are ready. */
-export function sandboxOf(prepared: PreparedSandbox): Sandbox {
+export function sandboxOf(prepared: PreparedSandbox, read: OptionReader = TRUSTED): Sandbox {
   const { addon, policy, plan, gate } = prepared;
   const environment = commandEnvironment(policy);
   const find = createProgramFinder(plan);
@@ -247,8 +255,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   function start(asked: Command, given: JobOptions): BackgroundJob;
   function start(asked: Command, given?: RunOptions): StartedCommand;
   function start(asked: Command, given: RunOptions | JobOptions = {}): StartedCommand | BackgroundJob {
-    const command = checkedCommand(asked);
-    const { background, ...options } = checkRunOptions(given);
+    const command = read.command(asked);
+    const { background, ...options } = read.run(given);
     if (background === true) return startInBackground(command, options);
     const feed = createOutputFeed({
       neutralizes: options.escapes === 'neutralize',
@@ -258,7 +266,6 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     const started = begin(command, options, { feed });
     return {
       ...started,
-      kill: (signal: NodeJS.Signals) => started.kill(checkedSignal(signal)),
       output: feed.output,
       outputText: feed.outputText,
     };
@@ -275,8 +282,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
     given: RunOptions | JobOptions = {},
   ): Promise<ExecutionResult | BackgroundJob> {
     try {
-      const command = checkedCommand(asked);
-      const { background, ...options } = checkRunOptions(given);
+      const command = read.command(asked);
+      const { background, ...options } = read.run(given);
       if (background !== true) return begin(command, options, {}).result;
       const job = startInBackground(command, options);
       return job.launched.then(() => job);
@@ -288,8 +295,8 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
   function spawn(asked: Command, given: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
   function spawn(asked: Command, given?: SpawnOptions): SandboxProcess;
   function spawn(asked: Command, given: SpawnOptions = {}): SandboxProcess {
-    const command = checkedCommand(asked);
-    const options = checkSpawnOptions(given);
+    const command = read.command(asked);
+    const options = read.spawn(given);
     return options.pty === undefined
       ? spawnOnPipes({ addon, launch }, command, options)
       : spawnOnTerminal({ addon, launch }, command, options, options.pty);
@@ -297,7 +304,7 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
 
   async function check(command: Command, options: CheckOptions = {}): Promise<CommandCheck> {
     if (closed) throw isClosed();
-    return checkNow(checkedCommand(command), options);
+    return checkNow(read.command(command), read.check(options));
   }
 
   async function session(options?: ShellOptions): Promise<ShellSession> {
@@ -310,7 +317,13 @@ export function sandboxOf(prepared: PreparedSandbox): Sandbox {
 
   async function openSessionNow(options: ShellOptions | undefined): Promise<ShellSession> {
     const { openShell } = await import('./shell/shell-session.ts');
-    const parts = { prepared, admit, settle, onClosed: (shell: ShellSession) => sessions.delete(shell) };
+    const parts = {
+      prepared,
+      admit,
+      settle,
+      read,
+      onClosed: (shell: ShellSession) => sessions.delete(shell),
+    };
     const opened = await openShell(parts, options);
     if (closed) {
       await opened.close();

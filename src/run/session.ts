@@ -1,27 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { TAINTS, type Taint } from '../model/decision.ts';
+import type { AgentSession } from '../model/session.ts';
+import { TAINTS } from '../model/words.ts';
 import { defaultPrincipal, type LazyState, lazyState, stateDirectory } from './state.ts';
-
-/** The session of an agent: what it was exposed to is remembered, also by later processes. */
-export interface AgentSession {
-  readonly id: string;
-  readonly principal: string;
-  /**
-   * Notes that the session was exposed to something: `corruption`, content that may instruct the model; `secret`, data
-   * that must not leave. It is never taken away.
-   */
-  taint(taint: Taint, reason?: string): Promise<void>;
-  /** Its taints and those of every session of the same principal that is used at the same time. */
-  taints(): Promise<readonly Taint[]>;
-  /**
-   * Ends it: its taints count for it alone from now on, and what was approved for the session is asked again. Hooks of
-   * sandboxes that use it are told.
-   */
-  end(): Promise<void>;
-  /** @internal Called with the end. */
-  onEnd(tell: () => Promise<unknown>): void;
-}
 
 /** Options of `openSession`. */
 export interface SessionOptions {

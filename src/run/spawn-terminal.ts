@@ -1,10 +1,11 @@
 import { closeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/command.ts';
+import type { SpawnOptions, TerminalSize } from '../model/options.ts';
 import { STDIO_CAPTURE } from '../native/contract.ts';
-import { checkedSignal, checkedTerminalSize } from './check-options.ts';
-import type { SpawnOptions, TerminalSize } from './sandbox-options.ts';
+
 import { makePipe, type SpawnParts, type TerminalProcess } from './spawn.ts';
 
 /** Starts a command on a terminal of its own. */
@@ -51,9 +52,9 @@ export function spawnOnTerminal(
       stderr: Readable.from([]),
       result: started.result,
       launched,
-      kill: (signal = 'SIGTERM') => started.kill(checkedSignal(signal)),
+      kill: (signal = 'SIGTERM') => started.kill(signal),
       resize: (cols, rows) => {
-        wanted = checkedTerminalSize({ cols, rows }, 'resize');
+        wanted = terminalSize(cols, rows);
         return id === undefined ? false : addon.resize(id, cols, rows);
       },
     };
@@ -114,4 +115,17 @@ function createTerminal(typed: Socket, output: ReturnType<typeof createOutput>, 
   });
   output.attach(terminal);
   return terminal;
+}
+
+/** What a terminal can have (unsigned short of `struct winsize`, tty_ioctl(4)). */
+const MOST_CHARACTERS = 65_535;
+
+/** @throws {SandboxError} `usage.invalid`. */
+function terminalSize(cols: number, rows: number): TerminalSize {
+  const isCount = (count: number) => Number.isInteger(count) && count >= 1 && count <= MOST_CHARACTERS;
+  if (isCount(cols) && isCount(rows)) return { cols, rows };
+  throw new SandboxError(
+    'usage.invalid',
+    `resize: cols and rows must be numbers from 1 to ${MOST_CHARACTERS}`,
+  );
 }

@@ -3,12 +3,11 @@ import type { Duplex, Readable, Writable } from 'node:stream';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/command.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
+import type { SpawnOptions } from '../model/options.ts';
 import type { NativeAddon, NativeCommand, NativeFailure } from '../native/contract.ts';
-import { checkedSignal } from './check-options.ts';
 import { describeFailure } from './failure.ts';
 import type { Launch } from './launch.ts';
 import type { RunningCommand } from './pending-command.ts';
-import type { SpawnOptions } from './sandbox-options.ts';
 
 /** A command started with streams. */
 export interface SandboxProcess {
@@ -97,7 +96,7 @@ export function spawnOnPipes(
       stdout: new Socket({ fd: pipes[1][0], readable: true, writable: false }),
       stderr: new Socket({ fd: pipes[2][0], readable: true, writable: false }),
       result: started.result,
-      kill: (signal = 'SIGTERM') => started.kill(checkedSignal(signal)),
+      kill: (signal = 'SIGTERM') => started.kill(signal),
     };
   } catch (error) {
     for (const fd of [pipes[0][1], pipes[1][0], pipes[2][0]]) closeSync(fd);

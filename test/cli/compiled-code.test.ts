@@ -5,7 +5,7 @@ import { wrapped } from '../../src/run/load-compiled.ts';
 
 const dist = (name: string) => new URL(`../../dist/${name}`, import.meta.url);
 
-describe.each(['dispatch', 'sh', 'gate-parts', 'hook', 'judgement', 'policy-files'])(
+describe.each(['dispatch', 'sh', 'gate-parts', 'hook', 'judgement', 'validation'])(
   'the compiled code of %s in dist',
   (name) => {
     it('is of this version of Node and V8 takes it', () => {
@@ -19,3 +19,13 @@ describe.each(['dispatch', 'sh', 'gate-parts', 'hook', 'judgement', 'policy-file
     });
   },
 );
+
+describe('starts that validate nothing', () => {
+  it.each(['dispatch', 'sh', 'hook', 'judgement'])('%s does not load zod', (name) => {
+    expect(readFileSync(dist(`${name}.cjs`), 'latin1')).not.toMatch(/require\("zod|ZodObject/);
+  });
+
+  it('and what validates has it (so that the words would be found)', () => {
+    expect(readFileSync(dist('validation.cjs'), 'latin1')).toMatch(/ZodObject/);
+  });
+});

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { DoctorReport } from '../../src/host/doctor-report.ts';
-import { BACKEND_IDS } from '../../src/model/backend.ts';
+import type { DoctorReport } from '../../src/model/doctor-report.ts';
+import { BACKEND_IDS } from '../../src/model/words.ts';
+
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { WITHOUT } from '../support/without.ts';
 import { cli, makePlace } from './support.ts';

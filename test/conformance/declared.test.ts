@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BACKENDS } from '../../src/backends/all-backends.ts';
-import { BACKEND_IDS } from '../../src/model/backend.ts';
+import { BACKEND_IDS } from '../../src/model/words.ts';
+
 import { REFUSALS, USABLE } from './support.ts';
 
 /**

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { ATTACKS } from '../../src/attack/all-attacks.ts';
 import { attackHost } from '../../src/attack/attack-host.ts';
-import type { AttackReport } from '../../src/attack/attack-report.ts';
 import type { Prepare } from '../../src/attack/prepare-attacked.ts';
 import { doctorAttack } from '../../src/cli/doctor/attack.ts';
 import { examineHost } from '../../src/cli/doctor/examine.ts';
-import { CONTROL_IDS, type ControlId } from '../../src/model/enforcement-report.ts';
+import type { AttackReport } from '../../src/model/attack-report.ts';
+import type { ControlId } from '../../src/model/enforcement-report.ts';
 import type { HostFeatures } from '../../src/model/host-features.ts';
 import type { LaunchPlan } from '../../src/model/launch-plan.ts';
+import { CONTROL_IDS } from '../../src/model/words.ts';
 import { type PreparedSandbox, prepareSandbox } from '../../src/run/prepare-sandbox.ts';
 import { tryCommand } from '../../src/run/try-command.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';

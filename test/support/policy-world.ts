@@ -1,7 +1,8 @@
 import type { Parsed } from '../../src/model/command-line.ts';
 import type { Autonomy, Reason, Taint, Verdict } from '../../src/model/decision.ts';
-import { VERDICTS } from '../../src/model/decision.ts';
-import type { PathLookup, ResolvedPath, SymbolicLink } from '../../src/model/path-lookup.ts';
+import type { SymbolicLink } from '../../src/model/launch-plan.ts';
+import type { PathLookup, ResolvedPath } from '../../src/model/path-lookup.ts';
+import { VERDICTS } from '../../src/model/words.ts';
 import type { CheckContext } from '../../src/policy/checks/check.ts';
 import { isForeignTo } from '../../src/policy/checks/locations.ts';
 import type { RulesOfCommands } from '../../src/policy/checks/rules.ts';

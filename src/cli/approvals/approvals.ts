@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { ApprovalStore } from '../../gate/state/state.ts';
-import { APPROVAL_SCOPES, type ApprovalScope } from '../../model/approval.ts';
+import type { ApprovalScope } from '../../model/approval.ts';
+import { APPROVAL_SCOPES } from '../../model/words.ts';
 import { lazyState, stateDirectory } from '../../run/state.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printOut } from '../shared/print.ts';

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { VERDICTS } from '../../model/decision.ts';
+import { VERDICTS } from '../../model/words.ts';
+
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import type { SearchOptions } from './search.ts';
 import { parseTime } from './time.ts';

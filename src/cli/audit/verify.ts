@@ -1,6 +1,7 @@
 import { loadAuditKey } from '../../audit/key.ts';
-import { type Verification, verifyTrail } from '../../audit/verify.ts';
+import { verifyTrail } from '../../audit/verify.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { Verification } from '../../model/audit-record.ts';
 import { operatorPolicy } from '../../run/policy-layers.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { printOut } from '../shared/print.ts';

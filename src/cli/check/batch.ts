@@ -1,7 +1,8 @@
 import { isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Command } from '../../model/command.ts';
-import { AUTONOMIES, type Autonomy, type Decision, type Taint } from '../../model/decision.ts';
+import type { Autonomy, Decision, Taint } from '../../model/decision.ts';
+import { AUTONOMIES } from '../../model/words.ts';
 import type { Judge, JudgeRequest } from '../../run/judge.ts';
 import { isPromise } from '../../util/promise.ts';
 import { isTaint } from '../shared/policy-options.ts';

@@ -1,4 +1,4 @@
-import { TAINTS } from '../../model/decision.ts';
+import { TAINTS } from '../../model/words.ts';
 import { PROFILES } from '../../policy/profiles/built-in.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { AttackedControl, AttackReport, AttackResult } from '../../attack/attack-report.ts';
+import type { AttackedControl, AttackReport, AttackResult } from '../../model/attack-report.ts';
 import type { Mood, Paint } from '../shared/style.ts';
 import { wrap } from './table.ts';
 

@@ -1,6 +1,7 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { DoctorReport } from '../../host/doctor-report.ts';
-import { BACKEND_IDS, type BackendId } from '../../model/backend.ts';
+import type { BackendId } from '../../model/backend.ts';
+import type { DoctorReport } from '../../model/doctor-report.ts';
+import { BACKEND_IDS } from '../../model/words.ts';
 import { closePrepared, prepareSandbox } from '../../run/prepare-sandbox.ts';
 
 type BackendFacts = DoctorReport['backends'][number];

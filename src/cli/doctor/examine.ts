@@ -10,10 +10,10 @@ import {
   seccompActions,
   securityModules,
 } from '../../host/doctor-facts.ts';
-import type { DoctorReport } from '../../host/doctor-report.ts';
 import { probeHost } from '../../host/probe.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import { NEWEST_KNOWN_ABI } from '../../kernel/landlock/rights.ts';
+import type { DoctorReport } from '../../model/doctor-report.ts';
 import type { Control } from '../../model/enforcement-report.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
 import type { NativeAddon } from '../../native/contract.ts';
@@ -22,7 +22,7 @@ import { requireDemands } from '../../plan/enforcement.ts';
 import { profileFile } from '../../policy/effective.ts';
 import { PROFILES } from '../../policy/profiles/built-in.ts';
 import { closePrepared, prepareSandbox } from '../../run/prepare-sandbox.ts';
-import { createSandbox } from '../../run/sandbox.ts';
+import { openSandbox } from '../../run/sandbox.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { packageVersion } from '../../version.ts';
 import { tryBackends } from './backends.ts';
@@ -142,7 +142,7 @@ async function tryDefaultProfile(): Promise<Trial> {
 }
 
 async function runTrue(workspace: string): Promise<SandboxError | undefined> {
-  await using sandbox = await createSandbox({ workspace, policyFiles: false });
+  await using sandbox = await openSandbox({ workspace, policyFiles: false });
   const result = await sandbox.run(['true']);
   if (result.error !== undefined) return new SandboxError(result.error.code, result.error.message);
   if (result.status === 'exited' && result.exitCode === 0) return undefined;

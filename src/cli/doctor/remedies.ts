@@ -1,4 +1,4 @@
-import type { DoctorReport, Remedy } from '../../host/doctor-report.ts';
+import type { DoctorReport, Remedy } from '../../model/doctor-report.ts';
 import type { ControlId } from '../../model/enforcement-report.ts';
 
 /** What is found out before anything is advised. */

@@ -1,5 +1,5 @@
-import type { DoctorReport, RemedyPriority } from '../../host/doctor-report.ts';
 import type { BackendId } from '../../model/backend.ts';
+import type { DoctorReport, Remedy } from '../../model/doctor-report.ts';
 import type { ControlState } from '../../model/enforcement-report.ts';
 import { givesUpByNature } from '../../plan/enforcement.ts';
 import type { Mood, Paint } from '../shared/style.ts';
@@ -21,7 +21,7 @@ const MOOD_OF_STATE: Readonly<Record<ControlState, Mood>> = {
   unsupported: 'bad',
   off: 'plain',
 };
-const MOOD_OF_PRIORITY: Readonly<Record<RemedyPriority, Mood>> = {
+const MOOD_OF_PRIORITY: Readonly<Record<Remedy['priority'], Mood>> = {
   needed: 'bad',
   useful: 'part',
   optional: 'plain',

@@ -4,9 +4,10 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ClientOutcome } from '../../gate/client/outcome.ts';
 import type { GateMessage } from '../../gate/server/protocol.ts';
 import type { Taint } from '../../model/decision.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import { createChecker } from '../../run/checker.ts';
 import { exposuresOf } from '../../run/exposures.ts';
-import type { SandboxOptions } from '../../run/sandbox-options.ts';
+
 import { defaultPrincipal } from '../../run/state.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { printOut } from '../shared/print.ts';

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Taint } from '../../model/decision.ts';
-import type { SandboxOptions } from '../../run/sandbox-options.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 
 /** Options of `gate serve`. */
 export interface ServeOptions {

@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import { IMPORT_SOURCES } from '../../integrations/import/sources.ts';
-import type { SandboxOptions } from '../../run/sandbox-options.ts';
+import type { SandboxOptions } from '../../model/options.ts';
+
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printOut } from '../shared/print.ts';
 import type { ImportArguments } from './import.ts';

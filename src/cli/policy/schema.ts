@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { policyFileSchema } from '../../policy/schema.ts';
+import { policyFileSchema } from '../../model/policy-file.ts';
 
 /** The JSON Schema of policy files, as text. */
 export function policySchema(): string {

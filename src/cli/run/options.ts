@@ -3,8 +3,9 @@ import { BACKENDS } from '../../backends/all-backends.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Command as CommandToRun } from '../../model/command.ts';
 import type { Taint } from '../../model/decision.ts';
+import type { RunOptions, SandboxOptions } from '../../model/options.ts';
 import { PROFILES } from '../../policy/profiles/built-in.ts';
-import type { RunOptions, SandboxOptions } from '../../run/sandbox-options.ts';
+
 import { packageVersion } from '../../version.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { parseTaints } from '../shared/policy-options.ts';

@@ -1,8 +1,9 @@
 import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
+import type { RunOptions } from '../../model/options.ts';
 import { warningsOf } from '../../run/result-warnings.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-import type { RunOptions } from '../../run/sandbox-options.ts';
+
 import type { SignalForwarding } from '../shared/forward-signals.ts';
 import { printBytes, printError } from '../shared/print.ts';
 

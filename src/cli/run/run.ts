@@ -2,11 +2,12 @@ import { isatty } from 'node:tty';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
+import type { RunOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';
 import { endedBy, exitStatus } from '../../run/exit-status.ts';
 import { failureForModel, messageForModel } from '../../run/model-message.ts';
-import { createSandbox, type Sandbox } from '../../run/sandbox.ts';
-import type { RunOptions } from '../../run/sandbox-options.ts';
+import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
+
 import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { printRemarks } from '../sh/remarks.ts';
@@ -33,7 +34,7 @@ export async function run(args: readonly string[], subcommands: readonly string[
   const signals = forwardSignals();
   try {
     const asked = { quiet: wanted.quiet || wanted.forModel, ticket: wanted.ticket };
-    await using sandbox = await createSandbox({ ...wanted.sandbox, gate: gateOf(asked, signals) });
+    await using sandbox = await openSandbox({ ...wanted.sandbox, gate: gateOf(asked, signals) });
     return await runIn(sandbox, wanted, signals, subcommands);
   } catch (error) {
     if (!wanted.forModel || !(error instanceof SandboxError)) throw error;

@@ -4,7 +4,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { listenForShell, type ShellServer } from '../../gate/shells/shell-server.ts';
 import { loadAddon } from '../../native/load.ts';
 import { messageForModel } from '../../run/model-message.ts';
-import { createSandbox } from '../../run/sandbox.ts';
+import { openSandbox } from '../../run/sandbox.ts';
 import { shellSocket } from '../../run/shell/shell-places.ts';
 import { deferred } from '../../util/deferred.ts';
 import { parseArguments } from '../shared/parse.ts';
@@ -30,7 +30,7 @@ export async function serveShell(args: readonly string[]): Promise<number> {
     const sandboxOptions = sandboxOptionsOf(options);
     let onQueued: (id: string) => void = () => {};
     const asked = deferred<ShellServer>();
-    await using sandbox = await createSandbox({
+    await using sandbox = await openSandbox({
       ...sandboxOptions,
       gate: {
         terminal: { ask: async (request, how) => (await asked.promise).approver.ask(request, how) },

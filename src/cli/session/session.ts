@@ -1,6 +1,7 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { TAINTS, type Taint } from '../../model/decision.ts';
+import type { Taint } from '../../model/decision.ts';
 import type { SessionInfo } from '../../model/session.ts';
+import { TAINTS } from '../../model/words.ts';
 import { endSession } from '../../run/end-session.ts';
 import { checkSessionId } from '../../run/session.ts';
 import { openOwnState } from '../../run/state.ts';

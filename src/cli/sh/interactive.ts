@@ -1,10 +1,11 @@
 import { createInterface } from 'node:readline';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
+import type { TurnResult } from '../../model/execution-result.ts';
 import { endedBy, exitStatus } from '../../run/exit-status.ts';
 import { isIncomplete } from '../../run/judgement.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-import type { TurnResult } from '../../run/shell/session-options.ts';
+
 import { deferred } from '../../util/deferred.ts';
 import { printBytes, printError, printNote } from '../shared/print.ts';
 import type { Wanted } from './arguments.ts';

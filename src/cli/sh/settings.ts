@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { APPROVERS } from '../../model/policy-keys.ts';
-import type { SandboxOptions } from '../../run/sandbox-options.ts';
+import type { SandboxOptions } from '../../model/options.ts';
+import { APPROVERS } from '../../model/words.ts';
 
 /** What the environment of `sandbox-sh` says. */
 export interface ShellSettings {

@@ -7,7 +7,7 @@ import type { Command } from '../../model/command.ts';
 import { endedBy, exitStatus } from '../../run/exit-status.ts';
 import { failureForModel } from '../../run/model-message.ts';
 import { loadOperatorLayers, workspaceNamed } from '../../run/policy-layers.ts';
-import { createSandbox, type Sandbox } from '../../run/sandbox.ts';
+import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { ownStreams, runForwarding } from '../run/pass-through.ts';
@@ -61,7 +61,7 @@ async function runConfined(wanted: Wanted | readonly [string, ...string[]]): Pro
   await requireWorkspace(settings);
   const signals = forwardSignals();
   try {
-    await using sandbox = await createSandbox({ ...settings.sandbox, gate: gateOf(settings, signals) });
+    await using sandbox = await openSandbox({ ...settings.sandbox, gate: gateOf(settings, signals) });
     checkPlaces(sandbox, settings);
     const weaker = settings.quiet ? undefined : describeBackend(sandbox.plan);
     if (weaker !== undefined) printError(weaker);

@@ -1,8 +1,9 @@
 import { closeSync, constants as fileConstants, openSync } from 'node:fs';
 import type { Approver } from '../../model/approval.ts';
+import type { GateOptions } from '../../model/gate-ports.ts';
 import { loadAddon } from '../../native/load.ts';
 import { gateOfTicket } from '../../run/approval-ticket.ts';
-import type { GateOptions } from '../../run/sandbox-options.ts';
+
 import type { SignalForwarding } from './forward-signals.ts';
 import { printError } from './print.ts';
 

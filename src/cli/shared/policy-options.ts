@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { BACKEND_IDS } from '../../model/backend.ts';
-import { TAINTS, type Taint } from '../../model/decision.ts';
+import type { Taint } from '../../model/decision.ts';
 import { type FlagKind, PLACED_KEYS, type PlacedKey, type PolicyKey } from '../../model/policy-keys.ts';
+import { BACKEND_IDS, TAINTS } from '../../model/words.ts';
 import { parseSeconds, parseSize, parseWhole } from './quantities.ts';
 
 const READERS: Readonly<Record<FlagKind, ((text: string, before: unknown) => unknown) | undefined>> = {

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import { MAX_OUTPUT_BYTES } from '../../model/policy-keys.ts';
-import type { OutputLimits } from '../../run/output/gap.ts';
+import type { OutputLimits } from '../../model/output.ts';
+import { MAX_OUTPUT_BYTES } from '../../model/words.ts';
 
 const MAX_SECONDS = 365 * 24 * 3600;
 

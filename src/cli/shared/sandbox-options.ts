@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { BackendId } from '../../model/backend.ts';
+import type { SandboxOptions } from '../../model/options.ts';
+import type { OutputLimits } from '../../model/output.ts';
 import { putAt } from '../../policy/layers.ts';
-import type { OutputLimits } from '../../run/output/gap.ts';
-import type { SandboxOptions } from '../../run/sandbox-options.ts';
+
 import { backendOption, policyOptions } from './policy-options.ts';
 import { parseOutputLimit } from './quantities.ts';
 

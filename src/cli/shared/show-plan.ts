@@ -1,8 +1,7 @@
-import { BACKEND_IDS } from '../../model/backend.ts';
 import type { Autonomy } from '../../model/decision.ts';
 import type { EnforcementReport } from '../../model/enforcement-report.ts';
-import type { LaunchPlan, PlannedPath } from '../../model/launch-plan.ts';
-import type { RunDefaults } from '../../run/sandbox.ts';
+import type { LaunchPlan, PlannedPath, RunDefaults } from '../../model/launch-plan.ts';
+import { BACKEND_IDS } from '../../model/words.ts';
 
 const MARKS = { enforced: 'yes', degraded: 'part', unsupported: 'NO', off: 'off' } as const;
 

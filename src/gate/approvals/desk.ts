@@ -1,9 +1,5 @@
-import {
-  APPROVAL_SCOPES,
-  type ApprovalAnswer,
-  type ApprovalRequest,
-  type Approver,
-} from '../../model/approval.ts';
+import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../model/approval.ts';
+import { APPROVAL_SCOPES } from '../../model/words.ts';
 import type { ApprovalStore, MaybePromise, StoredGrant } from '../state/state.ts';
 
 /** What a desk works with. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { APPROVAL_SCOPES, type ApprovalAnswer, type ApprovalRequest } from '../../model/approval.ts';
-import { TAINTS } from '../../model/decision.ts';
+import type { ApprovalAnswer, ApprovalRequest } from '../../model/approval.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
+import type { ShellInfo } from '../../model/session.ts';
+import { APPROVAL_SCOPES, TAINTS } from '../../model/words.ts';
 
 /** Bytes of a message of a client, its line break not counted. */
 export const MAX_CLIENT_MESSAGE = 1024 * 1024;
@@ -37,19 +38,6 @@ const clientMessage = z.discriminatedUnion('type', [
 
 /** What a client says. */
 export type ClientMessage = z.infer<typeof clientMessage>;
-
-/** What a session is and does. */
-export interface ShellInfo {
-  readonly id: string;
-  readonly pid: number;
-  readonly workspace: string;
-  readonly cwd: string;
-  readonly startedAt: number;
-  readonly lastUsedAt: number;
-  readonly running: boolean;
-  /** Milliseconds without a command after which it ends; 0: never. */
-  readonly unusedTimeout: number;
-}
 
 /** A result as it is sent, and what became of the shell. */
 export type SentResult = ExecutionResult & {

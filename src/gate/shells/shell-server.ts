@@ -1,6 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ApprovalAnswer, Approver } from '../../model/approval.ts';
+import type { ShellInfo } from '../../model/session.ts';
 import { isMoreConfined } from '../approvals/peer-confinement.ts';
 import { listenAt } from '../approvals/socket-path.ts';
 import { peerOf } from '../peer.ts';
@@ -13,7 +14,6 @@ import {
   refusedCommand,
   type SentResult,
   type ServerMessage,
-  type ShellInfo,
 } from './messages.ts';
 
 /** The session that is served. */

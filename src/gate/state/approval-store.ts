@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { APPROVAL_SCOPES, type ApprovalAnswer, type ApprovalRequest } from '../../model/approval.ts';
+import type { ApprovalAnswer, ApprovalRequest } from '../../model/approval.ts';
+import { APPROVAL_SCOPES } from '../../model/words.ts';
 import { type Askers, processAskers } from './asker.ts';
 import type { Clock } from './clock.ts';
 import type { Database, SqlRow } from './database.ts';

@@ -1,6 +1,7 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { TAINTS, type Taint } from '../../model/decision.ts';
+import type { Taint } from '../../model/decision.ts';
 import type { SessionInfo } from '../../model/session.ts';
+import { TAINTS } from '../../model/words.ts';
 import type { Clock } from './clock.ts';
 import type { Database, SqlRow } from './database.ts';
 import type { SessionStore } from './state.ts';

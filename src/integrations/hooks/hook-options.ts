@@ -1,5 +1,4 @@
-import type { SandboxOptions } from '../../run/sandbox-options.ts';
-
+import type { SandboxOptions } from '../../model/options.ts';
 /** What is done with a command that the policy allows. */
 export const HOOK_MODES = ['decide', 'rewrite'] as const;
 export type HookMode = (typeof HOOK_MODES)[number];

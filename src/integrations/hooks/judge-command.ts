@@ -1,10 +1,11 @@
 import { realpathSync } from 'node:fs';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { Decision, Taint } from '../../model/decision.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import type { CommandEffects } from '../../policy/effects.ts';
 import { type Checker, type CheckerOptions, createChecker } from '../../run/checker.ts';
 import { exposuresOf } from '../../run/exposures.ts';
-import type { SandboxOptions } from '../../run/sandbox-options.ts';
+
 import { defaultPrincipal } from '../../run/state.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import type { HookOptions } from './hook-options.ts';

@@ -1,5 +1,6 @@
 import type { PathLookup } from '../../model/path-lookup.ts';
 import type { PolicyFile } from '../../model/policy-keys.ts';
+import type { LOSS_EFFECTS } from '../../model/words.ts';
 import type { ImportSource } from './sources.ts';
 
 /** A place in the source, from its root on: `['permissions', 'deny', 0]`. */
@@ -9,7 +10,6 @@ export type Place = readonly (string | number)[];
  * What a loss does to what is allowed. `narrower`: less is allowed here than there; `wider`: something is allowed here
  * that was not there; `none`: it is not about what commands may do.
  */
-export const LOSS_EFFECTS = ['narrower', 'wider', 'none'] as const;
 export type LossEffect = (typeof LOSS_EFFECTS)[number];
 
 /** Something of the source that is represented in the policy. */

@@ -1,5 +1,4 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import type { z } from 'zod';
 import type { Taint } from '../../model/decision.ts';
 import type { Checker } from '../../run/checker.ts';
 import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
@@ -40,7 +39,7 @@ export function registerExplain(
         const allowed = boundariesOf(sandbox.plan);
         const judged = !checker.policy.unsafe.unjudgedCommands;
         const stopped = judged ? refusalOf(decision, false) : undefined;
-        const structured: z.infer<typeof ExplainOutput> = {
+        const structured: ExplainOutput = {
           verdict: judged ? decision.verdict : 'allow',
           judged,
           risk: decision.risk,

@@ -1,6 +1,7 @@
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import type { ServerNotification, ServerRequest } from '@modelcontextprotocol/sdk/types.js';
-import type { OutputChunk } from '../../run/output/chunk.ts';
+import type { OutputChunk } from '../../model/output.ts';
+
 import { neutralize } from '../../run/output/neutralize.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 

@@ -1,5 +1,4 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import type { z } from 'zod';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import { reasonForModel } from '../../run/model-message.ts';
 import { leftBehindForModel } from '../../run/result-warnings.ts';
@@ -19,7 +18,7 @@ export function refusal(text: string): CallToolResult {
  */
 export function shellResult({ result, message }: ToolOutcome): CallToolResult {
   const { stdout, stderr, truncated, durationMs } = result;
-  const structured: z.infer<typeof ShellOutput> = {
+  const structured: ShellOutput = {
     ...endOf(result),
     stdout,
     stderr,
@@ -46,7 +45,7 @@ export function shellResult({ result, message }: ToolOutcome): CallToolResult {
 
 /** A command that runs in the background now. */
 export function startedResult({ id }: Job): CallToolResult {
-  const structured: z.infer<typeof ShellOutput> = {
+  const structured: ShellOutput = {
     status: 'running',
     exitCode: null,
     signal: null,
@@ -80,7 +79,7 @@ export function jobResult({ id, running, log }: Job, since?: number, said?: stri
           leftBehind: [],
         }
       : endOf(result);
-  const structured: z.infer<typeof JobOutput> = { id, ...part, ...end };
+  const structured: JobOutput = { id, ...part, ...end };
   const state =
     result === undefined
       ? howItRuns(running)

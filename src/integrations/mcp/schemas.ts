@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { REACHES, RISKS, VERDICTS } from '../../model/decision.ts';
-import { leftBehindSchema } from '../../model/left-behind.ts';
+import { ToldDecision, Verdict } from '../../model/decision.ts';
+import { ExecutionResultBase } from '../../model/execution-result.ts';
+import { LeftBehind } from '../../model/left-behind.ts';
+import { text, texts, type Value } from '../../model/value.ts';
+import { STATUSES } from '../../model/words.ts';
 
 /** A command has to fit into one argument of a program. */
 const LONGEST_COMMAND = 100_000;
@@ -67,42 +70,37 @@ export const ExplainInput = z.strictObject({
   cwd,
 });
 
-const ENDS = ['exited', 'signaled', 'timed-out', 'canceled', 'limit-exceeded'] as const;
 const exitCode = z.number().int().nullable().describe('null: it did not exit by itself, or not yet.');
-const signal = z.string().nullable().describe('The signal that ended it.');
-const warnings = z.array(z.string());
+const signal = text.nullable().describe('The signal that ended it.');
+const { truncated } = ExecutionResultBase.shape;
+const error = z.strictObject({ code: text, message: text }).nullable();
 const leftBehind = z
-  .array(leftBehindSchema.omit({ kept: true }))
-  .readonly()
+  .array(LeftBehind.omit({ kept: true }))
   .describe('What programs outside of the sandbox would obey of what it left; the operator is told.');
 
 /** Result of `shell`. */
 export const ShellOutput = z.strictObject({
   status: z
-    .enum([...ENDS, 'denied', 'setup-failed', 'running'])
+    .enum([...STATUSES, 'running'])
     .describe('denied, setup-failed: it was not run. running: in the background.'),
   exitCode,
   signal,
-  stdout: z.string(),
-  stderr: z.string(),
-  leftOut: z
-    .strictObject({ stdout: z.number(), stderr: z.number() })
-    .describe('Bytes in the middle of a long output that are not shown.'),
+  stdout: text,
+  stderr: text,
+  leftOut: truncated.describe('Bytes in the middle of a long output that are not shown.'),
   durationMs: z.number(),
-  error: z
-    .strictObject({ code: z.string(), message: z.string() })
-    .nullable()
-    .describe('Why it was not run, or which limit it exceeded.'),
-  warnings,
+  error: error.describe('Why it was not run, or which limit it exceeded.'),
+  warnings: texts,
   leftBehind,
   job: z.string().nullable().describe('Id of a command in the background.'),
 });
+export type ShellOutput = Value<typeof ShellOutput>;
 
 /** Result of `shell_output` and `shell_kill`. */
 export const JobOutput = z.strictObject({
   id: z.string(),
   status: z
-    .enum([...ENDS, 'denied', 'setup-failed', 'running'])
+    .enum([...STATUSES, 'running'])
     .describe('running: the command, or something that it started, still runs.'),
   exitCode,
   signal,
@@ -110,30 +108,16 @@ export const JobOutput = z.strictObject({
   next: z.number().describe('Pass it as `since` to read what comes after this.'),
   leftOut: z.number().describe('Characters between `since` and `output` that are not kept any more.'),
   more: z.boolean().describe('There is more to be read already.'),
-  error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
-  warnings,
+  error,
+  warnings: texts,
   leftBehind,
 });
+export type JobOutput = Value<typeof JobOutput>;
 
 /** Result of `policy_explain`. */
-export const ExplainOutput = z.strictObject({
-  verdict: z
-    .enum(VERDICTS)
-    .describe('allow: it would run. ask: a person is asked first. deny: it would not run.'),
+export const ExplainOutput = ToldDecision.extend({
+  verdict: Verdict.describe('allow: it would run. ask: a person is asked first. deny: it would not run.'),
   judged: z.boolean().describe('false: the policy judges no commands, and only the confinement counts.'),
-  risk: z.enum(RISKS),
-  reach: z.enum(REACHES),
-  reasons: z.array(
-    z.strictObject({
-      check: z.string(),
-      verdict: z.enum(VERDICTS).nullable(),
-      code: z.string(),
-      message: z.string(),
-    }),
-  ),
-  allowed: z.strictObject({
-    writable: z.array(z.string()),
-    readable: z.array(z.string()),
-    network: z.enum(['off', 'open']),
-  }),
+  allowed: z.strictObject({ writable: texts, readable: texts, network: z.enum(['off', 'open']) }),
 });
+export type ExplainOutput = Value<typeof ExplainOutput>;

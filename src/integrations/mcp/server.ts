@@ -3,10 +3,11 @@ import { finished } from 'node:stream';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { ExecutionResult } from '../../model/execution-result.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import { createChecker } from '../../run/checker.ts';
 import { warningsOf } from '../../run/result-warnings.ts';
-import { createSandbox, type Sandbox } from '../../run/sandbox.ts';
-import type { SandboxOptions } from '../../run/sandbox-options.ts';
+import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
+
 import { openSession } from '../../run/session.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { packageVersion } from '../../version.ts';
@@ -42,11 +43,11 @@ export interface McpOptions {
 
 /**
  * Serves one client until it is gone or `signal` is aborted; then every command that was started has ended.
- * @throws {SandboxError} as `createSandbox`.
+ * @throws {SandboxError} as `openSandbox`.
  */
 export async function serveMcp(options: McpOptions): Promise<void> {
   let server: McpServer | undefined;
-  await using sandbox = await createSandbox({
+  await using sandbox = await openSandbox({
     ...options.sandbox,
     gate: {
       // Who the client is, and what it can, is known when it has said hello.

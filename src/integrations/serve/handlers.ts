@@ -1,11 +1,12 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResultBase } from '../../model/execution-result.ts';
+import type { RunOptions } from '../../model/options.ts';
 import type { Checker } from '../../run/checker.ts';
 import { decisionAsJson } from '../../run/decision-json.ts';
 import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
 import { refusalOf } from '../../run/refusal.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-import type { RunOptions } from '../../run/sandbox-options.ts';
+
 import { packageVersion } from '../../version.ts';
 import type { Call, Client } from './client.ts';
 import { CANCEL, METHODS, type MethodName, type ParamsOf, type ResultOf } from './method-table.ts';

@@ -1,30 +1,23 @@
 import { z } from 'zod';
-import { APPROVAL_SCOPES } from '../../model/approval.ts';
+import { ApprovalScope } from '../../model/approval.ts';
+import { ToldDecision } from '../../model/decision.ts';
+import { EnforcementReport } from '../../model/enforcement-report.ts';
+import { ShellSnapshot, TerminalSize } from '../../model/options.ts';
+import type { Value } from '../../model/value.ts';
 import {
-  commandResult,
-  decisionResult,
-  enforcementReport,
-  messageForModel,
-  question,
-  turnResult,
-} from './results.ts';
-import { PROTOCOL_VERSION } from './serve-limits.ts';
-import {
-  approvedValue,
-  changedVariables,
-  commandValue,
-  cwdValue,
+  commandParams,
   dataValue,
   encodingValue,
   escapesValue,
   idValue,
   maxOutputValue,
+  shellString,
   signalValue,
-  taintsValue,
-  terminalSize,
   timeoutValue,
   variables,
-} from './values.ts';
+} from './params.ts';
+import { CommandResult, messageForModel, Question, SentTurn } from './results.ts';
+import { PROTOCOL_VERSION } from './serve-limits.ts';
 
 const nothing = z.strictObject({});
 const limit = z.number().int();
@@ -59,17 +52,13 @@ export const METHODS = {
       }),
       limits: z.record(z.string(), limit),
       workspace: z.string(),
-      report: enforcementReport,
+      report: EnforcementReport.describe('What is really enforced for every command of this server.'),
     }),
   },
   run: {
     summary: 'Judges a command and runs it to its end.',
     params: z.strictObject({
-      command: commandValue,
-      cwd: cwdValue,
-      env: changedVariables,
-      approved: approvedValue,
-      taints: taintsValue,
+      ...commandParams,
       timeout: timeoutValue,
       idleTimeout: timeoutValue,
       input: dataValue.optional().describe('Its standard input, which is empty otherwise.'),
@@ -78,18 +67,14 @@ export const METHODS = {
       escapes: escapesValue,
       combined: z.boolean().optional().describe('Both streams in stdout, in the order of writing.'),
     }),
-    result: commandResult,
+    result: CommandResult,
   },
   spawn: {
     summary: 'Judges a command and starts it; `output` and, at last, `ended` tell of it.',
     params: z.strictObject({
-      command: commandValue,
-      cwd: cwdValue,
-      env: changedVariables,
-      approved: approvedValue,
-      taints: taintsValue,
+      ...commandParams,
       timeout: timeoutValue,
-      pty: terminalSize.optional().describe('On a terminal of its own, of this size.'),
+      pty: TerminalSize.optional().describe('On a terminal of its own, of this size.'),
       encoding: encodingValue,
       escapes: escapesValue,
     }),
@@ -106,7 +91,7 @@ export const METHODS = {
   },
   resize: {
     summary: 'Gives the terminal of a spawned command another size.',
-    params: z.strictObject({ command: idValue, ...terminalSize.shape }),
+    params: z.strictObject({ command: idValue, ...TerminalSize.shape }),
     result: z.strictObject({ resized: z.boolean().describe('False: it has no terminal, or has ended.') }),
   },
   kill: {
@@ -122,23 +107,16 @@ export const METHODS = {
   check: {
     summary: 'Says what the policy thinks of a command. Nothing runs, nobody is asked, nothing is recorded.',
     params: z.strictObject({
-      command: commandValue,
-      cwd: cwdValue,
-      env: changedVariables,
-      approved: approvedValue,
-      taints: taintsValue,
+      ...commandParams,
     }),
-    result: z.strictObject({ ...decisionResult.shape, message: messageForModel }),
+    result: ToldDecision.extend({ message: messageForModel }),
   },
   'session.open': {
     summary: 'Starts a shell that lives on from command to command, until it is closed.',
     params: z.strictObject({
-      cwd: cwdValue,
+      cwd: commandParams.cwd,
       env: variables,
-      restore: z
-        .strictObject({ cwd: z.string(), env: z.record(z.string(), z.string()) })
-        .optional()
-        .describe('What `session.snapshot` gave.'),
+      restore: ShellSnapshot.optional().describe('What `session.snapshot` gave.'),
     }),
     result: z.strictObject({
       session: idValue,
@@ -150,16 +128,16 @@ export const METHODS = {
     summary: 'Judges a command and runs it in a shell. One at a time: others wait for their turn.',
     params: z.strictObject({
       session: idValue,
-      command: commandValue.options[0].describe('A shell string.'),
+      command: shellString.describe('A shell string.'),
       env: variables,
-      approved: approvedValue,
-      taints: taintsValue,
+      approved: commandParams.approved,
+      taints: commandParams.taints,
       timeout: timeoutValue,
       stream: z.boolean().optional().describe('Output as it arrives (`output`), and not with the result.'),
       encoding: encodingValue.describe('Of streamed output.'),
       escapes: escapesValue,
     }),
-    result: turnResult,
+    result: SentTurn,
   },
   'session.interrupt': {
     summary: 'Interrupts the command that runs in a shell, as Ctrl-C would.',
@@ -169,10 +147,7 @@ export const METHODS = {
   'session.snapshot': {
     summary: 'Where a shell is and what it exports; may hold secrets.',
     params: z.strictObject({ session: idValue }),
-    result: z.strictObject({
-      cwd: z.string(),
-      env: z.record(z.string(), z.string()).readonly(),
-    }),
+    result: ShellSnapshot,
   },
   'session.close': {
     summary: 'Ends a shell and all that it started.',
@@ -182,14 +157,14 @@ export const METHODS = {
   'approvals.list': {
     summary: 'The questions that wait for an answer of this connection.',
     params: nothing.optional(),
-    result: z.strictObject({ questions: z.array(question).readonly() }),
+    result: z.strictObject({ questions: z.array(Question).readonly() }),
   },
   'approvals.answer': {
     summary: 'Answers a question that this connection was asked. For the application, never for a model.',
     params: z.strictObject({
       question: z.string().min(1).max(128),
       approved: z.boolean(),
-      scope: z.enum(APPROVAL_SCOPES).optional().describe('How long a yes is good for. Default: once.'),
+      scope: ApprovalScope.optional().describe('How long a yes is good for. Default: once.'),
     }),
     result: nothing,
   },
@@ -200,7 +175,7 @@ export type MethodName = keyof typeof METHODS;
 /** What a handler gets. */
 export type ParamsOf<M extends MethodName> = z.output<(typeof METHODS)[M]['params']>;
 /** What it answers. */
-export type ResultOf<M extends MethodName> = z.input<(typeof METHODS)[M]['result']>;
+export type ResultOf<M extends MethodName> = Value<(typeof METHODS)[M]['result']>;
 
 /** The one notification that a client may send: gives a request up. It has its response all the same. */
 export const CANCEL = '$/cancelRequest';

@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import { commandResult, question } from './results.ts';
-import { idValue } from './values.ts';
+import { OutputStream } from '../../model/output.ts';
+import type { Value } from '../../model/value.ts';
+import { idValue } from './params.ts';
+import { CommandResult, Question } from './results.ts';
 
 const output = {
-  stream: z.enum(['stdout', 'stderr']),
+  stream: OutputStream,
   data: z.string(),
   encoding: z.enum(['utf8', 'base64']),
 };
@@ -20,11 +22,11 @@ export const NOTIFICATIONS = {
   },
   ended: {
     summary: 'The last word about a command of `spawn`. Its output came before; the result has none.',
-    params: z.strictObject({ command: idValue, result: commandResult }),
+    params: z.strictObject({ command: idValue, result: CommandResult }),
   },
   'approvals.requested': {
     summary: 'The policy asks whether a command of this connection may run.',
-    params: question,
+    params: Question,
   },
   'approvals.withdrawn': {
     summary: 'A question has no use for an answer any more: it expired, or the command was given up.',
@@ -37,4 +39,4 @@ export const NOTIFICATIONS = {
 } as const;
 
 export type NotificationName = keyof typeof NOTIFICATIONS;
-export type NotificationParams<N extends NotificationName> = z.input<(typeof NOTIFICATIONS)[N]['params']>;
+export type NotificationParams<N extends NotificationName> = Value<(typeof NOTIFICATIONS)[N]['params']>;

@@ -1,7 +1,8 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import { createChecker } from '../../run/checker.ts';
-import { createSandbox } from '../../run/sandbox.ts';
-import type { SandboxOptions } from '../../run/sandbox-options.ts';
+import { openSandbox } from '../../run/sandbox.ts';
+
 import { type Connection, type ConnectionParts, serveConnection } from './connection.ts';
 import type { Shared } from './handlers.ts';
 import { createSwitchboard } from './questions.ts';
@@ -29,7 +30,7 @@ export interface Service {
 
 /**
  * Makes the sandbox that all clients share, and what answers them.
- * @throws {SandboxError} as `createSandbox`.
+ * @throws {SandboxError} as `openSandbox`.
  */
 export async function createService({
   sandbox: options,
@@ -39,7 +40,7 @@ export async function createService({
   const limits = { ...SERVE_LIMITS, ...more.limits };
   const switchboard = createSwitchboard();
   const { approver: terminal, onQueued, asking } = switchboard;
-  const sandbox = await createSandbox({ ...options, gate: { ...options.gate, terminal, onQueued, asking } });
+  const sandbox = await openSandbox({ ...options, gate: { ...options.gate, terminal, onQueued, asking } });
   let checker: Shared['checker'];
   try {
     checker = await createChecker(options, { guarded: true });

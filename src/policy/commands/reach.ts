@@ -1,5 +1,6 @@
 import type { Parsed, Redirect, SimpleCommand } from '../../model/command-line.ts';
-import { REACHES, type Reach } from '../../model/decision.ts';
+import type { Reach } from '../../model/decision.ts';
+import { REACHES } from '../../model/words.ts';
 import { describeCommand, type IsForeign, inherited } from './describe.ts';
 import { findingsOf } from './findings.ts';
 import { asksForHelp } from './risk.ts';

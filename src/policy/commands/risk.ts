@@ -1,5 +1,6 @@
 import type { Parsed, Redirect, SimpleCommand } from '../../model/command-line.ts';
-import { RISKS, type Risk } from '../../model/decision.ts';
+import type { Risk } from '../../model/decision.ts';
+import { RISKS } from '../../model/words.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import type { Finding } from './behaviour.ts';
 import { describeCommand, type IsForeign, inherited } from './describe.ts';

@@ -1,19 +1,4 @@
-/** The name of an output stream. */
-export type OutputStream = 'stdout' | 'stderr';
-
-/** A piece of output, in the order in which it was read. */
-export interface OutputChunk {
-  readonly stream: OutputStream;
-  readonly bytes: Uint8Array;
-  /** Bytes of the stream that came before these and were not kept, because somebody began to read late. */
-  readonly missing?: number;
-}
-
-/** A piece of output as text. */
-export interface OutputText {
-  readonly stream: OutputStream;
-  readonly text: string;
-}
+import type { OutputStream } from '../../model/output.ts';
 
 /** Receives pieces of output. */
 export interface ChunkReceiver {

@@ -1,5 +1,6 @@
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import { type ChunkReceiver, type OutputChunk, streamName } from './chunk.ts';
+import type { OutputChunk } from '../../model/output.ts';
+import { type ChunkReceiver, streamName } from './chunk.ts';
 
 /** Hands output to a function. */
 export interface OutputConsumer extends ChunkReceiver {

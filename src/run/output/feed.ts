@@ -1,6 +1,7 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { OutputChunk, OutputText } from '../../model/output.ts';
 import type { NativeCapture } from '../../native/contract.ts';
-import { type ChunkReceiver, type OutputChunk, type OutputText, streamName } from './chunk.ts';
+import { type ChunkReceiver, streamName } from './chunk.ts';
 import { createDecoder } from './decoder.ts';
 
 /** Output of a running command, to be iterated once. */

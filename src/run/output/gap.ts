@@ -1,10 +1,5 @@
+import type { OutputLimits } from '../../model/output.ts';
 import { wholeCharactersEnd, wholeCharactersStart } from '../../util/utf8-edges.ts';
-
-/** How much of a stream is kept: so many of its first bytes, and so many of its last. */
-export interface OutputLimits {
-  readonly head: number;
-  readonly tail: number;
-}
 
 /** Where something of a stream is missing, and what is left on both sides, in whole characters. */
 export interface Gap {

@@ -1,6 +1,7 @@
 import type { ExecutionResultBase } from '../../model/execution-result.ts';
+import type { OutputLimits } from '../../model/output.ts';
 import type { NativeCapture } from '../../native/contract.ts';
-import { findGap, type OutputLimits, omissionLine } from './gap.ts';
+import { findGap, omissionLine } from './gap.ts';
 import { neutralize, openSequence } from './neutralize.ts';
 
 /** What a caller wants of captured output. */

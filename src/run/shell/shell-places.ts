@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ServerMessage, ShellInfo } from '../../gate/shells/messages.ts';
+import type { ServerMessage } from '../../gate/shells/messages.ts';
 import { connectToShell, type ShellConnection } from '../../gate/shells/shell-client.ts';
 import { ensureStateDirectory } from '../../host/state-directory.ts';
+import type { ShellInfo } from '../../model/session.ts';
 import { stateDirectory } from '../state.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { SHELL_GROUPS } from '../../kernel/seccomp/filter.ts';
 import { seccompProgram } from '../../kernel/seccomp/program.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
+import type { ExecutionResult, TurnResult } from '../../model/execution-result.ts';
+import type { ShellOptions, ShellSnapshot, SpawnOptions, TurnOptions } from '../../model/options.ts';
 import type { NativeFailure, NativeOutcome } from '../../native/contract.ts';
 import { isPromise } from '../../util/promise.ts';
 import type { Admission, Admit } from '../admission.ts';
@@ -12,21 +13,19 @@ import { describeFailure } from '../failure.ts';
 import { createOutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../prepare-sandbox.ts';
-import { checkSessionOptions, checkTurnOptions } from './check-session-options.ts';
-import type { ShellOptions, ShellSession, TurnOptions, TurnResult } from './session-options.ts';
+import type { OptionReader } from '../read-options.ts';
+import type { ShellSession } from './session-options.ts';
 import { changedVariables, factsOf } from './shell-facts.ts';
 import { type ShellProcess, type ShellStart, startShell, type TurnOutcome } from './shell-process.ts';
 import { readShellState, type ShellState } from './shell-state.ts';
-import { checkSnapshot, isUsableDirectory, restoreVariables, type ShellSnapshot } from './snapshot.ts';
+import { checkSnapshot, isUsableDirectory, restoreVariables } from './snapshot.ts';
 
 /** What a session needs of its sandbox. */
 export interface ShellParts {
   readonly prepared: PreparedSandbox;
   readonly admit: Admit;
-  readonly settle: (
-    command: string,
-    options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string | undefined>> },
-  ) => SettledCommand;
+  readonly settle: (command: string, options: Pick<SpawnOptions, 'cwd' | 'env'>) => SettledCommand;
+  readonly read: Pick<OptionReader, 'session' | 'turn'>;
   readonly onClosed: (session: ShellSession) => void;
 }
 
@@ -50,8 +49,8 @@ async function filterOfShells({ plan, features }: PreparedSandbox): Promise<Uint
  * @throws {SandboxError} `usage.invalid`, `cwd.unusable`, `session.closed` if the shell cannot be started.
  */
 export async function openShell(parts: ShellParts, given: ShellOptions = {}): Promise<ShellSession> {
-  const options = checkSessionOptions(given);
-  const { prepared, admit, settle } = parts;
+  const { prepared, admit, settle, read } = parts;
+  const options = read.session(given);
   const { addon, confinement, policy, plan, settle: settleLeftBehind } = prepared;
   const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, plan);
   const output = createOutputSettings(policy.limits)({});
@@ -245,7 +244,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
       try {
         if (typeof command !== 'string')
           throw new SandboxError('usage.invalid', 'a command of a session must be a shell string');
-        options = checkTurnOptions(given);
+        options = read.turn(given);
         if (closed) throw isClosed();
       } catch (error) {
         return Promise.reject(error);

@@ -2,15 +2,9 @@ import { statSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
+import type { ShellSnapshot } from '../../model/options.ts';
 import { variableRule } from '../../policy/commands/variables.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
-
-/** What can be kept of a shell: where it is and what it exports. A plain value; what is exported may be secret. */
-export interface ShellSnapshot {
-  /** Canonical. */
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string>>;
-}
 
 /** What of a snapshot a new shell gets. */
 export interface Restored {

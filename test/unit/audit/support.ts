@@ -3,8 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { type AuditOptions, type AuditTrail, openAudit } from '../../../src/audit/open-audit.ts';
-import { type Verification, verifyTrail } from '../../../src/audit/verify.ts';
-import type { DecisionRecord, EventRecord, ResultRecord } from '../../../src/model/audit-record.ts';
+import { verifyTrail } from '../../../src/audit/verify.ts';
+import type {
+  DecisionRecord,
+  EventRecord,
+  ResultRecord,
+  Verification,
+} from '../../../src/model/audit-record.ts';
 import { loadAddon } from '../../../src/native/load.ts';
 import { decision } from './records.ts';
 

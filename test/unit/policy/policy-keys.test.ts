@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { policyTemplate } from '../../../src/cli/policy/template.ts';
 import { policyOptions } from '../../../src/cli/shared/policy-options.ts';
-import { BACKEND_IDS, isAtLeast } from '../../../src/model/backend.ts';
-import { AUTONOMIES, type Autonomy } from '../../../src/model/decision.ts';
-import { CONTROL_IDS } from '../../../src/model/enforcement-report.ts';
+import type { Autonomy } from '../../../src/model/decision.ts';
+import { fileSchema, policyFileSchema, workspaceFileSchema } from '../../../src/model/policy-file.ts';
 import {
   PLACED_KEYS,
   type PlacedKey,
@@ -14,11 +13,11 @@ import {
   type PolicyKey,
   placedKeys,
 } from '../../../src/model/policy-keys.ts';
+import { AUTONOMIES, BACKEND_IDS, CONTROL_IDS, isAtLeast, LAYER_NAMES } from '../../../src/model/words.ts';
 import { effectivePolicy, weakenings } from '../../../src/policy/effective.ts';
 import {
   type Entry,
   keysInForce,
-  LAYER_NAMES,
   type LayerName,
   mergedFile,
   type PolicyLayer,
@@ -29,7 +28,7 @@ import {
 import { parsePolicy } from '../../../src/policy/load.ts';
 import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
 import { sourceOf } from '../../../src/policy/provenance.ts';
-import { fileSchema, policyFileSchema, workspaceFileSchema } from '../../../src/policy/schema.ts';
+
 import { policyOf } from '../../support/policy-of.ts';
 
 const PLACE = { workspace: '/w', home: '/home/user' };

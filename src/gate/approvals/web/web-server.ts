@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import { z } from 'zod';
 import { SandboxError } from '../../../errors/sandbox-error.ts';
-import { APPROVAL_SCOPES } from '../../../model/approval.ts';
+import { APPROVAL_SCOPES } from '../../../model/words.ts';
+
 import { createEntrance } from '../../server/connection/entrance.ts';
 import type { ApprovalStore, StoredApproval } from '../../state/state.ts';
 import { answerRequest } from '../answer-request.ts';

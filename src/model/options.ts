@@ -1,0 +1,277 @@
+import { z } from 'zod';
+import { Autonomy, Taint } from './decision.ts';
+import type { GateOptions } from './gate-ports.ts';
+import { MaxOutput, type OutputChunk } from './output.ts';
+import type { PolicyFile } from './policy-keys.ts';
+import type { AgentSession } from './session.ts';
+import { count, text, type Value } from './value.ts';
+import { APPROVERS, BACKEND_IDS, MAX_MILLISECONDS, TREE_LIMITS } from './words.ts';
+
+/*
+ * The options of the library. What a schema refuses is told as "NAME must be …", followed by the schema's message. Other
+ * doors (serve) take fields from here and say themselves what those they leave out are.
+ */
+
+const string = z.string('a string');
+const strings = z.array(string, 'an array of strings');
+const boolean = z.boolean('true or false');
+const isRecord = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const Milliseconds = z
+  .number('milliseconds from 0 (none) to a year')
+  .min(0, 'milliseconds from 0 (none) to a year')
+  .max(MAX_MILLISECONDS, 'milliseconds from 0 (none) to a year');
+
+const variableName = z.string().regex(/^[^=]+$/, 'named without "=", and not by nothing');
+
+/** Variables with values. */
+export const Variables = z.record(variableName, string, 'an object of strings by variable name');
+
+/** Variables with values; `undefined` takes one away. */
+const ChangedVariables = z.record(
+  variableName,
+  string.optional(),
+  'an object of strings (or undefined) by variable name',
+);
+
+/** What a command may use with everything that it starts; missing: the policy's. */
+export const TreeLimits = z
+  .partialRecord(
+    z.enum(TREE_LIMITS),
+    z.number().int('a whole number above 0').positive('a whole number above 0').optional(),
+    `an object of whole numbers above 0: ${TREE_LIMITS.join(', ')}`,
+  )
+  .describe('bytes of memory, processes and threads, seconds of processor time, bytes of private files');
+export type TreeLimits = Value<typeof TreeLimits>;
+
+const characters = z.number().int().min(1).max(65535);
+
+/** The size of a terminal in characters, from 1 to 65535 each. */
+export const TerminalSize = z.strictObject(
+  { cols: characters, rows: characters },
+  'an object { cols, rows } of numbers from 1 to 65535',
+);
+export type TerminalSize = Value<typeof TerminalSize>;
+
+/**
+ * An approval of one request, from `sandbox.check()`. The request is made again right before the launch; if it has another
+ * fingerprint (a file behind the command changed, for example), the command is refused with `approval.void`. Standard
+ * input and a terminal are no part of that request: a run with one of them is refused, too.
+ */
+export const ApprovedRequest = z.strictObject({ fingerprint: string });
+export type ApprovedRequest = Value<typeof ApprovedRequest>;
+
+/** Options of `createSandbox`. */
+export const SandboxOptions = z.strictObject({
+  workspace: string
+    .optional()
+    .describe(
+      'The directory that commands work in. Default: the policy’s `security.workspace_dir`, else the current directory.',
+    ),
+  profile: string
+    .optional()
+    .describe('Name of a built-in profile. Default: the policy file’s, else `workspace-write`.'),
+  policy: z
+    .union([string, z.custom<PolicyFile>(isRecord)], 'a path or an object')
+    .optional()
+    .describe(
+      'Path of a TOML policy file, or its content as an object; comes on top of the machine’s and the user’s.',
+    ),
+  policyFiles: boolean
+    .optional()
+    .describe(
+      'Internal. False: only the built-in policy and `policy`, whatever files there are; to ask what the host can do.',
+    ),
+  backend: z
+    .enum(['auto', ...BACKEND_IDS], `one of auto, ${BACKEND_IDS.join(', ')}`)
+    .optional()
+    .describe(
+      'What keeps commands in. Default: `auto`, the strongest that this host has and that holds what the policy requires. One that is named and cannot be used is an error, and never another.',
+    ),
+  autonomy: Autonomy.optional().describe(
+    'How much is left to the agent. Default: the policy’s, else `contained`.',
+  ),
+  ask: z
+    .enum(APPROVERS)
+    .optional()
+    .describe(
+      'Who is asked what the policy asks. Default: the policy’s, else `terminal`; a library has none without an approver.',
+    ),
+  gate: z
+    .custom<GateOptions>(isRecord, 'an object')
+    .optional()
+    .describe(
+      'What has a state or belongs to the application; each takes the place of what the policy would give.',
+    ),
+  principal: string
+    .min(1, 'a string that is not empty')
+    .optional()
+    .describe(
+      'Who the commands are run for: budget, approvals and sessions belong to it. Default: the user of this process.',
+    ),
+  session: z
+    .union(
+      [
+        string,
+        z.custom<AgentSession>(
+          (value) => isRecord(value) && typeof Reflect.get(value as object, 'onEnd') === 'function',
+        ),
+      ],
+      'a session of openSession() or its id',
+    )
+    .optional()
+    .describe(
+      'The session of the agent, from `openSession()`, or its id. Default: none, so that nothing is remembered of it.',
+    ),
+  readable: strings.optional().describe('Further paths to read and execute from. They must exist.'),
+  writable: strings.optional().describe('Further paths to write. They must exist.'),
+  passEnv: strings.optional().describe('Names passed on from this process’s environment.'),
+  env: Variables.optional().describe('Variables with values.'),
+  timeout: Milliseconds.optional().describe(
+    'Default time-out of a command in milliseconds, at most a year; 0: none.',
+  ),
+  idleTimeout: Milliseconds.optional().describe(
+    'How long a command may write no output, in milliseconds, at most a year; 0: for ever. Default: the policy’s, else 0.',
+  ),
+  limits: TreeLimits.optional().describe(
+    'What a command may use with everything that it starts. Default: the policy’s.',
+  ),
+  maxOutput: MaxOutput.optional().describe(
+    'Bytes kept of each output stream, half from its beginning and half from its end, or so many of each. Default: 1 MiB.',
+  ),
+});
+export type SandboxOptions = Value<typeof SandboxOptions>;
+
+/** Options of one run. */
+export const RunOptions = z.strictObject({
+  cwd: string.optional().describe('Absolute, or relative to the workspace. Default: the workspace.'),
+  env: ChangedVariables.optional().describe('Variables for this command; `undefined` takes one away.'),
+  approved: z
+    .union([boolean, ApprovedRequest], 'true, false or { fingerprint }')
+    .optional()
+    .describe(
+      'A person looked at exactly this command and wants it to run: where the policy asks, that is the answer. What the policy refuses stays refused. To be set by the application, never by a model. `true` is good for whatever the command does by the time it runs; `{ fingerprint }` only while its request is the one that was shown.',
+    ),
+  taints: z.array(Taint).optional().describe('What the session of the agent was exposed to.'),
+  timeout: Milliseconds.optional().describe('Milliseconds, at most a year; 0: none.'),
+  idleTimeout: Milliseconds.optional().describe(
+    'How long the command may write no output, in milliseconds, at most a year; 0: for ever. Needs captured output.',
+  ),
+  signal: z
+    .instanceof(AbortSignal, { error: 'an AbortSignal' })
+    .optional()
+    .describe('Ends the command when aborted: SIGTERM, then SIGKILL.'),
+  input: z
+    .union([string, z.custom<Uint8Array>((value) => value instanceof Uint8Array)], 'a string or bytes')
+    .optional()
+    .describe('Written to standard input, which is empty otherwise.'),
+  stdin: z
+    .enum(['null', 'inherit'])
+    .optional()
+    .describe('`inherit`: the command reads this process’s standard input. Default: `null`, which is empty.'),
+  onOutput: z
+    .custom<(chunk: OutputChunk) => void | Promise<void>>(
+      (value) => typeof value === 'function',
+      'a function',
+    )
+    .optional()
+    .describe(
+      'Called with output as it arrives; while a returned promise is pending, the command’s pipe fills up. The result waits for the last one, unless the command was ended (time-out, limit, `signal`, `cancel()`, `close()`): then for 250 ms at most, after which it is called no more and a warning of the result says so.',
+    ),
+  maxOutput: MaxOutput.optional().describe('As in `createSandbox`, for this run.'),
+  encoding: z
+    .enum(['utf8', 'bytes'])
+    .optional()
+    .describe(
+      '`bytes`: the result has the output as bytes, with nothing replaced, and not as text. Default: `utf8`.',
+    ),
+  escapes: z
+    .enum(['keep', 'neutralize'])
+    .optional()
+    .describe(
+      '`neutralize`: text for a reader that is no terminal, such as a model. Escape sequences and control characters but line breaks and tabs are taken out; of a line that was written over, as progress bars are, the last state is left; bidirectional controls and invisible characters are shown as `\\u{202e}`. It is for the text of the result and of `outputText()`, which begins a new line instead, not for bytes. Default: `keep`.',
+    ),
+  combined: boolean
+    .optional()
+    .describe(
+      'Both streams through one pipe: `stdout` has all output in the order in which it was written, `stderr` nothing.',
+    ),
+  spill: z
+    .union(
+      [boolean, z.strictObject({ maxBytes: z.union([count, z.literal(Number.POSITIVE_INFINITY)]) })],
+      'true, false or { maxBytes }',
+    )
+    .optional()
+    .describe(
+      'Writes the whole output to files of mode 0600 in the state directory, up to 256 MiB of each stream or `maxBytes` (`Infinity`: all there is); `spilled` of the result names them. Each time, those older than 7 days are removed, and the oldest until the others have 1 GiB together.',
+    ),
+  stdio: z
+    .enum(['capture', 'inherit'])
+    .optional()
+    .describe(
+      '`inherit`: the command uses this process’s standard streams and nothing is captured. Default: `capture`.',
+    ),
+  pty: TerminalSize.optional().describe(
+    'The command runs on a terminal of its own. All that it shows is `stdout`, with the echo of `input`, which is typed; at its end comes, once, the character that means the end of the input.',
+  ),
+  background: z
+    .literal(false, 'true or false')
+    .optional()
+    .describe('True, see `JobOptions`: what the command leaves behind runs on, and `run` gives a job.'),
+});
+export type RunOptions = Value<typeof RunOptions>;
+
+/** Options of a run in the background. Without `timeout` there is none. */
+export const JobOptions = RunOptions.extend({ background: z.literal(true, 'true or false') });
+export type JobOptions = Value<typeof JobOptions>;
+
+/** Options of `spawn`. */
+export const SpawnOptions = RunOptions.pick({
+  ...({ cwd: true, env: true, approved: true, taints: true, timeout: true } as const),
+  ...({ signal: true, pty: true } as const),
+});
+export type SpawnOptions = Value<typeof SpawnOptions>;
+
+/** What a command would be run with, as far as it makes a difference to the decision. */
+export const CheckOptions = RunOptions.pick({ cwd: true, env: true, taints: true });
+export type CheckOptions = Value<typeof CheckOptions>;
+
+/** What can be kept of a shell: where it is and what it exports. What is exported may be secret. */
+export const ShellSnapshot = z.strictObject({ cwd: text, env: z.record(text, text) });
+export type ShellSnapshot = Value<typeof ShellSnapshot>;
+
+/** Options of `sandbox.session()`. */
+export const ShellOptions = z.strictObject({
+  cwd: string
+    .optional()
+    .describe(
+      'Where it begins: absolute, or relative to the workspace. Default: the workspace, or where the snapshot was made.',
+    ),
+  env: Variables.optional().describe('Variables of the shell, beyond those of every command.'),
+  restore: z
+    .custom<ShellSnapshot>(isRecord, 'a snapshot of a session')
+    .optional()
+    .describe(
+      'Directory and variables of another session. What would change which programs run is left out: see `warnings`.',
+    ),
+});
+export type ShellOptions = Value<typeof ShellOptions>;
+
+/** Options of one command of a session. */
+export const TurnOptions = RunOptions.pick({
+  ...({ taints: true, timeout: true, signal: true, onOutput: true } as const),
+}).extend({
+  approved: boolean
+    .optional()
+    .describe('As of `run()`; of what a shell would do no request is made beforehand.'),
+  // The shell itself assigns them, so they have to be names that it takes.
+  env: z
+    .record(
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
+      z.string().regex(/^[^\0]*$/),
+      'an object of strings by variable name',
+    )
+    .optional()
+    .describe('Variables for this command alone.'),
+});
+export type TurnOptions = Value<typeof TurnOptions>;

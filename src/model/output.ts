@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { count, type Value } from './value.ts';
+import { MAX_OUTPUT_BYTES } from './words.ts';
+
+/** The name of an output stream. */
+export const OutputStream = z.enum(['stdout', 'stderr']);
+export type OutputStream = Value<typeof OutputStream>;
+
+/** How much of a stream is kept: so many of its first bytes, and so many of its last. */
+export const OutputLimits = z.strictObject({ head: count, tail: count });
+export type OutputLimits = Value<typeof OutputLimits>;
+
+/** What is kept of each stream; `most`: bytes that may be kept at the most. */
+export const maxOutput = (most: number) =>
+  z
+    .union([count, OutputLimits])
+    .refine(
+      (given) => (typeof given === 'number' ? given : given.head + given.tail) <= most,
+      `a number of bytes, or { head, tail } with one of each: ${most} (${most / 1024 ** 2} MiB) at most; spill keeps more`,
+    );
+
+/** @see maxOutput */
+export const MaxOutput = maxOutput(MAX_OUTPUT_BYTES);
+
+/** A piece of output, in the order in which it was read. */
+export interface OutputChunk {
+  readonly stream: OutputStream;
+  readonly bytes: Uint8Array;
+  /** Bytes of the stream that came before these and were not kept, because reading began late. */
+  readonly missing?: number;
+}
+
+/** A piece of output as text. */
+export interface OutputText {
+  readonly stream: OutputStream;
+  readonly text: string;
+}

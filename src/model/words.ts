@@ -1,0 +1,138 @@
+/**
+ * The closed lists of words that values are made of. They stand apart from the schemas of those values, so that what only
+ * compares words does not load zod.
+ */
+
+/** What the policy says; strictest last. */
+export const VERDICTS = ['allow', 'ask', 'deny'] as const;
+
+/** How much a command may break; highest last. */
+export const RISKS = ['low', 'medium', 'high'] as const;
+
+/** Whether a command can use the network, whatever its arguments are: it cannot, it is not known, it is made for that. */
+export const REACHES = ['local', 'unknown', 'network'] as const;
+
+/**
+ * How much is left to the agent; most first. `contained`: what the sandbox holds runs unasked, and what leaves it is asked
+ * about; where it holds too little, that is `supervised`: what changes anything is asked about.
+ */
+export const AUTONOMIES = ['autonomous', 'contained', 'supervised', 'readonly'] as const;
+
+/** What a session has been exposed to: content that may instruct the model, data that must not leave. */
+export const TAINTS = ['corruption', 'secret'] as const;
+
+/** Who answers what the policy asks. */
+export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
+
+/** How long an approval holds; shortest first. `session`: for one session id; `always`: until it is revoked. */
+export const APPROVAL_SCOPES = ['once', 'session', 'always'] as const;
+
+/** Why there is no approval: a person refused, nobody answered in time, nobody can be asked, asking failed. */
+export const REFUSALS = ['denied', 'expired', 'nobody', 'failed'] as const;
+
+/** What became of a request in the queue. */
+export const REQUEST_STATES = [
+  'pending',
+  'approved',
+  'denied',
+  'expired',
+  'used',
+  'withdrawn',
+  'abandoned',
+] as const;
+
+/**
+ * THE backends, strongest first, and so the ladder that `auto` goes down:
+ * - `landlock`: Landlock and seccomp, with namespaces where the host has them.
+ * - `namespaces`: a root, a network and a user of its own (mount, network and user namespaces) and seccomp.
+ * - `firejail`: the set-uid program of that name.
+ * - `application`: no shell; only programs and paths that are understood, and nothing that the kernel would hold.
+ */
+export const BACKEND_IDS = ['landlock', 'namespaces', 'firejail', 'application'] as const;
+type BackendId = (typeof BACKEND_IDS)[number];
+
+/** Whether a backend is as strong as another, or stronger. */
+export function isAtLeast(backend: BackendId, minimum: BackendId): boolean {
+  return BACKEND_IDS.indexOf(backend) <= BACKEND_IDS.indexOf(minimum);
+}
+
+/** The controls of the enforcement report, in the order in which they are shown. */
+export const CONTROL_IDS = [
+  'filesystem',
+  'filesystem-view',
+  'rename',
+  'truncate',
+  'metadata',
+  'protected-paths',
+  'private-tmp',
+  'devices',
+  'network',
+  'unix-sockets',
+  'abstract-sockets',
+  'signals',
+  'process-inspection',
+  'syscalls',
+  'terminal-injection',
+  'privileges',
+  'descriptors',
+  'environment',
+  'process-tree',
+  'resource-limits',
+] as const;
+
+/**
+ * How a control is held: `enforced` as described; `degraded` in part, the reason says what is missing; `unsupported` not
+ * at all on this host; `off` because the policy turned it off.
+ */
+export const CONTROL_STATES = ['enforced', 'degraded', 'unsupported', 'off'] as const;
+
+/** `required`: a host that cannot enforce it refuses to run; `best-effort`: it runs and the report says so. */
+export const DEMANDS = ['required', 'best-effort'] as const;
+
+/**
+ * By what the process tree of a command is held together, so that everything that it started ends with it:
+ * - `signal-scope` (Landlock ABI 6): the kernel; no process of the tree can leave it.
+ * - `subreaper`: a helper process of ours, which finds what descends from it.
+ * - `none`: it is not us who run it.
+ */
+export const PROCESS_TREE_TIERS = ['signal-scope', 'subreaper', 'none'] as const;
+
+/** How a command that ran ended. */
+export const ENDS = ['exited', 'signaled', 'timed-out', 'canceled', 'limit-exceeded'] as const;
+
+/** What became of a command; the last two did not run. */
+export const STATUSES = [...ENDS, 'denied', 'setup-failed'] as const;
+
+/** Limits of the policy for which a command is ended: `tmp` is the private directories, `idle` the time without output. */
+export const LIMIT_NAMES = ['memory', 'processes', 'cpu', 'tmp', 'idle', 'file-size'] as const;
+
+/** What a command may use with everything that it starts, as options of the library. */
+export const TREE_LIMITS = ['memory', 'processes', 'cpuSeconds', 'tmpBytes'] as const;
+
+/**
+ * What a command may do with a path and everything beneath it. `data`: read; `read`: read and execute; `write`:
+ * everything; `device`: read and write a device node.
+ */
+export const PATH_ACCESSES = ['data', 'read', 'write', 'device'] as const;
+
+/** Who says something about the policy; later ones are stronger, and the last one only narrows. */
+export const LAYER_NAMES = ['profile', 'system', 'user', 'option', 'caller', 'workspace'] as const;
+
+/** What an imported policy is where something has no equivalent: it allows less, it allows more, it is about something else. */
+export const LOSS_EFFECTS = ['narrower', 'wider', 'none'] as const;
+
+/**
+ * What came of an attack, worst first: `escaped`: it worked although the report claims that it cannot; `not-covered`: it
+ * worked, and the report does not claim otherwise; `failed`: it could not be carried out in the sandbox, which says
+ * nothing; `held`; `not-tried`: it does not work on this machine without a sandbox either, or cannot be tried.
+ */
+export const ATTACK_RESULTS = ['escaped', 'not-covered', 'failed', 'held', 'not-tried'] as const;
+
+/** A year; a longer time is a mistake, and would overflow the clock. */
+export const MAX_MILLISECONDS = 365 * 24 * 3600 * 1000;
+
+/**
+ * What may be kept of one output stream: shown in the worst way, as escapes of seven characters for two bytes, it still is a
+ * string that JavaScript can have.
+ */
+export const MAX_OUTPUT_BYTES = 128 * 1024 ** 2;
