@@ -39,7 +39,7 @@ async function loadChecker() {
   symlinkSync(join(ROOT, 'build'), join(directory, 'build'));
   const outfile = join(directory, 'dist/check-command.mjs');
   await build({
-    entryPoints: [join(ROOT, 'src/run/checker.ts')],
+    entryPoints: [join(ROOT, 'src/run/assemble.ts')],
     bundle: true,
     platform: 'node',
     format: 'esm',

@@ -6,9 +6,9 @@ import { useGateParts } from './warm-gate-parts.mjs';
 import { decideSamples } from './warm-judgement.mjs';
 import { readSamples } from './warm-validation.mjs';
 
-/** By name, in src/run/; what uses them once. A module may use those before it. */
+/** By name; what uses them once. A module may use those before it. */
 const MODULES = [
-  { name: 'judgement', use: decideSamples },
+  { name: 'judgement', folder: 'decide', use: decideSamples },
   // With its libraries: finding and loading their files takes longer than what they do.
   { name: 'validation', use: readSamples, bundled: ['zod', 'smol-toml'] },
   { name: 'gate-parts', use: useGateParts },
@@ -30,13 +30,13 @@ export async function buildCompiledModules(common, build) {
     });
     plugins.push(libraryApart(name, exports, common.absWorkingDir));
   }
-  for (const { name, use, bundled = [] } of MODULES) {
+  for (const { name, folder = 'run', use, bundled = [] } of MODULES) {
     const outfile = join(common.absWorkingDir, `dist/${name}.cjs`);
     await build({
       ...common,
       outdir: undefined,
       outfile,
-      entryPoints: [`src/run/${name}.ts`],
+      entryPoints: [`src/${folder}/${name}.ts`],
       external: common.external.filter((library) => !bundled.includes(library)),
       minify: true,
       format: 'cjs',
@@ -47,7 +47,7 @@ export async function buildCompiledModules(common, build) {
       banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
       plugins: [...plugins],
     });
-    plugins.push(taken(name, Object.keys(await writeCompiledCode(outfile, use))));
+    plugins.push(taken(folder, name, Object.keys(await writeCompiledCode(outfile, use))));
   }
   return plugins;
 }
@@ -69,13 +69,13 @@ function libraryApart(name, exports, root) {
   };
 }
 
-function taken(name, exports) {
+function taken(folder, name, exports) {
   return {
     name,
     setup({ onLoad }) {
-      onLoad({ filter: new RegExp(`/src/run/${name}\\.ts$`) }, ({ path }) => ({
+      onLoad({ filter: new RegExp(`/src/${folder}/${name}\\.ts$`) }, ({ path }) => ({
         contents: [
-          `import { loadCompiled } from './load-compiled.ts';`,
+          `import { loadCompiled } from '../run/load-compiled.ts';`,
           `export const { ${exports.join(', ')} } = loadCompiled('${name}');`,
         ].join('\n'),
         loader: 'js',

@@ -81,8 +81,8 @@ export {
 export type { OutputReader } from './run/output/feed.ts';
 
 export type { RunningCommand } from './run/pending-command.ts';
+export type { CommandCheck } from './run/sandbox.ts';
 export { createSandbox, type Sandbox, type StartedCommand } from './run/sandbox.ts';
-export type { CommandCheck } from './run/sandbox-check.ts';
 
 export { openSession, type SessionOptions } from './run/session.ts';
 export type { ShellSession } from './run/shell/session-options.ts';

@@ -17,6 +17,7 @@ const LAYERS = [
   ['model'],
   ['shell', 'policy', 'plan', 'backends', 'gate', 'audit', 'host'],
   ['left-behind'],
+  ['decide'],
   ['run'],
   ['integrations', 'attack'],
   ['cli'],

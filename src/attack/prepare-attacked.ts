@@ -1,6 +1,6 @@
 import type { SandboxOptions } from '../model/options.ts';
 import { type PreparedSandbox, prepareSandbox } from '../run/prepare-sandbox.ts';
-import { type Sandbox, sandboxOf } from '../run/sandbox.ts';
+import { type Sandbox, sandboxOn } from '../run/sandbox.ts';
 
 /** Makes a sandbox ready; a test gives one that has a hole. */
 export type Prepare = (options: SandboxOptions) => Promise<PreparedSandbox>;
@@ -22,12 +22,9 @@ export async function prepareAttacked(
   prepare: Prepare = prepareSandbox,
 ): Promise<Attacked> {
   const prepared = await prepare(options);
-  const { gate, policy } = prepared;
-  const sandbox = sandboxOf({
-    ...prepared,
-    createExaminer: undefined,
-    policy: { ...policy, security: { ...policy.security, maxActionsPerHour: undefined } },
-    gate: { ...gate, record: undefined, session: undefined, hooks: [] },
-  });
+  const sandbox = await sandboxOn(prepared, options, undefined, (ports) => ({
+    ...ports,
+    ...{ judge: undefined, budget: undefined, record: undefined, session: undefined, tellHooks: undefined },
+  }));
   return { prepared, sandbox };
 }

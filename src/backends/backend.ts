@@ -1,7 +1,7 @@
 import type { BackendId } from '../model/backend.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import type { SettledSteps } from '../model/steps.ts';
+import type { ResolvedSteps } from '../model/steps.ts';
 import type { NativeConfinementSpec, NativeFailure } from '../native/contract.ts';
 
 /** Whether this host has what a backend needs. */
@@ -60,5 +60,5 @@ export interface Backend {
    * How a list of programs is started in place of a shell, and every command as such a list; absent: a shell string runs
    * under bash. Such a backend relies on the decision: commands are always judged.
    */
-  readonly steps?: (plan: LaunchPlan, steps: SettledSteps) => Pick<StartedProgram, 'program' | 'argv'>;
+  readonly steps?: (plan: LaunchPlan, steps: ResolvedSteps) => Pick<StartedProgram, 'program' | 'argv'>;
 }

@@ -1,5 +1,6 @@
 import type { ActionBudget } from '../model/gate-ports.ts';
-import type { BudgetStore, MaybePromise } from './state/state.ts';
+import type { MaybePromise } from '../util/promise.ts';
+import type { BudgetStore } from './state/state.ts';
 
 /** The budget of one principal, from a store that is opened when it is needed. */
 export function budgetOf(principal: string, store: () => MaybePromise<BudgetStore>): ActionBudget {

@@ -1,7 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { RunOptions } from '../model/options.ts';
-import type { Sandbox } from '../run/sandbox.ts';
-import type { CommandCheck } from '../run/sandbox-check.ts';
+import type { CommandCheck, Sandbox } from '../run/sandbox.ts';
 
 /** A call of a model that a person may be asked about. */
 export interface AskedCall {

@@ -46,7 +46,7 @@ export type StepsOrNot =
   | { readonly ok: false; readonly problem: NeedsShell };
 
 /** A stage whose program was looked up. */
-export interface SettledStage extends Stage {
+export interface ResolvedStage extends Stage {
   readonly program:
     | { readonly kind: 'found'; readonly path: string }
     /** The status that a shell would give it: 127 not found, 126 not executable. */
@@ -57,8 +57,8 @@ export interface SettledStage extends Stage {
 }
 
 /** Steps that can be started. */
-export interface SettledSteps {
+export interface ResolvedSteps {
   readonly pipelines: readonly (Omit<StepPipeline, 'stages'> & {
-    readonly stages: readonly SettledStage[];
+    readonly stages: readonly ResolvedStage[];
   })[];
 }

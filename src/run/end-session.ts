@@ -1,8 +1,8 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { createGate } from './gate.ts';
 import { operatorPolicy } from './policy-layers.ts';
 import { sessionOf } from './session.ts';
 import { lazyState, openOwnState, stateDirectory } from './state.ts';
+import { createStatefulPorts } from './stateful-ports.ts';
 
 /**
  * Ends a session of this user from outside, and tells the hooks of the policy.
@@ -20,12 +20,12 @@ export async function endSession(id: string, policyFile?: string): Promise<void>
   const policy = await operatorPolicy(policyFile);
   const session = sessionOf(id, principal, lazyState(stateDirectory()));
   // There is no workspace here; no plug-in may lie where the state is.
-  const gate = await createGate({
+  const ports = await createStatefulPorts({
     policy,
     options: { session },
     workspace: stateDirectory(),
     writable: () => [],
   });
   await session.end();
-  await gate.close();
+  await ports.close();
 }

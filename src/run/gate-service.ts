@@ -5,18 +5,12 @@ import { serveFolder } from '../gate/server/folder/folder-server.ts';
 import type { GateServer, OnAnswer, RefusedMessage } from '../gate/server/ports.ts';
 import { createRefusalReport } from '../gate/server/refusal-report.ts';
 import { ambiguousUid } from '../host/ambiguous-uid.ts';
-import type { ApprovalAnswer } from '../model/approval.ts';
-import type { AuditSink } from '../model/audit-record.ts';
+import type { AuditRecord } from '../model/audit-record.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { loadAddon } from '../native/load.ts';
-import { approvalRequestMaker, givenVariables } from './approval-request.ts';
-import { type Checker, createChecker, guardsOf } from './checker.ts';
-import { commandRules } from './command-rules.ts';
-import { createGate, type Gate } from './gate.ts';
-import { createGateDecider, type GateAsk, type GateQuestion } from './gate-decider.ts';
+import { assemble } from './assemble.ts';
+import { createGateDecider } from './gate-decider.ts';
 import { resolvePolicy } from './resolve-policy.ts';
-
-import { lazyState, stateDirectory } from './state.ts';
 
 /** Beyond what people and the reviewer may take: for the store, the disk and the judge. */
 const MARGIN_MS = 15_000;
@@ -40,31 +34,17 @@ export interface GateServiceOptions {
  */
 export async function startGateService(options: GateServiceOptions): Promise<GateServer> {
   const addon = loadAddon();
+  const onProblem = (problem: string | undefined) => {
+    if (problem !== undefined) options.onProblem?.(problem);
+  };
   const allowedUids = new Set([...options.allowedUids, process.geteuid?.() ?? -1]);
   refuseAmbiguous(allowedUids);
   const resolved = await resolvePolicy(options.sandbox);
-  const { policy, workspace } = resolved;
-  const gate = await createGate({
-    policy,
-    options: options.sandbox,
-    workspace,
-    writable: () => [workspace, ...commandRules(resolved, undefined).writable],
-    auditByDefault: true,
-  });
-  const checker = await createChecker(
-    { ...options.sandbox, gate: { ...options.sandbox.gate, ...guardsOf(gate) } },
-    { enforced: false },
-  );
-  const audit = auditOf(gate, options.onProblem);
-  const decide = createGateDecider({
-    examineFor: checker.examineFor,
-    policy,
-    workspace,
-    state: lazyState(stateDirectory()),
-    startSession: gate.startSession,
-    ...askDesk(gate, checker, givenVariables(resolved)),
-    audit,
-  });
+  const { policy } = resolved;
+  const assembly = await assemble(resolved, undefined, options.sandbox, { guards: true, records: 'always' });
+  const { record } = assembly.stateful;
+  const audit = record && { append: async (entry: AuditRecord) => onProblem?.(await record(entry)) };
+  const decide = createGateDecider(assembly, onProblem);
   const timeoutMs = policy.approval.timeoutMs + policy.approval.reviewerTimeoutMs + MARGIN_MS;
   const answer = createAnswerer({ decide, timeoutMs, onAnswer: options.onAnswer });
   const { report, flush } = createRefusalReport({ audit, onRefusal: options.onRefusal });
@@ -73,10 +53,10 @@ export async function startGateService(options: GateServiceOptions): Promise<Gat
   const close = async () => {
     await Promise.all(servers.map((server) => server.close()));
     await flush();
-    await gate.close();
+    await assembly.close();
   };
   try {
-    const { socket, folders, onProblem } = options;
+    const { socket, folders } = options;
     const { tryLock, peerCredentials: peerOf } = addon;
     if (folders !== undefined) {
       const limits = { requestAgeMs: policy.approval.timeoutMs };
@@ -101,37 +81,4 @@ function refuseAmbiguous(uids: ReadonlySet<number>): void {
     'gate.unusable',
     `user ${ambiguous} may not ask here: in this user namespace everybody who has no place in it looks like that; start the gate outside of it`,
   );
-}
-
-/** Rejects what could not be recorded, unless the policy wants a warning. */
-function auditOf({ record }: Gate, warn: GateServiceOptions['onProblem']): AuditSink | undefined {
-  if (record === undefined) return undefined;
-  return {
-    append: async (entry) => {
-      const warning = await record(entry);
-      if (warning !== undefined) warn?.(warning);
-    },
-  };
-}
-
-const NOBODY: ApprovalAnswer = { approved: false, reason: 'nobody', by: 'nobody' };
-
-/** Asks whoever the policy names, and tells what an answer is bound to. */
-function askDesk(
-  gate: Gate,
-  { policy, variables }: Checker,
-  given: ReadonlySet<string>,
-): { readonly ask: GateAsk; readonly fingerprintOf: (question: GateQuestion) => string } {
-  const requestOf = ({ command, cwd, decision, effects, principal, session, once }: GateQuestion) =>
-    approvalRequestMaker({ policy, plan: undefined, given, principal, session })({
-      ...{ command, cwd, decision, effects, variables, once },
-      ...{ changed: [], details: [] },
-    });
-  return {
-    ask: async (question, signal) => {
-      const desk = await gate.desk();
-      return desk === undefined ? NOBODY : desk.decide(requestOf(question), signal);
-    },
-    fingerprintOf: (question) => requestOf(question).fingerprint,
-  };
 }

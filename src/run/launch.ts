@@ -1,3 +1,4 @@
+import type { ResolvedCommand } from '../decide/ports.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
@@ -13,7 +14,6 @@ import {
 import { launchCommand } from '../native/launch.ts';
 import { deferred } from '../util/deferred.ts';
 import { canceledBefore, classify, notStarted, type RunContext } from './classify.ts';
-import type { SettledCommand } from './command-line.ts';
 import { describeFailure } from './failure.ts';
 import { createLaunchQueue } from './launch-queue.ts';
 import type { ChunkReceiver } from './output/chunk.ts';
@@ -24,6 +24,9 @@ import { type RunningCommand, signalNumber } from './pending-command.ts';
 import type { PreparedSandbox } from './prepare-sandbox.ts';
 
 import { stateDirectory } from './state.ts';
+
+/** A command whose program, directory and environment are known. */
+export type StartableCommand = ResolvedCommand & { readonly ok: true };
 
 /** How a command is launched, apart from what it is. */
 export interface Launch {
@@ -46,14 +49,9 @@ export interface Launch {
   readonly release?: () => void;
 }
 
-/** Launches admitted commands of one sandbox, and knows which of them run. */
+/** Launches the commands that are allowed of one sandbox, and knows which of them run. */
 export interface Launcher {
-  launch(
-    settled: SettledCommand & { readonly ok: true },
-    context: RunContext,
-    options: SpawnOptions,
-    how: Launch,
-  ): RunningCommand;
+  launch(resolved: StartableCommand, context: RunContext, options: SpawnOptions, how: Launch): RunningCommand;
   /** Ends what runs at once; settles when all of it has ended. */
   endAll(): Promise<void>;
 }
@@ -80,16 +78,16 @@ export function createLauncher({ addon, confinement, policy, plan, settle }: Pre
   const queue = createLaunchQueue();
 
   function launch(
-    settled: SettledCommand & { readonly ok: true },
+    resolved: StartableCommand,
     given: RunContext,
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand {
-    const started = queue.isEmpty() ? launchNow(settled, given, options, how) : undefined;
+    const started = queue.isEmpty() ? launchNow(resolved, given, options, how) : undefined;
     return (
       started ??
       queue.add(
-        () => launchNow(settled, given, options, how),
+        () => launchNow(resolved, given, options, how),
         () => {
           how.release?.();
           return canceledBefore(given);
@@ -101,7 +99,7 @@ export function createLauncher({ addon, confinement, policy, plan, settle }: Pre
 
   /** `undefined`: there are no descriptors for it now, and there will be. */
   function launchNow(
-    settled: SettledCommand & { readonly ok: true },
+    resolved: StartableCommand,
     given: RunContext,
     options: SpawnOptions,
     how: Launch,
@@ -124,10 +122,10 @@ export function createLauncher({ addon, confinement, policy, plan, settle }: Pre
         addon,
         confinement,
         {
-          program: settled.program,
-          argv: settled.argv,
-          env: how.extras?.pty === undefined ? settled.env : withTerminalType(settled),
-          cwd: settled.cwd,
+          program: resolved.program,
+          argv: resolved.argv,
+          env: how.extras?.pty === undefined ? resolved.env : withTerminalType(resolved),
+          cwd: resolved.cwd,
           stdio: how.stdio,
           input: how.input,
           streamOutput: how.consumer !== undefined || feed?.wanted === true,
@@ -192,7 +190,7 @@ export function createLauncher({ addon, confinement, policy, plan, settle }: Pre
 }
 
 /** Programs that draw on a terminal ask what kind it is; where nobody has said so, it is what all of today's understand. */
-function withTerminalType({ env, variables }: SettledCommand & { readonly ok: true }): Uint8Array {
+function withTerminalType({ env, variables }: StartableCommand): Uint8Array {
   return variables.TERM === undefined ? Buffer.concat([env, Buffer.from('TERM=xterm-256color\0')]) : env;
 }
 

@@ -115,7 +115,7 @@ async function tryExamples(layer: PolicyLayer): Promise<void> {
   if ((layer.says.commands?.rules ?? []).length === 0) return;
   const [{ checkRuleExamples }, { parseShell }] = await Promise.all([
     import('../policy/rule-examples.ts'),
-    import('./judgement.ts'),
+    import('../decide/judgement.ts'),
   ]);
   await checkRuleExamples(layer, parseShell);
 }

@@ -12,7 +12,6 @@ import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
-import type { StepsOrNot } from '../model/steps.ts';
 import type {
   NativeAddon,
   NativeConfinement,
@@ -24,8 +23,6 @@ import type { OwnPath } from '../plan/own-paths.ts';
 import { makePlan } from '../plan/plan.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { describeFailure } from './failure.ts';
-import { createGate, type Gate } from './gate.ts';
-import type { Examiner, JudgeParts } from './judge.ts';
 import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
 import { ownProgram, realPath } from './own-program.ts';
 import { userPolicyPath } from './policy-layers.ts';
@@ -47,16 +44,11 @@ export interface PreparedSandbox {
   readonly plan: LaunchPlan;
   readonly features: HostFeatures;
   readonly resolved: ResolvedPolicy;
-  readonly gate: Gate;
   /** Of the workspace; `undefined`: commands have none but their own. */
   readonly cache: OpenCache | undefined;
   readonly findings: WorkspaceFindings | undefined;
   /** Looks at what a command left behind; to be called with what the addon says of its end. */
   readonly settle: Settler;
-  /** `undefined`: commands are not judged. */
-  readonly createExaminer: ((parts: JudgeParts) => Examiner) | undefined;
-  /** For a backend that runs no shell. */
-  readonly stepsOf?: ((source: string) => StepsOrNot) | undefined;
 }
 
 /** Policy, host and plan, without touching the kernel. */
@@ -129,7 +121,7 @@ export async function prepareSandbox(
   const resolved = await resolvePolicy(options);
   const cache = openCacheFor(resolved);
   try {
-    return await prepareResolved(resolved, cache, options, asIf);
+    return await prepareResolved(resolved, cache, asIf);
   } catch (error) {
     cache?.close();
     throw error;
@@ -139,30 +131,23 @@ export async function prepareSandbox(
 async function prepareResolved(
   resolved: ResolvedPolicy,
   cache: OpenCache | undefined,
-  options: SandboxOptions,
   asIf: (host: HostFeatures) => HostFeatures,
 ): Promise<PreparedSandbox> {
   const planned = await planResolved(resolved, cache?.place);
   const { addon, policy, workspace } = planned;
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
   // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
-  const judging = policy.unsafe.unjudgedCommands ? undefined : import('./judge.ts');
+  if (!policy.unsafe.unjudgedCommands) void import('../decide/judge.ts');
   const rung = await goDownLadder(policy, asIf(planned.features), (tried) => prepareRung(planned, tried));
   try {
-    // Where nothing else keeps commands in they are judged, whatever the policy says.
-    const judge = await (judging ?? (rung.backend.steps && import('./judge.ts')));
-    const gate = await createGate({ policy, options, workspace, writable: () => writableRoots(rung.plan) });
     return {
       ...rung,
       addon,
       policy,
       resolved: planned.resolved,
-      gate,
       cache,
       findings: planned.findings,
       settle: prepareSettler(addon, rung.plan, planned.findings),
-      createExaminer: judge?.createExaminer,
-      stepsOf: rung.backend.steps && judge?.stepsOf,
     };
   } catch (error) {
     addon.closeConfinement(rung.confinement);

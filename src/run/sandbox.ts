@@ -1,5 +1,11 @@
+import { createHash } from 'node:crypto';
+import { createDecider, type Decide, type Decided, type DecisionRequest } from '../decide/decide.ts';
+import type { Judge } from '../decide/judge.ts';
+import type { DecisionPorts } from '../decide/ports.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import type { ApprovalRequest } from '../model/approval.ts';
 import type { Command } from '../model/command.ts';
+import type { Decision } from '../model/decision.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan, RunDefaults } from '../model/launch-plan.ts';
 import type {
@@ -11,35 +17,43 @@ import type {
   SpawnOptions,
   TerminalSize,
 } from '../model/options.ts';
+import type { Policy } from '../model/policy.ts';
+import type { ShellFacts } from '../model/shell-facts.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { autonomyInForce } from '../policy/checks/rules.ts';
 import { isPromise } from '../util/promise.ts';
-import { type Admission, createAdmission } from './admission.ts';
-import { givenVariables } from './approval-request.ts';
-import { canceledBefore } from './classify.ts';
-import { commandEnvironment } from './command-environment.ts';
-import { createCommandSettler } from './command-line.ts';
-import { commandRules } from './command-rules.ts';
+import { type Assembly, assemble, checkOnly } from './assemble.ts';
+import { canceledBefore, denied, notStarted, type RunContext } from './classify.ts';
 import { type BackgroundJob, startJob } from './jobs.ts';
-import { createLauncher, type Launch } from './launch.ts';
+import { createLauncher, type Launch, type Launcher } from './launch.ts';
 import { createOutputConsumer } from './output/consumer.ts';
 import { createOutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
-import { createProgramFinder } from './program-finder.ts';
 import type { OptionReader } from './read-options.ts';
+import { createCommandResolver } from './resolve-command.ts';
+import { createStepsResolver } from './resolve-steps.ts';
 import { launchOnTerminal } from './run-on-terminal.ts';
-import { type CommandCheck, createCommandCheck } from './sandbox-check.ts';
-
-import { createStepsSettler } from './settle-steps.ts';
 import type { ShellSession } from './shell/session-options.ts';
-import { type SandboxProcess, spawnOnPipes, type TerminalProcess } from './spawn.ts';
+import { type SandboxProcess, type SpawnParts, spawnOnPipes, type TerminalProcess } from './spawn.ts';
 import { spawnOnTerminal } from './spawn-terminal.ts';
 import { trimCaches } from './trim-caches.ts';
 
 /** A command of `start()`. */
 export interface StartedCommand extends RunningCommand, OutputReader {}
+
+/** What the policy says about a command at this moment. */
+export interface CommandCheck {
+  /** `undefined`: commands are not judged (`unsafe.unjudged_commands`). */
+  readonly decision: Decision | undefined;
+  /**
+   * What a person has to see in order to answer a question. Its fingerprint is another as soon as something that matters is
+   * (a file behind the command, the directory, what the policy says). `undefined`: there is no decision, or the command could
+   * not be started.
+   */
+  readonly request: ApprovalRequest | undefined;
+}
 
 /** One policy, ready to run commands under it. */
 export interface Sandbox extends AsyncDisposable {
@@ -98,13 +112,29 @@ const TRUSTED: OptionReader = {
 export async function openSandbox(
   options: SandboxOptions = {},
   read: OptionReader = TRUSTED,
-): Promise<Sandbox> {
-  return sandboxOf(await prepareSandbox(options), read);
+): Promise<OpenSandbox> {
+  return sandboxOn(await prepareSandbox(options), options, read);
 }
 
-function standardInput(options: RunOptions): number {
-  if (options.input !== undefined) return STDIO_CAPTURE;
-  return options.stdin === 'inherit' ? 0 : STDIO_NULL;
+/** A sandbox on kernel objects that are ready; `change`: for tests and the doctor, which leave ports out. */
+export async function sandboxOn(
+  prepared: PreparedSandbox,
+  options: SandboxOptions,
+  read: OptionReader = TRUSTED,
+  change: (ports: DecisionPorts) => DecisionPorts = (ports) => ports,
+): Promise<OpenSandbox> {
+  try {
+    const counts = { guards: true, records: true };
+    const resolved = { ...prepared.resolved, policy: prepared.policy };
+    const assembly = await assemble(resolved, prepared.plan, options, counts);
+    const ports = await assembly.ports();
+    // Where nothing else keeps commands in they are judged, whatever the policy says.
+    const judge = ports.judge ?? (prepared.backend.steps && (await assembly.judge()));
+    return new OpenSandbox(prepared, assembly, change({ ...ports, judge }), read);
+  } catch (error) {
+    closePrepared(prepared);
+    throw error;
+  }
 }
 
 const isClosed = () =>
@@ -119,101 +149,210 @@ const noShell = (backend: string) =>
     `a session is a shell, and the backend ${backend} runs none; use run() for each command, or a host with Landlock, user namespaces or Firejail`,
   );
 
-/** Internal: a sandbox from kernel objects that are ready. */
-export function sandboxOf(prepared: PreparedSandbox, read: OptionReader = TRUSTED): Sandbox {
-  const { addon, policy, plan, gate } = prepared;
-  const environment = commandEnvironment(policy);
-  const find = createProgramFinder(plan);
-  const rules = commandRules(prepared.resolved, plan);
-  const examine = prepared.createExaminer?.({
-    policy,
-    rules,
-    searchPath: environment.variables.PATH ?? '',
-    find,
-    gate,
-  });
-  const settleSteps = createStepsSettler(prepared.backend, plan, prepared.stepsOf, find);
-  const settle = createCommandSettler(plan, environment, find, settleSteps);
-  const given = givenVariables(prepared.resolved);
-  const checkNow = createCommandCheck({ policy, plan, gate, examine, settle, given });
-  const admit = createAdmission({
-    policy,
-    plan,
-    gate,
-    examine,
-    settle,
-    given,
-    remarks: prepared.resolved.settings.remarks,
-    warnings:
-      settleSteps !== undefined && policy.unsafe.unjudgedCommands
-        ? [...environment.warnings, JUDGED_ALL_THE_SAME]
-        : environment.warnings,
-  });
-  const launcher = createLauncher(prepared);
-  const outputSettings = createOutputSettings(policy.limits);
-  const waiting = new Set<RunningCommand>();
+/** The sandbox of {@link openSandbox}: decides about each command, and launches what is allowed. */
+export class OpenSandbox implements Sandbox {
+  readonly workspace: string;
+  readonly plan: LaunchPlan;
+  readonly policy: Policy;
+  readonly defaults: RunDefaults;
+  /** @internal Has the checks look at a command; nothing is asked, counted or recorded. */
+  readonly judge: () => Promise<Judge>;
+  /** @internal What decides about its commands. */
+  readonly decide: Decide;
+  /** @internal */
+  readonly resolve: ReturnType<typeof createCommandResolver>;
+  /** @internal */
+  readonly read: OptionReader;
+  /** @internal */
+  readonly prepared: PreparedSandbox;
+  readonly #assembly: Assembly;
+  readonly #check: Decide;
+  readonly #ports: DecisionPorts;
+  readonly #launcher: Launcher;
+  readonly #outputSettings: ReturnType<typeof createOutputSettings>;
+  readonly #warnings: readonly string[];
+  /** Said once, with the first command. */
+  #remarks: readonly string[];
+  readonly #waiting = new Set<RunningCommand>();
   /** Gives up the consumers of output. */
-  const consumed = new Set<AbortController>();
-  const sessions = new Set<ShellSession>();
-  const opening = new Set<Promise<ShellSession>>();
-  let closed = false;
+  readonly #consumed = new Set<AbortController>();
+  readonly #sessions = new Set<ShellSession>();
+  readonly #opening = new Set<Promise<ShellSession>>();
+  /** For commands with streams of their own. */
+  readonly #launching: SpawnParts;
+  #closed = false;
 
-  function launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
-    if (closed) {
-      how.release?.();
+  constructor(prepared: PreparedSandbox, assembly: Assembly, ports: DecisionPorts, read: OptionReader) {
+    const { plan, policy, backend } = prepared;
+    const { environment, rules, find } = assembly;
+    this.prepared = prepared;
+    this.workspace = plan.workspace;
+    this.plan = plan;
+    this.policy = policy;
+    this.defaults = {
+      timeout: policy.limits.timeoutMs,
+      maxOutput: policy.limits.outputBytes,
+      autonomy: autonomyInForce(policy.security.autonomy, rules),
+    };
+    this.read = read;
+    this.judge = assembly.judge;
+    const steps = createStepsResolver(backend, plan, find);
+    this.resolve = createCommandResolver(plan, environment, find, steps);
+    this.#ports = { ...ports, resolve: this.resolve };
+    this.decide = createDecider(this.#ports);
+    this.#check = createDecider(checkOnly(this.#ports));
+    this.#assembly = assembly;
+    this.#launcher = createLauncher(prepared);
+    this.#launching = { addon: prepared.addon, launch: this.#launch.bind(this) };
+    this.#outputSettings = createOutputSettings(policy.limits);
+    this.#warnings =
+      steps !== undefined && policy.unsafe.unjudgedCommands
+        ? [...environment.warnings, JUDGED_ALL_THE_SAME]
+        : environment.warnings;
+    this.#remarks = assembly.resolved.settings.remarks;
+  }
+
+  async check(command: Command, given: CheckOptions = {}): Promise<CommandCheck> {
+    if (this.#closed) throw isClosed();
+    const options = this.read.check(given);
+    const asked = this.read.command(command);
+    const { seen, resolved } = await this.#check({ command: asked, ...options });
+    if (seen === undefined) return { decision: undefined, request: undefined };
+    const { decision, judgement, effects } = seen;
+    if (resolved?.ok !== true) return { decision, request: undefined };
+    const request = this.#ports.makeRequest({
+      ...{ command: asked, cwd: judgement.cwd, decision, effects: effects() },
+      ...{ variables: resolved.variables, changed: Object.keys(options.env ?? {}), details: [] },
+      // Who compares two of them knows which question it was.
+      once: '',
+    });
+    return { decision, request };
+  }
+
+  run(command: Command, options: JobOptions): Promise<BackgroundJob>;
+  run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
+  run(asked: Command, given: RunOptions | JobOptions = {}): Promise<ExecutionResult | BackgroundJob> {
+    try {
+      const command = this.read.command(asked);
+      const { background, ...options } = this.read.run(given);
+      if (background !== true) return this.#begin(command, options, {}).result;
+      const job = this.#startInBackground(command, options);
+      return job.launched.then(() => job);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  start(command: Command, options: JobOptions): BackgroundJob;
+  start(command: Command, options?: RunOptions): StartedCommand;
+  start(asked: Command, given: RunOptions | JobOptions = {}): StartedCommand | BackgroundJob {
+    const command = this.read.command(asked);
+    const { background, ...options } = this.read.run(given);
+    if (background === true) return this.#startInBackground(command, options);
+    const feed = createOutputFeed({
+      neutralizes: options.escapes === 'neutralize',
+      isTaken: options.onOutput !== undefined,
+      ended: () => started.result,
+    });
+    const started = this.#begin(command, options, { feed });
+    return { ...started, output: feed.output, outputText: feed.outputText };
+  }
+
+  spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
+  spawn(command: Command, options?: SpawnOptions): SandboxProcess;
+  spawn(asked: Command, given: SpawnOptions = {}): SandboxProcess {
+    const command = this.read.command(asked);
+    const options = this.read.spawn(given);
+    return options.pty === undefined
+      ? spawnOnPipes(this.#launching, command, options)
+      : spawnOnTerminal(this.#launching, command, options, options.pty);
+  }
+
+  async session(options?: ShellOptions): Promise<ShellSession> {
+    if (this.#closed) throw isClosed();
+    if (this.prepared.backend.steps !== undefined) throw noShell(this.plan.report.backend);
+    const opened = this.#openSession(options);
+    this.#opening.add(opened);
+    return opened.finally(() => this.#opening.delete(opened));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const { addon, cache } = this.prepared;
+    await Promise.all([
+      ...[...this.#sessions].map((shell) => shell.close()),
+      Promise.allSettled(this.#opening),
+    ]);
+    for (const pending of this.#waiting) pending.cancel();
+    for (const givenUp of this.#consumed) givenUp.abort();
+    await Promise.allSettled([this.#launcher.endAll(), ...[...this.#waiting].map(({ result }) => result)]);
+    closePrepared(this.prepared);
+    if (cache !== undefined) await trimCaches(addon);
+    await this.#assembly.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** @internal What results say about a command that was decided about. */
+  contextOf({ resolved, decision, approval, warnings }: Decided): RunContext {
+    const remarks = this.#remarks;
+    this.#remarks = [];
+    const isUsual = warnings.length === 0 && remarks.length === 0;
+    return {
+      argv: (resolved?.ok === true ? resolved.asked : undefined) ?? resolved?.argv ?? [],
+      cwd: resolved?.cwd ?? this.workspace,
+      warnings: isUsual ? this.#warnings : [...this.#warnings, ...remarks, ...warnings],
+      report: this.plan.report,
+      decision,
+      approval,
+    };
+  }
+
+  async #openSession(options: ShellOptions | undefined): Promise<ShellSession> {
+    const { openShell } = await import('./shell/shell-session.ts');
+    const opened = await openShell(this, options, (shell) => this.#sessions.delete(shell));
+    if (this.#closed) {
+      await opened.close();
       throw isClosed();
     }
-    let controller: AbortController | undefined;
-    const giveUp = () => {
-      controller ??= new AbortController();
-      controller.abort();
-    };
-    const signal = () => {
-      controller ??= new AbortController();
-      return options.signal === undefined
-        ? controller.signal
-        : AbortSignal.any([controller.signal, options.signal]);
-    };
-    const isGivenUp = () => closed || controller?.signal.aborted === true || options.signal?.aborted === true;
-    const admission = admit({ command, options, input: how.input, signal });
-    if (!isPromise(admission)) return launchAdmitted(admission, options, how, isGivenUp);
-    const pending = pendingCommand(
-      admission.then((ready) => launchAdmitted(ready, options, how, isGivenUp)),
-      giveUp,
-    );
-    waiting.add(pending);
-    void pending.result.finally(() => waiting.delete(pending)).catch(() => {});
-    return pending;
+    this.#sessions.add(opened);
+    return opened;
   }
 
-  function launchAdmitted(
-    admission: Admission,
-    options: SpawnOptions,
-    how: Launch,
-    isGivenUp: () => boolean,
-  ): RunningCommand {
-    const without = (result: ExecutionResult | Promise<ExecutionResult>): RunningCommand => {
-      how.release?.();
-      return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
-    };
-    if (!admission.admitted) return without(admission.result);
-    const { settled, context, ended } = admission;
-    if (isGivenUp()) {
-      const canceled = canceledBefore(context);
-      return without(ended?.(canceled, false) ?? canceled);
-    }
-    if (ended === undefined) return launcher.launch(settled, context, options, how);
-    // It may be given up while it waits for its turn.
-    let launched = false;
-    const onLaunch = (id: number) => {
-      launched = true;
-      how.onLaunch?.(id);
-    };
-    const started = launcher.launch(settled, context, options, { ...how, onLaunch });
-    return { ...started, result: started.result.then((result) => ended(result, launched)) };
+  #startInBackground(command: Command, options: RunOptions): BackgroundJob {
+    const { view } = this.#outputSettings(options);
+    return startJob(this.prepared.addon, view, (more) => this.#begin(command, options, more));
   }
 
-  function launchOf(options: RunOptions, more: Partial<Launch>): Launch {
+  /** Starts a command whose output is captured, consumed or inherited. */
+  #begin(command: Command, options: RunOptions, more: Partial<Launch>): RunningCommand {
+    const { onOutput, pty } = options;
+    const launchWith = (how: Launch) =>
+      pty === undefined
+        ? this.#launch(command, options, how)
+        : launchOnTerminal(this.#launching, command, options, how, pty);
+    if (onOutput === undefined) return launchWith(this.#launchOf(options, more));
+    // A consumer that fails ends the command: what nobody takes is not worth running for.
+    const consumer = createOutputConsumer(onOutput, () => started.cancel());
+    const started = launchWith(this.#launchOf(options, { ...more, feed: undefined, consumer }));
+    const givenUp = new AbortController();
+    this.#consumed.add(givenUp);
+    const signals = options.signal === undefined ? [givenUp.signal] : [givenUp.signal, options.signal];
+    return {
+      ...started,
+      cancel: () => {
+        givenUp.abort();
+        started.cancel();
+      },
+      result: consumer
+        .settled(started.result, AbortSignal.any(signals))
+        .finally(() => this.#consumed.delete(givenUp)),
+    };
+  }
+
+  #launchOf(options: RunOptions, more: Partial<Launch>): Launch {
     const { stdio: where, idleTimeout } = options;
     if (where === 'inherit' && idleTimeout !== undefined) {
       throw new SandboxError(
@@ -224,140 +363,106 @@ export function sandboxOf(prepared: PreparedSandbox, read: OptionReader = TRUSTE
     if (where === 'inherit') return { stdio: [0, 1, 2] };
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
     const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
-    return { stdio, output: outputSettings(options), idleTimeout, input, ...more };
+    return { stdio, output: this.#outputSettings(options), idleTimeout, input, ...more };
   }
 
-  function begin(command: Command, options: RunOptions, more: Partial<Launch>): RunningCommand {
-    const { onOutput, pty } = options;
-    const launchWith = (how: Launch) =>
-      pty === undefined
-        ? launch(command, options, how)
-        : launchOnTerminal({ addon, launch }, command, options, how, pty);
-    if (onOutput === undefined) return launchWith(launchOf(options, more));
-    // What nobody takes is not worth running for: a consumer that fails ends the command.
-    const consumer = createOutputConsumer(onOutput, () => started.cancel());
-    const started = launchWith(launchOf(options, { ...more, feed: undefined, consumer }));
-    const givenUp = new AbortController();
-    consumed.add(givenUp);
-    const signals = options.signal === undefined ? [givenUp.signal] : [givenUp.signal, options.signal];
-    return {
-      ...started,
-      cancel: () => {
-        givenUp.abort();
-        started.cancel();
-      },
-      result: consumer
-        .settled(started.result, AbortSignal.any(signals))
-        .finally(() => consumed.delete(givenUp)),
-    };
-  }
-
-  function start(asked: Command, given: JobOptions): BackgroundJob;
-  function start(asked: Command, given?: RunOptions): StartedCommand;
-  function start(asked: Command, given: RunOptions | JobOptions = {}): StartedCommand | BackgroundJob {
-    const command = read.command(asked);
-    const { background, ...options } = read.run(given);
-    if (background === true) return startInBackground(command, options);
-    const feed = createOutputFeed({
-      neutralizes: options.escapes === 'neutralize',
-      isTaken: options.onOutput !== undefined,
-      ended: () => started.result,
-    });
-    const started = begin(command, options, { feed });
-    return {
-      ...started,
-      output: feed.output,
-      outputText: feed.outputText,
-    };
-  }
-
-  function startInBackground(command: Command, options: RunOptions): BackgroundJob {
-    return startJob(addon, outputSettings(options).view, (more) => begin(command, options, more));
-  }
-
-  function run(asked: Command, given: JobOptions): Promise<BackgroundJob>;
-  function run(asked: Command, given?: RunOptions): Promise<ExecutionResult>;
-  function run(
-    asked: Command,
-    given: RunOptions | JobOptions = {},
-  ): Promise<ExecutionResult | BackgroundJob> {
-    try {
-      const command = read.command(asked);
-      const { background, ...options } = read.run(given);
-      if (background !== true) return begin(command, options, {}).result;
-      const job = startInBackground(command, options);
-      return job.launched.then(() => job);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
-  function spawn(asked: Command, given: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
-  function spawn(asked: Command, given?: SpawnOptions): SandboxProcess;
-  function spawn(asked: Command, given: SpawnOptions = {}): SandboxProcess {
-    const command = read.command(asked);
-    const options = read.spawn(given);
-    return options.pty === undefined
-      ? spawnOnPipes({ addon, launch }, command, options)
-      : spawnOnTerminal({ addon, launch }, command, options, options.pty);
-  }
-
-  async function check(command: Command, options: CheckOptions = {}): Promise<CommandCheck> {
-    if (closed) throw isClosed();
-    return checkNow(read.command(command), read.check(options));
-  }
-
-  async function session(options?: ShellOptions): Promise<ShellSession> {
-    if (closed) throw isClosed();
-    if (settleSteps !== undefined) throw noShell(plan.report.backend);
-    const opened = openSessionNow(options);
-    opening.add(opened);
-    return opened.finally(() => opening.delete(opened));
-  }
-
-  async function openSessionNow(options: ShellOptions | undefined): Promise<ShellSession> {
-    const { openShell } = await import('./shell/shell-session.ts');
-    const parts = {
-      prepared,
-      admit,
-      settle,
-      read,
-      onClosed: (shell: ShellSession) => sessions.delete(shell),
-    };
-    const opened = await openShell(parts, options);
-    if (closed) {
-      await opened.close();
+  /** Decides about a command, and launches it if it is allowed: at once, if nothing has to be waited for. */
+  #launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
+    if (this.#closed) {
+      how.release?.();
       throw isClosed();
     }
-    sessions.add(opened);
-    return opened;
+    let controller: AbortController | undefined;
+    const own = () => {
+      controller ??= new AbortController();
+      return controller;
+    };
+    const signal = () =>
+      options.signal === undefined ? own().signal : AbortSignal.any([own().signal, options.signal]);
+    const isGivenUp = () =>
+      this.#closed || controller?.signal.aborted === true || options.signal?.aborted === true;
+    const decided = this.decide(requestOf(command, options, { input: how.input, signal }));
+    if (!isPromise(decided)) return this.#launchDecided(decided, options, how, isGivenUp);
+    const pending = pendingCommand(
+      decided.then((ready) => this.#launchDecided(ready, options, how, isGivenUp)),
+      () => own().abort(),
+    );
+    this.#waiting.add(pending);
+    void pending.result.finally(() => this.#waiting.delete(pending)).catch(() => {});
+    return pending;
   }
 
-  async function close(): Promise<void> {
-    closed = true;
-    await Promise.all([...[...sessions].map((shell) => shell.close()), Promise.allSettled(opening)]);
-    for (const pending of waiting) pending.cancel();
-    for (const givenUp of consumed) givenUp.abort();
-    await Promise.allSettled([launcher.endAll(), ...[...waiting].map(({ result }) => result)]);
-    closePrepared(prepared);
-    if (prepared.cache !== undefined) await trimCaches(addon);
-    await gate.close();
+  #launchDecided(
+    decided: Decided,
+    options: SpawnOptions,
+    how: Launch,
+    isGivenUp: () => boolean,
+  ): RunningCommand {
+    const without = (result: ExecutionResult | Promise<ExecutionResult>): RunningCommand => {
+      how.release?.();
+      return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
+    };
+    const context = this.contextOf(decided);
+    const { resolved } = decided;
+    if (!decided.allowed || resolved?.ok !== true) return without(resultOf(decided, context));
+    const { ended } = decided;
+    if (isGivenUp()) return without(followed(ended, canceledBefore(context), false));
+    if (ended === undefined) return this.#launcher.launch(resolved, context, options, how);
+    // It may be given up while it waits for its turn.
+    let launched = false;
+    const onLaunch = (id: number) => {
+      launched = true;
+      how.onLaunch?.(id);
+    };
+    const started = this.#launcher.launch(resolved, context, options, { ...how, onLaunch });
+    return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
   }
+}
 
+function standardInput(options: RunOptions): number {
+  if (options.input !== undefined) return STDIO_CAPTURE;
+  return options.stdin === 'inherit' ? 0 : STDIO_NULL;
+}
+
+/** What is decided about: a command with the options that make a difference. */
+export function requestOf(
+  command: Command,
+  options: SpawnOptions,
+  more: {
+    readonly input?: Uint8Array | undefined;
+    readonly shell?: ShellFacts;
+    readonly signal: () => AbortSignal;
+  },
+): DecisionRequest {
+  const { cwd, env, approved, taints, timeout, pty } = options;
+  const { input, shell, signal } = more;
+  const details = () => [
+    ...(pty === undefined ? [] : ['terminal']),
+    ...(input === undefined ? [] : [`input ${createHash('sha256').update(input).digest('hex')}`]),
+    ...(shell === undefined ? [] : [`shell ${JSON.stringify(shell)}`]),
+  ];
   return {
-    workspace: plan.workspace,
-    plan,
-    defaults: {
-      timeout: policy.limits.timeoutMs,
-      maxOutput: policy.limits.outputBytes,
-      autonomy: autonomyInForce(policy.security.autonomy, rules),
-    },
-    check,
-    run,
-    start,
-    spawn,
-    session,
-    close,
-    [Symbol.asyncDispose]: close,
+    ...{ command, cwd, env, approved, taints, shell, signal },
+    details: () => [...(timeout === undefined ? [] : [`timeout ${timeout}`]), ...details()],
+    // Of the time `check()` knows nothing.
+    detailsOfCheck: details,
   };
+}
+
+/** The result of a command that does not run. */
+export function resultOf(decided: Decided, context: RunContext): ExecutionResult {
+  if (decided.allowed || decided.objection.status === 'canceled') return canceledBefore(context);
+  const { status, error } = decided.objection;
+  return status === 'denied' ? denied(context, error) : notStarted(context, error);
+}
+
+/** The result with what is to be said after the end: it was counted, recorded and told. */
+export async function followed(
+  ended: (Decided & { readonly allowed: true })['ended'],
+  result: ExecutionResult,
+  launched: boolean,
+): Promise<ExecutionResult> {
+  const started = launched && result.status !== 'setup-failed';
+  const warnings = (await ended?.({ result, started })) ?? [];
+  return warnings.length === 0 ? result : { ...result, warnings: [...result.warnings, ...warnings] };
 }

@@ -1,10 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { GateState, MaybePromise } from '../gate/state/state.ts';
+import type { GateState } from '../gate/state/state.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { ensureStateDirectory, stateDirectoryPath } from '../host/state-directory.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import type { MaybePromise } from '../util/promise.ts';
 
 /** The state directory of this process's user; it need not exist. */
 export function stateDirectory(): string {

@@ -1,3 +1,6 @@
+/** A value, at once or later. */
+export type MaybePromise<T> = T | Promise<T>;
+
 /** True for a promise, also one of another realm or library. */
 export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';

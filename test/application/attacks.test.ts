@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createChecker } from '../../src/run/checker.ts';
+import { createChecker } from '../../src/run/assemble.ts';
 import { makeStage, SECRET } from './support.ts';
 
 const stage = await makeStage();
@@ -398,9 +398,9 @@ describe('without a kernel that holds it', () => {
       policyFiles: false,
       autonomy: 'autonomous',
     });
-    expect((await checker.judge({ command: 'cat a.txt | sort' })).verdict).toBe('allow');
+    expect((await checker.judge({ command: 'cat a.txt | sort' }).decision).verdict).toBe('allow');
     for (const command of ['cat /etc/passwd', 'for i in a; do ls; done', 'git status'])
-      expect((await checker.judge({ command, approved: true })).verdict).toBe('deny');
+      expect((await checker.judge({ command, approved: true }).decision).verdict).toBe('deny');
     await checker.close();
   });
 

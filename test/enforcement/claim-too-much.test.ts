@@ -54,7 +54,6 @@ const withoutView: Prepare = async (options) => {
   const weak = await prepareSandbox(options, WITHOUT_VIEW.asIf);
   const strong = await prepareSandbox(options);
   strong.addon.closeConfinement(strong.confinement);
-  await strong.gate.close();
   // What is written is not undone either.
   return { ...weak, settle: () => [], plan: { ...weak.plan, report: strong.plan.report } };
 };

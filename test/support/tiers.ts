@@ -7,7 +7,7 @@ import { createSandbox, type PolicyFile, type Sandbox, type SandboxOptions } fro
 import type { ControlId, ControlState, EnforcementReport } from '../../src/model/enforcement-report.ts';
 import type { HostFeatures } from '../../src/model/host-features.ts';
 import { prepareSandbox } from '../../src/run/prepare-sandbox.ts';
-import { sandboxOf } from '../../src/run/sandbox.ts';
+import { sandboxOn } from '../../src/run/sandbox.ts';
 
 /** A host to run an attack on: this one, or this one as if it offered less. */
 export interface Tier {
@@ -147,7 +147,8 @@ export async function sandboxIn(tier: Tier, options: SandboxOptions): Promise<Sa
     ...(options.policy as PolicyFile | undefined),
   };
   if (tier === WITH_VIEW) return createSandbox({ ...options, policy });
-  return sandboxOf(await prepareSandbox({ ...options, policy }, tier.asIf));
+  const wanted = { ...options, policy };
+  return sandboxOn(await prepareSandbox(wanted, tier.asIf), wanted);
 }
 
 /** What the report says about a control. */

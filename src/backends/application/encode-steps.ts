@@ -1,11 +1,11 @@
-import type { SettledStage, SettledSteps, StepRedirect } from '../../model/steps.ts';
+import type { ResolvedStage, ResolvedSteps, StepRedirect } from '../../model/steps.ts';
 import { assertNever } from '../../util/assert-never.ts';
 
 /**
  * Steps as the arguments of `sandbox-run-steps`: one token each, counts before what they count, so that nothing is quoted
  * and nothing is split. native/steps/step_list.h has the grammar.
  */
-export function encodeSteps({ pipelines }: SettledSteps): readonly string[] {
+export function encodeSteps({ pipelines }: ResolvedSteps): readonly string[] {
   return [
     '1',
     String(pipelines.length),
@@ -17,11 +17,11 @@ export function encodeSteps({ pipelines }: SettledSteps): readonly string[] {
   ];
 }
 
-function encodeStage({ redirects, words, program }: SettledStage): readonly string[] {
+function encodeStage({ redirects, words, program }: ResolvedStage): readonly string[] {
   return [String(redirects.length), ...redirects.flatMap(encodeRedirect), ...encodeCommand(words, program)];
 }
 
-function encodeCommand(words: readonly string[], program: SettledStage['program']): readonly string[] {
+function encodeCommand(words: readonly string[], program: ResolvedStage['program']): readonly string[] {
   const [name] = words;
   if (name === undefined || program === undefined) return ['nothing'];
   if (program.kind === 'missing') return ['missing', String(program.status), name];

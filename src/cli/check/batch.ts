@@ -1,10 +1,10 @@
 import { isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { type Decide, type DecisionRequest, decisionOf } from '../../decide/decide.ts';
 import type { Command } from '../../model/command.ts';
 import type { Autonomy, Decision, Taint } from '../../model/decision.ts';
 import { AUTONOMIES } from '../../model/words.ts';
-import type { Judge, JudgeRequest } from '../../run/judge.ts';
-import { isPromise } from '../../util/promise.ts';
+import { andThen } from '../../util/promise.ts';
 import { isTaint } from '../shared/policy-options.ts';
 import { splitLines } from '../shared/split-lines.ts';
 
@@ -17,9 +17,9 @@ export type DecisionAnswer = (command: Command, decision: Decision) => object;
 
 /** How lines are judged, and what is said of them. */
 interface BatchParts {
-  readonly judge: Judge;
+  readonly decide: Decide;
   /** For what a line does not say. */
-  readonly defaults: JudgeRequest;
+  readonly defaults: DecisionRequest;
   readonly answer: DecisionAnswer;
 }
 
@@ -69,7 +69,7 @@ function roomIn(output: Writable): Promise<void> {
 type Answer = { readonly id: unknown; readonly error?: string };
 
 function answerTo(
-  { judge, defaults, answer }: BatchParts,
+  { decide, defaults, answer }: BatchParts,
   number: number,
   text: string | undefined,
 ): Answer | Promise<Answer> {
@@ -78,9 +78,7 @@ function answerTo(
   const id = row.id ?? number;
   const request = requestOf(row, defaults);
   if (typeof request === 'string') return { id, error: `line ${number}: ${request}` };
-  const decision = judge(request);
-  if (isPromise(decision)) return decision.then((settled) => ({ id, ...answer(request.command, settled) }));
-  return { id, ...answer(request.command, decision) };
+  return andThen(decide(request), (decided) => ({ id, ...answer(request.command, decisionOf(decided)) }));
 }
 
 type Row = Readonly<Record<string, unknown>>;
@@ -96,7 +94,7 @@ function parseRow(text: string): Row | string {
 }
 
 /** A row as a request, or what is wrong with it. Keys besides ours are a corpus's own. */
-function requestOf(row: Row, defaults: JudgeRequest): JudgeRequest | string {
+function requestOf(row: Row, defaults: DecisionRequest): DecisionRequest | string {
   const { command, autonomy, taint, approved, cwd } = row;
   if (!isCommand(command)) return 'command must be a string or an array of strings that is not empty';
   if (autonomy !== undefined && !isAutonomy(autonomy))

@@ -1,14 +1,14 @@
+import { type DecisionRequest, decisionOf } from '../../decide/decide.ts';
+import { decisionAsJson } from '../../decide/decision-json.ts';
+import { refusalOf } from '../../decide/refusal.ts';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { BackendId } from '../../model/backend.ts';
 import type { Command } from '../../model/command.ts';
 import type { Autonomy, Decision, Reason, Taint, Verdict } from '../../model/decision.ts';
-import { type Checker, createChecker } from '../../run/checker.ts';
-import { decisionAsJson } from '../../run/decision-json.ts';
+import { type Checker, createChecker } from '../../run/assemble.ts';
 import { EXIT_STATUS } from '../../run/exit-status.ts';
-import type { JudgeRequest } from '../../run/judge.ts';
 import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
-import { refusalOf } from '../../run/refusal.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { commandOf } from '../run/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
@@ -87,14 +87,14 @@ export async function check(args: readonly string[]): Promise<number> {
       ...(options.profile === undefined ? {} : { profile: options.profile }),
       ...(options.policy === undefined ? {} : { policy: options.policy }),
     },
-    { guarded: true },
+    { guards: true },
   );
   if (checker.unenforceable !== undefined)
     printError(
       `warning: nothing could be run here, and no enforcement is counted on: ${checker.unenforceable}`,
     );
   const { autonomy, approved, taint: taints, cwd } = options;
-  const request: JudgeRequest = { command, autonomy, approved, taints, cwd };
+  const request: DecisionRequest = { command, autonomy, approved, taints, cwd };
   const answer: DecisionAnswer = (judged, decision) => ({
     ...decisionAsJson(decision),
     messageForModel: adviceFor(judged, decision, checker),
@@ -102,10 +102,10 @@ export async function check(args: readonly string[]): Promise<number> {
   try {
     if (batch) {
       const { checkBatch } = await import('./batch.ts');
-      const parts = { judge: checker.judge, defaults: request, answer };
+      const parts = { decide: checker.decide, defaults: request, answer };
       return await checkBatch(parts, process.stdin, process.stdout);
     }
-    const decision = await checker.judge(request);
+    const decision = decisionOf(await checker.decide(request));
     printOut(
       options.json === true
         ? `${visibleJson(JSON.stringify(answer(command, decision)))}\n`

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { exposuresOf } from '../../decide/exposures.ts';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ClientOutcome } from '../../gate/client/outcome.ts';
 import type { GateMessage } from '../../gate/server/protocol.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SandboxOptions } from '../../model/options.ts';
-import { createChecker } from '../../run/checker.ts';
-import { exposuresOf } from '../../run/exposures.ts';
+import { createChecker } from '../../run/assemble.ts';
 
-import { defaultPrincipal } from '../../run/state.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { printOut } from '../shared/print.ts';
 import type { GateAddress } from './options.ts';
@@ -52,12 +51,12 @@ export async function checkAtGate(asked: AtGate): Promise<number> {
  */
 async function isProvablyLocal({ command, sandbox, taints }: AtGate): Promise<boolean> {
   if (taints.length > 0) return false;
-  const { examineFor, policy } = await createChecker(sandbox, { enforced: false });
-  const examination = examineFor(defaultPrincipal())({ command });
-  const decision = await examination.decision;
+  const { judge, policy } = await createChecker(sandbox, { kernel: 'none' });
+  const judgement = judge({ command });
+  const decision = await judgement.decision;
   const { verdict, risk, reach } = decision;
   if (verdict !== 'allow' || risk !== 'low' || reach !== 'local') return false;
-  const effects = examination.effects(decision);
+  const effects = judgement.effects(decision);
   // What is secret is the host's to know: whoever names a file asks.
   if ([effects.reads, effects.writes, effects.patterns, effects.searches].some((paths) => paths.length > 0))
     return false;

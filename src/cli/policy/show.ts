@@ -1,9 +1,9 @@
+import { CHECKS_IN_SESSION } from '../../decide/judgement.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { weakenings } from '../../policy/effective.ts';
 import type { Entry } from '../../policy/layers.ts';
 import { type Source, sourceOf } from '../../policy/provenance.ts';
-import { CHECKS_IN_SESSION } from '../../run/judgement.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve-policy.ts';
 
 interface How {

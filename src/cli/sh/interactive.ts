@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline';
+import { isIncomplete } from '../../decide/judgement.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { TurnResult } from '../../model/execution-result.ts';
 import { endedBy, exitStatus } from '../../run/exit-status.ts';
-import { isIncomplete } from '../../run/judgement.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 
 import { deferred } from '../../util/deferred.ts';

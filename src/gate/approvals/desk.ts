@@ -1,6 +1,7 @@
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../model/approval.ts';
 import { APPROVAL_SCOPES } from '../../model/words.ts';
-import type { ApprovalStore, MaybePromise, StoredGrant } from '../state/state.ts';
+import type { MaybePromise } from '../../util/promise.ts';
+import type { ApprovalStore, StoredGrant } from '../state/state.ts';
 
 /** What a desk works with. */
 export interface ApprovalDeskOptions {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalAnswer, Approver } from '../../model/approval.ts';
-import type { ApprovalStore, MaybePromise } from '../state/state.ts';
+import type { MaybePromise } from '../../util/promise.ts';
+import type { ApprovalStore } from '../state/state.ts';
 
 /** How a queue is waited for. */
 export interface QueueApproverOptions {

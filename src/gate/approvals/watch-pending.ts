@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApprovalStore, MaybePromise, StoredApproval } from '../state/state.ts';
+import type { MaybePromise } from '../../util/promise.ts';
+import type { ApprovalStore, StoredApproval } from '../state/state.ts';
 
 /** What happened since the last look. */
 export interface PendingChange {

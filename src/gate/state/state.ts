@@ -1,9 +1,9 @@
 import type { ApprovalAnswer, ApprovalRequest, ApprovalScope } from '../../model/approval.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SessionInfo } from '../../model/session.ts';
+import type { MaybePromise } from '../../util/promise.ts';
 
 /** A store may be a file beside us or a server far away. */
-export type MaybePromise<T> = T | Promise<T>;
 
 /**
  * What the gate has to remember, shared by every process of a user (or of a fleet). Each method is atomic, and throws or

@@ -1,11 +1,11 @@
+import { secretAmong } from '../../decide/judgement.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { Taint } from '../../model/decision.ts';
-import { secretAmong } from '../../run/judgement.ts';
 import type { AfterCommand, AfterLook, HookAnswer } from './hook-adapter.ts';
+import { exposuresAfter, openCheckerAfterwards } from './hook-checker.ts';
 import type { HookOptions } from './hook-options.ts';
-import { exposuresHere, judgeCommand, openCheckerAfterwards } from './judge-command.ts';
 import { recordAfter, recordTaint } from './records.ts';
-import type { SessionMemory } from './session-memory.ts';
+import type { AgentMemory } from './session-memory.ts';
 
 const NOTHING: HookAnswer = { verdict: 'none' };
 
@@ -16,14 +16,14 @@ const NOTHING: HookAnswer = { verdict: 'none' };
 export async function afterCommand(
   event: AfterCommand,
   options: HookOptions,
-  memory: SessionMemory,
+  memory: AgentMemory,
   project: string | undefined,
 ): Promise<HookAnswer> {
   if (options.mode === 'rewrite') return NOTHING;
   const checker = await openCheckerAfterwards(options, project);
   try {
-    const judged = await judgeCommand(checker, event.command, event.cwd ?? checker.workspace, []);
-    for (const { taint, reason } of exposuresHere(checker, judged)) await memory.taint(taint, reason);
+    for (const { taint, reason } of await exposuresAfter(checker, event.command, event.cwd))
+      await memory.taint(taint, reason);
     await recordAfter(checker, event, memory);
     return NOTHING;
   } finally {
@@ -35,7 +35,7 @@ export async function afterCommand(
 export async function afterLook(
   event: AfterLook,
   options: HookOptions,
-  memory: SessionMemory,
+  memory: AgentMemory,
   project: string | undefined,
 ): Promise<HookAnswer> {
   const checker = await openCheckerAfterwards(options, project);

@@ -1,15 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Taint } from '../../model/decision.ts';
+import type { SessionMemory } from '../../decide/ports.ts';
 import { defaultPrincipal, hasState, lazyState, stateDirectory } from '../../run/state.ts';
 
 /** What is remembered of an agent's session, opened only where something is or will be. */
-export interface SessionMemory {
+export interface AgentMemory extends SessionMemory {
   readonly id: string;
-  readonly taints: () => Promise<readonly Taint[]>;
-  readonly taint: (taint: Taint, reason: string) => Promise<void>;
-  /** Counts an action. False: `limit` is reached. */
-  readonly countAction: (limit: number) => Promise<boolean>;
-  readonly close: () => Promise<void>;
+  close(): Promise<void>;
 }
 
 /**
@@ -22,25 +18,18 @@ export function sessionNameOf(agent: string, id: string): string {
 }
 
 /** The memory of a session. */
-export function sessionMemory(id: string): SessionMemory {
+export function sessionMemory(id: string): AgentMemory {
   const principal = defaultPrincipal();
   const state = lazyState(stateDirectory());
   return {
     id,
-    taints: async () => {
-      if (!hasState()) return [];
+    taints: async (given) => {
+      if (!hasState()) return given;
       const { sessions } = await state();
       await sessions.use(id, principal);
-      return sessions.taints(id, principal);
+      return [...new Set([...given, ...(await sessions.taints(id, principal))])];
     },
     taint: async (taint, reason) => (await state()).sessions.taint(id, principal, taint, reason),
-    countAction: async (limit) => {
-      const { budget } = await state();
-      const reservation = await budget.reserve(principal, limit);
-      if (reservation === undefined) return false;
-      await budget.commit(reservation);
-      return true;
-    },
     close: () => state.close(),
   };
 }

@@ -2,7 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import { boundariesOf } from '../../run/model-message.ts';
-import type { Sandbox } from '../../run/sandbox.ts';
+import type { OpenSandbox, Sandbox } from '../../run/sandbox.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import type { JobTable } from './job-table.ts';
@@ -10,7 +10,7 @@ import { refusal } from './results.ts';
 
 /** What the tools of one server work with. */
 export interface ToolContext {
-  readonly sandbox: Sandbox;
+  readonly sandbox: OpenSandbox;
   readonly jobs: JobTable;
   /** Tells the operator what a command did to protected paths, and other warnings. */
   readonly tell: (result: ExecutionResult) => void;

@@ -1,8 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { refusalOf } from '../../decide/refusal.ts';
 import type { Taint } from '../../model/decision.ts';
-import type { Checker } from '../../run/checker.ts';
 import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
-import { refusalOf } from '../../run/refusal.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { outsideWorkspace, placeOf } from '../shell-tool.ts';
 import { answered, type ToolContext } from './context.ts';
@@ -11,16 +10,12 @@ import { ExplainInput, ExplainOutput } from './schemas.ts';
 
 /** What decides without running. */
 export interface ExplainContext {
-  readonly checker: Pick<Checker, 'judge' | 'policy'>;
   /** What the session of the agent was exposed to. */
   readonly taints: () => Promise<readonly Taint[]>;
 }
 
 /** The tool `policy_explain`. */
-export function registerExplain(
-  server: McpServer,
-  { sandbox, checker, taints }: ToolContext & ExplainContext,
-): void {
+export function registerExplain(server: McpServer, { sandbox, taints }: ToolContext & ExplainContext): void {
   server.registerTool(
     'policy_explain',
     {
@@ -35,9 +30,11 @@ export function registerExplain(
       answered(async () => {
         const place = placeOf(sandbox.workspace, cwd);
         if (place === undefined) return refusal(outsideWorkspace(sandbox.workspace));
-        const decision = await checker.judge({ command, cwd: place, taints: await taints() });
+        const judge = await sandbox.judge();
+        const { decision: judging } = judge({ command, cwd: place, taints: await taints() });
+        const decision = await judging;
         const allowed = boundariesOf(sandbox.plan);
-        const judged = !checker.policy.unsafe.unjudgedCommands;
+        const judged = !sandbox.policy.unsafe.unjudgedCommands;
         const stopped = judged ? refusalOf(decision, false) : undefined;
         const structured: ExplainOutput = {
           verdict: judged ? decision.verdict : 'allow',

@@ -4,7 +4,6 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SandboxOptions } from '../../model/options.ts';
-import { createChecker } from '../../run/checker.ts';
 import { warningsOf } from '../../run/result-warnings.ts';
 import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
 
@@ -57,7 +56,6 @@ export async function serveMcp(options: McpOptions): Promise<void> {
       },
     },
   });
-  await using checker = await disposableChecker(options.sandbox);
   const { session } = options.sandbox;
   const agent = typeof session === 'string' ? await openSession({ id: session }) : session;
   server = new McpServer(
@@ -76,7 +74,6 @@ export async function serveMcp(options: McpOptions): Promise<void> {
         options.onProblem(`warning: ${visibleLine(line, LONGEST_WARNING)}`);
     },
     longestJob: options.longestJob,
-    checker,
     taints: async () => (agent === undefined ? [] : agent.taints()),
   };
   // The SDK counts its requests from 0, and does not heed that the one with this number is given up: that is to be no question.
@@ -84,11 +81,6 @@ export async function serveMcp(options: McpOptions): Promise<void> {
   for (const register of TOOLS) register(server, context);
   options.onReady(sandbox);
   await untilGone(server, options);
-}
-
-async function disposableChecker(options: SandboxOptions) {
-  const checker = await createChecker(options, { guarded: true });
-  return { ...checker, [Symbol.asyncDispose]: checker.close };
 }
 
 /** Speaks with the client until one of both wants no more. */

@@ -1,11 +1,10 @@
+import { decisionAsJson } from '../../decide/decision-json.ts';
+import { refusalOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResultBase } from '../../model/execution-result.ts';
 import type { RunOptions } from '../../model/options.ts';
-import type { Checker } from '../../run/checker.ts';
-import { decisionAsJson } from '../../run/decision-json.ts';
 import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
-import { refusalOf } from '../../run/refusal.ts';
-import type { Sandbox } from '../../run/sandbox.ts';
+import type { OpenSandbox } from '../../run/sandbox.ts';
 
 import { packageVersion } from '../../version.ts';
 import type { Call, Client } from './client.ts';
@@ -20,8 +19,7 @@ import { wireResult } from './wire.ts';
 
 /** What all connections of a server share. */
 export interface Shared {
-  readonly sandbox: Sandbox;
-  readonly checker: Checker;
+  readonly sandbox: OpenSandbox;
   readonly switchboard: Switchboard;
   readonly limits: ServeLimits;
   readonly newId: () => string;
@@ -55,7 +53,7 @@ export function createHandlers(
   shared: Shared,
   { admit, refuse }: Reception,
 ): ConnectionHandlers {
-  const { sandbox, checker, switchboard, limits, newId } = shared;
+  const { sandbox, switchboard, limits, newId } = shared;
   const questions = createQuestions(client, limits.questions);
   const commands = createSpawnedCommands({ sandbox, client, most: limits.commands, newId });
   const shells = createShells({ sandbox, client, most: limits.sessions, newId });
@@ -103,7 +101,7 @@ export function createHandlers(
         throw tooManyClients(limits);
       }
       state = approvals === true ? 'answering' : 'silent';
-      const { ask } = checker.policy.approval;
+      const { ask } = sandbox.policy.approval;
       const client = state === 'answering' ? 'client' : 'nobody';
       return {
         protocolVersion: PROTOCOL_VERSION,
@@ -145,7 +143,8 @@ export function createHandlers(
     resize: ({ command, cols, rows }) => ({ resized: commands.resize(command, cols, rows) }),
     kill: ({ command, signal }) => ({ sent: commands.kill(command, signal) }),
     check: async ({ env, ...rest }) => {
-      const decision = await checker.judge({ ...given(rest), ...environment(env) });
+      const judge = await sandbox.judge();
+      const decision = await judge({ ...given(rest), ...environment(env) }).decision;
       const refused = refusalOf(decision, rest.approved === true);
       if (refused === undefined) return decisionAsJson(decision);
       const { code, message } = refused;

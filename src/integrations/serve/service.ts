@@ -1,6 +1,5 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { SandboxOptions } from '../../model/options.ts';
-import { createChecker } from '../../run/checker.ts';
 import { openSandbox } from '../../run/sandbox.ts';
 
 import { type Connection, type ConnectionParts, serveConnection } from './connection.ts';
@@ -41,17 +40,14 @@ export async function createService({
   const switchboard = createSwitchboard();
   const { approver: terminal, onQueued, asking } = switchboard;
   const sandbox = await openSandbox({ ...options, gate: { ...options.gate, terminal, onQueued, asking } });
-  let checker: Shared['checker'];
   try {
-    checker = await createChecker(options, { guarded: true });
-    const { maxOutput = checker.policy.limits.outputBytes } = options;
-    refuseLongOutput(maxOutput, limits);
+    refuseLongOutput(options.maxOutput ?? sandbox.policy.limits.outputBytes, limits);
   } catch (error) {
     await sandbox.close();
     throw error;
   }
   let lastId = 0;
-  const shared: Shared = { sandbox, checker, switchboard, limits, newId: () => `${++lastId}` };
+  const shared: Shared = { sandbox, switchboard, limits, newId: () => `${++lastId}` };
   const connections = new Set<Connection>();
   const onFailure = (error: unknown) =>
     onProblem(`a request failed: ${error instanceof Error ? error.message : String(error)}`);
@@ -59,7 +55,6 @@ export async function createService({
   async function close(): Promise<void> {
     await Promise.all([...connections].map((connection) => connection.end()));
     await sandbox.close();
-    await checker.close();
   }
   return {
     sandbox,

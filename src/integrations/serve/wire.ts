@@ -1,7 +1,7 @@
+import { decisionAsJson } from '../../decide/decision-json.ts';
 import type { ApprovalRequest } from '../../model/approval.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
-import { decisionAsJson } from '../../run/decision-json.ts';
 import { messageForModel } from '../../run/model-message.ts';
 import type { CommandResult, Question } from './results.ts';
 

@@ -1,33 +1,22 @@
 import { randomUUID } from 'node:crypto';
+import type { Decided } from '../../decide/decide.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { SHELL_GROUPS } from '../../kernel/seccomp/filter.ts';
 import { seccompProgram } from '../../kernel/seccomp/program.ts';
 import type { ExecutionResult, TurnResult } from '../../model/execution-result.ts';
-import type { ShellOptions, ShellSnapshot, SpawnOptions, TurnOptions } from '../../model/options.ts';
+import type { ShellOptions, ShellSnapshot, TurnOptions } from '../../model/options.ts';
 import type { NativeFailure, NativeOutcome } from '../../native/contract.ts';
-import { isPromise } from '../../util/promise.ts';
-import type { Admission, Admit } from '../admission.ts';
 import { canceledBefore, classify, type RunContext } from '../classify.ts';
-import type { SettledCommand } from '../command-line.ts';
 import { describeFailure } from '../failure.ts';
 import { createOutputConsumer } from '../output/consumer.ts';
-import { createOutputSettings } from '../output/settings.ts';
+import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../prepare-sandbox.ts';
-import type { OptionReader } from '../read-options.ts';
+import { followed, type OpenSandbox, requestOf, resultOf } from '../sandbox.ts';
 import type { ShellSession } from './session-options.ts';
 import { changedVariables, factsOf } from './shell-facts.ts';
-import { type ShellProcess, type ShellStart, startShell, type TurnOutcome } from './shell-process.ts';
+import { type ShellProcess, startShell, type TurnOutcome } from './shell-process.ts';
 import { readShellState, type ShellState } from './shell-state.ts';
 import { checkSnapshot, isUsableDirectory, restoreVariables } from './snapshot.ts';
-
-/** What a session needs of its sandbox. */
-export interface ShellParts {
-  readonly prepared: PreparedSandbox;
-  readonly admit: Admit;
-  readonly settle: (command: string, options: Pick<SpawnOptions, 'cwd' | 'env'>) => SettledCommand;
-  readonly read: Pick<OptionReader, 'session' | 'turn'>;
-  readonly onClosed: (session: ShellSession) => void;
-}
 
 const BROKEN =
   'the shell was ended, because the command wrote to the channel through which the shell reports to its session';
@@ -36,6 +25,12 @@ const IDLE_UNSEEN = 'limits.idle_timeout_seconds does not hold for the commands 
 
 /** The first turn tells what the shell begins with; a shell that cannot even do that is of no use. */
 const START_TIMEOUT_MS = 20_000;
+
+/** Set for each shell anew. */
+const NOT_IN_SNAPSHOTS = ['PWD', 'OLDPWD', 'SHLVL', '_', 'HOME', 'TMPDIR'];
+
+const isClosed = () =>
+  new SandboxError('session.closed', 'this session has ended; make a new one with sandbox.session()');
 
 /** What the confinement's own filter leaves to commands and a shell cannot; `undefined`: there is nothing of it. */
 async function filterOfShells({ plan, features }: PreparedSandbox): Promise<Uint8Array | undefined> {
@@ -48,60 +43,155 @@ async function filterOfShells({ plan, features }: PreparedSandbox): Promise<Uint
  * Starts a session.
  * @throws {SandboxError} `usage.invalid`, `cwd.unusable`, `session.closed` if the shell cannot be started.
  */
-export async function openShell(parts: ShellParts, given: ShellOptions = {}): Promise<ShellSession> {
-  const { prepared, admit, settle, read } = parts;
-  const options = read.session(given);
-  const { addon, confinement, policy, plan, settle: settleLeftBehind } = prepared;
-  const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, plan);
-  const output = createOutputSettings(policy.limits)({});
-  const warnings: string[] = policy.limits.idleTimeoutMs === 0 ? [] : [IDLE_UNSEEN];
-  const addedFilter = await filterOfShells(prepared);
-  const plain = settle(':', {});
-  const usual = plain.ok ? plain.variables : {};
+export async function openShell(
+  sandbox: OpenSandbox,
+  given: ShellOptions = {},
+  onClosed: (session: ShellSession) => void,
+): Promise<ShellSession> {
+  const options = sandbox.read.session(given);
+  const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, sandbox.plan);
+  const session = new OpenShell(sandbox, options, await filterOfShells(sandbox.prepared), onClosed);
+  await session.start(snapshot);
+  return session;
+}
 
-  let shell: ShellProcess;
-  let first: ShellState;
-  let state: ShellState | undefined;
-  let lastKnown: ShellState;
-  let ranUnseenCode = false;
-  let closed = false;
+/** A shell that runs, and what it said about itself. */
+interface RunningShell {
+  readonly process: ShellProcess;
+  /** As it began. */
+  readonly first: ShellState;
+}
 
-  async function start(from: ShellSnapshot | undefined): Promise<void> {
-    const restored = from === undefined ? undefined : restoreVariables(from.env, usual);
-    for (const { name, why } of restored?.refused ?? []) {
-      const warning = `${name} was not restored: ${why}`;
-      if (!warnings.includes(warning)) warnings.push(warning);
-    }
-    const cwd = from?.cwd ?? options.cwd;
-    const settled = settle(':', {
-      ...(cwd === undefined ? {} : { cwd }),
-      env: { ...options.env, ...restored?.env },
-    });
-    if (!settled.ok) throw new SandboxError(settled.code, settled.message);
-    const begun = begin({
-      program: settled.program,
-      env: settled.env,
-      cwd: settled.cwd,
-      output,
-      killGraceMs: policy.limits.killGraceMs,
-      addedFilter,
-    });
-    const hello = await begun.turn({ text: ':', assignments: '', timeout: START_TIMEOUT_MS });
-    const said = hello.alive && !hello.end.timedOut ? readShellState(hello.end.state) : undefined;
-    if (said === undefined) {
-      const outcome = hello.alive ? await begun.kill() : hello.outcome;
-      throw startFailure(outcome);
-    }
-    shell = begun;
-    first = said;
-    state = said;
-    lastKnown = said;
-    ranUnseenCode = false;
+/** One confined bash after the other: where one ends with a command, the next takes its place. */
+class OpenShell implements ShellSession {
+  readonly id = randomUUID();
+  readonly #sandbox: OpenSandbox;
+  readonly #options: ShellOptions;
+  readonly #addedFilter: Uint8Array | undefined;
+  readonly #onClosed: (session: ShellSession) => void;
+  readonly #output: OutputSettings;
+  readonly #warnings: string[];
+  /** What the policy gives every command. */
+  readonly #usual: Readonly<Record<string, string | undefined>>;
+  #running: RunningShell | undefined;
+  /** What it said last; `undefined`: it said nothing that is understood. */
+  #state: ShellState | undefined;
+  #lastKnown: ShellState | undefined;
+  #ranUnseenCode = false;
+  #closed = false;
+  /** Gives up the turn that waits or runs. */
+  #controller: AbortController | undefined;
+  #isTurn = false;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    sandbox: OpenSandbox,
+    options: ShellOptions,
+    addedFilter: Uint8Array | undefined,
+    onClosed: (session: ShellSession) => void,
+  ) {
+    const { limits } = sandbox.policy;
+    this.#sandbox = sandbox;
+    this.#options = options;
+    this.#addedFilter = addedFilter;
+    this.#onClosed = onClosed;
+    this.#output = createOutputSettings(limits)({});
+    this.#warnings = limits.idleTimeoutMs === 0 ? [] : [IDLE_UNSEEN];
+    const plain = sandbox.resolve(':', {});
+    this.#usual = plain.ok ? plain.variables : {};
   }
 
-  function begin(how: ShellStart): ShellProcess {
+  get cwd(): string {
+    return this.#known.cwd;
+  }
+
+  get warnings(): readonly string[] {
+    return [...this.#warnings];
+  }
+
+  run(command: string, given: TurnOptions = {}): Promise<TurnResult> {
+    let options: TurnOptions;
     try {
-      return startShell(addon, confinement, how);
+      if (typeof command !== 'string')
+        throw new SandboxError('usage.invalid', 'a command of a session must be a shell string');
+      options = this.#sandbox.read.turn(given);
+      if (this.#closed) throw isClosed();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const turn = this.#queue.then(() => this.#runNow(command, options));
+    this.#queue = turn.catch(() => {});
+    return turn;
+  }
+
+  interrupt(): boolean {
+    if (this.#isTurn) return this.#shell.process.interrupt();
+    if (this.#controller === undefined) return false;
+    this.#controller.abort();
+    return true;
+  }
+
+  snapshot(): ShellSnapshot {
+    const env = { ...this.#known.exported };
+    for (const name of NOT_IN_SNAPSHOTS) delete env[name];
+    return { cwd: this.#known.cwd, env };
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#controller?.abort();
+    await this.#shell.process.kill();
+    await this.#queue.catch(() => {});
+    // In the meantime a new one may have taken its place.
+    await this.#shell.process.kill();
+    this.#onClosed(this);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Starts a shell where a snapshot says; the first thing that it does is to say how it begins. */
+  async start(from: ShellSnapshot | undefined): Promise<void> {
+    const restored = from === undefined ? undefined : restoreVariables(from.env, this.#usual);
+    for (const { name, why } of restored?.refused ?? []) {
+      const warning = `${name} was not restored: ${why}`;
+      if (!this.#warnings.includes(warning)) this.#warnings.push(warning);
+    }
+    const process = this.#startProcess(from?.cwd ?? this.#options.cwd, restored?.env);
+    const hello = await process.turn({ text: ':', assignments: '', timeout: START_TIMEOUT_MS });
+    const said = hello.alive && !hello.end.timedOut ? readShellState(hello.end.state) : undefined;
+    if (said === undefined) throw startFailure(hello.alive ? await process.kill() : hello.outcome);
+    this.#running = { process, first: said };
+    this.#state = said;
+    this.#lastKnown = said;
+    this.#ranUnseenCode = false;
+  }
+
+  get #shell(): RunningShell {
+    if (this.#running === undefined) throw isClosed();
+    return this.#running;
+  }
+
+  get #known(): ShellState {
+    if (this.#lastKnown === undefined) throw isClosed();
+    return this.#lastKnown;
+  }
+
+  #startProcess(cwd: string | undefined, env: ShellSnapshot['env'] | undefined): ShellProcess {
+    const { prepared, policy } = this.#sandbox;
+    const resolved = this.#sandbox.resolve(':', { cwd, env: { ...this.#options.env, ...env } });
+    if (!resolved.ok) throw new SandboxError(resolved.code, resolved.message);
+    try {
+      return startShell(prepared.addon, prepared.confinement, {
+        program: resolved.program,
+        env: resolved.env,
+        cwd: resolved.cwd,
+        output: this.#output,
+        killGraceMs: policy.limits.killGraceMs,
+        addedFilter: this.#addedFilter,
+      });
     } catch (error) {
       const failure = (error as { readonly failure?: NativeFailure }).failure;
       if (failure === undefined) throw error;
@@ -111,163 +201,107 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     }
   }
 
-  /** A new shell in place of one that has ended. */
-  async function restart(): Promise<void> {
-    const { cwd, exported } = lastKnown;
-    await start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
-  }
-
-  await start(snapshot);
-
-  let controller: AbortController | undefined;
-  let running = false;
-  let queue: Promise<unknown> = Promise.resolve();
-
-  const isClosed = () =>
-    new SandboxError('session.closed', 'this session has ended; make a new one with sandbox.session()');
-
-  async function runNow(command: string, options: TurnOptions): Promise<TurnResult> {
-    if (closed) throw isClosed();
+  async #runNow(command: string, options: TurnOptions): Promise<TurnResult> {
+    if (this.#closed) throw isClosed();
     const mine = new AbortController();
-    controller = mine;
+    this.#controller = mine;
     const signal =
       options.signal === undefined ? mine.signal : AbortSignal.any([mine.signal, options.signal]);
-    const isGivenUp = () => closed || signal.aborted;
-    const after = (result: ExecutionResult, restarted = false): TurnResult => ({
-      ...result,
-      cwdAfter: lastKnown.cwd,
-      restarted,
-    });
     try {
-      const changed = changedVariables(lastKnown, { variables: usual, first });
-      const env =
-        changed === undefined && options.env === undefined ? undefined : { ...changed, ...options.env };
-      const { approved, taints, timeout = policy.limits.timeoutMs } = options;
-      const asked = admit({
-        command,
-        options: {
-          cwd: lastKnown.cwd,
-          ...(env === undefined ? {} : { env }),
-          ...(approved === undefined ? {} : { approved }),
-          ...(taints === undefined ? {} : { taints }),
-          ...(options.timeout === undefined ? {} : { timeout }),
-        },
-        signal: () => signal,
-        shell: factsOf(state, first, ranUnseenCode),
-      });
-      const admission: Admission = isPromise(asked) ? await asked : asked;
-      if (!admission.admitted) return after(admission.result);
-      const { context, ended, examination } = admission;
-      if (isGivenUp()) {
-        const canceled = canceledBefore(context);
-        return after((await ended?.(canceled, false)) ?? canceled);
-      }
-      const leavesDoubts = examination?.leavesDoubts() ?? false;
-      const launched = await launchTurn(command, options, timeout, context, signal);
-      if (leavesDoubts) ranUnseenCode = true;
-      const result = (await ended?.(launched.result, true)) ?? launched.result;
-      if (launched.alive) return after(result);
-      if (closed) return after(result);
-      try {
-        await restart();
-        return after(result, true);
-      } catch (error) {
-        // The command has run: its result is told, and the next one is told that there is no shell.
-        closed = true;
-        parts.onClosed(session);
-        const why = error instanceof Error ? error.message : String(error);
-        return after({ ...result, warnings: [...result.warnings, `the session has ended: ${why}`] });
-      }
+      const decided = await this.#sandbox.decide(this.#requestOf(command, options, signal));
+      return await this.#runDecided(command, options, decided, signal);
     } finally {
-      if (controller === mine) controller = undefined;
+      if (this.#controller === mine) this.#controller = undefined;
     }
   }
 
-  async function launchTurn(
+  #requestOf(command: string, options: TurnOptions, signal: AbortSignal) {
+    const { approved, taints, timeout } = options;
+    const { first } = this.#shell;
+    const changed = changedVariables(this.#known, { variables: this.#usual, first });
+    const env =
+      changed === undefined && options.env === undefined ? undefined : { ...changed, ...options.env };
+    const shell = factsOf(this.#state, first, this.#ranUnseenCode);
+    const run = { cwd: this.#known.cwd, env, approved, taints, timeout };
+    return requestOf(command, run, { shell, signal: () => signal });
+  }
+
+  async #runDecided(
     command: string,
     options: TurnOptions,
-    timeout: number,
+    decided: Decided,
+    signal: AbortSignal,
+  ): Promise<TurnResult> {
+    const context = this.#sandbox.contextOf(decided);
+    if (!decided.allowed) return this.#after(resultOf(decided, context));
+    const { ended, judgement } = decided;
+    if (this.#closed || signal.aborted)
+      return this.#after(await followed(ended, canceledBefore(context), false));
+    const leavesDoubts = judgement?.leavesDoubts() ?? false;
+    const launched = await this.#takeTurn(command, options, context, signal);
+    if (leavesDoubts) this.#ranUnseenCode = true;
+    const result = await followed(ended, launched.result, true);
+    return launched.alive || this.#closed ? this.#after(result) : this.#replaceShell(result);
+  }
+
+  #after(result: ExecutionResult, restarted = false): TurnResult {
+    return { ...result, cwdAfter: this.#known.cwd, restarted };
+  }
+
+  /** A new shell takes the place of the one that has ended, where that was. */
+  async #replaceShell(result: ExecutionResult): Promise<TurnResult> {
+    const { cwd, exported } = this.#known;
+    const { plan } = this.#sandbox;
+    try {
+      await this.start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
+      return this.#after(result, true);
+    } catch (error) {
+      // The command has run: its result is told, and the next one is told that there is no shell.
+      this.#closed = true;
+      this.#onClosed(this);
+      const why = error instanceof Error ? error.message : String(error);
+      return this.#after({ ...result, warnings: [...result.warnings, `the session has ended: ${why}`] });
+    }
+  }
+
+  async #takeTurn(
+    command: string,
+    options: TurnOptions,
     context: RunContext,
     signal: AbortSignal,
   ): Promise<{ readonly result: ExecutionResult; readonly alive: boolean }> {
+    const { policy, plan, prepared } = this.#sandbox;
+    const shell = this.#shell.process;
     const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => shell.interrupt());
     const onAbort = () => shell.interrupt();
     signal.addEventListener('abort', onAbort, { once: true });
-    running = true;
+    this.#isTurn = true;
     const begun = performance.now();
     let how: TurnOutcome;
     try {
       how = await shell.turn({
         text: command,
         assignments: assignmentsOf(options.env),
-        timeout,
+        timeout: options.timeout ?? policy.limits.timeoutMs,
         receiver: consumer,
       });
     } finally {
-      running = false;
+      this.#isTurn = false;
       signal.removeEventListener('abort', onAbort);
     }
     if (how.alive) {
-      state = readShellState(how.end.state);
-      if (state !== undefined) lastKnown = state;
+      this.#state = readShellState(how.end.state);
+      this.#lastKnown = this.#state ?? this.#lastKnown;
     }
-    const outcome = outcomeOf(how, performance.now() - begun, closed);
-    const leftBehind = settleLeftBehind(outcome.details);
+    const outcome = outcomeOf(how, performance.now() - begun, this.#closed);
+    const leftBehind = prepared.settle(outcome.details);
     const after = { leftBehind, warnings: how.alive || !how.broken ? [] : [BROKEN] };
-    const result = classify(context, outcome, after, plan, { view: output.view, spilled: undefined });
+    const view = { view: this.#output.view, spilled: undefined };
+    const result = classify(context, outcome, after, plan, view);
     // Whoever ends the command or the session does not wait for a consumer, which may never be done.
     const settled = await consumer?.settled(Promise.resolve(result), signal);
     return { result: settled ?? result, alive: how.alive };
   }
-
-  async function close(): Promise<void> {
-    if (closed) return;
-    closed = true;
-    controller?.abort();
-    await shell.kill();
-    await queue.catch(() => {});
-    // In the meantime a new one may have taken its place.
-    await shell.kill();
-    parts.onClosed(session);
-  }
-
-  const session: ShellSession = {
-    id: randomUUID(),
-    get cwd() {
-      return lastKnown.cwd;
-    },
-    get warnings() {
-      return [...warnings];
-    },
-    run: (command, given = {}) => {
-      let options: TurnOptions;
-      try {
-        if (typeof command !== 'string')
-          throw new SandboxError('usage.invalid', 'a command of a session must be a shell string');
-        options = read.turn(given);
-        if (closed) throw isClosed();
-      } catch (error) {
-        return Promise.reject(error);
-      }
-      const turn = queue.then(() => runNow(command, options));
-      queue = turn.catch(() => {});
-      return turn;
-    },
-    interrupt: () => {
-      if (running) return shell.interrupt();
-      if (controller === undefined) return false;
-      controller.abort();
-      return true;
-    },
-    snapshot: () => {
-      const env = { ...lastKnown.exported };
-      for (const name of ['PWD', 'OLDPWD', 'SHLVL', '_', 'HOME', 'TMPDIR']) delete env[name];
-      return { cwd: lastKnown.cwd, env };
-    },
-    close,
-    [Symbol.asyncDispose]: close,
-  };
-  return session;
 }
 
 function startFailure(outcome: NativeOutcome): SandboxError {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { approvalRequestMaker } from '../../../src/run/approval-request.ts';
+import { approvalRequestMaker } from '../../../src/decide/approval-request.ts';
 import { profile } from '../plan/fixtures.ts';
 
 const make = approvalRequestMaker({

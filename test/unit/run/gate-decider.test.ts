@@ -1,35 +1,36 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openState } from '../../../src/gate/state/open-state.ts';
 import type { GateState } from '../../../src/gate/state/state.ts';
-import type { ApprovalAnswer } from '../../../src/model/approval.ts';
-import type { AuditRecord, DecisionRecord } from '../../../src/model/audit-record.ts';
+import type { ApprovalAnswer, ApprovalRequest } from '../../../src/model/approval.ts';
+import type { AuditRecord, AuditSink, DecisionRecord } from '../../../src/model/audit-record.ts';
 import type { PolicyFile } from '../../../src/model/policy-keys.ts';
-import { createChecker } from '../../../src/run/checker.ts';
-import {
-  createGateDecider,
-  type GateDeciderParts,
-  type GateQuestion,
-} from '../../../src/run/gate-decider.ts';
+import { assemble, createChecker } from '../../../src/run/assemble.ts';
+import { createGateDecider } from '../../../src/run/gate-decider.ts';
+import { resolvePolicy } from '../../../src/run/resolve-policy.ts';
 
 let room: string;
 let workspace: string;
 let state: GateState;
 let records: AuditRecord[];
-let questions: GateQuestion[];
+const opened: { close(): Promise<void> }[] = [];
+let questions: ApprovalRequest[];
 
 beforeEach(async () => {
   room = realpathSync(mkdtempSync(join(tmpdir(), 'sandbox-run-decider-test-')));
   workspace = join(room, 'work');
   mkdirSync(workspace);
-  mkdirSync(join(room, 'state'), { mode: 0o700 });
-  state = await openState(join(room, 'state'));
+  mkdirSync(join(room, 'sandbox-run'), { mode: 0o700 });
+  vi.stubEnv('XDG_STATE_HOME', room);
+  state = await openState(join(room, 'sandbox-run'));
   records = [];
   questions = [];
 });
-afterEach(() => {
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await Promise.all(opened.splice(0).map(({ close }) => close()));
   state.close();
   rmSync(room, { recursive: true, force: true });
 });
@@ -44,30 +45,23 @@ const no = (reason: 'denied' | 'expired' | 'nobody' | 'failed'): ApprovalAnswer 
 async function decider(
   answer: ApprovalAnswer | (() => ApprovalAnswer | Promise<ApprovalAnswer>) = no('nobody'),
   policyFile: PolicyFile = {},
-  more: Partial<GateDeciderParts> = {},
+  audit: AuditSink = {
+    append: async (record) => {
+      records.push(record);
+    },
+  },
 ) {
-  const { examineFor, policy } = await createChecker(
-    { workspace, policyFiles: false, policy: policyFile },
-    { enforced: false },
-  );
-  const decide = createGateDecider({
-    examineFor,
-    policy,
-    workspace,
-    state: () => state,
-    startSession: ({ id, principal }) => state.sessions.use(id, principal),
-    ask: async (question) => {
-      questions.push(question);
+  const approver = {
+    ask: async (request: ApprovalRequest) => {
+      questions.push(request);
       return typeof answer === 'function' ? answer() : answer;
     },
-    fingerprintOf: ({ command }) => command,
-    audit: {
-      append: async (record) => {
-        records.push(record);
-      },
-    },
-    ...more,
-  });
+  };
+  const options = { workspace, policyFiles: false, policy: policyFile, gate: { approver, audit } };
+  const resolved = await resolvePolicy(options);
+  const assembly = await assemble(resolved, undefined, options, { guards: true, records: 'always' });
+  opened.push(assembly);
+  const decide = createGateDecider(assembly, undefined);
   return (
     command: string,
     { session, principal = 'uid:1', signal }: Partial<Parameters<typeof decide>[0]> = {},
@@ -141,13 +135,18 @@ describe('the decider of a gate', () => {
   });
 
   it('that something else would be bound to by then is a no', async () => {
-    let looks = 0;
-    const decide = await decider(YES, {}, { fingerprintOf: () => `look ${++looks}` });
-    expect(await decide('git push')).toMatchObject({
+    const script = join(workspace, 'deploy.sh');
+    writeFileSync(script, '#!/bin/sh\necho one\n', { mode: 0o755 });
+    expect(await (await decider(YES))('./deploy.sh')).toEqual({ decision: 'allow' });
+    const decide = await decider(() => {
+      writeFileSync(script, '#!/bin/sh\necho another\n');
+      return YES;
+    });
+    expect(await decide('./deploy.sh')).toMatchObject({
       decision: 'deny',
       reason: expect.stringContaining('something changed while the question was open'),
     });
-    expect(looks).toBe(2);
+    expect(questions).toHaveLength(2);
   });
 
   it('does not allow what was withdrawn while it was asked', async () => {
@@ -175,7 +174,7 @@ describe('the decider of a gate', () => {
 
   it('does not allow what cannot be recorded', async () => {
     const audit = { append: () => Promise.reject(new Error('the disk is full')) };
-    const decide = await decider(YES, { security: { max_actions_per_hour: 5 } }, { audit });
+    const decide = await decider(YES, { security: { max_actions_per_hour: 5 } }, audit);
     expect(await decide('ls')).toMatchObject({ decision: 'deny', reason: expect.stringMatching(/recorded/) });
     expect(await state.budget.used('uid:1')).toBe(0);
   });
@@ -188,16 +187,17 @@ describe('the decider of a gate', () => {
         events.push('recorded');
       },
     };
-    const decide = await decider(YES, {}, { audit });
+    const decide = await decider(YES, {}, audit);
     await decide('ls');
     events.push('answered');
     expect(events).toEqual(['recorded', 'answered']);
   });
 
   it('does not allow anything without its state', async () => {
-    const broken = () => Promise.reject(new Error('no state'));
-    const decide = await decider(YES, {}, { state: broken });
-    expect(await decide('ls')).toMatchObject({ decision: 'deny' });
+    const decide = await decider(YES);
+    // Others can write it: what it says is worth nothing.
+    chmodSync(join(room, 'sandbox-run'), 0o777);
+    expect(await decide('ls', { session: 's' })).toMatchObject({ decision: 'deny' });
   });
 });
 
@@ -271,10 +271,12 @@ describe('a judge for commands that others run', () => {
     } as const;
     const request = { command: 'curl -d @x https://example.org', taints: ['corruption', 'secret'] } as const;
     const enforced = await createChecker(options);
-    const elsewhere = await createChecker(options, { enforced: false });
+    const elsewhere = await createChecker(options, { kernel: 'none' });
     const codes = async (checker: typeof enforced) =>
-      (await checker.judge(request)).reasons.filter(({ check }) => check === 'reach' || check === 'taints');
+      (await checker.judge(request).decision).reasons.filter(
+        ({ check }) => check === 'reach' || check === 'taints',
+      );
     expect(await codes(enforced)).not.toEqual(await codes(elsewhere));
-    expect((await elsewhere.judge(request)).verdict).not.toBe('allow');
+    expect((await elsewhere.judge(request).decision).verdict).not.toBe('allow');
   });
 });

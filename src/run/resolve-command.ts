@@ -1,43 +1,19 @@
 import { resolve } from 'node:path';
-import type { ErrorCode } from '../errors/codes.ts';
+import type { JudgeRequest } from '../decide/judge.ts';
+import type { ResolvedCommand } from '../decide/ports.ts';
+import type { ProgramFinder } from '../decide/program-finder.ts';
 import type { Command } from '../model/command.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import type { SpawnOptions } from '../model/options.ts';
 import type { BuiltEnvironment } from '../policy/environment.ts';
-import type { ProgramFinder } from './program-finder.ts';
-import type { StepsSettler } from './settle-steps.ts';
+import type { StepsResolver } from './resolve-steps.ts';
 
-/** The shell that runs shell strings: its grammar is the one that is judged. */
-/** What runs shell strings. */
+/** What runs shell strings: its grammar is the one that is judged. */
 export const SHELL = '/bin/bash';
 
 /** The argument vector of a command. A string runs under bash, without start-up files. */
 export function argumentVector(command: Command): readonly [string, ...string[]] {
   return typeof command === 'string' ? [SHELL, '--noprofile', '--norc', '-c', '--', command] : command;
 }
-
-/** A command with its program, directory and environment settled, or why it cannot be started. */
-export type SettledCommand =
-  | {
-      readonly ok: true;
-      readonly program: string;
-      readonly argv: readonly [string, ...string[]];
-      /** What was asked for, where something else starts it. */
-      readonly asked?: readonly [string, ...string[]];
-      readonly cwd: string;
-      /** As the addon takes it. */
-      readonly env: Uint8Array;
-      /** The same by name; HOME and TMPDIR are missing where the addon sets them. */
-      readonly variables: Readonly<Record<string, string | undefined>>;
-    }
-  | {
-      readonly ok: false;
-      readonly argv: readonly [string, ...string[]];
-      readonly cwd: string;
-      readonly code: ErrorCode;
-      readonly message: string;
-      readonly path: string;
-    };
 
 /** Without SHLVL, bash with a socket as standard input reads ~/.bashrc as if started by rshd. */
 const FOR_SHELLS = { SHLVL: '0' };
@@ -74,18 +50,21 @@ export function directoriesOf(plan: LaunchPlan | undefined): Readonly<Record<str
   };
 }
 
-/** Settles commands for one sandbox; `settleSteps`: without a shell. */
-export function createCommandSettler(
+/** Resolves commands for one sandbox; `resolveSteps`: without a shell. */
+export function createCommandResolver(
   plan: LaunchPlan,
   environment: BuiltEnvironment,
   find: ProgramFinder,
-  settleSteps?: StepsSettler,
+  resolveSteps?: StepsResolver,
 ) {
   const base: Readonly<Record<string, string>> = { ...directoriesOf(plan), ...environment.variables };
   const baseBlock = environmentBlock(base);
   const baseBlockForShells = environmentBlock({ ...base, ...FOR_SHELLS });
 
-  return function settle(command: Command, options: Pick<SpawnOptions, 'cwd' | 'env'>): SettledCommand {
+  return function resolveCommand(
+    command: Command,
+    options: Pick<JudgeRequest, 'cwd' | 'env'>,
+  ): ResolvedCommand {
     const argv = argumentVector(command);
     const cwd = options.cwd === undefined ? plan.workspace : resolve(plan.workspace, options.cwd);
     const variables = options.env === undefined ? base : { ...base, ...options.env };
@@ -94,7 +73,7 @@ export function createCommandSettler(
       const message = `${cut} contains a NUL character or half a character (a lone surrogate), which cannot be passed to a program`;
       return { ok: false, argv, cwd, code: 'usage.invalid', message, path: argv[0] };
     }
-    const line = settleSteps?.(command, variables.PATH ?? '', cwd);
+    const line = resolveSteps?.(command, variables.PATH ?? '', cwd);
     if (line?.ok === false)
       return { ok: false, argv, cwd, code: 'command.denied', message: line.message, path: argv[0] };
     if (line !== undefined && typeof command === 'string') {

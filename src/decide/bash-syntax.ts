@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { SHELL } from './command-line.ts';
+import { SHELL } from '../run/resolve-command.ts';
 
 /** A text that takes longer to read is one that is not understood. */
 const TIMEOUT_MS = 2_000;

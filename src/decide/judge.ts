@@ -44,13 +44,13 @@ export interface JudgeRequest {
   readonly autonomy?: Autonomy | undefined;
   /** The shell that is to run it, if that has run others before. */
   readonly shell?: ShellFacts | undefined;
+  /** What reviewer and hooks have said about this very request: they are asked once. */
+  readonly said?: Map<object, unknown> | undefined;
 }
 
-/** Decides about a command; at once, unless a port has to be waited for. */
-export type Judge = (request: JudgeRequest) => Decision | Promise<Decision>;
-
-/** A decision, and what it was made from. */
-export interface Examination {
+/** What the checks say about a command, and what that was made from. */
+export interface Judgement {
+  /** At once, unless a reviewer or a hook has to be waited for. */
   readonly decision: Decision | Promise<Decision>;
   /** Canonical directory in which the command would start. */
   readonly cwd: string;
@@ -62,8 +62,8 @@ export interface Examination {
   readonly leavesDoubts: () => boolean;
 }
 
-/** Like a judge, for who needs to know more than the decision. */
-export type Examiner = (request: JudgeRequest) => Examination;
+/** Has the checks look at a command as it is now. Nothing is run, counted or recorded, and no person is asked. */
+export type Judge = (request: JudgeRequest) => Judgement;
 
 /** What a judge is made of. */
 export interface JudgeParts {
@@ -75,8 +75,26 @@ export interface JudgeParts {
   readonly gate: Partial<Omit<GatePorts, 'within'>>;
 }
 
+/** The same ports, which give the answers that they have given already. */
+function askedOnce(ports: GatePorts, said: Map<object, unknown>): GatePorts {
+  const { reviewer, hooks } = ports;
+  if (reviewer === undefined && hooks.length === 0) return ports;
+  const once = <Answer>(who: object, ask: () => Answer): Answer => {
+    if (!said.has(who)) said.set(who, ask());
+    return said.get(who) as Answer;
+  };
+  return {
+    ...ports,
+    reviewer: reviewer && { review: (request) => once(reviewer, () => reviewer.review(request)) },
+    hooks: hooks.map((hook) => ({
+      name: hook.name,
+      beforeToolUse: (...asked) => once(hook, () => hook.beforeToolUse(...asked)),
+    })),
+  };
+}
+
 /** Wires parser, checks and ports: the stages do not know each other. */
-export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeParts): Examiner {
+export function createJudge({ policy, rules, searchPath, find, gate }: JudgeParts): Judge {
   const ports: GatePorts = {
     budget: gate.budget,
     reviewer: gate.reviewer,
@@ -100,7 +118,7 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
     return canonical;
   }
 
-  return function examine(request) {
+  return function judge(request) {
     const { command, cwd = '.' } = request;
     const inSession = request.shell !== undefined;
     const parsed = typeof command === 'string' ? parseShell(command, { inSession }) : parseArgv(command);
@@ -129,7 +147,7 @@ export function createExaminer({ policy, rules, searchPath, find, gate }: JudgeP
         }
         return found.get(key);
       },
-      gate: ports,
+      gate: request.said === undefined ? ports : askedOnce(ports, request.said),
       shell: request.shell,
       variables: request.env,
       versions: createVersions(rules.workspace),

@@ -9,7 +9,6 @@ import type { Policy } from '../model/policy.ts';
 import { POLICY_KEYS } from '../model/policy-keys.ts';
 import type { CommandEffects } from '../policy/effects.ts';
 import { packageVersion } from '../version.ts';
-import type { ResolvedPolicy } from './resolve-policy.ts';
 
 /** What does not change from command to command of one sandbox. */
 export interface ApprovalSurroundings {
@@ -29,8 +28,8 @@ export interface AskedCommand {
   readonly cwd: string;
   readonly decision: Decision;
   readonly effects: CommandEffects;
-  /** The command's whole environment; HOME and TMPDIR may be missing. */
-  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** The command's whole environment; HOME and TMPDIR may be missing. Missing: what the policy gives every command. */
+  readonly variables?: Readonly<Record<string, string | undefined>> | undefined;
   /** Names that the request itself sets or takes away. */
   readonly changed: readonly string[];
   /** What else the request says: its input, its time limit. */
@@ -57,7 +56,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
   const planDigest = digest(plan ?? null);
   const policyVersion = digest([packageVersion, policy]);
   return (asked) => {
-    const { command, cwd, decision, effects, variables } = asked;
+    const { command, cwd, decision, effects, variables = {} } = asked;
     const changed = new Set(asked.changed);
     const text = (name: string) => {
       const value = variables[name];
@@ -133,7 +132,7 @@ function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
 }
 
 /** Names of variables that somebody asked for, beyond those that all profiles pass. */
-export function givenVariables({ named }: Pick<ResolvedPolicy, 'named'>): ReadonlySet<string> {
+export function givenVariables({ named }: { readonly named: Policy }): ReadonlySet<string> {
   const builtIn: readonly string[] = POLICY_KEYS.environment.pass.default;
   const passed = Object.keys(process.env).filter((name) =>
     named.environment.pass.some(

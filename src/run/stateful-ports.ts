@@ -1,16 +1,14 @@
 import type { AuditTrail } from '../audit/open-audit.ts';
+import type { Approvals, DecisionPorts, SessionMemory } from '../decide/ports.ts';
+import { within } from '../decide/time-limit.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { ApprovalDesk } from '../gate/approvals/desk.ts';
 import type { EventLimit } from '../gate/hooks/events.ts';
 import { budgetOf } from '../gate/principal-budget.ts';
-import type { GateState, MaybePromise } from '../gate/state/state.ts';
+import type { GateState } from '../gate/state/state.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { ensureStateDirectory } from '../host/state-directory.ts';
 import type { Approver } from '../model/approval.ts';
-import type { AuditRecord, AuditSink } from '../model/audit-record.ts';
-import type { Command } from '../model/command.ts';
-import type { Taint } from '../model/decision.ts';
-import type { ExecutionResult } from '../model/execution-result.ts';
+import type { AuditSink } from '../model/audit-record.ts';
 import type { ActionBudget, GateOptions, GitGuard, Reviewer, ToolHook } from '../model/gate-ports.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { type Policy, reviewerSettings } from '../model/policy.ts';
@@ -18,6 +16,7 @@ import type { AgentSession } from '../model/session.ts';
 import { loadAddon } from '../native/load.ts';
 import { TOOL_NAME } from '../policy/checks/hooks.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import type { MaybePromise } from '../util/promise.ts';
 import { andThen } from '../util/promise.ts';
 
 import { checkSessionId, sessionOf } from './session.ts';
@@ -29,39 +28,27 @@ import {
   lazyState,
   stateDirectory,
 } from './state.ts';
-import { within } from './time-limit.ts';
 
-/** Everything with a memory that stands between a decision and a launch. What the policy does not ask for is not loaded. */
-export interface Gate {
-  readonly principal: string;
+/** Ports to everything with a memory. What the policy does not ask for is not loaded. */
+export interface StatefulPorts extends Pick<DecisionPorts, 'principal' | 'once' | 'record' | 'tellHooks'> {
   readonly session: AgentSession | undefined;
   readonly budget: ActionBudget;
   readonly reviewer: Reviewer | undefined;
   readonly gitGuard: GitGuard | undefined;
   readonly hooks: readonly ToolHook[];
-  /** See `GateOptions`. */
-  readonly once: string | undefined;
-  /**
-   * Writes to the audit trail; `undefined`: nothing is recorded. Rejects if that fails, or settles with a warning where
-   * the policy has it so.
-   */
-  readonly record: ((record: AuditRecord) => Promise<string | undefined>) | undefined;
-  /** Taints in force: those given and those of the session. */
-  taints(given: readonly Taint[]): MaybePromise<readonly Taint[]>;
-  /** Who answers; `undefined`: nobody, and nothing was ever remembered. */
-  desk(): MaybePromise<ApprovalDesk | undefined>;
+  readonly state: LazyState;
+  /** Who answers; `undefined`: there is nobody to ask, and nothing was ever remembered. */
+  approvals(): MaybePromise<Approvals | undefined>;
   /**
    * Notes that a session is used. Rejects with `session.invalid` if it belongs to another principal, or begins and a hook
    * refuses it.
    */
   startSession(session: Pick<AgentSession, 'id' | 'principal'>): Promise<void>;
-  /** Tells the hooks; returns sentences about those that failed. */
-  afterToolUse(command: Command, cwd: string, result: ExecutionResult): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** What a gate is made from. */
-export interface GateParts {
+/** What they are made from. */
+export interface StatefulPortsParts {
   readonly policy: Policy;
   readonly options: Pick<SandboxOptions, 'gate' | 'principal' | 'session'>;
   /** Canonical. */
@@ -73,10 +60,10 @@ export interface GateParts {
 }
 
 /**
- * Makes the gate of one sandbox.
+ * Makes the ports of one sandbox.
  * @throws {SandboxError} for a state directory, an audit key, a plug-in or a session that cannot be used.
  */
-export async function createGate(parts: GateParts): Promise<Gate> {
+export async function createStatefulPorts(parts: StatefulPortsParts): Promise<StatefulPorts> {
   const { policy, options } = parts;
   const given = options.gate ?? {};
   const principal = principalOf(options);
@@ -98,8 +85,8 @@ export async function createGate(parts: GateParts): Promise<Gate> {
     hooks,
     once: given.once,
     record: recorder(given.audit ?? trail, policy.audit),
-    taints: (extra) => (session === undefined ? extra : taintsOf(session, extra, state)),
-    desk: () => {
+    state,
+    approvals: () => {
       const { ask } = policy.approval;
       if (ask === 'nobody') return undefined;
       // Without anybody to ask there may still be an answer that was remembered, but not where nothing ever was.
@@ -109,11 +96,12 @@ export async function createGate(parts: GateParts): Promise<Gate> {
       return openDesk({ policy, approver: asked, given, state });
     },
     startSession: (begun) => startSession(begun, hooks, limit, state),
-    afterToolUse: async (command, cwd, { status, exitCode, durationMs }) => {
-      if (!hooks.some((hook) => hook.afterToolUse !== undefined)) return [];
-      const { afterToolUse } = await import('./gate-parts.ts');
-      return afterToolUse(hooks, TOOL_NAME, { command, cwd }, { status, exitCode, durationMs }, limit);
-    },
+    tellHooks: hooks.some((hook) => hook.afterToolUse !== undefined)
+      ? async (command, cwd, { status, exitCode, durationMs }) => {
+          const { afterToolUse } = await import('./gate-parts.ts');
+          return afterToolUse(hooks, TOOL_NAME, { command, cwd }, { status, exitCode, durationMs }, limit);
+        }
+      : undefined,
     close: async () => {
       await trail?.close();
       await state.close();
@@ -122,7 +110,7 @@ export async function createGate(parts: GateParts): Promise<Gate> {
 }
 
 /** One principal for everything: what is counted for one must not be approved for another. */
-function principalOf({ principal, session }: GateParts['options']): string {
+function principalOf({ principal, session }: StatefulPortsParts['options']): string {
   const owner = typeof session === 'object' ? session.principal : undefined;
   if (principal !== undefined && owner !== undefined && principal !== owner)
     throw new SandboxError(
@@ -140,16 +128,21 @@ function sessionFor(
   return typeof session === 'string' ? sessionOf(checkSessionId(session), principal, state) : session;
 }
 
-function taintsOf(
-  { id, principal }: AgentSession,
-  given: readonly Taint[],
+/** What is remembered of the session of an agent. */
+export function memoryOf(
+  { id, principal, taint }: AgentSession,
   state: () => MaybePromise<GateState>,
-): MaybePromise<readonly Taint[]> {
-  return andThen(state(), ({ sessions }) =>
-    andThen(sessions.use(id, principal), () =>
-      andThen(sessions.taints(id, principal), (remembered) => [...new Set([...given, ...remembered])]),
-    ),
-  );
+): SessionMemory {
+  return {
+    id,
+    taint,
+    taints: (given) =>
+      andThen(state(), ({ sessions }) =>
+        andThen(sessions.use(id, principal), () =>
+          andThen(sessions.taints(id, principal), (remembered) => [...new Set([...given, ...remembered])]),
+        ),
+      ),
+  };
 }
 
 /** A session that begins may be refused by a hook. */
@@ -186,13 +179,17 @@ async function tellEnd(
   await sessionEnd(hooks, { id, principal }, limit);
 }
 
-async function pluginsOf({ policy, workspace, writable }: GateParts): Promise<readonly ToolHook[]> {
+async function pluginsOf({ policy, workspace, writable }: StatefulPortsParts): Promise<readonly ToolHook[]> {
   if (policy.hooks.plugins.length === 0) return [];
   const { loadHooks } = await import('./gate-parts.ts');
   return loadHooks(policy.hooks.plugins, { workspace, writable: writable() });
 }
 
-async function reviewerFor({ policy, workspace, writable }: GateParts): Promise<Reviewer | undefined> {
+async function reviewerFor({
+  policy,
+  workspace,
+  writable,
+}: StatefulPortsParts): Promise<Reviewer | undefined> {
   const reviewer = reviewerSettings(policy);
   if (reviewer === undefined) return undefined;
   if (reviewer.kind === 'command') {
@@ -215,14 +212,14 @@ async function reviewerFor({ policy, workspace, writable }: GateParts): Promise<
 async function ownGitGuard(): Promise<GitGuard> {
   const [{ createGitGuard, readAliases }, { parseShell }] = await Promise.all([
     import('./gate-parts.ts'),
-    import('./judgement.ts'),
+    import('../decide/judgement.ts'),
   ]);
   return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, process.env) });
 }
 
 /** The audit trail of the state directory. What cannot be recorded is refused, or a warning, as the policy says. */
 async function trailOf(
-  { policy, auditByDefault = false }: GateParts,
+  { policy, auditByDefault = false }: StatefulPortsParts,
   directory: string,
 ): Promise<AuditTrail | undefined> {
   if (!(policy.audit.enabled ?? auditByDefault)) return undefined;
@@ -245,7 +242,7 @@ async function trailOf(
 }
 
 /** Appends a record; where the policy wants no more, a failure is a sentence instead of an exception. */
-function recorder(audit: AuditSink | undefined, { onFailure }: Policy['audit']): Gate['record'] {
+function recorder(audit: AuditSink | undefined, { onFailure }: Policy['audit']): StatefulPorts['record'] {
   if (audit === undefined) return undefined;
   return async (record) => {
     try {
@@ -263,7 +260,7 @@ async function openDesk(parts: {
   readonly approver: Approver | undefined;
   readonly given: Pick<GateOptions, 'onQueued' | 'asking'>;
   readonly state: () => MaybePromise<GateState>;
-}): Promise<ApprovalDesk> {
+}): Promise<Approvals> {
   const { policy, state } = parts;
   const { onQueued, asking } = parts.given;
   const { createApprovalDesk, createQueueApprover } = await import('./gate-parts.ts');

@@ -1,36 +1,35 @@
 import type { Backend, StartedProgram } from '../backends/backend.ts';
+import { stepsOf } from '../decide/judgement.ts';
+import type { ProgramFinder } from '../decide/program-finder.ts';
 import type { Command } from '../model/command.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import type { SettledStage, Stage, Steps, StepsOrNot } from '../model/steps.ts';
+import type { ResolvedStage, Stage, Steps } from '../model/steps.ts';
 import { assertNever } from '../util/assert-never.ts';
-import type { ProgramFinder } from './program-finder.ts';
 
 /** What is started for a command in place of a shell, or why nothing is. */
-export type SettledLine =
+export type ResolvedLine =
   | ({ readonly ok: true } & Pick<StartedProgram, 'program' | 'argv'>)
   | { readonly ok: false; readonly message: string };
 
-/** Settles commands for a backend that runs no shell. */
-export type StepsSettler = (command: Command, searchPath: string, cwd: string) => SettledLine;
+/** Resolves commands for a backend that runs no shell. */
+export type StepsResolver = (command: Command, searchPath: string, cwd: string) => ResolvedLine;
 
 /** `undefined`: the backend runs a shell. */
-export function createStepsSettler(
+export function createStepsResolver(
   { steps: start }: Backend,
   plan: LaunchPlan,
-  stepsOf: ((source: string) => StepsOrNot) | undefined,
   find: ProgramFinder,
-): StepsSettler | undefined {
+): StepsResolver | undefined {
   if (start === undefined) return undefined;
   return (command, searchPath, cwd) => {
-    const read = typeof command === 'string' ? stepsOf?.(command) : oneStep(command);
-    if (read === undefined) return { ok: false, message: 'shell strings cannot be read here' };
+    const read = typeof command === 'string' ? stepsOf(command) : oneStep(command);
     if (!read.ok) return { ok: false, message: read.problem.message };
     // Where a relative program name leads depends on the directory, which a `cd` may change: such names are refused.
-    const settle = (stage: Stage): SettledStage => ({
+    const resolveStage = (stage: Stage): ResolvedStage => ({
       ...stage,
       program: programOf(stage, typeof command === 'string'),
     });
-    const programOf = ({ words }: Stage, inShell: boolean): SettledStage['program'] => {
+    const programOf = ({ words }: Stage, inShell: boolean): ResolvedStage['program'] => {
       const [name, target] = words;
       if (name === undefined) return undefined;
       if (inShell && name === 'cd' && target !== undefined) return { kind: 'cd', directory: target };
@@ -48,7 +47,7 @@ export function createStepsSettler(
     };
     const pipelines = read.steps.pipelines.map((pipeline) => ({
       ...pipeline,
-      stages: pipeline.stages.map(settle),
+      stages: pipeline.stages.map(resolveStage),
     }));
     return { ok: true, ...start(plan, { pipelines }) };
   };

@@ -1,0 +1,16 @@
+import type { Control } from '../decide.ts';
+import { exposuresOf } from '../exposures.ts';
+
+/** What the command shows to its session is remembered before it runs: afterwards it cannot be taken back. */
+export const exposed: Control = {
+  name: 'exposed',
+  isNeeded: ({ session }) => session !== undefined,
+  async decide({ ports, seen, approval }) {
+    // A question that is answered elsewhere: whether it runs is not known yet.
+    const isOpen = ports.approvals === 'elsewhere' && seen?.decision.verdict === 'ask' && !approval;
+    if (seen === undefined || isOpen) return undefined;
+    for (const { taint, reason } of exposuresOf(ports.policy, ports.plan, seen.decision, seen.effects()))
+      await ports.session?.taint(taint, reason);
+    return undefined;
+  },
+};

@@ -1,0 +1,84 @@
+import type { ErrorCode } from '../errors/codes.ts';
+import type { ApprovalAnswer, ApprovalRequest } from '../model/approval.ts';
+import type { AuditRecord } from '../model/audit-record.ts';
+import type { Command } from '../model/command.ts';
+import type { Taint } from '../model/decision.ts';
+import type { ExecutionResult } from '../model/execution-result.ts';
+import type { ActionBudget } from '../model/gate-ports.ts';
+import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { Policy } from '../model/policy.ts';
+import type { MaybePromise } from '../util/promise.ts';
+import type { ApprovalRequestMaker } from './approval-request.ts';
+import type { Seen } from './decide.ts';
+import type { Judge, JudgeRequest } from './judge.ts';
+
+/** A command with its program, directory and environment, or why it cannot be started. */
+export type ResolvedCommand =
+  | {
+      readonly ok: true;
+      readonly program: string;
+      readonly argv: readonly [string, ...string[]];
+      /** What was asked for, where something else starts it. */
+      readonly asked?: readonly [string, ...string[]];
+      readonly cwd: string;
+      /** As the addon takes it. */
+      readonly env: Uint8Array;
+      /** The same by name; HOME and TMPDIR are missing where the addon sets them. */
+      readonly variables: Readonly<Record<string, string | undefined>>;
+    }
+  | {
+      readonly ok: false;
+      readonly argv: readonly [string, ...string[]];
+      readonly cwd: string;
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly path: string;
+    };
+
+/** What is remembered of the session that a command belongs to. */
+export interface SessionMemory {
+  /** `undefined`: the client named none. */
+  readonly id: string | undefined;
+  /** Before anything is decided; rejects with `session.invalid` if the session is not to be used. */
+  begin?(): MaybePromise<unknown>;
+  /** Taints in force: those given and those remembered. */
+  taints(given: readonly Taint[]): MaybePromise<readonly Taint[]>;
+  taint(taint: Taint, reason: string): MaybePromise<void>;
+}
+
+/** Who answers what the policy asks. Never rejects: only an answer that clearly approves is an approval. */
+export interface Approvals {
+  decide(request: ApprovalRequest, signal?: AbortSignal): Promise<ApprovalAnswer>;
+}
+
+/**
+ * What a decision is made with. Whatever has a state may be missing: then nothing is remembered, counted, asked or recorded
+ * there, and a missing one never makes anything allowed.
+ */
+export interface DecisionPorts {
+  readonly policy: Policy;
+  /** `undefined`: another program runs the command, and nothing is enforced by us. */
+  readonly plan: LaunchPlan | undefined;
+  readonly principal: string;
+  /** `undefined`: commands are not judged (`unsafe.unjudged_commands`). */
+  readonly judge: Judge | undefined;
+  /** How a command would be started; missing: another program starts it. */
+  readonly resolve?:
+    | ((command: Command, request: Pick<JudgeRequest, 'cwd' | 'env'>) => ResolvedCommand)
+    | undefined;
+  readonly makeRequest: ApprovalRequestMaker;
+  /** Stands in requests for what cannot be known beforehand, for a command that was approved beforehand. */
+  readonly once?: string | undefined;
+  readonly session?: SessionMemory | undefined;
+  /** `elsewhere`: the caller asks by itself. An `undefined` desk: there is nobody to ask, and nothing was ever remembered. */
+  readonly approvals?: (() => MaybePromise<Approvals | undefined>) | 'elsewhere' | undefined;
+  readonly budget?: ActionBudget | undefined;
+  /** Writes to the audit trail. Rejects if that fails, or settles with a warning where the policy has it so. */
+  readonly record?: ((record: AuditRecord) => Promise<string | undefined>) | undefined;
+  /** What stands in the record of what is allowed. `undefined`: it is recorded elsewhere. */
+  readonly outcome: (seen: Seen | undefined) => string | undefined;
+  /** Tells the hooks what became of a command; gives sentences about those that failed. */
+  readonly tellHooks?:
+    | ((command: Command, cwd: string, result: ExecutionResult) => Promise<readonly string[]>)
+    | undefined;
+}

@@ -1,0 +1,199 @@
+import {
+  type ApprovalSurroundings,
+  approvalRequestMaker,
+  givenVariables,
+} from '../decide/approval-request.ts';
+import { createDecider, type Decide } from '../decide/decide.ts';
+import type { Judge } from '../decide/judge.ts';
+import type { DecisionPorts } from '../decide/ports.ts';
+import { createProgramFinder, type ProgramFinder } from '../decide/program-finder.ts';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { Autonomy } from '../model/decision.ts';
+import type { ActionBudget } from '../model/gate-ports.ts';
+import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { SandboxOptions } from '../model/options.ts';
+import type { Policy } from '../model/policy.ts';
+import { NARROWINGS } from '../model/policy-keys.ts';
+import type { RulesOfCommands } from '../policy/checks/rules.ts';
+import type { BuiltEnvironment } from '../policy/environment.ts';
+import { commandEnvironment } from './command-environment.ts';
+import { commandRules } from './command-rules.ts';
+import { planOnly, planResolved, planTried, writableRoots } from './prepare-sandbox.ts';
+import { directoriesOf } from './resolve-command.ts';
+import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
+import { createStatefulPorts, memoryOf, type StatefulPorts } from './stateful-ports.ts';
+
+/** Everything that decisions under one policy are made with. */
+export interface Assembly {
+  readonly resolved: ResolvedPolicy;
+  readonly policy: Policy;
+  /** Canonical. */
+  readonly workspace: string;
+  /** What a sandbox would be made from here; `undefined`: none could be made, or nothing is to be enforced. */
+  readonly plan: LaunchPlan | undefined;
+  /** The environment that the policy gives every command. */
+  readonly environment: BuiltEnvironment;
+  readonly rules: RulesOfCommands;
+  readonly find: ProgramFinder;
+  readonly stateful: StatefulPorts;
+  /** Has the checks look at commands, whether the policy wants that or not. `budget`: that of another principal. */
+  judge(budget?: ActionBudget): Promise<Judge>;
+  /** Ports for who runs the commands under this policy; `judge` loads what judges. */
+  ports(): Promise<DecisionPorts>;
+  /** Gives up what was opened for the decisions. */
+  close(): Promise<void>;
+}
+
+/** What of the policy has its say. */
+export interface WhatCounts {
+  /** Git guard, reviewer and plug-ins of the policy. False: only those of `options.gate`. */
+  readonly guards: boolean;
+  /** The audit trail; `always`: also where the policy does not say. */
+  readonly records: boolean | 'always';
+}
+
+/** THE assembly: what sandbox, checker, hook and gate service are built from. */
+export async function assemble(
+  resolved: ResolvedPolicy,
+  plan: LaunchPlan | undefined,
+  options: SandboxOptions,
+  { guards, records }: WhatCounts,
+): Promise<Assembly> {
+  const { policy, workspace } = resolved;
+  const rules = commandRules(resolved, plan);
+  const environment = commandEnvironment(policy);
+  const find = createProgramFinder(plan);
+  const stateful = await createStatefulPorts({
+    policy: {
+      ...policy,
+      ...(guards ? {} : WITHOUT_GUARDS(policy)),
+      audit: records === false ? { ...policy.audit, enabled: false } : policy.audit,
+    },
+    options,
+    workspace,
+    writable: () => (plan === undefined ? [workspace, ...rules.writable] : writableRoots(plan)),
+    auditByDefault: records === 'always',
+  });
+  const searchPath = environment.variables.PATH ?? '';
+  const assembly: Assembly = {
+    ...{ resolved, policy, workspace, plan, environment, rules, find, stateful },
+    judge: async (budget = stateful.budget) => {
+      const { createJudge } = await import('../decide/judge.ts');
+      return createJudge({ policy, rules, searchPath, find, gate: { ...stateful, budget } });
+    },
+    ports: async () => ({
+      ...{ policy, plan, principal: stateful.principal, once: stateful.once, outcome: () => 'launch' },
+      judge: policy.unsafe.unjudgedCommands ? undefined : await assembly.judge(),
+      makeRequest: requestMakerOf(assembly, stateful),
+      session: stateful.session && memoryOf(stateful.session, stateful.state),
+      approvals: stateful.approvals,
+      budget: stateful.budget,
+      record: stateful.record,
+      tellHooks: stateful.tellHooks,
+    }),
+    close: stateful.close,
+  };
+  return assembly;
+}
+
+const WITHOUT_GUARDS = ({ reviewer }: Policy): Pick<Policy, 'reviewer' | 'hooks'> => ({
+  reviewer: { ...reviewer, command: undefined, model: undefined },
+  hooks: { gitGuard: false, plugins: [] },
+});
+
+/** Makes approval requests, once there is one to be made. */
+export function requestMakerOf(
+  { resolved, policy, plan, environment }: Pick<Assembly, 'resolved' | 'policy' | 'plan' | 'environment'>,
+  {
+    principal,
+    session,
+  }: { readonly principal: string; readonly session?: { readonly id: string | undefined } | undefined },
+): DecisionPorts['makeRequest'] {
+  let make: DecisionPorts['makeRequest'] | undefined;
+  const usual = { ...directoriesOf(plan), ...environment.variables };
+  return (asked) => {
+    const surroundings: ApprovalSurroundings = {
+      ...{ policy, plan, principal, session: session?.id },
+      given: givenVariables(resolved),
+    };
+    make ??= approvalRequestMaker(surroundings);
+    return make({ ...asked, variables: asked.variables ?? usual });
+  };
+}
+
+/** How far it is looked at what the kernel will enforce. */
+export type KernelPart =
+  /** Another program runs the commands: nothing counts on the kernel. */
+  | 'none'
+  /** A plan is made of what is known without trying. */
+  | 'planned'
+  /** Tried, so that the plan is that of a run on a host that refuses something as well. */
+  | 'tried';
+
+/** What decides and runs nothing. */
+export interface Checker extends Omit<Assembly, 'judge'> {
+  readonly judge: Judge;
+  /** Judges, and has the ports of the policy say nothing: nobody is asked, nothing is counted or recorded. */
+  readonly decide: Decide;
+  /** Why this host could not run anything under the policy; the decisions then count on no enforcement. */
+  readonly unenforceable: string | undefined;
+}
+
+/**
+ * Makes what decides as `createSandbox` would, and starts nothing.
+ * @throws {SandboxError} as `resolvePolicy`; for a plug-in or a reviewer that cannot be used.
+ */
+export async function createChecker(
+  options: SandboxOptions,
+  { kernel = 'planned', ...counts }: Partial<WhatCounts> & { readonly kernel?: KernelPart } = {},
+): Promise<Checker> {
+  const resolved = await resolvePolicy(options);
+  const { plan, problem } = kernel === 'none' ? {} : await planIfPossible(resolved, kernel);
+  const assembly = await assemble(resolved, plan, options, { guards: false, records: false, ...counts });
+  const judge = narrowed(await assembly.judge(), resolved);
+  const ports = async () => ({ ...(await assembly.ports()), judge });
+  return {
+    ...{ ...assembly, judge, ports, unenforceable: problem },
+    decide: createDecider(checkOnly(await ports())),
+  };
+}
+
+/** Ports for a look: what is asked, is asked elsewhere, and nothing is counted, remembered or recorded. */
+export function checkOnly(ports: DecisionPorts): DecisionPorts {
+  const { session } = ports;
+  return {
+    ...{ ...ports, budget: undefined, record: undefined, tellHooks: undefined, approvals: 'elsewhere' },
+    session: session && { ...session, taint: () => {} },
+  };
+}
+
+/** A level that is named with a command is no way past the one of the workspace. */
+function narrowed(judge: Judge, { layers }: ResolvedPolicy): Judge {
+  const ofWorkspace = layers.find(({ name }) => name === 'workspace')?.says.security?.autonomy;
+  if (ofWorkspace === undefined) return judge;
+  const within = (autonomy: Autonomy | undefined) =>
+    autonomy && NARROWINGS.stricterAutonomy(autonomy, ofWorkspace);
+  return (request) => judge({ ...request, autonomy: within(request.autonomy) });
+}
+
+async function planIfPossible(
+  resolved: ResolvedPolicy,
+  kernel: Exclude<KernelPart, 'none'>,
+): Promise<{ readonly plan?: LaunchPlan; readonly problem?: string }> {
+  try {
+    return {
+      plan: await (kernel === 'tried' ? planTried(resolved) : planOnly(await planResolved(resolved))),
+    };
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    // Of the host, not of the policy: a policy can be tested where it cannot be enforced.
+    const ofHost: readonly string[] = [
+      'addon.unavailable',
+      'backend.unavailable',
+      'enforcement.unavailable',
+      'policy.read_only_inside_writable',
+    ];
+    if (!ofHost.includes(error.code)) throw error;
+    return { problem: error.message };
+  }
+}
