@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
-import { SHELL } from '../run/resolve-command.ts';
+
+/** What runs shell strings: its grammar is the one that is judged. */
+export const SHELL = '/bin/bash';
 
 /** A text that takes longer to read is one that is not understood. */
 const TIMEOUT_MS = 2_000;

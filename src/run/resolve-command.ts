@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { SHELL } from '../decide/bash-syntax.ts';
 import type { JudgeRequest } from '../decide/judge.ts';
 import type { ResolvedCommand } from '../decide/ports.ts';
 import type { ProgramFinder } from '../decide/program-finder.ts';
@@ -6,9 +7,6 @@ import type { Command } from '../model/command.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { BuiltEnvironment } from '../policy/environment.ts';
 import type { StepsResolver } from './resolve-steps.ts';
-
-/** What runs shell strings: its grammar is the one that is judged. */
-export const SHELL = '/bin/bash';
 
 /** The argument vector of a command. A string runs under bash, without start-up files. */
 export function argumentVector(command: Command): readonly [string, ...string[]] {
