@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ATTACKS } from '../../src/attack/all-attacks.ts';
-import { attackHost } from '../../src/attack/attack-host.ts';
+import { ATTACKS, attackHost, type Prepare } from '../../src/attack/attack-host.ts';
 import type { AttackReport } from '../../src/attack/attack-report.ts';
-import type { Prepare } from '../../src/attack/prepare-attacked.ts';
 import { doctorAttack } from '../../src/cli/doctor/attack.ts';
 import { examineHost } from '../../src/cli/doctor/examine.ts';
 import { CONTROL_IDS, type ControlId } from '../../src/model/enforcement-report.ts';
