@@ -5,7 +5,6 @@ import {
   freshName,
   getsSecret,
   IN_PART,
-  type Move,
   type Place,
   type Stage,
   says,
@@ -35,8 +34,8 @@ const sends =
 
 /** A look into the victim, of which the program itself says whether it could. */
 const looks =
-  (move: (pid: string) => Move): Stage =>
-  ({ victim }) => ({ move: move(String(victim.pid)) });
+  (move: string, ...args: readonly string[]): Stage =>
+  ({ victim }) => ({ move: [move, String(victim.pid), ...args] });
 
 const tcp = ({ victim }: Place) => victim.tcp;
 const LAUNCHER = String(process.pid);
@@ -133,12 +132,12 @@ export const BYSTANDER_ATTACKS: readonly Attack[] = [
       'reads its memory by process_vm_readv',
       getsSecret(({ victim }) => ['read-memory-of', String(victim.pid), victim.address]),
     ],
-    ['attach', 'takes it over (ptrace)', looks((pid) => ['attach', pid])],
+    ['attach', 'takes it over (ptrace)', looks('attach')],
     ['attach-launcher', 'takes over the launcher', says('attach', LAUNCHER)],
-    ['read-maps', 'reads its memory map', looks((pid) => ['map-of', pid])],
-    ['take-descriptor', 'takes a descriptor of it (pidfd_getfd)', looks((pid) => ['descriptor-of', pid])],
-    ['see-working-directory', 'asks for its working directory', looks((pid) => ['link-of', pid, 'cwd'])],
-    ['see-descriptors', 'asks for what its descriptors are', looks((pid) => ['link-of', pid, 'fd/0'])],
+    ['read-maps', 'reads its memory map', looks('map-of')],
+    ['take-descriptor', 'takes a descriptor of it (pidfd_getfd)', looks('descriptor-of')],
+    ['see-working-directory', 'asks for its working directory', looks('link-of', 'cwd')],
+    ['see-descriptors', 'asks for what its descriptors are', looks('link-of', 'fd/0')],
   ]),
   ...attacksOn('process-tree', [
     [

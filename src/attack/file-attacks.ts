@@ -49,29 +49,38 @@ function victimIn(directory: string, { secret }: Place): string {
   return path;
 }
 
-/** On a new file outside, or in a directory that may be read. */
+/** A directory. */
+type Where = (place: Place) => string;
+const outside: Where = (place) => place.outside;
+const readable: Where = (place) => place.readable;
+const tmp: Where = ({ shared }) => shared('/tmp');
+const shm: Where = ({ shared }) => shared('/dev/shm');
+
+/** A move on a new file; its path is the first argument. */
 const on =
   (
-    where: 'outside' | 'readable',
-    move: (path: string, place: Place) => Move,
+    where: Where,
     worked: (path: string) => boolean,
+    move: string,
+    ...args: readonly (string | ((place: Place) => string))[]
   ): Stage =>
   (place) => {
-    const path = victimIn(place[where], place);
-    return { move: move(path, place), worked: () => worked(path) };
+    const path = victimIn(where(place), place);
+    const further = args.map((arg) => (typeof arg === 'string' ? arg : arg(place)));
+    return { move: [move, path, ...further], worked: () => worked(path) };
   };
 
-/** Making something beside such a file. */
-const beside = (where: 'outside' | 'readable', ...[move, ...args]: Move): Stage =>
-  on(
-    where,
-    (path) => [move, `${path}.new`, ...args],
-    (path) => existsSync(`${path}.new`),
-  );
+/** Making something new there. */
+const makes =
+  (where: Where, move: string, ...args: readonly string[]): Stage =>
+  (place) => {
+    const path = join(where(place), freshName());
+    return { move: [move, path, ...args], worked: () => existsSync(path) };
+  };
 
-/** Reading one by another way to the root. */
-const readsBy = (way: (place: Place) => string): Stage =>
-  getsSecret((place) => ['read', `${way(place)}${victimIn(place.outside, place)}`]);
+/** Reading a new file; `way`: to the root. */
+const reads = (where: Where, way: Where = () => ''): Stage =>
+  getsSecret((place) => ['read', `${way(place)}${victimIn(where(place), place)}`]);
 
 /** Makes something directly in `/`, which may belong to who runs us, and removes it again at once. */
 const inRoot =
@@ -83,13 +92,9 @@ const inRoot =
 
 const inWorkspace = ({ workspace }: Place): string => join(workspace, freshName());
 
-/** Planting code in a file of the workspace that the policy protects by a path. */
+/** Planting code in a file of the workspace that the policy protects; `move`: with what comes before the code. */
 const plants =
-  (
-    protectedPath: string,
-    file: string,
-    move: (path: (relative: string) => string) => Move = (path) => ['write', path(file)],
-  ): Stage =>
+  (protectedPath: string, file: string, move: (path: (relative: string) => string) => Move): Stage =>
   (place) => {
     const isProtected = place.files.protect.includes(protectedPath);
     onlyIf(isProtected, `the policy does not protect ${protectedPath}`);
@@ -108,49 +113,31 @@ const leaves =
     return { move: ['create', path, content(mark)], worked: () => isEvil(path, mark) };
   };
 
-const readsIn = (parent: '/tmp' | '/dev/shm'): Stage =>
-  getsSecret((place) => ['read', victimIn(place.shared(parent), place)]);
-
-const createsIn =
-  (parent: '/tmp' | '/dev/shm'): Stage =>
-  (place) => {
-    const path = join(place.shared(parent), freshName());
-    return { move: ['create', path, MARK], worked: () => existsSync(path) };
-  };
-
 /**
  * Reading, writing and executing what the policy does not grant; seeing that it is there; planting code in the workspace
  * for the user's tools (the one that moves `.git` is the last); temporary files of others.
  */
 export const FILE_ATTACKS: readonly Attack[] = [
   ...attacksOn('filesystem', [
-    ['read-outside', 'reads a file outside the workspace', readsBy(() => '')],
+    ['read-outside', 'reads a file outside the workspace', reads(outside)],
     [
       'read-through-root-of-process',
       'reads it by way of /proc/PID/root of a process outside',
-      readsBy(({ victim }) => `/proc/${victim.pid}/root`),
+      reads(outside, ({ victim }) => `/proc/${victim.pid}/root`),
     ],
-    ['read-through-own-root', 'reads it by way of /proc/self/root', readsBy(() => '/proc/self/root')],
-    ['write-outside', 'writes to it', on('outside', (path) => ['write', path, MARK], hasMark)],
-    [
-      'write-read-only',
-      'writes to a file that may only be read',
-      on('readable', (path) => ['write', path, MARK], hasMark),
-    ],
+    ['read-through-own-root', 'reads it by way of /proc/self/root', reads(outside, () => '/proc/self/root')],
+    ['write-outside', 'writes to it', on(outside, hasMark, 'write', MARK)],
+    ['write-read-only', 'writes to a file that may only be read', on(readable, hasMark, 'write', MARK)],
     [
       'write-through-symlink',
       'writes through a symbolic link in the workspace',
-      on('outside', (path, place) => ['symlink-and-write', path, inWorkspace(place), MARK], hasMark),
+      on(outside, hasMark, 'symlink-and-write', inWorkspace, MARK),
     ],
-    ['create-outside', 'makes a file outside', beside('outside', 'create', MARK)],
-    ['create-read-only', 'makes a file where it may only read', beside('readable', 'create', MARK)],
-    ['make-directory-outside', 'makes a directory outside', beside('outside', 'make-directory')],
-    ['remove-outside', 'removes a file outside', on('outside', (path) => ['remove', path], isGone)],
-    [
-      'remove-read-only',
-      'removes a file that may only be read',
-      on('readable', (path) => ['remove', path], isGone),
-    ],
+    ['create-outside', 'makes a file outside', makes(outside, 'create', MARK)],
+    ['create-read-only', 'makes a file where it may only read', makes(readable, 'create', MARK)],
+    ['make-directory-outside', 'makes a directory outside', makes(outside, 'make-directory')],
+    ['remove-outside', 'removes a file outside', on(outside, isGone, 'remove')],
+    ['remove-read-only', 'removes a file that may only be read', on(readable, isGone, 'remove')],
     ['create-in-root', 'makes a file directly in /', inRoot('create-briefly', '')],
     ['make-directory-in-root', 'makes a directory directly in /', inRoot('make-directory-briefly', '')],
     ['create-above-root', 'makes a file in / by way of /..', inRoot('create-briefly', '/..')],
@@ -187,7 +174,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
       [
         'rename-from-outside',
         'moves a file from outside into the workspace',
-        on('outside', (path, place) => ['rename', path, inWorkspace(place)], isGone),
+        on(outside, isGone, 'rename', inWorkspace),
       ],
       [
         'rename-to-outside',
@@ -200,7 +187,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
       [
         'link-and-write',
         'makes a hard link of a file that may only be read, and writes to that',
-        on('readable', (path, place) => ['link-and-write', path, inWorkspace(place), MARK], hasMark),
+        on(readable, hasMark, 'link-and-write', inWorkspace, MARK),
       ],
       [
         'exchange-with-outside',
@@ -216,38 +203,26 @@ export const FILE_ATTACKS: readonly Attack[] = [
     IN_PART,
   ),
   ...attacksOn('truncate', [
-    ['truncate-outside', 'empties a file outside', on('outside', (path) => ['truncate', path], isEmpty)],
-    [
-      'truncate-read-only',
-      'empties a file that may only be read',
-      on('readable', (path) => ['truncate', path], isEmpty),
-    ],
-    [
-      'open-truncate-read-only',
-      'empties it by opening it',
-      on('readable', (path) => ['read-truncate', path], isEmpty),
-    ],
+    ['truncate-outside', 'empties a file outside', on(outside, isEmpty, 'truncate')],
+    ['truncate-read-only', 'empties a file that may only be read', on(readable, isEmpty, 'truncate')],
+    ['open-truncate-read-only', 'empties it by opening it', on(readable, isEmpty, 'read-truncate')],
   ]),
   ...attacksOn('metadata', [
-    [
-      'change-mode-outside',
-      'makes a file outside executable',
-      on('outside', (path) => ['change-mode', path], isExecutable),
-    ],
+    ['change-mode-outside', 'makes a file outside executable', on(outside, isExecutable, 'change-mode')],
     [
       'change-mode-read-only',
       'makes a file executable that may only be read',
-      on('readable', (path) => ['change-mode', path], isExecutable),
+      on(readable, isExecutable, 'change-mode'),
     ],
     [
       'change-mode-by-magic-link',
       'the same by way of /proc/self/fd',
-      on('readable', (path) => ['change-mode-by-magic-link', path], isExecutable),
+      on(readable, isExecutable, 'change-mode-by-magic-link'),
     ],
     [
       'change-times-read-only',
       'changes the times of a file that may only be read',
-      on('readable', (path) => ['change-times', path], isOld),
+      on(readable, isOld, 'change-times'),
     ],
     [
       'set-attribute-read-only',
@@ -266,11 +241,15 @@ export const FILE_ATTACKS: readonly Attack[] = [
           path('.git/hooks/post-checkout'),
         ]),
       ],
-      ['change-hook', 'changes a hook of the git repository', plants('.git/hooks', '.git/hooks/pre-commit')],
+      [
+        'change-hook',
+        'changes a hook of the git repository',
+        plants('.git/hooks', '.git/hooks/pre-commit', (path) => ['write', path('.git/hooks/pre-commit')]),
+      ],
       [
         'change-git-config',
         'adds to the configuration of the repository',
-        plants('.git/config', '.git/config'),
+        plants('.git/config', '.git/config', (path) => ['write', path('.git/config')]),
       ],
       [
         'leave-hook',
@@ -308,9 +287,9 @@ export const FILE_ATTACKS: readonly Attack[] = [
     IN_PART,
   ),
   ...attacksOn('private-tmp', [
-    ['read-host-tmp', 'reads a file of the host in /tmp', readsIn('/tmp')],
-    ['create-in-host-tmp', 'leaves a file in the /tmp of the host', createsIn('/tmp')],
-    ['read-host-shm', 'reads a file of the host in /dev/shm', readsIn('/dev/shm')],
-    ['create-in-host-shm', 'leaves a file in the /dev/shm of the host', createsIn('/dev/shm')],
+    ['read-host-tmp', 'reads a file of the host in /tmp', reads(tmp)],
+    ['create-in-host-tmp', 'leaves a file in the /tmp of the host', makes(tmp, 'create', MARK)],
+    ['read-host-shm', 'reads a file of the host in /dev/shm', reads(shm)],
+    ['create-in-host-shm', 'leaves a file in the /dev/shm of the host', makes(shm, 'create', MARK)],
   ]),
 ];
