@@ -6,7 +6,7 @@ export interface ExampleLine {
 }
 
 /**
- * THE list of `sandbox-run examples` and of the man page, by topic. Each line is parsed by a test with the parser that
+ * THE list of `sandbox-run examples`, by topic. Each line is parsed by a test with the parser that
  * a user's line meets.
  */
 export const EXAMPLE_LINES: Readonly<Record<string, readonly ExampleLine[]>> = {

@@ -8,7 +8,7 @@ import { ENVIRONMENT, FILES } from '../shared/surroundings.ts';
 const WIDTH = 100;
 
 const HELP_AFTER = `
-The same stands in the man page, sandbox-run(1). What a subcommand does says --help behind its name.
+What a subcommand does says --help behind its name.
 
 Examples:
   sandbox-run help exit-status

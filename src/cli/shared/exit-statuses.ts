@@ -26,8 +26,8 @@ const MEANINGS: readonly (readonly [status: number, meaning: string])[] = [
 ];
 
 /**
- * THE table of exit statuses: the command's own; else one of these. docs/command-line.md, the man page and
- * `sandbox-run help exit-status` are made from it or tested against it.
+ * THE table of exit statuses: the command's own; else one of these. `sandbox-run help exit-status` is made
+ * from it, docs/command-line.md and the man page are tested against it.
  */
 export function exitStatuses(): readonly ExitStatusRow[] {
   const codesOf = (status: number) =>
