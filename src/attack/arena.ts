@@ -29,7 +29,7 @@ export interface Arena {
 }
 
 /** A directory outside. */
-export interface Outside {
+interface Outside {
   readonly path: string;
   /** Open in this process. */
   readonly descriptor: number;

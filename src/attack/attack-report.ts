@@ -14,7 +14,7 @@ export const ATTACK_RESULTS = ['escaped', 'not-covered', 'failed', 'held', 'not-
 export type AttackResult = (typeof ATTACK_RESULTS)[number];
 
 /** One attack of the report. */
-export interface AttackOutcome {
+interface AttackOutcome {
   readonly id: Attack['id'];
   readonly result: AttackResult;
   /** One sentence: what was done, and what came of it. */

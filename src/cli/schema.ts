@@ -1,6 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
-import { printOut } from './shared/print.ts';
+import { jsonText, printOut } from './shared/print.ts';
 
 const HELP_AFTER = `
 Each is strict where the output is: a key that it does not have is not there. The package has them as
@@ -28,7 +28,7 @@ export async function schema(args: readonly string[]): Promise<number> {
   if (all === true && name !== undefined)
     throw new SandboxError('usage.invalid', '--all prints every schema; leave the name out');
   const { jsonSchemaOf, PUBLISHED_SCHEMAS } = await import('./schemas/published-schemas.ts');
-  const print = (value: object) => printOut(`${JSON.stringify(value, null, 2)}\n`);
+  const print = (value: object) => printOut(jsonText(value));
   if (all === true) {
     print(
       Object.fromEntries(PUBLISHED_SCHEMAS.map((published) => [published.name, jsonSchemaOf(published)])),

@@ -7,8 +7,7 @@ import {
   describeAll,
   everyCommand,
 } from '../../src/cli/describe/describe-programs.ts';
-import { exitStatuses } from '../../src/cli/shared/exit-statuses.ts';
-import { FILES } from '../../src/cli/shared/surroundings.ts';
+import { exitStatuses, FILES } from '../../src/cli/help/help.ts';
 import { cli, makePlace } from './support.ts';
 
 const PAGE = fileURLToPath(new URL('../../man/sandbox-run.1', import.meta.url));

@@ -1,6 +1,6 @@
 import { isObject, objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
 import { visibleText } from '../../util/visible-text.ts';
-import { printOut } from '../shared/print.ts';
+import { jsonText, printOut } from '../shared/print.ts';
 import { reading, recordsSince, trailDirectory } from './read.ts';
 
 /** Of a table with names from outside, so many rows are shown; more are counted. */
@@ -39,7 +39,7 @@ export async function trailStatistics({
   reading(() => {
     for (const { record } of recordsSince(directory, since)) count(record, statistics);
   });
-  printOut(json === true ? `${JSON.stringify(asJson(statistics), null, 2)}\n` : describe(statistics));
+  printOut(json === true ? jsonText(asJson(statistics)) : describe(statistics));
   return 0;
 }
 

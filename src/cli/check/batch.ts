@@ -5,7 +5,7 @@ import { AUTONOMIES, type Autonomy, type Decision, type Taint } from '../../mode
 import type { Judge, JudgeRequest } from '../../run/judge.ts';
 import { isPromise } from '../../util/promise.ts';
 import { isTaint } from '../shared/policy-options.ts';
-import { splitLines } from '../shared/split-lines.ts';
+import { splitLines } from './split-lines.ts';
 
 const EXIT_BAD_LINE = 125;
 /** Written at once: a system call per line would take longer than the decisions. */

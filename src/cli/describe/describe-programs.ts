@@ -82,7 +82,7 @@ function valueKind(name: string, choices: readonly string[] | undefined, option 
 }
 
 /** An argument of a command. */
-export interface ArgumentDescription {
+interface ArgumentDescription {
   readonly name: string;
   /** It may stand several times, as the last one. */
   readonly variadic: boolean;
@@ -90,7 +90,7 @@ export interface ArgumentDescription {
 }
 
 /** An option of a command. */
-export interface OptionDescription {
+interface OptionDescription {
   /** `-c`, `--shell`: as they are typed, the long one last. */
   readonly names: readonly string[];
   readonly summary: string;

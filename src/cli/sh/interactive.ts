@@ -6,9 +6,9 @@ import { isIncomplete } from '../../run/judgement.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import type { TurnResult } from '../../run/shell/session-options.ts';
 import { deferred } from '../../util/deferred.ts';
+import { printRemarks } from '../run/pass-through.ts';
 import { printBytes, printError, printNote } from '../shared/print.ts';
 import type { Wanted } from './arguments.ts';
-import { printRemarks } from './remarks.ts';
 
 const HISTORY_LINES = 1000;
 

@@ -5,14 +5,14 @@ import type { NativeAddon } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import type { SpawnOptions, TerminalSize } from '../../run/sandbox-options.ts';
-import type { SignalForwarding } from './forward-signals.ts';
+import type { SignalForwarding } from '../shared/forward-signals.ts';
 
 const STDIN = 0;
 /** Of a terminal that does not know its own, such as a serial line. */
 const USUAL_SIZE: TerminalSize = { cols: 80, rows: 24 };
 
 /** How a command on a terminal ended; `by`: a signal to this process ended it. */
-export interface EndedOnTerminal {
+interface EndedOnTerminal {
   readonly result: ExecutionResult;
   readonly by: NodeJS.Signals | undefined;
 }
