@@ -167,6 +167,8 @@ describe.each([
   it('a value behind = is completed', async () => {
     const words = shell === 'bash' ? ['--backend', '=', 'l'] : ['--backend=l'];
     expect(await complete(...words)).toEqual([shell === 'bash' ? 'landlock' : '--backend=landlock']);
+    const ended = shell === 'bash' ? ['--env', '=', 'A', '=', '1'] : ['--env=A=1'];
+    expect(await complete(...ended, '--back')).toEqual(['--backend']);
     // Where somebody took = out of COMP_WORDBREAKS, in bash.
     expect(await complete('--taint=corruption,s')).toEqual(['--taint=corruption,secret']);
     if (shell === 'bash') {

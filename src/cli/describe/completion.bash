@@ -23,19 +23,18 @@ _sandbox_run_names() {
 }
 
 _sandbox_run() {
-  local typed=${COMP_WORDS[COMP_CWORD]} prefix= wanted subcommands word i
+  local typed=${COMP_WORDS[COMP_CWORD]} prefix= wanted subcommands word= i
   local -a own before=() kind
   # readline makes three words of --option=value.
   for ((i = 1; i <= COMP_CWORD; i++)); do
-    if ((i > 1)) && [[ ${before[-1]} == --*=* || ( ${before[-1]} == --* && ${COMP_WORDS[i]} == = ) ]]; then
-      before[-1]+=${COMP_WORDS[i]}
+    if [[ $word == --*= || ( $word == --* && ${COMP_WORDS[i]} == = ) ]]; then
+      word+=${COMP_WORDS[i]}
     else
-      before+=("${COMP_WORDS[i]}")
+      if ((i > 1)); then before+=("$word"); fi
+      word=${COMP_WORDS[i]}
     fi
   done
   COMPREPLY=()
-  word=${before[-1]}
-  unset 'before[-1]'
   _sandbox_run_walk "$word" "${before[@]}"
   if [[ $subcommands ]]; then _sandbox_run_names sub; fi
   if [[ $word == --*=* && $wanted ]]; then
