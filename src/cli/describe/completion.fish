@@ -44,7 +44,7 @@ function __sandbox_run_wanted
             set wanted ''
         else if test $dashes = no; and test "$word" = --
             set dashes yes
-        else if test $dashes = no; and string match -q -- '-?*' $word
+        else if test $dashes = no; and string match -qr -- '^-.' $word
             set wanted (__sandbox_run_find "$at" opt $word); or set wanted ''
         else if test $dashes = no; and test -n "$at" -o $first = yes; and __sandbox_run_find "$at" sub $word >/dev/null
             set at (string trim -- "$at $word")

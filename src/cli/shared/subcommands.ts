@@ -6,7 +6,7 @@ import { printOut } from './print.ts';
 type Task = () => string | number | Promise<string | number>;
 
 /** A program whose first word says what it does. */
-export interface ProgramWithSubcommands {
+interface ProgramWithSubcommands {
   /** Adds one. Its action says by `does` what is to be done. `help`: what its help ends with. */
   readonly command: (usage: string, description: string, help?: string) => Command;
   /** To be done once all of the command line is understood. */
