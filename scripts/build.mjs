@@ -148,8 +148,8 @@ async function buildPrograms(build, compiled) {
   }
 }
 
-/** The completions and the man page, out of the commands themselves. */
-async function buildDescriptions(build) {
+/** The completions, out of the commands themselves. */
+async function buildCompletions(build) {
   const program = join(root, 'dist/describe.mjs');
   await build({
     ...COMMON,
@@ -177,7 +177,7 @@ async function buildTypeScript() {
   const compiled = await buildCompiledModules(COMMON, build);
   await buildLibrary(build, compiled);
   await buildPrograms(build, compiled);
-  await buildDescriptions(build);
+  await buildCompletions(build);
   const types = run(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json'], { stdio: 'inherit' });
   if (types.status !== 0) process.exit(1);
   for (const { file } of PROGRAMS) chmodSync(join(root, `dist/${file}.cjs`), 0o755);

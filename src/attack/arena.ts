@@ -3,8 +3,13 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmSync, writ
 import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { Policy } from '../model/policy.ts';
+import { isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { TRUSTED_FILES } from './workspace-attacks.ts';
+import { onlyIf, type Place } from './attack.ts';
+import type { Bystander } from './bystander.ts';
+import { TRUSTED_FILES } from './file-attacks.ts';
 
 const PREFIX = 'sandbox-run-doctor-';
 
@@ -24,7 +29,7 @@ export interface Arena {
 }
 
 /** A directory outside. */
-export interface Outside {
+interface Outside {
   readonly path: string;
   /** Open in this process. */
   readonly descriptor: number;
@@ -110,4 +115,54 @@ function removeIfThere(path: string): void {
   } catch {
     // What an attack shut stays: it lies in a directory of its own.
   }
+}
+
+/** What the places in which attacks are tried are made of. */
+interface PlaceParts {
+  readonly arena: Arena;
+  readonly outside: Outside | undefined;
+  readonly victim: Bystander;
+  readonly program: string;
+  readonly plan: Pick<LaunchPlan, 'paths'>;
+  readonly policy: Policy;
+}
+
+/** The first real-time signal that libc leaves to programs, and some for those who use them. */
+const FIRST_SIGNAL = 40;
+
+/** Whether the policy lets commands have a path. */
+export const isGrantedBy =
+  ({ paths }: Pick<LaunchPlan, 'paths'>) =>
+  (path: string): boolean =>
+    paths.some((grant) => isBeneath(path, grant.path));
+
+/** The two places in which attacks are tried. */
+export function makePlaces(parts: PlaceParts): { readonly bare: Place; readonly confined: Place } {
+  let lastSignal = FIRST_SIGNAL;
+  const { arena, outside, victim, program, plan, policy } = parts;
+  const isReadOnly = plan.paths.some(({ path, access }) => path === arena.readable && access === 'read');
+  const place = (inSandbox: boolean): Place => ({
+    inSandbox,
+    workspace: inSandbox ? arena.workspace : arena.bareWorkspace,
+    get outside() {
+      onlyIf(outside !== undefined, 'the policy grants every place where a file could be put');
+      return outside.path;
+    },
+    get readable() {
+      onlyIf(isReadOnly, 'the policy gives nothing that may only be read');
+      return arena.readable;
+    },
+    shared: (parent) => {
+      const directory = arena.shared(parent);
+      onlyIf(directory !== undefined, `nothing can be made in ${parent}`);
+      return directory;
+    },
+    victim,
+    program,
+    secret: arena.secret,
+    signal: () => lastSignal++,
+    files: policy.filesystem,
+    isGranted: isGrantedBy(plan),
+  });
+  return { bare: place(false), confined: place(true) };
 }

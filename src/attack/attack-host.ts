@@ -1,21 +1,27 @@
 import type { ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { AttackOutcome, AttackReport } from '../model/attack-report.ts';
+import type { AttackReport } from '../model/attack-report.ts';
 import type { DoctorReport } from '../model/doctor-report.ts';
-import type { ControlId, EnforcementReport } from '../model/enforcement-report.ts';
 import type { SandboxOptions } from '../model/options.ts';
+
 import { programBesideAddon } from '../native/load.ts';
+import { type PreparedSandbox, prepareSandbox } from '../run/prepare-sandbox.ts';
+import { type Sandbox, sandboxOn } from '../run/sandbox.ts';
 
 import { packageVersion } from '../version.ts';
-import { ATTACKS } from './all-attacks.ts';
 import { type Arena, makeArena } from './arena.ts';
-import type { Attack } from './attack.ts';
+import { type Attack, SECRET_VARIABLE } from './attack.ts';
+import { improvementFor, judgeAttack, type Observation, worstOf } from './attack-report.ts';
+import { BYSTANDER_ATTACKS } from './bystander-attacks.ts';
+import { type CarryOutParts, carryOut } from './carry-out.ts';
+import { FILE_ATTACKS } from './file-attacks.ts';
+import { KERNEL_ATTACKS, LOW_LIMITS } from './kernel-attacks.ts';
 
-import { worstOf } from './attack-report.ts';
-import { carryOut } from './carry-out.ts';
-import { improvementFor } from './improve.ts';
-import { SECRET_VARIABLE } from './places.ts';
-import { type Prepare, prepareAttacked } from './prepare-attacked.ts';
+/** THE registry of attacks: to add one, add a row to one of these, and a move to native/attack/ if it needs a new one. */
+export const ATTACKS: readonly Attack[] = [...FILE_ATTACKS, ...BYSTANDER_ATTACKS, ...KERNEL_ATTACKS];
+
+/** Makes a sandbox ready; a test gives one that has a hole. */
+export type Prepare = (options: SandboxOptions) => Promise<PreparedSandbox>;
 
 /** What the attack is made from. */
 export interface AttackParts {
@@ -24,8 +30,7 @@ export interface AttackParts {
   /** Looks at the host, for what can be done about it. */
   readonly examine: () => Promise<DoctorReport>;
   readonly signal: AbortSignal;
-  /** After each command; `control`: of the attack that it carried out. */
-  readonly onProgress?: (done: number, of: number, control: ControlId) => void;
+  readonly onProgress?: CarryOutParts['onProgress'];
   /** @internal For tests. */
   readonly prepare?: Prepare;
   /** @internal For tests. */
@@ -51,47 +56,68 @@ export async function attackHost(parts: AttackParts): Promise<AttackReport> {
   const [attacked, examined] = await Promise.allSettled([attackWithin(parts), parts.examine()]);
   if (attacked.status === 'rejected') throw attacked.reason;
   if (examined.status === 'rejected') throw examined.reason;
-  const { report, profile, outcomes, problem } = attacked.value;
-  const known = { version: packageVersion, profile };
-  if (report === undefined) {
-    const nothing = { backend: null, passedOver: [], landlockAbi: null, controls: [] };
-    return { ...known, ok: false, problem, ...nothing };
-  }
-  const { backend: best } = examined.value;
-  // One that was named, and need not have been.
-  const stronger =
-    best !== null && best !== report.backend && report.passedOver.length === 0 ? best : undefined;
-  const controls = report.controls.map((control) => {
-    const attacks = outcomes.get(control.id) ?? [];
-    const result = worstOf(attacks);
-    const improve = improvementFor(control, result, examined.value.remedies, stronger);
-    return { id: control.id, claimed: control.state, result, attacks, improve };
-  });
+  if (attacked.value instanceof SandboxError) return refusedReport(attacked.value);
+  return reportOf(attacked.value, examined.value, parts.attacks ?? ATTACKS);
+}
+
+/** Nothing was attacked. */
+function refusedReport({ code, message }: SandboxError): AttackReport {
   return {
-    ...known,
+    version: packageVersion,
+    ok: false,
+    problem: { code, message },
+    profile: null,
+    backend: null,
+    passedOver: [],
+    landlockAbi: null,
+    controls: [],
+  };
+}
+
+/** What was attacked, and what was seen of each attack. */
+interface Attacked extends Pick<PreparedSandbox, 'plan' | 'policy'> {
+  readonly seen: ReadonlyMap<string, Observation>;
+}
+
+function reportOf(
+  { plan, policy, seen }: Attacked,
+  { backend: best, remedies }: DoctorReport,
+  attacks: readonly Attack[],
+): AttackReport {
+  const { backend, passedOver, landlockAbi } = plan.report;
+  // One that was named, and need not have been.
+  const stronger = best !== null && best !== backend && passedOver.length === 0 ? best : undefined;
+  const controls = plan.report.controls.map((control) => {
+    const outcomes = attacks
+      .filter((attack) => attack.control === control.id)
+      .map((attack) => {
+        const what = seen.get(attack.id) ?? { kind: 'failed', reason: 'it was not carried out' };
+        return judgeAttack(attack, what, control, backend);
+      });
+    const result = worstOf(outcomes);
+    const improve = improvementFor(control, result, remedies, stronger);
+    return { id: control.id, claimed: control.state, result, attacks: outcomes, improve };
+  });
+  const results = controls.flatMap(({ attacks: outcomes }) => outcomes.map(({ result }) => result));
+  return {
+    version: packageVersion,
     // Where nothing was tried, or something could not be, nothing is known.
     ok:
-      controls.every(({ attacks }) =>
-        attacks.every(({ result }) => result !== 'escaped' && result !== 'failed'),
-      ) && controls.some(({ result }) => result !== 'not-tried'),
+      !results.some((result) => result === 'escaped' || result === 'failed') &&
+      results.some((result) => result !== 'not-tried'),
     problem: null,
-    backend: report.backend,
-    passedOver: report.passedOver.map(({ backend, reason }) => ({ backend, reason })),
-    landlockAbi: report.landlockAbi,
+    profile: policy.profile,
+    backend,
+    passedOver: passedOver.map(({ backend: id, reason }) => ({ backend: id, reason })),
+    landlockAbi,
     controls,
   };
 }
 
-interface Attempted {
-  readonly report: EnforcementReport | undefined;
-  readonly profile: string | null;
-  readonly problem: AttackReport['problem'];
-  readonly outcomes: ReadonlyMap<string, readonly AttackOutcome[]>;
-}
-
-async function attackWithin(parts: AttackParts): Promise<Attempted> {
+/** @returns as an error, why no sandbox could be made. */
+async function attackWithin(parts: AttackParts): Promise<Attacked | SandboxError> {
   const program = await orRefusal(async () => programBesideAddon('sandbox-run-attack'));
-  if (program instanceof SandboxError) return nothingFor(program);
+  if (program instanceof SandboxError) return program;
   const arena = makeArena();
   // A sandbox looks at the environment when it is made.
   process.env[SECRET_VARIABLE] = arena.secret;
@@ -103,37 +129,48 @@ async function attackWithin(parts: AttackParts): Promise<Attempted> {
   }
 }
 
-async function attackIn(arena: Arena, program: string, parts: AttackParts): Promise<Attempted> {
-  const { signal, onProgress, prepare, attacks = ATTACKS } = parts;
+async function attackIn(arena: Arena, program: string, parts: AttackParts): Promise<Attacked | SandboxError> {
+  const { signal, onProgress, prepare = prepareSandbox, attacks = ATTACKS } = parts;
   const plain = { ...parts.sandbox, workspace: arena.workspace, readable: [program] };
   let options: SandboxOptions = { ...plain, readable: [program, arena.readable] };
-  let prepared = await orRefusal(() => prepareAttacked(options, prepare));
+  let prepared = await orRefusal(() => prepare(options));
   if (prepared instanceof SandboxError && prepared.code === 'policy.read_only_inside_writable') {
     // The policy gives write access to where the directory is, and nothing could take that away again.
     options = plain;
-    prepared = await orRefusal(() => prepareAttacked(options, prepare));
+    prepared = await orRefusal(() => prepare(options));
   }
-  if (prepared instanceof SandboxError) return nothingFor(prepared);
+  if (prepared instanceof SandboxError) return prepared;
+  const { plan, policy } = prepared;
+  const sandbox = await attackable(prepared, options);
+  const limited = { ...options, limits: LOW_LIMITS };
+  const makeLimited = async () => attackable(await prepare(limited), limited);
   try {
-    const outcomes = await carryOut({
+    const seen = await carryOut({
       arena,
       program,
-      attacked: prepared,
-      options,
-      prepare,
+      prepared,
+      sandbox,
+      makeLimited,
       attacks,
       signal,
       onProgress,
     });
-    const { plan, policy } = prepared.prepared;
-    return { report: plan.report, profile: policy.profile, problem: null, outcomes };
+    return { plan, policy, seen };
   } finally {
-    await prepared.sandbox.close();
+    await sandbox.close();
   }
 }
 
-function nothingFor({ code, message }: SandboxError): Attempted {
-  return { report: undefined, profile: null, problem: { code, message }, outcomes: new Map() };
+/**
+ * The sandbox that a command would get here. What judges the text of commands, counts and records them is left out: it is
+ * the kernel that is attacked, and the user's trail and budget are none of the doctor's business. Under the backend
+ * `application` this shows what a program may do that was let through.
+ */
+function attackable(prepared: PreparedSandbox, options: SandboxOptions): Promise<Sandbox> {
+  return sandboxOn(prepared, options, undefined, (ports) => ({
+    ...ports,
+    ...{ judge: undefined, budget: undefined, record: undefined, session: undefined, tellHooks: undefined },
+  }));
 }
 
 async function orRefusal<T>(make: () => Promise<T>): Promise<T | SandboxError> {

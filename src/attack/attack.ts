@@ -1,26 +1,16 @@
+import { randomBytes } from 'node:crypto';
 import type { ControlId } from '../model/enforcement-report.ts';
+import type { Policy } from '../model/policy.ts';
+import type { Bystander } from './bystander.ts';
+
+/** The variable of this process that has the secret; its name is one that no pattern passes on. */
+export const SECRET_VARIABLE = 'SANDBOX_RUN_DOCTOR_SECRET';
 
 /** What the program said about one move: `LABEL=ok[:TEXT]` or why it did not work. */
 export interface Said {
   readonly ok: boolean;
   /** What was got, if it worked; else the errno's name or what became of the process. */
   readonly text: string;
-}
-
-/** A process outside the sandbox that is there to be attacked. */
-export interface Victim {
-  readonly pid: number;
-  /** Ports on 127.0.0.1. */
-  readonly tcp: number;
-  readonly udp: number;
-  /** Where its secret is in its memory, in hexadecimal. */
-  readonly address: string;
-  /** Number of its System V shared memory. */
-  readonly sharedMemory: string;
-  /** Name of an abstract socket, with a leading `@`; datagrams go to the same name with `.datagram`. */
-  readonly abstract: string;
-  /** Whether a word came to it, or a signal: `signal-N`. */
-  got(word: string): boolean;
 }
 
 /** Where an attack is tried: once without a sandbox, then inside one. Everything in it was made for it. */
@@ -32,39 +22,35 @@ export interface Place {
   readonly outside: string;
   /** A directory to which the policy gives read access. */
   readonly readable: string;
-  /** A directory of the host's own beneath `/tmp` or `/dev/shm`; `undefined`: none could be made. */
-  shared(parent: '/tmp' | '/dev/shm'): string | undefined;
-  readonly victim: Victim;
-  /** Sockets by path, of the victim: outside and in the workspace. */
-  readonly socketOutside: string;
-  readonly socketInside: string;
+  /** A directory of the host's own beneath one that everybody may write to. */
+  shared(parent: '/tmp' | '/dev/shm'): string;
+  readonly victim: Bystander;
   /** The program with the moves. */
   readonly program: string;
   /** What nobody else knows. */
   readonly secret: string;
-  /** The variable of this process that has the secret. */
-  readonly variable: string;
-  /** A name of one's own for files, words and marks. */
-  name(): string;
   /** A real-time signal that nobody else sends. */
   signal(): number;
-  /** The policy shares the temporary directory of the host. */
-  readonly sharesTemporary: boolean;
-  /** The policy has this path of the workspace protected. */
-  isProtected(path: string): boolean;
+  /** What the policy says about files. */
+  readonly files: Policy['filesystem'];
   /** The policy grants this path of the host. */
   isGranted(path: string): boolean;
 }
 
+/** Name and arguments for `sandbox-run-attack`. */
+export type Move = readonly [string, ...string[]];
+
 /** An attack, ready to be tried in one place. */
 export interface Staged {
-  /** Name and arguments for `sandbox-run-attack`. */
-  readonly move: readonly [string, ...string[]];
+  readonly move: Move;
   /** Whether it worked, by what is seen outside. Default: it says so. */
   readonly worked?: (said: Said) => boolean | Promise<boolean>;
   /** A word in the command line of processes that may be left behind. */
   readonly mark?: string;
 }
+
+/** Prepares an attack for one place. What it throws says why it cannot be tried there. */
+export type Stage = (place: Place) => Staged;
 
 /** How the command of an attack is started: with others of its control, alone, on a terminal, under low limits. */
 export type Manner = 'together' | 'alone' | 'terminal' | 'limited';
@@ -80,12 +66,41 @@ export interface Attack {
   readonly manner?: Manner;
   /** Also a control that our own backends report as degraded claims to stop this. */
   readonly claimedInPart?: true;
-  /** Prepares it for one place; a sentence: why it cannot be tried there. */
-  readonly stage: (place: Place) => Staged | string;
+  readonly stage: Stage;
 }
 
-/** What worked is read from what was got, not from what the program says. */
-export const showsSecret =
-  ({ secret }: Place) =>
-  (said: Said): boolean =>
-    said.ok && said.text.includes(secret);
+type Further = Pick<Attack, 'manner' | 'claimedInPart'>;
+type Row = readonly [id: string, does: string, stage: Stage, further?: Further];
+
+/** For attacks that a control in part claims to stop, too. */
+export const IN_PART = { claimedInPart: true } as const satisfies Further;
+
+/** The attacks on one control, as a table. `further`: what holds for all of them. */
+export function attacksOn(
+  control: ControlId,
+  rows: readonly Row[],
+  further: Further = {},
+): readonly Attack[] {
+  return rows.map(([id, does, stage, more]) => ({ id, control, does, stage, ...further, ...more }));
+}
+
+/** A move of which the program itself says whether it worked. */
+export const says =
+  (...move: Move): Stage =>
+  () => ({ move });
+
+/** One that is to get the secret: whether it worked is read from what was got. */
+export const getsSecret =
+  (move: (place: Place) => Move): Stage =>
+  (place) => ({ move: move(place), worked: ({ ok, text }) => ok && text.includes(place.secret) });
+
+/**
+ * For what an attack needs of a place.
+ * @throws why it cannot be tried there.
+ */
+export function onlyIf(condition: boolean, otherwise: string): asserts condition {
+  if (!condition) throw new Error(otherwise);
+}
+
+/** A random name that is told from all others, for files, words and marks. */
+export const freshName = (): string => `attack-${randomBytes(6).toString('hex')}`;

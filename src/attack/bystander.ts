@@ -1,16 +1,31 @@
 import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { describeShortage } from '../errors/shortage.ts';
-import type { Victim } from './attack.ts';
 
-/** The victim, and how to end it. */
+/** The victim: a process outside the sandbox that is there to be attacked. */
 export interface Bystander {
-  readonly victim: Victim;
+  readonly pid: number;
+  /** Ports on 127.0.0.1. */
+  readonly tcp: number;
+  readonly udp: number;
+  /** Where its secret is in its memory, in hexadecimal. */
+  readonly address: string;
+  /** Number of its System V shared memory. */
+  readonly sharedMemory: string;
+  /** Name of an abstract socket, with a leading `@`; datagrams go to the same name with `.datagram`. */
+  readonly abstract: string;
+  /** Whether a word came to it, or a signal: `signal-N`. */
+  got(word: string): boolean;
   /** Settles when everything that had reached it is told. */
   sync(): Promise<void>;
   end(): void;
 }
+
+/** Where its socket in a directory is. A short name, because the whole is 107 bytes at most. */
+export const socketIn = (directory: string): string => join(directory, 's');
 
 const PATIENCE_MS = 30_000;
 
@@ -69,15 +84,13 @@ export async function startBystander(
     const ready = await next('ready ');
     const field = (name: string) => new RegExp(`\\b${name}=(\\S+)`).exec(ready)?.[1] ?? '';
     return {
-      victim: {
-        pid: Number(field('pid')),
-        tcp: Number(field('tcp')),
-        udp: Number(field('udp')),
-        address: field('address'),
-        sharedMemory: field('shm'),
-        abstract,
-        got: (word) => told.lines.includes(`got ${word}`),
-      },
+      pid: Number(field('pid')),
+      tcp: Number(field('tcp')),
+      udp: Number(field('udp')),
+      address: field('address'),
+      sharedMemory: field('shm'),
+      abstract,
+      got: (word) => told.lines.includes(`got ${word}`),
       sync: async () => {
         const answer = next('synced');
         child.stdin.write('?\n');
@@ -95,4 +108,39 @@ function tell({ lines, waiting }: Told, line: string): void {
   lines.push(line);
   const at = waiting.findIndex(({ start }) => line.startsWith(start));
   if (at !== -1) waiting.splice(at, 1)[0]?.found(line);
+}
+
+/** Processes, zombies aside, with this word in their command line. */
+export function markedProcesses(mark: string): readonly number[] {
+  return processIds().filter((pid) => commandLine(pid).includes(mark));
+}
+
+/** Ends them: nobody else has such a word. */
+export function endMarkedProcesses(mark: string): void {
+  for (const pid of markedProcesses(mark)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // Gone by itself.
+    }
+  }
+}
+
+function processIds(): readonly number[] {
+  try {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) => pid !== process.pid);
+  } catch {
+    return [];
+  }
+}
+
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
 }

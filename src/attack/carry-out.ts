@@ -1,130 +1,261 @@
-import type { AttackOutcome } from '../model/attack-report.ts';
-import type { Control, ControlId } from '../model/enforcement-report.ts';
-import type { SandboxOptions } from '../model/options.ts';
-
-import type { Arena } from './arena.ts';
-import type { Attack } from './attack.ts';
-
-import { startBystander } from './bystander.ts';
-import { judgeAttack, type Observation } from './judge-attack.ts';
-import { endMarkedProcesses } from './marked-processes.ts';
-import { jobsOf, notWorth, observe, stageAll } from './observe.ts';
-import { LOW_LIMITS } from './own-attacks.ts';
-import { freshName, isGrantedBy, makePlaces, socketsIn } from './places.ts';
-import { type Attacked, type Prepare, prepareAttacked } from './prepare-attacked.ts';
-import { type Attempt, tryBare, tryConfined } from './trial.ts';
+import { spawn } from 'node:child_process';
+import { describeShortage } from '../errors/shortage.ts';
+import { errnoName, signalName } from '../kernel/errno.ts';
+import type { ControlId } from '../model/enforcement-report.ts';
+import type { ExecutionResult } from '../model/execution-result.ts';
+import type { PreparedSandbox } from '../run/prepare-sandbox.ts';
+import type { Sandbox } from '../run/sandbox.ts';
+import { type Arena, isGrantedBy, makePlaces } from './arena.ts';
+import { type Attack, freshName, type Manner, type Place, type Said, type Staged } from './attack.ts';
+import type { Observation } from './attack-report.ts';
+import { endMarkedProcesses, socketIn, startBystander } from './bystander.ts';
 
 /** Everything that is needed to carry attacks out. */
 export interface CarryOutParts {
   readonly arena: Arena;
   readonly program: string;
-  readonly attacked: Attacked;
-  /** What the sandbox was made from. */
-  readonly options: SandboxOptions;
-  readonly prepare: Prepare | undefined;
+  readonly prepared: Pick<PreparedSandbox, 'plan' | 'policy'>;
+  readonly sandbox: Sandbox;
+  /** One with low limits, which the caller of it closes. */
+  readonly makeLimited: () => Promise<Sandbox>;
   readonly attacks: readonly Attack[];
   readonly signal: AbortSignal;
+  /** After each command in the sandbox; `control`: of the attacks that it carried out. */
   readonly onProgress: ((done: number, of: number, control: ControlId) => void) | undefined;
 }
 
+/** What was seen of each attack, by its id. */
+type Seen = Map<string, Observation>;
+
+/** An attack, staged in one place. */
+interface Attempt {
+  readonly attack: Attack;
+  readonly staged: Staged;
+}
+
+/** What became of the moves of one command. */
+interface Spoken {
+  readonly said: ReadonlyMap<string, Said>;
+  /** What is seen of moves that said nothing. */
+  readonly silence: Observation;
+}
+
+/** So many commands at a time. */
+const AT_ONCE = 4;
+const TIME_LIMIT_MS = 60_000;
+const TERMINAL = { cols: 80, rows: 24 };
+
 /** Tries each attack without a sandbox, then inside if it worked there. */
-export async function carryOut(parts: CarryOutParts): Promise<ReadonlyMap<ControlId, AttackOutcome[]>> {
-  const { arena, program, attacked, attacks, signal } = parts;
-  const { plan, policy } = attacked.prepared;
-  const outside = arena.makeOutside(isGrantedBy(plan));
-  const sockets = socketsIn(arena, outside);
-  const bystander = await startBystander(
-    program,
-    arena.secret,
-    `@${freshName()}`,
-    Object.values(sockets).filter((path) => path !== undefined),
-  );
-  const marks: string[] = [];
-  const note = (attempts: readonly Attempt[]) =>
-    marks.push(...attempts.flatMap(({ staged }) => staged.mark ?? []));
+export async function carryOut(parts: CarryOutParts): Promise<ReadonlyMap<string, Observation>> {
+  const { arena, program, prepared, attacks, signal, onProgress } = parts;
+  const outside = arena.makeOutside(isGrantedBy(prepared.plan));
+  const directories = [
+    arena.workspace,
+    arena.bareWorkspace,
+    ...(outside === undefined ? [] : [outside.path]),
+  ];
+  const victim = await startBystander(program, arena.secret, `@${freshName()}`, directories.map(socketIn));
   try {
-    const { victim } = bystander;
-    const places = makePlaces({ arena, outside, sockets, victim, program, plan, policy });
-    const seen = new Map<string, Observation>();
-
-    const [bare, notBare] = stageAll(attacks, places.bare, 'not-tried');
-    noteAll(seen, notBare);
-    note(bare);
-    const at = { cwd: arena.bareWorkspace, temporary: arena.temporary, signal };
-    const inBare = jobsOf(bare, 'one').map((attempts) => ({
-      attempts,
-      spoken: () => tryBare(program, attempts, { ...at, descriptor: outside?.descriptor }),
-    }));
-    const free = await observe(inBare, bystander.sync, signal);
-    noteAll(
-      seen,
-      [...free].flatMap(([id, observation]) => notWorth(id, observation)),
-    );
-
-    const worth = attacks.filter(({ id }) => !seen.has(id));
-    const [confined, notStaged] = stageAll(worth, places.confined, 'failed');
-    noteAll(seen, notStaged);
-    note(confined);
-    const limited = limitedSandbox(parts);
-    try {
-      let done = 0;
-      const jobs = jobsOf(confined, 'each control');
-      const inside = jobs.map((attempts) => ({
-        attempts,
-        spoken: async () => {
-          const manner = attempts[0]?.attack.manner ?? 'together';
-          const chosen = manner === 'limited' ? (await limited()).sandbox : attacked.sandbox;
-          const spoken = await tryConfined(chosen, program, attempts, manner, signal);
-          done++;
-          const [first] = attempts;
-          if (first !== undefined) parts.onProgress?.(done, jobs.length, first.attack.control);
-          return spoken;
-        },
-      }));
-      noteAll(seen, [...(await observe(inside, bystander.sync, signal))]);
-    } finally {
-      await limited.close();
-    }
-    return outcomesOf(attacks, seen, plan.report.controls, plan.report.backend);
+    const places = makePlaces({ arena, outside, victim, program, ...prepared });
+    const bare = await tryIn(places.bare, attacks, signal, {
+      together: () => '',
+      speak: (attempts) => tryBare(program, attempts, arena, outside?.descriptor, signal),
+    });
+    const worth = attacks.filter(({ id }) => bare.get(id)?.kind === 'worked');
+    const confined = await tryIn(places.confined, worth, signal, {
+      together: ({ control }) => control,
+      speak: (attempts, manner) => tryConfined(parts, attempts, manner),
+      onProgress,
+    });
+    return new Map([
+      ...[...bare].map(([id, observation]) => [id, withoutSandbox(observation)] as const),
+      ...[...confined].map(([id, observation]) => [id, withinSandbox(observation)] as const),
+    ]);
   } finally {
-    bystander.end();
-    for (const mark of marks) endMarkedProcesses(mark);
+    victim.end();
   }
 }
 
-/** The sandbox with low limits, made when it is wanted. */
-function limitedSandbox({ options, prepare }: CarryOutParts) {
-  let making: Promise<Attacked> | undefined;
-  const get = () => {
-    making ??= prepareAttacked({ ...options, limits: LOW_LIMITS }, prepare);
-    return making;
-  };
-  const close = async () => {
-    const made = await making?.catch(() => undefined);
-    await made?.sandbox.close();
-  };
-  return Object.assign(get, { close });
+/** What does not work without a sandbox says nothing about one. */
+function withoutSandbox(seen: Observation): Observation {
+  if (seen.kind !== 'held' && seen.kind !== 'failed') return seen;
+  return { kind: 'not-tried', reason: `it does not work here without a sandbox either: ${seen.reason}` };
 }
 
-function outcomesOf(
+/** What could be prepared without a sandbox should have been here. */
+function withinSandbox(seen: Observation): Observation {
+  return seen.kind === 'not-tried' ? { ...seen, kind: 'failed' } : seen;
+}
+
+/** How attacks are tried in a place. */
+interface Way {
+  /** Those that have this in common are made by one command, if they are not of a manner that wants one for each. */
+  readonly together: (attack: Attack) => string;
+  readonly speak: (attempts: readonly Attempt[], manner: Manner) => Promise<Spoken>;
+  readonly onProgress?: CarryOutParts['onProgress'];
+}
+
+/** Makes all attempts, and looks at what came of them. */
+async function tryIn(
+  place: Place,
   attacks: readonly Attack[],
-  seen: ReadonlyMap<string, Observation>,
-  controls: readonly Control[],
-  backend: Parameters<typeof judgeAttack>[3],
-): ReadonlyMap<ControlId, AttackOutcome[]> {
-  return new Map(
-    controls.map((control) => [
-      control.id,
-      attacks
-        .filter((attack) => attack.control === control.id)
-        .map((attack) => {
-          const what = seen.get(attack.id) ?? { kind: 'failed', reason: 'it was not carried out' };
-          return judgeAttack(attack, what, control, backend);
-        }),
-    ]),
-  );
+  signal: AbortSignal,
+  { together, speak, onProgress }: Way,
+): Promise<Seen> {
+  const seen: Seen = new Map();
+  const attempts = stageAll(attacks, place, seen);
+  const jobs = jobsOf(attempts, together);
+  const spoken: (readonly [readonly Attempt[], Spoken | Error])[] = [];
+  const left = [...jobs];
+  const work = async () => {
+    for (let job = left.shift(); job !== undefined; job = left.shift()) {
+      signal.throwIfAborted();
+      const [{ attack }] = job;
+      spoken.push([job, await speak(job, mannerOf(attack)).catch(toError)]);
+      onProgress?.(spoken.length, jobs.length, attack.control);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    signal.throwIfAborted();
+    // What had reached the victim until now is told after this.
+    await place.victim.sync();
+    for (const [job, words] of spoken) {
+      for (const attempt of job) seen.set(attempt.attack.id, await observation(attempt, words));
+    }
+    return seen;
+  } finally {
+    for (const { staged } of attempts) if (staged.mark !== undefined) endMarkedProcesses(staged.mark);
+  }
 }
 
-function noteAll(seen: Map<string, Observation>, more: readonly (readonly [string, Observation])[]): void {
-  for (const [id, observation] of more) seen.set(id, observation);
+/** Prepares attacks in a place; what cannot be prepared is noted. */
+function stageAll(attacks: readonly Attack[], place: Place, seen: Seen): readonly Attempt[] {
+  return attacks.flatMap((attack) => {
+    try {
+      return [{ attack, staged: attack.stage(place) }];
+    } catch (error) {
+      seen.set(attack.id, { kind: 'not-tried', reason: toError(error).message });
+      return [];
+    }
+  });
+}
+
+const mannerOf = ({ manner = 'together' }: Attack): Manner => manner;
+
+type Job = [Attempt, ...Attempt[]];
+
+/** Which attempts one command makes: those that do not disturb each other. */
+function jobsOf(attempts: readonly Attempt[], together: Way['together']): readonly Job[] {
+  const jobs = new Map<string, Job>();
+  for (const attempt of attempts) {
+    const { attack } = attempt;
+    const manner = mannerOf(attack);
+    const isShared = manner === 'together' || manner === 'terminal';
+    const key = isShared ? `${manner} ${together(attack)}` : attack.id;
+    const job = jobs.get(key);
+    if (job === undefined) jobs.set(key, [attempt]);
+    else job.push(attempt);
+  }
+  return [...jobs.values()];
+}
+
+async function observation({ attack, staged }: Attempt, spoken: Spoken | Error): Promise<Observation> {
+  if (spoken instanceof Error) return { kind: 'failed', reason: spoken.message };
+  const said = spoken.said.get(attack.id);
+  const worked = staged.worked ?? (({ ok }) => ok);
+  try {
+    // A move that says nothing may have worked before it was ended.
+    if (await worked(said ?? { ok: false, text: '' })) return { kind: 'worked' };
+  } catch (error) {
+    return { kind: 'failed', reason: `what came of it cannot be seen: ${toError(error).message}` };
+  }
+  if (said === undefined) return spoken.silence;
+  if (said.text === 'unknown') return { kind: 'failed', reason: 'sandbox-run-attack is of another version' };
+  return { kind: 'held', reason: said.ok ? 'it came to nothing' : `refused (${said.text})` };
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+/** The arguments for the moves of a command, which are made one after the other. */
+function movesOf(attempts: readonly Attempt[]): readonly string[] {
+  return attempts.flatMap(({ attack, staged }) => ['--', attack.id, ...staged.move]).slice(1);
+}
+
+/** Makes the moves without a sandbox. */
+function tryBare(
+  program: string,
+  attempts: readonly Attempt[],
+  { bareWorkspace, temporary }: Arena,
+  descriptor: number | undefined,
+  signal: AbortSignal,
+): Promise<Spoken> {
+  return new Promise((done) => {
+    const chunks: Buffer[] = [];
+    const child = spawn(program, movesOf(attempts), {
+      cwd: bareWorkspace,
+      env: { ...process.env, TMPDIR: temporary },
+      stdio: ['ignore', 'pipe', 'ignore', descriptor ?? 'ignore'],
+      killSignal: 'SIGKILL',
+      // Not `timeout`: of a child that cannot be started its clock goes on.
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT_MS)]),
+    });
+    child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk));
+    const finish = (reason: string, kind: 'failed' | 'short' = 'failed') => {
+      const text = Buffer.concat(chunks).toString('latin1');
+      done({ said: parse(text), silence: { kind, reason } });
+    };
+    child.on('error', (error) => {
+      // One that was started has an end of its own.
+      if (child.pid !== undefined) return;
+      const short = describeShortage(error);
+      finish(short ?? error.message, short === undefined ? 'failed' : 'short');
+    });
+    child.on('close', (code, ended) => finish(`it ended with ${ended ?? `status ${code}`}`));
+  });
+}
+
+/** Makes them inside. */
+async function tryConfined(
+  { program, signal, sandbox, makeLimited }: CarryOutParts,
+  attempts: readonly Attempt[],
+  manner: Manner,
+): Promise<Spoken> {
+  const chosen = manner === 'limited' ? await makeLimited() : sandbox;
+  try {
+    const result = await chosen.run([program, ...movesOf(attempts)], {
+      timeout: TIME_LIMIT_MS,
+      signal,
+      ...(manner === 'terminal' ? { pty: TERMINAL } : {}),
+    });
+    return { said: parse(result.stdout), silence: silenceOf(result) };
+  } finally {
+    if (chosen !== sandbox) await chosen.close();
+  }
+}
+
+function silenceOf({ status, limit, error, signal, exitCode }: ExecutionResult): Observation {
+  if (limit !== undefined) return { kind: 'held', reason: `ended: more than the limit of ${limit.name}` };
+  if (error !== undefined) return { kind: 'failed', reason: error.message };
+  return { kind: 'failed', reason: `${status}, ${signal ?? `status ${exitCode}`}` };
+}
+
+/** On a terminal, what an attack typed is echoed before its line. */
+function parse(text: string): ReadonlyMap<string, Said> {
+  const said = new Map<string, Said>();
+  for (const line of text.split(/\r?\n/)) {
+    const [, label, outcome] = /^#*([a-z0-9-]+)=(.*)$/.exec(line) ?? [];
+    if (label !== undefined && outcome !== undefined) said.set(label, parseOutcome(outcome));
+  }
+  return said;
+}
+
+function parseOutcome(outcome: string): Said {
+  const got = /^ok(?::(.*))?$/.exec(outcome);
+  if (got !== null) return { ok: true, text: got[1] ?? '' };
+  const [, signal] = /^signal:(\d+)$/.exec(outcome) ?? [];
+  if (signal !== undefined) return { ok: false, text: signalName(Number(signal)) };
+  return { ok: false, text: /^\d+$/.test(outcome) ? errnoName(Number(outcome)) : outcome };
 }

@@ -1,219 +1,295 @@
-import { copyFileSync, existsSync, lstatSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { type Attack, type Place, type Staged, showsSecret } from './attack.ts';
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import {
+  type Attack,
+  attacksOn,
+  freshName,
+  getsSecret,
+  IN_PART,
+  type Move,
+  onlyIf,
+  type Place,
+  type Stage,
+} from './attack.ts';
 
 const MARK = 'written-by-an-attack';
 
+/** Files of a workspace that the user's own tools obey later, with what is in them before. */
+export const TRUSTED_FILES = {
+  '.git/hooks/pre-commit': '#!/bin/sh\n',
+  '.git/config': '[core]\n\tbare = false\n',
+  '.git/HEAD': 'ref: refs/heads/main\n',
+  '.vscode/tasks.json': '{}\n',
+  '.envrc': 'export A=1\n',
+} as const;
+
+const says = (path: string, text: string): boolean =>
+  existsSync(path) && readFileSync(path, 'utf8').includes(text);
+const hasMark = (path: string): boolean => says(path, MARK);
+const isGone = (path: string): boolean => !existsSync(path);
+const isEmpty = (path: string): boolean => statSync(path).size === 0;
+const isExecutable = (path: string): boolean => (statSync(path).mode & 0o111) !== 0;
+const isOld = (path: string): boolean => statSync(path).mtimeMs < 10_000;
+/** Also where a later attack moved it to. */
+const isEvil = (path: string, text: string): boolean =>
+  says(path, text) || says(path.replace('/.git/', '/.git.aside/'), text);
+
 /** A new file with the secret in it. */
-function victimIn(directory: string, { name, secret }: Place): string {
-  const path = join(directory, name());
+function victimIn(directory: string, { secret }: Place): string {
+  const path = join(directory, freshName());
   writeFileSync(path, `${secret}\n`, { mode: 0o600 });
   return path;
 }
 
-const hasMark = (path: string): boolean => existsSync(path) && readFileSync(path, 'utf8').includes(MARK);
-const isEmpty = (path: string): boolean => statSync(path).size === 0;
-const isExecutable = (path: string): boolean => (statSync(path).mode & 0o111) !== 0;
-const isOld = (path: string): boolean => statSync(path).mtimeMs < 10_000;
+/** A directory. */
+type Where = (place: Place) => string;
+const outside: Where = (place) => place.outside;
+const readable: Where = (place) => place.readable;
+const tmp: Where = ({ shared }) => shared('/tmp');
+const shm: Where = ({ shared }) => shared('/dev/shm');
 
-/** An attack on a new file outside, or in a directory that may be read. */
-function on(
-  where: 'outside' | 'readable',
-  attack: Omit<Attack, 'stage'>,
-  move: (path: string, place: Place) => Staged['move'],
-  worked: (path: string) => boolean,
-): Attack {
-  const stage = (place: Place): Staged => {
-    const path = victimIn(place[where], place);
-    return { move: move(path, place), worked: () => worked(path) };
+/** A move on a new file; its path is the first argument. */
+const on =
+  (
+    where: Where,
+    worked: (path: string) => boolean,
+    move: string,
+    ...args: readonly (string | ((place: Place) => string))[]
+  ): Stage =>
+  (place) => {
+    const path = victimIn(where(place), place);
+    const further = args.map((arg) => (typeof arg === 'string' ? arg : arg(place)));
+    return { move: [move, path, ...further], worked: () => worked(path) };
   };
-  return { ...attack, stage };
-}
+
+/** Making something new there. */
+const makes =
+  (where: Where, move: string, ...args: readonly string[]): Stage =>
+  (place) => {
+    const path = join(where(place), freshName());
+    return { move: [move, path, ...args], worked: () => existsSync(path) };
+  };
+
+/** Reading a new file; `way`: to the root. */
+const reads = (where: Where, way: Where = () => ''): Stage =>
+  getsSecret((place) => ['read', `${way(place)}${victimIn(where(place), place)}`]);
 
 /** Makes something directly in `/`, which may belong to who runs us, and removes it again at once. */
-function inRoot(attack: Omit<Attack, 'stage'>, move: string, way: string): Attack {
-  const stage = (place: Place): Staged | string =>
-    place.isGranted('/') ? 'the policy grants /' : { move: [move, `${way}/${place.name()}`] };
-  return { ...attack, stage };
-}
+const inRoot =
+  (move: string, way: string): Stage =>
+  (place) => {
+    onlyIf(!place.isGranted('/'), 'the policy grants /');
+    return { move: [move, `${way}/${freshName()}`] };
+  };
 
-const filesystem = (id: string, does: string) => ({ id, does, control: 'filesystem' }) as const;
-const rename = (id: string, does: string) => ({ id, does, control: 'rename', claimedInPart: true }) as const;
-const truncate = (id: string, does: string) => ({ id, does, control: 'truncate' }) as const;
-const metadata = (id: string, does: string) => ({ id, does, control: 'metadata' }) as const;
+const inWorkspace = ({ workspace }: Place): string => join(workspace, freshName());
 
-/** Reading, writing and executing what the policy does not grant; seeing that it is there. */
+/** Planting code in a file of the workspace that the policy protects; `move`: with what comes before the code. */
+const plants =
+  (protectedPath: string, file: string, move: (path: (relative: string) => string) => Move): Stage =>
+  (place) => {
+    const isProtected = place.files.protect.includes(protectedPath);
+    onlyIf(isProtected, `the policy does not protect ${protectedPath}`);
+    const text = freshName();
+    const path = (relative: string) => join(place.workspace, relative);
+    return { move: [...move(path), text], worked: () => isEvil(path(file), text) };
+  };
+
+/** Leaving what is not there yet and would be obeyed: it is there while the command runs, and must not be afterwards. */
+const leaves =
+  (file: string, content = (mark: string) => mark): Stage =>
+  (place) => {
+    const path = join(place.workspace, file);
+    mkdirSync(dirname(path), { recursive: true });
+    const mark = freshName();
+    return { move: ['create', path, content(mark)], worked: () => isEvil(path, mark) };
+  };
+
+/**
+ * Reading, writing and executing what the policy does not grant; seeing that it is there; planting code in the workspace
+ * for the user's tools (the one that moves `.git` is the last); temporary files of others.
+ */
 export const FILE_ATTACKS: readonly Attack[] = [
-  {
-    ...filesystem('read-outside', 'reads a file outside the workspace'),
-    stage: (place) => ({ move: ['read', victimIn(place.outside, place)], worked: showsSecret(place) }),
-  },
-  {
-    ...filesystem('read-through-root-of-process', 'reads it by way of /proc/PID/root of a process outside'),
-    stage: (place) => ({
-      move: ['read', `/proc/${place.victim.pid}/root${victimIn(place.outside, place)}`],
-      worked: showsSecret(place),
-    }),
-  },
-  {
-    ...filesystem('read-through-own-root', 'reads it by way of /proc/self/root'),
-    stage: (place) => ({
-      move: ['read', `/proc/self/root${victimIn(place.outside, place)}`],
-      worked: showsSecret(place),
-    }),
-  },
-  on('outside', filesystem('write-outside', 'writes to it'), (path) => ['write', path, MARK], hasMark),
-  on(
-    'readable',
-    filesystem('write-read-only', 'writes to a file that may only be read'),
-    (path) => ['write', path, MARK],
-    hasMark,
+  ...attacksOn('filesystem', [
+    ['read-outside', 'reads a file outside the workspace', reads(outside)],
+    [
+      'read-through-root-of-process',
+      'reads it by way of /proc/PID/root of a process outside',
+      reads(outside, ({ victim }) => `/proc/${victim.pid}/root`),
+    ],
+    ['read-through-own-root', 'reads it by way of /proc/self/root', reads(outside, () => '/proc/self/root')],
+    ['write-outside', 'writes to it', on(outside, hasMark, 'write', MARK)],
+    ['write-read-only', 'writes to a file that may only be read', on(readable, hasMark, 'write', MARK)],
+    [
+      'write-through-symlink',
+      'writes through a symbolic link in the workspace',
+      on(outside, hasMark, 'symlink-and-write', inWorkspace, MARK),
+    ],
+    ['create-outside', 'makes a file outside', makes(outside, 'create', MARK)],
+    ['create-read-only', 'makes a file where it may only read', makes(readable, 'create', MARK)],
+    ['make-directory-outside', 'makes a directory outside', makes(outside, 'make-directory')],
+    ['remove-outside', 'removes a file outside', on(outside, isGone, 'remove')],
+    ['remove-read-only', 'removes a file that may only be read', on(readable, isGone, 'remove')],
+    ['create-in-root', 'makes a file directly in /', inRoot('create-briefly', '')],
+    ['make-directory-in-root', 'makes a directory directly in /', inRoot('make-directory-briefly', '')],
+    ['create-above-root', 'makes a file in / by way of /..', inRoot('create-briefly', '/..')],
+    [
+      'create-through-own-root',
+      'makes a file in / by way of /proc/self/root/..',
+      inRoot('create-briefly', '/proc/self/root/..'),
+    ],
+    [
+      'execute-outside',
+      'runs a program that lies outside',
+      (place) => {
+        const path = join(place.outside, freshName());
+        copyFileSync(place.program, path);
+        return { move: ['execute', path] };
+      },
+    ],
+  ]),
+  ...attacksOn('filesystem-view', [
+    [
+      'see-outside',
+      'asks whether a file outside exists',
+      (place) => ({ move: ['see', victimIn(place.outside, place)] }),
+    ],
+    [
+      'list-outside',
+      'lists a directory outside',
+      (place) => ({ move: ['list', place.outside, basename(victimIn(place.outside, place))] }),
+    ],
+  ]),
+  ...attacksOn(
+    'rename',
+    [
+      [
+        'rename-from-outside',
+        'moves a file from outside into the workspace',
+        on(outside, isGone, 'rename', inWorkspace),
+      ],
+      [
+        'rename-to-outside',
+        'moves a file from the workspace to outside',
+        (place) => {
+          const to = join(place.outside, freshName());
+          return { move: ['rename', victimIn(place.workspace, place), to], worked: () => existsSync(to) };
+        },
+      ],
+      [
+        'link-and-write',
+        'makes a hard link of a file that may only be read, and writes to that',
+        on(readable, hasMark, 'link-and-write', inWorkspace, MARK),
+      ],
+      [
+        'exchange-with-outside',
+        'exchanges a file of the workspace with one outside',
+        (place) => {
+          const [mine, theirs] = [victimIn(place.workspace, place), victimIn(place.outside, place)];
+          const { ino } = lstatSync(theirs);
+          const worked = () => isGone(theirs) || lstatSync(theirs).ino !== ino;
+          return { move: ['exchange', mine, theirs], worked };
+        },
+      ],
+    ],
+    IN_PART,
   ),
-  on(
-    'outside',
-    filesystem('write-through-symlink', 'writes through a symbolic link in the workspace'),
-    (path, place) => ['symlink-and-write', path, join(place.workspace, place.name()), MARK],
-    hasMark,
+  ...attacksOn('truncate', [
+    ['truncate-outside', 'empties a file outside', on(outside, isEmpty, 'truncate')],
+    ['truncate-read-only', 'empties a file that may only be read', on(readable, isEmpty, 'truncate')],
+    ['open-truncate-read-only', 'empties it by opening it', on(readable, isEmpty, 'read-truncate')],
+  ]),
+  ...attacksOn('metadata', [
+    ['change-mode-outside', 'makes a file outside executable', on(outside, isExecutable, 'change-mode')],
+    [
+      'change-mode-read-only',
+      'makes a file executable that may only be read',
+      on(readable, isExecutable, 'change-mode'),
+    ],
+    [
+      'change-mode-by-magic-link',
+      'the same by way of /proc/self/fd',
+      on(readable, isExecutable, 'change-mode-by-magic-link'),
+    ],
+    [
+      'change-times-read-only',
+      'changes the times of a file that may only be read',
+      on(readable, isOld, 'change-times'),
+    ],
+    [
+      'set-attribute-read-only',
+      'gives it an extended attribute',
+      (place) => ({ move: ['set-attribute', victimIn(place.readable, place)] }),
+    ],
+  ]),
+  ...attacksOn(
+    'protected-paths',
+    [
+      [
+        'plant-hook',
+        'adds a hook to the git repository',
+        plants('.git/hooks', '.git/hooks/post-checkout', (path) => [
+          'create',
+          path('.git/hooks/post-checkout'),
+        ]),
+      ],
+      [
+        'change-hook',
+        'changes a hook of the git repository',
+        plants('.git/hooks', '.git/hooks/pre-commit', (path) => ['write', path('.git/hooks/pre-commit')]),
+      ],
+      [
+        'change-git-config',
+        'adds to the configuration of the repository',
+        plants('.git/config', '.git/config', (path) => ['write', path('.git/config')]),
+      ],
+      [
+        'leave-hook',
+        'leaves a hook of a repository that came with it',
+        leaves('vendored/.git/hooks/post-checkout'),
+      ],
+      [
+        'leave-git-config',
+        'leaves a repository of which git status runs a program',
+        leaves('vendored/.git/config', (mark) => `[core]\n\tfsmonitor = ./${mark}\n`),
+      ],
+      ['leave-git-link', 'leads git to settings of its own', leaves('.git/commondir')],
+      ['leave-agent-settings', 'leaves a server that an agent starts', leaves('.mcp.json')],
+      ['leave-shell-settings', 'leaves what a shell runs at log-in', leaves('.bash_login')],
+      [
+        'link-envrc',
+        'writes to .envrc by a second name',
+        plants('.envrc', '.envrc', (path) => ['link-and-write', path('.envrc'), path('second-name')]),
+      ],
+      [
+        'replace-editor-settings',
+        'puts a .vscode of its own in its place',
+        plants('.vscode', '.vscode/tasks.json', (path) => [
+          'replace-directory',
+          path('.vscode'),
+          'tasks.json',
+        ]),
+      ],
+      [
+        'replace-repository',
+        'moves .git away and makes one of its own',
+        plants('.git/config', '.git/config', (path) => ['replace-directory', path('.git'), 'config']),
+      ],
+    ],
+    IN_PART,
   ),
-  on(
-    'outside',
-    filesystem('create-outside', 'makes a file outside'),
-    (path) => ['create', `${path}.new`, MARK],
-    (path) => existsSync(`${path}.new`),
-  ),
-  on(
-    'readable',
-    filesystem('create-read-only', 'makes a file where it may only read'),
-    (path) => ['create', `${path}.new`, MARK],
-    (path) => existsSync(`${path}.new`),
-  ),
-  on(
-    'outside',
-    filesystem('make-directory-outside', 'makes a directory outside'),
-    (path) => ['make-directory', `${path}.d`],
-    (path) => existsSync(`${path}.d`),
-  ),
-  on(
-    'outside',
-    filesystem('remove-outside', 'removes a file outside'),
-    (path) => ['remove', path],
-    (path) => !existsSync(path),
-  ),
-  on(
-    'readable',
-    filesystem('remove-read-only', 'removes a file that may only be read'),
-    (path) => ['remove', path],
-    (path) => !existsSync(path),
-  ),
-  inRoot(filesystem('create-in-root', 'makes a file directly in /'), 'create-briefly', ''),
-  inRoot(
-    filesystem('make-directory-in-root', 'makes a directory directly in /'),
-    'make-directory-briefly',
-    '',
-  ),
-  inRoot(filesystem('create-above-root', 'makes a file in / by way of /..'), 'create-briefly', '/..'),
-  inRoot(
-    filesystem('create-through-own-root', 'makes a file in / by way of /proc/self/root/..'),
-    'create-briefly',
-    '/proc/self/root/..',
-  ),
-  {
-    ...filesystem('execute-outside', 'runs a program that lies outside'),
-    stage: (place) => {
-      const path = join(place.outside, place.name());
-      copyFileSync(place.program, path);
-      return { move: ['execute', path] };
-    },
-  },
-  {
-    id: 'see-outside',
-    control: 'filesystem-view',
-    does: 'asks whether a file outside exists',
-    stage: (place) => ({ move: ['see', victimIn(place.outside, place)] }),
-  },
-  {
-    id: 'list-outside',
-    control: 'filesystem-view',
-    does: 'lists a directory outside',
-    stage: (place) => {
-      const path = victimIn(place.outside, place);
-      return { move: ['list', place.outside, path.slice(place.outside.length + 1)] };
-    },
-  },
-  on(
-    'outside',
-    rename('rename-from-outside', 'moves a file from outside into the workspace'),
-    (path, place) => ['rename', path, join(place.workspace, place.name())],
-    (path) => !existsSync(path),
-  ),
-  {
-    ...rename('rename-to-outside', 'moves a file from the workspace to outside'),
-    stage: (place) => {
-      const to = join(place.outside, place.name());
-      return { move: ['rename', victimIn(place.workspace, place), to], worked: () => existsSync(to) };
-    },
-  },
-  on(
-    'readable',
-    rename('link-and-write', 'makes a hard link of a file that may only be read, and writes to that'),
-    (path, place) => ['link-and-write', path, join(place.workspace, place.name()), MARK],
-    hasMark,
-  ),
-  {
-    ...rename('exchange-with-outside', 'exchanges a file of the workspace with one outside'),
-    stage: (place) => {
-      const [mine, theirs] = [victimIn(place.workspace, place), victimIn(place.outside, place)];
-      const { ino } = lstatSync(theirs);
-      return {
-        move: ['exchange', mine, theirs],
-        worked: () => !existsSync(theirs) || lstatSync(theirs).ino !== ino,
-      };
-    },
-  },
-  on(
-    'outside',
-    truncate('truncate-outside', 'empties a file outside'),
-    (path) => ['truncate', path],
-    isEmpty,
-  ),
-  on(
-    'readable',
-    truncate('truncate-read-only', 'empties a file that may only be read'),
-    (path) => ['truncate', path],
-    isEmpty,
-  ),
-  on(
-    'readable',
-    truncate('open-truncate-read-only', 'empties it by opening it'),
-    (path) => ['read-truncate', path],
-    isEmpty,
-  ),
-  on(
-    'outside',
-    metadata('change-mode-outside', 'makes a file outside executable'),
-    (path) => ['change-mode', path],
-    isExecutable,
-  ),
-  on(
-    'readable',
-    metadata('change-mode-read-only', 'makes a file executable that may only be read'),
-    (path) => ['change-mode', path],
-    isExecutable,
-  ),
-  on(
-    'readable',
-    metadata('change-mode-by-magic-link', 'the same by way of /proc/self/fd'),
-    (path) => ['change-mode-by-magic-link', path],
-    isExecutable,
-  ),
-  on(
-    'readable',
-    metadata('change-times-read-only', 'changes the times of a file that may only be read'),
-    (path) => ['change-times', path],
-    isOld,
-  ),
-  {
-    ...metadata('set-attribute-read-only', 'gives it an extended attribute'),
-    stage: (place) => ({ move: ['set-attribute', victimIn(place.readable, place)] }),
-  },
+  ...attacksOn('private-tmp', [
+    ['read-host-tmp', 'reads a file of the host in /tmp', reads(tmp)],
+    ['create-in-host-tmp', 'leaves a file in the /tmp of the host', makes(tmp, 'create', MARK)],
+    ['read-host-shm', 'reads a file of the host in /dev/shm', reads(shm)],
+    ['create-in-host-shm', 'leaves a file in the /dev/shm of the host', makes(shm, 'create', MARK)],
+  ]),
 ];

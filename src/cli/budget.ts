@@ -1,7 +1,6 @@
 import { operatorPolicy } from '../run/policy-layers.ts';
 import { openOwnState } from '../run/state.ts';
-import { createProgram, parseArguments } from './shared/parse.ts';
-import { printOut } from './shared/print.ts';
+import { withSubcommands } from './shared/subcommands.ts';
 
 const HELP_AFTER = `
 security.max_actions_per_hour in the policy is the limit: commands that were launched within any
@@ -23,31 +22,20 @@ interface Options {
 
 /** `sandbox-run budget`: the actions of the last hour. */
 export async function budget(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run budget')
-    .description('Shows how many actions of this hour are used, or forgets them.')
-    .addHelpText('after', HELP_AFTER);
-  let task = async (): Promise<string> => program.helpInformation() + HELP_AFTER;
-  program
-    .command('show')
-    .description('actions of the last 3,600 seconds, and the limit')
+  const { command, does, run } = withSubcommands(
+    'sandbox-run budget',
+    'Shows how many actions of this hour are used, or forgets them.',
+    HELP_AFTER,
+  );
+  command('show', 'actions of the last 3,600 seconds, and the limit')
     .option('--principal <name>', 'of another principal than this user')
     .option('--policy <file>', 'policy file')
     .option('--json', 'one JSON object')
-    .allowExcessArguments(false)
-    .action((options: Options) => {
-      task = () => show(options);
-    });
-  program
-    .command('reset')
-    .description('forgets the actions of the last hour')
+    .action((options: Options) => does(() => show(options)));
+  command('reset', 'forgets the actions of the last hour')
     .option('--principal <name>', 'of another principal than this user')
-    .allowExcessArguments(false)
-    .action((options: Options) => {
-      task = () => reset(options);
-    });
-  if (parseArguments(program, args) === undefined) return 0;
-  printOut(await task());
-  return 0;
+    .action((options: Options) => does(() => reset(options)));
+  return run(args);
 }
 
 async function show({ principal: named, policy: file, json }: Options): Promise<string> {

@@ -6,8 +6,7 @@ import { loadAddon } from '../native/load.ts';
 import { CACHE_LIMITS } from '../run/trim-caches.ts';
 import { type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/workspace-cache.ts';
 import { visibleLine } from '../util/visible-text.ts';
-import { createProgram, parseArguments } from './shared/parse.ts';
-import { printOut } from './shared/print.ts';
+import { withSubcommands } from './shared/subcommands.ts';
 
 const GIB = 1024 ** 3;
 
@@ -32,30 +31,21 @@ const PATIENCE_MS = 1_000;
 
 /** `sandbox-run cache`: what commands of a workspace keep for each other. */
 export async function cache(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run cache')
-    .description('Shows or clears what tools in sandboxes cached, by workspace.')
-    .addHelpText('after', HELP_AFTER);
-  let task = async (): Promise<string> => program.helpInformation() + HELP_AFTER;
-  program
-    .command('show')
-    .description('size, last use and workspace of each, used last first')
+  const { command, does, run } = withSubcommands(
+    'sandbox-run cache',
+    'Shows or clears what tools in sandboxes cached, by workspace.',
+    HELP_AFTER,
+  );
+  command('show', 'size, last use and workspace of each, used last first')
     .option('--json', 'one JSON object per line')
-    .allowExcessArguments(false)
-    .action(({ json }: { readonly json?: boolean }) => {
-      task = () => show(loadAddon(), json === true);
-    });
-  program
-    .command('clear')
-    .description('removes what a workspace’s commands cached')
+    .action(({ json }: { readonly json?: boolean }) => does(() => show(loadAddon(), json === true)));
+  command('clear', 'removes what a workspace’s commands cached')
     .option('--workspace <dir>', 'of this workspace (default: the current directory)')
     .option('--all', 'of all workspaces')
-    .allowExcessArguments(false)
-    .action((options: { readonly workspace?: string; readonly all?: boolean }) => {
-      task = () => clear(loadAddon(), options);
-    });
-  if (parseArguments(program, args) === undefined) return 0;
-  printOut(await task());
-  return 0;
+    .action((options: { readonly workspace?: string; readonly all?: boolean }) =>
+      does(() => clear(loadAddon(), options)),
+    );
+  return run(args);
 }
 
 async function show(addon: NativeAddon, json: boolean): Promise<string> {

@@ -1,5 +1,3 @@
-import { realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
@@ -8,7 +6,7 @@ import { changedSettings, hooksAreOff } from '../integrations/install/hook-setti
 import { HOOK_INSTALLERS } from '../integrations/install/installers.ts';
 import { changeSettingsFile } from '../integrations/install/settings-file.ts';
 import { visibleText } from '../util/visible-text.ts';
-import { addHookOptions, type HookArguments } from './hook/arguments.ts';
+import { addHookOptions, agentIn, type HookArguments, hookOptionsOf } from './hook/arguments.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { printError, printOut } from './shared/print.ts';
 
@@ -53,14 +51,11 @@ export async function install(args: readonly string[]): Promise<number> {
   addHookOptions(program).addHelpText('after', HELP_AFTER);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const { user, project, dryRun = false, uninstall, mode, ...sandbox } = parsed.opts<Options>();
+  const { user, project, dryRun = false, uninstall, ...hook } = parsed.opts<Options>();
   if (user === true && project === true)
     throw new SandboxError('usage.invalid', 'install takes one of --user and --project');
-  const installer = await installerOf(parsed.args[0] ?? '');
-  // The hook starts in another directory.
-  const policy = sandbox.policy === undefined ? {} : { policy: resolve(sandbox.policy) };
-  const options = { mode, sandbox: { ...sandbox, ...policy }, program: ownProgram() };
-  const change = installer.changeOf(uninstall === true ? undefined : options);
+  const installer = await agentIn(HOOK_INSTALLERS, parsed.args[0] ?? '');
+  const change = installer.changeOf(uninstall === true ? undefined : hookOptionsOf(hook));
 
   const place = currentDirectory();
   const scope = project === true ? 'project' : 'user';
@@ -77,7 +72,7 @@ export async function install(args: readonly string[]): Promise<number> {
     );
   else
     printOut(
-      `${visibleText(result.path)}: hooks ${uninstall === true ? 'taken out' : `installed (${mode})`}${scope === 'project' && uninstall !== true ? '; they are for this machine only: do not commit this file' : ''}\n`,
+      `${visibleText(result.path)}: hooks ${uninstall === true ? 'taken out' : `installed (${hook.mode})`}${scope === 'project' && uninstall !== true ? '; they are for this machine only: do not commit this file' : ''}\n`,
     );
   if (uninstall === true || !hooksAreOff(result.after)) return 0;
   printError(
@@ -93,16 +88,4 @@ function changedText(
   path: string,
 ): string {
   return text === undefined && change.wanted.length === 0 ? '' : changedSettings(text, change, path);
-}
-
-/** How this program is started, wherever the agent starts it. */
-const ownProgram = () => [process.execPath, realpathSync(process.argv[1] ?? '')];
-
-async function installerOf(agent: string) {
-  const load = Object.hasOwn(HOOK_INSTALLERS, agent) ? HOOK_INSTALLERS[agent] : undefined;
-  if (load !== undefined) return load();
-  throw new SandboxError(
-    'usage.invalid',
-    `no agent is called ${JSON.stringify(agent)}; known are ${Object.keys(HOOK_INSTALLERS).join(', ')}`,
-  );
 }

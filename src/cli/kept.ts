@@ -1,8 +1,7 @@
 import { type KeptItem, openKept } from '../left-behind/kept.ts';
 import { stateDirectory } from '../run/state.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
-import { createProgram, parseArguments } from './shared/parse.ts';
-import { printOut } from './shared/print.ts';
+import { withSubcommands } from './shared/subcommands.ts';
 
 const HELP_AFTER = `
 What a command leaves in the workspace and git, an editor or an agent would run by itself later is
@@ -18,28 +17,19 @@ Exit status: 0; 125 if nothing is kept under an id, something is in its place, o
 
 /** `sandbox-run kept`: what was taken away from where it would have been obeyed. */
 export async function kept(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run kept')
-    .description('Shows what commands left behind and was set aside, and puts it back.')
-    .addHelpText('after', HELP_AFTER);
-  let task = (): string => program.helpInformation() + HELP_AFTER;
-  program
-    .command('list')
-    .description('all of it, the oldest first')
+  const { command, does, run } = withSubcommands(
+    'sandbox-run kept',
+    'Shows what commands left behind and was set aside, and puts it back.',
+    HELP_AFTER,
+  );
+  command('list', 'all of it, the oldest first')
     .option('--json', 'one JSON object per line')
-    .allowExcessArguments(false)
-    .action(({ json }: { readonly json?: boolean }) => {
-      task = () => list(json === true);
-    });
+    .action(({ json }: { readonly json?: boolean }) => does(() => list(json === true)));
   const ofOne = (name: string, description: string, act: (id: string) => string) =>
-    program
-      .command(name)
-      .description(description)
+    command(name, description)
       .argument('<id>', 'from the list')
-      .allowExcessArguments(false)
-      .action((id: string) => {
-        task = () => act(id);
-      });
-  ofOne('show', 'what it is', (id) => show(id));
+      .action((id: string) => does(() => act(id)));
+  ofOne('show', 'what it is', show);
   ofOne('restore', 'puts it back where it was', (id) => {
     const { path } = openKept(stateDirectory()).restore(id);
     return `${path} is back\n`;
@@ -48,9 +38,7 @@ export async function kept(args: readonly string[]): Promise<number> {
     const { movedTo } = openKept(stateDirectory()).forget(id);
     return movedTo === undefined ? `${id} is gone\n` : `${id} is forgotten; ${movedTo} stays\n`;
   });
-  if (parseArguments(program, args) === undefined) return 0;
-  printOut(task());
-  return 0;
+  return run(args);
 }
 
 function list(json: boolean): string {

@@ -20,7 +20,7 @@ import { KeptLine } from '../model/left-behind.ts';
 import { policyFileSchema } from '../model/policy-file.ts';
 import { SessionLine, SessionShown } from '../model/session.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
-import { printOut } from './shared/print.ts';
+import { jsonText, printOut } from './shared/print.ts';
 
 const HELP_AFTER = `
 Each is strict where the output is: a key that it does not have is not there. The package has them as
@@ -104,7 +104,7 @@ export async function schema(args: readonly string[]): Promise<number> {
   const { all } = parsed.opts<{ readonly all?: boolean }>();
   if (all === true && name !== undefined)
     throw new SandboxError('usage.invalid', '--all prints every schema; leave the name out');
-  const print = (value: object) => printOut(`${JSON.stringify(value, null, 2)}\n`);
+  const print = (value: object) => printOut(jsonText(value));
   if (all === true) {
     print(
       Object.fromEntries(PUBLISHED_SCHEMAS.map((published) => [published.name, jsonSchemaOf(published)])),

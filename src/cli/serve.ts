@@ -5,7 +5,7 @@ import { createService, type Service } from '../integrations/serve/service.ts';
 import { listenForClients } from '../integrations/serve/socket-listener.ts';
 import { loadAddon } from '../native/load.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
-import { printError, printOut } from './shared/print.ts';
+import { jsonText, printError, printOut } from './shared/print.ts';
 import { parseSeconds } from './shared/quantities.ts';
 import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './shared/sandbox-options.ts';
 import { aborted, untilEnded } from './shared/until-ended.ts';
@@ -66,7 +66,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   if (socket === '')
     throw new SandboxError('usage.invalid', 'serve: --socket needs the path of a socket, not an empty one');
   if (schema) {
-    printOut(`${JSON.stringify(serveSchema(), null, 2)}\n`);
+    printOut(jsonText(serveSchema()));
     return 0;
   }
   // From the first moment on: a signal during the start is not lost either.

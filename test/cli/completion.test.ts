@@ -3,8 +3,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { collectPrograms, describeAll, everyCommand } from '../../src/cli/describe/collect-programs.ts';
-import type { CommandDescription } from '../../src/cli/describe/describe-program.ts';
+import {
+  type CommandDescription,
+  collectPrograms,
+  describeAll,
+  everyCommand,
+} from '../../src/cli/describe/describe-programs.ts';
 import { cli, expectOneLine, makePlace, PTY_DRIVER } from './support.ts';
 
 const place = makePlace();
@@ -152,6 +156,7 @@ describe.each([
       ['bash', 'fish', 'zsh'],
     ],
     [['--json', '--back'], ['--backend']],
+    [['-c', 'true', '--back'], ['--backend']],
     [['session', 'run', 'x', '--tai'], ['--taint']],
     [['--env', 'LAN'], ['LANG']],
     [['session', 'run', 'x', '--', 'some-pro'], ['some-program']],
@@ -162,9 +167,12 @@ describe.each([
   it('a value behind = is completed', async () => {
     const words = shell === 'bash' ? ['--backend', '=', 'l'] : ['--backend=l'];
     expect(await complete(...words)).toEqual([shell === 'bash' ? 'landlock' : '--backend=landlock']);
+    const ended = shell === 'bash' ? ['--env', '=', 'A', '=', '1'] : ['--env=A=1'];
+    expect(await complete(...ended, '--back')).toEqual(['--backend']);
+    // Where somebody took = out of COMP_WORDBREAKS, in bash.
+    expect(await complete('--taint=corruption,s')).toEqual(['--taint=corruption,secret']);
     if (shell === 'bash') {
       expect(await complete('--ask', '=')).toEqual(['terminal', 'queue', 'nobody']);
-      // Where somebody took = out of COMP_WORDBREAKS.
       expect(await complete('--backend=l')).toEqual(['--backend=landlock']);
     }
   });

@@ -1,19 +1,32 @@
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { describe, expect, it } from 'vitest';
-import { roffMacro, roffNotes, roffText } from '../../src/cli/describe/roff.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import {
+  type CommandDescription,
+  collectPrograms,
+  describeAll,
+  everyCommand,
+} from '../../src/cli/describe/describe-programs.ts';
+import { exitStatuses, FILES } from '../../src/cli/help/help.ts';
+import { cli, makePlace } from './support.ts';
 
-const PAGE = fileURLToPath(new URL('../../dist/man/sandbox-run.1', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../man/sandbox-run.1', import.meta.url));
 
-/** What groff shows of a source, on one line and without hyphenation. */
-async function shown(source: string): Promise<string> {
-  const input = `.TH X 1 2025-01-31\n.nh\n.SH S\n${source}\n`;
-  const { stdout, stderr } = await execa('groff', ['-man', '-Tutf8', '-ww', '-P-cbou', '-rLL=200n'], {
-    input,
-  });
-  expect(stderr).toBe('');
-  return stdout;
+const place = makePlace();
+afterAll(() => place.dispose());
+
+/** What groff shows, without hyphenation, as sections by their headings. */
+async function shownSections(): Promise<ReadonlyMap<string, string>> {
+  const { stdout } = await execa('groff', ['-man', '-Tutf8', '-P-cbou', '-rHY=0', PAGE]);
+  const [, ...parts] = stdout.split(/^([A-Z][A-Z ]+)$/m);
+  return new Map(parts.flatMap((part, index) => (index % 2 === 0 ? [[part, parts[index + 1] ?? '']] : [])));
 }
+
+const namesOf = (commands: readonly CommandDescription[]) =>
+  new Set(commands.flatMap(({ options }) => options.flatMap(({ names }) => names)));
+
+/** What stands before the explanations of a list. */
+const tagsOf = (section = '') => [...section.matchAll(/^ {7}(\S+)/gm)].map(([, tag = '']) => tag);
 
 describe('the man page', () => {
   it('has nothing that mandoc or groff warn about', async () => {
@@ -25,34 +38,51 @@ describe('the man page', () => {
   });
 
   it('shows all of its sections', async () => {
-    const { stdout } = await execa('groff', ['-man', '-Tutf8', '-P-cbou', PAGE]);
-    const sections = stdout.split('\n').filter((line) => /^[A-Z][A-Z ]+$/.test(line));
-    expect(sections).toEqual([
+    expect([...(await shownSections()).keys()]).toEqual([
       'NAME',
       'SYNOPSIS',
       'DESCRIPTION',
       'OPTIONS',
-      'SUBCOMMANDS',
-      'EXAMPLES',
       'EXIT STATUS',
-      'ENVIRONMENT',
       'FILES',
       'SEE ALSO',
     ]);
-    expect(stdout).toContain('sandbox-run -- git status');
+  });
+
+  it('names only options that there are', async () => {
+    const root = describeAll(await collectPrograms());
+    const sections = await shownSections();
+    const optionsIn = (text = '') => [...text.matchAll(/(?<![\w-])--?[a-z][a-z-]*/g)].map(([name]) => name);
+    const named = optionsIn(sections.get('OPTIONS'));
+    expect(named.length).toBeGreaterThan(10);
+    const own = namesOf([root]);
+    expect(named.filter((name) => !own.has(name))).toEqual([]);
+    const all = namesOf(everyCommand(root));
+    expect(optionsIn([...sections.values()].join('\n')).filter((name) => !all.has(name))).toEqual([]);
+  });
+
+  it('names only subcommands, exit statuses and files that there are', async () => {
+    const sections = await shownSections();
+    const { subcommands } = describeAll(await collectPrograms());
+    const known = subcommands.map(({ path }) => path.join(' '));
+    const [, list = ''] = (sections.get('DESCRIPTION') ?? '').split('subcommands:');
+    expect(tagsOf(list)).toContain('doctor');
+    expect(tagsOf(list).filter((name) => !known.includes(name))).toEqual([]);
+    const statuses = exitStatuses().map(({ status }) => status);
+    const shown = tagsOf(sections.get('EXIT STATUS')).filter((tag) => /^\d/.test(tag));
+    expect(shown).toContain('126');
+    expect(shown.filter((status) => !statuses.includes(status))).toEqual([]);
+    expect(tagsOf(sections.get('FILES'))).toEqual(FILES.map(([name]) => name));
   });
 });
 
-describe('text for roff', () => {
-  it.each([
-    ['a dot that begins a line', '.so /etc/passwd'],
-    ['a quote that begins a line', "'so /etc/passwd"],
-    ['backslashes', 'a\\nb \\fBx\\fR \\\\ \\*(xx'],
-    ['options and what looks like other characters', '--a-b ~/x ^C `id` \'x\' "y"'],
-    ['other letters', 'exited, … é 日'],
-  ])('stays what it is: %s', async (_, text) => {
-    expect(await shown(roffText(text))).toContain(text);
-    expect(await shown(roffMacro('SS', text))).toContain(text);
-    expect(await shown(roffNotes(`One line:\n  ${text}`).join('\n'))).toContain(text);
+describe('sandbox-run --help', () => {
+  it('has every option and every subcommand', async () => {
+    const { options, subcommands } = describeAll(await collectPrograms());
+    const { stdout } = await cli(place, ['--help']);
+    expect(options.length).toBeGreaterThan(20);
+    for (const { names } of options) expect(stdout).toContain(`\n  ${names.join(', ')} `);
+    for (const { path } of subcommands)
+      expect(stdout).toMatch(new RegExp(`^ {2}${path.join(' ')} +\\S`, 'm'));
   });
 });

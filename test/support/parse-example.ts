@@ -1,4 +1,4 @@
-import { collectPrograms } from '../../src/cli/describe/collect-programs.ts';
+import { collectPrograms } from '../../src/cli/describe/describe-programs.ts';
 import { parseArguments } from '../../src/cli/shared/parse.ts';
 import { parseShell } from '../../src/shell/parse.ts';
 

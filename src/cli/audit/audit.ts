@@ -1,9 +1,8 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { VERDICTS } from '../../model/words.ts';
 
-import { createProgram, parseArguments } from '../shared/parse.ts';
+import { withSubcommands } from '../shared/subcommands.ts';
 import type { SearchOptions } from './search.ts';
-import { parseTime } from './time.ts';
 
 const HELP_AFTER = `
 The trail is in $XDG_STATE_HOME/sandbox-run/audit (~/.local/state without it): one file per day
@@ -79,28 +78,23 @@ Exit status: 0, 125 the trail cannot be read.`;
 
 /** `sandbox-run audit`: what was decided and done. */
 export async function audit(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run audit')
-    .description('Shows, searches and verifies the audit trail.')
-    .addHelpText('after', HELP_AFTER);
-  let task: () => Promise<number> = async () => {
-    const { printOut } = await import('../shared/print.ts');
-    printOut(program.helpInformation());
-    return 0;
-  };
-  const command = (usage: string, description: string, help: string): Command =>
-    program.command(usage).description(description).allowExcessArguments(false).addHelpText('after', help);
+  const { command, does, run } = withSubcommands(
+    'sandbox-run audit',
+    'Shows, searches and verifies the audit trail.',
+    HELP_AFTER,
+  );
   command('tail', 'the last records', TAIL_HELP)
     .option('-n, --lines <count>', 'how many (default: 20)', parseCount)
     .option('-f, --follow', 'and those that come, until it is ended')
     .option('--json', 'the records as they are')
-    .action((options: { readonly lines?: number; readonly follow?: boolean; readonly json?: boolean }) => {
-      task = async () => (await import('./tail.ts')).tailTrail(options);
-    });
+    .action((options: { readonly lines?: number; readonly follow?: boolean; readonly json?: boolean }) =>
+      does(async () => (await import('./tail.ts')).tailTrail(options)),
+    );
   command('show <id>', 'everything about a request id, or the record of a number', SHOW_HELP)
     .option('--json', 'the records as they are')
-    .action((id: string, options: { readonly json?: boolean }) => {
-      task = async () => (await import('./show.ts')).showRecords(id, options);
-    });
+    .action((id: string, options: { readonly json?: boolean }) =>
+      does(async () => (await import('./show.ts')).showRecords(id, options)),
+    );
   command('search', 'the records that have all of this', SEARCH_HELP)
     .option(
       '--text <text>',
@@ -116,34 +110,31 @@ export async function audit(args: readonly string[]): Promise<number> {
     .option(
       '--since <time>',
       'from then on: 30s, 10m, 2h, 7d ago, or 2025-01-31, 2025-01-31T12:00',
-      parseTimeOption,
+      parseTime,
     )
-    .option('--until <time>', 'until then, likewise', parseTimeOption)
+    .option('--until <time>', 'until then, likewise', parseTime)
     .option('--json', 'the records as they are')
-    .action((options: SearchOptions) => {
-      task = async () => (await import('./search.ts')).searchTrail(options);
-    });
+    .action((options: SearchOptions) => does(async () => (await import('./search.ts')).searchTrail(options)));
   command('verify', 'whether the trail is as it was written', VERIFY_HELP)
     .option('--key <file>', 'the key that the records were signed with')
     .option('--anchor <seq:hash>', 'a record that was noted elsewhere and must be there')
     .option('--complete', 'the trail has to begin with record 1')
     .option('--json', 'one JSON object')
-    .action((options: { readonly key?: string; readonly anchor?: string; readonly json?: boolean }) => {
-      task = async () => (await import('./verify.ts')).verify(options);
-    });
+    .action((options: { readonly key?: string; readonly anchor?: string; readonly json?: boolean }) =>
+      does(async () => (await import('./verify.ts')).verify(options)),
+    );
   command('acknowledge', 'go on after a break at the end of the trail', ACKNOWLEDGE_HELP)
     .option('--key <file>', 'the key that records are signed with')
-    .action((options: { readonly key?: string }) => {
-      task = async () => (await import('./acknowledge.ts')).acknowledge(options);
-    });
+    .action((options: { readonly key?: string }) =>
+      does(async () => (await import('./acknowledge.ts')).acknowledge(options)),
+    );
   command('stats', 'how much of what', STATS_HELP)
-    .option('--since <time>', 'from then on: 30s, 10m, 2h, 7d ago, or a date', parseTimeOption)
+    .option('--since <time>', 'from then on: 30s, 10m, 2h, 7d ago, or a date', parseTime)
     .option('--json', 'one JSON object')
-    .action((options: { readonly since?: number; readonly json?: boolean }) => {
-      task = async () => (await import('./stats.ts')).trailStatistics(options);
-    });
-  if (parseArguments(program, args) === undefined) return 0;
-  return task();
+    .action((options: { readonly since?: number; readonly json?: boolean }) =>
+      does(async () => (await import('./stats.ts')).trailStatistics(options)),
+    );
+  return run(args);
 }
 
 function parseCount(text: string): number {
@@ -151,9 +142,16 @@ function parseCount(text: string): number {
   return Number(text);
 }
 
-function parseTimeOption(text: string): number {
-  const time = parseTime(text, Date.now());
-  if (time === undefined)
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `10m` ago, a date (its beginning, UTC), or a date and a time. */
+function parseTime(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
+  if (count !== undefined) return Date.now() - Number(count) * (UNITS[unit] ?? 0);
+  const isDate = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)?)?$/.test(text);
+  const isZoned = /(?:Z|[+-]\d\d:\d\d)$/.test(text.slice(10)) || text.length === 10;
+  const time = isDate ? Date.parse((isZoned ? text : `${text}Z`).replace(' ', 'T')) : Number.NaN;
+  if (Number.isNaN(time))
     throw new InvalidArgumentError('Use 30s, 10m, 2h, 7d, 2025-01-31 or 2025-01-31T12:00.');
   return time;
 }

@@ -1,6 +1,6 @@
 import { isObject, objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
 import { visibleText } from '../../util/visible-text.ts';
-import { printOut } from '../shared/print.ts';
+import { jsonText, printOut } from '../shared/print.ts';
 import { reading, recordsSince, trailDirectory } from './read.ts';
 
 /** Of a table with names from outside, so many rows are shown; more are counted. */
@@ -9,19 +9,20 @@ const MOST_ROWS = 12;
 const MOST_NAMES = 10_000;
 
 type Counts = Map<string, number>;
+type Tables = Map<Table, Counts>;
+
+/** The tables, in the order in which they are shown. */
+const TABLES = ['types', 'verdicts', 'outcomes', 'approvals', 'objections', 'results', 'events'] as const;
+
+type Table = (typeof TABLES)[number];
 
 interface Statistics {
   records: number;
   first: string | undefined;
   last: string | undefined;
-  readonly types: Counts;
-  readonly verdicts: Counts;
-  readonly outcomes: Counts;
-  readonly approvals: Counts;
-  readonly objections: Counts;
-  readonly results: Counts;
-  readonly events: Counts;
-  readonly sessions: Counts;
+  /** Those in which something was counted. */
+  readonly tables: Tables;
+  readonly sessions: Set<string>;
   outputBytes: number;
   durationMs: number;
 }
@@ -35,60 +36,51 @@ export async function trailStatistics({
   readonly json?: boolean;
 }): Promise<number> {
   const directory = trailDirectory();
-  const statistics = emptyStatistics();
-  reading(() => {
-    for (const { record } of recordsSince(directory, since)) count(record, statistics);
-  });
-  printOut(json === true ? `${JSON.stringify(asJson(statistics), null, 2)}\n` : describe(statistics));
-  return 0;
-}
-
-function emptyStatistics(): Statistics {
-  const counts = (): Counts => new Map();
-  return {
+  const statistics: Statistics = {
     records: 0,
     first: undefined,
     last: undefined,
-    types: counts(),
-    verdicts: counts(),
-    outcomes: counts(),
-    approvals: counts(),
-    objections: counts(),
-    results: counts(),
-    events: counts(),
-    sessions: counts(),
+    tables: new Map(),
+    sessions: new Set(),
     outputBytes: 0,
     durationMs: 0,
   };
+  reading(() => {
+    for (const { record } of recordsSince(directory, since)) count(record, statistics);
+  });
+  printOut(json === true ? jsonText(asJson(statistics)) : describe(statistics));
+  return 0;
 }
 
 function count({ fields, type }: StoredRecord, statistics: Statistics): void {
   statistics.records += 1;
   statistics.first ??= textOf(fields, 'time');
   statistics.last = textOf(fields, 'time');
-  add(statistics.types, type);
+  const { tables, sessions } = statistics;
+  add(tables, 'types', type);
   const session = textOf(fields, 'session');
-  if (session !== undefined) add(statistics.sessions, session);
+  if (session !== undefined && sessions.size < MOST_NAMES) sessions.add(session);
   if (type === 'decision') {
-    add(statistics.verdicts, textOf(fields, 'verdict') ?? 'not judged');
-    add(statistics.outcomes, textOf(fields, 'outcome') ?? '-');
+    add(tables, 'verdicts', textOf(fields, 'verdict') ?? 'not judged');
+    add(tables, 'outcomes', textOf(fields, 'outcome') ?? '-');
     if (isObject(fields.approval))
       add(
-        statistics.approvals,
+        tables,
+        'approvals',
         fields.approval.approved === true
           ? `approved (${String(fields.approval.scope)}) by ${String(fields.approval.by)}`
           : `${String(fields.approval.reason)} (${String(fields.approval.by)})`,
       );
     for (const { check, code, verdict } of objectsOf(fields, 'checks'))
       if (verdict === 'ask' || verdict === 'deny')
-        add(statistics.objections, `${verdict} ${String(check)}.${String(code)}`);
+        add(tables, 'objections', `${verdict} ${String(check)}.${String(code)}`);
   } else if (type === 'result') {
-    add(statistics.results, textOf(fields, 'status') ?? '-');
+    add(tables, 'results', textOf(fields, 'status') ?? '-');
     const { outputBytes: bytes, durationMs } = fields;
     if (isObject(bytes)) statistics.outputBytes += numberOf(bytes.stdout) + numberOf(bytes.stderr);
     statistics.durationMs += numberOf(durationMs);
   } else if (type === 'event') {
-    add(statistics.events, textOf(fields, 'code') ?? '-');
+    add(tables, 'events', textOf(fields, 'code') ?? '-');
   }
 }
 
@@ -96,34 +88,29 @@ function numberOf(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : 0;
 }
 
-function add(counts: Counts, name: string): void {
+function add(tables: Tables, table: Table, name: string): void {
+  const counts = tables.get(table) ?? new Map<string, number>();
+  tables.set(table, counts);
   const key = counts.has(name) || counts.size < MOST_NAMES ? name : 'others';
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-function asJson({ sessions, ...statistics }: Statistics): object {
-  const members = Object.entries(statistics).map(([name, value]) => [
-    name,
-    value instanceof Map ? Object.fromEntries(value) : value,
-  ]);
-  return { ...Object.fromEntries(members), sessions: sessions.size };
+function asJson({ tables, sessions, outputBytes, durationMs, ...range }: Statistics): object {
+  const counted = TABLES.map((name) => [name, Object.fromEntries(tables.get(name) ?? [])]);
+  return { ...range, ...Object.fromEntries(counted), outputBytes, durationMs, sessions: sessions.size };
 }
 
-function describe(statistics: Statistics): string {
-  const { records, first = '-', last = '-', sessions, durationMs, outputBytes } = statistics;
-  const tables = (
-    ['types', 'verdicts', 'outcomes', 'approvals', 'objections', 'results', 'events'] as const
-  ).flatMap((name) => table(name, statistics[name]));
+function describe({ records, first, last, tables, sessions, durationMs, outputBytes }: Statistics): string {
   return [
-    `${records} records from ${first} to ${last}`,
+    `${records} records from ${first ?? '-'} to ${last ?? '-'}`,
     `${sessions.size} sessions; commands ran for ${(durationMs / 1000).toFixed(1)} s and wrote ${outputBytes} bytes`,
-    ...tables,
+    ...TABLES.flatMap((name) => tableRows(name, tables.get(name))),
   ]
     .map((line) => `${visibleText(line)}\n`)
     .join('');
 }
 
-function table(name: string, counts: Counts): readonly string[] {
+function tableRows(name: Table, counts: Counts = new Map()): readonly string[] {
   const rows = [...counts].sort(([, a], [, b]) => b - a);
   if (rows.length === 0) return [];
   const more = rows.length > MOST_ROWS ? [`  … and ${rows.length - MOST_ROWS} more`] : [];

@@ -4,7 +4,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Verification } from '../../model/audit-record.ts';
 import { operatorPolicy } from '../../run/policy-layers.ts';
 import { visibleText } from '../../util/visible-text.ts';
-import { printOut } from '../shared/print.ts';
+import { jsonText, printOut } from '../shared/print.ts';
 import { startProgress } from '../shared/progress.ts';
 import { reading, trailDirectory } from './read.ts';
 
@@ -36,7 +36,7 @@ export async function verify({ key, anchor, complete, json }: Options): Promise<
     }
   });
   const ok = found.problemCount === 0;
-  printOut(json === true ? `${JSON.stringify({ ok, ...found }, null, 2)}\n` : describe(found));
+  printOut(json === true ? jsonText({ ok, ...found }) : describe(found));
   return ok ? 0 : 1;
 }
 

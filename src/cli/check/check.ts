@@ -75,39 +75,29 @@ export async function check(args: readonly string[]): Promise<number> {
     .addHelpText('after', HELP_AFTER);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const options = parsed.opts<Options>();
-  const batch = options.batch === true;
-  if (batch && (options.shell !== undefined || parsed.args.length > 0))
+  const { shell, json, batch, cwd, autonomy, approved, taint: taints, ...sandbox } = parsed.opts<Options>();
+  if (batch === true && (shell !== undefined || parsed.args.length > 0))
     throw new SandboxError('usage.invalid', 'check --batch takes its commands from standard input');
-  const command = batch ? '' : commandOf(options.shell, parsed.args);
-  const checker = await createChecker(
-    {
-      ...(options.workspace === undefined ? {} : { workspace: options.workspace }),
-      ...(options.backend === undefined ? {} : { backend: options.backend }),
-      ...(options.profile === undefined ? {} : { profile: options.profile }),
-      ...(options.policy === undefined ? {} : { policy: options.policy }),
-    },
-    { guards: true },
-  );
+  const command = batch === true ? '' : commandOf(shell, parsed.args);
+  const checker = await createChecker(sandbox, { guards: true });
   if (checker.unenforceable !== undefined)
     printError(
       `warning: nothing could be run here, and no enforcement is counted on: ${checker.unenforceable}`,
     );
-  const { autonomy, approved, taint: taints, cwd } = options;
   const request: DecisionRequest = { command, autonomy, approved, taints, cwd };
   const answer: DecisionAnswer = (judged, decision) => ({
     ...decisionAsJson(decision),
     messageForModel: adviceFor(judged, decision, checker),
   });
   try {
-    if (batch) {
+    if (batch === true) {
       const { checkBatch } = await import('./batch.ts');
       const parts = { decide: checker.decide, defaults: request, answer };
       return await checkBatch(parts, process.stdin, process.stdout);
     }
     const decision = decisionOf(await checker.decide(request));
     printOut(
-      options.json === true
+      json === true
         ? `${visibleJson(JSON.stringify(answer(command, decision)))}\n`
         : describe(decision, paintFor(1)),
     );

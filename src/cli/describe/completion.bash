@@ -1,40 +1,56 @@
 # bash completion for sandbox-run, made from its commands. Load it in ~/.bashrc: source <(sandbox-run completion bash)
 # Starts no program and expands nothing that was typed: all that it knows stands here.
 
-_sandbox_run_command() {
-  case $1 in
-    # @commands
-    *) subcommands=() options=() operands=() variadic= ;;
-  esac
-}
+# @walk
 
-_sandbox_run_takes_value() {
-  case $1 in
-    # @values
-    *) return 1 ;;
-  esac
-}
-
-# Adds those of the words that begin as what was typed: PREFIX TYPED WORD...
+# Adds those of the words that begin as what was typed: WORD...
 _sandbox_run_words() {
-  local prefix=$1 typed=$2 word
-  shift 2
+  local word
   for word; do
     if [[ $word == "$typed"* ]]; then COMPREPLY+=("$prefix$word"); fi
   done
 }
 
-# Completes a value: PREFIX TYPED KIND [WORD...]
-_sandbox_run_value() {
-  local prefix=$1 typed=$2 kind=$3 head= word
-  shift 3
-  case $kind in
-    words) _sandbox_run_words "$prefix" "$typed" "$@" ;;
+# Adds the names of the rows of a kind.
+_sandbox_run_names() {
+  local row names
+  for row in "${own[@]}"; do
+    if [[ $row != "$1|"* ]]; then continue; fi
+    row=${row#*|}
+    read -ra names <<< "${row%%|*}"
+    _sandbox_run_words "${names[@]}"
+  done
+}
+
+_sandbox_run() {
+  local typed=${COMP_WORDS[COMP_CWORD]} prefix= wanted subcommands word= i
+  local -a own before=() kind
+  # readline makes three words of --option=value.
+  for ((i = 1; i <= COMP_CWORD; i++)); do
+    if [[ $word == --*= || ( $word == --* && ${COMP_WORDS[i]} == = ) ]]; then
+      word+=${COMP_WORDS[i]}
+    else
+      if ((i > 1)); then before+=("$word"); fi
+      word=${COMP_WORDS[i]}
+    fi
+  done
+  COMPREPLY=()
+  _sandbox_run_walk "$word" "${before[@]}"
+  if [[ $subcommands ]]; then _sandbox_run_names sub; fi
+  if [[ $word == --*=* && $wanted ]]; then
+    if [[ $typed == "$word" ]]; then prefix=${word%%=*}=; fi
+    typed=${word#*=}
+  fi
+  read -ra kind <<< "$wanted"
+  case ${kind[0]-} in
+    options) _sandbox_run_names opt ;;
+    words) _sandbox_run_words "${kind[@]:1}" ;;
     list)
-      if [[ $typed == *,* ]]; then head=${typed%,*},; fi
-      _sandbox_run_words "$prefix$head" "${typed##*,}" "$@"
+      if [[ $typed == *,* ]]; then prefix+=${typed%,*},; fi
+      typed=${typed##*,}
+      _sandbox_run_words "${kind[@]:1}"
       ;;
-    variable) mapfile -t COMPREPLY < <(compgen -e -P "$prefix" -- "$typed") ;;
+    variable) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -e -P "$prefix" -- "$typed") ;;
     command)
       if [[ -z $typed || $typed == */* ]]; then
         compopt -o default
@@ -45,63 +61,10 @@ _sandbox_run_value() {
         done < <(compgen -c -- "$typed")
       fi
       ;;
-    file) compopt -o default ;;
+    # Arguments of a program, too. Its own completion might run something, so they are files.
+    arguments | file) compopt -o default ;;
     directory) compopt -o dirnames ;;
   esac
-}
-
-_sandbox_run() {
-  local typed=${COMP_WORDS[COMP_CWORD]} path= word i operand=0 dashes= rest= pending= variadic=
-  local -a subcommands options operands value kind
-  COMPREPLY=()
-  _sandbox_run_command ''
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    word=${COMP_WORDS[i]}
-    if [[ $rest ]]; then
-      continue
-    elif [[ ! $dashes && $word == -- ]]; then
-      dashes=1
-    elif [[ ! $dashes && $word == -?* ]]; then
-      _sandbox_run_takes_value "$path:$word" || continue
-      # readline makes three words of --option=value.
-      if [[ ${COMP_WORDS[i + 1]} == = ]]; then
-        ((i += 1))
-        if ((i == COMP_CWORD)); then typed=; fi
-      fi
-      if ((i < COMP_CWORD)); then ((i += 1)); fi
-      if ((i == COMP_CWORD)); then pending=1; fi
-    elif [[ ! $dashes && ( $path || $i -eq 1 ) && " ${subcommands[*]} " == *" $word "* ]]; then
-      path=${path:+$path }$word
-      _sandbox_run_command "$path"
-    elif [[ ${operands[operand]-} == command ]]; then
-      rest=1
-    else
-      ((operand += 1))
-    fi
-  done
-  if [[ $rest ]]; then
-    # Arguments of a program. Its own completion might run something, so they are files.
-    compopt -o default
-    return
-  elif [[ $pending ]]; then
-    _sandbox_run_value '' "$typed" "${value[@]}"
-    return
-  elif [[ ! $dashes && $typed == --*=* ]]; then
-    _sandbox_run_takes_value "$path:${typed%%=*}" && _sandbox_run_value "${typed%%=*}=" "${typed#*=}" "${value[@]}"
-    return
-  elif [[ ! $dashes && $typed == -* ]]; then
-    _sandbox_run_words '' "$typed" "${options[@]}"
-    return
-  fi
-  if [[ ! $dashes && ( $path || $COMP_CWORD -eq 1 ) ]]; then
-    _sandbox_run_words '' "$typed" "${subcommands[@]}"
-  fi
-  if [[ $variadic ]] && ((operand >= ${#operands[@]})); then operand=$((${#operands[@]} - 1)); fi
-  # Nothing is completed where all of the words are taken.
-  if [[ ${operands[operand]-} ]]; then
-    read -ra kind <<< "${operands[operand]}"
-    _sandbox_run_value '' "$typed" "${kind[@]}"
-  fi
 }
 
 complete -F _sandbox_run sandbox-run

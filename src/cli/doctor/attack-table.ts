@@ -1,6 +1,5 @@
 import type { AttackedControl, AttackReport, AttackResult } from '../../model/attack-report.ts';
-import type { Mood, Paint } from '../shared/style.ts';
-import { wrap } from './table.ts';
+import { type Mood, type Paint, wrap } from '../shared/style.ts';
 
 const WIDTH = 100;
 const MOODS: Readonly<Record<AttackResult, Mood>> = {

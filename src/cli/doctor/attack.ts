@@ -2,14 +2,14 @@ import { constants } from 'node:os';
 import { type AttackParts, attackHost } from '../../attack/attack-host.ts';
 import type { BackendId } from '../../model/backend.ts';
 import { EXIT_STATUS } from '../../run/exit-status.ts';
-import { printOut } from '../shared/print.ts';
+import { jsonText, printOut } from '../shared/print.ts';
 import { startProgress } from '../shared/progress.ts';
 import { paintFor } from '../shared/style.ts';
 import { attackTable } from './attack-table.ts';
 import { examineHost } from './examine.ts';
 
 /** What `sandbox-run doctor --attack` is asked for. */
-export interface DoctorAttackOptions extends Pick<AttackParts, 'prepare' | 'attacks'> {
+interface DoctorAttackOptions extends Pick<AttackParts, 'prepare' | 'attacks'> {
   readonly sandbox: {
     readonly profile?: string;
     readonly policy?: string;
@@ -49,7 +49,7 @@ export async function doctorAttack(options: DoctorAttackOptions): Promise<number
       onProgress: (done, of, control) => progress.show(`attacking, ${done} of ${of} commands: ${control}`),
     });
     progress.clear();
-    print(json ? `${JSON.stringify(report, null, 2)}\n` : attackTable(report, paintFor(1)));
+    print(json ? jsonText(report) : attackTable(report, paintFor(1)));
     return report.ok ? 0 : 1;
   } catch (error) {
     progress.clear();

@@ -2,7 +2,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { BackendId } from '../../model/backend.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { backendOption } from '../shared/policy-options.ts';
-import { printOut } from '../shared/print.ts';
+import { jsonText, printOut } from '../shared/print.ts';
 import { startProgress } from '../shared/progress.ts';
 import { paintFor } from '../shared/style.ts';
 
@@ -69,7 +69,7 @@ export async function doctor(args: readonly string[]): Promise<number> {
   progress.show('trying what this host can enforce');
   const report = await examineHost().finally(() => progress.clear());
   if (json === true) {
-    printOut(`${JSON.stringify(report, null, 2)}\n`);
+    printOut(jsonText(report));
   } else {
     const { doctorTable } = await import('./table.ts');
     printOut(doctorTable(report, paintFor(1)));

@@ -13,9 +13,11 @@ import {
 import { probeHost } from '../../host/probe.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import { NEWEST_KNOWN_ABI } from '../../kernel/landlock/rights.ts';
+import type { BackendId } from '../../model/backend.ts';
 import type { DoctorReport } from '../../model/doctor-report.ts';
 import type { Control } from '../../model/enforcement-report.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
+import { BACKEND_IDS } from '../../model/words.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
 import { requireDemands } from '../../plan/enforcement.ts';
@@ -25,7 +27,6 @@ import { closePrepared, prepareSandbox } from '../../run/prepare-sandbox.ts';
 import { openSandbox } from '../../run/sandbox.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { packageVersion } from '../../version.ts';
-import { tryBackends } from './backends.ts';
 import { type Findings, remediesFor } from './remedies.ts';
 
 /** Landlock's published errata: number, first ABI concerned, meaning. Bit n-1 of the kernel's answer says fixed. */
@@ -138,6 +139,33 @@ async function tryDefaultProfile(): Promise<Trial> {
     return { ...known, problem: error };
   } finally {
     if (workspace !== undefined) rmSync(workspace, { recursive: true, force: true });
+  }
+}
+
+type BackendFacts = DoctorReport['backends'][number];
+
+/** Which backends hold the default profile here, as far as they can by their nature, the strongest first: each is tried. */
+async function tryBackends(workspace: string): Promise<readonly BackendFacts[]> {
+  const facts: BackendFacts[] = [];
+  for (const id of BACKEND_IDS) facts.push({ id, ...(await tryBackend(id, workspace)) });
+  return facts;
+}
+
+async function tryBackend(backend: BackendId, workspace: string): Promise<Omit<BackendFacts, 'id'>> {
+  try {
+    const prepared = await prepareSandbox({
+      workspace,
+      policyFiles: false,
+      backend,
+      policy: { sandbox: { minimum: backend } },
+    });
+    closePrepared(prepared);
+    return { available: true, reason: null };
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    // Not how to name another.
+    const { message } = error.cause instanceof SandboxError ? error.cause : error;
+    return { available: false, reason: message };
   }
 }
 

@@ -8,7 +8,8 @@ export type Findings = Omit<DoctorReport, 'remedies'> & {
   readonly addonRemedy: string | undefined;
 };
 
-type Advisor = (found: Findings) => readonly Remedy[];
+/** Looks at one thing; what it says may be nothing. */
+type Advisor = (found: Findings) => Remedy | readonly Remedy[] | undefined;
 
 /** The controls that each Landlock ABI completes, and the kernel that brings it. */
 const LANDLOCK_GAINS: readonly {
@@ -30,143 +31,87 @@ const remedy = (
   command: string | null = null,
 ): Remedy => ({ topic, priority, text, command });
 
-/** THE registry of advice: each entry looks at one thing. */
+/** THE registry of advice. */
 const ADVISORS: readonly Advisor[] = [
-  ({ addon, addonRemedy }) =>
-    addon.available
-      ? []
-      : [
-          remedy(
-            'addon',
-            'needed',
-            'Nothing runs without the native addon. Where it has to be built, that takes g++ 11 or newer, cmake 3.18 or newer, and make.',
-            addonRemedy,
-          ),
-        ],
-  ({ landlock, securityModules, ok }) => {
-    if (landlock.available !== false) return [];
-    const priority = ok ? 'useful' : 'needed';
-    switch (landlock.errno) {
-      case 'ENOSYS':
-        return [
-          remedy(
-            'landlock',
-            priority,
-            'Boot Linux 5.13 or newer built with CONFIG_SECURITY_LANDLOCK=y (Debian 12, Ubuntu 22.04, Fedora 35 and later have it); in gVisor and under an outer seccomp filter that refuses it, run outside of that.',
-          ),
-        ];
-      case 'EOPNOTSUPP': {
-        const others = (securityModules ?? 'lockdown,yama,integrity,apparmor,bpf').replace(
-          /^capability,?/,
-          '',
-        );
-        return [
-          remedy(
-            'landlock',
-            priority,
-            `Add the kernel parameter lsm=landlock,${others} (to GRUB_CMDLINE_LINUX in /etc/default/grub), then run this and reboot.`,
-            'sudo update-grub',
-          ),
-        ];
-      }
-      default:
-        return [
-          remedy(
-            'landlock',
-            priority,
-            `Something around this process refuses Landlock (${landlock.errno ?? 'no errno'}): allow landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in the outer sandbox or container.`,
-          ),
-        ];
-    }
+  ({ addon, addonRemedy }) => {
+    if (addon.available) return undefined;
+    const text =
+      'Nothing runs without the native addon. Where it has to be built, that takes g++ 11 or newer, cmake 3.18 or newer, and make.';
+    return remedy('addon', 'needed', text, addonRemedy);
   },
+  landlockRemedy,
   ({ landlock, controls }) => {
     const { abi } = landlock;
-    if (abi === null || abi === 0) return [];
-    return LANDLOCK_GAINS.flatMap((gain) => {
-      const open = gain.controls.filter((id) =>
-        controls.some(
-          (control) => control.id === id && control.state !== 'enforced' && control.state !== 'off',
-        ),
+    if (abi === null || abi === 0) return undefined;
+    const isOpen = (id: ControlId) =>
+      controls.some(
+        (control) => control.id === id && control.state !== 'enforced' && control.state !== 'off',
       );
-      return gain.abi <= abi || open.length === 0
-        ? []
-        : [
-            remedy(
-              'kernel',
-              'useful',
-              `Linux ${gain.kernel} or newer (Landlock ABI ${gain.abi}) completes: ${open.join(', ')}.`,
-            ),
-          ];
+    return LANDLOCK_GAINS.flatMap((gain) => {
+      const open = gain.controls.filter(isOpen);
+      if (gain.abi <= abi || open.length === 0) return [];
+      const text = `Linux ${gain.kernel} or newer (Landlock ABI ${gain.abi}) completes: ${open.join(', ')}.`;
+      return [remedy('kernel', 'useful', text)];
     });
   },
-  ({ landlock }) =>
-    landlock.abi !== null && landlock.abi > landlock.newestKnownAbi
-      ? [
-          remedy(
-            'landlock',
-            'optional',
-            `The kernel has Landlock ABI ${landlock.abi}; this version knows ${landlock.newestKnownAbi} and uses that. A newer sandbox-run may enforce more.`,
-            'npm install sandbox-run@latest',
-          ),
-        ]
-      : [],
+  ({ landlock: { abi, newestKnownAbi } }) => {
+    if (abi === null || abi <= newestKnownAbi) return undefined;
+    const text = `The kernel has Landlock ABI ${abi}; this version knows ${newestKnownAbi} and uses that. A newer sandbox-run may enforce more.`;
+    return remedy('landlock', 'optional', text, 'npm install sandbox-run@latest');
+  },
   ({ landlock }) => {
     const open = landlock.errata.filter((erratum) => !erratum.fixed);
-    return landlock.available !== true || open.length === 0
-      ? []
-      : [
-          remedy(
-            'errata',
-            'optional',
-            `A newer stable update of the kernel fixes ${open.map(({ number, meaning }) => `erratum ${number} (${meaning})`).join(', ')}.`,
-          ),
-        ];
+    if (landlock.available !== true || open.length === 0) return undefined;
+    const errata = open.map(({ number, meaning }) => `erratum ${number} (${meaning})`).join(', ');
+    return remedy('errata', 'optional', `A newer stable update of the kernel fixes ${errata}.`);
   },
-  ({ seccomp }) =>
-    seccomp.available === false
-      ? [
-          remedy(
-            'seccomp',
-            'needed',
-            `Boot a kernel built with CONFIG_SECCOMP_FILTER=y, or allow seccomp(2) in the outer sandbox (${seccomp.reason ?? 'refused'}).`,
-          ),
-        ]
-      : [],
-  (found) => (found.namespaces.available === false ? namespaceRemedies(found) : []),
+  ({ seccomp }) => {
+    if (seccomp.available !== false) return undefined;
+    const text = `Boot a kernel built with CONFIG_SECCOMP_FILTER=y, or allow seccomp(2) in the outer sandbox (${seccomp.reason ?? 'refused'}).`;
+    return remedy('seccomp', 'needed', text);
+  },
+  (found) => (found.namespaces.available === false ? namespaceRemedies(found) : undefined),
   ({ cgroup, host }) => {
-    if (cgroup.place !== null) return [];
+    if (cgroup.place !== null) return undefined;
     const gain = 'Limits of memory, processes and processor time are then held by the kernel, without a gap';
-    return cgroup.version === 'v1' || cgroup.version === 'none' || cgroup.version === 'v1+v2'
-      ? [
-          remedy(
-            'cgroup',
-            'optional',
-            `${gain}: boot with the kernel parameter systemd.unified_cgroup_hierarchy=1, or mount cgroup2 with the memory and pids controllers.`,
-          ),
-        ]
-      : [
-          remedy(
-            'cgroup',
-            'optional',
-            `${gain}: start under a control group of your own. In a container: with a writable cgroup namespace, and the launcher in a group beneath its root.`,
-            `systemd-run ${host.uid === 0 ? '' : '--user '}--scope -p Delegate=yes sandbox-run …`,
-          ),
-        ];
+    if (cgroup.version === 'v1' || cgroup.version === 'none' || cgroup.version === 'v1+v2') {
+      const text = `${gain}: boot with the kernel parameter systemd.unified_cgroup_hierarchy=1, or mount cgroup2 with the memory and pids controllers.`;
+      return remedy('cgroup', 'optional', text);
+    }
+    const text = `${gain}: start under a control group of your own. In a container: with a writable cgroup namespace, and the launcher in a group beneath its root.`;
+    const user = host.uid === 0 ? '' : '--user ';
+    return remedy('cgroup', 'optional', text, `systemd-run ${user}--scope -p Delegate=yes sandbox-run …`);
   },
   ({ programs }) =>
-    programs.flatMap(({ name, path }) =>
-      path !== null
-        ? []
-        : [
-            remedy(
-              name,
-              'optional',
-              `${name} is not installed. Nothing is lost where Landlock works: this version does not use it.`,
-              `sudo apt-get install ${PACKAGES[name] ?? name}`,
-            ),
-          ],
-    ),
+    programs
+      .filter(({ path }) => path === null)
+      .map(({ name }) => {
+        const text = `${name} is not installed. Nothing is lost where Landlock works: this version does not use it.`;
+        return remedy(name, 'optional', text, `sudo apt-get install ${PACKAGES[name] ?? name}`);
+      }),
 ];
+
+/** By what the kernel said when it was asked for Landlock. */
+function landlockRemedy({ landlock, securityModules, ok }: Findings): Remedy | undefined {
+  if (landlock.available !== false) return undefined;
+  const priority = ok ? 'useful' : 'needed';
+  switch (landlock.errno) {
+    case 'ENOSYS': {
+      const text =
+        'Boot Linux 5.13 or newer built with CONFIG_SECURITY_LANDLOCK=y (Debian 12, Ubuntu 22.04, Fedora 35 and later have it); in gVisor and under an outer seccomp filter that refuses it, run outside of that.';
+      return remedy('landlock', priority, text);
+    }
+    case 'EOPNOTSUPP': {
+      const all = securityModules ?? 'lockdown,yama,integrity,apparmor,bpf';
+      const text = `Add the kernel parameter lsm=landlock,${all.replace(/^capability,?/, '')} (to GRUB_CMDLINE_LINUX in /etc/default/grub), then run this and reboot.`;
+      return remedy('landlock', priority, text, 'sudo update-grub');
+    }
+    default: {
+      const text = `Something around this process refuses Landlock (${landlock.errno ?? 'no errno'}): allow landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in the outer sandbox or container.`;
+      return remedy('landlock', priority, text);
+    }
+  }
+}
 
 const PACKAGES: Readonly<Record<string, string>> = { bwrap: 'bubblewrap' };
 
@@ -174,7 +119,7 @@ const ORDER: readonly Remedy['priority'][] = ['needed', 'useful', 'optional'];
 
 /** Everything that can be done, the most important first. Pure. */
 export function remediesFor(found: Findings): readonly Remedy[] {
-  return ADVISORS.flatMap((advise) => advise(found)).sort(
+  return ADVISORS.flatMap((advise) => advise(found) ?? []).sort(
     (a, b) => ORDER.indexOf(a.priority) - ORDER.indexOf(b.priority),
   );
 }

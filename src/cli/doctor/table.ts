@@ -2,7 +2,7 @@ import type { BackendId } from '../../model/backend.ts';
 import type { DoctorReport, Remedy } from '../../model/doctor-report.ts';
 import type { ControlState } from '../../model/enforcement-report.ts';
 import { givesUpByNature } from '../../plan/enforcement.ts';
-import type { Mood, Paint } from '../shared/style.ts';
+import { type Mood, type Paint, wrap } from '../shared/style.ts';
 
 /** A line of the table before it is laid out. */
 interface Row {
@@ -197,19 +197,4 @@ function programRows({ programs }: DoctorReport): readonly Row[] {
 function yesOrNo(available: boolean | null): Pick<Row, 'mark' | 'mood'> {
   if (available === null) return { mark: '?', mood: 'part' };
   return available ? { mark: 'yes', mood: 'good' } : { mark: 'NO', mood: 'bad' };
-}
-
-/** Breaks text at spaces; a word that is longer than a line stays whole. */
-export function wrap(text: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/\s+/)) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else {
-      line = line === '' ? word : `${line} ${word}`;
-    }
-  }
-  return [...lines, line];
 }

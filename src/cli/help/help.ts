@@ -1,14 +1,83 @@
 import { Argument } from 'commander';
-import { wrap } from '../doctor/table.ts';
-import { exitStatuses } from '../shared/exit-statuses.ts';
+import { ERROR_CODES } from '../../errors/codes.ts';
+import { EXIT_STATUS } from '../../run/exit-status.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printOut } from '../shared/print.ts';
-import { ENVIRONMENT, FILES } from '../shared/surroundings.ts';
+import { wrap } from '../shared/style.ts';
 
 const WIDTH = 100;
 
+/** A name with what it is for. */
+type Row = readonly [name: string, meaning: string];
+
+/** THE table of variables of the environment that `sandbox-run` itself reads. */
+const ENVIRONMENT: readonly Row[] = [
+  ['HOME', 'Where files of the user are; without it, what the user database says.'],
+  ['XDG_CONFIG_HOME', 'Where sandbox-run/policy.toml of the user is (default: ~/.config).'],
+  ['XDG_STATE_HOME', 'Where the state directory sandbox-run is made (default: ~/.local/state).'],
+  ['PATH', 'Where programs are looked for.'],
+  ['TMPDIR', 'Where temporary files of sandbox-run itself are made (default: /tmp).'],
+  ['SANDBOX_RUN_GATE', 'The socket that gate check asks, if no option names one.'],
+  ['NO_COLOR', 'Unless it is empty, nothing is coloured. Without it, only what is written to a terminal is.'],
+  ['TERM', 'If it is dumb, nothing is coloured, and no line is written over.'],
+];
+
+/** THE table of files. */
+export const FILES: readonly Row[] = [
+  ['/etc/sandbox-run/policy.toml', 'The policy of the machine.'],
+  ['~/.config/sandbox-run/policy.toml', 'The policy of the user.'],
+  ['.sandbox-run.toml', 'In the workspace: can only take away from what the others grant.'],
+  [
+    '~/.local/state/sandbox-run',
+    'State: requests and grants, sessions, the actions of this hour, and the audit trail in audit.',
+  ],
+];
+
+/** An exit status, as documentation shows it. */
+interface ExitStatusRow {
+  /** A number, or `128+n`. */
+  readonly status: string;
+  readonly meaning: string;
+  /** Error codes that end with it. */
+  readonly codes: readonly string[];
+}
+
+/** What each status means; {@link ERROR_CODES} says which error ends with which. */
+const MEANINGS: readonly (readonly [status: number, meaning: string])[] = [
+  [0, 'The command exited 0; of other subcommands: done, or yes.'],
+  [
+    1,
+    'doctor: the default profile cannot be enforced, or an attack escaped. audit: verify found something wrong, show, search or acknowledge nothing.',
+  ],
+  [EXIT_STATUS.asks, 'check: the policy asks.'],
+  [123, 'The command used more than a limit of the policy allows, and was ended.'],
+  [EXIT_STATUS.timedOut, 'The command took longer than its time-out, and was ended.'],
+  [125, 'sandbox-run itself failed, or was called wrongly; the command was not run, or its output is lost.'],
+  [126, 'The command was refused, or the program cannot be executed. check, gate check: refused.'],
+  [127, 'The program was not found.'],
+];
+
+/**
+ * THE table of exit statuses: the command's own; else one of these. `sandbox-run help exit-status` is made
+ * from it, docs/command-line.md and the man page are tested against it.
+ */
+export function exitStatuses(): readonly ExitStatusRow[] {
+  const codesOf = (status: number) =>
+    Object.entries(ERROR_CODES)
+      .filter(([, { exitStatus }]) => exitStatus === status)
+      .map(([code]) => code);
+  return [
+    ...MEANINGS.map(([status, meaning]) => ({ status: String(status), meaning, codes: codesOf(status) })),
+    {
+      status: `${EXIT_STATUS.signal}+n`,
+      meaning: 'Signal n ended the command; or sandbox-run, before the command was started.',
+      codes: [],
+    },
+  ];
+}
+
 const HELP_AFTER = `
-The same stands in the man page, sandbox-run(1). What a subcommand does says --help behind its name.
+What a subcommand does says --help behind its name.
 
 Examples:
   sandbox-run help exit-status

@@ -1,5 +1,8 @@
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { HOOK_MODES, type HookMode } from '../../integrations/hooks/hook-options.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { HOOK_MODES, type HookMode, type HookOptions } from '../../integrations/hooks/hook-options.ts';
 import type { BackendId } from '../../model/backend.ts';
 import type { Autonomy } from '../../model/decision.ts';
 import { autonomyOption, backendOption } from '../shared/policy-options.ts';
@@ -32,4 +35,27 @@ export function addHookOptions(program: Command): Command {
       'the most that a rewritten command may take (default: 60); 0: no limit',
       parseSeconds,
     );
+}
+
+/** What they say of a hook, which starts in another directory, as do the commands that it rewrites. */
+export function hookOptionsOf({ mode, policy, ...others }: HookArguments): HookOptions {
+  return {
+    mode,
+    sandbox: policy === undefined ? others : { ...others, policy: resolve(policy) },
+    // As it is on the disk: a link to it may lead elsewhere by the time it is started again.
+    program: [process.execPath, realpathSync(process.argv[1] ?? '')],
+  };
+}
+
+/** What a table has for an agent. */
+export async function agentIn<T>(
+  table: Readonly<Record<string, () => Promise<T>>>,
+  agent: string,
+): Promise<T> {
+  const load = Object.hasOwn(table, agent) ? table[agent] : undefined;
+  if (load !== undefined) return load();
+  throw new SandboxError(
+    'usage.invalid',
+    `no agent is called ${JSON.stringify(agent)}; known are ${Object.keys(table).join(', ')}`,
+  );
 }

@@ -1,6 +1,4 @@
-import { readSync, realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { SandboxError } from '../../errors/sandbox-error.ts';
+import { readSync } from 'node:fs';
 import { requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
 import { answerHook, MAX_INPUT_BYTES } from '../../integrations/hooks/answer-hook.ts';
 import { HOOK_ADAPTERS } from '../../integrations/hooks/hook-adapters.ts';
@@ -8,7 +6,7 @@ import type { HookOptions } from '../../integrations/hooks/hook-options.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printError, printOut } from '../shared/print.ts';
-import { addHookOptions, type HookArguments } from './arguments.ts';
+import { addHookOptions, agentIn, type HookArguments, hookOptionsOf } from './arguments.ts';
 
 /** Stops the tool call, whatever else is printed; every other status but 0 does not. */
 const EXIT_BLOCKS = 2;
@@ -44,7 +42,7 @@ export async function hook(args: readonly string[]): Promise<number> {
     });
     requireExactArguments(args);
     requireExactVariables();
-    const adapter = await adapterOf(wanted.agent);
+    const adapter = await agentIn(HOOK_ADAPTERS, wanted.agent);
     const answer = await answerHook(adapter, readInput(), wanted.options, process.env);
     return printOut(answer) ? 0 : EXIT_BLOCKS;
   } catch (error) {
@@ -65,21 +63,7 @@ function parseHookArguments(
   addHookOptions(program).addHelpText('after', HELP_AFTER);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return undefined;
-  const { mode, policy, ...others } = parsed.opts<HookArguments>();
-  // A rewritten command starts in another directory.
-  const sandbox = policy === undefined ? others : { ...others, policy: resolve(policy) };
-  // As it is on the disk: a link to it may lead elsewhere by the time a rewritten command runs.
-  const started = [process.execPath, realpathSync(process.argv[1] ?? '')];
-  return { agent: parsed.args[0] ?? '', options: { mode, sandbox, program: started } };
-}
-
-async function adapterOf(agent: string) {
-  const load = Object.hasOwn(HOOK_ADAPTERS, agent) ? HOOK_ADAPTERS[agent] : undefined;
-  if (load !== undefined) return load();
-  throw new SandboxError(
-    'usage.invalid',
-    `no agent is called ${JSON.stringify(agent)}; known are ${Object.keys(HOOK_ADAPTERS).join(', ')}`,
-  );
+  return { agent: parsed.args[0] ?? '', options: hookOptionsOf(parsed.opts<HookArguments>()) };
 }
 
 /** All of standard input, or one byte more than is taken. */

@@ -1,15 +1,13 @@
-import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { SandboxError } from '../../errors/sandbox-error.ts';
 import { homeDirectory } from '../../host/home-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { type ImportedPolicy, importPolicy } from '../../integrations/import/import-policy.ts';
 import type { Loss } from '../../integrations/import/importer.ts';
 import { placeText } from '../../integrations/import/place.ts';
 import { isThere, readSource } from '../../integrations/import/read-source.ts';
-import { errnoOf } from '../../util/errno-of.ts';
 import { visibleJson, visibleLine } from '../../util/visible-text.ts';
 import { printError, printNote, printOut } from '../shared/print.ts';
+import { writeNewPolicy } from './init.ts';
 
 /** Exit statuses of `policy import`. */
 const EXIT = { equal: 0, narrower: 10, wider: 11 } as const;
@@ -40,7 +38,7 @@ export async function printImported(source: string, options: ImportArguments): P
   const isWider = losses.some(({ effect }) => effect === 'wider');
   const isUsable = !isWider || options.allowWider === true;
   const output = options.output !== undefined && isUsable ? resolve(options.output) : undefined;
-  if (output !== undefined) write(output, toml);
+  if (output !== undefined) writeNewPolicy(output, toml, 'remove it, or name another file');
   if (options.json === true)
     printOut(`${visibleJson(JSON.stringify(asJson(file, options.from, imported, output)))}\n`);
   else {
@@ -72,16 +70,4 @@ function asJson(file: string, from: string, imported: ImportedPolicy, output: st
     ...{ file, from, policy, toml, output: output ?? null },
     ...{ translated: translated.map(textOf), losses: losses.map(textOf), remarks },
   };
-}
-
-function write(path: string, toml: string): void {
-  try {
-    // Never over what is there, and never through a link.
-    writeFileSync(path, toml, { flag: 'wx', mode: 0o644 });
-  } catch (error) {
-    const code = errnoOf(error) ?? String(error);
-    if (code === 'EEXIST')
-      throw new SandboxError('policy.exists', `${path} is already there; remove it, or name another file`);
-    throw new SandboxError('policy.unreadable', `cannot write the policy ${path} (${code})`);
-  }
 }

@@ -3,23 +3,44 @@ import { dirname, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { homeDirectory } from '../../host/home-directory.ts';
 import { makeDirectories } from '../../host/state-directory.ts';
+import { PLACED_KEYS, type PlacedKey } from '../../model/policy-keys.ts';
 import { userPolicyPath } from '../../run/policy-layers.ts';
 import { errnoOf } from '../../util/errno-of.ts';
-import { policyTemplate } from './template.ts';
+import { wrap } from '../shared/style.ts';
 
 /** Writes a commented policy file and says where. Never over one that is there. */
 export function initPolicy(file: string | undefined): string {
   const path =
     file === undefined ? userPolicyPath(homeDirectory(), process.env.XDG_CONFIG_HOME) : resolve(file);
+  writeNewPolicy(path, policyTemplate(), 'edit it, or name another file', () =>
+    makeDirectories(dirname(path)),
+  );
+  return `wrote ${path}; everything in it is a comment as yet\n`;
+}
+
+/** Never over what is there, which `instead` says what to do about, and never through a link. */
+export function writeNewPolicy(path: string, text: string, instead: string, prepare = () => {}): void {
   try {
-    makeDirectories(dirname(path));
+    prepare();
     // Nobody else may write it, whatever the umask.
-    writeFileSync(path, policyTemplate(), { flag: 'wx', mode: 0o644 });
+    writeFileSync(path, text, { flag: 'wx', mode: 0o644 });
   } catch (error) {
     const code = errnoOf(error) ?? String(error);
-    if (code === 'EEXIST')
-      throw new SandboxError('policy.exists', `${path} is already there; edit it, or name another file`);
+    if (code === 'EEXIST') throw new SandboxError('policy.exists', `${path} is already there; ${instead}`);
     throw new SandboxError('policy.unreadable', `cannot write the policy ${path} (${code})`);
   }
-  return `wrote ${path}; everything in it is a comment as yet\n`;
+}
+
+/** A policy file in which every key stands as a comment with what it means, made from the table of keys. */
+export function policyTemplate(keys: readonly PlacedKey[] = PLACED_KEYS): string {
+  const lines: string[] = [];
+  let table: string | undefined;
+  // Keys that are in no table come first: TOML has no way back out of one.
+  for (const { place, row } of keys.toSorted((a, b) => Math.sign(a.place.length - b.place.length))) {
+    const [first = '', name] = place;
+    if (name !== undefined && first !== table) lines.push(`[${first}]`, '');
+    table = name === undefined ? undefined : first;
+    lines.push(...wrap(row.text, 96).map((line) => `# ${line}`), `# ${name ?? first} = ${row.example}`, '');
+  }
+  return `# Policy of sandbox-run. Without this file the built-in policy holds.\n\n${lines.join('\n').trimEnd()}\n`;
 }

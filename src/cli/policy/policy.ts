@@ -1,9 +1,6 @@
 import { Option } from 'commander';
 import { IMPORT_SOURCES } from '../../integrations/import/sources.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-
-import { createProgram, parseArguments } from '../shared/parse.ts';
-import { printOut } from '../shared/print.ts';
+import { withSubcommands } from '../shared/subcommands.ts';
 import type { ImportArguments } from './import.ts';
 
 const HELP_AFTER = `
@@ -36,16 +33,13 @@ interface Where {
 
 /** `sandbox-run policy`: policy files. */
 export async function policy(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run policy')
-    .description('Shows, checks and makes policy files.')
-    .addHelpText('after', HELP_AFTER);
-  let task = async (): Promise<string | number> => program.helpInformation();
-  const command = (usage: string, description: string) =>
-    program.command(usage).description(description).allowExcessArguments(false).configureHelp({});
+  const { command, does, run } = withSubcommands(
+    'sandbox-run policy',
+    'Shows, checks and makes policy files.',
+    HELP_AFTER,
+  );
   command('init [file]', "writes a commented file; without FILE, the user's, if there is none").action(
-    (file: string | undefined) => {
-      task = async () => (await import('./init.ts')).initPolicy(file);
-    },
+    (file: string | undefined) => does(async () => (await import('./init.ts')).initPolicy(file)),
   );
   command('show', 'the effective policy')
     .option('--explain', 'with the source of every value')
@@ -53,17 +47,14 @@ export async function policy(args: readonly string[]): Promise<number> {
     .option('--workspace <dir>', 'the workspace (default: the current directory)')
     .option('--profile <name>', 'built-in profile')
     .option('--policy <file>', 'policy file')
-    .action((options: Where & { readonly explain?: boolean; readonly json?: boolean }) => {
-      task = async () => {
-        const { showPolicy } = await import('./show.ts');
-        return showPolicy(sandboxOptions(options), options);
-      };
-    });
+    .action(({ explain, json, ...where }: Where & { readonly explain?: boolean; readonly json?: boolean }) =>
+      does(async () => (await import('./show.ts')).showPolicy(where, explain === true, json === true)),
+    );
   command('validate [file]', 'checks FILE, or every file that is in force here')
     .option('--workspace <dir>', 'the workspace (default: the current directory)')
-    .action((file: string | undefined, options: Where) => {
-      task = async () => (await import('./validate.ts')).validatePolicy(file, sandboxOptions(options));
-    });
+    .action((file: string | undefined, where: Where) =>
+      does(async () => (await import('./validate.ts')).validatePolicy(file, where)),
+    );
   command('import <file>', 'makes a policy of the settings of another sandbox')
     .addOption(
       new Option('--from <product>', 'whose settings they are').choices(IMPORT_SOURCES).makeOptionMandatory(),
@@ -72,23 +63,11 @@ export async function policy(args: readonly string[]): Promise<number> {
     .option('--workspace <dir>', 'the workspace that it is for (default: the current directory)')
     .option('--allow-wider', 'also if something is allowed that is not in the source')
     .option('--json', 'one JSON object')
-    .action((file: string, options: ImportArguments) => {
-      task = async () => (await import('./import.ts')).printImported(file, options);
-    });
-  command('schema', 'the JSON Schema of policy files').action(() => {
-    task = async () => (await import('./schema.ts')).policySchema();
-  });
-  if (parseArguments(program, args) === undefined) return 0;
-  const done = await task();
-  if (typeof done === 'number') return done;
-  printOut(done);
-  return 0;
-}
-
-function sandboxOptions({ workspace, profile, policy: file }: Where): SandboxOptions {
-  return {
-    ...(workspace === undefined ? {} : { workspace }),
-    ...(profile === undefined ? {} : { profile }),
-    ...(file === undefined ? {} : { policy: file }),
-  };
+    .action((file: string, options: ImportArguments) =>
+      does(async () => (await import('./import.ts')).printImported(file, options)),
+    );
+  command('schema', 'the JSON Schema of policy files').action(() =>
+    does(async () => (await import('./schema.ts')).policySchema()),
+  );
+  return run(args);
 }

@@ -1,15 +1,12 @@
 import { CHECKS_IN_SESSION } from '../../decide/judgement.ts';
-import type { SandboxOptions } from '../../model/options.ts';
+import type { SandboxOptions, SandboxOptions } from '../../model/options.ts';
 import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { weakenings } from '../../policy/effective.ts';
 import type { Entry } from '../../policy/layers.ts';
 import { type Source, sourceOf } from '../../policy/provenance.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve-policy.ts';
 
-interface How {
-  readonly explain?: boolean;
-  readonly json?: boolean;
-}
+import { jsonText } from '../shared/print.ts';
 
 /** One value of the effective policy. Of a list that adds up, one item; of a table, one name. */
 interface ShownValue {
@@ -32,20 +29,20 @@ function unset(entries: readonly Entry[]): readonly ShownValue[] {
 }
 
 /** The effective policy as text. */
-export async function showPolicy(options: SandboxOptions, { explain, json }: How): Promise<string> {
+export async function showPolicy(options: SandboxOptions, explain: boolean, json: boolean): Promise<string> {
   const resolved = await resolvePolicy(options);
   const { workspace, named, entries } = resolved;
   const values = [...entries.map(shownValue), ...unset(entries)];
   const weaker = weakenings(named);
-  if (json === true) {
+  if (json) {
     const checks = CHECKS_IN_SESSION.map(({ name, summary }) => ({ name, summary }));
-    const shown = explain === true ? values : values.map(({ key, value }) => ({ key, value }));
-    return `${JSON.stringify({ workspace, values: shown, weakerThanDefault: weaker, checks }, null, 2)}\n`;
+    const shown = explain ? values : values.map(({ key, value }) => ({ key, value }));
+    return jsonText({ workspace, values: shown, weakerThanDefault: weaker, checks });
   }
   const lines = [
     `# Policy in ${workspace}`,
-    ...values.map((value) => describeValue(value, explain === true)),
-    ...(explain === true ? explanation(resolved) : []),
+    ...values.map((value) => describeValue(value, explain)),
+    ...(explain ? explanation(resolved) : []),
     weaker.length === 0
       ? '# Nothing is weaker than the default policy.'
       : '# Weaker than the default policy:',

@@ -5,7 +5,7 @@ import { shellWord } from '../../util/shell-quote.ts';
 const MOST_TYPOS = 2;
 
 /** Words that other programs use for what a subcommand of ours does. */
-export const OTHER_WORDS: Readonly<Record<string, string>> = {
+const OTHER_WORDS: Readonly<Record<string, string>> = {
   setup: 'install',
   uninstall: 'install --uninstall',
   logs: 'audit',

@@ -1,11 +1,12 @@
 import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { RunOptions } from '../../model/options.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import { messageForModel } from '../../run/model-message.ts';
 import { warningsOf } from '../../run/result-warnings.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 
 import type { SignalForwarding } from '../shared/forward-signals.ts';
-import { printBytes, printError } from '../shared/print.ts';
+import { printBytes, printError, printNote } from '../shared/print.ts';
 
 /** Nobody reads any more what is passed on. */
 const READER_GONE = new Error('the reader of the output is gone');
@@ -39,4 +40,19 @@ export async function runForwarding(
 /** What a person should know of a command that has ended. */
 export function printWarnings(result: ExecutionResult): void {
   for (const warning of warningsOf(result)) printError(`warning: ${warning}`);
+}
+
+/** Of what a shell ran: what was said to it, and what there is to say of that. */
+interface Remarks {
+  readonly said: string | readonly string[];
+  readonly plan: LaunchPlan;
+  /** Nothing but that it was stopped. */
+  readonly quiet: boolean;
+}
+
+/** Says on standard error, which a model may read, what was stopped and why. A status that is not 0 is no news. */
+export function printRemarks(result: ExecutionResult, { said, plan, quiet }: Remarks): void {
+  if (!quiet) printWarnings(result);
+  const stopped = messageForModel(result, plan, { command: said });
+  if (stopped !== undefined) printNote(`${stopped}\n`);
 }

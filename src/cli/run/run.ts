@@ -10,13 +10,12 @@ import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
 
 import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleText } from '../../util/visible-text.ts';
-import { printRemarks } from '../sh/remarks.ts';
 import { gateOf } from '../shared/ask-here.ts';
 import { forwardSignals, type SignalForwarding } from '../shared/forward-signals.ts';
-import { printError, printNote, printOut } from '../shared/print.ts';
+import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describeConfinement, describePlan, describeReport } from '../shared/show-plan.ts';
 import { parseRunArguments, type RunArguments } from './options.ts';
-import { ownStreams, printWarnings, runForwarding } from './pass-through.ts';
+import { ownStreams, printRemarks, printWarnings, runForwarding } from './pass-through.ts';
 
 /**
  * `sandbox-run [options] COMMAND`: runs it and returns the exit status. `subcommands`: what its first word may have been
@@ -54,7 +53,7 @@ async function runIn(
   if (wanted.dryRun) {
     printOut(
       wanted.json
-        ? `${JSON.stringify({ ...sandbox.plan, ...sandbox.defaults }, null, 2)}\n`
+        ? jsonText({ ...sandbox.plan, ...sandbox.defaults })
         : visibleText(describePlan(sandbox.plan, sandbox.defaults), { keep: '\n' }),
     );
     return 0;
@@ -74,7 +73,7 @@ async function runIn(
   };
   let result: ExecutionResult;
   if (wanted.tty && !wanted.json) {
-    const { runOnTerminal } = await import('../shared/run-on-terminal.ts');
+    const { runOnTerminal } = await import('./run-on-terminal.ts');
     const ended = await runOnTerminal(sandbox, wanted.command, options, signals);
     if (ended.by !== undefined) return endedBy(ended.by);
     result = ended.result;

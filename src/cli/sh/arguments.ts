@@ -1,12 +1,12 @@
 /** Where the shell takes its commands from. */
-export type ShellSource =
+type ShellSource =
   | { readonly from: 'string'; readonly text: string }
   | { readonly from: 'file'; readonly path: string }
   /** Standard input: a script, or lines that somebody types. */
   | { readonly from: 'input' };
 
 /** What the arguments of a shell ask for. */
-export type ShellInvocation =
+type ShellInvocation =
   | { readonly kind: 'help' | 'version' }
   /** As bash refuses what it does not know: one line and exit status 2. */
   | { readonly kind: 'refused'; readonly message: string }

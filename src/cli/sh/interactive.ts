@@ -7,9 +7,9 @@ import { endedBy, exitStatus } from '../../run/exit-status.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 
 import { deferred } from '../../util/deferred.ts';
+import { printRemarks } from '../run/pass-through.ts';
 import { printBytes, printError, printNote } from '../shared/print.ts';
 import type { Wanted } from './arguments.ts';
-import { printRemarks } from './remarks.ts';
 
 const HISTORY_LINES = 1000;
 

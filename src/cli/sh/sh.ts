@@ -10,14 +10,13 @@ import { loadOperatorLayers, workspaceNamed } from '../../run/policy-layers.ts';
 import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import { ownStreams, runForwarding } from '../run/pass-through.ts';
+import { ownStreams, printRemarks, runForwarding } from '../run/pass-through.ts';
 import { gateOf } from '../shared/ask-here.ts';
 import { forwardSignals, type SignalForwarding } from '../shared/forward-signals.ts';
 import { printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend } from '../shared/show-plan.ts';
 import { parseShellArguments, type Wanted } from './arguments.ts';
 import { isInsideOwnView } from './inside.ts';
-import { printRemarks } from './remarks.ts';
 import { readShellSettings, type ShellSettings } from './settings.ts';
 import { readInput, readScript } from './text.ts';
 

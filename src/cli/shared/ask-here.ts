@@ -8,7 +8,7 @@ import type { SignalForwarding } from './forward-signals.ts';
 import { printError } from './print.ts';
 
 /** Who is asked, and what is said of it. */
-export interface AskedHere {
+interface AskedHere {
   /** True: nobody is told where a question waits. */
   readonly quiet: boolean;
   /** The answer that a hook got; nobody else is asked, as whoever could answer did so then. */

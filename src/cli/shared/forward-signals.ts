@@ -1,11 +1,11 @@
 /** What signals are handed on to. */
-export interface SignalTarget {
+interface SignalTarget {
   /** False: there is no process that the signal could reach. */
   kill(signal: NodeJS.Signals): boolean;
 }
 
 /** The terminal of this process, while a command has one of its own behind it. */
-export interface TerminalLink {
+interface TerminalLink {
   /** Its size changed. */
   resize(): void;
   /** This process is about to be stopped. */

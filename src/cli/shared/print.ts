@@ -9,6 +9,11 @@ export function printOut(text: string): boolean {
   return writeAll(1, text);
 }
 
+/** A value as JSON that people can read, too. */
+export function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
 /** Output of a command, as it is. False: nobody reads it any more. */
 export function printBytes(fd: 1 | 2, bytes: Uint8Array): boolean {
   return writeAll(fd, bytes);

@@ -51,3 +51,18 @@ export function isLively(fd: 1 | 2): boolean {
 export function paintFor(fd: 1 | 2): Paint {
   return isLively(fd) && (process.env.NO_COLOR ?? '') === '' ? painted : unpainted;
 }
+
+/** Breaks text at spaces; a word that is longer than a line stays whole. */
+export function wrap(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/)) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === '' ? word : `${line} ${word}`;
+    }
+  }
+  return [...lines, line];
+}

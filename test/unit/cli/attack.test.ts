@@ -1,9 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { makeArena } from '../../../src/attack/arena.ts';
-import { worstOf } from '../../../src/attack/attack-report.ts';
-import { improvementFor } from '../../../src/attack/improve.ts';
-import { isClaimed, judgeAttack } from '../../../src/attack/judge-attack.ts';
+import { improvementFor, isClaimed, judgeAttack, worstOf } from '../../../src/attack/attack-report.ts';
 import { attackTable } from '../../../src/cli/doctor/attack-table.ts';
 import { painted, unpainted } from '../../../src/cli/shared/style.ts';
 

@@ -1,19 +1,19 @@
 import { finished } from 'node:stream/promises';
 import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { SpawnOptions, TerminalSize } from '../../model/options.ts';
+import type { SpawnOptions, SpawnOptions, TerminalSize, TerminalSize } from '../../model/options.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 
-import type { SignalForwarding } from './forward-signals.ts';
+import type { SignalForwarding } from '../shared/forward-signals.ts';
 
 const STDIN = 0;
 /** Of a terminal that does not know its own, such as a serial line. */
 const USUAL_SIZE: TerminalSize = { cols: 80, rows: 24 };
 
 /** How a command on a terminal ended; `by`: a signal to this process ended it. */
-export interface EndedOnTerminal {
+interface EndedOnTerminal {
   readonly result: ExecutionResult;
   readonly by: NodeJS.Signals | undefined;
 }
