@@ -5,8 +5,7 @@ import { printOut } from './shared/print.ts';
 
 const HELP_AFTER = `
 security.max_actions_per_hour in the policy is the limit: commands that were launched within any
-3,600 seconds, by every sandbox-run of this user together. What is refused does not count, and
-does not make anybody wait longer.
+3,600 seconds, by every sandbox-run of this user together. Refused commands do not count.
 
 Examples:
   sandbox-run budget show
@@ -24,13 +23,13 @@ interface Options {
 /** `sandbox-run budget`: the actions of the last hour. */
 export async function budget(args: readonly string[]): Promise<number> {
   const program = createProgram('sandbox-run budget')
-    .description('Shows how many actions of this hour are used, or forgets them.')
+    .description('Shows how many actions of this hour are used, or resets the count.')
     .addHelpText('after', HELP_AFTER);
   let task = async (): Promise<string> => program.helpInformation() + HELP_AFTER;
   program
     .command('show')
     .description('actions of the last 3,600 seconds, and the limit')
-    .option('--principal <name>', 'of another principal than this user')
+    .option('--principal <name>', 'another principal than this user')
     .option('--policy <file>', 'policy file')
     .option('--json', 'one JSON object')
     .allowExcessArguments(false)
@@ -39,8 +38,8 @@ export async function budget(args: readonly string[]): Promise<number> {
     });
   program
     .command('reset')
-    .description('forgets the actions of the last hour')
-    .option('--principal <name>', 'of another principal than this user')
+    .description('sets the count to zero')
+    .option('--principal <name>', 'another principal than this user')
     .allowExcessArguments(false)
     .action((options: Options) => {
       task = () => reset(options);

@@ -38,7 +38,7 @@ export async function cache(args: readonly string[]): Promise<number> {
   let task = async (): Promise<string> => program.helpInformation() + HELP_AFTER;
   program
     .command('show')
-    .description('size, last use and workspace of each, used last first')
+    .description('size, last use and workspace of each cache, the last used first')
     .option('--json', 'one JSON object per line')
     .allowExcessArguments(false)
     .action(({ json }: { readonly json?: boolean }) => {
@@ -46,9 +46,9 @@ export async function cache(args: readonly string[]): Promise<number> {
     });
   program
     .command('clear')
-    .description('removes what a workspace’s commands cached')
-    .option('--workspace <dir>', 'of this workspace (default: the current directory)')
-    .option('--all', 'of all workspaces')
+    .description('removes what the commands of a workspace cached')
+    .option('--workspace <dir>', 'the workspace (default: the current directory)')
+    .option('--all', 'clear the caches of all workspaces')
     .allowExcessArguments(false)
     .action((options: { readonly workspace?: string; readonly all?: boolean }) => {
       task = () => clear(loadAddon(), options);

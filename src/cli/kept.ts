@@ -5,8 +5,8 @@ import { createProgram, parseArguments } from './shared/parse.ts';
 import { printOut } from './shared/print.ts';
 
 const HELP_AFTER = `
-What a command leaves in the workspace and git, an editor or an agent would run by itself later is
-taken away when the command ends, and kept here: hooks, settings, keys of a git configuration.
+A command may leave something in the workspace that git, an editor or an agent would run later without
+asking: hooks, settings, keys of a git configuration. It is moved away when the command ends, and kept here.
 Look at it before you put it back: restore makes it run.
 
 Examples:
@@ -19,12 +19,14 @@ Exit status: 0; 125 if nothing is kept under an id, something is in its place, o
 /** `sandbox-run kept`: what was taken away from where it would have been obeyed. */
 export async function kept(args: readonly string[]): Promise<number> {
   const program = createProgram('sandbox-run kept')
-    .description('Shows what commands left behind and was set aside, and puts it back.')
+    .description(
+      'Shows files and settings that commands left behind and sandbox-run set aside, and puts them back.',
+    )
     .addHelpText('after', HELP_AFTER);
   let task = (): string => program.helpInformation() + HELP_AFTER;
   program
     .command('list')
-    .description('all of it, the oldest first')
+    .description('lists everything, the oldest first')
     .option('--json', 'one JSON object per line')
     .allowExcessArguments(false)
     .action(({ json }: { readonly json?: boolean }) => {

@@ -201,7 +201,7 @@ describe('a question', () => {
       stderr: '',
     });
     for (const [loss, reason] of [
-      ['rm -r made', 'which version control does not have'],
+      ['rm -r made', 'and version control does not have its present content'],
       ['git clean -fdx', 'would delete files that are not tracked'],
     ] as const) {
       const no = await onTerminal(['-c', loss], [QUESTION, ...choose('deny')]);
@@ -218,7 +218,7 @@ describe('a question', () => {
     for (const key of ['\r', '\x04']) {
       const no = await onTerminal(
         ['-c', 'mkdir made'],
-        [QUESTION, { insist: key, until: 'refused by whoever was asked' }],
+        [QUESTION, { insist: key, until: 'refused by the person who was asked' }],
       );
       expect(no.failed).toBeNull();
       expect(no.status).toBe(126);
@@ -262,6 +262,6 @@ describe('a question', () => {
     await run('approvals', 'approve', id);
     const result = await waiting;
     expect(result).toMatchObject({ exitCode: 126, stdout: '' });
-    expect(result.stderr).toContain('something changed while the question was open');
+    expect(result.stderr).toContain('something changed after the question was asked');
   });
 });

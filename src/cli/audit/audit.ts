@@ -90,42 +90,42 @@ export async function audit(args: readonly string[]): Promise<number> {
     program.command(usage).description(description).allowExcessArguments(false).addHelpText('after', help);
   command('tail', 'the last records', TAIL_HELP)
     .option('-n, --lines <count>', 'how many (default: 20)', parseCount)
-    .option('-f, --follow', 'and those that come, until it is ended')
-    .option('--json', 'the records as they are')
+    .option('-f, --follow', 'also print new records, until a signal ends it')
+    .option('--json', 'print the records as they are stored')
     .action((options: { readonly lines?: number; readonly follow?: boolean; readonly json?: boolean }) => {
       task = async () => (await import('./tail.ts')).tailTrail(options);
     });
   command('show <id>', 'everything about a request id, or the record of a number', SHOW_HELP)
-    .option('--json', 'the records as they are')
+    .option('--json', 'print the records as they are stored')
     .action((id: string, options: { readonly json?: boolean }) => {
       task = async () => (await import('./show.ts')).showRecords(id, options);
     });
   command('search', 'the records that have all of this', SEARCH_HELP)
     .option(
       '--text <text>',
-      'in the command, the directory, the request id or the message, whatever its case',
+      'text in the command, the directory, the request id or the message; upper and lower case are the same',
     )
-    .option('--session <id>', 'of this session')
+    .option('--session <id>', 'records of this session')
     .addOption(new Option('--verdict <verdict>', 'what the policy said').choices(VERDICTS))
     .option(
       '--outcome <outcome>',
-      'launch, allow (of the gate), or the code of why not; or how a command ended (exited, …)',
+      'launch, allow (by the gate), or the code of the refusal; or how a command ended (exited, …)',
     )
     .addOption(new Option('--type <type>', 'kind of record').choices(['decision', 'result', 'event']))
     .option(
       '--since <time>',
-      'from then on: 30s, 10m, 2h, 7d ago, or 2025-01-31, 2025-01-31T12:00',
+      'records after this time: 30s, 10m, 2h, 7d ago, or 2025-01-31, 2025-01-31T12:00',
       parseTimeOption,
     )
-    .option('--until <time>', 'until then, likewise', parseTimeOption)
-    .option('--json', 'the records as they are')
+    .option('--until <time>', 'records before this time, in the same form', parseTimeOption)
+    .option('--json', 'print the records as they are stored')
     .action((options: SearchOptions) => {
       task = async () => (await import('./search.ts')).searchTrail(options);
     });
   command('verify', 'whether the trail is as it was written', VERIFY_HELP)
     .option('--key <file>', 'the key that the records were signed with')
-    .option('--anchor <seq:hash>', 'a record that was noted elsewhere and must be there')
-    .option('--complete', 'the trail has to begin with record 1')
+    .option('--anchor <seq:hash>', 'a record that you noted elsewhere; it must be in the trail')
+    .option('--complete', 'the trail must begin with record 1')
     .option('--json', 'one JSON object')
     .action((options: { readonly key?: string; readonly anchor?: string; readonly json?: boolean }) => {
       task = async () => (await import('./verify.ts')).verify(options);
@@ -136,7 +136,7 @@ export async function audit(args: readonly string[]): Promise<number> {
       task = async () => (await import('./acknowledge.ts')).acknowledge(options);
     });
   command('stats', 'how much of what', STATS_HELP)
-    .option('--since <time>', 'from then on: 30s, 10m, 2h, 7d ago, or a date', parseTimeOption)
+    .option('--since <time>', 'records after this time: 30s, 10m, 2h, 7d ago, or a date', parseTimeOption)
     .option('--json', 'one JSON object')
     .action((options: { readonly since?: number; readonly json?: boolean }) => {
       task = async () => (await import('./stats.ts')).trailStatistics(options);

@@ -17,7 +17,8 @@ For agents in containers: the host decides which commands they may run. Newline-
 Unix socket, or the same messages as files in two folders:
   {"type": "security:bash_check", "request_id", "command", "session"?, "tool"?}
   {"request_id", "decision": "allow" | "deny", "reason"?}
-No answer, a late, a malformed or a second one, and a closed socket are a no.
+The command is refused if there is no answer, if the answer is late or malformed, if there are two answers,
+and if the socket is closed.
 
 Examples:
   sandbox-run gate serve --socket /run/user/1000/gate.sock
@@ -75,14 +76,14 @@ export async function gate(args: readonly string[]): Promise<number> {
       .command(name)
       .description(description)
       .allowExcessArguments(false)
-      .option('--socket <path>', 'Unix socket (check: default $SANDBOX_RUN_GATE)')
-      .option('--requests <dir>', 'folder that requests are put into')
-      .option('--responses <dir>', 'folder that answers are put into')
-      .option('--workspace <dir>', 'where commands run (default: the current directory)')
+      .option('--socket <path>', 'the Unix socket (check: default $SANDBOX_RUN_GATE)')
+      .option('--requests <dir>', 'the folder for requests')
+      .option('--responses <dir>', 'the folder for answers')
+      .option('--workspace <dir>', 'the directory where commands run (default: the current directory)')
       .option('--profile <name>', 'built-in profile (default: workspace-write)')
-      .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user');
-  command('serve', 'answers until it is told to end')
-    .option('--allow-uid <uid>', 'a further user that may ask; repeatable', collect)
+      .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user');
+  command('serve', 'answers requests until a signal ends it')
+    .option('--allow-uid <uid>', 'a further user id that may send requests; repeatable', collect)
     .option('-q, --quiet', 'no line on standard error for each decision')
     .addHelpText('after', SERVE_HELP)
     .action((options: ServeOptions) => {
@@ -97,10 +98,10 @@ export async function gate(args: readonly string[]): Promise<number> {
     });
   command('check', 'asks whether a command may run')
     .requiredOption('-c, --shell <string>', 'the shell string that is about to be run')
-    .option('--session <id>', 'session of the agent')
-    .option('--tool <name>', 'tool that would run it')
+    .option('--session <id>', 'the session of the agent')
+    .option('--tool <name>', 'the tool that would run the command')
     .option('--taint <list>', 'what the session has seen: corruption, secret', parseTaints)
-    .option('--timeout <seconds>', 'for the answer (default: 310)', parseGateSeconds)
+    .option('--timeout <seconds>', 'how long to wait for the answer (default: 310)', parseGateSeconds)
     .option('--json', 'one JSON object')
     .addHelpText('after', CHECK_HELP)
     .action((options: CheckOptions) => {

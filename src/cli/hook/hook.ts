@@ -59,9 +59,9 @@ function parseHookArguments(
   const program = createProgram('sandbox-run hook')
     .usage('[options] AGENT')
     .description(
-      'Answers the hooks of an agent: decides about its commands, remembers what its session has seen.',
+      'Answers the hooks of an agent: judges its commands, and remembers what its session has seen.',
     )
-    .argument('<agent>', 'whose hooks');
+    .argument('<agent>', 'the agent whose hooks are answered');
   addHookOptions(program).addHelpText('after', HELP_AFTER);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return undefined;

@@ -41,13 +41,14 @@ export async function policy(args: readonly string[]): Promise<number> {
   let task = async (): Promise<string | number> => program.helpInformation();
   const command = (usage: string, description: string) =>
     program.command(usage).description(description).allowExcessArguments(false).configureHelp({});
-  command('init [file]', "writes a commented file; without FILE, the user's, if there is none").action(
-    (file: string | undefined) => {
-      task = async () => (await import('./init.ts')).initPolicy(file);
-    },
-  );
+  command(
+    'init [file]',
+    "writes a policy file with every key as a comment; without FILE, the user's file, if there is none",
+  ).action((file: string | undefined) => {
+    task = async () => (await import('./init.ts')).initPolicy(file);
+  });
   command('show', 'the effective policy')
-    .option('--explain', 'with the source of every value')
+    .option('--explain', 'print the source of every value, too')
     .option('--json', 'one JSON object')
     .option('--workspace <dir>', 'the workspace (default: the current directory)')
     .option('--profile <name>', 'built-in profile')
@@ -65,11 +66,13 @@ export async function policy(args: readonly string[]): Promise<number> {
     });
   command('import <file>', 'makes a policy of the settings of another sandbox')
     .addOption(
-      new Option('--from <product>', 'whose settings they are').choices(IMPORT_SOURCES).makeOptionMandatory(),
+      new Option('--from <product>', 'the product that the settings belong to')
+        .choices(IMPORT_SOURCES)
+        .makeOptionMandatory(),
     )
-    .option('--output <file>', 'write it there, where nothing is yet (default: standard output)')
-    .option('--workspace <dir>', 'the workspace that it is for (default: the current directory)')
-    .option('--allow-wider', 'also if something is allowed that is not in the source')
+    .option('--output <file>', 'a new file for the policy (default: standard output)')
+    .option('--workspace <dir>', 'the workspace that the policy is for (default: the current directory)')
+    .option('--allow-wider', 'write the policy even if it allows something that the settings do not')
     .option('--json', 'one JSON object')
     .action((file: string, options: ImportArguments) => {
       task = async () => (await import('./import.ts')).printImported(file, options);

@@ -122,8 +122,8 @@ describe('the decider of a gate', () => {
   });
 
   it.each([
-    ['denied', 'command.denied', /whoever was asked/],
-    ['expired', 'command.needs_approval', /nobody answered within 300 s/],
+    ['denied', 'command.denied', /the person who was asked/],
+    ['expired', 'command.needs_approval', /there was no answer within 300 s/],
     ['nobody', 'command.needs_approval', /nobody is there to answer/],
     ['failed', 'command.needs_approval', /asking failed/],
   ] as const)('takes %s for a no', async (reason, outcome, message) => {
@@ -145,7 +145,7 @@ describe('the decider of a gate', () => {
     const decide = await decider(YES, {}, { fingerprintOf: () => `look ${++looks}` });
     expect(await decide('git push')).toMatchObject({
       decision: 'deny',
-      reason: expect.stringContaining('something changed while the question was open'),
+      reason: expect.stringContaining('something changed after the question was asked'),
     });
     expect(looks).toBe(2);
   });
