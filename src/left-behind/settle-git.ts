@@ -38,7 +38,7 @@ export interface GitBefore {
 /** Settles what git would obey; `undefined`: it is none of git's. */
 export function createGitSettler(shutter: Shutter, before: GitBefore) {
   const { workspace } = shutter;
-  /** What configuration files were when they were last looked at: what came since is somebody else's. */
+  /** What configuration files were when they were last looked at: later changes are not the command's. */
   const accepted = new Map<string, GitConfigFile>();
   /** Where `.git` files and links lead that commands made. */
   const leading = new Map<string, string>();
@@ -114,7 +114,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     );
   }
 
-  /** `git status` runs what the configuration of a repository says that the index names, also where nobody else looks. */
+  /** `git status` runs what the configuration of a repository says that the index names, also where nothing else is looked at. */
   function settleIndex(path: string): readonly LeftBehind[] {
     const read = (at: string, limit: number) =>
       inDirectoryOf(workspace, at, (directory, name) => readRegular(`${directory}/${name}`, limit));

@@ -46,14 +46,14 @@ export type ApprovalAnswer =
     }
   | {
       readonly approved: false;
-      /** `denied`: somebody said no; `expired`: nobody answered in time; `nobody`: there is nobody to ask; `failed`: asking failed. */
+      /** `denied`: the person refused; `expired`: no answer in time; `nobody`: there is no one to ask; `failed`: asking failed. */
       readonly reason: 'denied' | 'expired' | 'nobody' | 'failed';
       readonly by: string;
       /** One sentence, for `failed`. */
       readonly detail?: string;
     };
 
-/** Somebody who can be asked. Whatever is not a clear yes is a no. */
+/** A person who can be asked. Only a clear approval counts; every other answer refuses. */
 export interface Approver {
   /** Settles after `timeoutMs` at the latest, with `expired`, and soon after `signal` is aborted. */
   ask(request: ApprovalRequest, options: ApprovalOptions): Promise<ApprovalAnswer>;

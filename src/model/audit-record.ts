@@ -16,7 +16,7 @@ export interface DecisionRecord {
   readonly cwd: string;
   /** `undefined`: commands are not judged (`unsafe.unjudged_commands`). */
   readonly decision: Decision | undefined;
-  /** Undefined: nobody was asked. */
+  /** Undefined: no person was asked. */
   readonly approval: ApprovalAnswer | undefined;
   /** What follows: the command is launched, a container is told that it may run it, or the code of why not. */
   readonly outcome: 'launch' | 'allow' | string;

@@ -6,7 +6,7 @@ export type Verdict = (typeof VERDICTS)[number];
 export const RISKS = ['low', 'medium', 'high'] as const;
 export type Risk = (typeof RISKS)[number];
 
-/** Whether a command can use the network whatever its arguments: not at all, by design, or nobody knows. */
+/** Whether a command can use the network whatever its arguments: no (local), yes (network), or unknown. */
 export const REACHES = ['local', 'unknown', 'network'] as const;
 export type Reach = (typeof REACHES)[number];
 

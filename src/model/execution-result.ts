@@ -112,7 +112,7 @@ export interface ExecutionResultBase {
   readonly report: EnforcementReport;
   /** What the policy decided and why; `undefined`: commands are not judged (`unsafe.unjudged_commands`). */
   readonly decision: Decision | undefined;
-  /** What came of asking somebody; `undefined`: nobody was asked. */
+  /** The answer of the person who was asked; `undefined`: no one was asked. */
   readonly approval: ApprovalAnswer | undefined;
 }
 
@@ -125,7 +125,7 @@ export interface ExecutionResultBase {
  * - `limit-exceeded`: it used more than the policy allows and was ended; `limit` says of what, `error` what to do. `exitCode`
  *   may be 0: a shell may have outlived what was ended, and a command may handle SIGTERM. Of `file_size` only the signal
  *   (SIGXFSZ) that ends the command itself is seen: not that of a program under a shell, nor EFBIG, where it is ignored.
- * - `denied`: it was judged and not run: refused, or asked about with nobody to answer. `error` says why in one sentence,
+ * - `denied`: it was judged and not run: refused, or asked about with no one to answer. `error` says why in one sentence,
  *   `decision` with all reasons.
  * - `setup-failed`: it could not be started; `error` says why (`program.not_found`, `program.not_executable`, …).
  */

@@ -9,7 +9,7 @@ import type { LaunchPlan, PlannedPath, PlannedRule } from '../model/launch-plan.
 import type { PathAccess } from '../model/policy.ts';
 import type { Mechanisms } from './mechanisms.ts';
 
-/** What each kind of access needs. `write` leaves out device nodes: nobody needs to make one. */
+/** What each kind of access needs. `write` leaves out device nodes: no command needs to make one. */
 const RIGHTS_OF_ACCESS: Readonly<Record<PathAccess, readonly FileRightName[]>> = {
   data: ['read_file', 'read_dir'],
   read: ['execute', 'read_file', 'read_dir'],

@@ -115,7 +115,7 @@ function identityOf(path: string): string {
   return [dev, ino, mode, uid, size, mtimeNs, ctimeNs].join(':');
 }
 
-/** What a command is kept from, for whoever decides about it. */
+/** What a command is kept from, for the person who decides about it. */
 function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   const writable = plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
   const missing = plan.report.controls.filter(({ state }) => state === 'unsupported' || state === 'degraded');
@@ -132,7 +132,7 @@ function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   ];
 }
 
-/** Names of variables that somebody asked for, beyond those that all profiles pass. */
+/** Names of variables that the operator asked for, beyond those that all profiles pass. */
 export function givenVariables({ named }: Pick<ResolvedPolicy, 'named'>): ReadonlySet<string> {
   const builtIn: readonly string[] = POLICY_KEYS.environment.pass.default;
   const passed = Object.keys(process.env).filter((name) =>

@@ -5,7 +5,7 @@ import type { CommandEffects } from '../policy/effects.ts';
 import type { SettledCommand } from './command-line.ts';
 import type { Examination } from './judge.ts';
 
-/** What a command is at one moment: looked at before somebody is asked, and again after the answer. */
+/** What a command is at one moment: looked at before a person is asked, and again after the answer. */
 export interface CommandSeen {
   readonly examination: Examination;
   readonly decision: Decision;
@@ -13,7 +13,7 @@ export interface CommandSeen {
   readonly settled: SettledCommand & { readonly ok: true };
 }
 
-/** How somebody is asked. */
+/** How a person is asked. */
 export interface Asking {
   readonly desk: ApprovalDesk;
   readonly requestOf: (seen: CommandSeen) => ApprovalRequest;

@@ -33,7 +33,7 @@ export interface Launch {
   readonly output?: OutputSettings;
   /** Takes output as it arrives. */
   readonly consumer?: ChunkReceiver | undefined;
-  /** The same, once somebody asks for it. */
+  /** The same, made when it is first needed. */
   readonly feed?: OutputFeed | undefined;
   readonly extras?: NativeLaunchExtras;
   /** Called once it runs, with its id for the addon. */
@@ -69,7 +69,7 @@ const isCaptured = ({ stdio, extras }: Launch) =>
 
 /** Nothing, if what the sandbox says holds: a plain run shall not be slower. */
 function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
-  // Who writes where nobody looks is not silent.
+  // A command whose output we do not see may write without being idle.
   const idleTimeoutMs = isCaptured(how) ? (how.idleTimeout ?? limits.idleTimeoutMs) : 0;
   return idleTimeoutMs === limits.idleTimeoutMs ? undefined : { idleTimeoutMs };
 }
@@ -191,7 +191,7 @@ export function createLauncher({ addon, confinement, policy, plan, settle }: Pre
   };
 }
 
-/** Programs that draw on a terminal ask what kind it is; where nobody has said so, it is what all of today's understand. */
+/** Programs that draw on a terminal ask what kind it is; where the environment does not say, it is the kind that all of today's understand. */
 function withTerminalType({ env, variables }: SettledCommand & { readonly ok: true }): Uint8Array {
   return variables.TERM === undefined ? Buffer.concat([env, Buffer.from('TERM=xterm-256color\0')]) : env;
 }

@@ -37,7 +37,7 @@ export interface CommandCheckParts {
 
 const TESTS = { cwd: RUN_OPTIONS.cwd, env: RUN_OPTIONS.env, taints: RUN_OPTIONS.taints };
 
-/** Makes what judges as a run of the same sandbox would: nothing is run, counted or recorded, and nobody is asked. */
+/** Makes what judges as a run of the same sandbox would: nothing is run, counted, recorded or asked. */
 export function createCommandCheck({ policy, plan, gate, examine, settle, given }: CommandCheckParts) {
   return async (command: Command, asked: CheckOptions): Promise<CommandCheck> => {
     const options = checked<CheckOptions>(asked, TESTS, 'check');
@@ -57,7 +57,7 @@ export function createCommandCheck({ policy, plan, gate, examine, settle, given 
       effects: examination.effects(decision),
       changed: Object.keys(options.env ?? {}),
       details: [],
-      // Whoever compares knows which question it was.
+      // So a caller that compares knows which question it was.
       once: '',
     });
     return { decision, request };

@@ -20,7 +20,7 @@ export interface GateOptions extends Partial<Omit<GatePorts, 'within'>> {
   readonly terminal?: Approver;
   /** Told the id of each request that waits in the queue. */
   readonly onQueued?: (id: string) => void;
-  /** @internal Around each wait for an answer, whoever gives it. */
+  /** @internal Around each wait for an answer, from any approver. */
   readonly asking?: <T>(wait: () => Promise<T>) => Promise<T>;
   /** Where decisions and results are recorded. */
   readonly audit?: AuditSink;
@@ -93,7 +93,7 @@ export interface RunOptions {
   /** Variables for this command; `undefined` takes one away. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /**
-   * Somebody looked at exactly this command and wants it to run: where the policy asks, that is the answer. What the
+   * A person looked at exactly this command and approved it: where the policy asks, that is the answer. What the
    * policy refuses stays refused. To be set by the application, never by a model. `true` is good for whatever the command
    * does by the time it runs; `{ fingerprint }` only while its request is the one that was shown.
    */

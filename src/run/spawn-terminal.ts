@@ -93,7 +93,7 @@ function createOutput() {
 
 function createTerminal(typed: Socket, output: ReturnType<typeof createOutput>, hangUp: () => void): Duplex {
   const { Duplex } = process.getBuiltinModule('node:stream');
-  // A command that has ended reads nothing: what is typed then is nobody's, as on any terminal.
+  // A command that has ended reads nothing: what is typed then has no reader, as on any terminal.
   typed.on('error', () => {});
   const terminal = new Duplex({
     read: output.wanted,

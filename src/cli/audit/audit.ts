@@ -19,10 +19,10 @@ cannot be read or anything else failed.`;
 
 const VERIFY_HELP = `
 Finds records that were changed, removed, reordered or put in, and the end cut off: each record has
-the SHA-256 of the one before, and the file head knows the last one. Somebody who can write the files
-and head, too, can make a new chain. With a key (audit.hmac_key_file in the policy) that takes the key;
-what is left to them is to put back an older state of all files. Against that, note the number and hash
-that verify prints somewhere else, and give them to --anchor later.
+the SHA-256 of the one before, and the file head knows the last one. A process that can write all of
+these files can make a new chain, unless records are signed (audit.hmac_key_file in the policy): then it
+needs the key. Without the key it can still put back an older state of all files. Against that, note the
+number and hash that verify prints in another place, and give them to --anchor later.
 
 Old files may be deleted, oldest first: verify says with which record the chain begins. With
 --complete that is an error. A break at the end, as a power cut leaves it, is acknowledged with
@@ -37,9 +37,9 @@ Examples:
 Exit status: 0 everything is as it was written, 1 it is not, 125 it cannot be verified.`;
 
 const ACKNOWLEDGE_HELP = `
-A power cut can take the end of the trail, and leave a line that is torn; so can somebody who wants it
-gone. Nothing runs until this command was given. It keeps what is torn in a file beside the trail, and
-writes a record that says what is missing. From then on verify tells that, and it is no problem any more.
+A power cut can remove the end of the trail and leave a torn line. A person who wants records to disappear
+can do the same. Nothing runs until you give this command. It keeps the torn line in a file beside the
+trail, and writes a record that says what is missing. From then on verify reports it as acknowledged.
 
 Examples:
   sandbox-run audit verify; sandbox-run audit acknowledge

@@ -37,7 +37,7 @@ export async function hook(args: readonly string[]): Promise<number> {
   try {
     const wanted = parseHookArguments(args);
     if (wanted === undefined) return 0;
-    // An exception that nobody catches ends Node with a status that lets the tool call through.
+    // An uncaught exception ends Node with a status that lets the tool call through.
     process.once('uncaughtException', (error) => {
       printError(`the hook failed: ${error.message}`);
       process.exit(EXIT_BLOCKS);

@@ -13,7 +13,7 @@ export function initPolicy(file: string | undefined): string {
     file === undefined ? userPolicyPath(homeDirectory(), process.env.XDG_CONFIG_HOME) : resolve(file);
   try {
     makeDirectories(dirname(path));
-    // Nobody else may write it, whatever the umask.
+    // No other user may write it, whatever the umask.
     writeFileSync(path, policyTemplate(), { flag: 'wx', mode: 0o644 });
   } catch (error) {
     const code = errnoOf(error) ?? String(error);

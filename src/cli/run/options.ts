@@ -133,7 +133,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   };
 }
 
-/** Most hosts have a program called init, which nobody means who does not say so. */
+/** Most hosts have a program called init; a user who wants it names its path. */
 function refuseInit(args: readonly string[], operands: readonly string[]): void {
   if (operands[0] !== 'init' || args.at(-1 - operands.length) === '--') return;
   throw new SandboxError(

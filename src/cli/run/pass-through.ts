@@ -6,10 +6,10 @@ import type { RunOptions } from '../../run/sandbox-options.ts';
 import type { SignalForwarding } from '../shared/forward-signals.ts';
 import { printBytes, printError } from '../shared/print.ts';
 
-/** Nobody reads any more what is passed on. */
+/** The reader of the output is gone. */
 const READER_GONE = new Error('the reader of the output is gone');
 
-/** The command's own streams are ours, unless somebody has to see what passes. */
+/** The command's own streams are ours, unless we have to see what passes. */
 export function ownStreams({ plan }: Sandbox): RunOptions {
   if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
   return {
@@ -20,7 +20,7 @@ export function ownStreams({ plan }: Sandbox): RunOptions {
   };
 }
 
-/** Runs a command to its end, with signals handed on. `undefined`: nobody reads its output any more. */
+/** Runs a command to its end, with signals handed on. `undefined`: the reader of its output is gone. */
 export async function runForwarding(
   sandbox: Sandbox,
   command: Command,

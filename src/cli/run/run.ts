@@ -101,7 +101,7 @@ async function runIn(
 }
 
 /**
- * The command's own streams, unless its output is captured. Where nobody looks at the terminal of a command, it has the
+ * The command's own streams, unless its output is captured. Where no person looks at the terminal of a command, it has the
  * size of the one outside, or the usual one.
  */
 function streamsOf(sandbox: Sandbox, { json, tty, output }: RunArguments): RunOptions {

@@ -8,9 +8,9 @@ import { printError } from './print.ts';
 
 /** Who is asked, and what is said of it. */
 export interface AskedHere {
-  /** True: nobody is told where a question waits. */
+  /** True: no message says where a question waits. */
   readonly quiet: boolean;
-  /** The answer that a hook got; nobody else is asked, as whoever could answer did so then. */
+  /** The answer that a hook got; no one else is asked, because the user has answered already. */
   readonly ticket?: string | undefined;
 }
 

@@ -31,7 +31,7 @@ export function describeBackend({ report, shutsInside, watchedLinks }: LaunchPla
 }
 
 /**
- * One line that says what a command may and may not do, for somebody whose command just failed. `advice`: and with which
+ * One line that says what a command may and may not do, for a person whose command just failed. `advice`: and with which
  * options it could do more, which is for an operator and not for a model that reads the output.
  */
 export function describeConfinement(

@@ -85,7 +85,7 @@ function keepNames(draft: Draft, { kept = [], root }: Denial, where: ImportPlace
 
 function grant(list: PathEntry[], key: string, word: Denial, where: ImportPlace): Outcome {
   const { root: path } = word;
-  // Neither the root nor a whole home is what anybody wants a command to have; the sandbox would refuse to start.
+  // Neither the root nor a whole home should be given to a command; the sandbox would refuse to start.
   if (path === '/' || isBeneath(where.home, path))
     return loss(
       'narrower',

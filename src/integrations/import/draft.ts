@@ -36,7 +36,7 @@ export interface Draft {
   readonly remarks: string[];
   /** Notes what becomes of a part of the source. */
   note(at: Leaf, outcome: Outcome): void;
-  /** What nobody has said anything about becomes a loss by `unknown`. */
+  /** A setting that no rule mentions becomes a loss by `unknown`. */
   finish(source: unknown, unknown: (place: Place) => Omit<Loss, 'place' | 'value'>): Imported;
 }
 

@@ -5,7 +5,7 @@ export type OutputStream = 'stdout' | 'stderr';
 export interface OutputChunk {
   readonly stream: OutputStream;
   readonly bytes: Uint8Array;
-  /** Bytes of the stream that came before these and were not kept, because somebody began to read late. */
+  /** Bytes of the stream that came before these and were not kept, because reading began late. */
   readonly missing?: number;
 }
 

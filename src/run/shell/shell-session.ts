@@ -216,7 +216,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
     const leftBehind = settleLeftBehind(outcome.details);
     const after = { leftBehind, warnings: how.alive || !how.broken ? [] : [BROKEN] };
     const result = classify(context, outcome, after, plan, { view: output.view, spilled: undefined });
-    // Whoever ends the command or the session does not wait for a consumer, which may never be done.
+    // Ending the command or the session does not wait for a consumer, which may never be done.
     const settled = await consumer?.settled(Promise.resolve(result), signal);
     return { result: settled ?? result, alive: how.alive };
   }
