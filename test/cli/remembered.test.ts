@@ -201,7 +201,7 @@ describe('a question', () => {
       stderr: '',
     });
     for (const [loss, reason] of [
-      ['rm -r made', 'and version control does not have its present content'],
+      ['rm -r made', 'which version control cannot restore'],
       ['git clean -fdx', 'would delete files that are not tracked'],
     ] as const) {
       const no = await onTerminal(['-c', loss], [QUESTION, ...choose('deny')]);

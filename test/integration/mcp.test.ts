@@ -415,7 +415,7 @@ describe('approvals of sandbox-run mcp', () => {
       expect(result.structuredContent).toMatchObject({ status: approve ? 'exited' : 'denied' });
       expect(made()).toBe(!approve);
       expect(messages.pop()).toContain(
-        'rm would delete approved-by-user, and version control does not have its present content',
+        'rm would delete approved-by-user, which version control cannot restore',
       );
     }
     expect(messages).toEqual([]);

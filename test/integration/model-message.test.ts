@@ -55,7 +55,7 @@ describe('what a model is told', () => {
     };
     const question = { ...stopped, code: 'command.needs_approval', decision: asked };
     expect(refusalForModel({ ...question, approvalId: 'ab12' }, undefined).split('\n')[3]).toBe(
-      "Next: tell the user what the command is for. The user can approve it with `sandbox-run approvals approve ab12`. Only the user may approve. Or do it in another way that is allowed.",
+      'Next: tell the user what the command is for. The user can approve it with `sandbox-run approvals approve ab12`. Only the user may approve. Or do it in another way that is allowed.',
     );
     // What is no id is not repeated as one.
     expect(refusalForModel({ ...question, approvalId: 'x`; rm -rf /' }, undefined)).not.toContain('rm -rf');

@@ -58,7 +58,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
       reason(
         'ask',
         'deletes',
-        `${use.program.name} would delete ${shown}, and version control does not have its present content`,
+        `${use.program.name} would delete ${shown}, which version control cannot restore`,
         [shown],
       ),
     ];
