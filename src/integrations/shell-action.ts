@@ -41,7 +41,7 @@ export interface ShellActionOptions {
   readonly timeout?: number;
   /** Ends what runs when aborted; what has not begun does not. */
   readonly signal?: AbortSignal;
-  /** Told what became of each command: decision, warnings, protected paths that it made. Not for the model. */
+  /** Called with the result of each command: decision, warnings, protected paths that it made. Not for the model. */
   readonly onResult?: (result: ExecutionResult) => void;
 }
 

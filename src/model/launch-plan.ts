@@ -79,7 +79,7 @@ export interface LaunchPlan {
   readonly links: readonly SymbolicLink[];
   /** Empty: no filter. */
   readonly seccompGroups: readonly SeccompGroupName[];
-  /** One process of a command at a time may halt others as they exit; else `seccompGroups` says what becomes of that. */
+  /** One process of a command at a time may halt others as they exit; else `seccompGroups` says what happens. */
   readonly exitTracing: boolean;
   readonly limits: readonly { readonly name: ResourceLimitName; readonly value: number }[];
   readonly treeLimits: PlannedTreeLimits;
@@ -100,7 +100,7 @@ export interface LaunchPlan {
   readonly report: EnforcementReport;
 }
 
-/** What becomes of the caches in a private home. */
+/** What is done with the caches in a private home. */
 export type PlannedCache =
   | {
       readonly kind: 'workspace';

@@ -58,7 +58,7 @@ export interface PolicyKey<
   readonly default: Default;
   /** What a later layer does: takes the place of an earlier one, adds to its list, or does either name by name. */
   readonly layers: 'replace' | 'add' | 'by-name';
-  /** What a file in the workspace may say, and what becomes of it. Missing: nothing. */
+  /** What a file in the workspace may say, and its effect. Missing: it may not have this key. */
   readonly workspace?: {
     /**
      * `adds`: as any other layer; what it adds is forbidden or demanded, so that nothing is given. `strictest`: it may say

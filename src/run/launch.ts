@@ -29,7 +29,7 @@ import { stateDirectory } from './state.ts';
 export interface Launch {
   readonly stdio: NativeCommand['stdio'];
   readonly input?: Uint8Array | undefined;
-  /** What becomes of captured output; undefined: there is none. */
+  /** What is done with captured output; undefined: there is none. */
   readonly output?: OutputSettings;
   /** Takes output as it arrives. */
   readonly consumer?: ChunkReceiver | undefined;

@@ -21,17 +21,17 @@ Examples:
   sandbox-run approvals serve --port 8022
   sandbox-run approvals grants; sandbox-run approvals revoke 0d9e8f7a6b5c4d3e2f1a0b9c
 
-Exit status: 0; 125 if there is no such request or grant, if it does not wait any more, or if
+Exit status: 0; 125 if there is no such request or grant, if it was answered or expired, or if
 anything else failed.`;
 
 const SERVE_HELP = `
-The web page is reachable from this machine only, at the address that is printed; who has the
-address can answer. The socket is for programs of the same user: one JSON object per line,
+The web page can be reached only from this machine, at the address that is printed. Every program that
+knows the address can answer. The socket is for programs of the same user: one JSON object per line,
   {"type": "list"}
   {"type": "watch"}
   {"type": "answer", "id": ID, "approved": true | false, "scope": "once" | "session" | "always"}
-Choose a path that sandboxed commands cannot reach; programs that are confined by seccomp or
-no_new_privs, unlike the server, are not heard. Ends with Ctrl-C or SIGTERM.`;
+Choose a path that sandboxed commands cannot reach. Programs that are confined by seccomp or
+no_new_privs are rejected, unless the server is confined, too. Ends with Ctrl-C or SIGTERM.`;
 
 interface Format {
   readonly json?: boolean;

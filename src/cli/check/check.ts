@@ -28,8 +28,8 @@ const HELP_AFTER = `
 With --batch, standard input has one JSON object per line, and so has standard output, in the same
 order: {"id"?, "command", "autonomy"?, "taint"?, "approved"?, "cwd"?} becomes
 {"id", "verdict", "risk", "reach", "reasons": [{"check", "verdict", "code", "message"}]}.
-"command" is a shell string or an array of arguments; the verdict of a check without an opinion is
-null. A line that cannot be judged becomes {"id", "error"}, and the exit status 125 at the end.
+"command" is a shell string or an array of arguments. A check that has nothing to say has the verdict
+null. A line that cannot be judged becomes {"id", "error"}; the exit status is then 125.
 
 Examples:
   sandbox-run check -c 'git push origin main'

@@ -17,20 +17,20 @@ const HELP_AFTER = `
 Agents: ${Object.keys(HOOK_ADAPTERS).join(', ')}
 
 Modes:
-  decide     the agent runs the command itself and nothing confines it: what the policy allows is allowed if
-             it is plain (reads known files of the project, writes nothing, no variables or patterns), and is
-             otherwise left to the agent's own rules
+  decide     the agent runs the command itself, and nothing confines it. A command that the policy allows is
+             allowed if it is plain (it reads known files of the project, writes nothing, and has no variables
+             or patterns). Otherwise the agent's own rules decide
   rewrite    the command runs through sandbox-run, in the sandbox
 
-The project is CLAUDE_PROJECT_DIR, else the current directory. Whatever cannot be decided is refused.
+The project is CLAUDE_PROJECT_DIR, else the current directory. A command that cannot be judged is refused.
 "sandbox-run install AGENT" writes this into the agent's settings.
 
 Examples:
   sandbox-run hook claude-code < call.json
   sandbox-run hook claude-code --mode rewrite --policy ~/agents.toml < call.json
 
-Exit status: 0 with the answer on standard output (nothing: no opinion), 2 if even that failed, which
-stops the tool call.`;
+Exit status: 0 with the answer on standard output (empty: no opinion); 2 if that failed, which stops the
+tool call.`;
 
 /** `sandbox-run hook AGENT`: reads an event from standard input and answers it. Never throws. */
 export async function hook(args: readonly string[]): Promise<number> {

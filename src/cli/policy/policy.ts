@@ -8,8 +8,8 @@ import type { ImportArguments } from './import.ts';
 const HELP_AFTER = `
 Layers, weakest first:
   built-in profile, /etc/sandbox-run/policy.toml, $XDG_CONFIG_HOME/sandbox-run/policy.toml
-  (~/.config without it), --policy FILE, options; and .sandbox-run.toml in the workspace, which
-  can only take away.
+  (~/.config without it), --policy FILE, options. Last comes .sandbox-run.toml in the workspace,
+  which can only take rights away.
 
 Examples:
   sandbox-run policy init
@@ -17,9 +17,9 @@ Examples:
   sandbox-run policy validate .sandbox-run.toml
   sandbox-run policy schema > policy.schema.json
 
-import turns settings of another sandbox into a policy that allows nothing that they do not, and lists
-what has no equivalent on standard error: narrower, less is allowed here; wider, something is allowed
-that was not; none, it is about something else. What would be wider is not written without --allow-wider.
+import makes a policy from the settings of another sandbox. It lists settings that have no exact
+equivalent on standard error: narrower, less is allowed here; wider, something is allowed here that was
+not; none, the setting is about something else. A wider policy is not written without --allow-wider.
   sandbox-run policy import ~/.srt-settings.json --from srt --output policy.toml
   sandbox-run policy import .claude/settings.json --from claude-code --json | jq .losses
   sandbox-run policy import ~/.codex/config.toml --from codex > policy.toml

@@ -40,20 +40,20 @@ ${BACKENDS.map(({ id, summary }) => `  ${id.padEnd(17)} ${summary}`).join('\n')}
 Commands:
   approvals         answers what the policy asks, and shows or revokes what is remembered
   audit             reads and verifies the audit trail
-  budget            shows or resets the actions of this hour
+  budget            shows or resets the number of actions of this hour
   cache             shows or clears what tools in sandboxes cached, by workspace
   check             says what the policy thinks of a command, and runs nothing
   completion        prints the completion for bash, fish or zsh
-  doctor            what this host can enforce, and how to get what is missing; --attack tries it
+  doctor            says what this host can enforce, and how to get what is missing; --attack tests it
   examples          shows command lines to copy, by topic
   gate              decides about the commands of agents in containers
   help              shows exit statuses, the environment or files
   hook              answers the hooks of an agent: claude-code
-  install           adds the hooks to an agent's settings, or takes them out
-  kept              shows or puts back what commands left behind and was set aside
+  install           adds hooks to an agent's settings, or removes them
+  kept              shows what commands left behind and sandbox-run set aside, or puts it back
   mcp               serves agents over the Model Context Protocol
   policy            shows, checks and makes policy files
-  schema            JSON Schemas of what is printed with --json
+  schema            prints the JSON Schemas of the output with --json
   serve             runs commands for programs in any language: JSON-RPC on a socket or pipes
   session           shells that live on, and what sessions of agents were exposed to
 

@@ -56,7 +56,7 @@ export function grantWrite(
   if (['/tmp', '/var/tmp', '/private/tmp'].includes(root))
     return loss(
       'narrower',
-      'each command has a temporary directory of its own here, which goes with it',
+      'here each command has its own temporary directory, which is deleted when the command ends',
       'set filesystem.tmp = "host" if commands have to share files there with other programs',
     );
   const against = [...denied.denyRead, ...denied.denyWrite].find((denial) => overlaps(denial.root, root));

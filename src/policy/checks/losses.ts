@@ -72,7 +72,7 @@ function removedBy(use: Use): readonly Argument[] {
   return staysThere ? [] : use.operands;
 }
 
-/** What is moved out of the workspace, to where it goes with the command: `mv notes.txt /tmp/`. */
+/** What is moved out of the workspace, to a place that is deleted with the command: `mv notes.txt /tmp/`. */
 function movedOut(command: SimpleCommand, use: Use, context: CheckContext): readonly Argument[] {
   if (inherited(use, 'operands') !== 'moves-then-writes' || use.program.name !== 'mv') return [];
   const into = use.options.find(({ name }) => name === 't' || name === 'target-directory')?.value;
