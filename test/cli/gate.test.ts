@@ -314,7 +314,7 @@ describe('the usage of sandbox-run gate', () => {
   it.each([
     [['--help'], /gate serve --help/],
     [['serve', '--help'], /read-only into the container/],
-    [['check', '--help'], /not the model/],
+    [['check', '--help'], /the model must not/],
   ])('%j explains', async (args, text) => {
     const { exitCode, stdout } = await cli(place, ['gate', ...args], { env });
     expect(exitCode).toBe(0);

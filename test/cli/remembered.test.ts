@@ -133,7 +133,7 @@ describe('a question', () => {
     set(`${SUPERVISED}[approval]\nask = "queue"\ntimeout_seconds = 1\n`);
     const late = await run('-c', 'mkdir made');
     expect(late).toMatchObject({ exitCode: 126, stdout: '' });
-    expect(late.stderr).toContain('nobody answered within 1 s');
+    expect(late.stderr).toContain('there was no answer within 1 s');
     set(`${SUPERVISED}[approval]\nask = "queue"\n`);
     const waiting = startCli(place, ['-q', '-c', 'mkdir made']);
     await eventually(async () => {

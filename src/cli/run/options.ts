@@ -44,7 +44,7 @@ Commands:
   cache             shows or clears what tools in sandboxes cached, by workspace
   check             says what the policy thinks of a command, and runs nothing
   completion        prints the completion for bash, fish or zsh
-  doctor            says what this host can enforce, and how to get what is missing; --attack tests it
+  doctor            shows what this host can enforce and what is missing; --attack tests it
   examples          shows command lines to copy, by topic
   gate              decides about the commands of agents in containers
   help              shows exit statuses, the environment or files
