@@ -65,7 +65,7 @@ void LetEnd(pid_t child) {
     ptrace(PTRACE_CONT, child, nullptr, nullptr);
   }
 }
-// Whoever may do this while somebody else does can do it to its own tracer. Here each does it to a
+// A process that may do this while another does can do it to its own tracer. Here each does it to a
 // third process, so that nothing happens.
 long HaltExits(char**) {
   pid_t children[3];
@@ -131,7 +131,7 @@ long AttachSharedMemory(char** a) {
   return 0;
 }
 
-// An executable file in the directory, which would run as its owner whoever starts it.
+// An executable file in the directory, which would run as its owner when another user starts it.
 long SetUserId(char** a) {
   const int directory = open(a[0], O_RDONLY | O_DIRECTORY);
   const int file = openat(directory, "set-user-id", O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
@@ -141,7 +141,7 @@ long SetUserId(char** a) {
   errno = error;
   return result;
 }
-// Whoever opens the file for writing waits until it is given back.
+// A process that opens the file for writing waits until it is given back.
 long Lease(char** a) {
   const int file = open(a[0], O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
   const long result = fcntl(file, F_SETLEASE, F_RDLCK);

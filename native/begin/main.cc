@@ -76,7 +76,7 @@ bool Send(BeginRecord& record) {
 void SayBegun() {
   BeginRecord record;
   record.kind = BeginRecord::kBegun;
-  // Nothing runs of which nobody knows.
+  // Nothing runs that the launcher does not know of.
   if (!Send(record)) Exit(kNotStarted);
 }
 
@@ -94,7 +94,7 @@ void TakeNonce() {
   if (sealed < 0) GiveUp("handover", sealed);
 }
 
-// The file is sealed: nobody changes what is mapped. Private, as offsets become addresses in it.
+// The file is sealed: what is mapped cannot change. Private, as offsets become addresses in it.
 char* MapHandover() {
   TakeNonce();
   const long size = RawSyscall(SYS_lseek, kHandoverFd, 0, SEEK_END);
@@ -134,7 +134,7 @@ char** Pointers(char* base, uint64_t at) {
   // A group of its own, so that signals to it do not reach the launcher, which would end
   // everything; and the terminal's, so that it may read.
   RawSyscall(SYS_setpgid, 0, 0);
-  // Without the one who waits for it nobody would say how it ended.
+  // Without the process that waits for it, its end would not be reported.
   const long dies = RawSyscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (dies < 0) GiveUp("parent_death_signal", dies);
   if (RawSyscall(SYS_getppid) != parent) GiveUp("parent_gone", 0);
@@ -160,7 +160,7 @@ extern "C" [[noreturn]] void BeginMain() {
   const long shut = RawSyscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
   const long closing = CloseFrom(3, Closing::kOnExec);
   char* const base = MapHandover();
-  // Not before: until then nobody knows who says so.
+  // Not before: until then the launcher does not know who reports.
   if (blocked < 0) GiveUp("signals", blocked);
   if (shut < 0) GiveUp("handover", shut);
   if (closing < 0) GiveUp("close_descriptors", closing);

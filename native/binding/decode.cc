@@ -116,7 +116,7 @@ std::optional<DescriptorRoom> TakeRoom(const Napi::CallbackInfo& info) {
   for (size_t i = 0; i < 3; ++i) {
     const int fd = info[kStdin + i].As<Napi::Number>().Int32Value();
     if (fd >= 0) ++own;
-    // Streams that somebody reads at leisure.
+    // Streams that a slow reader may keep open for long.
     is_long_lived = is_long_lived || fd > 2;
   }
   if (info[kExtras].IsObject()) {

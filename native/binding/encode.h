@@ -15,7 +15,7 @@ namespace sandbox_run {
 // {stage, errno, path}
 Napi::Value EncodeFailure(Napi::Env env, const Failure& failure);
 
-// An error with the failure as its property of that name, for whoever called the addon.
+// An error with the failure as its property of that name, for the caller of the addon.
 void ThrowFailure(Napi::Env env, const Failure& failure);
 
 // A Buffer, without a copy where it is long; undefined for nothing.

@@ -11,7 +11,7 @@ namespace sandbox_run {
 // makePipe(): [read end, write end], close-on-exec.
 Napi::Value MakePipe(const Napi::CallbackInfo& info);
 
-// tryLock(fd, shared): takes the lock of an open file (flock); false: somebody else has it. The
+// tryLock(fd, shared): takes the lock of an open file (flock); false: another process has it. The
 // lock belongs to the open file, so it ends with its last descriptor, however the process ends.
 Napi::Value TryLock(const Napi::CallbackInfo& info);
 
@@ -24,8 +24,8 @@ Napi::Value Measure(const Napi::CallbackInfo& info);
 // emptyDirectory(path, done): removes what lies in it, callback(whether nothing is left).
 Napi::Value EmptyDirectory(const Napi::CallbackInfo& info);
 
-// peerCredentials(fd): {pid, uid, gid} of whoever connected a Unix socket, as the kernel noted them
-// then (SO_PEERCRED, unix(7)).
+// peerCredentials(fd): {pid, uid, gid} of the process that connected a Unix socket, as the kernel
+// noted them then (SO_PEERCRED, unix(7)).
 Napi::Value PeerCredentials(const Napi::CallbackInfo& info);
 
 // terminalSize(fd): [columns, rows]; undefined: it is no terminal, or none that knows.

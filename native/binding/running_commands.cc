@@ -184,7 +184,7 @@ void DeliverEvent(Napi::Env env, Napi::Function, std::nullptr_t*, Event* raw) {
   const Napi::FunctionReference on_event = std::move(running->on_event);
   const std::deque<Napi::FunctionReference> asked = std::move(running->asked);
   commands->Remove(env, event->id);
-  // Nobody is left, and no answer will come.
+  // No process is left, and no answer will come.
   for (const Napi::FunctionReference& callback : asked) callback.Call({EncodeMembers(env, {})});
   on_event.Call(event->Arguments(env));
 }

@@ -50,7 +50,7 @@ Result<std::unique_ptr<Cgroup>> Cgroup::Make(const std::string& parent, const Tr
   }
   if (limits.memory != 0) {
     // Absent where the kernel does not count swap; else what is swapped out would come on top. One
-    // process that is ended for the memory of all helps nobody.
+    // process that is ended for the memory of all helps no other.
     const bool counts_swap = faccessat(directory, "memory.swap.max", F_OK, 0) == 0;
     if ((counts_swap && !WriteText(directory, "memory.swap.max", "0")) ||
         !WriteText(directory, "memory.oom.group", "1")) {

@@ -12,7 +12,7 @@
 
 namespace sandbox_run {
 
-// Stage of a failure: somebody removed the group of a command.
+// Stage of a failure: the group of a command was removed from outside.
 inline constexpr char kCgroupLost[] = "cgroup.lost";
 
 // A limit of processes as pids.max takes it: more than a kernel can have, which is no limit, would

@@ -53,7 +53,7 @@ bool IsStale(const char* name) {
   return owner && owner->start_time != start;
 }
 
-// Before Linux 5.14, which has cgroup.kill: nobody may fork, nobody runs while it is looked who is
+// Before Linux 5.14, which has cgroup.kill: no process may fork or run while it is looked which are
 // there, and a signal that ends is heeded by what is frozen, too (cgroup-v2.rst, cgroup.freeze).
 bool KillOneByOne(int directory) {
   WriteText(directory, "pids.max", "0");
@@ -79,7 +79,7 @@ bool KillOneByOne(int directory) {
 // Of a removal that failed.
 bool MayGoLater(int error) { return error == EBUSY || IsMomentary(error); }
 
-// False: there is still somebody in it.
+// False: there is still a process in it.
 bool TryToRemove(int directory, const std::string& path, int attempts) {
   for (int i = 0; i < attempts; ++i) {
     if (rmdir(path.c_str()) == 0 || !MayGoLater(errno)) return true;

@@ -16,7 +16,7 @@ struct ResourceLimit {
   uint64_t hard = 0;
 };
 
-// Which object something is: unique for as long as somebody holds it.
+// Which object something is: unique for as long as it is held open.
 struct ObjectId {
   dev_t device = 0;
   ino_t inode = 0;

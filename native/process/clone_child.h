@@ -21,7 +21,7 @@ pid_t CloneIntoCgroup(int (*body)(void*), void* stack, size_t stack_size, void* 
                       int group_fd, int* pidfd);
 
 // Waits for a child that has exited or is about to, and forgets it. Returns its wait status; -1: it
-// was lost to somebody else in this process who waits for every child, or an outer filter refuses.
+// was lost to other code in this process that waits for every child, or an outer filter refuses.
 [[nodiscard]] int Reap(pid_t pid);
 
 // It came to its own end and returned 0.

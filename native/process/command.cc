@@ -194,7 +194,7 @@ Outcome Command::RunIn(CommandPlace& place) {
       outcome.tree_ended = true;  // there never was one
     } else if (!place.child->plan.confined && !outcome.failure && !WasEnded(outcome) &&
                !signaled_) {
-      // Somebody killed it on the way to its program: nothing was run.
+      // It was killed on the way to its program: nothing was run.
       outcome.failure =
           Failure{"child.ended", 0, DescribeEnd(outcome.exit_code << 8 | outcome.signal)};
     } else if (link_) {

@@ -47,7 +47,7 @@ class Command {
   };
   // Runs the command and reports to the observer. `offer` is called once it is certain that the
   // place can be used again, so that the next command may be handed over while this function still
-  // cleans up; it returns false if nobody wants the place.
+  // cleans up; it returns false if no command wants the place.
   Afterwards Run(CommandPlace& place, const std::function<bool()>& offer);
   // Reports that there was no way to run it.
   void GiveUp(Failure failure);

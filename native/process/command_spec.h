@@ -32,7 +32,7 @@ struct CommandSpec {
   std::optional<std::chrono::milliseconds> idle_timeout;  // 0: none; unset: the confinement's
   std::vector<sock_filter> added_filter;                  // beside the confinement's
   bool shell = false;  // a bash that lives on: its standard input is a channel for turns
-  // Given back with the command, whose descriptors whoever holds it may hold, too.
+  // Given back with the command, whose descriptors its holder may hold, too.
   std::optional<DescriptorRoom> room;
   bool rehearsal = false;  // goes through every step but the last: no program is executed
 };

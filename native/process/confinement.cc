@@ -146,12 +146,12 @@ Status RunSetup(int (*body)(void*), Plan& plan, int flags, const char* stage) {
     const char* path = progress.failed_path;
     return Failure{progress.failed_stage, progress.failed_errno, path == nullptr ? "" : path};
   }
-  // A status that somebody else took (-1) says nothing; the child's last store does.
+  // A status that other code took (-1) says nothing; the child's last store does.
   if (progress.done && (status == -1 || EndedWell(status))) return Status();
   return Failure{"setup.ended", 0, DescribeEnd(status)};
 }
 
-// The root of a view is a file system of its own that nobody can write to any more.
+// The root of a view is a file system of its own that cannot be written to any more.
 Status CheckViewRoot(int root, ObjectId& id) {
   constexpr char kStage[] = "view.check";
   struct stat made, own;
@@ -555,7 +555,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
   }
 
   for (const CopySpec& copy : spec_.copies) {
-    // What is mounted over the source vanishes when somebody outside replaces the source.
+    // What is mounted over the source vanishes when a process outside replaces the source.
     const Result<Found> found = LookFor(copy.source, "copy");
     if (!found.ok()) return found.failure();
     slot->Watch(copy.source, found.value().exists, found.value().info, true);

@@ -243,7 +243,7 @@ class Confinement {
   Status CheckIsWhole(const Slot& slot) const;
   Result<std::unique_ptr<Slot>> Build();
   // Makes the slot's mount namespace; `handles` receive the descriptors of rules inside it.
-  // Makes a link that is to be mounted where commands do not see it.
+  // Makes a link to mount later, in a place that commands do not see.
   Result<std::string> MakeLink(const Slot& slot, const std::string& content, size_t number) const;
   Status BuildView(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   Status AddRules(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);

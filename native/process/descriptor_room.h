@@ -14,7 +14,7 @@ class DescriptorRoom {
   // How long a command will need it.
   enum class Holder {
     kCommand,   // until its end, which comes by itself
-    kLongLived  // a shell, a job, streams that others read: as long as somebody likes
+    kLongLived  // a shell, a job, streams that others read: as long as the user likes
   };
   enum class Refusal {
     kWait,  // a command has a share that will be free

@@ -80,7 +80,7 @@ bool DirectoryUsage::OpenDeferred() {
     later_bytes_ -= path.size();
     UniqueFd fd = OpenBeneath(root_, path);
     struct stat info;
-    // Somebody may have put another directory there meanwhile.
+    // Another directory may have been put there meanwhile.
     if (!fd.valid() || fstat(fd.get(), &info) != 0 || info.st_dev != device_) continue;
     DIR* stream = fdopendir(fd.get());
     if (stream == nullptr) continue;

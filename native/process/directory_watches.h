@@ -24,7 +24,7 @@ class DirectoryWatches {
   void Remove(int watch, const void* owner);
   bool IsFull() const;
   // Calls `touched` with the owner of each directory in which something came or went. False: the
-  // kernel lost count, or somebody may have.
+  // kernel lost count, or may have.
   bool Take(const std::function<void(void* owner)>& touched);
 
  private:

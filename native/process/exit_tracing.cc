@@ -76,8 +76,8 @@ Status ExitTracing::Enter() {
 }
 
 void ExitTracing::Answer() {
-  // Receiving waits if nobody asks. Whoever gave up meanwhile is still counted, so that it does not
-  // wait for another one then, but fails with ENOENT.
+  // Receiving waits if no process asks. One that gave up meanwhile is still counted, so receiving
+  // does not wait for another one then, but fails with ENOENT.
   if (!IsReadable(listener_.get())) return;
   abi::SeccompNotification call;
   if (ioctl(listener_.get(), abi::kSeccompReceive, &call) != 0) return;
@@ -96,8 +96,8 @@ bool ExitTracing::Admit(pid_t thread, uint64_t call) {
   // Not readable: it has not ended with all its threads, so it still has its number. What it traced
   // is let go before it becomes readable (exit_notify in kernel/exit.c).
   if (tracer_.valid() && !IsReadable(tracer_.get())) return thread == tracer_pid_;
-  // Only the first thread of a process has a descriptor; the others are refused, too. 0: somebody
-  // of another process namespace.
+  // Only the first thread of a process has a descriptor; the others are refused, too. 0: a
+  // process of another process namespace.
   if (thread <= 0) return false;
   UniqueFd asking(static_cast<int>(RawSyscall(abi::kSysPidfdOpen, thread, 0)));
   if (!asking.valid()) return false;

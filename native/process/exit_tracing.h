@@ -14,7 +14,7 @@ namespace sandbox_run {
 // (PTRACE_O_TRACEEXIT, without which strace does not start), but for one process at a time.
 //
 // Of two that trace each other so, each would halt for the other, where not even SIGKILL reaches
-// them (since Linux 6.5). So nobody may be halted so by somebody whom it halts, however long the
+// them (since Linux 6.5). So no process may be halted by one that it halts itself, however long the
 // way round. That is certain if only one process ever halts others: a process cannot trace itself.
 // It does not depend on whom it traces, which could be another one by the time of the call: the
 // number of a process that has ended may become that of a thread of a process older than the
@@ -27,7 +27,7 @@ class ExitTracing {
   // Before anything is started on this thread. Without capabilities it takes no_new_privs, which
   // everything that is started here takes anyway. Once entered it stays so.
   Status Enter();
-  // Readable if somebody asks; -1: not entered. If nobody answers, as nobody has it open any more,
+  // Readable if a process asks; -1: not entered. If there is no answer, as it is not open any more,
   // calls fail with ENOSYS.
   int fd() const { return listener_.get(); }
   // Answers one who asks, if there is one. Never waits.

@@ -21,7 +21,7 @@ inline constexpr int kAfterLauncherFds = 7;
 // The beginning of the memory file. Everything else is an offset from there.
 struct Handover {
   uint64_t size = 0;
-  // Nobody but the program knows it once the command runs: what has another one is not from here.
+  // Only the program knows it once the command runs: a record with another one is not from it.
   uint64_t nonce = 0;
   uint64_t program = 0;
   uint64_t cwd = 0;

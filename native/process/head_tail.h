@@ -13,7 +13,7 @@
 
 namespace sandbox_run {
 
-// Bytes in memory of malloc(), which can be grown in place and handed to whoever frees it.
+// Bytes in memory of malloc(), which can be grown in place and handed to the code that frees it.
 class Bytes {
  public:
   Bytes() = default;

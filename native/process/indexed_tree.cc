@@ -42,7 +42,7 @@ T ReadAt(const char* bytes) {
   return value;
 }
 
-// It went, or something else took its place: whoever lists the directory above sees that.
+// It went, or something else took its place: a look at the directory above sees that.
 bool IsGone(int error) {
   return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESTALE;
 }
@@ -215,7 +215,7 @@ void IndexedTree::CheckNoted(Directory& directory, TreeRound& round) {
     if (is_there) {
       Compare(directory, noted, {KindOf(info.st_mode), StampOf(info)}, looked_ns, round);
     } else if (IsGone(error)) {
-      // In this moment: somebody else's doing.
+      // In this moment, by another process.
       directory.stale = true;
     } else {
       TellUnreadable(directory, round);
@@ -310,10 +310,10 @@ void IndexedTree::Classify(Directory& directory, int fd, const FileStamp& stamp)
     // What had no meaning there has one now.
     if (directory.is_git && !was_git) fresh_ns = std::max(fresh_ns, stamp.changed_ns);
   } else if (parent != nullptr) {
-    // Whoever makes or moves a directory changes both.
+    // Making or moving a directory changes both.
     fresh_ns = std::max(fresh_ns, std::min(parent->stamp.changed_ns, stamp.changed_ns));
   }
-  // Whenever it came, nobody was told.
+  // Whenever it came, it was not reported.
   if (directory.unreadable) fresh_ns = kSomeTime;
   directory.fresh_ns = directory.times != FileTimes::kForeign ? fresh_ns : kSomeTime;
 }

@@ -39,7 +39,7 @@ inline constexpr int64_t kSomeTime = INT64_MAX;
 
 // What the times of changes on a file system are worth.
 enum class FileTimes : uint8_t {
-  kForeign,   // of another clock, or nobody knows
+  kForeign,   // of another clock, or of an unknown one
   kLocal,     // of FileClockNow(): two changes in one tick have one time
   kDistinct,  // a change after a look has another time than was seen (since Linux 6.13)
 };

@@ -198,7 +198,7 @@ std::vector<std::string> LauncherArguments(const LauncherSpec& spec,
   std::vector<std::string> arguments = {spec.program};
   arguments.insert(arguments.end(), spec.arguments.begin(), spec.arguments.end());
   if (!spec.deadline_option.empty() && longest.count() > 0) {
-    // Only for the case that nobody is left to end it in time.
+    // Only for the case that no process is left to end it in time.
     const long long seconds =
         (std::chrono::ceil<std::chrono::seconds>(longest) + kDeadlineMargin).count();
     char text[48];

@@ -64,7 +64,7 @@ Result<std::optional<LimitExcess>> LimitKeeper::Handle(const Watch& watch, uint6
     if (!excess.ok() || excess.value()) return excess;
   }
   if (idle_.count() == 0) return none;
-  // A command whose output nobody takes has no say in it.
+  // A command whose output is not taken cannot help being idle.
   if (paused || output_bytes != output_bytes_) {
     output_bytes_ = output_bytes;
     last_output_ = now;

@@ -28,7 +28,7 @@ class LimitKeeper {
 
   void Started(Clock::time_point now);
   // One round of the command's thread. `output_bytes`: written by the command so far; `paused`:
-  // nobody takes its output.
+  // its output is not taken.
   void AddTo(Watch& watch);
   // A failure: what holds the limits is gone.
   Result<std::optional<LimitExcess>> Handle(const Watch& watch, uint64_t output_bytes, bool paused,

@@ -12,7 +12,7 @@ namespace sandbox_run {
 int StartDetached(void* (*body)(void*), void* argument);
 
 // Calls functions on a thread that never enters a signal scope. A thread inherits the Landlock
-// domain of the one that makes it, and inside a domain nobody may mount or signal a warden: a
+// domain of the one that makes it, and inside a domain no thread may mount or signal a warden: a
 // command's thread cannot make the thread that builds the next view. One for the whole process, for
 // all its life.
 class Outside {

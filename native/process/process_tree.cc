@@ -19,7 +19,7 @@
 namespace sandbox_run {
 namespace {
 
-// The warden says at once how the command ended, unless somebody stopped or ended it.
+// The warden says at once how the command ended, unless it was stopped or ended from outside.
 constexpr std::chrono::milliseconds kExitPatience{5000};
 // A debugger that is told of the end of its program takes notice of it at once.
 constexpr std::chrono::milliseconds kTracerPatience{500};
@@ -90,7 +90,7 @@ Status ProcessTree::Start(ChildPlan& plan, std::span<char> stack, const SignalSc
   const long opened = RawSyscall(abi::kSysPidfdOpen, pid.value(), 0);
   UniqueFd pidfd(static_cast<int>(opened));
   // The number has not been given back, as the warden waits for a word of this thread before,
-  // unless the command has ended its warden already: then it may be somebody else's.
+  // unless the command has ended its warden already: then it may be another process's.
   if (opened < 0 || !warden_->alive()) {
     const bool lost = !warden_->alive();
     const bool gone = warden_->EndAll();
@@ -171,7 +171,7 @@ bool ProcessTree::End(const SignalScope& scope) {
     return warden_->EndAll();
   }
   if (scope.KillAll(SIGKILL)) {
-    // Where orphans come to this process, nobody else takes notice of them.
+    // Where orphans come to this process, no other process reaps them.
     if (InheritsOrphans()) ReapOrphans(pid_);
     return true;
   }
@@ -185,7 +185,7 @@ bool ProcessTree::IsReapable() {
   for (;;) {
     siginfo_t info = {};
     const int result = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
-    // Somebody in this process waited for it: Reap() will not find it, and say so.
+    // Other code in this process waited for it: Reap() will not find it, and say so.
     if (result != 0 && errno != EINTR) return true;
     if (result == 0 && info.si_pid == pid_) return true;
     if (std::chrono::steady_clock::now() >= until) return false;
@@ -206,7 +206,7 @@ Result<ProcessEnd> ProcessTree::Reap() {
     } while (reaped < 0 && errno == EINTR);
   }
   const int error = errno;
-  // Somebody in this process waits for every child. The kernel may still know, for who has the
+  // Other code in this process waits for every child. The kernel may still know, for who has the
   // descriptor; else the status is lost.
   const bool known = reaped >= 0 || StatusOfReaped(pidfd_.get(), &status);
   pidfd_.reset();
@@ -227,7 +227,7 @@ Result<ProcessEnd> ProcessTree::ReapByWarden() {
   }
   warden_->ReleaseCommand();
   pidfd_.reset();
-  // Somebody ended the warden, and the command with it.
+  // The warden was ended from outside, and the command with it.
   if (!exited) return Failure{kWardenLost, 0, ""};
   ProcessEnd end;
   end.usage = exited->usage;
@@ -257,7 +257,7 @@ size_t ProcessTree::CountNewest(const SignalScope& scope, pid_t newest, size_t e
   const size_t numbers = std::max(kMinNumbers, enough * kMaxPerMember);
   for (size_t i = 0; i < numbers && newest > 1 && found <= enough; ++i, --newest) {
     // Threads of this process are within reach from everywhere in it; what has ended uses nothing,
-    // and may wait for long until somebody takes notice of it.
+    // and may wait for long until it is reaped.
     if (kill(newest, 0) != 0 || RawSyscall(SYS_tgkill, self, newest, 0) == 0) continue;
     if (const std::optional<ListedProcess> one = LookAt(newest); one && one->alive) ++found;
   }

@@ -25,7 +25,7 @@ namespace sandbox_run {
 // | tier         | where                         | held by                              | what it does not guarantee           |
 // |--------------|-------------------------------|--------------------------------------|--------------------------------------|
 // | signal-scope | Landlock ABI 6 (Linux 6.12)   | the kernel: one signal reaches all   | nothing of it is missing: no member  |
-// |              |                               | of the tree at once and nobody else  | can leave the scope or reach its     |
+// |              |                               | of the tree at once and no other     | can leave the scope or reach its     |
 // |              |                               |                                      | warden                               |
 // | subreaper    | every kernel, no privileges   | the warden: orphans come to it; it   | a command can kill its warden and    |
 // |              |                               | looks for descendants, stops them,   | ends with it, what it started does   |
@@ -70,7 +70,7 @@ class ProcessTree {
 
   // The first process will be a launcher: signals wait for the command. Before Start().
   void ExpectCommand() { expects_command_ = true; }
-  // This is it, with a group of its own: signals are for it from now on, and for nobody once it has
+  // This is it, with a group of its own: signals are for it from now on, and for none once it has
   // ended.
   void CommandBegan(pid_t command);
   void CommandEnded();

@@ -22,7 +22,7 @@ class Audience : public CommandObserver {
       : outcome_(std::move(outcome)) {}
   void OnOutput(int, std::string) override {}
   void OnEnd(Outcome outcome) override { ended_ = std::move(outcome); }
-  // Not before: whoever waits may close the confinement next.
+  // Not before: the waiting code may close the confinement next.
   void OnFinished() override { outcome_->set_value(std::move(ended_)); }
 
  private:

@@ -102,7 +102,7 @@ ShellTurns::Step ShellTurns::Handle(const Watch& watch, const Tree& tree) {
       return step;
     }
   } else {
-    // Nobody was asked for a report.
+    // No report was asked for.
     inbox_.clear();
   }
 
@@ -143,7 +143,7 @@ bool ShellTurns::BeginNext() {
   turn.nonce = MakeNonce();
   if (spec.timeout.count() > 0) turn.next = turn.begun + spec.timeout;
   if (turn.nonce.empty()) {
-    // Without randomness anybody could report: the turn is not begun, and the shell is given up.
+    // Without randomness any process could report: the turn is not begun, the shell is given up.
     turn.stage = Stage::kKilled;
     turn.next = turn.last_chance = turn.begun;
   } else {

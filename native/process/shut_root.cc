@@ -44,7 +44,7 @@ bool IsAlone(RootFailure* failure) {
   return IsSameMount(found[0], found[1]) || Fail(failure, "root.covered", 0);
 }
 
-// Whoever owns a directory can make it writable. Only who owns it, or has a capability for that,
+// The owner of a directory can make it writable. Only the owner, or who has a capability for that,
 // may open it so; numbers of users say less: in a user namespace, all strangers have the same.
 long IsOwnDirectory(const char* path) {
   const long fd = RawSyscall(SYS_openat, AT_FDCWD, Arg(path),

@@ -11,8 +11,8 @@ struct RootFailure {
   long error = 0;  // -errno, or 0: what was found is not as it should be
 };
 
-// Nobody else's business, but a launcher that root starts leaves `/` itself writable: root owns it,
-// without any capability. Takes a mount namespace of this process's own and makes the mount at `/`
+// A launcher that root starts leaves `/` itself writable: root owns it and needs no capability.
+// This closes it. Takes a mount namespace of this process's own and makes the mount at `/`
 // read-only in it, without device files. What lies at the `kept` paths (canonical) and beneath them
 // stays as it is; one that is gone is left out.
 //

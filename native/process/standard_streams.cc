@@ -148,7 +148,7 @@ void StandardStreams::Acknowledge(size_t bytes) {
 void StandardStreams::Stream(bool on) {
   const std::lock_guard lock(mutex_);
   stream_requested_ = on;
-  // Nobody acknowledges any more what was reported before.
+  // What was reported before is not acknowledged any more.
   if (!on) unacknowledged_ = 0;
 }
 
@@ -179,13 +179,13 @@ void StandardStreams::AddTo(Watch& watch) {
   input_at_ = watch.Add(input_.get(), POLLOUT);
   if (terminal_ != nullptr) terminal_->AddTo(watch);
   for (int i = 0; i < 2; ++i) {
-    // That nobody writes any more is always seen: what is left then is finite, and nobody is held
-    // back by leaving it there.
+    // The end of all writers is always seen: the rest of the output is finite then, and leaving it
+    // there holds no process back.
     output_at_[i] = watch.Add(output_[i].get(), paused_ ? 0 : POLLIN);
   }
 }
 
-// Reports what was captured before somebody wanted to know.
+// Reports what was captured before streaming began.
 void StandardStreams::BeginStreaming() {
   for (int i = 0; i < 2; ++i) {
     const CapturedStream before = SoFar(i);
@@ -217,7 +217,7 @@ StandardStreams::Progress StandardStreams::Handle(const Watch& watch) {
 
 void StandardStreams::DrainNow() {
   for (int i = 0; i < 2; ++i) {
-    // As much as a pipe may hold; whoever goes on writing is not waited for.
+    // As much as a pipe may hold; a process that goes on writing is not waited for.
     pollfd one = {output_[i].get(), POLLIN, 0};
     for (int round = 0; round < 16 && output_[i].valid(); ++round) {
       if (poll(&one, 1, 0) <= 0 || !Drain(i)) break;
@@ -303,7 +303,7 @@ void StandardStreams::Spill(int index, std::string_view bytes) {
 }
 
 void StandardStreams::FeedInput() {
-  // Bounded as Drain() is: whoever reads a large file without a pause keeps nobody from the clock.
+  // Bounded as Drain() is: a command that reads a large file must not delay the time limit.
   for (int round = 0; round < 16; ++round) {
     while (input_written_ < spec_.input.size()) {
       // The thread has every signal blocked, so a closed pipe is EPIPE here and no SIGPIPE.

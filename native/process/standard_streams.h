@@ -35,8 +35,8 @@ struct StreamsSpec {
   bool stream_output = false;  // report chunks, besides keeping what is kept
   size_t output_limit = 0;     // bytes kept of each stream
   // A terminal of this size takes the place of all three: what is written to it is standard output.
-  // stdio[0] says what is typed: nothing, `input`, or what comes from a pipe (kFd) that nobody else
-  // reads.
+  // stdio[0] says what is typed: nothing, `input`, or what comes from a pipe (kFd) that has no
+  // other reader.
   std::optional<TerminalSize> terminal;
   // Of these, so many are the first of the stream and the others the last. Not set: one half, and
   // the odd byte.
@@ -94,9 +94,9 @@ class StandardStreams {
   Progress Handle(const Watch& watch);
   // The consumer of streamed output is too far behind: the pipes are left full. As of AddTo().
   bool paused() const { return paused_; }
-  // Somebody may still write output.
+  // A process may still write output.
   bool output_open() const { return output_[0].valid() || output_[1].valid(); }
-  // Somebody else has it open for writing, whatever is still to be read.
+  // Another process has it open for writing, whatever is still to be read.
   bool output_held() const;
   // Bytes of output that are there to be read.
   uint64_t Pending() const;

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long somebody who outlived the command may hold its pipes open: first what it left behind,
+// How long a process that outlived the command may hold its pipes open: first what it left behind,
 // which is ended then; after that a process outside that was handed a pipe.
 constexpr milliseconds kDrainGrace{250};
 // How often it is looked whether anything is left of a background command.
@@ -118,7 +118,7 @@ void Supervision::KeepLimits(const Watch& watch) {
     return;
   }
   const std::optional<LimitExcess>& excess = looked.value();
-  // Somebody else was first to end it, or it ended by itself and only holds its pipes open.
+  // It was ended in another way first, or it ended by itself and only holds its pipes open.
   if (!excess || times_.kill_at) return;
   if (excess->name == LimitName::kIdle && stage_ != Stage::kRunning && !parts_.spec.background)
     return;
@@ -219,7 +219,7 @@ void Supervision::LoseWarden(bool exited) {
 bool Supervision::MayDrain(const Requests& requests) {
   if (requests.kill) return false;
   const auto now = Clock::now();
-  // What somebody outside goes on writing has no end.
+  // What a process outside goes on writing has no end.
   if (outcome_.tree_ended && parts_.streams.output_bytes() >= output_at_most_) return false;
   return now < *times_.drain_until;
 }
@@ -229,8 +229,8 @@ Supervision::Stage Supervision::HandleExit() {
   const auto now = Clock::now();
   const bool ended_by_us = times_.kill_at.has_value();
   times_.drain_until = now + kDrainGrace;
-  // Whose end is withheld by a tracer is ended with everything else, the tracer included: nobody
-  // waits for that one's pleasure.
+  // Whose end is withheld by a tracer is ended with everything else, the tracer included: the
+  // launcher does not wait until that one lets go.
   if (parts_.spec.background && !ended_by_us && parts_.tree.IsReapable()) {
     Reap();
     if (!outcome_.failure) {
@@ -253,7 +253,7 @@ Supervision::Stage Supervision::HandleExit() {
 
 bool Supervision::MayStay(const Requests& requests) {
   if (!parts_.spec.background) {
-    // However slow the consumer: nobody who holds the pipes lives longer for it.
+    // However slow the consumer: no process that holds the pipes lives longer for it.
     if (times_.kill_at || !parts_.streams.output_held()) return false;
     if (!requests.cancel && !requests.kill && Clock::now() < *times_.drain_until) return true;
     outcome_.output_held = true;
@@ -281,7 +281,7 @@ void Supervision::EndTree() {
   if (outcome_.tree_ended) {
     parts_.streams.TakeTheRest();
   } else if (parts_.tree.warden_lost() && !outcome_.failure) {
-    // While it ended the rest, which nobody did then.
+    // While it ended the rest, which then was not ended.
     outcome_.failure = Failure{kWardenLost, 0, ""};
   }
   // The kernel may have been first.

@@ -38,7 +38,7 @@ class Supervision {
     Slot& slot;
     const SignalScope& scope;
     ExitTracing& exits;
-    TreeIndex::Activity* activity;  // nullptr: nobody asks what it leaves behind
+    TreeIndex::Activity* activity;  // nullptr: what it leaves behind is not asked for
     int wake_fd;                    // eventfd: there may be requests
     std::function<Requests()> take_requests;
     Clock::time_point begin;
@@ -55,7 +55,7 @@ class Supervision {
   struct Times {
     std::optional<Clock::time_point> deadline;     // of the command
     std::optional<Clock::time_point> kill_at;      // set once SIGTERM was sent
-    std::optional<Clock::time_point> look_at;      // is anybody left of a background command?
+    std::optional<Clock::time_point> look_at;      // is a process left of a background command?
     std::optional<Clock::time_point> drain_until;  // set once the command has exited
   };
   enum class Stage {
@@ -66,10 +66,10 @@ class Supervision {
 
   // Ends the command if it has used too much.
   void KeepLimits(const Watch& watch);
-  // Ends the command, or what is left of it in the background, if it is time to.
+  // Ends the command, or its processes in the background, if it is time to.
   void KeepTime(const Requests& requests);
   void AskToEnd();
-  // False: whoever still holds the pipes has had its time.
+  // False: the processes that still hold the pipes have had their time.
   bool MayDrain(const Requests& requests);
   // The command has ended; says what is next.
   Stage HandleExit();

@@ -23,9 +23,9 @@ constexpr size_t kReadSize = 4096;
 constexpr unsigned kPtmxMajor = 5;
 constexpr unsigned kPtmxMinor = 2;
 
-// The mount of pseudo-terminals in the view. Nobody but the launcher mounts there and the root of
+// The mount of pseudo-terminals in the view. Only the launcher mounts there and the root of
 // the view is read-only, so the name leads where it should; that it does is looked at all the same,
-// because whoever reads this terminal reads what the command writes.
+// because a reader of this terminal reads what the command writes.
 Result<UniqueFd> OpenInstance(int view_root) {
   const abi::OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
                          abi::kResolveNoSymlinks | abi::kResolveBeneath};
@@ -75,7 +75,7 @@ Result<Terminal> OpenTerminal(std::optional<int> view_root, TerminalSize size) {
   terminal.slave.reset(ioctl(terminal.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal.slave.valid()) return Failure{kStage, errno, "TIOCGPTPEER"};
 
-  // The kernel's settings are those of a terminal that somebody uses, but for this: erasing takes a
+  // The kernel's settings are those of a terminal that a person uses, but for this: erasing takes a
   // whole character.
   termios settings;
   if (tcgetattr(terminal.slave.get(), &settings) != 0) return Failure{kStage, errno, "tcgetattr"};

@@ -18,7 +18,8 @@ struct TerminalSize {
   uint16_t rows = 0;
 };
 
-// A pseudo-terminal. Whoever has the master reads what the command writes and types what it reads.
+// A pseudo-terminal. The holder of the master reads what the command writes and types what it
+// reads.
 struct Terminal {
   UniqueFd master;  // non-blocking
   UniqueFd slave;
@@ -72,8 +73,8 @@ class CommandTerminal {
   // The command's end, until CommandIsOver(). As long as this process holds it too, a command that
   // closes all of its own and opens /dev/tty again has not ended the output.
   int slave() const { return slave_.get(); }
-  // A descriptor from which to read what the command writes. EIO is the end: nobody is left who
-  // could write.
+  // A descriptor from which to read what the command writes. EIO is the end: no process
+  // is left that could write.
   Result<UniqueFd> Output() const;
 
   // One round of the command's thread: types what there is to type.
@@ -85,7 +86,7 @@ class CommandTerminal {
 
   // The command has ended, and reads no more.
   void CommandIsOver();
-  // Hangs up: whoever is still on the terminal gets SIGHUP.
+  // Hangs up: a process that is still on the terminal gets SIGHUP.
   void Close();
 
  private:

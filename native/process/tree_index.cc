@@ -21,8 +21,8 @@ constexpr size_t kMaxNewDirectories = 200'000;
 // A clock that was set back by more makes every time doubtful.
 constexpr int64_t kSetBackNs = 100'000'000;
 
-// Whoever is told needs a moment for each, and a command can make as many as it likes; what stays
-// untold is not shut, so that this is more than anybody makes in passing.
+// The receiver needs a moment for each, and a command can make as many as it likes; what is not
+// reported is not shut. So this number is more than honest work makes in passing.
 constexpr size_t kMaxTold = 200'000;
 
 // The first of what is to be told; the others stay.

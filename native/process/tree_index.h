@@ -71,7 +71,7 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
     friend class TreeIndex;
     const std::shared_ptr<TreeIndex> index_;
     int64_t since_ns_ = 0;         // nothing before is of this one
-    int64_t since_steady_ns_ = 0;  // the same, by a clock that nobody sets
+    int64_t since_steady_ns_ = 0;  // the same, by a clock that cannot be set
     int64_t turn_ns_ = 0;          // the command or the turn began
   };
   // Call EnsureRead() before.
@@ -98,7 +98,7 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
   int64_t owed_ns_ = kSomeTime;
   bool spent_ = false;                   // by the first walk
   std::vector<std::string> unreadable_;  // for it
-  // Too much for one look, or seen when nobody asked.
+  // Too much for one look, or seen without a request.
   std::vector<std::string> untold_unreadable_;
   std::vector<ChangedEntry> untold_;
   std::vector<Watched> watched_;

@@ -18,7 +18,7 @@ namespace {
 constexpr int kFirstAbiWithSignalScope = 6;
 
 // All that is asked of the witness is to be another process, and one that has ended is one until it
-// is waited for. So it holds nothing, waits for nothing and outlives nobody.
+// is waited for. So it holds nothing, waits for nothing and ends at once.
 int EndAtOnce(void*) { return 0; }
 
 // Whatever step it was. Of what does not pass nothing is said but that there is no scope here: the
@@ -29,7 +29,7 @@ Failure NotInScope(const Failure& why) {
 
 Result<bool> ProveOnThisThread() {
   alignas(16) char stack[4096];
-  // Without a signal at its end: neither one that is ignored nor somebody who waits for every child
+  // Without a signal at its end: neither an ignored one nor code that waits for every child
   // takes it away. It is outside the scope, as this thread enters only afterwards, and of the same
   // user, so EPERM can come from the scope alone.
   const pid_t witness = clone(EndAtOnce, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, nullptr);
@@ -114,7 +114,7 @@ bool SignalScope::KillAll(int signal) const {
   // The last check before the call that must not go wrong: processes known to be outside must be
   // out of reach right now, on this thread.
   if (!OutOfReach(1) || !OutOfReach(getppid())) return false;
-  // ESRCH: there is nobody in it.
+  // ESRCH: there is no process in it.
   return kill(-1, signal) == 0 || errno == ESRCH;
 }
 

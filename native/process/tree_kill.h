@@ -36,7 +36,7 @@ class SignalScope {
   // nothing may be started on this thread. `view_root`: as for EnterSignalScope().
   Status Enter(std::optional<int> view_root);
   bool entered() const { return entered_; }
-  // False: somebody ended the warden, or it never was; on this thread there is no second attempt.
+  // False: the warden was ended from outside, or never was; this thread makes no second attempt.
   bool guarded() const { return !tried_ || (entered_ && warden_.alive()); }
   // As of the warden.
   int lost_fd() const { return entered_ ? warden_.lost_fd() : -1; }

@@ -18,7 +18,7 @@ TreePlaces::TreePlaces(const IndexSpec& spec)
 
 bool TreePlaces::Notes(const TreePlace& place, bool is_git, std::string_view name,
                        EntryKind kind) const {
-  // What packages bring along is obeyed by nobody who does not stand in them.
+  // Programs obey the files of a package only when they run inside it.
   if (place.modules != TreePlace::Modules::kNone &&
       place.modules != TreePlace::Modules::kPrograms) {
     return name == kRepository || (is_git && git_names_.contains(name));

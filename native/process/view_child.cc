@@ -105,8 +105,8 @@ long Bind(const ViewStep& step) {
   if (!step.allow_devices) attributes.attr_set |= abi::kMountAttrNodev;
   long result = RawSyscall(abi::kSysMountSetattr, tree, Arg(""), AT_EMPTY_PATH | abi::kAtRecursive,
                            Arg(&attributes), sizeof(attributes));
-  // Before Linux 5.12, or refused by an outer filter. Nobody is in this namespace yet, so the flags
-  // may come after the mount.
+  // Before Linux 5.12, or refused by an outer filter. No process is in this namespace yet, so the
+  // flags may come after the mount.
   const bool one_by_one = result == -ENOSYS || result == -EPERM;
   if (result == 0 || one_by_one) {
     // The target may lie inside a tree that a command can write to: no link is followed there.

@@ -107,7 +107,7 @@ Status Warden::Start(int program, ChildPlan* command, char* command_stack) {
   if (pid_ < 0) return Failure{"warden", errno, ""};
   pidfd_.reset(pidfd);
   if (pidfd_.valid()) return Status();
-  // Before Linux 5.2 the flag means nothing. Nobody would notice its end.
+  // Before Linux 5.2 the flag means nothing. Its end would not be noticed.
   kill(pid_, SIGKILL);
   while (waitpid(pid_, nullptr, 0) == -1 && errno == EINTR) {
   }
@@ -137,8 +137,8 @@ void Warden::Stop() {
   Ask({WardenRequest::kEnd, 0});
   channel_.reset();
   if (!Wait(pidfd_.get(), kStopPatience)) {
-    // Somebody stopped it. From inside of its scope this thread may not signal it; by its
-    // descriptor, as the other thread may be late, and the number somebody else's by then.
+    // It was stopped from outside. From inside of its scope this thread may not signal it; by its
+    // descriptor, as the other thread may be late, and the number another process's by then.
     Outside* outside = kill(pid_, SIGKILL) == 0 ? nullptr : Outside::Existing();
     if (outside != nullptr) {
       const auto copy = std::make_shared<UniqueFd>(fcntl(pidfd_.get(), F_DUPFD_CLOEXEC, 3));

@@ -36,8 +36,8 @@ int WardenProgram();
 // The same for the program that a set-uid launcher starts (process/handover.h).
 int BeginProgram();
 
-// Stage of a failure: somebody ended the warden of a command, and so the command was ended. In tier
-// "subreaper" what else it started may be left.
+// Stage of a failure: the warden of a command was ended from outside, so the command was ended. In
+// tier "subreaper" processes that it started may be left.
 inline constexpr char kWardenLost[] = "warden_lost";
 
 // The launcher's side of a warden: starts it, and ends it with the object. All functions are to be
@@ -58,7 +58,7 @@ class Warden {
 
   // It has not ended and need not be replaced.
   bool alive() const;
-  // Readable once it has ended although nobody told it to; -1: it was told to, or never was.
+  // Readable once it has ended without being told to; -1: it was told to, or never was.
   int lost_fd() const { return ended_ ? -1 : pidfd_.get(); }
   pid_t pid() const { return pid_; }
 
@@ -70,9 +70,9 @@ class Warden {
   void ReleaseCommand();
   // Sends a signal to every descendant.
   void SignalAll(int number);
-  // Ends every descendant; true if nobody is left.
+  // Ends every descendant; true if none is left.
   bool EndAll();
-  // It had ended before it could say whether somebody is left.
+  // It had ended before it could say whether a descendant is left.
   bool lost() const { return lost_; }
 
  private:

@@ -81,7 +81,7 @@ void Execute(int program, pid_t launcher, pid_t command) {
 // of the command, and be of no use.
 constexpr long kBriefMilliseconds = 25;
 
-// False: something has happened that is to be seen to first.
+// False: something has happened that must be handled first.
 bool NothingHappens(int channel) {
   const uint64_t children = 1ull << (SIGCHLD - 1);
   const long ended =
@@ -108,7 +108,7 @@ int RunWarden(void* argument) {
     command = StartCommand(plan);
     if (command < 0) return kNotStarted;
   }
-  // Nothing of the launcher's is held: no directory, no lock, no end of anybody's pipe.
+  // Nothing of the launcher's is held: no directory, no lock, no end of a pipe.
   RawSyscall(SYS_chdir, Arg("/"));
   constexpr int kChannel = 0, kProgram = 1;
   // Without it the warden would watch a descriptor of the launcher's.

@@ -98,7 +98,7 @@ OpenedRedirect OpenFile(const Place& place, const Redirect& redirect) {
                   "is a symbolic link or lies behind one, which redirects do not follow");
   }
   if (found == -EXDEV) return Failed(redirect, EXDEV, "leads out of the workspace");
-  // A FIFO that nobody reads.
+  // A FIFO without a reader.
   if (found == -ENXIO) return Failed(redirect, ENXIO, "is no regular file");
   if (found < 0) return Failed(redirect, -found);
   const int fd = OutOfTheWay(found);

@@ -220,7 +220,7 @@ void Runner::Become(const Stage& stage, int input, int output) {
 }
 
 // The working directory is beneath the root, as a path without links: it is opened again by that
-// path, so that a directory that somebody put a link in place of is not taken.
+// path, so that a link in place of the directory is not followed.
 bool EnterDirectory(Place* place) {
   char cwd[4096];
   if (getcwd(cwd, sizeof cwd) == nullptr || cwd[0] != '/' || IsOutside(*place, cwd)) return false;
@@ -293,7 +293,7 @@ int RunSteps(int argc, char** argv) {
     return Refuse("steps", "the working directory is not in the workspace; nothing was run");
   }
 
-  // A stage whose reader has gone is to end, whatever whoever started us ignores.
+  // A stage whose reader has gone must end, even if the launcher ignores SIGPIPE.
   signal(SIGPIPE, SIG_DFL);
   // Ignored, the ends of stages could not be waited for.
   signal(SIGCHLD, SIG_DFL);

@@ -9,7 +9,7 @@
 
 namespace sandbox_run {
 
-// Which object a name led to, and when it was changed last. Nobody but the clock sets the time of
+// Which object a name led to, and when it was changed last. Only the clock sets the time of
 // the last change, so an object whose stamp is the same is the same, once it has settled.
 struct FileStamp {
   dev_t device = 0;

@@ -14,7 +14,7 @@ namespace sandbox_run {
 Result<UniqueFd> AboveStdio(int fd, const char* stage);
 
 // Opens a canonical path O_PATH. A symbolic link anywhere in it gives ELOOP: the caller resolved
-// the path before, so a link means that somebody changed it since.
+// the path before, so a link means that it was changed since.
 Result<UniqueFd> OpenPath(const std::string& path, const char* stage);
 
 // Creates a directory of mode 0700 with an unguessable name: `parent`/`prefix`XXXXXX.
@@ -24,9 +24,9 @@ Result<std::string> MakePrivateDirectory(const std::string& parent, const std::s
 // another process leaves it alone.
 Result<UniqueFd> LockDirectory(const std::string& path);
 
-// Removes the directories of this user in `parent` whose name begins with `prefix` and that nobody
-// has locked: what a launcher left behind that was killed. Young ones are spared, they may be about
-// to be locked.
+// Removes the directories of this user in `parent` whose name begins with `prefix` and that no
+// process has locked: what a launcher left behind that was killed. Young ones are spared, they may
+// be about to be locked.
 void RemoveStaleDirectories(const std::string& parent, const std::string& prefix);
 
 }  // namespace sandbox_run

@@ -41,7 +41,7 @@ inline constexpr int kLandlockRulePathBeneath = 1;
 inline constexpr uint64_t kLandlockAccessFsRefer = 1u << 13;
 inline constexpr uint64_t kLandlockScopeSignal = 1u << 1;
 
-// <linux/seccomp.h>: calls that a filter leaves to somebody else, since Linux 5.0; that go on all
+// <linux/seccomp.h>: calls that a filter leaves to a listener, since Linux 5.0; that go on all
 // the same, since 5.5. Everything was there before Landlock was.
 struct SeccompNotification {
   uint64_t id = 0;

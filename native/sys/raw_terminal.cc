@@ -15,7 +15,7 @@
 namespace sandbox_run {
 namespace {
 
-// What a process that has an error gets, whoever handles it otherwise.
+// Signals of a process that has an error, even if other code handles them.
 constexpr std::array kCrashes = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 // What does not end a process by default, or cannot be handled.
 constexpr std::array kHarmless = {SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU,
@@ -44,7 +44,7 @@ void OnEnd(int number) {
   if (fd >= 0) PutBack(fd);
   const auto& before = terminal.handlers[static_cast<size_t>(number)];
   if (before) sigaction(number, &*before, nullptr);
-  // Blocked until the return, then for whoever was there before.
+  // Blocked until the return, then for the handler that was there before.
   raise(number);
 }
 
@@ -53,7 +53,7 @@ bool IsOneOf(const std::array<int, N>& numbers, int number) {
   return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
-// Every signal that would end this process now. Those that somebody handles are left to them.
+// Every signal that would end this process now. Those that other code handles are left to it.
 void HandleEnds() {
   struct sigaction action = {};
   action.sa_handler = OnEnd;
@@ -72,7 +72,7 @@ void LeaveEnds() {
     if (!terminal.handlers[i]) continue;
     struct sigaction now;
     const int number = static_cast<int>(i);
-    // Somebody may have taken it over meanwhile.
+    // Other code may have taken it over meanwhile.
     if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == OnEnd)
       sigaction(number, &*terminal.handlers[i], nullptr);
     terminal.handlers[i].reset();

@@ -22,11 +22,12 @@ constexpr int kNotScoped = 1;
 constexpr int kInit = 1;
 constexpr long kMillisecond = 1'000'000;
 constexpr long kSignalSetSize = 8;
-// Stopped processes start no others; whoever cannot be stopped in this time is killed all the same.
+// Stopped processes start no others; one that cannot be stopped in this time is killed all the
+// same.
 constexpr long kStopMilliseconds = 200;
 // On most machines it takes a few milliseconds. The launcher waits for the answer a little longer.
 constexpr long kEndMilliseconds = 5'000;
-// Without a launcher nobody waits.
+// Without a launcher no process waits for it.
 constexpr long kEndMillisecondsAlone = 10'000;
 constexpr int kRoundsAlone = 4;
 // The kernel's PID_MAX_LIMIT.
@@ -45,7 +46,7 @@ long Now() {
   return time.tv_sec * 1000 + time.tv_nsec / kMillisecond;
 }
 
-// The end of the launcher. The connection says so too, but somebody who forked from the launcher
+// The end of the launcher. The connection says so too, but a process that forked from the launcher
 // without executing anything may hold that open.
 class LauncherEnd {
  public:
@@ -172,7 +173,7 @@ class Descendants {
   }
 
  private:
-  // In a /proc of another process namespace this process's number is somebody else's, whose
+  // In a /proc of another process namespace this process's number is another one's, whose
   // children have nothing to do with it.
   bool IsOfThisNamespace() const {
     char text[16];
@@ -200,7 +201,7 @@ class Descendants {
     Process process;
     if (!ReadProcess(proc_, path, &process) || !IsOurs(process.parent, self)) return false;
     // The descriptor names one process for ever: it is looked at again through it, and the signal
-    // goes through it, so that nobody who got the number meanwhile is ever touched.
+    // goes through it, so that another process with that number is never touched.
     const long directory =
         RawSyscall(SYS_openat, proc_, Arg(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (directory < 0) return false;
@@ -324,7 +325,7 @@ class TreeWarden {
   }
 
   // A child that has made this process its tracer (PTRACE_TRACEME) and waits for its word: waitid
-  // tells of it whatever was asked for, and it is no end of anybody.
+  // tells of it whatever was asked for, and it is not an end.
   void LetGo(const siginfo_t& stopped) {
     // Its SIGTRAP is for a debugger.
     const int number = stopped.si_status == SIGTRAP ? 0 : stopped.si_status & 0x7f;
@@ -334,7 +335,7 @@ class TreeWarden {
 
   bool EndAll(long milliseconds) {
     released_ = true;
-    // The usual case: nobody is left, and nothing has to be looked for.
+    // The usual case: no process is left, and nothing has to be looked for.
     if (!Collect()) return true;
     const long begin = Now();
     Descendants descendants;
@@ -352,7 +353,7 @@ class TreeWarden {
       descendants.Close();
       return !Collect();
     }
-    // Whoever is stopped starts nobody, so that in the end there is nobody new to be found.
+    // A stopped process starts no other, so in the end there is no new one to be found.
     while (descendants.Signal(SIGSTOP) > 0 && Now() - begin < kStopMilliseconds) {
     }
     bool gone = false;
@@ -391,7 +392,7 @@ int KeepScope(int channel, pid_t launcher) {
   if (Kill(kInit, 0) != -EPERM) return kNotScoped;
   Kill(-1, SIGKILL);
   if (Receive(channel, &request, 0) > 0) return kDone;
-  // The launcher has not ended in order. One call reaches everybody, and nobody can have been
+  // The launcher has not ended in order. One call reaches all processes, and none can have been
   // started meanwhile (the kernel holds its list of tasks); the rest is for kernels with a fault.
   for (int round = 1; round < kRoundsAlone; ++round) {
     Sleep(20);

@@ -15,7 +15,7 @@
 // the thread (tree_kill.h). It sleeps until the launcher is gone, and then signals everything
 // within its scope at once.
 // Tier "subreaper": one warden for each command, which is its parent. Orphans come to it, so that
-// it finds every descendant, and without one it knows that nobody is left.
+// it finds every descendant, and without one it knows that no process is left.
 
 namespace sandbox_run {
 
@@ -24,8 +24,8 @@ struct WardenMessage {
   enum Kind : int32_t {
     kStarted,  // pid: the command
     kExited,   // code and status as in siginfo_t, usage; the process stays until it is released
-    kEnded,    // nobody is left
-    kLeft,     // it could not end everybody in time
+    kEnded,    // no process is left
+    kLeft,     // it could not end all of them in time
   };
   int32_t kind = kStarted;
   int32_t pid = 0;

@@ -3,11 +3,9 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { AttackReport } from '../model/attack-report.ts';
 import type { DoctorReport } from '../model/doctor-report.ts';
 import type { SandboxOptions } from '../model/options.ts';
-
 import { programBesideAddon } from '../native/load.ts';
 import { type PreparedSandbox, prepareSandbox } from '../run/prepare-sandbox.ts';
 import { type Sandbox, sandboxOn } from '../run/sandbox.ts';
-
 import { packageVersion } from '../version.ts';
 import { type Arena, makeArena } from './arena.ts';
 import { type Attack, SECRET_VARIABLE } from './attack.ts';

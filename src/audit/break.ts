@@ -17,9 +17,9 @@ import { readLines } from './read-lines.ts';
 import { closingHash, openLine, TAIL_BYTES } from './record-line.ts';
 import { lastRecordBefore, recoverHead } from './recover-head.ts';
 
-/** A trail whose end is not the one that was written: a power cut took it, or somebody. */
+/** A trail whose end is not the one that was written: a power cut or a person removed it. */
 export interface Break {
-  /** `undefined`: the file head is missing or damaged, so that nobody knows what was written. */
+  /** `undefined`: the file head is missing or damaged, so it is unknown what was written. */
   readonly head: Head | undefined;
   /** The last whole record that is there. */
   readonly last: number;
@@ -83,7 +83,7 @@ export function brokenTrail(directory: string, { head, last }: Break): SandboxEr
       ? 'its file head is missing or damaged, and so may be records at the end'
       : last === head.seq
         ? `record ${last}, the last one, is not the one that was written`
-        : `it ends with record ${last}, but record ${head.seq} was written: a power cut took the end, or somebody`;
+        : `it ends with record ${last}, but record ${head.seq} was written: a power cut or a person removed the end`;
   return new SandboxError(
     'audit.failed',
     `the audit trail ${directory} is broken: ${what}; look at it with "sandbox-run audit verify", and go on with "sandbox-run audit acknowledge"`,

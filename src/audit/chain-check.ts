@@ -144,7 +144,7 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
       report({ kind: 'truncated', message: `record ${seq} says: ${message}`, ...at(seq) });
   }
 
-  /** What somebody has said to be missing is no problem any more, as long as there is what was kept of it. */
+  /** What a person has acknowledged as missing is no problem any more, as long as there is what was kept of it. */
   function acknowledge(record: StoredRecord): void {
     const { seq, fields } = record;
     if (!gaps.acknowledge(record, first?.seq === seq)) return;
@@ -166,7 +166,7 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
     if (!tornAtHead || missing < 1) return;
     report({
       kind: 'torn',
-      message: `the file ends in the middle of record ${until - missing + 1}${missing === 1 ? ', the last one' : `, and those up to ${until} are missing`}: a power cut does that, or somebody. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`,
+      message: `the file ends in the middle of record ${until - missing + 1}${missing === 1 ? ', the last one' : `, and those up to ${until} are missing`}: a power cut or a person did that. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`,
       file,
       line,
     });
@@ -205,7 +205,7 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
       const [hash = ''] = last?.hashes ?? [];
       return { records, first, acknowledged, last: last && { seq: last.seq, hash, file: last.file }, signed };
     },
-    /** What lies behind the head if nobody is writing. */
+    /** What lies behind the head while no process is writing. */
     remarksOnEnd: (): string[] => [
       ...(unfinished > 0
         ? [

@@ -12,9 +12,9 @@ export interface DayFile {
   readonly fd: number;
   /** Its length now; `undefined`: the path leads to another file by now, or to none. */
   size(): number | undefined;
-  /** Settles when everything that was written until now is on the disk. Whoever asks meanwhile shares the next sync. */
+  /** Settles when everything that was written until now is on the disk. Callers that ask meanwhile share the next sync. */
   durable(): Promise<void>;
-  /** Closes it as soon as nobody waits for it. */
+  /** Closes it as soon as no caller waits for it. */
   retire(): void;
 }
 

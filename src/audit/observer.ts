@@ -6,7 +6,7 @@ import type { Written } from './trail-writer.ts';
 
 /**
  * How much of the trail before our first record is looked at, so that a process knows what others did before it: what is
- * remembered, in steps that double. So long that nobody pushes it out of sight at once, and is read in a few milliseconds.
+ * remembered, in steps that double. So long that no burst pushes it out of sight at once, and is read in a few milliseconds.
  */
 const FIRST_LOOK_BYTES = 128 * 1024;
 const MOST_LOOK_BYTES = 4 * 1024 * 1024;
@@ -40,11 +40,11 @@ export function createObserver(
       cursor ??= cursorBeforeConspicuous(since);
       for (const line of cursor?.lines() ?? []) lookAt(line, since);
     } catch {
-      // The trail went away under us: whoever appends next is told.
+      // The trail was removed while it was open: the next append reports it.
     }
   }
 
-  /** As long as nothing that we wrote can raise an event, nobody needs to know what was before it. */
+  /** As long as nothing that we wrote can raise an event, what was before it does not have to be known. */
   function cursorBeforeConspicuous(since: number): TrailCursor | undefined {
     if (ahead === undefined) return undefined;
     let place = ahead.place();
@@ -115,7 +115,7 @@ function startOf(line: Buffer): string {
   return line.toString('latin1', 0, 160);
 }
 
-/** A pattern may end with it: somebody was asked, it was not launched, or it runs a file. In a text, quotes are escaped. */
+/** A pattern may end with it: a person was asked, it was not launched, or it runs a file. In a text, quotes are escaped. */
 function isConspicuous(line: Buffer, start: string): boolean {
   if (!start.includes('"type":"decision"')) return false;
   const isLaunched = line.includes(',"outcome":"launch",') || line.includes(',"outcome":"allow",');

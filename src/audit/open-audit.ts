@@ -7,7 +7,7 @@ import { type Acknowledged, createTrailWriter, type FileLock, type Written } fro
 
 /** How long another process may hold the lock before we give up. It holds it for well under a millisecond. */
 const LOCK_TIMEOUT_MS = 5_000;
-/** Records written at once, so that nobody waits long for the lock. */
+/** Records written at once, so that no process waits long for the lock. */
 const MOST_RECORDS = 256;
 const MOST_CHARACTERS = 1024 * 1024;
 
@@ -34,7 +34,7 @@ export interface AuditTrail extends AuditSink {
 
 interface Entry {
   readonly fields: string;
-  /** Whoever appended it waits for the disk. */
+  /** The caller that appended it waits for the disk. */
   readonly durable: boolean;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;

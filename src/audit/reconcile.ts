@@ -19,7 +19,7 @@ export interface Reconciled {
 
 /**
  * Looks at what a file has behind the end that the head knows, which is there (`endsAsKnown`). A process that was killed may have left records that the head does
- * not know: those that continue the chain are adopted, a torn last line, which nobody was told was written, is cut off.
+ * not know: those that continue the chain are adopted, a torn last line, which was never reported as written, is cut off.
  * Nothing else is ever taken away: `verify` has to find it. The caller has the lock.
  */
 export function reconcile(file: DayFile, position: Position, size: number): Reconciled {

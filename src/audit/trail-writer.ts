@@ -111,7 +111,7 @@ export function createTrailWriter(directory: string, { lock, key, clock }: Trail
     if (opened === undefined) throw new Error('it was taken away this moment');
     const { file, size } = opened;
     const follows = end.position.seq === 0 ? null : previous;
-    // Nobody may rely on a record whose file is not in its directory on the disk. Once a day, under the lock.
+    // A record counts only once the entry of its file is in the directory on the disk. Once a day, under the lock.
     if (name !== previous || used === 0) syncDirectories();
     if (name === previous) return { ...end, file, follows };
     const begun = reconcile(file, { ...end.position, file: name, size: 0 }, size);
@@ -154,7 +154,7 @@ export function createTrailWriter(directory: string, { lock, key, clock }: Trail
     return { file, first: position.seq + remarks.length + 1, offset: position.size };
   }
 
-  /** The head is written last: whoever is killed before has acknowledged nothing. */
+  /** The head is written last: a process that is killed before it has acknowledged nothing. */
   function acknowledgeLocked(principal: string, fd: number): Acknowledged | undefined {
     const found = findBreak(directory, readHead(fd));
     if (found === undefined) return undefined;

@@ -4,8 +4,7 @@ import { withSubcommands } from './shared/subcommands.ts';
 
 const HELP_AFTER = `
 security.max_actions_per_hour in the policy is the limit: commands that were launched within any
-3,600 seconds, by every sandbox-run of this user together. What is refused does not count, and
-does not make anybody wait longer.
+3,600 seconds, by every sandbox-run of this user together. Refused commands do not count.
 
 Examples:
   sandbox-run budget show
@@ -24,16 +23,16 @@ interface Options {
 export async function budget(args: readonly string[]): Promise<number> {
   const { command, does, run } = withSubcommands(
     'sandbox-run budget',
-    'Shows how many actions of this hour are used, or forgets them.',
+    'Shows how many actions of this hour are used, or resets the count.',
     HELP_AFTER,
   );
   command('show', 'actions of the last 3,600 seconds, and the limit')
-    .option('--principal <name>', 'of another principal than this user')
+    .option('--principal <name>', 'another principal than this user')
     .option('--policy <file>', 'policy file')
     .option('--json', 'one JSON object')
     .action((options: Options) => does(() => show(options)));
-  command('reset', 'forgets the actions of the last hour')
-    .option('--principal <name>', 'of another principal than this user')
+  command('reset', 'sets the count to zero')
+    .option('--principal <name>', 'another principal than this user')
     .action((options: Options) => does(() => reset(options)));
   return run(args);
 }

@@ -36,12 +36,12 @@ export async function cache(args: readonly string[]): Promise<number> {
     'Shows or clears what tools in sandboxes cached, by workspace.',
     HELP_AFTER,
   );
-  command('show', 'size, last use and workspace of each, used last first')
+  command('show', 'size, last use and workspace of each cache, the last used first')
     .option('--json', 'one JSON object per line')
     .action(({ json }: { readonly json?: boolean }) => does(() => show(loadAddon(), json === true)));
-  command('clear', 'removes what a workspace’s commands cached')
-    .option('--workspace <dir>', 'of this workspace (default: the current directory)')
-    .option('--all', 'of all workspaces')
+  command('clear', 'removes what the commands of a workspace cached')
+    .option('--workspace <dir>', 'the workspace (default: the current directory)')
+    .option('--all', 'clear the caches of all workspaces')
     .action((options: { readonly workspace?: string; readonly all?: boolean }) =>
       does(() => clear(loadAddon(), options)),
     );

@@ -42,12 +42,12 @@ interface Options extends HookArguments {
 export async function install(args: readonly string[]): Promise<number> {
   const program = createProgram('sandbox-run install')
     .usage('[options] AGENT')
-    .description("Adds the hooks to an agent's settings, so that its commands are decided about here.")
-    .argument('<agent>', 'whose settings')
+    .description("Adds hooks to an agent's settings, so that sandbox-run judges its commands.")
+    .argument('<agent>', 'the agent whose settings are changed')
     .option('--user', 'for all projects of the user (default)')
-    .option('--project', 'for you in the project in the current directory (its settings.local.json)')
+    .option('--project', 'only for you, in the project in the current directory (its settings.local.json)')
     .option('--dry-run', 'show what would change; nothing is written')
-    .option('--uninstall', 'take the hooks out');
+    .option('--uninstall', 'remove the hooks');
   addHookOptions(program).addHelpText('after', HELP_AFTER);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;

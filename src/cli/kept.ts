@@ -4,8 +4,8 @@ import { visibleLine, visibleText } from '../util/visible-text.ts';
 import { withSubcommands } from './shared/subcommands.ts';
 
 const HELP_AFTER = `
-What a command leaves in the workspace and git, an editor or an agent would run by itself later is
-taken away when the command ends, and kept here: hooks, settings, keys of a git configuration.
+A command may leave something in the workspace that git, an editor or an agent would run later without
+asking: hooks, settings, keys of a git configuration. It is moved away when the command ends, and kept here.
 Look at it before you put it back: restore makes it run.
 
 Examples:
@@ -19,10 +19,10 @@ Exit status: 0; 125 if nothing is kept under an id, something is in its place, o
 export async function kept(args: readonly string[]): Promise<number> {
   const { command, does, run } = withSubcommands(
     'sandbox-run kept',
-    'Shows what commands left behind and was set aside, and puts it back.',
+    'Shows files and settings that commands left behind and sandbox-run set aside, and puts them back.',
     HELP_AFTER,
   );
-  command('list', 'all of it, the oldest first')
+  command('list', 'lists everything, the oldest first')
     .option('--json', 'one JSON object per line')
     .action(({ json }: { readonly json?: boolean }) => does(() => list(json === true)));
   const ofOne = (name: string, description: string, act: (id: string) => string) =>

@@ -11,7 +11,7 @@ const DEFAULT_LONGEST_JOB_MS = 3600 * 1000;
 
 const HELP_AFTER = `
 A client (an agent) starts it and speaks the Model Context Protocol over standard input and output.
-Tools: shell, shell_output, shell_kill, policy_explain. Everything above is the operator's: no argument
+Tools: shell, shell_output, shell_kill, policy_explain. Only these options set what may be done: no argument
 of a tool and no root of the client can change it.
 
 What the policy asks is shown to the user of a client that can do so (elicitation), and otherwise goes
@@ -44,11 +44,14 @@ export async function mcp(args: readonly string[]): Promise<number> {
   )
     .option(
       '--background-timeout <seconds>',
-      'end a background command after this time; 0: with the server (default: 3600)',
+      'end a background command after this time; 0: when the server ends (default: 3600)',
       parseSeconds,
       DEFAULT_LONGEST_JOB_MS,
     )
-    .option('--no-elicitation', 'do not ask the user through the client, only where the policy says')
+    .option(
+      '--no-elicitation',
+      'do not ask the user through the client, only in the way that the policy says',
+    )
     .option('-q, --quiet', 'no remarks on standard error')
     .addHelpText('after', HELP_AFTER);
   const options = parseArguments(program, args)?.opts<McpArguments>();

@@ -93,9 +93,11 @@ function jsonSchemaOf({ of, schema, input }: PublishedSchema): object {
 /** `sandbox-run schema`: JSON Schemas of what is printed with `--json`. */
 export async function schema(args: readonly string[]): Promise<number> {
   const program = createProgram('sandbox-run schema')
-    .description('Prints the JSON Schema of what a command prints with --json; without a name, the list.')
+    .description(
+      'Prints the JSON Schema of the output of a command with --json. Without a name, lists the schemas.',
+    )
     .argument('[name]', 'name of a schema')
-    .option('--all', 'all of them, as one JSON object by name')
+    .option('--all', 'print all schemas, as one JSON object by name')
     .allowExcessArguments(false)
     .addHelpText('after', HELP_AFTER);
   const parsed = parseArguments(program, args);

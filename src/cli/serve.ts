@@ -41,7 +41,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   const program = createProgram('sandbox-run serve')
     .usage('--stdio | --socket PATH [options]\n       sandbox-run serve --schema')
     .description('Runs and judges commands for other programs: JSON-RPC 2.0, one message per line.')
-    .option('--stdio', 'one client, on standard input and output; ends with its input')
+    .option('--stdio', 'one client, on standard input and output; ends when its input ends')
     .option(
       '--socket <path>',
       'clients of this user on a Unix socket, in a directory that only you can write',
@@ -49,7 +49,7 @@ export async function serve(args: readonly string[]): Promise<number> {
     .option('--schema', 'print the protocol as JSON Schema')
     .option(
       '--unused-timeout <seconds>',
-      'with --socket: end when nobody is connected for so long; 0: never (default: 0)',
+      'with --socket: end when no client was connected for this time; 0: never (default: 0)',
       parseSeconds,
       0,
     );

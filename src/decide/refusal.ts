@@ -13,7 +13,7 @@ const denied = (message: string): ExecutionError => ({
   path: undefined,
 });
 
-/** Why a command that was judged is not run; `undefined`: it is. A question is answered by `approved`. */
+/** Why a judged command is not run; `undefined`: it runs. `approved` answers a question. */
 export function refusalOf(decision: Decision, approved: boolean): ExecutionError | undefined {
   const message = refusalSentence(decision);
   if (message === undefined || (decision.verdict === 'ask' && approved)) return undefined;
@@ -23,14 +23,14 @@ export function refusalOf(decision: Decision, approved: boolean): ExecutionError
   };
 }
 
-/** For a command that is allowed, at a moment when the budget is used up by others. */
+/** For a command that is allowed, when other commands have used up the budget. */
 export function budgetRefusal(limit: number): ExecutionError {
   return denied(
-    `refused by the policy: ${limit} actions of this hour are used (security.max_actions_per_hour), or they cannot be counted; wait`,
+    `refused by the policy: all ${limit} actions of this hour are used (security.max_actions_per_hour), or they cannot be counted; wait`,
   );
 }
 
-/** For a command that somebody was asked about and that nobody approved. `asked`: what the policy asks. */
+/** For a command that was asked about and not approved. `asked`: the question of the policy. */
 export function approvalRefusal(
   asked: ExecutionError,
   answer: ApprovalAnswer & { readonly approved: false },
@@ -40,11 +40,11 @@ export function approvalRefusal(
     case 'nobody':
       return asked;
     case 'denied':
-      return denied(`refused by whoever was asked (${answer.by})`);
+      return denied(`refused by the person who was asked (${answer.by})`);
     case 'expired':
       return {
         ...asked,
-        message: `the policy asks before it runs this, and nobody answered within ${Math.round(timeoutMs / 1000)} s (approval.timeout_seconds)`,
+        message: `this command needs approval, and there was no answer within ${Math.round(timeoutMs / 1000)} s (approval.timeout_seconds)`,
       };
     case 'failed':
       return {
@@ -56,7 +56,7 @@ export function approvalRefusal(
   }
 }
 
-/** For a command that cannot be decided about, because what remembers, asks or records does not work. */
+/** For a command that cannot be decided about, because the state, the question or the record failed. */
 export function unusableGate(error: unknown): ExecutionError {
   if (error instanceof SandboxError) return { ...denied(error.message), code: error.code };
   return denied(
@@ -64,11 +64,11 @@ export function unusableGate(error: unknown): ExecutionError {
   );
 }
 
-/** Somebody said yes to something else. */
+/** The approval was for something else. */
 export const VOID: ExecutionError = {
   code: 'approval.void',
   message:
-    'something changed while the question was open (a file behind the command, the directory, or what the policy says); ask again',
+    'something changed after the question was asked (a file that the command uses, the directory, or the policy); ask again',
   stage: undefined,
   errno: undefined,
   path: undefined,

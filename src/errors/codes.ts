@@ -8,20 +8,19 @@ export const ERROR_CODES = {
   'policy.unreadable': { exitStatus: 125, meaning: 'A policy file cannot be read.' },
   'policy.untrusted': {
     exitStatus: 125,
-    meaning: 'Somebody else than root and the user owns a policy file or can write it.',
+    meaning: 'A user other than root and you owns a policy file, or can write it.',
   },
   'policy.invalid': { exitStatus: 125, meaning: 'A policy file is not valid TOML or breaks the schema.' },
-  'policy.exists': { exitStatus: 125, meaning: 'A policy file is already there and is not overwritten.' },
+  'policy.exists': { exitStatus: 125, meaning: 'The policy file exists already and is not overwritten.' },
   'import.invalid': {
     exitStatus: 125,
-    meaning: 'Settings of another sandbox cannot be read, or are not what that sandbox would read.',
+    meaning: 'The settings of another sandbox cannot be read, or that sandbox would not accept them.',
   },
   'policy.unknown_profile': { exitStatus: 125, meaning: 'The named profile does not exist.' },
   'policy.path_missing': { exitStatus: 125, meaning: 'A path that the policy requires does not exist.' },
   'policy.read_only_inside_writable': {
     exitStatus: 125,
-    meaning:
-      'A read-only path lies inside a writable one and this host has no mechanism that could enforce it.',
+    meaning: 'A read-only path lies inside a writable one, and this host cannot enforce that.',
   },
   'workspace.missing': { exitStatus: 125, meaning: 'The workspace is not an existing directory.' },
   'workspace.unsafe': {
@@ -34,7 +33,7 @@ export const ERROR_CODES = {
   },
   'cwd.unusable': {
     exitStatus: 125,
-    meaning: 'The working directory is missing or outside what the command may see.',
+    meaning: 'The working directory does not exist, or the command cannot see it.',
   },
   'enforcement.unavailable': {
     exitStatus: 126,
@@ -42,7 +41,7 @@ export const ERROR_CODES = {
   },
   'backend.unavailable': {
     exitStatus: 126,
-    meaning: 'The backend that was asked for cannot be used here, or is weaker than the policy allows.',
+    meaning: 'The named backend cannot be used here, or is weaker than the policy allows.',
   },
   'addon.unavailable': {
     exitStatus: 125,
@@ -56,7 +55,7 @@ export const ERROR_CODES = {
   'command.denied': { exitStatus: 126, meaning: 'The policy refuses the command.' },
   'command.needs_approval': {
     exitStatus: 126,
-    meaning: 'The policy asks about the command, and there was nobody to answer.',
+    meaning: 'The command needs approval, and there was no one to ask.',
   },
   'program.not_found': { exitStatus: 127, meaning: 'No such program in PATH, or the path does not exist.' },
   'program.not_executable': {
@@ -65,21 +64,21 @@ export const ERROR_CODES = {
   },
   'limit.exceeded': {
     exitStatus: 123,
-    meaning: 'The command used more than a limit of the policy allows and was ended.',
+    meaning: 'The command exceeded a limit of the policy and was ended.',
   },
   'file.unusable': {
     exitStatus: 125,
     meaning: 'A file cannot be read or written in the sandbox, or is too large.',
   },
-  'output.lost': { exitStatus: 125, meaning: 'Output cannot be written, or is too long to be.' },
+  'output.lost': { exitStatus: 125, meaning: 'Output cannot be written, or is too long.' },
   'state.unusable': {
     exitStatus: 125,
     meaning: 'The state directory or the database in it cannot be used, so nothing was run.',
   },
-  'state.untrusted': { exitStatus: 125, meaning: 'Others own the state directory or can use it.' },
+  'state.untrusted': { exitStatus: 125, meaning: 'Other users own the state directory, or can use it.' },
   'state.reachable': {
     exitStatus: 125,
-    meaning: 'Commands could reach the state directory under this policy, and answer for the user.',
+    meaning: 'Under this policy commands could reach the state directory, and approve commands for the user.',
   },
   'audit.failed': {
     exitStatus: 125,
@@ -87,22 +86,22 @@ export const ERROR_CODES = {
   },
   'audit.unreadable': {
     exitStatus: 125,
-    meaning: 'The audit trail is not there, cannot be read, or has no such record.',
+    meaning: 'The audit trail does not exist, cannot be read, or has no such record.',
   },
   'approval.unknown': {
     exitStatus: 125,
-    meaning: 'There is no such request or grant, or it does not wait for an answer.',
+    meaning: 'There is no such request or grant, or it was answered already.',
   },
   'approval.void': {
     exitStatus: 126,
-    meaning: 'What was approved is not what would run: something changed while the question was open.',
+    meaning: 'Something changed after the question was asked, so the approval does not hold any more.',
   },
   'kept.unknown': { exitStatus: 125, meaning: 'Nothing is kept under that id.' },
   'kept.in_the_way': {
     exitStatus: 125,
-    meaning: 'What was kept cannot be put back: something else is in its place.',
+    meaning: 'A kept file cannot be put back: something else is in its place.',
   },
-  'cache.in_use': { exitStatus: 125, meaning: 'A command uses the cache that was to be cleared.' },
+  'cache.in_use': { exitStatus: 125, meaning: 'The cache cannot be cleared while a command uses it.' },
   'session.invalid': { exitStatus: 125, meaning: 'The session is unknown or belongs to another principal.' },
   'session.closed': { exitStatus: 125, meaning: 'The shell session has ended or could not be started.' },
   'hook.unusable': {
@@ -110,17 +109,20 @@ export const ERROR_CODES = {
     meaning: 'A plug-in of the policy is not trusted or cannot be loaded.',
   },
   'gate.unusable': { exitStatus: 125, meaning: 'The gate server cannot be started or reached.' },
-  'protocol.invalid': { exitStatus: 125, meaning: 'A message to serve is none, or breaks the protocol.' },
+  'protocol.invalid': {
+    exitStatus: 125,
+    meaning: 'A message to serve is not valid JSON, or breaks the protocol.',
+  },
   'protocol.version': { exitStatus: 125, meaning: 'A client and a server speak different protocols.' },
-  'protocol.uninitialized': { exitStatus: 125, meaning: 'A client asked for something before initialize.' },
+  'protocol.uninitialized': { exitStatus: 125, meaning: 'A client sent a request before initialize.' },
   'protocol.unknown_method': { exitStatus: 125, meaning: 'The server has no such method.' },
   'protocol.unknown_id': {
     exitStatus: 125,
-    meaning: 'The connection has no such command or session: it has ended, or is of another connection.',
+    meaning: 'The connection has no such command or session: it has ended, or belongs to another connection.',
   },
-  'protocol.too_long': { exitStatus: 125, meaning: 'A message is longer than the server takes.' },
-  'protocol.busy': { exitStatus: 125, meaning: 'A client wants more at once than the server gives it.' },
-  'protocol.failed': { exitStatus: 125, meaning: 'The server failed to answer, by a mistake of its own.' },
+  'protocol.too_long': { exitStatus: 125, meaning: 'A message is longer than the server accepts.' },
+  'protocol.busy': { exitStatus: 125, meaning: 'A client has more open requests than the server allows.' },
+  'protocol.failed': { exitStatus: 125, meaning: 'The server failed because of a defect of its own.' },
   'sandbox.closed': { exitStatus: 125, meaning: 'The sandbox was closed before the command started.' },
 } as const satisfies Record<string, { readonly exitStatus: number; readonly meaning: string }>;
 

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 const ALL = 0xffff_ffff;
 
 /**
- * The user that stands for everybody who has no id in our user namespace (user_namespaces(7)): whoever seems to be that
- * one may be anybody. `undefined`: everybody has one here, or nothing is known of user namespaces.
+ * The user id that stands for all users without an id in our user namespace (user_namespaces(7)): a user who seems to be that
+ * one may be any of them. `undefined`: every user has an id here, or nothing is known of user namespaces.
  */
 export function ambiguousUid(read: (path: string) => string = readText): number | undefined {
   try {

@@ -96,7 +96,7 @@ function startedWith(name: 'cmdline' | 'environ'): readonly Buffer[] | undefined
     }
     return found;
   } catch {
-    // Nobody knows then.
+    // Then it is unknown.
     return undefined;
   }
 }

@@ -95,7 +95,7 @@ function lookNow(path: string): Entry {
     }
     return { kind: info.isDirectory() ? 'directory' : 'other' };
   } catch (error) {
-    // What we cannot look at cannot be granted; whoever has to shut it must not take it for missing.
+    // What we cannot look at cannot be granted; code that has to shut it must not take it for missing.
     const errno = errnoOf(error) ?? 'unknown error';
     return NOT_THERE.has(errno) ? { kind: 'missing' } : { kind: 'missing', unknown: { path, errno } };
   }

@@ -14,9 +14,9 @@ export function stateDirectoryPath(home: string, stateHome: string | undefined):
 }
 
 /**
- * Makes the state directory, or one inside it, if it is not there, and makes sure that it is ours alone: whoever could
+ * Makes the state directory, or one inside it, if it is not there, and makes sure that it is ours alone: a user who could
  * write in it could answer for the user. Returns the canonical path.
- * @throws {SandboxError} `state.unusable` if it cannot be made, `state.untrusted` if it belongs to somebody else, can be
+ * @throws {SandboxError} `state.unusable` if it cannot be made, `state.untrusted` if it belongs to another user, can be
  * used by others, or is a symbolic link.
  */
 export function ensureStateDirectory(path: string): string {

@@ -44,7 +44,7 @@ export interface ShellToolOptions {
   readonly description?: string;
   /** Most bytes of each stream. Default: 30,000. */
   readonly maxOutput?: number;
-  /** Told what became of each command: decision, warnings, protected paths that it made. Not for the model. */
+  /** Called with the result of each command: decision, warnings, protected paths that it made. Not for the model. */
   readonly onResult?: (result: ExecutionResult) => void;
 }
 

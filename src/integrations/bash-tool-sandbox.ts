@@ -34,7 +34,7 @@ export interface BashToolSandboxOptions {
   readonly maxFileBytes?: number;
   /** Most bytes of each output stream of a command. Default: 30,000. */
   readonly maxOutput?: number;
-  /** Told what became of each command, those that read and write files among them. Not for the model. */
+  /** Called with the result of each command, also those that read and write files. Not for the model. */
   readonly onResult?: (result: ExecutionResult) => void;
 }
 

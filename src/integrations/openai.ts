@@ -36,7 +36,7 @@ export interface ShellApproval {
 
 /** For `shellTool({ shell, needsApproval: shell.needsApproval })` of `@openai/agents`. */
 export interface SandboxShell {
-  /** Runs the commands of an action, one after the other. What becomes of them is a result, never an exception. */
+  /** Runs the commands of an action, one after the other. Their outcome is a result, never an exception. */
   run(action: ShellAction): Promise<{ output: ShellOutput[]; maxOutputLength: number }>;
   /**
    * Whether the policy asks about a command of the action: then the run is interrupted, or `onApproval` is asked. An approval

@@ -4,7 +4,6 @@ import type { ExecutionResult } from '../model/execution-result.ts';
 import type { RunOptions } from '../model/options.ts';
 import { exitStatus } from '../run/exit-status.ts';
 import type { Sandbox } from '../run/sandbox.ts';
-
 import { visibleLine } from '../util/visible-text.ts';
 import type { Approval } from './asked-calls.ts';
 import { DEFAULT_MODEL_OUTPUT, LONGEST_COMMAND, runForModel, timeWithin } from './shell-tool.ts';
@@ -42,7 +41,7 @@ export interface ShellActionOptions {
   readonly timeout?: number;
   /** Ends what runs when aborted; what has not begun does not. */
   readonly signal?: AbortSignal;
-  /** Told what became of each command: decision, warnings, protected paths that it made. Not for the model. */
+  /** Called with the result of each command: decision, warnings, protected paths that it made. Not for the model. */
   readonly onResult?: (result: ExecutionResult) => void;
 }
 

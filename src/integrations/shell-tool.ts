@@ -6,7 +6,6 @@ import type { BackgroundJob } from '../run/jobs.ts';
 import { messageForModel } from '../run/model-message.ts';
 import { argumentVector } from '../run/resolve-command.ts';
 import type { Sandbox } from '../run/sandbox.ts';
-
 import { isBeneath } from '../util/absolute-path.ts';
 
 /** Bytes of output that a model gets of each stream by default. */
@@ -32,7 +31,7 @@ export interface ToolCall {
   readonly maxOutput?: number | undefined;
 }
 
-/** What becomes of a call: the result, and text for a model where something was stopped. */
+/** The outcome of a call: the result, and text for a model where something was stopped. */
 export interface ToolOutcome {
   readonly result: ExecutionResult;
   /** `undefined`: nothing was stopped. */
@@ -65,7 +64,7 @@ export async function runForModel(
 }
 
 /**
- * The same in the background: a job once it runs, or what became of it instead.
+ * The same in the background: a job once it runs, or the result if it does not.
  * @param longest milliseconds after which a job is ended whatever the call says; 0: never.
  */
 export async function startForModel(

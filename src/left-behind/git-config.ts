@@ -95,7 +95,7 @@ function mayGoOver(setting: GitSetting, { workspace, path }: ConfigPlace): boole
 const OF_FORMAT =
   /^(core\.(repositoryformatversion|bare|filemode|ignorecase|symlinks|logallrefupdates|precomposeunicode)|extensions\.(?!worktreeconfig$).*)$/;
 
-/** What somebody set up to be run stays until they take it away themselves. */
+/** A setting that a person made to run something stays until that person removes it. */
 function mayGo(setting: GitSetting): boolean {
   const { effect } = effectOfKey(setting);
   return (effect === 'names' && !OF_FORMAT.test(setting.key)) || effect === 'unknown';
@@ -152,7 +152,7 @@ export function changeGitConfig(
 
 /**
  * Gives a file another content and leaves it the same file: what is mounted over it for commands that still run goes when
- * another file takes its place. Whoever reads meanwhile finds empty lines at its end at most.
+ * another file takes its place. A process that reads it meanwhile finds at most empty lines at its end.
  */
 function overwrite(path: string, content: Buffer): boolean {
   let file: number;

@@ -20,7 +20,7 @@ import type { Shutter } from './shutter.ts';
 /** Files of git that are read here are a few lines. */
 const SMALL_FILE = 64 * 1024;
 const TODO_BYTES = 4 * 1024 * 1024;
-const LOCKED = 'a lock is left beside it';
+const LOCKED = 'a lock file was left beside it';
 
 /** Of a repository, where the index does not look (kBulk in native/process/tree_places.cc). */
 const BULK = new Set(['objects', 'refs', 'logs', 'lfs', 'rr-cache', 'annex']);
@@ -38,7 +38,7 @@ export interface GitBefore {
 /** Settles what git would obey; `undefined`: it is none of git's. */
 export function createGitSettler(shutter: Shutter, before: GitBefore) {
   const { workspace } = shutter;
-  /** What configuration files were when they were last looked at: what came since is somebody else's. */
+  /** What configuration files were when they were last looked at: later changes are not the command's. */
   const accepted = new Map<string, GitConfigFile>();
   /** Where `.git` files and links lead that commands made. */
   const leading = new Map<string, string>();
@@ -114,7 +114,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     );
   }
 
-  /** `git status` runs what the configuration of a repository says that the index names, also where nobody else looks. */
+  /** `git status` runs what the configuration of a repository says that the index names, also where nothing else is looked at. */
   function settleIndex(path: string): readonly LeftBehind[] {
     const read = (at: string, limit: number) =>
       inDirectoryOf(workspace, at, (directory, name) => readRegular(`${directory}/${name}`, limit));
@@ -202,7 +202,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     const after = readGitConfig(place);
     if (after === 'missing') return [];
     const last = accepted.get(path) ?? before.configOf(path);
-    if (after === 'unreadable') return putBack(path, last, 'git or somebody else may read it in another way');
+    if (after === 'unreadable') return putBack(path, last, 'git or another program may read it differently');
     const { aside, restore, reason } = judgeChange(last ?? EMPTY_GIT_CONFIG, after, place);
     // Another file, for what still runs may have this one mapped.
     const settled = replaceConfig(path, after, restore);

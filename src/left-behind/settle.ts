@@ -22,7 +22,7 @@ export interface SettlerParts {
   /** The same by name, wherever they are. */
   readonly names: ObeyedNames;
   /**
-   * Whether commands cannot change the path because something is mounted there. `lost`: it was, and somebody outside put
+   * Whether commands cannot change the path because something is mounted there. `lost`: it was, and a process outside put
    * something else there meanwhile, which takes a mount away.
    */
   readonly holdOf: (path: string) => 'held' | 'lost' | 'open';

@@ -8,7 +8,7 @@ export interface ActionBudget {
   /** Actions of the last 3,600 seconds, reserved ones included. */
   used(): number | Promise<number>;
   /**
-   * Called right before a launch; at most `limit` actions are ever reserved or committed within 3,600 seconds, whoever
+   * Called right before a launch; at most `limit` actions are ever reserved or committed within 3,600 seconds, whichever process
    * else counts at the same time. `undefined`: the limit is reached, and nothing is recorded.
    */
   reserve(limit: number): Reservation | undefined | Promise<Reservation | undefined>;
@@ -87,7 +87,7 @@ export interface ToolHook {
   sessionEnd?(session: HookSession): void | Promise<void>;
 }
 
-/** Ports to what has a state or belongs to somebody else. A missing one never makes anything allowed. */
+/** Ports to what has a state or belongs to the application. A missing port never makes anything allowed. */
 export interface GatePorts {
   readonly budget: ActionBudget | undefined;
   readonly reviewer: Reviewer | undefined;

@@ -267,8 +267,8 @@ export const TurnOptions = RunOptions.pick({
   // The shell itself assigns them, so they have to be names that it takes.
   env: z
     .record(
-      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
-      z.string().regex(/^[^\0]*$/),
+      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a name of a variable of a shell; this one cannot be set'),
+      z.string().regex(/^[^\0]*$/, 'a text without NUL; this one cannot be set'),
       'an object of strings by variable name',
     )
     .optional()

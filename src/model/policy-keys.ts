@@ -21,7 +21,7 @@ export type ApproverName = (typeof APPROVERS)[number];
 
 const MIB = 1024 ** 2;
 
-/** The stricter one of what the operator and a file in the workspace say; `undefined`: the operator says nothing. */
+/** The stricter of two values: the operator's (`before`; `undefined`: none) and that of a file in the workspace. */
 export const NARROWINGS = {
   smaller: (before: number | undefined, said: number) =>
     before === undefined ? said : Math.min(before, said),
@@ -59,7 +59,7 @@ export interface PolicyKey<
   readonly default: Default;
   /** What a later layer does: takes the place of an earlier one, adds to its list, or does either name by name. */
   readonly layers: 'replace' | 'add' | 'by-name';
-  /** What a file in the workspace may say, and what becomes of it. Missing: nothing. */
+  /** What a file in the workspace may say, and its effect. Missing: it may not have this key. */
   readonly workspace?: {
     /**
      * `adds`: as any other layer; what it adds is forbidden or demanded, so that nothing is given. `strictest`: it may say
@@ -122,17 +122,23 @@ const rule = (zod: Zod) =>
   zod.strictObject({
     program: zod
       .string()
-      .regex(/^[^\s/]+$/, 'must be the name of a program; * stands for anything')
-      .describe('Name of the program, without a directory; * stands for anything.'),
+      .regex(/^[^\s/]+$/, 'must be the name of a program; * stands for any text')
+      .describe('Name of the program, without a directory. * stands for any text.'),
     words: zod
       .array(zod.string().min(1))
       .optional()
-      .describe('Patterns that words of the command must match in this order; others may stand between.'),
-    verdict: zod.enum(['ask', 'deny']).describe('What becomes of a command that matches.'),
-    reason: zod.string().min(1).optional().describe('Said to whoever is refused or asked.'),
-    match: examples(zod).describe('Commands that the rule must match; tried when the policy is loaded.'),
+      .describe(
+        'Patterns that words of the command must match, in this order. Other words may stand between them.',
+      ),
+    verdict: zod
+      .enum(['ask', 'deny'])
+      .describe('ask: a matching command needs approval. deny: it is refused.'),
+    reason: zod.string().min(1).optional().describe('Shown when a command is refused or asked about.'),
+    match: examples(zod).describe(
+      'Commands that the rule must match. This is checked when the policy is loaded.',
+    ),
     not_match: examples(zod).describe(
-      'Commands that the rule must not match; tried when the policy is loaded.',
+      'Commands that the rule must not match. This is checked when the policy is loaded.',
     ),
   });
 
@@ -146,7 +152,9 @@ const plugin = (zod: Zod) =>
       .string()
       .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
       .optional()
-      .describe('What its content must have; without it, only its owner may be able to write it.'),
+      .describe(
+        'The SHA-256 of the module. Without it, only root and the user may be able to write the file.',
+      ),
   });
 
 /** An ES module that is asked about tools. */
@@ -157,7 +165,7 @@ const milliseconds = (seconds: number) => (seconds === 0 ? 0 : Math.max(1, Math.
 const seconds = (milliseconds: number) => milliseconds / 1000;
 const octal = (text: string) => Number.parseInt(text, 8);
 
-/** What the default policy does not do without. */
+/** Controls that the default policy requires. */
 const REQUIRED = ['filesystem', 'network', 'privileges', 'descriptors', 'environment'] as const;
 
 /**
@@ -178,27 +186,27 @@ export const POLICY_KEYS = {
   security: {
     autonomy: key({
       schema: (zod) => zod.enum(AUTONOMIES),
-      text: 'readonly: only what reads is run; supervised: medium and high risk need approval; contained: what leaves the sandbox needs approval, and work in the workspace that nothing would bring back (as supervised where the kernel does not hold files and network); autonomous: nothing is asked for risk. What is refused stays refused. Default: contained.',
+      text: 'What an agent may do without a question. readonly: only commands that read are run. supervised: medium and high risk need approval. contained: approval is needed for what acts outside the sandbox, and for losing work in the workspace that version control does not have; where the kernel does not hold files and network, this is supervised. autonomous: nothing is asked because of risk. A refused command stays refused at every level. Default: contained.',
       example: '"contained"',
       default: 'contained',
       layers: 'replace',
       workspace: {
         narrow: 'stricterAutonomy',
         schema: (zod) => zod.enum(AUTONOMIES).exclude(['autonomous']),
-        text: 'A level that is stricter than the one of the policy.',
+        text: 'A stricter level than that of the policy.',
       },
-      weaker: { is: (autonomy) => autonomy === 'autonomous', meaning: 'nothing is asked for risk' },
+      weaker: { is: (autonomy) => autonomy === 'autonomous', meaning: 'nothing is asked because of risk' },
       option: { name: 'autonomy' },
       flag: {
         name: '--autonomy <level>',
-        text: 'how much is left to the agent (default: contained)',
+        text: 'what the agent may do without a question (default: contained)',
         kind: 'choice',
         choices: AUTONOMIES,
       },
     }),
     max_actions_per_hour: key({
       schema: (zod) => zod.number().int().nonnegative(),
-      text: 'Commands in any 3,600 seconds; 0 blocks everything; no limit if it is not given.',
+      text: 'How many commands may start in any 3,600 seconds. 0 blocks every command. Default: no limit.',
       example: '500',
       default: undefined,
       layers: 'replace',
@@ -206,7 +214,7 @@ export const POLICY_KEYS = {
     }),
     workspace_dir: key({
       schema: (zod) => zod.string().regex(/^(\/|~(\/|$))/, 'must be absolute or begin with ~/'),
-      text: 'The workspace where none is named; the current directory if it is not given.',
+      text: 'The workspace, if none is named on the command line or in the library. Default: the current directory.',
       example: '"~/work"',
       default: undefined,
       layers: 'replace',
@@ -215,15 +223,15 @@ export const POLICY_KEYS = {
   commands: {
     allow: key({
       schema: programs,
-      text: 'The only programs that may run, by name or absolute path; every program if it is not given.',
+      text: 'The only programs that may run, by name or absolute path. Default: every program.',
       example: '["ls", "cat", "git"]',
       default: undefined,
       layers: 'replace',
-      workspace: { narrow: 'intersection', text: 'Of the allowed programs, the only ones that may run.' },
+      workspace: { narrow: 'intersection', text: 'The only ones of the allowed programs that may run.' },
     }),
     permit_dangerous: key({
       schema: programs,
-      text: 'Programs that are refused as dangerous otherwise, such as docker or systemctl.',
+      text: 'Dangerous programs that may run. Without this key they are refused; docker and systemctl are examples.',
       example: '["docker"]',
       default: [],
       layers: 'add',
@@ -231,19 +239,19 @@ export const POLICY_KEYS = {
     }),
     rules: key({
       schema: (zod) => zod.array(rule(zod)),
-      text: 'Rules of your own, which ask about commands or refuse them.',
+      text: 'Your own rules. A rule asks about commands or refuses them.',
       example:
         '[{ program = "git", words = ["push"], verdict = "ask", match = ["git push"], not_match = ["git status"] }]',
       default: [],
       layers: 'add',
-      workspace: { narrow: 'adds', text: 'Further rules, which ask about commands or refuse them.' },
+      workspace: { narrow: 'adds', text: 'Further rules. A rule asks about commands or refuses them.' },
       value: (rules) => rules.map(commandRule),
     }),
   },
   filesystem: {
     read: key({
       schema: paths,
-      text: 'Further paths that may be read and executed. ~ is the home directory; relative to the workspace.',
+      text: 'Further paths that may be read and executed. ~ is the home directory. Other relative paths start at the workspace.',
       example: '["~/data"]',
       default: [],
       layers: 'add',
@@ -257,7 +265,7 @@ export const POLICY_KEYS = {
     }),
     write: key({
       schema: paths,
-      text: 'Further paths that may be written.',
+      text: 'Further paths that may be written. ~ is the home directory. Other relative paths start at the workspace.',
       example: '["../build-output"]',
       default: [],
       layers: 'add',
@@ -267,7 +275,7 @@ export const POLICY_KEYS = {
     }),
     protect: key({
       schema: paths,
-      text: 'Further paths, relative to the workspace, that must not be written.',
+      text: 'Further paths in the workspace that must not be written, relative to it.',
       example: '["deploy"]',
       default: [],
       layers: 'add',
@@ -275,7 +283,7 @@ export const POLICY_KEYS = {
     }),
     secret: key({
       schema: paths,
-      text: 'Paths whose content must not leave: a command that names one, or what is beneath it, taints its session. ~ is the home directory; relative to the workspace.',
+      text: 'Paths whose content must not leave this machine. A command that names such a path, or a path in it, gives its session the taint secret. ~ is the home directory. Other relative paths start at the workspace.',
       example: '["~/.aws", ".env"]',
       default: [],
       layers: 'add',
@@ -283,14 +291,14 @@ export const POLICY_KEYS = {
     }),
     tmp: key({
       schema: (zod) => zod.enum(['auto', 'private', 'host']),
-      text: 'auto (default): a /tmp of its own for each command, and on hosts without namespaces the real one, beside a private $TMPDIR; private: of its own or none; host: the real one.',
+      text: 'auto (default): each command has its own /tmp; on hosts without namespaces it has the /tmp of the host and a private $TMPDIR. private: its own /tmp, or none. host: the /tmp of the host.',
       example: '"auto"',
       default: 'auto',
       layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'private',
-        text: 'A /tmp of its own for each command, or none.',
+        text: 'Each command has its own /tmp, or none.',
       },
       weaker: {
         is: (tmp) => tmp === 'host',
@@ -299,54 +307,54 @@ export const POLICY_KEYS = {
     }),
     home: key({
       schema: sharing,
-      text: 'private: an empty HOME for each command; host: the real one, writable.',
+      text: 'private: each command has its own HOME, with no files but settings of tools and their caches. host: the home directory of the user, writable.',
       example: '"private"',
       default: 'private',
       layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'private',
-        text: 'An empty HOME for each command.',
+        text: 'Each command has its own HOME.',
       },
       weaker: { is: (home) => home === 'host', meaning: 'the home directory can be written' },
     }),
     cache: key({
       schema: (zod) => zod.enum(['workspace', 'private']),
-      text: 'workspace: what tools cache in a private HOME (~/.cache, ~/.npm, …) is kept for the next commands in this workspace, where they can write it; private: it goes with the command.',
+      text: 'workspace: what tools cache in a private HOME (~/.cache, ~/.npm, …) is kept for later commands in this workspace, if they can write the workspace. private: it is deleted when the command ends.',
       example: '"workspace"',
       default: 'workspace',
       layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'private',
-        text: 'What tools cache goes with the command.',
+        text: 'What tools cache is deleted when the command ends.',
       },
     }),
   },
   network: {
     mode: key({
       schema: (zod) => zod.enum(['off', 'open']),
-      text: 'off: nothing outside the sandbox; open: as the host.',
+      text: 'off: a command reaches nothing outside the sandbox. open: it has the network of the host.',
       example: '"open"',
       default: 'off',
       layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'off',
-        text: 'Nothing outside the sandbox.',
+        text: 'A command reaches nothing outside the sandbox.',
       },
       weaker: { is: (mode) => mode === 'open', meaning: 'the network of the host can be reached' },
     }),
     unix_sockets: key({
       schema: (zod) => zod.enum(['contained', 'allowed']),
-      text: 'contained: no sockets by path of the host, refusing all sockets where nothing else helps; allowed: not restricted.',
+      text: 'Unix sockets that have a path. contained: a command cannot reach those of the host; where only this helps, all Unix sockets are refused. allowed: no restriction.',
       example: '"contained"',
       default: 'contained',
       layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'contained',
-        text: 'No sockets by path of the host.',
+        text: 'A command cannot reach the Unix sockets of the host.',
       },
       weaker: { is: (sockets) => sockets === 'allowed', meaning: 'sockets of the host can be reached' },
     }),
@@ -359,7 +367,7 @@ export const POLICY_KEYS = {
             .string()
             .regex(/^[A-Za-z_][A-Za-z0-9_]*\*?$/, 'must be a variable name, with * at the end at most'),
         ),
-      text: 'Further names passed on; NAME* matches any rest, except names that look like secrets.',
+      text: 'Further variables that commands get. NAME* stands for every name that begins with NAME, except names that look like secrets.',
       example: '["NODE_ENV", "MYAPP_*"]',
       default: [
         'PATH',
@@ -379,7 +387,7 @@ export const POLICY_KEYS = {
     }),
     set: key({
       schema: (zod) => zod.record(zod.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), zod.string()),
-      text: 'Variables with values.',
+      text: 'Variables that commands get, with these values.',
       example: '{ NODE_ENV = "test" }',
       default: {},
       layers: 'by-name',
@@ -389,7 +397,7 @@ export const POLICY_KEYS = {
   limits: {
     timeout_seconds: key({
       schema: duration,
-      text: 'Wall clock of one command; 0: none.',
+      text: 'How long one command may run. 0: without a limit.',
       example: '60',
       default: 60,
       layers: 'replace',
@@ -405,7 +413,7 @@ export const POLICY_KEYS = {
     }),
     kill_grace_seconds: key({
       schema: duration,
-      text: 'Between SIGTERM and SIGKILL.',
+      text: 'The time between SIGTERM and SIGKILL when a command is ended.',
       example: '2',
       default: 2,
       layers: 'replace',
@@ -415,7 +423,7 @@ export const POLICY_KEYS = {
     }),
     output_bytes: key({
       schema: outputSize,
-      text: 'Kept of each output stream: its beginning and its end. At most 128 MiB.',
+      text: 'How much of each output stream is kept: its beginning and its end. At most 128 MiB.',
       example: '1048576',
       default: MIB,
       layers: 'replace',
@@ -423,14 +431,14 @@ export const POLICY_KEYS = {
     }),
     output_head_bytes: key({
       schema: outputSize,
-      text: 'Of these, kept of its beginning; half if it is not given.',
+      text: 'How many of these bytes are from the beginning. Default: half.',
       example: '262144',
       default: undefined,
       layers: 'replace',
     }),
     idle_timeout_seconds: key({
       schema: duration,
-      text: 'How long a command may write no output; 0: for ever.',
+      text: 'A command that writes no output for this time is ended. 0: never.',
       example: '0',
       default: 0,
       layers: 'replace',
@@ -440,13 +448,13 @@ export const POLICY_KEYS = {
       option: { name: 'idleTimeout', said: seconds },
       flag: {
         name: '--idle-timeout <seconds>',
-        text: 'end it when it writes no output for this time, for which its output passes through pipes; 0: never',
+        text: 'end the command when it writes no output for this time; its output then passes through pipes; 0: never',
         kind: 'seconds',
       },
     }),
     memory: key({
       schema: positive,
-      text: 'Bytes of memory of a command with all that it starts; four fifths of the host’s without it.',
+      text: 'Bytes of memory of a command and all that it starts. Default: four fifths of the memory of the host.',
       example: '4294967296',
       default: undefined,
       layers: 'replace',
@@ -454,7 +462,7 @@ export const POLICY_KEYS = {
       option: { name: 'limits.memory' },
       flag: {
         name: '--memory <size>',
-        text: 'of the command and all that it starts, such as 512M or 4G',
+        text: 'memory of the command and all that it starts, such as 512M or 4G',
         kind: 'size',
       },
     }),
@@ -462,7 +470,7 @@ export const POLICY_KEYS = {
     // for memory, files or processor time that would not end an honest build: memory goes by the size of the host.
     processes: key({
       schema: positive,
-      text: 'Processes and threads of a command with all that it starts. Default: 4096.',
+      text: 'Processes and threads of a command and all that it starts. Default: 4096.',
       example: '4096',
       default: 4096,
       layers: 'replace',
@@ -470,19 +478,23 @@ export const POLICY_KEYS = {
       option: { name: 'limits.processes' },
       flag: {
         name: '--max-processes <count>',
-        text: 'the same of processes and threads (default: 4096)',
+        text: 'processes and threads of the command and all that it starts (default: 4096)',
         kind: 'count',
       },
     }),
     cpu_seconds: key({
       schema: positive,
-      text: 'Processor time of a command with all that it starts, seconds.',
+      text: 'Processor time of a command and all that it starts, in seconds.',
       example: '600',
       default: undefined,
       layers: 'replace',
       workspace: { narrow: 'smaller' },
       option: { name: 'limits.cpuSeconds' },
-      flag: { name: '--cpu-time <seconds>', text: 'the same of processor time', kind: 'count' },
+      flag: {
+        name: '--cpu-time <seconds>',
+        text: 'processor time of the command and all that it starts',
+        kind: 'count',
+      },
     }),
     tmp_bytes: key({
       schema: positive,
@@ -492,11 +504,11 @@ export const POLICY_KEYS = {
       layers: 'replace',
       workspace: { narrow: 'smaller' },
       option: { name: 'limits.tmpBytes' },
-      flag: { name: '--max-tmp <size>', text: 'the same of private temporary files', kind: 'size' },
+      flag: { name: '--max-tmp <size>', text: 'size of the private directories, such as /tmp', kind: 'size' },
     }),
     user_processes: key({
       schema: positive,
-      text: 'RLIMIT_NPROC: processes and threads of the user, whoever started them; not held against root.',
+      text: 'RLIMIT_NPROC: all processes and threads of the user, also those outside the sandbox. It does not limit root.',
       example: '10000',
       default: undefined,
       layers: 'replace',
@@ -504,7 +516,7 @@ export const POLICY_KEYS = {
     }),
     open_files: key({
       schema: positive,
-      text: 'RLIMIT_NOFILE, per process.',
+      text: 'RLIMIT_NOFILE: open files of each process.',
       example: '1024',
       default: undefined,
       layers: 'replace',
@@ -512,7 +524,7 @@ export const POLICY_KEYS = {
     }),
     file_size: key({
       schema: positive,
-      text: 'RLIMIT_FSIZE, bytes of each file.',
+      text: 'RLIMIT_FSIZE: bytes of each file that a process writes.',
       example: '1073741824',
       default: undefined,
       layers: 'replace',
@@ -520,7 +532,7 @@ export const POLICY_KEYS = {
     }),
     address_space: key({
       schema: positive,
-      text: 'RLIMIT_AS, bytes per process.',
+      text: 'RLIMIT_AS: bytes of address space of each process.',
       example: '8589934592',
       default: undefined,
       layers: 'replace',
@@ -528,7 +540,7 @@ export const POLICY_KEYS = {
     }),
     umask: key({
       schema: (zod: Zod) => zod.string().regex(/^0?[0-7]{3}$/, 'must be an octal string such as "022"'),
-      text: 'File mode creation mask, octal; the launcher’s own if it is not given.',
+      text: 'File mode creation mask, octal. Default: that of sandbox-run itself.',
       example: '"022"',
       default: undefined,
       layers: 'replace',
@@ -538,21 +550,21 @@ export const POLICY_KEYS = {
   approval: {
     ask: key({
       schema: (zod) => zod.enum(APPROVERS),
-      text: 'Who answers what the policy asks. terminal: whoever sits there; queue: sandbox-run approvals, from anywhere on this machine; nobody: what is asked is refused.',
+      text: 'Who answers the questions of the policy. terminal: the person at the terminal. queue: this user, with sandbox-run approvals, from anywhere on this machine. nobody: a command that needs approval is refused.',
       example: '"terminal"',
       default: 'terminal',
       layers: 'replace',
       option: { name: 'ask' },
       flag: {
         name: '--ask <whom>',
-        text: 'who answers what the policy asks: terminal, queue (sandbox-run approvals), nobody',
+        text: 'who answers the questions of the policy: terminal, queue (sandbox-run approvals), nobody',
         kind: 'choice',
         choices: APPROVERS,
       },
     }),
     timeout_seconds: key({
       schema: (zod: Zod) => zod.number().positive().max(86_400),
-      text: 'How long an answer may take; after that the command is refused. Default: 300.',
+      text: 'How long an answer may take. After that the command is refused. Default: 300.',
       example: '300',
       default: 300,
       layers: 'replace',
@@ -561,7 +573,7 @@ export const POLICY_KEYS = {
     }),
     reviewer_timeout_seconds: key({
       schema: (zod: Zod) => zod.number().positive().max(600),
-      text: 'How long a reviewer, a guard or a hook may take; after that a person is asked or the command refused.',
+      text: 'How long a reviewer, a guard or a hook may take. After that a person is asked, or the command is refused.',
       example: '10',
       default: 10,
       layers: 'replace',
@@ -572,28 +584,28 @@ export const POLICY_KEYS = {
   reviewer: {
     command: key({
       schema: (zod) => zod.array(zod.string().min(1)).min(1),
-      text: 'A program that reviews, first word an absolute path: JSON on standard input and output. It comes before a model.',
+      text: 'A program that reviews commands, with its arguments. Its path must be absolute. It reads and writes JSON on standard input and output. It is used instead of a model.',
       example: '["/usr/local/bin/review-command"]',
       default: undefined,
       layers: 'replace',
     }),
     model: key({
       schema: (zod) => zod.string().min(1),
-      text: 'A model that reviews, through the Messages API.',
+      text: 'A model that reviews commands, through the Messages API.',
       example: '"claude-haiku-4-5"',
       default: undefined,
       layers: 'replace',
     }),
     base_url: key({
       schema: (zod) => zod.url({ protocol: /^https?$/ }),
-      text: 'Where that API is. Default: that of the SDK.',
+      text: 'The address of that API. Default: that of the SDK.',
       example: '"https://api.anthropic.com"',
       default: undefined,
       layers: 'replace',
     }),
     key_variable: key({
       schema: (zod) => zod.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
-      text: 'The variable of the launcher that holds the API key. Default: ANTHROPIC_API_KEY.',
+      text: 'The variable in the environment of sandbox-run that holds the API key. Default: ANTHROPIC_API_KEY.',
       example: '"ANTHROPIC_API_KEY"',
       default: 'ANTHROPIC_API_KEY',
       layers: 'replace',
@@ -601,7 +613,7 @@ export const POLICY_KEYS = {
     // Models that think before they answer count that too.
     max_tokens: key({
       schema: (zod) => positive(zod).max(4096),
-      text: 'Of the answer, thinking included. Default: 1024.',
+      text: 'The most tokens of an answer, thinking included. Default: 1024.',
       example: '1024',
       default: 1024,
       layers: 'replace',
@@ -610,14 +622,14 @@ export const POLICY_KEYS = {
   hooks: {
     git_guard: key({
       schema: (zod) => zod.boolean(),
-      text: 'true: git push, pull and rebase, and what amounts to them, are refused.',
+      text: 'true: git push, pull and rebase are refused, and other commands that do the same.',
       example: 'true',
       default: false,
       layers: 'replace',
     }),
     plugins: key({
       schema: (zod) => zod.array(plugin(zod)),
-      text: 'Asked in this order after the built-in checks; the first that refuses, refuses.',
+      text: 'ES modules that are asked about commands, in this order, after the built-in checks. The first one that refuses ends the questions.',
       example: '[{ path = "/etc/sandbox-run/hooks/mine.mjs" }]',
       default: [],
       layers: 'add',
@@ -626,25 +638,25 @@ export const POLICY_KEYS = {
   audit: {
     enabled: key({
       schema: (zod) => zod.boolean(),
-      text: 'true: every decision and result is written to the audit trail. Not given: only what the gate server decides.',
+      text: 'true: every decision and result is written to the audit trail. Default: only decisions of the gate server.',
       example: 'true',
       default: undefined,
       layers: 'replace',
     }),
     on_failure: key({
       schema: (zod) => zod.enum(['refuse', 'warn']),
-      text: 'What happens if a record cannot be written. Default: refuse, nothing runs.',
+      text: 'What happens if a record cannot be written. refuse (default): the command does not run. warn: it runs, with a warning.',
       example: '"refuse"',
       default: 'refuse',
       layers: 'replace',
       weaker: {
         is: (onFailure) => onFailure === 'warn',
-        meaning: 'commands run that the audit trail may not have',
+        meaning: 'commands may run without a record in the audit trail',
       },
     }),
     hmac_key_file: key({
       schema: (zod) => zod.string().regex(/^\//, 'must be absolute'),
-      text: 'A file with a secret of at least 32 bytes that only its owner can read; it signs the records.',
+      text: 'A file with a secret of at least 32 bytes, which signs the records. Only its owner may be able to read it.',
       example: '"/etc/sandbox-run/audit.key"',
       default: undefined,
       layers: 'replace',
@@ -653,19 +665,19 @@ export const POLICY_KEYS = {
   sandbox: {
     minimum: key({
       schema: (zod) => zod.enum(BACKEND_IDS),
-      text: 'The weakest backend that may run commands. Naming one accepts what it cannot hold by its nature and the profile requires; what `demand` of a policy file requires stays required. Default: the first that holds all that is required.',
+      text: 'The weakest backend that may run commands. Naming one accepts that it can never hold some controls that the profile requires. What `demand` of a policy file requires stays required. Default: only a backend that holds everything that is required.',
       example: '"landlock"',
       default: undefined,
       layers: 'replace',
       workspace: {
         narrow: 'strongerBackend',
-        text: 'A weakest backend that is stronger than the one of the policy.',
+        text: 'A stronger minimum than that of the policy.',
       },
     }),
   },
   demand: key({
     schema: (zod) => zod.partialRecord(zod.enum(CONTROL_IDS), zod.enum(DEMANDS)),
-    text: 'required: refuse to run where the control cannot be enforced.',
+    text: 'required: commands are refused if this host cannot enforce the control. best-effort: they run.',
     example: '{ protected-paths = "required" }',
     default: Object.fromEntries(REQUIRED.map((id) => [id, 'required' as const])),
     layers: 'by-name',
@@ -673,17 +685,17 @@ export const POLICY_KEYS = {
       narrow: 'adds',
       only: 'required',
       schema: (zod) => zod.partialRecord(zod.enum(CONTROL_IDS), zod.literal('required')),
-      text: 'Refuse to run where the control cannot be enforced.',
+      text: 'Commands are refused if this host cannot enforce the control.',
     },
     weaker: {
       is: (demand) => REQUIRED.some((id) => demand[id] !== 'required'),
-      meaning: 'commands run where a control cannot be enforced that is required by default',
+      meaning: 'commands run even if a control that is required by default cannot be enforced',
     },
   }),
   unsafe: {
     unjudged_commands: key({
       schema: (zod) => zod.boolean(),
-      text: 'true: commands run without being judged, by hooks and guards neither; the kernel alone contains them.',
+      text: 'true: commands run without being judged, and no hook or guard is asked. Only the kernel contains them.',
       example: 'false',
       default: false,
       layers: 'replace',
@@ -695,14 +707,14 @@ export const POLICY_KEYS = {
   },
 };
 
-/** A rule of the operator's own: it asks or refuses; that strictest wins makes an allowing one pointless. */
+/** A rule of the operator: it asks or refuses. The strictest check wins, so a rule that allows would do nothing. */
 export interface CommandRule {
-  /** Name of the program, `*` stands for anything; compared with the last part of what is run. */
+  /** Name of the program, `*` stands for any text; compared with the last part of the program's path. */
   readonly program: string;
-  /** Patterns that its words must match in this order; others may stand between. */
+  /** Patterns that its words must match, in this order. Other words may stand between them. */
   readonly words: readonly string[];
   readonly verdict: RuleInFile['verdict'];
-  /** Said to whoever is refused or asked. */
+  /** Shown when a command is refused or asked about. */
   readonly reason: string | undefined;
 }
 

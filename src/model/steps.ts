@@ -1,6 +1,6 @@
 import type { Span } from './command-line.ts';
 
-/** What becomes of a descriptor before a program starts. */
+/** What is done with a descriptor before a program starts. */
 export type StepRedirect =
   | {
       readonly kind: 'read' | 'write' | 'append' | 'update';

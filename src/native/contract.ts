@@ -65,7 +65,7 @@ export interface NativeConfinementSpec {
    */
   readonly copies: readonly { readonly source: string; readonly path: string }[];
   /**
-   * What commands of one workspace share: `directory` is that of `cache:`; whoever has the lock of the file `lock` keeps
+   * What commands of one workspace share: `directory` is that of `cache:`; a process that holds the lock of the file `lock` keeps
    * commands waiting, and they keep it, shared, while they run. `links` of the slot lead there.
    */
   readonly cache?:
@@ -174,7 +174,7 @@ export interface NativeChangedEntry extends NativeIndexEntry {
   readonly earlier?: true;
 }
 
-/** What commands left behind since the last look; a change is told once, to whoever looks first. */
+/** What commands left behind since the last look; a change is told once, at the first look. */
 export interface NativeLeftBehind {
   readonly entries: readonly NativeChangedEntry[];
   /** There is more than one look enters (200,000 new directories) or tells (10,000 entries): the rest comes next time. */
@@ -227,7 +227,7 @@ export interface NativeLaunchExtras {
   readonly background?: boolean;
   /**
    * A pseudo-terminal of this size (from 1 to 65535 each) takes the place of all three descriptors. Its output is standard
-   * output; `stdio[0]` says what is typed: nothing, `input`, or what comes from a pipe that nobody else reads, which is
+   * output; `stdio[0]` says what is typed: nothing, `input`, or what comes from a pipe without another reader, which is
    * made non-blocking.
    */
   readonly pty?: { readonly cols: number; readonly rows: number };
@@ -482,7 +482,7 @@ export interface NativeAddon {
   /** [read end, write end], both close-on-exec. */
   makePipe(): readonly [number, number];
   /**
-   * Takes the lock of an open file (flock(2)), exclusive unless it is to be shared; false: somebody else has it. It ends with
+   * Takes the lock of an open file (flock(2)), exclusive unless it is to be shared; false: another process has it. It ends with
    * the last descriptor of the open file, however the process ends. Throws for anything but a lock that is taken.
    */
   tryLock(fd: number, shared?: boolean): boolean;

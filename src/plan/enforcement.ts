@@ -252,7 +252,7 @@ export function enforcementReport(
   return { backend, passedOver, landlockAbi, processTree, controls };
 }
 
-/** What a backend does not do on any host. Whoever names it in a policy or to us accepts that. */
+/** What a backend does not do on any host. Naming it, in a policy or as an option, accepts that. */
 const NOT_BY_NATURE: Readonly<Record<BackendId, readonly ControlId[]>> = {
   landlock: [],
   namespaces: [],
@@ -265,7 +265,7 @@ export function givesUpByNature(backend: BackendId): boolean {
   return NOT_BY_NATURE[backend].length > 0;
 }
 
-/** A policy file's own word holds under each backend, a profile's only where nobody accepted less. */
+/** A policy file's own word holds under each backend, a profile's only where the operator did not accept less. */
 function demandFor({ demand, sandbox }: Policy, id: ControlId, backend: BackendId): Demand {
   const { accepted, demandedByFiles } = sandbox;
   const isAccepted = accepted !== undefined && isAtLeast(backend, accepted) && !demandedByFiles.includes(id);

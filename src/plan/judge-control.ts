@@ -4,7 +4,7 @@ import type { PlannedPath } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import type { Mechanisms } from './mechanisms.ts';
 
-/** What becomes of the host's /tmp where commands can have none of their own. */
+/** What is done with the host's /tmp where commands cannot have their own. */
 export type TmpOfHost =
   | { readonly granted: PlannedPath }
   /** Why it is not, in half a sentence. */

@@ -6,10 +6,9 @@ import {
   SCOPES,
 } from '../kernel/landlock/rights.ts';
 import type { LaunchPlan, PathAccess, PlannedPath, PlannedRule } from '../model/launch-plan.ts';
-
 import type { Mechanisms } from './mechanisms.ts';
 
-/** What each kind of access needs. `write` leaves out device nodes: nobody needs to make one. */
+/** What each kind of access needs. `write` leaves out device nodes: no command needs to make one. */
 const RIGHTS_OF_ACCESS: Readonly<Record<PathAccess, readonly FileRightName[]>> = {
   data: ['read_file', 'read_dir'],
   read: ['execute', 'read_file', 'read_dir'],

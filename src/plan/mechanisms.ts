@@ -14,7 +14,7 @@ export interface Mechanisms {
   readonly seccomp: boolean;
   /** A root, a /tmp and devices of its own, in a mount namespace. */
   readonly view: boolean;
-  /** Something can be shut or hidden inside of what is writable: by mounts, whoever makes them. */
+  /** Something can be shut or hidden inside a writable path: by mounts, ours or those of a launcher. */
   readonly shutsInside: boolean;
   /** Message queues, semaphores and shared memory of its own. */
   readonly ownIpc: boolean;
@@ -25,7 +25,7 @@ export interface Mechanisms {
   /** What seccomp does with sockets. */
   readonly inetSockets: 'refused' | 'isolated' | 'open';
   readonly unixSockets: 'allowed' | 'refused';
-  /** Sockets by path that are somebody else's may be used in paths that may be written. */
+  /** Sockets by path that processes outside made may be used in paths that may be written. */
   readonly socketsOfOthers: boolean;
   /**
    * Whether processes of a command may trace each other: where a domain keeps them from all others. And whether one of

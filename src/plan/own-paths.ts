@@ -3,15 +3,15 @@ import type { PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
 import type { PathLookup } from '../model/path-lookup.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 
-/** Something that belongs to this program, or to whoever runs it. */
+/** Something that belongs to this program, or to the user who runs it. */
 export interface OwnPath {
   readonly path: string;
   /**
-   * `state`: a directory that no workspace may hold; `settings`: a directory that may be in a workspace, if somebody works
+   * `state`: a directory that no workspace may hold; `settings`: a directory that may be in a workspace, if a person works
    * on settings; `policy`: a file that is obeyed; `program`: what runs unconfined when this program is started again.
    */
   readonly kind: 'state' | 'settings' | 'policy' | 'program';
-  /** A file that has other names (hard links): to shut this one keeps nobody from writing to it by another. */
+  /** A file that has other names (hard links): shutting this name does not stop writes by another name. */
   readonly hasOtherNames?: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface OwnPathsInput {
   readonly workspace: string;
   readonly lookup: PathLookup;
   readonly own: readonly OwnPath[];
-  /** Those of them, canonical, that are not there and that nobody can make. */
+  /** Those of them, canonical, that do not exist and that no command can make. */
   readonly impossible?: readonly string[];
 }
 
@@ -83,7 +83,7 @@ export function ownPathsWithin(
       readOnly.push(canonical);
       continue;
     }
-    // Whoever writes where a link is makes it lead to something else.
+    // A process that can write where a link is can make it lead to something else.
     for (const link of links) {
       if (writable(link.path) !== undefined)
         refuse(`by way of the link ${link.path}, which they could replace`);
@@ -119,7 +119,7 @@ export function ownPathsWithin(
       hidden.push(canonical);
       continue;
     }
-    // Who works on settings sees them: what is missing in a workspace looks as if somebody had deleted it.
+    // Who works on settings sees them: what is missing in a workspace looks as if it had been deleted.
     const grant = writable(canonical);
     if (grant !== undefined) refuseMissing(grant);
     readOnly.push(canonical);

@@ -46,11 +46,11 @@ export interface PlanInput {
   /** The directory of the workspace's cache, canonical, with what is in it; or why there is none. */
   readonly cache: WorkspaceCachePlace | { readonly reason: string };
   /**
-   * Where this program keeps approvals, audit trail and policy: no command may change them, because whoever writes there
+   * Where this program keeps approvals, audit trail and policy: no command may change them, because a command that writes there
    * answers for the user. Absolute; need not exist.
    */
   readonly own: readonly OwnPath[];
-  /** Those of them, canonical, that are not there and that nobody can make. */
+  /** Those of them, canonical, that do not exist and that no command can make. */
   readonly impossible?: readonly string[];
   /** What programs outside obey in the workspace, beside the protected paths of the policy. Absolute. */
   readonly obeyed?: readonly string[];
@@ -160,7 +160,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
   };
 }
 
-/** Nothing is copied that somebody may have linked elsewhere, or that lies in what is shut as a whole. */
+/** A file is not copied if it may be linked elsewhere, or lies in a directory that is shut as a whole. */
 function copiesOf(
   { copied = [], features }: PlanInput,
   protectedPaths: readonly string[],

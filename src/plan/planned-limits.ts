@@ -35,8 +35,8 @@ export function processLimitsOf(limits: Policy['limits']): LaunchPlan['limits'] 
     const value = limits[key];
     return value === undefined ? [] : [{ name: LIMIT_NAMES[key], value }];
   });
-  // A core file would hold what the command had in its memory, and lie where nobody looks for it.
+  // A core file would hold what the command had in its memory, and stay in a place that the user does not know.
   const own: LaunchPlan['limits'] = [{ name: 'core', value: 0 }, ...said];
-  // What the whole tree may use no process may use alone. A second more, so that whoever watches the tree is first.
+  // What the whole tree may use no process may use alone. A second more, so that the watcher of the tree is first.
   return limits.cpuSeconds === undefined ? own : [...own, { name: 'cpu', value: limits.cpuSeconds + 1 }];
 }

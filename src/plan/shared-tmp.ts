@@ -16,7 +16,7 @@ interface TmpInput extends OwnPathsInput {
 }
 
 /**
- * What becomes of the host's /tmp where commands can have none of their own; `undefined`: they have, or it is theirs by
+ * What is done with the host's /tmp where commands cannot have their own; `undefined`: they have, or it is theirs by
  * policy. Without a view commands get /tmp itself, unless something lies in it that Landlock could not take out of it again:
  * what they may only read, what is ours, and the workspace, in whose place they could put another one. Pure.
  */

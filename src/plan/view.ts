@@ -5,7 +5,6 @@ import type {
   PlannedViewStep,
   SymbolicLink,
 } from '../model/launch-plan.ts';
-
 import type { Policy } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 

@@ -36,7 +36,7 @@ export interface PartOfLine {
    * that its words name, and what programs of its kind look for where it runs. Looked for when it is called.
    */
   readonly files: () => readonly string[];
-  /** It runs code that nobody can see beforehand: what comes through a pipe, what a pattern will match. */
+  /** It runs code that cannot be seen beforehand: what comes through a pipe, what a pattern will match. */
   readonly isOpen: boolean;
   /** What the checks said about words of it. */
   readonly remarks: readonly string[];

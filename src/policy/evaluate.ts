@@ -46,7 +46,7 @@ function decide(context: CheckContext, reasons: readonly Reason[]): Decision {
 
 /**
  * Runs all checks, so that no reason hides another; the strictest wins. The decision comes at once, not as a promise,
- * unless a check has to wait for somebody.
+ * unless a check has to wait for a port.
  */
 export function evaluate(checks: readonly Check[], context: CheckContext): Decision | Promise<Decision> {
   const said = checks.map((check) => judge(check, context));

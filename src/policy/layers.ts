@@ -57,7 +57,7 @@ export function putAt(root: Record<string, unknown>, place: readonly string[], v
   table[place.at(-1) ?? ''] = value;
 }
 
-/** One key with what is in force of it: a list that adds up has many entries, what nobody says none. */
+/** One key with what is in force of it: a list that adds up has many entries, a key that no layer sets has none. */
 export interface KeyInForce {
   readonly key: PlacedKey;
   readonly entries: readonly Entry[];

@@ -19,7 +19,7 @@ export interface Trust {
   readonly forbidden: number;
 }
 
-/** Root and the user; nobody else may write. */
+/** Only root and the user may write. */
 export function operatorTrust(): Trust {
   return { owners: [0, process.getuid?.() ?? 0], forbidden: 0o022 };
 }
@@ -47,7 +47,7 @@ export async function loadLayer(
 
 /**
  * Reads the workspace's file, if there is one. Besides root and the user, `workspaceOwner` may own it: it cannot give
- * anything, and a workspace mounted into a container belongs to somebody else as a whole.
+ * anything, and a workspace mounted into a container belongs to another user as a whole.
  */
 export async function loadWorkspaceFile(
   path: string,
@@ -124,7 +124,7 @@ interface Problem {
   readonly message: string;
 }
 
-/** The text of a key is that of whoever wrote the file: what is no plain word stands in quotes, and is no sentence of ours. */
+/** The author of the file wrote the key: text that is not a plain word is quoted, so that it cannot read as our message. */
 function shownPlace(place: Problem['place']): string {
   const shown = (part: string) =>
     /^[\w-]{1,64}$/.test(part) ? part : JSON.stringify(visibleLine(part, KEY_CHARACTERS));

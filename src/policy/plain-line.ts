@@ -23,7 +23,7 @@ const QUOTED = /'[^']*'|"(?:[^"\\]|\\[\s\S])*"|\\[\s\S]/g;
 export function isPlainLine(context: CheckContext, steps: StepsOrNot): boolean {
   const { parsed, risk, reach, rules } = context;
   if (!parsed.understood || !steps.ok || risk !== 'low' || reach !== 'local') return false;
-  // The environment is that of whoever runs the line, and none that a request gives.
+  // The environment is that of the program that runs the line, not one that a request gives.
   const strict: CheckContext = {
     ...context,
     variables: undefined,

@@ -2,18 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { GateOptions } from '../model/gate-ports.ts';
-
 import { lazyState, stateDirectory } from './state.ts';
 
 /** As it stands on a command line: the id of the stored approval, and what stands for what cannot be known beforehand. */
 const TICKET = /^([0-9a-f]{16,64})\.([0-9a-f]{16,64})$/;
 
-/** Something for `CheckedCommand.once` that nobody guesses. */
+/** Something for `CheckedCommand.once` that cannot be guessed. */
 export const newOnce = (): string => randomBytes(16).toString('hex');
 
 /**
- * Stores an approval for one request, good for one run of it. Whoever calls knows that the command is only started once
- * somebody has agreed to it. Returns the ticket that the run shows.
+ * Stores an approval for one request, good for one run of it. The caller makes sure that the command is started only after
+ * a person has approved it. Returns the ticket that the run shows.
  */
 export async function issueTicket(
   request: ApprovalRequest,
@@ -33,7 +32,7 @@ export async function issueTicket(
 }
 
 /**
- * What a run with a ticket asks: the store, and nobody else.
+ * What a run with a ticket asks: only the store.
  * @throws {SandboxError} `usage.invalid` for what is no ticket.
  */
 export function gateOfTicket(ticket: string): GateOptions {

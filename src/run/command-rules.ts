@@ -82,7 +82,7 @@ function isSocket(path: string): boolean {
     return statSync(path, { throwIfNoEntry: false })?.isSocket() ?? false;
   } catch (error) {
     refuseShortage(error);
-    // Nobody who cannot look at it can connect to it.
+    // A process that cannot look at it cannot connect to it.
     return false;
   }
 }

@@ -47,7 +47,7 @@ export function exceededLimit(
   // Not 128+n, as a shell says of a program that it ran: any command can exit so, and nothing else would speak for it.
   if (fileSize !== undefined && signal === 'SIGXFSZ')
     return { name: 'file-size', value: fileSize.value, used: undefined, by: 'rlimit' };
-  // The kernel's own limit of one process, which is there for when nobody could watch the tree.
+  // The kernel's own limit of one process, for the case that the tree could not be watched.
   const { cpuSeconds } = treeLimits;
   const used = (outcome.userCpuMs + outcome.systemCpuMs) / 1000;
   // What was used speaks for the limit, so here a shell is believed.

@@ -5,12 +5,12 @@ import { errnoName } from '../kernel/errno.ts';
 import type { ExecutionError } from '../model/execution-result.ts';
 import type { NativeFailure } from '../native/contract.ts';
 
-/** What a failed step of the launch means to the caller. `treeEnded`: nothing runs that the command started. */
+/** What a failed step of the launch means to the caller. `treeEnded`: no process of the command runs any more. */
 export function describeFailure(failure: NativeFailure, treeEnded = true): ExecutionError {
   const errno = failure.errno === 0 ? undefined : errnoName(failure.errno);
   const path = failure.path === '' ? undefined : failure.path;
   const [code, said] = meaning(failure, errno, path);
-  const message = treeEnded ? said : `${said}; what else it started may still run`;
+  const message = treeEnded ? said : `${said}; processes that it started may still run`;
   return { code, message, stage: failure.stage, errno, path };
 }
 
@@ -22,15 +22,15 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
   if (stage === 'launcher') {
     return [
       'launch.failed',
-      `Firejail could not set up the sandbox (it ended with ${path}, its own words are on the standard error kept here); nothing was run`,
+      `Firejail could not set up the sandbox (it ended with ${path}; its own message is in standard error); nothing was run`,
     ];
   }
   if (stage === 'launcher.others') {
     return [
       'launch.failed',
       errno === undefined
-        ? 'Firejail left a process in the sandbox that the command could take over (a login shell, for example), which has not all of its restrictions; nothing was run; update Firejail or choose another backend'
-        : `it cannot be seen in /proc whether Firejail left a process in the sandbox that the command could take over (${errno}); nothing was run; choose another backend`,
+        ? 'Firejail left a process in the sandbox that is less restricted than the command, and that the command could take over (a login shell, for example); nothing was run; update Firejail or choose another backend'
+        : `/proc does not show whether Firejail left a process in the sandbox that the command could take over (${errno}); nothing was run; choose another backend`,
     ];
   }
   const root = describeRootFailure(failure);
@@ -40,7 +40,7 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
   if (stage === 'launcher.program') {
     return [
       'launch.failed',
-      'the program sandbox-run-begin, which belongs beside the addon, is missing or was changed; install sandbox-run again (in a checkout: npm run build:native)',
+      'the program sandbox-run-begin, beside the addon, is missing or was changed; install sandbox-run again (in a checkout: npm run build:native)',
     ];
   }
   if (stage === 'cache.lock') {
@@ -48,7 +48,7 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
       'cache.in_use',
       errno === 'EAGAIN'
         ? `the cache of this workspace is being cleared, and that takes too long (${path} is locked); try again`
-        : `${path} cannot be locked (${errno}), so that the cache could be cleared under the command; run sandbox-run cache clear`,
+        : `${path} cannot be locked (${errno}), so the cache could be cleared while the command uses it; run sandbox-run cache clear`,
     ];
   }
   if (stage === 'cwd') {
@@ -76,7 +76,7 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
   if (stage === 'terminal') {
     return [
       'launch.failed',
-      `no terminal can be made for the command (${errno}${path === '' ? '' : ` at ${path}`}); run it without one, or end what holds many (sysctl kernel.pty.nr counts them)`,
+      `no terminal can be made for the command (${errno}${path === '' ? '' : ` at ${path}`}); run it without one, or end programs that hold many terminals (sysctl kernel.pty.nr counts them)`,
     ];
   }
   if (stage === 'wait') {
@@ -88,38 +88,38 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
   if (stage === 'supervision') {
     return [
       'launch.failed',
-      `the command ran and was ended, because nothing watched its time and its limits any more (${errno})`,
+      `the command ran and was ended, because its time and its limits could not be watched any more (${errno})`,
     ];
   }
   if (stage === 'warden_lost') {
     return [
       'launch.failed',
-      'the command ran and was ended, because its warden was ended from outside or by the command itself, and nothing would have ended what it started had this process been killed',
+      'the command ran and was ended, because its warden (the process that ends what the command started) was ended, by the command itself or from outside',
     ];
   }
   if (stage === 'cgroup.lost') {
     return [
       'launch.failed',
-      `the command ran and was ended, because somebody removed its control group ${path}, which held its limits`,
+      `the command ran and was ended, because its control group ${path}, which held its limits, was removed from outside`,
     ];
   }
   if (stage === 'launcher.lost') {
     return [
       'launch.failed',
-      'the command ran, but how it ended is not known: the process that waited for it inside of Firejail was ended, by the command itself or from outside',
+      'the command ran, but its exit status is not known: the process that waited for it inside Firejail was ended, by the command itself or from outside',
     ];
   }
   if (stage === 'setup.ended' || stage === 'child.ended') {
     const how = path === '' ? '' : ` (${path})`;
     return [
       'launch.failed',
-      `a process that prepares the sandbox was ended before it was done${how}, by somebody else or for want of memory; nothing was run; try again`,
+      `a process that prepares the sandbox was ended too early${how}, from outside or because memory ran out; nothing was run; try again`,
     ];
   }
   if (stage === 'namespace.check' || stage === 'view.check' || stage === 'slot.incomplete') {
     return [
       'launch.failed',
-      `a process does not stand in the sandbox that was made for it (${path === '' ? stage : `${stage} at ${path}`}: ${errno}); nothing was run`,
+      `a process is not in the sandbox that was made for it (${path === '' ? stage : `${stage} at ${path}`}: ${errno}); nothing was run`,
     ];
   }
   if (stage === 'rehearsal') {
@@ -131,14 +131,14 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
   if (stage === 'warden' || stage.startsWith('warden.')) {
     return [
       'launch.failed',
-      `no process can be made that ends what the command starts (${stage === 'warden' ? '' : `${stage.slice('warden.'.length)}: `}${errno}); nothing was run`,
+      `the process that ends what the command starts cannot be made (${stage === 'warden' ? '' : `${stage.slice('warden.'.length)}: `}${errno}); nothing was run`,
     ];
   }
   if (stage.startsWith('private_')) {
     return [
       'confinement.failed',
       errno === 'ENOSPC' || errno === 'EDQUOT'
-        ? `there is no room for a private directory in ${path} (${errno}); make some (df, df -i), or set TMPDIR to a place that has it`
+        ? `there is no room for a private directory in ${path} (${errno}); free some (df, df -i), or set TMPDIR to a place with room`
         : `no private directory can be made in ${path} (${errno}); set TMPDIR to a writable directory`,
     ];
   }
@@ -147,12 +147,12 @@ function meaning(failure: NativeFailure, errno: string | undefined, path = ''): 
   return [
     'launch.failed',
     `the sandbox could not be applied: step ${stage} failed with ${errno ?? 'no errno'}${where}; nothing was run${
-      refused ? ' (an outer sandbox or container that answers system calls itself may be why)' : ''
+      refused ? ' (the cause may be an outer sandbox or container that intercepts system calls)' : ''
     }`,
   ];
 }
 
-/** Where the errno has no other meaning, as it has for seccomp and exec. */
+/** True where the errno has only this meaning; for seccomp and exec it has others. */
 function isForWantOf(errno: string | undefined, stage: string): boolean {
   return (
     errno === 'EMFILE' ||
@@ -176,7 +176,7 @@ function execMeaning(errno: string | undefined, path: string): readonly [ErrorCo
     case 'ENOEXEC':
       return [
         'program.not_executable',
-        `${path} is no program: a script needs a first line such as #!/bin/sh`,
+        `${path} is not a program: a script needs a first line such as #!/bin/sh`,
       ];
     case 'E2BIG':
       return ['program.not_executable', `${path} cannot be started: arguments and environment are too long`];

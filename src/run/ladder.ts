@@ -54,7 +54,7 @@ export async function goDownLadder<Result>(
   const refused: Refused[] = [];
   let features = host;
   for (const backend of rungsOf(sandbox)) {
-    // Otherwise whoever can add a demand, such as a workspace, could have a backend that holds little take the place of
+    // Otherwise a layer that can add a demand, such as a workspace, could have a backend that holds little take the place of
     // one that holds all but that.
     const better = refused.find(({ error }) => error.code !== 'backend.unavailable');
     if (better !== undefined && givesUpByNature(backend.id)) continue;

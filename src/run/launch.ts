@@ -22,7 +22,6 @@ import type { OutputSettings } from './output/settings.ts';
 import { openSpill, type Spill } from './output/spill.ts';
 import { type RunningCommand, signalNumber } from './pending-command.ts';
 import type { PreparedSandbox } from './prepare-sandbox.ts';
-
 import { stateDirectory } from './state.ts';
 
 /** A command whose program, directory and environment are known. */

@@ -6,7 +6,7 @@ import { TOOL_CHAINS } from '../policy/profiles/tool-chains.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { visibleLine } from '../util/visible-text.ts';
 
-/** Within what a command runs, for a text about one that was stopped. */
+/** The limits of a command, for a text about one that was stopped. */
 export interface Boundaries {
   readonly writable: readonly string[];
   /** What may be read and not written, what `system` has among it. */
@@ -16,7 +16,7 @@ export interface Boundaries {
   readonly system?: readonly string[];
   /** Inside of what is writable, and not writable. */
   readonly protectedPaths?: readonly string[];
-  /** The command has a directory of its own for temporary files, which goes with it. */
+  /** The command has its own directory for temporary files, which is deleted with it. */
   readonly privateTmp?: boolean;
   /** What stands behind it: the kernel, or nothing but a look at the command before it runs. */
   readonly heldBy?: 'kernel' | 'checks';
@@ -73,8 +73,8 @@ function shownSystem(paths: readonly string[]): string {
   return `${shown}${short.length > MOST_SYSTEM_PATHS ? ' …' : ''} (system)`;
 }
 
-const SETTINGS = 'except settings that others obey, such as .git/hooks';
-const OWN_TMP = '$TMPDIR, which is private and goes with the command';
+const SETTINGS = 'except settings that other programs obey, such as .git/hooks';
+const OWN_TMP = '$TMPDIR, which is private and is deleted when the command ends';
 
 /** What is allowed, in one line without a full stop. It claims no enforcement. */
 export function describeBoundaries(boundaries: Boundaries): string {

@@ -7,7 +7,7 @@ import { isBeneath } from '../util/absolute-path.ts';
 
 /** What npm links to in `.bin`. */
 const PROGRAMS = ['sandbox-run', 'sandbox-sh'];
-/** What is run of a checkout, where the rest is somebody's work. */
+/** What is run of a checkout, where the rest is a person's work. */
 const RUN_OF_CHECKOUT = ['dist', 'build', 'package.json'];
 
 /**

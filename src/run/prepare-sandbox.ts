@@ -28,7 +28,6 @@ import { ownProgram, realPath } from './own-program.ts';
 import { userPolicyPath } from './policy-layers.ts';
 import { closeHooksGap, prepareSettler } from './prepare-settler.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
-
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
 import { stateDirectory } from './state.ts';
 import { tryCommand } from './try-command.ts';

@@ -16,7 +16,6 @@ import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../policy/profiles/package-
 import { TOOL_CHAINS } from '../policy/profiles/tool-chains.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { callerLayer, loadOperatorLayers, loadWorkspaceLayer, workspaceNamed } from './policy-layers.ts';
-
 import { hasNpmCache } from './seed-npm-cache.ts';
 import { cacheDirectoryOf } from './workspace-cache.ts';
 

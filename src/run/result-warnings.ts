@@ -4,12 +4,12 @@ import type { LeftBehind } from '../model/left-behind.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { visibleLine } from '../util/visible-text.ts';
 
-/** So many of a kind are named. */
+/** How many of a kind are named. */
 const NAMED = 5;
 const QUOTED_CHARACTERS = 200;
 const KEPT = '; sandbox-run kept list shows it, sandbox-run kept restore ID puts it back';
 
-/** What a person should know of a command that has ended, one sentence each: its warnings, and what it left behind. */
+/** What a person should know about an ended command, one sentence each: its warnings, and what it left behind. */
 export function warningsOf(result: ExecutionResult): readonly string[] {
   const { shut, restored, told } = byDeed(result.leftBehind);
   const line = (what: string, some: readonly LeftBehind[], next: string) =>
@@ -17,12 +17,12 @@ export function warningsOf(result: ExecutionResult): readonly string[] {
   return [
     ...result.warnings,
     ...line(
-      'set aside, because it would run later',
+      'set aside, because another program would run it later',
       shut,
       shut.some(({ kept }) => kept !== undefined) ? KEPT : '',
     ),
     ...line('put back, because commands may not change it', restored, ''),
-    ...line('look at it before it is used', told, ''),
+    ...line('look at this before you use it', told, ''),
   ];
 }
 
@@ -34,7 +34,7 @@ export function leftBehindForModel(result: ExecutionResult): string | undefined 
     ...(undone.length === 0
       ? []
       : [
-          `Not left in place, because programs outside of the sandbox would run it: ${listed(undone, result.cwd)}. Only the user can put it back; say so if the task needs it.`,
+          `Not left in place, because programs outside the sandbox would run it: ${listed(undone, result.cwd)}. Only the user can put it back; tell the user if the task needs it.`,
         ]),
     ...(told.length === 0 ? [] : [`The user is told to look at ${listed(told, result.cwd)}.`]),
   ];

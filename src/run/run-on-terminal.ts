@@ -4,7 +4,6 @@ import type { RunOptions, TerminalSize } from '../model/options.ts';
 import { STDIO_CAPTURE } from '../native/contract.ts';
 import type { Launch } from './launch.ts';
 import type { RunningCommand } from './pending-command.ts';
-
 import { makePipe, type SpawnParts } from './spawn.ts';
 
 /** Launches a command on a terminal of its own whose output is captured as `how` says. */

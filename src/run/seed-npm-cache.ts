@@ -102,7 +102,7 @@ function takeOver(source: string, places: string, digest: string, staged: string
     }
     const to = `/proc/self/fd/${held}/${rest}`;
     if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) return 0;
-    // Somebody may read it already.
+    // Another process may read it already.
     copyFileSync(from, staged, COPYFILE_FICLONE);
     renameSync(staged, to);
     return info.size;

@@ -6,7 +6,7 @@ import { defaultPrincipal, type LazyState, lazyState, stateDirectory } from './s
 
 /** Options of `openSession`. */
 export interface SessionOptions {
-  /** Letters, digits, `.`, `_` and `-`, at most 128. Default: a new one that nobody can guess. */
+  /** Letters, digits, `.`, `_` and `-`, at most 128. Default: a new one that cannot be guessed. */
   readonly id?: string;
   /** Who it belongs to. Default: the user of this process. */
   readonly principal?: string;

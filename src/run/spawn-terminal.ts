@@ -5,7 +5,6 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/command.ts';
 import type { SpawnOptions, TerminalSize } from '../model/options.ts';
 import { STDIO_CAPTURE } from '../native/contract.ts';
-
 import { makePipe, type SpawnParts, type TerminalProcess } from './spawn.ts';
 
 /** Starts a command on a terminal of its own. */
@@ -94,7 +93,7 @@ function createOutput() {
 
 function createTerminal(typed: Socket, output: ReturnType<typeof createOutput>, hangUp: () => void): Duplex {
   const { Duplex } = process.getBuiltinModule('node:stream');
-  // A command that has ended reads nothing: what is typed then is nobody's, as on any terminal.
+  // A command that has ended reads nothing: what is typed then has no reader, as on any terminal.
   typed.on('error', () => {});
   const terminal = new Duplex({
     read: output.wanted,

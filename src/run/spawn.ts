@@ -89,7 +89,7 @@ export function spawnOnPipes(
   try {
     const started = launch(command, options, { stdio: child, release });
     const stdin = new Socket({ fd: pipes[0][1], readable: false, writable: true });
-    // Nobody reads it any more.
+    // Its reader is gone.
     void started.result.finally(() => stdin.destroy()).catch(() => {});
     return {
       stdin,

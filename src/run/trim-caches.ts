@@ -73,7 +73,7 @@ function isDue(everyMs: number): boolean {
   const path = join(cachesDirectory(), 'looked');
   const last = lstatSync(path, { throwIfNoEntry: false });
   if (last !== undefined && Date.now() - last.mtimeMs < everyMs) return false;
-  // Others that end now find that somebody looks.
+  // Other sandboxes that end now see that the check is being done.
   writeFileSync(path, '', { mode: 0o600 });
   return true;
 }
@@ -110,7 +110,7 @@ async function removePart(addon: NativeAddon, path: string): Promise<boolean> {
   return true;
 }
 
-/** What has too many files to be measured, or directories that nobody may look into, is too large. */
+/** What has too many files to be measured, or directories that may not be looked into, is too large. */
 async function weigh(
   addon: NativeAddon,
   path: string,

@@ -96,7 +96,7 @@ export function openCache(addon: NativeAddon, workspace: string): OpenCache {
   }
 }
 
-/** Somebody may remove a cache of which nobody knows yet that it is used again. */
+/** Another process may remove a cache before it is known to be used again. */
 function holdDirectory(addon: NativeAddon, directory: string): number {
   for (let tries = 1; ; tries++) {
     ensureStateDirectory(directory);
@@ -220,7 +220,7 @@ export function takeLock(
   directory: string,
 ): { readonly release: () => void } | undefined {
   const fd = openIfThere(join(directory, LOCK), O_RDONLY | O_NOFOLLOW);
-  // What was never finished nobody uses.
+  // What was never finished is not used.
   if (fd === undefined) return { release: () => {} };
   if (addon.tryLock(fd)) return { release: () => closeSync(fd) };
   closeSync(fd);

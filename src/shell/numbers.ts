@@ -22,7 +22,7 @@ export interface Numbers {
   }[];
   /** Variables that bash evaluates while it assigns to them, and that may get something else than a number. */
   readonly evaluated: { readonly name: string; readonly span: Span | undefined }[];
-  /** Variables that nobody can have given another value. */
+  /** Variables whose value cannot have been changed. */
   readonly trusted: ReadonlySet<string>;
   /** Names that have surely got a number where the text is read at the moment. */
   sure: ReadonlySet<string>;

@@ -45,6 +45,6 @@ describe('sandbox-run cache', () => {
     expect(await run('cache', 'clear', '--all', '--workspace', '.')).toMatchObject({ exitCode: 125 });
     expect((await run('--dry-run', '--', 'true')).stdout).toContain('Caches are kept for this workspace');
     const readOnly = await run('--dry-run', '--profile', 'read-only', '--', 'true');
-    expect(readOnly.stdout).toContain('Caches go with the command: the workspace cannot be written');
+    expect(readOnly.stdout).toContain('Caches are deleted with the command: the workspace cannot be written');
   });
 });

@@ -287,7 +287,7 @@ describe('sandbox-run gate check', () => {
 
 describe('the usage of sandbox-run gate', () => {
   it.each([
-    ['nobody to ask', ['check', '-c', 'ls'], /nobody to ask/],
+    ['nobody to ask', ['check', '-c', 'ls'], /no gate is named/],
     ['no command', ['check', '--socket', 'x'], /-c/],
     ['one folder', ['check', '--requests', 'x', '-c', 'ls'], /go together/],
     ['two ways', ['check', '--socket', 'x', ...folders, '-c', 'ls'], /either/],
@@ -314,7 +314,7 @@ describe('the usage of sandbox-run gate', () => {
   it.each([
     [['--help'], /gate serve --help/],
     [['serve', '--help'], /read-only into the container/],
-    [['check', '--help'], /not the model/],
+    [['check', '--help'], /the model must not/],
   ])('%j explains', async (args, text) => {
     const { exitCode, stdout } = await cli(place, ['gate', ...args], { env });
     expect(exitCode).toBe(0);

@@ -186,14 +186,14 @@ describe('--dry-run', () => {
     writeFileSync(policy, '[security]\nautonomy = "supervised"\n[limits]\nmemory = 1073741824\n');
     const showing = (...options: string[]) => cli(place, ['--dry-run', ...options, 'true']);
     const shown = (await showing()).stdout;
-    expect(shown).toMatch(/^Autonomy contained: asks about what leaves the sandbox$/m);
+    expect(shown).toMatch(/^Autonomy contained: asks about commands that act outside the sandbox$/m);
     expect(shown).toMatch(/^Limits\n {2}time-out +60 s$/m);
     expect(shown).toMatch(/^ {2}processes +4096$/m);
     expect(shown).toMatch(/^ {2}output kept +1024 KiB /m);
     const options = ['--policy', policy, '--timeout', '7', '--max-processes', '12', '--cpu-time', '9'];
     const limited = (await showing(...options)).stdout;
     for (const [name, value] of [
-      ['Autonomy', 'supervised: asks about what changes something'],
+      ['Autonomy', 'supervised: asks about commands that change something'],
       ['time-out', '7 s'],
       ['memory', '1024 MiB'],
       ['processes', '12'],

@@ -133,7 +133,7 @@ describe('a question', () => {
     set(`${SUPERVISED}[approval]\nask = "queue"\ntimeout_seconds = 1\n`);
     const late = await run('-c', 'mkdir made');
     expect(late).toMatchObject({ exitCode: 126, stdout: '' });
-    expect(late.stderr).toContain('nobody answered within 1 s');
+    expect(late.stderr).toContain('there was no answer within 1 s');
     set(`${SUPERVISED}[approval]\nask = "queue"\n`);
     const waiting = startCli(place, ['-q', '-c', 'mkdir made']);
     await eventually(async () => {
@@ -201,7 +201,7 @@ describe('a question', () => {
       stderr: '',
     });
     for (const [loss, reason] of [
-      ['rm -r made', 'which version control does not have'],
+      ['rm -r made', 'which version control cannot restore'],
       ['git clean -fdx', 'would delete files that are not tracked'],
     ] as const) {
       const no = await onTerminal(['-c', loss], [QUESTION, ...choose('deny')]);
@@ -218,7 +218,7 @@ describe('a question', () => {
     for (const key of ['\r', '\x04']) {
       const no = await onTerminal(
         ['-c', 'mkdir made'],
-        [QUESTION, { insist: key, until: 'refused by whoever was asked' }],
+        [QUESTION, { insist: key, until: 'refused by the person who was asked' }],
       );
       expect(no.failed).toBeNull();
       expect(no.status).toBe(126);
@@ -262,6 +262,6 @@ describe('a question', () => {
     await run('approvals', 'approve', id);
     const result = await waiting;
     expect(result).toMatchObject({ exitCode: 126, stdout: '' });
-    expect(result.stderr).toContain('something changed while the question was open');
+    expect(result.stderr).toContain('something changed after the question was asked');
   });
 });

@@ -256,7 +256,7 @@ describe('under supervision', { timeout: 30_000 }, () => {
     expect((await inShell(name, 'echo allowed')).stdout).toBe('allowed\n');
     const asked = await inShell(name, question);
     expect(asked.exitCode).toBe(126);
-    expect(asked.stderr).toContain('asks before it runs this');
+    expect(asked.stderr).toContain('this command needs approval');
     expect((await inShell(name, '--approved', question)).exitCode).toBe(0);
     expect(readdirSync(place.workspace)).toContain('made');
   });
@@ -286,7 +286,7 @@ describe('under supervision', { timeout: 30_000 }, () => {
       await talk([
         { expect: 'touch asked' },
         QUESTION,
-        { insist: '\r', until: 'refused by whoever was asked' },
+        { insist: '\r', until: 'refused by the person who was asked' },
       ]),
     ).toMatchObject({
       failed: null,

@@ -162,7 +162,9 @@ describe('outliving the launcher', () => {
       expect(JSON.parse(await line())).toEqual({
         status: 'setup-failed',
         stage: 'warden_lost',
-        message: expect.stringMatching(scope ? /had this process been killed$/ : /may still run$/),
+        message: expect.stringMatching(
+          scope ? /was ended, by the command itself or from outside$/ : /may still run$/,
+        ),
         treeEnded: scope,
       });
       child.kill('SIGKILL');

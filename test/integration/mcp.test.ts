@@ -415,7 +415,7 @@ describe('approvals of sandbox-run mcp', () => {
       expect(result.structuredContent).toMatchObject({ status: approve ? 'exited' : 'denied' });
       expect(made()).toBe(!approve);
       expect(messages.pop()).toContain(
-        'rm would delete approved-by-user, which version control does not have',
+        'rm would delete approved-by-user, which version control cannot restore',
       );
     }
     expect(messages).toEqual([]);
@@ -476,7 +476,7 @@ describe('approvals of sandbox-run mcp', () => {
       status: 'denied',
       error: {
         code: 'command.needs_approval',
-        message: expect.stringContaining('nobody answered in time'),
+        message: expect.stringContaining('there was no answer in time'),
       },
     });
     await eventually(() => expect(withdrawn).toBe(true));

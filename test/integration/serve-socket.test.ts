@@ -232,7 +232,9 @@ describe('questions over serve', () => {
     for (const approved of [false, true]) {
       const asked = client.ask('run', { command: 'rm -r draft' }, `loss-${approved}`);
       const told = await client.told('approvals.requested', ({ request }) => request === `loss-${approved}`);
-      expect(JSON.stringify(told)).toContain('would delete draft/notes, which version control does not have');
+      expect(JSON.stringify(told)).toContain(
+        'would delete draft/notes, which version control cannot restore',
+      );
       await client.call('approvals.answer', { question: told.question, approved });
       expect((await asked).result.status).toBe(approved ? 'exited' : 'denied');
       expect(existsSync(join(place.workspace, 'draft'))).toBe(!approved);

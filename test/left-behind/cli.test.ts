@@ -67,7 +67,7 @@ describe('the command line says what a command left behind', () => {
   it('what a person starts is told and left where it is', async () => {
     writeFileSync(join(place.workspace, 'package.json'), '{}\n');
     const answer = await run('-c', `echo '{"scripts": {"test": "evil"}}' > package.json`);
-    expect(answer.stderr).toMatch(/look at it before it is used: package\.json/);
+    expect(answer.stderr).toMatch(/look at this before you use it: package\.json/);
     expect(readFileSync(join(place.workspace, 'package.json'), 'utf8')).toContain('evil');
   });
 

@@ -110,13 +110,13 @@ describe('an approval', () => {
       'a no',
       { approved: false, reason: 'denied', by: 'test' },
       'command.denied',
-      /refused by whoever was asked/,
+      /refused by the person who was asked/,
     ],
     [
       'no answer',
       { approved: false, reason: 'expired', by: 'test' },
       'command.needs_approval',
-      /nobody answered/,
+      /there was no answer/,
     ],
     [
       'a broken approver',

@@ -1,4 +1,4 @@
-/** Words that say nothing about what is done, but that somebody tries around it. */
+/** Words that do not change what is done, but that an agent adds when it tries again. */
 const AROUND = new Set([
   'sudo',
   'env',

@@ -5,7 +5,7 @@ const DIFFERENT = 3;
 /** One command that leads out several times is one mistake about where it runs. */
 const COMMANDS = 2;
 
-/** Somebody tries paths, one after the other, that lead out of the workspace. */
+/** An agent tries paths, one after the other, that lead out of the workspace. */
 export const pathTraversal: Pattern = {
   code: 'path_traversal_series',
   summary: `${DIFFERENT} different paths with \`..\` that lead out of the workspace, in ${COMMANDS} refused commands or more`,

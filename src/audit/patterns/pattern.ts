@@ -6,7 +6,7 @@ export interface ObservedDecision {
   readonly request: string;
   /** Of a command that was asked about: what makes it what it is; see `commandWords`. */
   readonly words: ReadonlySet<string>;
-  /** Somebody was asked, or would have been. */
+  /** A person was asked, or would have been. */
   readonly asked: boolean;
   /** The policy or a person was against it. */
   readonly refused: boolean;

@@ -87,7 +87,7 @@ function find(
   return events;
 }
 
-/** What says that the policy or a person was against it; not that a program is missing, or that nobody waited. */
+/** What says that the policy or a person was against it; not that a program is missing, or that the caller gave up. */
 const REFUSALS = new Set(['command.denied', 'command.needs_approval', 'approval.void']);
 
 function wasAsked(fields: StoredRecord['fields'], outcome: string): boolean {

@@ -1,11 +1,11 @@
 import type { ObservedDecision, Pattern } from './pattern.ts';
 
-/** So many earlier requests without a yes make the next one conspicuous. */
+/** So many earlier requests that were not approved make the next one conspicuous. */
 const REFUSED_BEFORE = 2;
 /** Of all words of both commands, so many are in both. */
 const ALIKE = 0.5;
 
-/** Whoever did not get a yes asks again in other words, until somebody is tired of it. */
+/** An agent that was not approved asks again in other words, until a person gets tired and approves. */
 export const repeatedApprovals: Pattern = {
   code: 'repeated_approval_requests',
   summary: `approval is asked for a command after ${REFUSED_BEFORE} requests for variants of it got no yes`,

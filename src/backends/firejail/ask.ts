@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 export interface Answer {
   /** undefined: a signal ended it, or it could not be started. */
   readonly exitCode: number | undefined;
-  /** It was ended by SIGKILL: by the kernel for want of memory, by somebody, or by us because it was late. */
+  /** It was ended by SIGKILL: by the kernel because memory ran out, from outside, or by us because it was late. */
   readonly killed: boolean;
   readonly stdout: string;
   readonly stderr: string;

@@ -72,7 +72,7 @@ export function versionIn(
   return tooOld === undefined ? { version } : { reason: tooOld };
 }
 
-/** The memory of the host was full, somebody did it, or it was late: another attempt may go otherwise. */
+/** Memory ran out, it was ended from outside, or it was late: another attempt may succeed. */
 const wasKilled = () =>
   new SandboxError(
     'launch.failed',

@@ -14,7 +14,7 @@ export interface FirejailHost {
   readonly top: readonly TopEntry[];
   /** See `canChangeRoot` of root-directory.ts. */
   readonly canChangeRoot: boolean;
-  /** Whether a path is there and belongs to somebody else than who runs us. */
+  /** Whether a path exists and belongs to another user. */
   readonly isForeign: (path: string) => boolean;
 }
 
@@ -26,7 +26,7 @@ const NOT_IN_PARTS = '/sys';
 const DEVICES = ['full', 'null', 'ptmx', 'pts', 'random', 'shm', 'tty', 'urandom', 'zero'].map(
   (name) => `/dev/${name}`,
 );
-/** It mounts them read-only anyway, as long as nobody says otherwise. */
+/** It mounts them read-only anyway, unless an option says otherwise. */
 const READ_ONLY_ANYWAY = ['/usr', '/etc', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** Where it keeps its own things, so that it cannot be covered; a path that is not there leaves nothing of the host's. */
 const NOTHING_OF_RUN = '/run/sandbox-run-nothing';

@@ -10,7 +10,7 @@ const WRITABLE_BY_OTHERS = 0o022;
 /** Port: what is said of a path without following a last link. */
 export type Look = (path: string) => Pick<Stats, 'uid' | 'mode' | 'isFile'> | undefined;
 
-/** The Firejail of this host, if nobody but root can have made it what it is. */
+/** The Firejail of this host, if only root can have changed it. */
 export function findFirejail(
   look: Look = lookNow,
   resolve: (path: string) => string | undefined = resolveNow,

@@ -8,7 +8,7 @@ import { printOut } from '../shared/print.ts';
 
 const HELP_AFTER = `
 A request waits in the state directory ($XDG_STATE_HOME/sandbox-run, ~/.local/state without it)
-until somebody answers, or until it expires. The first answer stands; it is good for exactly the
+until it is answered, or until it expires. The first answer counts. It is valid for exactly the
 command that was shown, once, unless a scope says more:
   once      this time
   session   whenever the same is asked in the same session
@@ -22,17 +22,17 @@ Examples:
   sandbox-run approvals serve --port 8022
   sandbox-run approvals grants; sandbox-run approvals revoke 0d9e8f7a6b5c4d3e2f1a0b9c
 
-Exit status: 0; 125 if there is no such request or grant, if it does not wait any more, or if
+Exit status: 0; 125 if there is no such request or grant, if it was answered or expired, or if
 anything else failed.`;
 
 const SERVE_HELP = `
-The web page is reachable from this machine only, at the address that is printed; who has the
-address can answer. The socket is for programs of the same user: one JSON object per line,
+The web page can be reached only from this machine, at the address that is printed. Every program that
+knows the address can answer. The socket is for programs of the same user: one JSON object per line,
   {"type": "list"}
   {"type": "watch"}
   {"type": "answer", "id": ID, "approved": true | false, "scope": "once" | "session" | "always"}
-Choose a path that sandboxed commands cannot reach; programs that are confined by seccomp or
-no_new_privs, unlike the server, are not heard. Ends with Ctrl-C or SIGTERM.`;
+Choose a path that sandboxed commands cannot reach. Programs that are confined by seccomp or
+no_new_privs are rejected, unless the server is confined, too. Ends with Ctrl-C or SIGTERM.`;
 
 interface Format {
   readonly json?: boolean;
@@ -59,7 +59,7 @@ export async function approvals(args: readonly string[]): Promise<number> {
   };
 
   command('list', 'requests that wait for an answer')
-    .option('--all', 'all of the last day, with what became of them')
+    .option('--all', 'also the answered and expired ones of the last day')
     .option('--json', 'one JSON object per line')
     .action(({ all, json }: Format & { readonly all?: boolean }) =>
       withStore(async (store) => {
@@ -74,7 +74,9 @@ export async function approvals(args: readonly string[]): Promise<number> {
     );
   command('approve <id>', 'lets the command of a request run; prints what that is')
     .addOption(
-      new Option('--scope <scope>', 'how long it is good for').choices(APPROVAL_SCOPES).default('once'),
+      new Option('--scope <scope>', 'how long the approval is valid')
+        .choices(APPROVAL_SCOPES)
+        .default('once'),
     )
     .action((id: string, { scope }: { readonly scope: ApprovalScope }) =>
       withStore(async (store) =>
@@ -98,8 +100,8 @@ export async function approvals(args: readonly string[]): Promise<number> {
     withStore(async (store) => (await import('./answer.ts')).revokeGrant(store, id)),
   );
   command('serve', 'a web page and a Unix socket to answer by')
-    .option('--port <number>', 'of the web page on 127.0.0.1 (default: one that is free)', parsePort)
-    .option('--socket <path>', 'of the socket (default: approvals.sock in the state directory)')
+    .option('--port <number>', 'the port of the web page on 127.0.0.1 (default: a free one)', parsePort)
+    .option('--socket <path>', 'the path of the socket (default: approvals.sock in the state directory)')
     .addHelpText('after', SERVE_HELP)
     .action((options: { readonly port?: number; readonly socket?: string }) =>
       withStore(async (store) => (await import('./serve.ts')).serveApprovals(store, options)),

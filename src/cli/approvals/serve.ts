@@ -34,7 +34,7 @@ export async function serveApprovals(
   return '';
 }
 
-/** In the state directory; `undefined`, and said, if no socket can be there. Nobody chose that path for it. */
+/** In the state directory; `undefined`, and said, if no socket can be there. The user did not choose that path. */
 function defaultSocket(): string | undefined {
   const path = join(stateDirectory(), 'approvals.sock');
   if (fitsAddress(path)) return path;

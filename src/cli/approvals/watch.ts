@@ -54,7 +54,7 @@ async function askAll(store: ApprovalStore, over: AbortController): Promise<void
       else if (answer.reason === 'failed' && !signal.aborted)
         printError(`${id} is not asked about: ${answer.detail ?? 'asking failed'}`);
     } catch (error) {
-      // Somebody else was first.
+      // It was answered elsewhere first.
       if (!(error instanceof SandboxError)) throw error;
       printError(error.message);
     }

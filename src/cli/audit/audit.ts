@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { VERDICTS } from '../../model/words.ts';
-
 import { withSubcommands } from '../shared/subcommands.ts';
 import type { SearchOptions } from './search.ts';
 
@@ -19,10 +18,10 @@ cannot be read or anything else failed.`;
 
 const VERIFY_HELP = `
 Finds records that were changed, removed, reordered or put in, and the end cut off: each record has
-the SHA-256 of the one before, and the file head knows the last one. Somebody who can write the files
-and head, too, can make a new chain. With a key (audit.hmac_key_file in the policy) that takes the key;
-what is left to them is to put back an older state of all files. Against that, note the number and hash
-that verify prints somewhere else, and give them to --anchor later.
+the SHA-256 of the one before, and the file head knows the last one. A process that can write all of
+these files can make a new chain, unless records are signed (audit.hmac_key_file in the policy): then it
+needs the key. Without the key it can still put back an older state of all files. Against that, note the
+number and hash that verify prints in another place, and give them to --anchor later.
 
 Old files may be deleted, oldest first: verify says with which record the chain begins. With
 --complete that is an error. A break at the end, as a power cut leaves it, is acknowledged with
@@ -37,9 +36,9 @@ Examples:
 Exit status: 0 everything is as it was written, 1 it is not, 125 it cannot be verified.`;
 
 const ACKNOWLEDGE_HELP = `
-A power cut can take the end of the trail, and leave a line that is torn; so can somebody who wants it
-gone. Nothing runs until this command was given. It keeps what is torn in a file beside the trail, and
-writes a record that says what is missing. From then on verify tells that, and it is no problem any more.
+A power cut can remove the end of the trail and leave a torn line. A person who wants records to disappear
+can do the same. Nothing runs until you give this command. It keeps the torn line in a file beside the
+trail, and writes a record that says what is missing. From then on verify reports it as acknowledged.
 
 Examples:
   sandbox-run audit verify; sandbox-run audit acknowledge
@@ -85,40 +84,40 @@ export async function audit(args: readonly string[]): Promise<number> {
   );
   command('tail', 'the last records', TAIL_HELP)
     .option('-n, --lines <count>', 'how many (default: 20)', parseCount)
-    .option('-f, --follow', 'and those that come, until it is ended')
-    .option('--json', 'the records as they are')
+    .option('-f, --follow', 'also print new records, until a signal ends it')
+    .option('--json', 'print the records as they are stored')
     .action((options: { readonly lines?: number; readonly follow?: boolean; readonly json?: boolean }) =>
       does(async () => (await import('./tail.ts')).tailTrail(options)),
     );
   command('show <id>', 'everything about a request id, or the record of a number', SHOW_HELP)
-    .option('--json', 'the records as they are')
+    .option('--json', 'print the records as they are stored')
     .action((id: string, options: { readonly json?: boolean }) =>
       does(async () => (await import('./show.ts')).showRecords(id, options)),
     );
   command('search', 'the records that have all of this', SEARCH_HELP)
     .option(
       '--text <text>',
-      'in the command, the directory, the request id or the message, whatever its case',
+      'text in the command, the directory, the request id or the message; upper and lower case are the same',
     )
-    .option('--session <id>', 'of this session')
+    .option('--session <id>', 'records of this session')
     .addOption(new Option('--verdict <verdict>', 'what the policy said').choices(VERDICTS))
     .option(
       '--outcome <outcome>',
-      'launch, allow (of the gate), or the code of why not; or how a command ended (exited, …)',
+      'launch, allow (by the gate), or the code of the refusal; or how a command ended (exited, …)',
     )
     .addOption(new Option('--type <type>', 'kind of record').choices(['decision', 'result', 'event']))
     .option(
       '--since <time>',
-      'from then on: 30s, 10m, 2h, 7d ago, or 2025-01-31, 2025-01-31T12:00',
+      'records after this time: 30s, 10m, 2h, 7d ago, or 2025-01-31, 2025-01-31T12:00',
       parseTime,
     )
-    .option('--until <time>', 'until then, likewise', parseTime)
-    .option('--json', 'the records as they are')
+    .option('--until <time>', 'records before this time, in the same form', parseTime)
+    .option('--json', 'print the records as they are stored')
     .action((options: SearchOptions) => does(async () => (await import('./search.ts')).searchTrail(options)));
   command('verify', 'whether the trail is as it was written', VERIFY_HELP)
     .option('--key <file>', 'the key that the records were signed with')
-    .option('--anchor <seq:hash>', 'a record that was noted elsewhere and must be there')
-    .option('--complete', 'the trail has to begin with record 1')
+    .option('--anchor <seq:hash>', 'a record that you noted elsewhere; it must be in the trail')
+    .option('--complete', 'the trail must begin with record 1')
     .option('--json', 'one JSON object')
     .action((options: { readonly key?: string; readonly anchor?: string; readonly json?: boolean }) =>
       does(async () => (await import('./verify.ts')).verify(options)),
@@ -129,7 +128,7 @@ export async function audit(args: readonly string[]): Promise<number> {
       does(async () => (await import('./acknowledge.ts')).acknowledge(options)),
     );
   command('stats', 'how much of what', STATS_HELP)
-    .option('--since <time>', 'from then on: 30s, 10m, 2h, 7d ago, or a date', parseTime)
+    .option('--since <time>', 'records after this time: 30s, 10m, 2h, 7d ago, or a date', parseTime)
     .option('--json', 'one JSON object')
     .action((options: { readonly since?: number; readonly json?: boolean }) =>
       does(async () => (await import('./stats.ts')).trailStatistics(options)),

@@ -61,7 +61,7 @@ export function* recordsFrom(lines: Iterable<Buffer>): Generator<ReadRecord> {
   }
 }
 
-/** Writes records to standard output; false as soon as nobody reads them any more. */
+/** Writes records to standard output; false as soon as the reader is gone. */
 export function printRecords(records: Iterable<ReadRecord>, json: boolean | undefined): boolean {
   let text = '';
   const paint = paintFor(1);

@@ -12,7 +12,7 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** Prints the last records, and with `follow` those that come, as long as somebody reads them. */
+/** Prints the last records, and with `follow` new ones, until the reader is gone. */
 export async function tailTrail({ lines = DEFAULT_LINES, follow, json }: Options): Promise<number> {
   const directory = trailDirectory();
   const cursor = reading(() => createCursor(directory, lastLines(directory, lines)));

@@ -28,8 +28,8 @@ const HELP_AFTER = `
 With --batch, standard input has one JSON object per line, and so has standard output, in the same
 order: {"id"?, "command", "autonomy"?, "taint"?, "approved"?, "cwd"?} becomes
 {"id", "verdict", "risk", "reach", "reasons": [{"check", "verdict", "code", "message"}]}.
-"command" is a shell string or an array of arguments; the verdict of a check without an opinion is
-null. A line that cannot be judged becomes {"id", "error"}, and the exit status 125 at the end.
+"command" is a shell string or an array of arguments. A check that has nothing to say has the verdict
+null. A line that cannot be judged becomes {"id", "error"}; the exit status is then 125.
 
 Examples:
   sandbox-run check -c 'git push origin main'
@@ -59,16 +59,16 @@ export async function check(args: readonly string[]): Promise<number> {
   const program = createProgram('sandbox-run check')
     .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run check [options] -c 'SHELL STRING'")
     .description('Says what the policy thinks of a command, with every reason. Nothing is run.')
-    .argument('[command...]', 'the program and its arguments, as they are')
+    .argument('[command...]', 'the program and its arguments, unchanged')
     .passThroughOptions()
     .option('-c, --shell <string>', 'a shell string')
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
     .addOption(backendOption())
     .option('--profile <name>', 'built-in profile (default: workspace-write)')
-    .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user')
+    .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user')
     .option('--cwd <dir>', 'where the command starts (default: the workspace)')
     .addOption(autonomyOption())
-    .option('--approved', 'as if somebody had approved the risk')
+    .option('--approved', 'judge it as if a person had approved the risk')
     .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
     .option('--json', 'one JSON object')
     .option('--batch', 'JSON lines from standard input to standard output')

@@ -1,6 +1,5 @@
 import type { Argument, Command, Option } from 'commander';
 import { TAINTS } from '../../model/words.ts';
-
 import { PROFILES } from '../../policy/profiles/built-in.ts';
 import { SUBCOMMANDS } from '../dispatch.ts';
 import { parseRunArguments } from '../run/options.ts';

@@ -49,11 +49,11 @@ function verdictOf({ version, problem, backend, profile, controls }: AttackRepor
     escaped.length > 0
       ? `ESCAPED, although the report claims otherwise: ${escaped.join(', ')}`
       : failed.length > 0
-        ? `NOT EVERYTHING COULD BE CARRIED OUT, so this says nothing about: ${failed.map(({ id }) => id).join(', ')}`
+        ? `NOT EVERYTHING COULD BE CARRIED OUT, so nothing is known about: ${failed.map(({ id }) => id).join(', ')}`
         : controls.every(({ result }) => result === 'not-tried')
-          ? 'NOTHING COULD BE TRIED, so this says nothing'
-          : 'nothing escaped that the report claims';
-  const rest = open.length === 0 ? '' : `; not covered, as it says: ${open.join(', ')}`;
+          ? 'NOTHING COULD BE TRIED, so nothing is known'
+          : 'nothing escaped that the report says is enforced';
+  const rest = open.length === 0 ? '' : `; not covered, as the report says: ${open.join(', ')}`;
   return `sandbox-run ${version}: profile ${profile}, backend ${backend}: ${what}${rest}`;
 }
 

@@ -10,15 +10,15 @@ const HELP_AFTER = `
 Makes a sandbox with the default profile in a temporary directory, runs \`true\` in it, and says what
 this host can enforce, what is missing and how to get it.
 
-With --attack it tries to get out instead: it makes the sandbox that a command would get here, under the
-policy files of the machine and the user, and carries out some hundred small attacks in it, each of which
-was first seen to work without a sandbox. They are made against files, servers and a process of the doctor's
-own, so that one that works does no harm. For each control:
+With --attack it tries to get out of the sandbox instead. It makes the sandbox that a command would get
+here, under the policy files of the machine and the user, and carries out about a hundred small attacks in
+it. Each attack was first seen to work without a sandbox. The attacks do no harm: they touch only files,
+servers and a process that belong to doctor. For each control:
   held         no attack worked
-  not covered  one worked, and the report does not claim that it cannot
-  escaped      one worked although the report claims that it cannot
-  failed       one could not be carried out, which says nothing
-  not tried    none works on this machine without a sandbox either
+  not covered  an attack worked, and the report does not claim that this control is enforced
+  escaped      an attack worked although the report claims that this control is enforced
+  failed       an attack could not be carried out, so nothing is known
+  not tried    no attack works on this machine, even without a sandbox
 
 Examples:
   sandbox-run doctor
@@ -48,7 +48,7 @@ export async function doctor(args: readonly string[]): Promise<number> {
     .option('--profile <name>', 'with --attack: built-in profile (default: workspace-write)')
     .option(
       '--policy <file>',
-      'with --attack: policy file (TOML), on top of those of the machine and the user',
+      'with --attack: a policy file (TOML), added to those of the machine and the user',
     )
     .addOption(backendOption())
     .option('--json', 'one JSON object')

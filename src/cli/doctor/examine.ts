@@ -60,7 +60,7 @@ interface Trial {
   readonly features: HostFeatures | undefined;
 }
 
-/** Looks at everything that decides over what can be enforced here. Tries every backend, and runs `true` under the first. */
+/** Looks at everything that decides what can be enforced here. Tries every backend, and runs `true` under the first. */
 export async function examineHost(): Promise<DoctorReport> {
   const addon = addonOrReason();
   const [trial, programs] = await Promise.all([

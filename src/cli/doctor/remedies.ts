@@ -78,7 +78,7 @@ const ADVISORS: readonly Advisor[] = [
       const text = `${gain}: boot with the kernel parameter systemd.unified_cgroup_hierarchy=1, or mount cgroup2 with the memory and pids controllers.`;
       return remedy('cgroup', 'optional', text);
     }
-    const text = `${gain}: start under a control group of your own. In a container: with a writable cgroup namespace, and the launcher in a group beneath its root.`;
+    const text = `${gain}: start sandbox-run in its own control group. In a container: with a writable cgroup namespace, and sandbox-run in a group below its root.`;
     const user = host.uid === 0 ? '' : '--user ';
     return remedy('cgroup', 'optional', text, `systemd-run ${user}--scope -p Delegate=yes sandbox-run …`);
   },
@@ -98,7 +98,7 @@ function landlockRemedy({ landlock, securityModules, ok }: Findings): Remedy | u
   switch (landlock.errno) {
     case 'ENOSYS': {
       const text =
-        'Boot Linux 5.13 or newer built with CONFIG_SECURITY_LANDLOCK=y (Debian 12, Ubuntu 22.04, Fedora 35 and later have it); in gVisor and under an outer seccomp filter that refuses it, run outside of that.';
+        'Boot Linux 5.13 or newer built with CONFIG_SECURITY_LANDLOCK=y (Debian 12, Ubuntu 22.04, Fedora 35 and later have it); if gVisor or an outer seccomp filter refuses it, start sandbox-run outside.';
       return remedy('landlock', priority, text);
     }
     case 'EOPNOTSUPP': {
@@ -124,7 +124,7 @@ export function remediesFor(found: Findings): readonly Remedy[] {
   );
 }
 
-/** Settings first: each is the cause as sure as it is set. Without one, what else it may be. */
+/** Settings first: one that is set is surely the cause. Without one, other possible causes. */
 function namespaceRemedies({ namespaces, host }: Findings): readonly Remedy[] {
   const bySetting = namespaces.sysctls.flatMap(({ name, value }) => {
     const fix = value === null ? undefined : settingThatAllows(name, value);
@@ -133,7 +133,7 @@ function namespaceRemedies({ namespaces, host }: Findings): readonly Remedy[] {
   });
   if (bySetting.length > 0 && !host.sysAdmin) return bySetting;
   if (host.container === 'Docker' || host.container === 'Podman') {
-    const text = `${host.container} refuses namespaces by its default seccomp profile: start the container with these options (sandbox-run then confines in its stead).`;
+    const text = `${host.container} refuses namespaces by its default seccomp profile: start the container with these options (sandbox-run then confines the commands).`;
     const options = '--security-opt seccomp=unconfined --security-opt apparmor=unconfined';
     return [remedy('namespaces', 'useful', text, `${host.container.toLowerCase()} run ${options} …`)];
   }

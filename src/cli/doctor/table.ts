@@ -156,8 +156,9 @@ function namespacesRow({ available, user, reason, sysctls }: DoctorReport['names
 }
 
 function cgroupRow({ version, path, controllers, place }: DoctorReport['cgroup']): Row {
-  if (version === 'none') return { label: 'cgroup', ...yesOrNo(false), text: 'none is mounted' };
-  const own = path === null ? 'no v2 group of our own' : `own group ${path}`;
+  if (version === 'none')
+    return { label: 'cgroup', ...yesOrNo(false), text: 'no cgroup file system is mounted' };
+  const own = path === null ? 'this process is in no v2 group' : `own group ${path}`;
   const offered = controllers.length === 0 ? 'no controllers in v2' : `controllers ${controllers.join(' ')}`;
   const groups = place === null ? 'no groups for commands can be made' : `groups for commands in ${place}`;
   return {
@@ -178,8 +179,8 @@ function backendRows({ backend, backends }: DoctorReport): readonly Row[] {
 
 function whenUsed(id: BackendId): string {
   return givesUpByNature(id)
-    ? `only with --backend ${id}, or where the others fail and sandbox.minimum in the policy is ${id}`
-    : 'is used with --backend, or where those above fail';
+    ? `is used only with --backend ${id}, or if the others fail and sandbox.minimum in the policy is ${id}`
+    : 'is used with --backend, or if those above fail';
 }
 
 function programRows({ programs }: DoctorReport): readonly Row[] {

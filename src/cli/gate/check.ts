@@ -7,7 +7,6 @@ import type { GateMessage } from '../../gate/server/protocol.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { createChecker } from '../../run/assemble.ts';
-
 import { visibleText } from '../../util/visible-text.ts';
 import { printOut } from '../shared/print.ts';
 import type { GateAddress } from './options.ts';
@@ -29,7 +28,7 @@ const EXIT = { allow: 0, deny: ERROR_CODES['command.denied'].exitStatus } as con
 
 /** Decides what is provably local, and asks about the rest. Returns the exit status. */
 export async function checkAtGate(asked: AtGate): Promise<number> {
-  // Nobody can guess it, so nobody can have put an answer there.
+  // It cannot be guessed, so no other process can have put an answer there.
   const requestId = randomUUID();
   const isLocal = await isProvablyLocal(asked);
   const outcome: Omit<ClientOutcome, 'by'> & { readonly by: ClientOutcome['by'] | 'here' } = isLocal
@@ -57,7 +56,7 @@ async function isProvablyLocal({ command, sandbox, taints }: AtGate): Promise<bo
   const { verdict, risk, reach } = decision;
   if (verdict !== 'allow' || risk !== 'low' || reach !== 'local') return false;
   const effects = judgement.effects(decision);
-  // What is secret is the host's to know: whoever names a file asks.
+  // Only the host knows which paths are secret: a command that names a file is sent to it.
   if ([effects.reads, effects.writes, effects.patterns, effects.searches].some((paths) => paths.length > 0))
     return false;
   return exposuresOf(policy, undefined, decision, effects).length === 0;

@@ -17,7 +17,8 @@ For agents in containers: the host decides which commands they may run. Newline-
 Unix socket, or the same messages as files in two folders:
   {"type": "security:bash_check", "request_id", "command", "session"?, "tool"?}
   {"request_id", "decision": "allow" | "deny", "reason"?}
-No answer, a late, a malformed or a second one, and a closed socket are a no.
+The command is refused if there is no answer, if the answer is late or malformed, if there are two answers,
+and if the socket is closed.
 
 Examples:
   sandbox-run gate serve --socket /run/user/1000/gate.sock
@@ -27,11 +28,11 @@ Examples:
 More: sandbox-run gate serve --help, sandbox-run gate check --help`;
 
 const SERVE_HELP = `
-Who asks is who the kernel says it is: the user that connected, or that owns the file. That is its
-principal, which sessions belong to. An allow says that the policy has no objection; the command runs
-in the container, and nothing here keeps it in. So the decisions count on no enforcement.
+The kernel says who sends a request: the user that connected, or that owns the file. That user is the
+principal, to which sessions belong. An allow means only that the policy does not object. The command runs
+in the container, and nothing here keeps it in. So the decisions do not rely on any enforcement.
 
-Mount the folder of responses read-only into the container: here only its owner and mode are checked.
+Mount the folder for responses read-only into the container: only its owner and mode are checked here.
 The workspace should be mounted at the same path in the container, because paths are judged as they
 are here. Do not put a socket or these folders where a sandboxed command can write.
 
@@ -46,19 +47,19 @@ Examples:
 Exit status: 0 after a signal; 125 if it cannot start.`;
 
 const CHECK_HELP = `
-It is the agent's harness that has to call this, before it runs a command, and not the model. What
-runs in a container can leave it out, or lie to it: the host trusts nothing that is decided here, and
-whatever must hold in any case has to be kept by the container itself.
+The program around the model must call this before it runs a command; the model must not. A program in
+the container can skip this call or send it a false command. So the host trusts nothing that is decided
+here. What must always hold, the container itself must enforce.
 
-What the container's own policy allows at low risk, and what cannot use the network, is decided here
-without asking, unless --taint says that the session has seen something. All the rest is asked.
+A command that the container's own policy allows at low risk and that cannot use the network is decided
+here, without the host, unless --taint is given. The host is asked about every other command.
 
 Examples:
   sandbox-run gate check --socket /gate.sock -c "$COMMAND" && bash -c "$COMMAND"
   SANDBOX_RUN_GATE=/gate.sock sandbox-run gate check --session build-7 --json -c 'npm publish'
   sandbox-run gate check --requests /gate/req --responses /gate/res -c 'git push'
 
-Exit status: 0 allowed; 126 refused, also for want of an answer; 125 wrong usage.`;
+Exit status: 0 allowed; 126 refused, or no answer; 125 wrong usage.`;
 
 /** `sandbox-run gate`: decides for agents in containers, and asks for them. */
 export async function gate(args: readonly string[]): Promise<number> {
@@ -75,14 +76,14 @@ export async function gate(args: readonly string[]): Promise<number> {
       .command(name)
       .description(description)
       .allowExcessArguments(false)
-      .option('--socket <path>', 'Unix socket (check: default $SANDBOX_RUN_GATE)')
-      .option('--requests <dir>', 'folder that requests are put into')
-      .option('--responses <dir>', 'folder that answers are put into')
-      .option('--workspace <dir>', 'where commands run (default: the current directory)')
+      .option('--socket <path>', 'the Unix socket (check: default $SANDBOX_RUN_GATE)')
+      .option('--requests <dir>', 'the folder for requests')
+      .option('--responses <dir>', 'the folder for answers')
+      .option('--workspace <dir>', 'the directory where commands run (default: the current directory)')
       .option('--profile <name>', 'built-in profile (default: workspace-write)')
-      .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user');
-  command('serve', 'answers until it is told to end')
-    .option('--allow-uid <uid>', 'a further user that may ask; repeatable', collect)
+      .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user');
+  command('serve', 'answers requests until a signal ends it')
+    .option('--allow-uid <uid>', 'a further user id that may send requests; repeatable', collect)
     .option('-q, --quiet', 'no line on standard error for each decision')
     .addHelpText('after', SERVE_HELP)
     .action((options: ServeOptions) => {
@@ -97,10 +98,10 @@ export async function gate(args: readonly string[]): Promise<number> {
     });
   command('check', 'asks whether a command may run')
     .requiredOption('-c, --shell <string>', 'the shell string that is about to be run')
-    .option('--session <id>', 'session of the agent')
-    .option('--tool <name>', 'tool that would run it')
+    .option('--session <id>', 'the session of the agent')
+    .option('--tool <name>', 'the tool that would run the command')
     .option('--taint <list>', 'what the session has seen: corruption, secret', parseTaints)
-    .option('--timeout <seconds>', 'for the answer (default: 310)', parseGateSeconds)
+    .option('--timeout <seconds>', 'how long to wait for the answer (default: 310)', parseGateSeconds)
     .option('--json', 'one JSON object')
     .addHelpText('after', CHECK_HELP)
     .action((options: CheckOptions) => {

@@ -48,7 +48,7 @@ export function addressOf(options: CheckOptions): GateAddress {
   if (socket !== undefined && socket !== '') return { socket };
   throw new SandboxError(
     'usage.invalid',
-    'nobody to ask: name --socket, or --requests and --responses, or set SANDBOX_RUN_GATE',
+    'no gate is named: use --socket, or --requests and --responses, or set SANDBOX_RUN_GATE',
   );
 }
 

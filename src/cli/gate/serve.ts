@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import type { GateAnswer, GateRequest, RefusedMessage } from '../../gate/server/ports.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { startGateService } from '../../run/gate-service.ts';
-
 import { visibleLine } from '../../util/visible-text.ts';
 import { printError, printOut } from '../shared/print.ts';
 

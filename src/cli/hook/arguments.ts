@@ -22,17 +22,20 @@ export interface HookArguments {
 export function addHookOptions(program: Command): Command {
   return program
     .addOption(
-      new Option('--mode <mode>', 'what is done with what the policy allows')
+      new Option(
+        '--mode <mode>',
+        'decide: the agent runs allowed commands itself, unconfined; rewrite: sandbox-run runs them',
+      )
         .choices(HOOK_MODES)
         .default('decide'),
     )
-    .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user')
+    .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user')
     .option('--profile <name>', 'built-in profile (default: workspace-write)')
     .addOption(backendOption())
     .addOption(autonomyOption())
     .option(
       '--timeout <seconds>',
-      'the most that a rewritten command may take (default: 60); 0: no limit',
+      'how long a rewritten command may run (default: 60); 0: no limit',
       parseSeconds,
     );
 }

@@ -15,27 +15,27 @@ const HELP_AFTER = `
 Agents: ${Object.keys(HOOK_ADAPTERS).join(', ')}
 
 Modes:
-  decide     the agent runs the command itself and nothing confines it: what the policy allows is allowed if
-             it is plain (reads known files of the project, writes nothing, no variables or patterns), and is
-             otherwise left to the agent's own rules
+  decide     the agent runs the command itself, and nothing confines it. A command that the policy allows is
+             allowed if it is plain (it reads known files of the project, writes nothing, and has no variables
+             or patterns). Otherwise the agent's own rules decide
   rewrite    the command runs through sandbox-run, in the sandbox
 
-The project is CLAUDE_PROJECT_DIR, else the current directory. Whatever cannot be decided is refused.
+The project is CLAUDE_PROJECT_DIR, else the current directory. A command that cannot be judged is refused.
 "sandbox-run install AGENT" writes this into the agent's settings.
 
 Examples:
   sandbox-run hook claude-code < call.json
   sandbox-run hook claude-code --mode rewrite --policy ~/agents.toml < call.json
 
-Exit status: 0 with the answer on standard output (nothing: no opinion), 2 if even that failed, which
-stops the tool call.`;
+Exit status: 0 with the answer on standard output (empty: no opinion); 2 if that failed, which stops the
+tool call.`;
 
 /** `sandbox-run hook AGENT`: reads an event from standard input and answers it. Never throws. */
 export async function hook(args: readonly string[]): Promise<number> {
   try {
     const wanted = parseHookArguments(args);
     if (wanted === undefined) return 0;
-    // An exception that nobody catches ends Node with a status that lets the tool call through.
+    // An uncaught exception ends Node with a status that lets the tool call through.
     process.once('uncaughtException', (error) => {
       printError(`the hook failed: ${error.message}`);
       process.exit(EXIT_BLOCKS);
@@ -57,9 +57,9 @@ function parseHookArguments(
   const program = createProgram('sandbox-run hook')
     .usage('[options] AGENT')
     .description(
-      'Answers the hooks of an agent: decides about its commands, remembers what its session has seen.',
+      'Answers the hooks of an agent: judges its commands, and remembers what its session has seen.',
     )
-    .argument('<agent>', 'whose hooks');
+    .argument('<agent>', 'the agent whose hooks are answered');
   addHookOptions(program).addHelpText('after', HELP_AFTER);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return undefined;

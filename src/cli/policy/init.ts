@@ -22,7 +22,7 @@ export function initPolicy(file: string | undefined): string {
 export function writeNewPolicy(path: string, text: string, instead: string, prepare = () => {}): void {
   try {
     prepare();
-    // Nobody else may write it, whatever the umask.
+    // No other user may write it, whatever the umask.
     writeFileSync(path, text, { flag: 'wx', mode: 0o644 });
   } catch (error) {
     const code = errnoOf(error) ?? String(error);

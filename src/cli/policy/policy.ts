@@ -6,8 +6,8 @@ import type { ImportArguments } from './import.ts';
 const HELP_AFTER = `
 Layers, weakest first:
   built-in profile, /etc/sandbox-run/policy.toml, $XDG_CONFIG_HOME/sandbox-run/policy.toml
-  (~/.config without it), --policy FILE, options; and .sandbox-run.toml in the workspace, which
-  can only take away.
+  (~/.config without it), --policy FILE, options. Last comes .sandbox-run.toml in the workspace,
+  which can only take rights away.
 
 Examples:
   sandbox-run policy init
@@ -15,9 +15,9 @@ Examples:
   sandbox-run policy validate .sandbox-run.toml
   sandbox-run policy schema > policy.schema.json
 
-import turns settings of another sandbox into a policy that allows nothing that they do not, and lists
-what has no equivalent on standard error: narrower, less is allowed here; wider, something is allowed
-that was not; none, it is about something else. What would be wider is not written without --allow-wider.
+import makes a policy from the settings of another sandbox. It lists settings that have no exact
+equivalent on standard error: narrower, less is allowed here; wider, something is allowed here that was
+not; none, the setting is about something else. A wider policy is not written without --allow-wider.
   sandbox-run policy import ~/.srt-settings.json --from srt --output policy.toml
   sandbox-run policy import .claude/settings.json --from claude-code --json | jq .losses
   sandbox-run policy import ~/.codex/config.toml --from codex > policy.toml
@@ -38,11 +38,12 @@ export async function policy(args: readonly string[]): Promise<number> {
     'Shows, checks and makes policy files.',
     HELP_AFTER,
   );
-  command('init [file]', "writes a commented file; without FILE, the user's, if there is none").action(
-    (file: string | undefined) => does(async () => (await import('./init.ts')).initPolicy(file)),
-  );
+  command(
+    'init [file]',
+    "writes a policy file with every key as a comment; without FILE, the user's file, if there is none",
+  ).action((file: string | undefined) => does(async () => (await import('./init.ts')).initPolicy(file)));
   command('show', 'the effective policy')
-    .option('--explain', 'with the source of every value')
+    .option('--explain', 'print the source of every value, too')
     .option('--json', 'one JSON object')
     .option('--workspace <dir>', 'the workspace (default: the current directory)')
     .option('--profile <name>', 'built-in profile')
@@ -57,11 +58,13 @@ export async function policy(args: readonly string[]): Promise<number> {
     );
   command('import <file>', 'makes a policy of the settings of another sandbox')
     .addOption(
-      new Option('--from <product>', 'whose settings they are').choices(IMPORT_SOURCES).makeOptionMandatory(),
+      new Option('--from <product>', 'the product that the settings belong to')
+        .choices(IMPORT_SOURCES)
+        .makeOptionMandatory(),
     )
-    .option('--output <file>', 'write it there, where nothing is yet (default: standard output)')
-    .option('--workspace <dir>', 'the workspace that it is for (default: the current directory)')
-    .option('--allow-wider', 'also if something is allowed that is not in the source')
+    .option('--output <file>', 'a new file for the policy (default: standard output)')
+    .option('--workspace <dir>', 'the workspace that the policy is for (default: the current directory)')
+    .option('--allow-wider', 'write the policy even if it allows something that the settings do not')
     .option('--json', 'one JSON object')
     .action((file: string, options: ImportArguments) =>
       does(async () => (await import('./import.ts')).printImported(file, options)),

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { policyFileSchema } from '../../model/policy-file.ts';
-
 import { jsonText } from '../shared/print.ts';
 
 /** The JSON Schema of policy files, as text. */

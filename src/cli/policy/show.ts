@@ -1,11 +1,10 @@
 import { CHECKS_IN_SESSION } from '../../decide/judgement.ts';
-import type { SandboxOptions, SandboxOptions } from '../../model/options.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { weakenings } from '../../policy/effective.ts';
 import type { Entry } from '../../policy/layers.ts';
 import { type Source, sourceOf } from '../../policy/provenance.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve-policy.ts';
-
 import { jsonText } from '../shared/print.ts';
 
 /** One value of the effective policy. Of a list that adds up, one item; of a table, one name. */

@@ -14,7 +14,7 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What somebody may have meant by a first word for which there is no program, in one line; `undefined`: what they said.
+ * What a user may have meant by a first word for which there is no program, in one line; `undefined`: just that word.
  */
 export function meantInstead(words: readonly string[], subcommands: readonly string[]): string | undefined {
   const [first = '', ...rest] = words;

@@ -5,7 +5,6 @@ import type { Command as CommandToRun } from '../../model/command.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { RunOptions, SandboxOptions } from '../../model/options.ts';
 import { PROFILES } from '../../policy/profiles/built-in.ts';
-
 import { packageVersion } from '../../version.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { parseTaints } from '../shared/policy-options.ts';
@@ -41,20 +40,20 @@ ${BACKENDS.map(({ id, summary }) => `  ${id.padEnd(17)} ${summary}`).join('\n')}
 Commands:
   approvals         answers what the policy asks, and shows or revokes what is remembered
   audit             reads and verifies the audit trail
-  budget            shows or resets the actions of this hour
+  budget            shows or resets the number of actions of this hour
   cache             shows or clears what tools in sandboxes cached, by workspace
   check             says what the policy thinks of a command, and runs nothing
   completion        prints the completion for bash, fish or zsh
-  doctor            what this host can enforce, and how to get what is missing; --attack tries it
+  doctor            shows what this host can enforce and what is missing; --attack tests it
   examples          shows command lines to copy, by topic
   gate              decides about the commands of agents in containers
   help              shows exit statuses, the environment or files
   hook              answers the hooks of an agent: claude-code
-  install           adds the hooks to an agent's settings, or takes them out
-  kept              shows or puts back what commands left behind and was set aside
+  install           adds hooks to an agent's settings, or removes them
+  kept              shows what commands left behind and sandbox-run set aside, or puts it back
   mcp               serves agents over the Model Context Protocol
   policy            shows, checks and makes policy files
-  schema            JSON Schemas of what is printed with --json
+  schema            prints the JSON Schemas of the output with --json
   serve             runs commands for programs in any language: JSON-RPC on a socket or pipes
   session           shells that live on, and what sessions of agents were exposed to
 
@@ -80,21 +79,21 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   const program = createProgram('sandbox-run')
     .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run [options] -c 'SHELL STRING'")
     .description('Runs a command confined to a workspace: by Landlock, seccomp and namespaces.')
-    .argument('[command...]', 'the program and its arguments, as they are')
+    .argument('[command...]', 'the program and its arguments, unchanged')
     .passThroughOptions();
   addSandboxOptions(program)
     .option('-c, --shell <string>', 'run a shell string under bash')
-    .option('--approved', 'you looked at this command: run it though the policy asks')
+    .option('--approved', 'you looked at this command and approve it: run it even if the policy asks')
     .addOption(new Option('--approval <ticket>', 'what an agent was allowed beforehand').hideHelp())
     .addOption(new Option('--for-model', 'remarks for an agent, not for a person').hideHelp())
     .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
-    .option('-t, --tty', 'run on a terminal of its own: for shells, editors and prompts')
+    .option('-t, --tty', 'run on its own terminal: for shells, editors and prompts')
     .option('--combined', 'with --json: both streams in stdout, in the order in which they were written')
-    .option('--neutralize', 'with --json: no escape sequences and control characters in the output')
-    .option('--spill', 'with --json: the whole output in files in the state directory too')
-    .option('--json', 'print one result object, with captured output, instead of passing it through')
+    .option('--neutralize', 'with --json: remove escape sequences and control characters from the output')
+    .option('--spill', 'with --json: write the whole output to files in the state directory, too')
+    .option('--json', 'print one result object with the output in it, instead of the output')
     .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
-    .option('-v, --verbose', 'say on standard error what is enforced')
+    .option('-v, --verbose', 'print on standard error what is enforced')
     .option('-q, --quiet', 'no remarks on standard error')
     .version(packageVersion, '--version', 'show the version')
     .addHelpText('after', HELP_AFTER);
@@ -134,7 +133,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   };
 }
 
-/** Most hosts have a program called init, which nobody means who does not say so. */
+/** Most hosts have a program called init; a user who wants it names its path. */
 function refuseInit(args: readonly string[], operands: readonly string[]): void {
   if (operands[0] !== 'init' || args.at(-1 - operands.length) === '--') return;
   throw new SandboxError(

@@ -1,17 +1,17 @@
 import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
+import type { RunOptions } from '../../model/options.ts';
 import { messageForModel } from '../../run/model-message.ts';
 import { warningsOf } from '../../run/result-warnings.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-
 import type { SignalForwarding } from '../shared/forward-signals.ts';
 import { printBytes, printError, printNote } from '../shared/print.ts';
 
-/** Nobody reads any more what is passed on. */
+/** The reader of the output is gone. */
 const READER_GONE = new Error('the reader of the output is gone');
 
-/** The command's own streams are ours, unless somebody has to see what passes. */
+/** The command's own streams are ours, unless we have to see what passes. */
 export function ownStreams({ plan }: Sandbox): RunOptions {
   if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
   return {
@@ -22,7 +22,7 @@ export function ownStreams({ plan }: Sandbox): RunOptions {
   };
 }
 
-/** Runs a command to its end, with signals handed on. `undefined`: nobody reads its output any more. */
+/** Runs a command to its end, with signals handed on. `undefined`: the reader of its output is gone. */
 export async function runForwarding(
   sandbox: Sandbox,
   command: Command,

@@ -1,11 +1,10 @@
 import { finished } from 'node:stream/promises';
 import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { SpawnOptions, SpawnOptions, TerminalSize, TerminalSize } from '../../model/options.ts';
+import type { SpawnOptions, TerminalSize } from '../../model/options.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-
 import type { SignalForwarding } from '../shared/forward-signals.ts';
 
 const STDIN = 0;

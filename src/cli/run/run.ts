@@ -7,7 +7,6 @@ import { loadAddon } from '../../native/load.ts';
 import { endedBy, exitStatus } from '../../run/exit-status.ts';
 import { failureForModel, messageForModel } from '../../run/model-message.ts';
 import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
-
 import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { gateOf } from '../shared/ask-here.ts';
@@ -101,7 +100,7 @@ async function runIn(
 }
 
 /**
- * The command's own streams, unless its output is captured. Where nobody looks at the terminal of a command, it has the
+ * The command's own streams, unless its output is captured. Where no person looks at the terminal of a command, it has the
  * size of the one outside, or the usual one.
  */
 function streamsOf(sandbox: Sandbox, { json, tty, output }: RunArguments): RunOptions {

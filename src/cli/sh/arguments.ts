@@ -2,7 +2,7 @@
 type ShellSource =
   | { readonly from: 'string'; readonly text: string }
   | { readonly from: 'file'; readonly path: string }
-  /** Standard input: a script, or lines that somebody types. */
+  /** Standard input: a script, or lines that a person types. */
   | { readonly from: 'input' };
 
 /** What the arguments of a shell ask for. */
@@ -46,7 +46,7 @@ const WITHOUT_MEANING = ['login', 'norc', 'noprofile', 'noediting'];
 /** Long options that are followed by a file. */
 const START_UP_FILES = ['rcfile', 'init-file'];
 
-/** Long options of bash that would change what was judged, or that nobody needs here. */
+/** Long options of bash that would change what was judged, or that are not needed here. */
 const NOT_TAKEN = [
   'posix',
   'restricted',

@@ -5,7 +5,6 @@ import { currentDirectory } from '../../host/exact-text.ts';
 import type { TurnResult } from '../../model/execution-result.ts';
 import { endedBy, exitStatus } from '../../run/exit-status.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-
 import { deferred } from '../../util/deferred.ts';
 import { printRemarks } from '../run/pass-through.ts';
 import { printBytes, printError, printNote } from '../shared/print.ts';

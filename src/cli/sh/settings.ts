@@ -15,12 +15,13 @@ const PREFIX = 'SANDBOX_SH_';
 
 /** THE table of variables, with what help says of each. Autonomy and approvals are not among them: see a policy file. */
 export const SHELL_SETTINGS = {
-  WORKSPACE: "the directory to work in (default: the policy's security.workspace_dir; one of both has to be)",
-  POLICY: 'absolute path of a policy file outside the workspace, on top of those of the machine and the user',
+  WORKSPACE:
+    "the directory to work in (default: the policy's security.workspace_dir; one of the two must be set)",
+  POLICY: 'absolute path of a policy file outside the workspace, added to those of the machine and the user',
   PROFILE: 'built-in profile (default: workspace-write)',
   ASK: 'who is asked: terminal (default), queue or nobody',
-  SESSION: 'the session of the agent: what it is exposed to is remembered',
-  QUIET: '1: no remarks on standard error but refusals',
+  SESSION: 'the session of the agent; its taints are remembered',
+  QUIET: '1: print only refusals on standard error',
 } as const;
 
 type Setting = keyof typeof SHELL_SETTINGS;
@@ -40,7 +41,7 @@ export function readShellSettings(env: Readonly<Record<string, string | undefine
     const known = Object.keys(SHELL_SETTINGS).map((name) => PREFIX + name);
     throw new SandboxError(
       'usage.invalid',
-      `there is no setting ${unknown}; there are ${known.join(', ')}; everything else is said in a policy file`,
+      `there is no setting ${unknown}; the settings are ${known.join(', ')}; everything else is set in a policy file`,
     );
   }
   const of = (name: Setting) => env[PREFIX + name] || undefined;

@@ -30,7 +30,7 @@ export async function shell(given: readonly string[]): Promise<number> {
   try {
     requireExactArguments(given);
     requireExactVariables();
-    // Whoever is in here has what the sandbox around it gives, and no more; there it is the shell that it stands for.
+    // A process in here has what the sandbox around it gives, and no more. So sandbox-sh is plain bash there.
     if (isInsideOwnView()) return await (await import('./plain.ts')).plainShell(SHELL, given);
     const wanted = parseShellArguments(given);
     switch (wanted.kind) {

@@ -3,15 +3,14 @@ import type { Approver } from '../../model/approval.ts';
 import type { GateOptions } from '../../model/gate-ports.ts';
 import { loadAddon } from '../../native/load.ts';
 import { gateOfTicket } from '../../run/approval-ticket.ts';
-
 import type { SignalForwarding } from './forward-signals.ts';
 import { printError } from './print.ts';
 
 /** Who is asked, and what is said of it. */
 interface AskedHere {
-  /** True: nobody is told where a question waits. */
+  /** True: no message says where a question waits. */
   readonly quiet: boolean;
-  /** The answer that a hook got; nobody else is asked, as whoever could answer did so then. */
+  /** The answer that a hook got; no one else is asked, because the user has answered already. */
   readonly ticket?: string | undefined;
 }
 

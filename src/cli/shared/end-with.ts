@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { describeShortage } from '../../errors/shortage.ts';
 
-/** Time for output that somebody still reads. */
+/** Time for output that still has a reader. */
 const FLUSH_MS = 1_000;
 
 /**
@@ -21,7 +21,7 @@ export function endWith(work: Promise<number>, otherwise: number): void {
   });
   const end = (ended: number) => {
     status = ended;
-    // What a plug-in waits for must not keep this process, nor what nobody reads.
+    // What a plug-in waits for must not keep this process, nor output without a reader.
     setTimeout(() => process.exit(), FLUSH_MS).unref();
   };
   void work.then(end, (error: unknown) => {

@@ -21,7 +21,7 @@ const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 /** Time for a handler of SIGTSTP to run before the group is stopped for good. */
 const STOP_DELAY_MS = 30;
 
-/** What becomes of the signals that reach this process. */
+/** What is done with the signals that reach this process. */
 export interface SignalForwarding {
   /**
    * The first signal that wanted to end us and reached no process: there was no command yet, which is then not to be

@@ -51,7 +51,7 @@ export function autonomyOption(): Option {
 export function backendOption(): Option {
   return new Option(
     '--backend <name>',
-    'what keeps the command in; one that is named is used or nothing is (default: auto, the strongest that holds here)',
+    'what keeps the command in; if this one cannot be used, nothing runs (default: auto, the strongest one that holds here)',
   ).choices(['auto', ...BACKEND_IDS]);
 }
 

@@ -4,7 +4,7 @@ import { errnoOf } from '../../util/errno-of.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { paintFor } from './style.ts';
 
-/** Writes to standard output, all of it, before anything else happens. False: nobody reads it any more. */
+/** Writes to standard output, all of it, before anything else happens. False: the reader is gone. */
 export function printOut(text: string): boolean {
   return writeAll(1, text);
 }
@@ -14,7 +14,7 @@ export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** Output of a command, as it is. False: nobody reads it any more. */
+/** Output of a command, unchanged. False: the reader is gone. */
 export function printBytes(fd: 1 | 2, bytes: Uint8Array): boolean {
   return writeAll(fd, bytes);
 }

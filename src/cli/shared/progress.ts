@@ -1,7 +1,7 @@
 import { printBytes } from './print.ts';
 import { isLively } from './style.ts';
 
-/** Before this nobody wonders what takes so long. */
+/** Before this time a person does not wonder what takes so long. */
 const QUIET_MS = 1_000;
 const NARROWEST = 20;
 const USUAL_COLUMNS = 80;

@@ -4,7 +4,6 @@ import type { BackendId } from '../../model/backend.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { OutputLimits } from '../../model/output.ts';
 import { putAt } from '../../policy/layers.ts';
-
 import { backendOption, policyOptions } from './policy-options.ts';
 import { parseOutputLimit } from './quantities.ts';
 
@@ -23,14 +22,14 @@ export function addSandboxOptions(program: Command): Command {
   const collect = (value: string, before: string[] = []) => [...before, value];
   program
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
-    .option('--policy <file>', 'policy file (TOML), on top of those of the machine and the user')
+    .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user')
     .addOption(backendOption())
-    .option('--session <id>', 'the session of the agent: what it is exposed to is remembered')
-    .option('--env <name[=value]>', 'pass a variable, or set it; repeatable', collect);
+    .option('--session <id>', 'the session of the agent; its taints are remembered')
+    .option('--env <name[=value]>', 'pass a variable to the command, or set it; repeatable', collect);
   for (const { option } of policyOptions()) program.addOption(option);
   return program.option(
     '--max-output <size>',
-    'kept of each stream with --json, half from its beginning and half from its end; or HEAD+TAIL (default: 1M, at most 128M)',
+    'with --json: how much of each stream is kept, half from its beginning and half from its end; or HEAD+TAIL (default: 1M, at most 128M)',
     parseOutputLimit,
   );
 }

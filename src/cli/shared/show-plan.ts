@@ -30,7 +30,7 @@ export function describeBackend({ report, shutsInside, watchedLinks }: LaunchPla
 }
 
 /**
- * One line that says what a command may and may not do, for somebody whose command just failed. `advice`: and with which
+ * One line that says what a command may and may not do, for a person whose command just failed. `advice`: and with which
  * options it could do more, which is for an operator and not for a model that reads the output.
  */
 export function describeConfinement(
@@ -38,7 +38,7 @@ export function describeConfinement(
   { advice = false }: { readonly advice?: boolean } = {},
 ): string {
   if (plan.report.backend === 'application') {
-    return 'its programs, options and paths were looked at before it ran, and nothing but the workspace was let through (backend application)';
+    return 'its programs, options and paths were checked before it ran, and only paths in the workspace were allowed (backend application)';
   }
   const writable = plan.paths.filter((path) => path.access === 'write').map((path) => path.path);
   const own = plan.slotDirectories.includes('slot:tmp') ? ['a private $TMPDIR'] : [];
@@ -77,15 +77,15 @@ function describeLimits({ limits, treeLimits }: LaunchPlan, { timeout, maxOutput
 }
 
 const ASKS: Readonly<Record<Autonomy, string>> = {
-  readonly: 'what only reads runs, everything else is refused',
-  supervised: 'asks about what changes something',
-  contained: 'asks about what leaves the sandbox',
-  autonomous: 'asks for nothing because of its risk',
+  readonly: 'runs commands that only read, and refuses all others',
+  supervised: 'asks about commands that change something',
+  contained: 'asks about commands that act outside the sandbox',
+  autonomous: 'asks nothing because of risk',
 };
 
 function describeCache(cache: LaunchPlan['cache']): string {
   return cache.kind === 'private'
-    ? `Caches go with the command: ${cache.reason}\n`
+    ? `Caches are deleted with the command: ${cache.reason}\n`
     : `Caches are kept for this workspace in ${cache.directory}: ${cache.links.map(({ path }) => path.replace('slot:home', '~')).join(' ')}\n`;
 }
 

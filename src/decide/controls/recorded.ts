@@ -1,3 +1,4 @@
+import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { DecisionRecord, ResultRecord } from '../../model/audit-record.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { Control, Deciding } from '../decide.ts';
@@ -22,8 +23,15 @@ export const recorded: Control = {
 };
 
 async function write({ ports, warnings }: Deciding, record: DecisionRecord | ResultRecord): Promise<void> {
-  const warning = await ports.record?.(record);
-  if (warning !== undefined) warnings.push(warning);
+  try {
+    const warning = await ports.record?.(record);
+    if (warning !== undefined) warnings.push(warning);
+  } catch (error) {
+    if (error instanceof SandboxError) throw error;
+    // Of a sink that the application brought.
+    const why = error instanceof Error ? error.message : String(error);
+    throw new SandboxError('audit.failed', `the audit trail cannot be written: ${why}`, { cause: error });
+  }
 }
 
 /** Another program runs the command, or does not. */

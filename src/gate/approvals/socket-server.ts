@@ -2,7 +2,6 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { z } from 'zod';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { APPROVAL_SCOPES } from '../../model/words.ts';
-
 import { peerOf } from '../peer.ts';
 import { createEntrance } from '../server/connection/entrance.ts';
 import type { ApprovalStore } from '../state/state.ts';

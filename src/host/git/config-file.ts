@@ -29,7 +29,7 @@ export interface GitConfigFile {
   readonly pieces: readonly Piece[];
 }
 
-/** More settings and sections are nobody's honest work, and whoever compares them would be busy for long. */
+/** Honest work needs no more settings and sections than this, and comparing more would take long. */
 const MAX_PIECES = 50_000;
 
 /** A file without settings. */
@@ -212,7 +212,7 @@ export interface GitEdit {
 }
 
 /**
- * The text with other values for some keys. What is written is made here, in git's plainest form, whatever form somebody
+ * The text with other values for some keys. What is written is made here, in git's plainest form, whatever form the author
  * else gave it; everything else stays as it is. All of them at once: a command may have changed very many.
  */
 export function editGitConfig(file: GitConfigFile, edits: readonly GitEdit[]): Buffer {

@@ -2,7 +2,7 @@ import type { Handling } from '../settings/table.ts';
 import type { GitSetting } from './config-file.ts';
 
 /**
- * What a key of git's configuration does, for somebody who did not write it:
+ * What a key of git's configuration does, for a user who did not write it:
  * `runs` a program, `includes` another file, `redirects` what git reads, writes or sends, or only `names` something.
  */
 export type KeyEffect = 'runs' | 'includes' | 'redirects' | 'names' | 'unknown';
@@ -16,7 +16,7 @@ interface KeyRow {
   readonly reason: string;
   /** What commands get of it where it is the user's own setting, if not what its effect says: its value, if it only names something. */
   readonly as?: Handling;
-  /** What goes wrong for commands without anybody seeing it, as they do not get it. */
+  /** What goes wrong for commands without a message, because they do not get this key. */
   readonly missed?: string;
 }
 
@@ -102,8 +102,8 @@ const KEYS: readonly KeyRow[] = [
   runs('trailer.**', 'git interpret-trailers runs it'),
   runs('sendemail.**', 'git send-email runs some of it, and sends mail there'),
   runs('imap.**', 'git imap-send runs some of it'),
-  runs('uploadpack.**', 'git runs uploadpack.packObjectsHook when somebody fetches'),
-  runs('receive.**', 'decides what git accepts when somebody pushes'),
+  runs('uploadpack.**', 'git runs uploadpack.packObjectsHook at a fetch'),
+  runs('receive.**', 'decides what git accepts at a push'),
   runs('tar.**', 'git archive runs it'),
   runs('remote.*.uploadpack', 'git fetch runs it'),
   runs('remote.*.receivepack', 'git push runs it'),
@@ -341,7 +341,7 @@ const KEYS: readonly KeyRow[] = [
   names('diff.*.binary', 'how differences are shown', BOOLEAN),
   names('diff.*.cachetextconv', 'speed', BOOLEAN),
   names('status.**', 'what is shown'),
-  // Nobody's key is there.
+  // The user's keys are not there.
   { key: 'log.showsignature', effect: 'names', as: 'nothing', reason: 'what is shown' },
   names('log.**', 'what is shown'),
   { key: 'format.signaturefile', effect: 'names', as: 'file', reason: 'a text' },
@@ -381,5 +381,5 @@ export function effectOfKey({ key, value }: GitSetting): {
   const row = MATCHERS.find(
     ({ matches, values }) => matches(key) && (values === undefined || values.test(value ?? 'true')),
   );
-  return row ?? { effect: 'unknown', reason: 'nobody knows what obeys it' };
+  return row ?? { effect: 'unknown', reason: 'it is unknown what obeys it' };
 }

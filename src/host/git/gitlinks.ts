@@ -19,7 +19,7 @@ export function gitlinksOf(index: Buffer): readonly string[] | undefined {
 export const INDEX_BYTES = 256 * 1024 * 1024;
 
 /**
- * Where the repositories are, absolute, that the index of a `.git` names and that nobody else would look at. `read`: its
+ * Where the repositories are, absolute, that the index of a `.git` names and that are not looked at otherwise. `read`: its
  * content, at most so many bytes.
  */
 export function repositoriesOutOfSight(
@@ -31,7 +31,7 @@ export function repositoriesOutOfSight(
   return links.filter(isOutOfSight).map((link) => join(dirname(dirname(index)), link, '.git'));
 }
 
-/** Whether a repository at that path would be looked at by nobody else: see TreePlaces in native/process/tree_places.cc. */
+/** Whether a repository at that path would not be looked at otherwise: see TreePlaces in native/process/tree_places.cc. */
 export function isOutOfSight(path: string): boolean {
   return /(^|\/)node_modules\/(@[^/]+\/[^/]+|[^@/][^/]*)\/./.test(path);
 }

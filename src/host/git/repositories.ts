@@ -26,7 +26,7 @@ export const GIT_NAMES = [
   ...SEQUENCE_NAMES,
 ] as const;
 
-/** A configuration file larger than this is nobody's honest work. */
+/** Honest work needs no larger configuration file than this. */
 export const CONFIG_BYTES = 1024 * 1024;
 
 /** What git reads from a directory of its own and obeys, whether it is there or not. */
@@ -100,7 +100,7 @@ export function gitDirectories(found: readonly string[], lookup: PathLookup): re
   return [...directories].map(([path, worktree]) => ({ path, worktree }));
 }
 
-/** What else git wants there (`objects`, `refs`) nobody sees come, so that `HEAD` is enough; it may be a link that leads nowhere. */
+/** What else git wants there (`objects`, `refs`) is not watched, so `HEAD` alone counts; it may be a link that leads nowhere. */
 function isOfGit(directory: string, has: (name: string) => boolean): boolean {
   return `${directory}/`.includes('/.git/') || has('HEAD');
 }

@@ -11,7 +11,7 @@ const MOST_FILES = 64;
 const DEFAULT_FILES = { ignore: 'core.excludesfile', attributes: 'core.attributesfile' } as const;
 
 const SIGNS = /^(?:commit\.gpgsign|tag\.gpgsign|tag\.forcesignannotated|push\.gpgsign)$/;
-/** Git says "cannot run" and this: so whoever has to sign learns why nothing was signed. */
+/** Git says "cannot run" and this: so the user learns why nothing was signed. */
 const NO_KEY =
   'gpg (the signing key stays outside of the sandbox: commit outside, or with --no-gpg-sign; tags: --no-sign)';
 
@@ -68,7 +68,7 @@ class UserSettings {
     if (missed !== undefined && value !== '')
       this.into.say(`${key} in ${this.into.nameOf(file)} stays outside: ${missed}`);
     const handling = as ?? (effect === 'names' ? 'value' : 'nothing');
-    // A key alone is true, but nobody's name.
+    // A key alone means true, which is not a name.
     if (value === undefined) return handling === 'value' && !/^user\./.test(key) ? { key, value } : undefined;
     // Bytes are characters in a configuration of git.
     const text = fromBytes(value);

@@ -29,7 +29,7 @@ export interface SettingsOwner {
   readonly variables: readonly string[];
   /** Whether a command can reach a server outside. */
   readonly hasNetwork: boolean;
-  /** Canonical roots that commands can write: what lies there is nobody's setting. */
+  /** Canonical roots that commands can write: what lies there is not the user's setting. */
   readonly writable: readonly string[];
   /** Canonical roots that they can read anyway; asked for where a certificate is named. */
   readonly granted: () => readonly string[];
@@ -85,7 +85,7 @@ export class SettingsCollector {
     this.said.add(visibleLine(sentence, 4 * QUOTED_CHARACTERS));
   }
 
-  /** Of use where there is a network only: elsewhere nobody lacks it. */
+  /** Needed only where there is a network: elsewhere no command misses it. */
   leaveOutCredential(where: string): void {
     if (this.owner.hasNetwork) this.credentials.add(visibleLine(where, QUOTED_CHARACTERS));
   }
@@ -197,7 +197,7 @@ export function withoutUserInfo(value: string): string {
   );
 }
 
-/** Whoever names a file as certificates lets every command read it: it has to be nothing else. */
+/** Every command can read a file that a setting names as certificates: so it must hold nothing else. */
 function whyNotCertificates(real: string): string | undefined {
   const info = statSync(real);
   if (!info.isDirectory())

@@ -126,7 +126,7 @@ function filterSections(texts: readonly string[], decide: Decide): string | unde
 
 /**
  * Block mappings and sequences of scalars, as people write settings in YAML. What is written in another way is left out
- * where nobody asks for it; where it is asked for, the file is not understood.
+ * where it is not asked for; where it is asked for, the file is not understood.
  */
 function filterYaml(text: string, decide: Decide): string | undefined {
   /** Lines, and the levels that hold them. */

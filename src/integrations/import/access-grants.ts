@@ -56,7 +56,7 @@ export function grantWrite(
   if (['/tmp', '/var/tmp', '/private/tmp'].includes(root))
     return loss(
       'narrower',
-      'each command has a temporary directory of its own here, which goes with it',
+      'here each command has its own temporary directory, which is deleted when the command ends',
       'set filesystem.tmp = "host" if commands have to share files there with other programs',
     );
   const against = [...denied.denyRead, ...denied.denyWrite].find((denial) => overlaps(denial.root, root));
@@ -85,7 +85,7 @@ function keepNames(draft: Draft, { kept = [], root }: Denial, where: ImportPlace
 
 function grant(list: PathEntry[], key: string, word: Denial, where: ImportPlace): Outcome {
   const { root: path } = word;
-  // Neither the root nor a whole home is what anybody wants a command to have; the sandbox would refuse to start.
+  // Neither the root nor a whole home should be given to a command; the sandbox would refuse to start.
   if (path === '/' || isBeneath(where.home, path))
     return loss(
       'narrower',

@@ -11,7 +11,7 @@ export type Words = Record<'allowRead' | 'allowWrite' | 'denyRead' | 'denyWrite'
 /** Tools of which a denial without a path is one of all files: it holds for the sandbox of commands too. */
 const ABOUT_EVERY_FILE: ReadonlySet<string> = new Set(['Read', 'Edit', 'Write', 'MultiEdit', 'Update']);
 
-/** What becomes of a rule; `undefined`: that is said once all paths are known. */
+/** What a rule is translated to; `undefined`: known once all paths are known. */
 export function translateRule(
   draft: Draft,
   words: Words,

@@ -162,7 +162,7 @@ function translateRoots(draft: Draft, settings: unknown, where: ImportPlace): vo
         at(key),
         loss(
           'narrower',
-          'each command has a temporary directory of its own here, which goes with it',
+          'here each command has its own temporary directory, which is deleted when the command ends',
           'set filesystem.tmp = "host" if commands have to share files there with other programs',
         ),
       );

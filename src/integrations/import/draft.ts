@@ -8,7 +8,7 @@ export interface PathEntry {
   readonly path: string;
 }
 
-/** What becomes of a part of the source. */
+/** How a part of the source is translated. */
 export type Outcome = Pick<Translated, 'to'> | Pick<Loss, 'effect' | 'why' | 'what'>;
 
 /** It is represented. */
@@ -17,7 +17,7 @@ export const as = (to: string): Outcome => ({ to });
 /** It has no equivalent, or not the same one. */
 export const loss = (effect: LossEffect, why: string, what: string): Outcome => ({ effect, why, what });
 
-/** A policy that is being made, and the account of what became of the source. */
+/** A policy that is being made, and the account of how the source was translated. */
 export interface Draft {
   profile: 'workspace-write' | 'read-only';
   autonomy: Autonomy | undefined;
@@ -34,9 +34,9 @@ export interface Draft {
   readonly pass: string[];
   readonly set: Record<string, string>;
   readonly remarks: string[];
-  /** Notes what becomes of a part of the source. */
+  /** Notes how a part of the source is translated. */
   note(at: Leaf, outcome: Outcome): void;
-  /** What nobody has said anything about becomes a loss by `unknown`. */
+  /** A setting that no rule mentions becomes a loss by `unknown`. */
   finish(source: unknown, unknown: (place: Place) => Omit<Loss, 'place' | 'value'>): Imported;
 }
 

@@ -143,7 +143,7 @@ function withoutOne(text: string, isOurs: SettingsChange['isOurs']): string | un
   const [found] = ours(text, isOurs);
   if (found?.hooks === undefined || found.list === undefined) return undefined;
   const { hooks, event, groupAt, list, at } = found;
-  // Somebody put another hook beside it.
+  // The user put another hook beside it.
   if (itemsOf(list).length > 1) return withoutEntry(text, list, itemsOf(list), at);
   const groups = itemsOf(event.value);
   if (groups.length > 1 || wasEmpty(text, event.value, groups))

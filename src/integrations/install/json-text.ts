@@ -23,7 +23,7 @@ export interface JsonMember {
 
 /**
  * Where everything stands in a text, so that it can be changed in one place and stays as it is in all others.
- * The text has to be JSON: whoever calls has parsed it.
+ * The text has to be JSON: the caller has parsed it.
  */
 export function readJsonText(text: string): JsonNode {
   let at = 0;

@@ -17,7 +17,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 
-/** Whoever else changes the file at the same time is given this many chances to be done. */
+/** Another process that changes the file at the same time gets this many chances to finish. */
 const MOST_ATTEMPTS = 20;
 
 /** A file of settings, where it really is. */
@@ -29,7 +29,7 @@ interface Found {
 
 /**
  * Changes a file of settings: all of it or nothing, with the mode it has, at the place that a link to it leads to.
- * `within`: where that place has to be, because whoever can write there could have made the link; `undefined`: anywhere.
+ * `within`: where that place has to be, because a process that can write there could have made the link; `undefined`: anywhere.
  * Returns the texts before and after; nothing is written if they are the same or `dryRun` is set.
  * @throws {SandboxError} `usage.invalid` for a file that is not there to be changed.
  */
@@ -80,7 +80,7 @@ function replace({ path, text, mode }: Found, after: string, look: () => Found):
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}`);
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-    // Exclusive: what lies there already is nobody's to be written through.
+    // Exclusive: a file or link that lies there already must not be written through.
     const file = openSync(temporary, 'wx', 0o600);
     try {
       writeFileSync(file, after);

@@ -34,7 +34,7 @@ export function canElicit(server: Pick<Server, 'getClientCapabilities'>): boolea
 
 /**
  * Asks the user of an MCP client, by elicitation. The client is trusted with the answer, as the program that the operator
- * has connected; only an accepted form that says `approve: true` is a yes, and it is good for once.
+ * has connected; only an accepted form that says `approve: true` approves, and only once.
  */
 export function createElicitApprover(server: Server): Approver {
   return {
@@ -62,9 +62,9 @@ export function createElicitApprover(server: Server): Approver {
           action === 'cancel' ? 'where the question was dismissed' : 'where the answer was no',
         );
       } catch (error) {
-        if (signal?.aborted === true) return failed('nobody waits for it any more');
+        if (signal?.aborted === true) return failed('the call that asked has ended');
         if (error instanceof McpError && error.code === ErrorCode.RequestTimeout)
-          return no('expired', 'where nobody answered');
+          return no('expired', 'which did not answer');
         return failed(visibleLine(error instanceof Error ? error.message : String(error), LONGEST_REMARK));
       }
     },

@@ -18,7 +18,7 @@ export interface Job {
 /** The background jobs of one client. */
 export interface JobTable {
   /**
-   * Starts one; `too-many`: {@link MOST_JOBS} run already. `begin` gives a job or what became of it instead, and has to
+   * Starts one; `too-many`: {@link MOST_JOBS} run already. `begin` gives a job, or the result if there is none, and has to
    * hand its output to the log.
    */
   start(

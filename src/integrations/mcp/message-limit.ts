@@ -6,7 +6,7 @@ export const LONGEST_MESSAGE = 1024 * 1024;
 const UNREAD_BYTES = 8 * 1024 * 1024;
 const NEWLINE = 10;
 
-/** What becomes of the input of a client. */
+/** What is done with the input of a client. */
 export interface MessageLimitOptions {
   readonly longest: number;
   /** Where the answers go. */

@@ -21,7 +21,7 @@ export function registerExplain(server: McpServer, { sandbox, taints }: ToolCont
     {
       title: 'Ask what the policy says',
       description:
-        'Says whether `shell` would run a command, with every reason and what is allowed instead. Nothing is run, and nobody is asked.',
+        'Says whether `shell` would run a command, with every reason and what is allowed instead. Nothing is run, and no question is asked.',
       inputSchema: ExplainInput,
       outputSchema: ExplainOutput,
       annotations: { readOnlyHint: true, idempotentHint: true },

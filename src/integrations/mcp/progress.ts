@@ -1,7 +1,6 @@
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import type { ServerNotification, ServerRequest } from '@modelcontextprotocol/sdk/types.js';
 import type { OutputChunk } from '../../model/output.ts';
-
 import { neutralize } from '../../run/output/neutralize.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 
@@ -18,7 +17,7 @@ const LOOKED_AT = 2_048;
 
 /** Progress of one call. */
 export interface Progress {
-  /** To be called with the output. `undefined`: nobody wants to know. */
+  /** To be called with the output. `undefined`: the client did not ask for progress. */
   readonly onOutput: ((chunk: OutputChunk) => void) | undefined;
   /** To be called before the call is answered. */
   stop(): void;

@@ -6,7 +6,6 @@ import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { warningsOf } from '../../run/result-warnings.ts';
 import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
-
 import { openSession } from '../../run/session.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { packageVersion } from '../../version.ts';
@@ -16,7 +15,7 @@ import { createJobTable } from './job-table.ts';
 import { LONGEST_MESSAGE, limitMessages } from './message-limit.ts';
 import { TOOLS } from './tools.ts';
 
-/** What a client that is not understood may have us write on standard error, which perhaps nobody reads. */
+/** What a client that is not understood may have us write on standard error, which perhaps no one reads. */
 const MOST_REMARKS = 50;
 const LONGEST_REMARK = 200;
 /** Has room for a path. */
@@ -76,7 +75,7 @@ export async function serveMcp(options: McpOptions): Promise<void> {
     longestJob: options.longestJob,
     taints: async () => (agent === undefined ? [] : agent.taints()),
   };
-  // The SDK counts its requests from 0, and does not heed that the one with this number is given up: that is to be no question.
+  // The SDK counts its requests from 0, and ignores that request 0 was canceled: that must work for it, too.
   server.server.oninitialized = () => void server?.server.ping().catch(() => {});
   for (const register of TOOLS) register(server, context);
   options.onReady(sandbox);
@@ -98,7 +97,7 @@ async function untilGone(server: McpServer, options: McpOptions): Promise<void> 
   });
   const gone = new Promise<void>((settle) => {
     finished(messages, { writable: false }, () => settle());
-    // Also where nothing is written any more: nobody reads it.
+    // Also where nothing is written any more: no one reads it.
     output.on('error', () => settle());
     output.once('close', () => settle());
     signal.addEventListener('abort', () => settle(), { once: true });

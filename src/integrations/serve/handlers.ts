@@ -5,7 +5,6 @@ import type { ExecutionResultBase } from '../../model/execution-result.ts';
 import type { RunOptions } from '../../model/options.ts';
 import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
 import type { OpenSandbox } from '../../run/sandbox.ts';
-
 import { packageVersion } from '../../version.ts';
 import type { Call, Client } from './client.ts';
 import { CANCEL, METHODS, type MethodName, type ParamsOf, type ResultOf } from './method-table.ts';

@@ -1,7 +1,6 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { openSandbox } from '../../run/sandbox.ts';
-
 import { type Connection, type ConnectionParts, serveConnection } from './connection.ts';
 import type { Shared } from './handlers.ts';
 import { createSwitchboard } from './questions.ts';

@@ -1,7 +1,6 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { TurnResult } from '../../model/execution-result.ts';
 import type { OutputChunk } from '../../model/output.ts';
-
 import { neutralize } from '../../run/output/neutralize.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import type { ShellSession } from '../../run/shell/session-options.ts';

@@ -12,8 +12,8 @@ export interface SeccompNeeds {
   readonly network: 'refused' | 'isolated' | 'open';
   readonly unixSockets: 'allowed' | 'refused';
   /**
-   * `own`: of other processes of the sandbox, because something else keeps those outside out of reach, and somebody else
-   * sees to halted exits; `own-but-exits`: those are refused.
+   * `own`: of other processes of the sandbox, because something else keeps those outside out of reach, and a listener
+   * answers for halted exits; `own-but-exits`: those are refused.
    */
   readonly tracing: 'own' | 'own-but-exits' | 'refused';
   /** `shared`: with the user's other programs, so refused. */

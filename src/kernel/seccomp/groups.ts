@@ -177,7 +177,7 @@ const GROUPS = {
     ],
   },
   '@set-id': {
-    help: 'Stops making files that run as their owner or with their group whoever starts them, which lend the user to others after the command has ended, and so set-group-ID directories by chmod; what is made in such a directory gets the bit from the kernel all the same. openat2 hides its mode from filters, and ENOSYS makes programs use openat.',
+    help: 'Stops making files that run with the rights of their owner or group when another user starts them: they would give the user’s rights to others after the command has ended. This also stops making set-group-ID directories by chmod; what is made in such a directory still gets the bit from the kernel. openat2 hides its mode from filters, and ENOSYS makes programs use openat.',
     rules: [...refuseMode(S_ISUID | S_ISGID), ...refuse('ENOSYS', 'openat2')],
   },
   '@set-user-id': {
@@ -292,7 +292,7 @@ function refuseMode(bits: number): readonly SeccompRule[] {
     modeOf('mknod', 1),
     modeOf('mknodat', 2),
     // The kernel makes no directory with either bit (vfs_mkdir). cp -r asks for the group's of a directory that has it,
-    // and does without; nobody asks for the user's.
+    // and does without; no program asks for the user's.
     modeOf('mkdir', 1, S_ISUID),
     modeOf('mkdirat', 2, S_ISUID),
     opens('open', 1, 2),

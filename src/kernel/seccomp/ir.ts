@@ -47,8 +47,8 @@ export interface SeccompLayer {
 }
 
 /**
- * A filter that allows whatever nothing refuses. Layers add up: the first layer that does not allow a call decides what
- * becomes of it, so no layer can open what another one closes, and the order matters only for which refusal is seen.
+ * A filter that allows whatever nothing refuses. Layers add up: the first layer that does not allow a call decides what is
+ * done with it, so no layer can open what another one closes, and the order matters only for which refusal is seen.
  */
 export interface SeccompFilter {
   readonly layers: readonly SeccompLayer[];

@@ -28,7 +28,7 @@ function isForeign(path: string, { rules }: CheckContext): boolean {
 }
 
 /**
- * A listed program is the one that its name stands for where nobody but the operator can put files. The name has to be
+ * A listed program is the one that its name stands for in directories where only the operator can put files. The name has to be
  * the same, too: in a multi-call binary (busybox, coreutils) every name leads to one file.
  */
 function isListed(written: string, found: string, allow: readonly string[], context: CheckContext): boolean {
@@ -111,12 +111,15 @@ function judgeProgram(command: SimpleCommand, allow: readonly string[], context:
 /** Only listed programs, if there is a list. */
 export const allowList: Check = {
   name: NAME,
-  summary: 'With commands.allow, refuses every program that is not listed, or only named like one.',
+  summary:
+    'With commands.allow, refuses every program that is not listed, and a program that only has a listed name.',
   judge(context) {
     const { allow } = context.rules;
     if (allow === undefined) return [reason(undefined, 'no_list', 'there is no allow-list')];
     if (!context.parsed.understood)
-      return [reason('deny', 'not_understood', 'an allow-list admits only what is understood')];
+      return [
+        reason('deny', 'not_understood', 'with commands.allow, only commands that are understood may run'),
+      ];
     return context.parsed.line.commands.map((command) => judgeProgram(command, allow, context));
   },
 };

@@ -66,7 +66,7 @@ function judgeVariable([name, value]: readonly [string, string | undefined]): re
   return [
     deny(
       'variable',
-      `the variable ${name} may change what a program reads or loads, and nothing else would keep that in; leave it away, or: ${ELSEWHERE}`,
+      `the variable ${name} may change what a program reads or loads, and nothing else would contain that; remove it, or: ${ELSEWHERE}`,
       name,
     ),
   ];

@@ -22,7 +22,8 @@ type Mode = 'allow-list' | 'supervised' | 'autonomous' | 'contained';
 /** Flags and scripts of programs do not run, write or load what was not asked for. */
 export const argumentsCheck: Check = {
   name: 'arguments',
-  summary: 'flags that run programs are asked about; under an allow-list only flags of the tables are used',
+  summary:
+    'asks about options that run programs; under an allow-list, refuses options that the tables do not have',
   judge: (context) => {
     const isForeign = isForeignTo(context);
     const mode: Mode =
@@ -90,7 +91,7 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
 function verdictOf(found: Finding, mode: Mode, use: Use): Verdict | undefined {
   switch (found.effect) {
     case 'executes':
-      // What it runs is not seen by any check, so that somebody has to look at it in every mode.
+      // No check sees what it runs, so a person has to look at it in every mode.
       return mode === 'allow-list' ? 'deny' : 'ask';
     case 'loads':
       // Code from a file, as every interpreter runs it.

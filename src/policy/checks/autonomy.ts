@@ -4,7 +4,7 @@ import { reachOfLine } from '../commands/reach.ts';
 import type { Check, CheckContext } from './check.ts';
 import { isForeignTo } from './locations.ts';
 
-/** Code that nobody can see beforehand is no reason to ask: whatever it does is contained. */
+/** Code that cannot be seen beforehand is no reason to ask: it is contained. */
 export function holdsUnseenCode({ autonomy, rules }: Pick<CheckContext, 'autonomy' | 'rules'>): boolean {
   return autonomy === 'contained' && rules.held.network && rules.opened === undefined;
 }
@@ -18,13 +18,13 @@ function opinion(context: CheckContext): Omit<Reason, 'check' | 'words'> {
       return {
         verdict: 'deny',
         code: 'readonly',
-        message: 'autonomy is readonly: only what is known to read, and to do nothing else, is run',
+        message: 'autonomy is readonly: only commands that are known to do nothing but read are run',
       };
     case 'autonomous':
       return {
         verdict: 'allow',
         code: 'autonomous',
-        message: 'autonomy is autonomous: nothing is asked for risk',
+        message: 'autonomy is autonomous: nothing is asked because of risk',
       };
     case 'contained':
       return {
@@ -44,14 +44,14 @@ function opinion(context: CheckContext): Omit<Reason, 'check' | 'words'> {
       return {
         verdict: 'ask',
         code: 'needs_approval',
-        message: `the risk is ${risk}, and with autonomy supervised somebody has to approve that`,
+        message: `the risk is ${risk}, and with autonomy supervised a person has to approve that`,
       };
     default:
       return assertNever(autonomy);
   }
 }
 
-/** What nobody knows may do more than read. */
+/** An unknown program may do more than read. */
 function onlyReads(context: CheckContext): boolean {
   return reachOfLine(context.parsed, isForeignTo(context), { settingsHeld: true }) === 'local';
 }
@@ -60,6 +60,6 @@ function onlyReads(context: CheckContext): boolean {
 export const autonomy: Check = {
   name: 'autonomy',
   summary:
-    'readonly lets reading run, supervised asks for medium and high risk, contained for what leaves the sandbox, autonomous for nothing.',
+    'readonly runs what only reads; supervised asks about medium and high risk; contained asks about what acts outside the sandbox; autonomous asks nothing.',
   judge: (context) => [{ check: 'autonomy', ...opinion(context), words: [] }],
 };

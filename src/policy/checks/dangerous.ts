@@ -14,8 +14,8 @@ const reason = reasonFor('dangerous');
 const SENTENCES: Readonly<Record<Danger, string>> = {
   privilege: 'changes the user or gains privileges; run the command without it',
   device: 'works on devices or destroys data beyond recovery',
-  system: 'changes the system and not the workspace',
-  container: 'controls containers, which are outside of the sandbox',
+  system: 'changes the system, not the workspace',
+  container: 'controls containers, which are outside the sandbox',
   power: 'stops or restarts the machine',
   kernel: 'changes the running kernel',
 };
@@ -27,7 +27,7 @@ const REMOVERS: ReadonlySet<string> = new Set(['rm', 'rmdir', 'unlink', 'srm', '
 export const dangerousCheck: Check = {
   name: 'dangerous',
   summary:
-    'privileges, devices, the system, containers and whole trees are left alone unless the policy permits it',
+    'refuses programs that change privileges, devices, the system or containers, or delete whole trees, unless the policy permits them',
   judge: (context) => {
     const isForeign = isForeignTo(context);
     return commandsOf(context.parsed).flatMap((command) => {
@@ -75,7 +75,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
           isBeneath(rules.userHome, path);
         return whole
           ? [
-              reason('deny', 'destroys_tree', `${use.program.name} would take away all of ${text}`, [
+              reason('deny', 'destroys_tree', `${use.program.name} would remove all of ${text}`, [
                 argument.word.source,
               ]),
             ]
@@ -90,7 +90,7 @@ function judgeDd({ operands }: Use): readonly Reason[] {
     .map(({ word }) => reason('deny', 'device', `dd would write a device: ${word.source}`, [word.source]));
 }
 
-/** Modes that give the rights of the owner or group to whoever runs the file. */
+/** Modes that give the rights of the owner or group to every user who runs the file. */
 const SETUID = /^(?:0?[2-7]\d{3}|[ugoa]*[+=][rwxXt]*s[rwxXst]*|.*,[ugoa]*[+=][rwxXt]*s.*)$/;
 
 function judgeChmod(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {

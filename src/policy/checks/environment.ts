@@ -20,7 +20,7 @@ interface Setting {
 /** Variables that change what runs are not set unasked. */
 export const environmentCheck: Check = {
   name: 'environment',
-  summary: 'setting a variable that changes what runs (PATH, LD_*, GIT_*, PAGER …) is asked about',
+  summary: 'asks about setting a variable that changes what runs (PATH, LD_*, GIT_*, PAGER …)',
   judge: (context) => {
     if (holdsUnseenCode(context)) return [];
     const { parsed, autonomy } = context;

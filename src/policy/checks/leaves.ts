@@ -19,16 +19,16 @@ const reason = reasonFor('leaves');
 
 const CANNOT: Readonly<Record<Exclude<Need, 'nothing'>, string>> = {
   network:
-    'needs the network, which the policy keeps off; do without it, or tell the user what it is needed for',
+    'needs the network, which the policy keeps off; do it without, or tell the user what it is needed for',
   system:
-    'changes what is installed on the machine, which no command in here can; tell the user what is missing',
+    'changes what is installed on the machine, which is impossible in the sandbox; tell the user what is missing',
 };
 
 /** What the sandbox does not hold is asked about, by what a command is known to do; what it cannot let happen is refused. */
 export const leavesCheck: Check = {
   name: 'leaves',
   summary:
-    'asks about what goes out through what the policy opened (network, sockets, granted paths); contained: refuses what cannot work inside',
+    'asks about what uses a way out that the policy opened (network, sockets, granted paths); contained: refuses what cannot work inside',
   judge: (context) => {
     if (isMissing(context)) return [];
     const isForeign = isForeignTo(context);
@@ -41,7 +41,7 @@ export const leavesCheck: Check = {
   },
 };
 
-/** The policy opened a way out, so that code which nobody has seen is not held any more. */
+/** The policy opened a way out, so code that cannot be seen beforehand is not held any more. */
 function judgeWayOut(
   command: SimpleCommand,
   { rules: { opened }, autonomy, parsed }: CheckContext,
@@ -61,7 +61,7 @@ function judgeWayOut(
   );
   if (unknown !== undefined) {
     const { source } = unknown.target;
-    const message = `${source} is known only when the line runs, and may be a connection (/dev/tcp): ${opened}`;
+    const message = `${source} gets its value only when the line runs, and may be a connection (/dev/tcp): ${opened}`;
     return [reason('ask', 'unknown_target', message, [source])];
   }
   const use = describeCommand(command, isForeign);
@@ -73,10 +73,10 @@ function judgeWayOut(
   const ask = (code: string, does: string) => [
     reason('ask', code, `${program.source} ${does}, and ${opened}`, [program.source]),
   ];
-  if (reach === 'unknown') return ask('unseen_code', 'may run code that nobody has seen');
+  if (reach === 'unknown') return ask('unseen_code', 'may run code that cannot be seen beforehand');
   const outward = inherited(use, 'outward');
   if (outward !== undefined) return ask('outward', outward);
-  return ask('network', 'uses the network, or runs what does');
+  return ask('network', 'uses the network, or runs a program that does');
 }
 
 /** What names another server than the user's settings do, or other settings. */
@@ -130,11 +130,11 @@ function judgeContained(
 function judgeSignals({ program, command }: Use, { rules }: CheckContext): readonly Reason[] {
   if (program.signals !== true || rules.held.signals) return [];
   const { name } = program;
-  const message = `${name} may end processes outside of the sandbox, from which nothing keeps it on this host`;
+  const message = `${name} may end processes outside the sandbox, which this host cannot prevent`;
   return [reason('ask', 'signals', message, [command.words[0]?.source ?? name])];
 }
 
-/** What cannot work in there is said at once, and not asked. */
+/** What cannot work inside is refused at once, and not asked about. */
 function judgeNeeds(use: Use, { rules, findExecutable, cwd }: CheckContext): readonly Reason[] {
   const { name } = use.program;
   const source = use.command.words[0]?.source ?? name;
@@ -151,7 +151,7 @@ function judgeNeeds(use: Use, { rules, findExecutable, cwd }: CheckContext): rea
     return host !== undefined && !isLoopback(host);
   });
   if (away === undefined) return [];
-  const message = `${name} cannot reach ${away.word.source}: the policy keeps the network off; do without it, or tell the user what it is needed for`;
+  const message = `${name} cannot reach ${away.word.source}: the policy keeps the network off; do it without, or tell the user what it is needed for`;
   return [reason('deny', 'unreachable', message, [away.word.source])];
 }
 
@@ -160,7 +160,7 @@ function isOfThisMachine(argument: Argument): boolean {
   return host !== undefined && isLoopback(host);
 }
 
-/** Somebody granted it, and somebody may mind: it is not the workspace. */
+/** A granted path is not the workspace: a change there may matter to other people. */
 function judgeGranted(
   command: SimpleCommand,
   use: Use | undefined,
@@ -187,7 +187,7 @@ function judgeGranted(
             reason(
               'ask',
               'writes_granted',
-              `${source} lies outside of the workspace, in a path that was granted`,
+              `${source} lies outside the workspace, in a path that the policy made writable`,
               [source],
             ),
           ]

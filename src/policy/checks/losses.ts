@@ -13,12 +13,13 @@ import { commandsOf, reasonFor } from './reasons.ts';
 const reason = reasonFor('losses');
 
 /**
- * The sandbox holds what is outside of the workspace; what is inside, version control brings back, where it knows it. What
- * neither does is asked about.
+ * The sandbox protects what is outside the workspace. Version control brings back what it knows inside. A loss that neither
+ * prevents is asked about.
  */
 export const lossesCheck: Check = {
   name: 'losses',
-  summary: 'contained: asks before work in the workspace is thrown away that version control does not have',
+  summary:
+    'contained: asks before a command deletes work in the workspace that version control does not have',
   judge: (context) => {
     if (context.autonomy !== 'contained') return [];
     const isForeign = isForeignTo(context);
@@ -57,7 +58,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
       reason(
         'ask',
         'deletes',
-        `${use.program.name} would delete ${shown}, which version control does not have as it is`,
+        `${use.program.name} would delete ${shown}, which version control cannot restore`,
         [shown],
       ),
     ];
@@ -71,7 +72,7 @@ function removedBy(use: Use): readonly Argument[] {
   return staysThere ? [] : use.operands;
 }
 
-/** What is moved out of the workspace, to where it goes with the command: `mv notes.txt /tmp/`. */
+/** What is moved out of the workspace, to a place that is deleted with the command: `mv notes.txt /tmp/`. */
 function movedOut(command: SimpleCommand, use: Use, context: CheckContext): readonly Argument[] {
   if (inherited(use, 'operands') !== 'moves-then-writes' || use.program.name !== 'mv') return [];
   const into = use.options.find(({ name }) => name === 't' || name === 'target-directory')?.value;

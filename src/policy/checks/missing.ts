@@ -3,7 +3,7 @@ import type { CheckContext } from './check.ts';
 
 /**
  * The line is one command whose program is not there, and nothing in it could put it there: the shell says "not found",
- * which is no question for anybody. `false` also where it cannot be told.
+ * so nothing is asked. `false` also where this is not known.
  */
 export function isMissing({ parsed, shell, findExecutable, cwd }: CheckContext): boolean {
   if (!parsed.understood || shell !== undefined) return false;

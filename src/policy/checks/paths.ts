@@ -25,7 +25,7 @@ const SECRETS =
 export const pathsCheck: Check = {
   name: 'paths',
   summary:
-    'paths lead into the workspace or to what the policy lets a command read, and protected ones are not written',
+    'refuses paths outside the workspace that the policy does not let a command read, and writing protected paths',
   judge: (context) => {
     const reasons: Reason[] = judgeDirectory(context);
     const isForeign = isForeignTo(context);
@@ -100,7 +100,7 @@ function judgeLocation(
   // No file: `syntax` judges what bash makes of it.
   if (/^\/dev\/(?:tcp|udp)\//.test(text)) return undefined;
   const writes = use.effect !== 'reads';
-  // What a command writes into a home of its own is no secret of anybody.
+  // What a command writes into its private home is not a secret of the user.
   const homes = writes ? [rules.userHome] : [rules.home, rules.userHome];
   if (homes.some((home) => isBeneath(path, home) && SECRETS.test(path.slice(home.length + 1)))) {
     return reason('deny', 'secret_path', `${text} holds credentials`, [source]);

@@ -14,14 +14,14 @@ const MEANINGS: Readonly<Record<Taint, string>> = {
 
 const meaning = (taints: ReadonlySet<Taint>) => [...taints].map((taint) => MEANINGS[taint]).join(' and ');
 
-/** What becomes of a command after the reviewer's answer, which may be missing or nonsense. */
+/** The verdict after the reviewer's answer, which may be missing or nonsense. */
 function afterReview(answer: Review | undefined, taints: ReadonlySet<Taint>): readonly Reason[] {
   if (answer === undefined)
     return say('ask', 'reviewer_slow', 'the reviewer did not answer in time; a person has to decide');
   const note = typeof answer.reason === 'string' && answer.reason !== '' ? `: ${answer.reason}` : '';
   switch (answer.outcome) {
     case 'clear':
-      return say('allow', 'reviewer_cleared', `the reviewer has nothing to object to${note}`);
+      return say('allow', 'reviewer_cleared', `the reviewer does not object${note}`);
     case 'flag':
       return taints.size > 1
         ? say('ask', 'reviewer_flagged', `the reviewer objects and a person has to decide${note}`)

@@ -7,14 +7,14 @@ import { commandsOf, reasonFor } from './reasons.ts';
 const reason = reasonFor('risk');
 
 const SENTENCES: Readonly<Record<Exclude<Risk, 'low'>, string>> = {
-  medium: 'changes something, or is not a program that is known',
+  medium: 'changes something, or is an unknown program',
   high: 'may destroy data, change permissions or use the network',
 };
 
 /** Supervised: whatever may break something is asked about first. */
 export const riskCheck: Check = {
   name: 'risk',
-  summary: 'under supervision, medium and high risk is asked about unless the request is approved',
+  summary: 'with autonomy supervised, asks about medium and high risk unless the request is approved',
   judge: (context) => {
     if (context.risk === 'low' || context.autonomy !== 'supervised') return [];
     if (context.approved) {

@@ -43,7 +43,7 @@ export interface RulesOfCommands {
   readonly held: Held;
   /** What of the policy lets the commands that we run reach outside; `undefined`: nothing, or it is not us who run them. */
   readonly opened: string | undefined;
-  /** Writable places outside of the workspace that somebody granted: of `writable`, what is not private to a command. */
+  /** Writable places outside the workspace that the policy granted: of `writable`, what is not private to a command. */
   readonly granted: readonly string[];
   /** The decision is all that keeps a command in (backend `application`). */
   readonly onlyChecks?: boolean;

@@ -8,9 +8,8 @@ import { commandsOf, reasonFor } from './reasons.ts';
 const reason = reasonFor('session');
 
 /**
- * A line for a shell that has run others before: what it has become may give words another meaning. Where a list says
- * which programs may run, that is refused; under supervision it is asked about; where the agent is autonomous, names are
- * not what keeps it in.
+ * A line for a shell that has run others before: they may have given words another meaning. With a list of allowed programs
+ * that is refused. With autonomy supervised it is asked about. With autonomous it is not: names do not keep a command in.
  */
 export const shellSession: Check = {
   name: 'session',
@@ -42,7 +41,7 @@ export const shellSession: Check = {
       reasons.push(reason(atLeastAsk, 'unclear_directory', `in this session ${shell.directoryDoubt}`, []));
     }
     for (const word of commands.flatMap(channelWords)) {
-      const message = `${word} could reach the channel of the session`;
+      const message = `${word} could reach the channel by which the session reports`;
       reasons.push(reason('ask', 'channel', message, [word]));
     }
     return reasons;

@@ -20,7 +20,7 @@ const MAY_BE_WRONG: ReadonlySet<NotUnderstoodCode> = new Set([
 export const syntaxCheck: Check = {
   name: 'syntax',
   summary:
-    'what bash would refuse is refused; what is not understood is, too (contained: it is held; autonomous: asked about); network devices, fork bombs and kernel files are refused',
+    'refuses what bash would refuse, network devices, fork bombs and kernel files; refuses text that is not understood, or asks about it (contained, autonomous)',
   judge: (context) => {
     const { parsed, text, syntaxError } = context;
     const reasons = judgeText(context);
@@ -50,7 +50,7 @@ function judgeText(context: CheckContext): readonly Reason[] {
   return reasons;
 }
 
-/** What is not understood is code that nobody has seen. Rules of the policy could be about anything in it. */
+/** Text that is not understood is code that cannot be seen beforehand. Any rule of the policy could be about it. */
 function verdictOnUnseen(context: CheckContext): Verdict | undefined {
   if (context.rules.own.length === 0 && holdsUnseenCode(context)) return undefined;
   return context.autonomy === 'autonomous' || context.autonomy === 'contained' ? 'ask' : 'deny';

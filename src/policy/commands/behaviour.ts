@@ -74,7 +74,7 @@ export type Operands =
   | 'script-then-reads'
   /** Revisions, and paths only behind `--` (`git log`). */
   | 'revisions'
-  /** Nobody knows: what looks like a path is one. */
+  /** Unknown: what looks like a path is taken for one. */
   | 'guess';
 
 /** What one program, or one verb of it, does. What is missing is inherited from the level above. */
@@ -102,7 +102,7 @@ export interface Behaviour {
   readonly strict?: (use: Use) => readonly Finding[];
   /** What it can do nothing without. */
   readonly needs?: Need;
-  /** It signals processes, which may be somebody else's. */
+  /** It signals processes, which may not be its own. */
   readonly signals?: boolean;
   /** The words that say whom it talks to: URLs, hosts, addresses. */
   readonly hosts?: (use: Use) => readonly Argument[];
@@ -110,7 +110,7 @@ export interface Behaviour {
   readonly outward?: string;
   /**
    * It runs nothing and reaches nothing, but for what its settings say, and those are out of the reach of commands: its
-   * reach is unknown only where nobody holds them.
+   * reach is unknown only where the settings are not held.
    */
   readonly runsNothing?: boolean;
   /** It asks where its settings say, and sends nothing but what it is asked for. */
@@ -119,7 +119,7 @@ export interface Behaviour {
   readonly loses?: (use: Use) => Loss | undefined;
 }
 
-/** `network`: somebody outside; `system`: the right to change what is installed on the machine. */
+/** `network`: a server outside; `system`: the right to change what is installed on the machine. */
 export type Need = 'network' | 'system' | 'nothing';
 
 /** `changes`: what is not committed, in the paths or everywhere; `always`: whatever is there. */
@@ -190,7 +190,7 @@ export function finding(
   return { effect, code, message, words };
 }
 
-/** A word of a command, or what is left of it behind an option's name. */
+/** A word of a command, or the part of it after an option's name. */
 export interface Argument {
   readonly word: Word;
   /** Where it begins in the literal text of the word. */

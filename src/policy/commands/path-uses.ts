@@ -103,7 +103,7 @@ function all(operands: readonly Argument[], effect: PathUse['effect']): readonly
   return operands.map((argument) => ({ argument, effect }));
 }
 
-/** For words of which nobody knows what they are. URLs, expressions and text are not paths. */
+/** For words whose meaning is unknown. URLs, expressions and text are not paths. */
 export function looksLikePath({ text, word }: Argument): boolean {
   if (/^(?:\/|~|\.\.?(?:\/|$))/.test(text)) return !/[\n;(){}|<>"']/.test(text);
   if (text === '' && word.value === undefined)

@@ -1,5 +1,5 @@
 /**
- * Names of what tools make anew, with whose it is: nobody misses it. What holds state (databases, `terraform.tfstate`), or
+ * Names of what tools make again, with the tool: losing it costs nothing. What holds state (databases, `terraform.tfstate`), or
  * may have been written by hand (`bin`, `*.bak`), is not among them. `*` stands for anything.
  */
 const REGENERABLE: readonly { readonly names: string; readonly of: string }[] = [

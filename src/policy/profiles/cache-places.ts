@@ -1,5 +1,5 @@
 /**
- * What tools keep in a home for the next time: kept per workspace although the home itself goes with each command. Nothing
+ * What tools keep in a home for the next time: kept per workspace although the home itself is deleted with each command. Nothing
  * that says what a later command means: no settings, no programs that are found by their names, no credentials.
  */
 export interface CachePlace {

@@ -4,7 +4,7 @@ export interface ObeyedFile {
   readonly path: string;
   /**
    * Where it is obeyed: at the top of a workspace, in every directory of it, or at the top of a project. Then it is
-   * treated so at the top of the workspace; beneath, where somebody may open a directory by itself, it is told.
+   * treated so at the top of the workspace; in a subdirectory, which a person may open as a project, it is told.
    */
   readonly where: 'top' | 'project' | 'anywhere';
   readonly tool: string;
@@ -17,7 +17,7 @@ export interface ObeyedFile {
   readonly treatment: 'shut' | 'told';
   /**
    * What an installation makes together with it, named from the same directory: what came with that is not told. It is
-   * what changes, or comes, later that nobody expects.
+   * a later change, or a later file, that is not expected.
    */
   readonly cameWith?: string;
 }

@@ -40,7 +40,7 @@ export const PACKAGE_CACHES: readonly PackageCache[] = [
  * again for a minute. Servers on the loopback interface can still be used.
  */
 export const OFFLINE_ENVIRONMENT: Readonly<Record<string, string>> = {
-  // Takes what is cached however old it is, and asks nobody whether there is something newer.
+  // Takes what is cached however old it is, and does not ask the registry for something newer.
   npm_config_prefer_offline: 'true',
   npm_config_fetch_retries: '0',
   npm_config_update_notifier: 'false',

@@ -5,7 +5,7 @@ import { type ChunkReceiver, streamName } from './chunk.ts';
 /** Hands output to a function. */
 export interface OutputConsumer extends ChunkReceiver {
   /**
-   * The result once every piece was consumed. A command that was ended, and one that `givenUp` says nobody waits for any
+   * The result once every piece was consumed. A command that was ended, and one that by `givenUp` no caller waits for any
    * more, has its result without that: the consumer has a moment, and is not called again after it.
    */
   settled(result: Promise<ExecutionResult>, givenUp?: AbortSignal): Promise<ExecutionResult>;

@@ -8,7 +8,7 @@ import { createDecoder } from './decoder.ts';
 export interface OutputReader {
   /**
    * Output as it arrives, from the beginning: what was written before the iteration began is given first, as far as it was
-   * kept. The command is held back while nobody takes what there is, so that memory stays bounded; to wait for `result`
+   * kept. The command is held back while the output is not taken, so that memory stays bounded; to wait for `result`
    * inside of the loop may be to wait for ever. Leaving the loop does not end the command: the rest of its output is
    * drained and kept for the result as always. Can be iterated once, and not besides `onOutput`.
    */
@@ -31,7 +31,7 @@ export interface OutputFeed extends OutputReader, ChunkReceiver {
 export interface FeedOptions {
   /** Whether `outputText()` takes escape sequences out. */
   readonly neutralizes: boolean;
-  /** Somebody else gets the output. */
+  /** Another consumer gets the output. */
   readonly isTaken: boolean;
   /** Settles when there will be no more output. */
   readonly ended: () => Promise<unknown>;

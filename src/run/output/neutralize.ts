@@ -42,7 +42,7 @@ function withoutSequences(text: string): { readonly text: string; readonly open:
   return { text: text.slice(0, text.length - open.length).replace(SEQUENCE, ''), open };
 }
 
-/** What is left of a line on which something was written over: its last state. */
+/** The last state of a line that was overwritten. */
 function lastState(line: string): string {
   const redrawn = line.replace(RETURNS_AT_END, '');
   const last = redrawn.slice(redrawn.lastIndexOf('\r') + 1);

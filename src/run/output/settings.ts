@@ -2,7 +2,6 @@ import type { RunOptions } from '../../model/options.ts';
 import type { OutputLimits } from '../../model/output.ts';
 import type { Policy } from '../../model/policy.ts';
 import { defaultHead, type NativeLaunchExtras } from '../../native/contract.ts';
-
 import { LONGEST_OPEN_SEQUENCE } from './neutralize.ts';
 import type { OutputView } from './show.ts';
 

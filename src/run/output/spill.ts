@@ -46,7 +46,7 @@ export function openSpill(
       const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
       const fd = openSync(path, flags, 0o600);
       files.push({ path, fd });
-      // Held by the addon's copy of the descriptor until the command has ended, so that nobody takes it for an old one.
+      // Held by the addon's copy of the descriptor until the command has ended, so that no process takes it for an old one.
       addon.tryLock(fd);
     }
   } catch (error) {

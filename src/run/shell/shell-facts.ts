@@ -10,9 +10,9 @@ export function factsOf(
   if (state === undefined)
     return {
       names: [],
-      doubts: ['the shell does not say what became of it'],
+      doubts: ['the shell did not report its state'],
       places: ['PWD', 'HOME'],
-      directoryDoubt: 'so nobody knows where it is',
+      directoryDoubt: 'so its directory is unknown',
     };
   const doubts = [
     ...(ranUnseenCode

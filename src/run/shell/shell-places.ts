@@ -13,7 +13,7 @@ const SUFFIX = '.sock';
 /** A server that does not say what it is within this time hangs, and is left alone. */
 const PATIENCE_MS = 2_000;
 
-/** A name that nobody has chosen. */
+/** A name that was not chosen by a person. */
 export function newShellName(): string {
   return randomBytes(4).toString('hex');
 }
@@ -85,7 +85,7 @@ export async function connectToSession(
   );
 }
 
-/** If nobody listens, its server was killed: what it left behind is taken away. */
+/** If no server listens, it was killed: what it left behind is removed. */
 async function connectOrRemove(
   path: string,
   onMessage: (message: ServerMessage) => void,
@@ -96,7 +96,7 @@ async function connectOrRemove(
     try {
       unlinkSync(path);
     } catch {
-      // Somebody else did it.
+      // Another process did it.
     }
   }
   return found;

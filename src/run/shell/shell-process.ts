@@ -89,7 +89,7 @@ export function startShell(
     {
       onChunk: (stream, bytes, missing) => {
         const acknowledge = () => void addon.acknowledge(id, bytes.length);
-        // Of a background process of an earlier turn, between two turns: nobody takes it.
+        // Of a background process of an earlier turn, between two turns: it is not read.
         if (current?.request.receiver === undefined) acknowledge();
         else current.request.receiver.onChunk(stream, bytes, missing, acknowledge);
       },

@@ -31,7 +31,7 @@ const UNUSUAL_OPTIONS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Options that are on unless somebody turned them off. */
+/** Options that are on unless a command turned them off. */
 const USUAL_OPTIONS = ['braceexpand', 'sourcepath'];
 
 /** What bash itself makes read-only. An assignment to anything else that is does nothing, and the script goes on. */

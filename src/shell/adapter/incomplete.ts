@@ -6,7 +6,7 @@ const DEEPEST = 100;
 
 /**
  * Whether more has to be typed before a text is a command: a quote, a bracket, a compound command or a here-document is
- * open, or it ends in a backslash. For whoever asks for further lines; what is run is judged as a whole, whatever this says.
+ * open, or it ends in a backslash. For callers that ask for further lines; what is run is judged as a whole, whatever this says.
  */
 export function isIncomplete(source: string): boolean {
   if (/(?:^|[^\\])(?:\\\\)*\\\n?$/.test(source)) return true;

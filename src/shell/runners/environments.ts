@@ -17,7 +17,7 @@ export const nix: Runner = (call) => {
     return refused(`nix: ${dynamic.source} must be written out, or it is not clear what runs.`, dynamic);
   const rest = end === -1 ? [] : args.slice(end + 1);
   if (args[verb]?.value !== 'run') return runWords(rest);
-  // What a package runs has its name, as far as anybody can tell.
+  // What a package runs has its name, as far as is known.
   const program = before.find(({ value }) => value?.includes('#'));
   return program?.value === undefined
     ? NOTHING

@@ -12,7 +12,7 @@ describe('describeFailure', () => {
   it.each([
     ['exec', 'ENOENT', '/p', 'program.not_executable', /^\/p exists, but it or its interpreter is not there/],
     ['exec', 'EACCES', '/p', 'program.not_executable', /^\/p may not be executed in the sandbox; .*--ro/],
-    ['exec', 'ENOEXEC', '/p', 'program.not_executable', /^\/p is no program.*#!/],
+    ['exec', 'ENOEXEC', '/p', 'program.not_executable', /^\/p is not a program.*#!/],
     ['exec', 'E2BIG', '/p', 'program.not_executable', /^\/p .*arguments and environment are too long/],
     ['exec', 'ENOMEM', '/p', 'program.not_executable', /^\/p cannot be executed \(ENOMEM\)/],
     [
@@ -47,7 +47,7 @@ describe('describeFailure', () => {
       'EPERM',
       '/v',
       'launch.failed',
-      /step view\.build failed with EPERM at \/v; nothing was run \(an outer sandbox/,
+      /step view\.build failed with EPERM at \/v; nothing was run \(the cause may be an outer sandbox/,
     ],
   ] as const)('%s with %s', (stage, errno, path, code, message) => {
     const described = describeFailure(failure(stage, errno, path));

@@ -119,7 +119,7 @@ function isGlobal(use: Use, start: number): boolean {
 
 const always = (message: string) => (): Loss => ({ what: 'always', message });
 
-/** Files that are not tracked, which nobody else has. */
+/** Files that are not tracked: there is no other copy. */
 function lossOfClean({ command }: Use): Loss | undefined {
   const texts = command.words.map(({ value }) => value ?? '');
   const isForced = texts.some((text) =>

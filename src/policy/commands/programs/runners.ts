@@ -15,7 +15,7 @@ const SHELL: Grammar = {
   executing: 's',
 };
 
-/** A shell without a script runs its standard input, which nobody has seen. */
+/** A shell without a script runs its standard input, which was not seen beforehand. */
 function inspectShell(use: Use): readonly Finding[] {
   const text = use.options.some(({ name, word }) => name === 'c' || /^-[a-zA-Z]*c/.test(word.value ?? ''));
   if (text) return [];

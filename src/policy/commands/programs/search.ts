@@ -44,7 +44,7 @@ function inspectFind({ command }: Use): readonly Finding[] {
   return findings;
 }
 
-/** `-delete` without a name, or with one that may be anybody's. */
+/** `-delete` without a name, or with a name that any file may have. */
 function lossOfFind({ command: { words } }: Use): Loss | undefined {
   if (!words.some(({ value }) => value === '-delete')) return undefined;
   const names = words.flatMap(({ value }, index) =>
