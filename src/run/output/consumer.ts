@@ -1,5 +1,5 @@
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import { type ChunkReceiver, type OutputChunk, streamName } from './chunk.ts';
+import type { ChunkReceiver, OutputChunk } from './chunk.ts';
 
 /** Hands output to a function. */
 export interface OutputConsumer extends ChunkReceiver {
@@ -34,10 +34,10 @@ export function createOutputConsumer(
   let failed: { readonly error: unknown } | undefined;
   let left = false;
   return {
-    onChunk(stream, bytes, _missing, acknowledge) {
+    onChunk(stream, bytes, acknowledge) {
       queue = queue.then(async () => {
         try {
-          if (failed === undefined && !left) await onOutput({ stream: streamName(stream), bytes });
+          if (failed === undefined && !left) await onOutput({ stream, bytes });
         } catch (error) {
           failed = { error };
           abandon();

@@ -213,7 +213,7 @@ export async function openShell(parts: ShellParts, given: ShellOptions = {}): Pr
       if (state !== undefined) lastKnown = state;
     }
     const outcome = outcomeOf(how, performance.now() - begun, closed);
-    const leftBehind = settleLeftBehind(outcome.details);
+    const leftBehind = settleLeftBehind(outcome);
     const after = { leftBehind, warnings: how.alive || !how.broken ? [] : [BROKEN] };
     const result = classify(context, outcome, after, plan, { view: output.view, spilled: undefined });
     // Whoever ends the command or the session does not wait for a consumer, which may never be done.
@@ -297,24 +297,16 @@ function assignmentsOf(env: Readonly<Record<string, string>> | undefined): strin
  */
 function outcomeOf(how: TurnOutcome, durationMs: number, closed: boolean): NativeOutcome {
   if (!how.alive) return { ...how.outcome, durationMs, canceled: how.outcome.canceled || closed };
-  const { end } = how;
   return {
-    failure: undefined,
-    exitCode: end.exitCode,
+    ...how.end,
+    kind: 'ended',
     signal: 0,
-    timedOut: end.timedOut,
-    canceled: end.interrupted,
+    canceled: how.end.interrupted,
     // The shell is still there, and perhaps jobs in the background.
     treeEnded: false,
-    durationMs: end.durationMs,
-    stdout: end.stdout,
-    stderr: end.stderr,
-    stdoutBytes: end.stdoutBytes,
-    stderrBytes: end.stderrBytes,
     userCpuMs: 0,
     systemCpuMs: 0,
     maxRssKib: 0,
     launcherMaxRssKib: 0,
-    details: end.details,
   };
 }
