@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config';
+import { textImportsOfTests } from './scripts/text-imports.mjs';
 
 export default defineConfig({
+  plugins: [textImportsOfTests],
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/state-home.ts'],

@@ -167,9 +167,14 @@ async function buildCompletions(build) {
 
 async function buildTypeScript() {
   const esbuild = await import('esbuild');
+  const { textImports } = await import('./text-imports.mjs');
   const inputs = new Set();
-  const build = async (options) => {
-    const { metafile } = await esbuild.build({ ...options, metafile: true });
+  const build = async ({ plugins = [], ...options }) => {
+    const { metafile } = await esbuild.build({
+      ...options,
+      plugins: [textImports, ...plugins],
+      metafile: true,
+    });
     for (const input of Object.keys(metafile.inputs)) inputs.add(input);
   };
   rmSync(join(root, 'dist'), { recursive: true, force: true });

@@ -12,6 +12,10 @@
 
 namespace sandbox_run {
 
+Napi::Number Number(Napi::Env env, auto value) {
+  return Napi::Number::New(env, static_cast<double>(value));
+}
+
 // {stage, errno, path}
 Napi::Value EncodeFailure(Napi::Env env, const Failure& failure);
 
@@ -25,14 +29,13 @@ Napi::Value EncodeBytes(Napi::Env env, Bytes bytes);
 // {stdout, stderr: Buffers or undefined; stdoutBytes, stderrBytes}
 Napi::Value EncodeCapture(Napi::Env env, CapturedStream output, CapturedStream errors);
 
+Napi::Array EncodeTexts(Napi::Env env, const std::vector<std::string>& texts);
+
+// NativeIndexEntry in contract.ts.
+Napi::Object EncodeEntry(Napi::Env env, const IndexEntry& entry);
+
 // NativeIndexed in contract.ts.
 Napi::Value EncodeIndexed(Napi::Env env, const Indexed& indexed);
-
-// The arguments of the last event, in the order of NativeEventHandler in contract.ts.
-std::vector<napi_value> EncodeOutcome(Napi::Env env, Outcome& outcome);
-
-// The same of a turn of a shell.
-std::vector<napi_value> EncodeTurn(Napi::Env env, TurnEnd& turn);
 
 }  // namespace sandbox_run
 

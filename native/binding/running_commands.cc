@@ -9,99 +9,30 @@
 namespace sandbox_run {
 namespace {
 
-struct ChunkEvent : Event {
-  ChunkEvent(uint32_t of, int of_stream, std::string bytes)
-      : Event(of), stream(of_stream), chunk(std::move(bytes)) {}
-  std::vector<napi_value> Arguments(Napi::Env env) override {
-    return {Napi::Number::New(env, stream), EncodeBytes(env, std::move(chunk))};
-  }
-  int stream;
-  std::string chunk;
-};
-
-// A chunk of nothing, and how much is missing before the next.
-struct GapEvent : Event {
-  GapEvent(uint32_t of, int of_stream, uint64_t bytes)
-      : Event(of), stream(of_stream), missing(bytes) {}
-  std::vector<napi_value> Arguments(Napi::Env env) override {
-    return {Napi::Number::New(env, stream), Napi::Buffer<char>::New(env, 0),
-            Napi::Number::New(env, static_cast<double>(missing))};
-  }
-  int stream;
-  uint64_t missing;
-};
-
-struct TurnEvent : Event {
-  TurnEvent(uint32_t of, TurnEnd how) : Event(of), turn(std::move(how)) {}
-  std::vector<napi_value> Arguments(Napi::Env env) override { return EncodeTurn(env, turn); }
-  TurnEnd turn;
-};
-
-struct EndEvent : Event {
-  EndEvent(uint32_t of, Outcome how) : Event(of), outcome(std::move(how)) {}
-  std::vector<napi_value> Arguments(Napi::Env env) override { return EncodeOutcome(env, outcome); }
-  bool last() const override { return true; }
-  Outcome outcome;
-};
-
-// The command has ended, and what it left behind is kept.
-struct ExitEvent : Event {
-  ExitEvent(uint32_t of, ProcessEnd how, double after_ms)
-      : Event(of), end(how), duration_ms(after_ms) {}
-  std::vector<napi_value> Arguments(Napi::Env env) override {
-    constexpr int kStream = 3;
-    return {Napi::Number::New(env, kStream),
-            env.Undefined(),
-            Napi::Number::New(env, end.exit_code),
-            Napi::Number::New(env, end.signal),
-            Napi::Number::New(env, 0),
-            Napi::Number::New(env, duration_ms)};
-  }
-  ProcessEnd end;
-  double duration_ms;
-};
-
 Napi::Value EncodeMembers(Napi::Env env, const std::vector<pid_t>& members) {
   Napi::Array pids = Napi::Array::New(env, members.size());
   for (uint32_t i = 0; i < members.size(); ++i) pids.Set(i, Napi::Number::New(env, members[i]));
   return pids;
 }
 
-struct MembersEvent : Event {
-  MembersEvent(uint32_t of, std::vector<pid_t> pids) : Event(of), members(std::move(pids)) {}
-  std::vector<napi_value> Arguments(Napi::Env env) override {
-    return {EncodeMembers(env, members)};
-  }
-  bool answers() const override { return true; }
-  std::vector<pid_t> members;
-};
-
 class QueueObserver : public CommandObserver {
  public:
   QueueObserver(RunningCommands* commands, uint32_t id) : commands_(commands), id_(id) {
     commands_->ThreadStarted();
   }
-  void OnOutput(int stream, std::string chunk) override {
-    commands_->Post(std::make_unique<ChunkEvent>(id_, stream, std::move(chunk)));
-  }
-  void OnGap(int stream, uint64_t missing) override {
-    commands_->Post(std::make_unique<GapEvent>(id_, stream, missing));
-  }
-  void OnExit(const ProcessEnd& end, double duration_ms) override {
-    commands_->Post(std::make_unique<ExitEvent>(id_, end, duration_ms));
-  }
+  void OnOutput(int stream, std::string chunk) override { Tell(Chunk{stream, std::move(chunk)}); }
+  void OnGap(int stream, uint64_t missing) override { Tell(Gap{stream, missing}); }
+  void OnExit(const ProcessEnd& end, double duration_ms) override { Tell(Exit{end, duration_ms}); }
   void OnMembers(std::vector<pid_t> members) override {
-    commands_->Post(std::make_unique<MembersEvent>(id_, std::move(members)));
+    commands_->Post({id_, std::move(members)});
   }
-  void OnTurn(TurnEnd turn) override {
-    commands_->Post(std::make_unique<TurnEvent>(id_, std::move(turn)));
-  }
-  void OnEnd(Outcome outcome) override {
-    commands_->Post(std::make_unique<EndEvent>(id_, std::move(outcome)));
-  }
+  void OnTurn(TurnEnd turn) override { Tell(std::move(turn)); }
+  void OnEnd(Outcome outcome) override { Tell(std::move(outcome)); }
   void OnFinished() override { commands_->ThreadEnded(); }
 
  private:
+  void Tell(Event event) { commands_->Post({id_, std::move(event)}); }
+
   RunningCommands* const commands_;
   const uint32_t id_;
 };
@@ -155,8 +86,9 @@ void RunningCommands::ThreadStarted() {
   ++threads_;
 }
 
-void RunningCommands::Post(std::unique_ptr<Event> event) {
-  if (queue_.BlockingCall(event.get()) == napi_ok) event.release();
+void RunningCommands::Post(Message message) {
+  auto posted = std::make_unique<Message>(std::move(message));
+  if (queue_.BlockingCall(posted.get()) == napi_ok) posted.release();
 }
 
 void RunningCommands::ThreadEnded() {
@@ -164,29 +96,30 @@ void RunningCommands::ThreadEnded() {
   if (--threads_ == 0) all_ended_.notify_all();
 }
 
-void DeliverEvent(Napi::Env env, Napi::Function, std::nullptr_t*, Event* raw) {
-  const std::unique_ptr<Event> event(raw);
+void DeliverMessage(Napi::Env env, Napi::Function, std::nullptr_t*, Message* raw) {
+  const std::unique_ptr<Message> message(raw);
   if (env == nullptr) return;  // the environment is being torn down
   RunningCommands* commands = env.GetInstanceData<RunningCommands>();
-  Running* running = commands->Find(event->id);
+  Running* running = commands->Find(message->id);
   if (running == nullptr) return;
   const Napi::HandleScope scope(env);
-  if (event->answers()) {
+  if (const auto* members = std::get_if<std::vector<pid_t>>(&message->content)) {
     const Napi::FunctionReference asked = std::move(running->asked.front());
     running->asked.pop_front();
-    asked.Call(event->Arguments(env));
+    asked.Call({EncodeMembers(env, *members)});
     return;
   }
-  if (!event->last()) {
-    running->on_event.Call(event->Arguments(env));
+  Event& event = std::get<Event>(message->content);
+  if (!std::holds_alternative<Outcome>(event)) {
+    running->on_event.Call({EncodeEvent(env, event)});
     return;
   }
   const Napi::FunctionReference on_event = std::move(running->on_event);
   const std::deque<Napi::FunctionReference> asked = std::move(running->asked);
-  commands->Remove(env, event->id);
+  commands->Remove(env, message->id);
   // No process is left, and no answer will come.
   for (const Napi::FunctionReference& callback : asked) callback.Call({EncodeMembers(env, {})});
-  on_event.Call(event->Arguments(env));
+  on_event.Call({EncodeEvent(env, event)});
 }
 
 }  // namespace sandbox_run

@@ -9,8 +9,10 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
+#include "binding/events.h"
 #include "process/command.h"
 #include "process/command_threads.h"
 
@@ -18,21 +20,14 @@ namespace sandbox_run {
 
 using ConfinementRef = std::shared_ptr<CommandThreads>;
 
-// Something that a command's thread tells JavaScript.
-struct Event {
-  explicit Event(uint32_t of) : id(of) {}
-  virtual ~Event() = default;
-  // The arguments for the command's handler (NativeEventHandler in contract.ts).
-  virtual std::vector<napi_value> Arguments(Napi::Env env) = 0;
-  // Nothing comes after it.
-  virtual bool last() const { return false; }
-  // Answers the oldest question of treeOf() instead of going to the handler.
-  virtual bool answers() const { return false; }
-
-  const uint32_t id;
+// What a command's thread sends to JavaScript: an event, or the answer to the oldest question of
+// treeOf().
+struct Message {
+  uint32_t id;
+  std::variant<Event, std::vector<pid_t>> content;
 };
 
-void DeliverEvent(Napi::Env env, Napi::Function, std::nullptr_t*, Event* event);
+void DeliverMessage(Napi::Env env, Napi::Function, std::nullptr_t*, Message* message);
 
 struct Running {
   std::shared_ptr<Command> command;
@@ -59,11 +54,11 @@ class RunningCommands {
 
   // Called on command threads.
   void ThreadStarted();
-  void Post(std::unique_ptr<Event> event);
+  void Post(Message message);
   void ThreadEnded();
 
  private:
-  using EventQueue = Napi::TypedThreadSafeFunction<std::nullptr_t, Event, DeliverEvent>;
+  using EventQueue = Napi::TypedThreadSafeFunction<std::nullptr_t, Message, DeliverMessage>;
 
   EventQueue queue_;
   uint32_t last_id_ = 0;

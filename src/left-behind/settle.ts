@@ -32,7 +32,7 @@ export interface SettlerParts {
 }
 
 /** Looks at what a command left behind, and shuts what a trusted program would run by itself. */
-export type Settler = (effects: NativeEffects | undefined) => readonly LeftBehind[];
+export type Settler = (effects: NativeEffects) => readonly LeftBehind[];
 
 /** Most likely the user's own work, which is not taken from them. */
 const REPLACED = 'it was replaced while a command ran, which could have changed it from then on';
@@ -132,7 +132,7 @@ export function createSettler(parts: SettlerParts): Settler {
       }
     };
     found.push(...note(workspace, git.settleOutOfSight));
-    if (effects?.leftBehind === undefined && effects?.copies === undefined) return found;
+    if (effects.leftBehind === undefined && effects.copies === undefined) return found;
     for (const copy of effects.copies ?? []) found.push(...note(copy.source, () => settleCopy(copy)));
     found.push(...note(workspace, git.settleLeading));
     // What is around goes first: what lies in it goes with it.

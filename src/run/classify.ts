@@ -61,9 +61,8 @@ export function classify(
   limits: LimitsOfPlan,
   output: CapturedOutput | undefined,
 ): ExecutionResult {
-  const shown =
-    output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.details?.headBytes);
-  const outputHeld = outcome.details?.outputHeld ?? false;
+  const shown = output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.headBytes);
+  const outputHeld = outcome.outputHeld ?? false;
   const base: ExecutionResultBase = {
     argv: context.argv,
     cwd: context.cwd,
@@ -84,7 +83,7 @@ export function classify(
     treeEnded: outcome.treeEnded,
     processTree: {
       // What was used, where that is not what was planned.
-      tier: outcome.details?.processTree ?? context.report.processTree,
+      tier: outcome.processTree ?? context.report.processTree,
       ended: outcome.treeEnded,
     },
     outputHeld,
@@ -96,7 +95,7 @@ export function classify(
   };
   // The command ran, and was ended for what follows; only how it ended is not known.
   const isLost = outcome.failure?.stage === 'wait';
-  const wasEnded = outcome.timedOut || outcome.canceled || outcome.details?.limit !== undefined;
+  const wasEnded = outcome.timedOut || outcome.canceled || outcome.limit !== undefined;
   if (outcome.failure !== undefined && !(isLost && wasEnded)) {
     return {
       ...base,

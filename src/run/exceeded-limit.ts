@@ -19,8 +19,7 @@ export const NOTHING_USED: ResourceUsage = {
 };
 
 /** What a command that was launched used. */
-export function usageOf({ userCpuMs, systemCpuMs, details }: NativeOutcome): ResourceUsage {
-  const usage = details?.usage;
+export function usageOf({ userCpuMs, systemCpuMs, usage }: NativeOutcome): ResourceUsage {
   const counted = usage?.userCpuUs !== undefined && usage.systemCpuUs !== undefined;
   const measured = usage?.peakMemoryBytes !== undefined || usage?.peakProcesses !== undefined || counted;
   return {
@@ -41,8 +40,7 @@ export function exceededLimit(
   signal: string | undefined,
   { limits, treeLimits }: LimitsOfPlan,
 ): ExceededLimit | undefined {
-  const seen = outcome.details?.limit;
-  if (seen !== undefined) return inUnits(seen);
+  if (outcome.limit !== undefined) return inUnits(outcome.limit);
   const fileSize = limits.find(({ name }) => name === 'fsize');
   // Not 128+n, as a shell says of a program that it ran: any command can exit so, and nothing else would speak for it.
   if (fileSize !== undefined && signal === 'SIGXFSZ')

@@ -1,17 +1,20 @@
 import type { ResolvedCommand } from '../decide/ports.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { errnoName } from '../kernel/errno.ts';
-import type { ExecutionResult } from '../model/execution-result.ts';
+import type { ExecutionError, ExecutionResult } from '../model/execution-result.ts';
 import type { SpawnOptions } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
 import {
   type NativeCommand,
+  type NativeEvent,
   type NativeExit,
   type NativeFailure,
   type NativeLaunchExtras,
+  type NativeOutcome,
   STDIO_CAPTURE,
 } from '../native/contract.ts';
 import { launchCommand } from '../native/launch.ts';
+import { assertNever } from '../util/assert-never.ts';
 import { deferred } from '../util/deferred.ts';
 import { canceledBefore, classify, notStarted, type RunContext } from './classify.ts';
 import { describeFailure } from './failure.ts';
@@ -114,59 +117,53 @@ export function createLauncher({ addon, confinement, policy, plan, settle }: Pre
     let spill: Spill | undefined;
     const abort = () => addon.cancel(id, false);
     const { promise: result, resolve: finish, reject: fail } = deferred<ExecutionResult>();
+    const end = (outcome: NativeOutcome) => {
+      running.delete(id);
+      queue.tryNow();
+      options.signal?.removeEventListener('abort', abort);
+      // What is thrown in a callback of the addon is lost, and the result would be with it.
+      try {
+        const after = { leftBehind: settle(outcome), warnings: [] };
+        const head = output?.view.headBytes ?? 0;
+        feed?.end(outcome, outcome.headBytes ?? [head, head]);
+        const captured = output && { view: output.view, spilled: spill?.result(outcome) };
+        finish(classify(context, outcome, after, plan, captured));
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const onEvent = (event: NativeEvent) => {
+      switch (event.kind) {
+        case 'chunk':
+          receiver?.onChunk(event.stream, event.bytes, () => addon.acknowledge(id, event.bytes.length));
+          break;
+        case 'gap':
+          receiver?.onGap?.(event.stream, event.missing);
+          break;
+        case 'exited':
+          how.onExit?.(event);
+          break;
+        case 'ended':
+          end(event);
+          break;
+        // Only of shells.
+        case 'turn-ended':
+          break;
+        default:
+          assertNever(event);
+      }
+    };
     try {
       if (output?.spillLimit !== undefined)
         spill = openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false);
-      id = launchCommand(
-        addon,
-        confinement,
-        {
-          program: resolved.program,
-          argv: resolved.argv,
-          env: how.extras?.pty === undefined ? resolved.env : withTerminalType(resolved),
-          cwd: resolved.cwd,
-          stdio: how.stdio,
-          input: how.input,
-          streamOutput: how.consumer !== undefined || feed?.wanted === true,
-          outputLimit: output?.outputLimit ?? 0,
-          timeoutMs: options.timeout ?? (how.extras?.background === true ? 0 : policy.limits.timeoutMs),
-          killGraceMs: policy.limits.killGraceMs,
-          extras: mergedExtras(output?.extras, spill?.extras, idleExtras(how, policy), how.extras),
-        },
-        {
-          onChunk: (stream, bytes, missing) =>
-            receiver?.onChunk(stream, bytes, missing, () => addon.acknowledge(id, bytes.length)),
-          onExit: (exit) => how.onExit?.(exit),
-          onEnd: (outcome) => {
-            running.delete(id);
-            queue.tryNow();
-            options.signal?.removeEventListener('abort', abort);
-            // What is thrown in a callback of the addon is lost, and the result would be with it.
-            try {
-              const after = { leftBehind: settle(outcome.details), warnings: [] };
-              const head = output?.view.headBytes ?? 0;
-              feed?.end(outcome, outcome.details?.headBytes ?? [head, head]);
-              const captured = output && { view: output.view, spilled: spill?.result(outcome.details) };
-              finish(classify(context, outcome, after, plan, captured));
-            } catch (error) {
-              fail(error);
-            }
-          },
-        },
-      );
+      const timeoutMs = options.timeout ?? (how.extras?.background === true ? 0 : policy.limits.timeoutMs);
+      const command = commandOf(resolved, how, policy, timeoutMs, spill);
+      id = launchCommand(addon, confinement, command, onEvent);
     } catch (error) {
-      if (error instanceof SandboxError) {
-        const { code, message } = error;
-        const why = { code, message, stage: undefined, errno: undefined, path: undefined };
-        return { result: Promise.resolve(notStarted(context, why)), kill: () => false, cancel: () => {} };
-      }
-      const failure = (error as { readonly failure?: NativeFailure }).failure;
-      if (failure === undefined) throw error;
-      waits = failure.stage === NO_ROOM && errnoName(failure.errno) === 'EAGAIN';
-      if (waits) return undefined;
-      // No thread or no descriptor for it.
-      const why = notStarted(context, describeFailure(failure));
-      return { result: Promise.resolve(why), kill: () => false, cancel: () => {} };
+      const why = whyNotLaunched(error);
+      waits = why === undefined;
+      if (why === undefined) return undefined;
+      return { result: Promise.resolve(notStarted(context, why)), kill: () => false, cancel: () => {} };
     } finally {
       if (!waits) how.release?.();
       spill?.release();
@@ -186,6 +183,43 @@ export function createLauncher({ addon, confinement, policy, plan, settle }: Pre
       await Promise.allSettled(running.values());
     },
   };
+}
+
+/** What the addon is asked to run. */
+function commandOf(
+  resolved: StartableCommand,
+  how: Launch,
+  policy: Policy,
+  timeoutMs: number,
+  spill: Spill | undefined,
+): NativeCommand {
+  const { output, feed, extras } = how;
+  return {
+    program: resolved.program,
+    argv: resolved.argv,
+    env: extras?.pty === undefined ? resolved.env : withTerminalType(resolved),
+    cwd: resolved.cwd,
+    stdio: how.stdio,
+    input: how.input,
+    streamOutput: how.consumer !== undefined || feed?.wanted === true,
+    outputLimit: output?.outputLimit ?? 0,
+    timeoutMs,
+    killGraceMs: policy.limits.killGraceMs,
+    extras: mergedExtras(output?.extras, spill?.extras, idleExtras(how, policy), extras),
+  };
+}
+
+/** What kept a command from being launched; `undefined`: there are no descriptors for it now, and there will be. */
+function whyNotLaunched(error: unknown): ExecutionError | undefined {
+  if (error instanceof SandboxError) {
+    const { code, message } = error;
+    return { code, message, stage: undefined, errno: undefined, path: undefined };
+  }
+  const failure = (error as { readonly failure?: NativeFailure }).failure;
+  if (failure === undefined) throw error;
+  if (failure.stage === NO_ROOM && errnoName(failure.errno) === 'EAGAIN') return undefined;
+  // No thread or no descriptor for it.
+  return describeFailure(failure);
 }
 
 /** Programs that draw on a terminal ask what kind it is; where nobody has said so, it is what all of today's understand. */

@@ -28,7 +28,7 @@ export function spawnOnTerminal(
     const started = launch(command, options, {
       stdio: [readEnd, STDIO_CAPTURE, STDIO_CAPTURE],
       extras: { pty: size },
-      consumer: { onChunk: (_stream, bytes, _missing, acknowledge) => output.take(bytes, acknowledge) },
+      consumer: { onChunk: (_stream, bytes, acknowledge) => output.take(bytes, acknowledge) },
       onLaunch: (launchedAs) => {
         id = launchedAs;
         if (wanted !== size) addon.resize(id, wanted.cols, wanted.rows);

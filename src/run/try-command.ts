@@ -28,16 +28,16 @@ export const tryCommand: TryCommand = async (spec, program) => {
           killGraceMs: 0,
           extras: undefined,
         },
-        {
-          onChunk: () => {},
-          onEnd: ({ failure, exitCode, signal, timedOut, stdout, stderr }) =>
-            done({
-              failure,
-              killed: signal === constants.signals.SIGKILL || timedOut,
-              exitCode: signal === 0 && !timedOut ? exitCode : undefined,
-              stdout: stdout?.toString() ?? '',
-              stderr: stderr?.toString() ?? '',
-            }),
+        (event) => {
+          if (event.kind !== 'ended') return;
+          const { failure, exitCode, signal, timedOut, stdout, stderr } = event;
+          done({
+            failure,
+            killed: signal === constants.signals.SIGKILL || timedOut,
+            exitCode: signal === 0 && !timedOut ? exitCode : undefined,
+            stdout: stdout?.toString() ?? '',
+            stderr: stderr?.toString() ?? '',
+          });
         },
       );
     });

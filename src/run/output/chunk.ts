@@ -2,8 +2,8 @@ import type { OutputStream } from '../../model/output.ts';
 
 /** Receives pieces of output. */
 export interface ChunkReceiver {
-  /** `stream`: 1 or 2. `acknowledge` says that the piece was consumed; too many that were not hold the command back. */
-  onChunk(stream: number, bytes: Uint8Array, missing: number, acknowledge: () => void): void;
+  /** `acknowledge` says that the piece was consumed; too many that were not hold the command back. */
+  onChunk(stream: OutputStream, bytes: Uint8Array, acknowledge: () => void): void;
+  /** Bytes before the next piece of the stream were not kept. Told only to who begins late. */
+  onGap?(stream: OutputStream, missing: number): void;
 }
-
-export const streamName = (number: number): OutputStream => (number === 1 ? 'stdout' : 'stderr');

@@ -1,6 +1,6 @@
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { OutputChunk } from '../../model/output.ts';
-import { type ChunkReceiver, streamName } from './chunk.ts';
+import type { ChunkReceiver } from './chunk.ts';
 
 /** Hands output to a function. */
 export interface OutputConsumer extends ChunkReceiver {
@@ -35,10 +35,10 @@ export function createOutputConsumer(
   let failed: { readonly error: unknown } | undefined;
   let left = false;
   return {
-    onChunk(stream, bytes, _missing, acknowledge) {
+    onChunk(stream, bytes, acknowledge) {
       queue = queue.then(async () => {
         try {
-          if (failed === undefined && !left) await onOutput({ stream: streamName(stream), bytes });
+          if (failed === undefined && !left) await onOutput({ stream, bytes });
         } catch (error) {
           failed = { error };
           abandon();

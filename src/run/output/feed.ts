@@ -1,7 +1,7 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { OutputChunk, OutputText } from '../../model/output.ts';
+import type { OutputChunk, OutputStream, OutputText } from '../../model/output.ts';
 import type { NativeCapture } from '../../native/contract.ts';
-import { type ChunkReceiver, streamName } from './chunk.ts';
+import type { ChunkReceiver } from './chunk.ts';
 import { createDecoder } from './decoder.ts';
 
 /** Output of a running command, to be iterated once. */
@@ -48,9 +48,7 @@ export function createOutputFeed({ neutralizes, isTaken, ended: whenEnded }: Fee
   let ended = false;
   let wake = () => {};
 
-  function add(number: number, bytes: Uint8Array, lost: number, acknowledge: () => void): void {
-    const name = streamName(number);
-    missing[name] += lost;
+  function add(name: OutputStream, bytes: Uint8Array, acknowledge: () => void): void {
     if (bytes.length === 0) return;
     const before = missing[name];
     missing[name] = 0;
@@ -61,15 +59,16 @@ export function createOutputFeed({ neutralizes, isTaken, ended: whenEnded }: Fee
   }
 
   function addCaptured(
-    number: number,
+    name: OutputStream,
     kept: Uint8Array = new Uint8Array(0),
     total: number,
     headBytes: number,
   ) {
     const lost = total - kept.length;
     const head = lost === 0 ? kept : kept.subarray(0, headBytes);
-    add(number, head, 0, () => {});
-    add(number, kept.subarray(head.length), lost, () => {});
+    add(name, head, () => {});
+    missing[name] += lost;
+    add(name, kept.subarray(head.length), () => {});
   }
 
   async function* iterate(): AsyncGenerator<OutputChunk, undefined> {
@@ -132,17 +131,21 @@ export function createOutputFeed({ neutralizes, isTaken, ended: whenEnded }: Fee
     launched(control) {
       stream = control;
     },
-    onChunk(number, bytes, lost, acknowledge) {
+    onChunk(name, bytes, acknowledge) {
       received = true;
       if (state === 'left') return;
-      add(number, bytes, lost, acknowledge);
+      add(name, bytes, acknowledge);
       wake();
+    },
+    onGap(name, lost) {
+      received = true;
+      missing[name] += lost;
     },
     end(captured, headBytes) {
       // The command had ended before the addon was asked for its output.
       if (!received && state !== 'left') {
-        addCaptured(1, captured.stdout, captured.stdoutBytes, headBytes[0]);
-        addCaptured(2, captured.stderr, captured.stderrBytes, headBytes[1]);
+        addCaptured('stdout', captured.stdout, captured.stdoutBytes, headBytes[0]);
+        addCaptured('stderr', captured.stderr, captured.stderrBytes, headBytes[1]);
       }
       ended = true;
       wake();

@@ -5,7 +5,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { ensureStateDirectory } from '../../host/state-directory.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import type { SpilledOutput } from '../../model/execution-result.ts';
-import type { NativeAddon, NativeLaunchExtras, NativeOutcomeDetails } from '../../native/contract.ts';
+import type { NativeAddon, NativeLaunchExtras, NativeOutcome } from '../../native/contract.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 
 const DAY = 24 * 3600 * 1000;
@@ -19,7 +19,7 @@ export interface Spill {
   /** The addon has the files, or the command was not launched. */
   release(): void;
   /** For the result. */
-  result(details: NativeOutcomeDetails | undefined): SpilledOutput;
+  result(outcome: NativeOutcome): SpilledOutput;
 }
 
 /**
@@ -63,17 +63,17 @@ export function openSpill(
   return {
     extras: { spill: [out?.fd ?? -1, err?.fd ?? -1], spillLimit: Math.min(limit, Number.MAX_SAFE_INTEGER) },
     release,
-    result: (details) => ({
+    result: (outcome) => ({
       stdout: `${base}.out`,
       stderr: combined ? undefined : `${base}.err`,
-      incomplete: incompleteness(details, limit),
+      incomplete: incompleteness(outcome, limit),
     }),
   };
 }
 
-function incompleteness(details: NativeOutcomeDetails | undefined, limit: number): string | undefined {
+function incompleteness({ spilled: files }: NativeOutcome, limit: number): string | undefined {
   const parts = (['stdout', 'stderr'] as const).flatMap((stream, index) => {
-    const spilled = details?.spilled?.[index];
+    const spilled = files?.[index];
     if (spilled === undefined || spilled.isWhole) return [];
     const why =
       spilled.errno === 0

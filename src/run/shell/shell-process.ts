@@ -1,6 +1,7 @@
 import type { NativeAddon, NativeConfinement, NativeOutcome, NativeTurnEnd } from '../../native/contract.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../../native/contract.ts';
 import { launchCommand } from '../../native/launch.ts';
+import { assertNever } from '../../util/assert-never.ts';
 import type { ChunkReceiver } from '../output/chunk.ts';
 import type { OutputSettings } from '../output/settings.ts';
 
@@ -86,23 +87,34 @@ export function startShell(
         ...(start.addedFilter === undefined ? {} : { addedFilter: start.addedFilter }),
       },
     },
-    {
-      onChunk: (stream, bytes, missing) => {
-        const acknowledge = () => void addon.acknowledge(id, bytes.length);
-        // Of a background process of an earlier turn, between two turns: it is not read.
-        if (current?.request.receiver === undefined) acknowledge();
-        else current.request.receiver.onChunk(stream, bytes, missing, acknowledge);
-      },
-      onTurn: (turnEnd) => {
-        // A broken shell is being ended: its end is the end of the turn.
-        if (turnEnd.broken) broken = true;
-        else if (turnEnd.turn === current?.turn) settle({ alive: true, end: turnEnd });
-      },
-      onEnd: (outcome) => {
-        ended = outcome;
-        settle({ alive: false, outcome, broken });
-        finish(outcome);
-      },
+    (event) => {
+      switch (event.kind) {
+        case 'chunk': {
+          const acknowledge = () => void addon.acknowledge(id, event.bytes.length);
+          // Of a background process of an earlier turn, between two turns: it is not read.
+          if (current?.request.receiver === undefined) acknowledge();
+          else current.request.receiver.onChunk(event.stream, event.bytes, acknowledge);
+          break;
+        }
+        case 'turn-ended':
+          // A broken shell is being ended: its end is the end of the turn.
+          if (event.broken) broken = true;
+          else if (event.turn === current?.turn) settle({ alive: true, end: event });
+          break;
+        case 'ended':
+          ended = event;
+          settle({ alive: false, outcome: event, broken });
+          finish(event);
+          break;
+        case 'gap':
+          current?.request.receiver?.onGap?.(event.stream, event.missing);
+          break;
+        // Only of commands in the background.
+        case 'exited':
+          break;
+        default:
+          assertNever(event);
+      }
     },
   );
   return {

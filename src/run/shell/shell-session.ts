@@ -294,7 +294,7 @@ class OpenShell implements ShellSession {
       this.#lastKnown = this.#state ?? this.#lastKnown;
     }
     const outcome = outcomeOf(how, performance.now() - begun, this.#closed);
-    const leftBehind = prepared.settle(outcome.details);
+    const leftBehind = prepared.settle(outcome);
     const after = { leftBehind, warnings: how.alive || !how.broken ? [] : [BROKEN] };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, view);
@@ -330,24 +330,16 @@ function assignmentsOf(env: Readonly<Record<string, string>> | undefined): strin
  */
 function outcomeOf(how: TurnOutcome, durationMs: number, closed: boolean): NativeOutcome {
   if (!how.alive) return { ...how.outcome, durationMs, canceled: how.outcome.canceled || closed };
-  const { end } = how;
   return {
-    failure: undefined,
-    exitCode: end.exitCode,
+    ...how.end,
+    kind: 'ended',
     signal: 0,
-    timedOut: end.timedOut,
-    canceled: end.interrupted,
+    canceled: how.end.interrupted,
     // The shell is still there, and perhaps jobs in the background.
     treeEnded: false,
-    durationMs: end.durationMs,
-    stdout: end.stdout,
-    stderr: end.stderr,
-    stdoutBytes: end.stdoutBytes,
-    stderrBytes: end.stderrBytes,
     userCpuMs: 0,
     systemCpuMs: 0,
     maxRssKib: 0,
     launcherMaxRssKib: 0,
-    details: end.details,
   };
 }

@@ -14,14 +14,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Sandbox } from '../../../src/index.ts';
-import {
-  type NativeConfinementSpec,
-  type NativeEffects,
-  type NativeEventHandler,
-  type NativeIndex,
-  type NativeIndexed,
-  type NativeOutcome,
-  TURN_ENDED,
+import type {
+  NativeConfinementSpec,
+  NativeEffects,
+  NativeEventHandler,
+  NativeIndex,
+  NativeIndexed,
 } from '../../../src/native/contract.ts';
 import { loadAddon } from '../../../src/native/load.ts';
 import { until } from '../../support/bystander.ts';
@@ -30,7 +28,7 @@ import { HOST, sandboxIn, TIERS, WITH_VIEW, WITHOUT_LANDLOCK } from '../../suppo
 /** What the addon tells of commands, asked with real plans to which the test adds what it tells about. */
 const addon = loadAddon();
 const { createConfinement, launch } = addon;
-let effects: (NativeEffects | undefined)[] = [];
+let effects: NativeEffects[] = [];
 let workspace = '';
 let sandbox: Sandbox | undefined;
 
@@ -49,11 +47,9 @@ afterEach(async () => {
 function extend(change: (spec: NativeConfinementSpec) => NativeConfinementSpec): void {
   vi.spyOn(addon, 'createConfinement').mockImplementation((spec) => createConfinement(change(spec)));
   vi.spyOn(addon, 'launch').mockImplementation((confinement, onEvent, ...rest) => {
-    const tell: NativeEventHandler = (...event) => {
-      if (event[1] === undefined || event[0] === TURN_ENDED) {
-        effects.push(event[15] as NativeOutcome['details']);
-      }
-      onEvent(...event);
+    const tell: NativeEventHandler = (event) => {
+      if (event.kind === 'ended' || event.kind === 'turn-ended') effects.push(event);
+      onEvent(event);
     };
     return launch(confinement, tell, ...rest);
   });

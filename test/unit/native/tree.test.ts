@@ -55,12 +55,9 @@ describe.each([
         killGraceMs: 100,
         extras: background ? { background: true } : undefined,
       },
-      {
-        onChunk: () => {},
-        onExit: (how) => {
-          exit = how;
-        },
-        onEnd: done,
+      (event) => {
+        if (event.kind === 'exited') exit = event;
+        if (event.kind === 'ended') done(event);
       },
     );
     return { id, exit: () => exit, end };
@@ -98,7 +95,7 @@ describe.each([
     const late = Array.from({ length: 5 }, () => treeOf(id));
     prepared.addon.cancel(id, true);
     expect(await Promise.all([...late, treeOf(id)])).toHaveLength(6);
-    expect((await end).details?.outputHeld).toBeUndefined();
+    expect((await end).outputHeld).toBeUndefined();
     expect(exit()).toBeUndefined();
   });
 });

@@ -28,6 +28,7 @@ const LIMITS: LimitsOfPlan = {
 };
 const NOTHING_AFTER: AfterRun = { leftBehind: [], warnings: [] };
 const QUIET: NativeOutcome = {
+  kind: 'ended',
   exitCode: 0,
   signal: 0,
   timedOut: false,
@@ -42,8 +43,6 @@ const QUIET: NativeOutcome = {
   systemCpuMs: 2,
   maxRssKib: 100,
   launcherMaxRssKib: 50,
-  failure: undefined,
-  details: undefined,
 };
 const VIEW = { limits: { head: 3, tail: 2 }, headBytes: 3, asBytes: false, neutralizes: false };
 const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER) =>
@@ -159,17 +158,17 @@ describe('a limit that was exceeded', () => {
 
   it.each([
     [
-      { signal: SIGKILL, details: { limit: memory } },
+      { signal: SIGKILL, limit: memory },
       { name: 'memory', by: 'cgroup', value: 2 ** 31, used: undefined },
       'ended for using more than 2 GiB of memory (held by its control group); --memory or limits.memory in the policy allows more',
     ],
     [
-      { details: { limit: { name: 'processes', by: 'sampling', value: 100, used: 101 } as const } },
+      { limit: { name: 'processes', by: 'sampling', value: 100, used: 101 } as const },
       { name: 'processes', by: 'sampling', value: 100, used: 101 },
       'ended for using more than 100 processes and threads, 101 were used (seen by looking every 100 ms); --max-processes or limits.processes in the policy allows more',
     ],
     [
-      { details: { limit: { name: 'idle', by: 'clock', value: 1500, used: 1501 } as const } },
+      { limit: { name: 'idle', by: 'clock', value: 1500, used: 1501 } as const },
       { name: 'idle', by: 'clock', value: 1.5, used: 1.501 },
       'ended after 1.5 s without output; --idle-timeout or limits.idle_timeout_seconds in the policy allows more',
     ],
@@ -201,8 +200,8 @@ describe('a limit that was exceeded', () => {
   it.each([
     ['killed by somebody', { signal: SIGKILL }, 'signaled'],
     ['only exited as a shell does after SIGXFSZ', { exitCode: 153 }, 'exited'],
-    ['timed out before', { timedOut: true, signal: SIGKILL, details: { limit: memory } }, 'timed-out'],
-    ['canceled before', { canceled: true, signal: SIGKILL, details: { limit: memory } }, 'canceled'],
+    ['timed out before', { timedOut: true, signal: SIGKILL, limit: memory }, 'timed-out'],
+    ['canceled before', { canceled: true, signal: SIGKILL, limit: memory }, 'canceled'],
   ])('is none of a command that was %s', (_, changes, status) => {
     expect(result(changes)).toMatchObject({ status, limit: undefined, error: undefined });
   });
@@ -219,7 +218,7 @@ describe('what was used', () => {
       readBytes: 512,
       writtenBytes: 1024,
     } as const;
-    expect(result({ details: { usage } }).usage).toEqual({
+    expect(result({ usage }).usage).toEqual({
       by: 'cgroup',
       peakMemoryBytes: 5,
       peakProcesses: 2,
@@ -232,11 +231,11 @@ describe('what was used', () => {
   it.each([
     [{}, { by: 'rusage', peakMemoryBytes: undefined, readBytes: 0, writtenBytes: 0 }],
     [
-      { details: { usage: { by: 'sampling', readBytes: 1, writtenBytes: 2 } as const } },
+      { usage: { by: 'sampling', readBytes: 1, writtenBytes: 2 } as const },
       { by: 'rusage', peakProcesses: undefined, readBytes: 1, writtenBytes: 2 },
     ],
     [
-      { details: { usage: { by: 'sampling', peakProcesses: 3 } as const } },
+      { usage: { by: 'sampling', peakProcesses: 3 } as const },
       { by: 'sampling', peakProcesses: 3, peakMemoryBytes: undefined },
     ],
   ])('is not invented where it is unknown: %o', (changes, usage) => {

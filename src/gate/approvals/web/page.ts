@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { SCRIPT } from './page-script.ts';
-import { STYLE } from './page-style.ts';
+import { text as STYLE } from './browser/page.css?text';
+import { text as FRAME } from './browser/page.html?text';
+import { text as SCRIPT } from './browser/page.ts?text';
 
 const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
@@ -17,31 +18,8 @@ export const PAGE_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** The page. It is the same for everybody: there is no secret in it. */
-export const PAGE = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Approvals: sandbox-run</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<header>
-<h1>Approvals</h1>
-<p id="connection" role="status">Connecting…</p>
-</header>
-<main>
-<p id="empty" hidden>Nothing waits for an answer.</p>
-<ol id="requests" aria-label="Requests that wait for an answer"></ol>
-</main>
-<footer>
-<h2>Answered here</h2>
-<ul id="log" role="log"></ul>
-<p>A denied or unanswered command does not run. What is remembered: <code>sandbox-run approvals grants</code>.</p>
-</footer>
-<script>${SCRIPT}</script>
-</body>
-</html>
-`;
+/** The page, in one piece: its policy lets it load nothing. It is the same for everybody: there is no secret in it. */
+export const PAGE = FRAME.replace(
+  '<link rel="stylesheet" href="page.css">',
+  () => `<style>${STYLE}</style>`,
+).replace('<script src="page.js"></script>', () => `<script>${SCRIPT}</script>`);

@@ -1,8 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-
-/** The header that carries the token. No form and no page of another origin can send it: that takes a preflight. */
-export const TOKEN_HEADER = 'x-sandbox-run-token';
+import { TOKEN_HEADER } from './page-messages.ts';
 
 /**
  * True if a request names this server by its own address: another name that was made to point here (DNS rebinding) is

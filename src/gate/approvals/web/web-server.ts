@@ -12,7 +12,8 @@ import { viewOf } from '../approval-view.ts';
 import { scopeSentence } from '../presentation.ts';
 import { watchPending } from '../watch-pending.ts';
 import { PAGE, PAGE_POLICY } from './page.ts';
-import { hasToken, isFromHere, isFromOurPage, TOKEN_HEADER } from './request-guard.ts';
+import { type PendingRequest, type PendingRequests, TOKEN_HEADER } from './page-messages.ts';
+import { hasToken, isFromHere, isFromOurPage } from './request-guard.ts';
 
 /** What a web server works with. */
 export interface ApprovalWebOptions {
@@ -158,7 +159,7 @@ function sendEvents(response: ServerResponse, store: ApprovalStore, over: AbortS
   return watchPending(
     store,
     ({ pending }) => {
-      const data = { now: Date.now(), requests: pending.map(requestForPage) };
+      const data: PendingRequests = { now: Date.now(), requests: pending.map(requestForPage) };
       response.write(`event: pending\ndata: ${JSON.stringify(data)}\n\n`);
     },
     { signal },
@@ -168,8 +169,7 @@ function sendEvents(response: ServerResponse, store: ApprovalStore, over: AbortS
   });
 }
 
-/** All texts are fit to be shown; the page shows them as text and knows nothing of its own. */
-function requestForPage({ id, expiresAt, request }: StoredApproval) {
+function requestForPage({ id, expiresAt, request }: StoredApproval): PendingRequest {
   const view = viewOf(request);
   const scopes = APPROVAL_SCOPES.filter((scope) => scope !== 'session' || view.session !== undefined);
   return {

@@ -1,0 +1,34 @@
+#ifndef SANDBOX_RUN_BINDING_EVENTS_H_
+#define SANDBOX_RUN_BINDING_EVENTS_H_
+
+#include <napi.h>
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "process/command.h"
+
+namespace sandbox_run {
+
+// What a command's thread tells its handler: NativeEvent in contract.ts. Streams are 1 and 2.
+struct Chunk {
+  int stream;
+  std::string bytes;
+};
+struct Gap {
+  int stream;
+  uint64_t missing;
+};
+struct Exit {
+  ProcessEnd end;
+  double duration_ms;
+};
+using Event = std::variant<Chunk, Gap, Exit, TurnEnd, Outcome>;
+
+// Takes the bytes out of the event.
+Napi::Object EncodeEvent(Napi::Env env, Event& event);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_BINDING_EVENTS_H_

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { CONTROLS } from '../../../src/decide/controls/all-controls.ts';
+import { type Control, createDecider, type Decided } from '../../../src/decide/decide.ts';
+import type { Judgement } from '../../../src/decide/judge.ts';
+import type { DecisionPorts } from '../../../src/decide/ports.ts';
+import type { ApprovalRequest } from '../../../src/model/approval.ts';
+import type { AuditRecord } from '../../../src/model/audit-record.ts';
+import type { Verdict } from '../../../src/model/decision.ts';
+import { policyOf } from '../../support/policy-of.ts';
+
+const EFFECTS = { parts: [], reads: [], writes: [], executes: [], patterns: [], searches: [], text: '' };
+
+function judgement(verdict: Verdict): Judgement {
+  const reason = { check: 'test', verdict, code: 'test', message: 'a test says so', words: [] };
+  return {
+    decision: { verdict, risk: 'low', reach: 'local', reasons: [reason] },
+    cwd: '/work',
+    effects: () => EFFECTS,
+    isPlain: () => true,
+    leavesDoubts: () => false,
+  };
+}
+
+const policy = (limit?: number) => {
+  const usual = policyOf({});
+  return { ...usual, security: { ...usual.security, maxActionsPerHour: limit } };
+};
+
+/** Ports without a memory. */
+function ports(verdict: Verdict, more: Partial<DecisionPorts> = {}): DecisionPorts {
+  return {
+    policy: policy(),
+    plan: undefined,
+    principal: 'uid:1',
+    judge: () => judgement(verdict),
+    makeRequest: ({ command, cwd, decision }) =>
+      ({ fingerprint: 'f', command, cwd, decision }) as unknown as ApprovalRequest,
+    outcome: () => 'launch',
+    ...more,
+  };
+}
+
+/** Ports that all have a memory, and say what was done. */
+function remembering(verdict: Verdict, more: Partial<DecisionPorts> = {}) {
+  const done: string[] = [];
+  const all = ports(verdict, {
+    policy: policy(5),
+    session: {
+      id: 's',
+      taints: async (given) => given,
+      taint: async (taint) => void done.push(`taint ${taint}`),
+    },
+    approvals: async () => ({
+      decide: async () => {
+        done.push('asked');
+        return { approved: true, scope: 'once', by: 'test' };
+      },
+    }),
+    budget: {
+      used: () => 0,
+      reserve: async () => {
+        done.push('reserved');
+        return { commit: () => void done.push('committed'), release: () => void done.push('released') };
+      },
+    },
+    record: async (record: AuditRecord) => {
+      done.push(record.type === 'decision' ? `recorded ${record.outcome}` : `recorded ${record.type}`);
+      return undefined;
+    },
+    ...more,
+  });
+  return { done, ports: all };
+}
+
+const decide = async (given: DecisionPorts, controls = CONTROLS): Promise<Decided> =>
+  createDecider(given, controls)({ command: 'true' });
+const objectionOf = (decided: Decided) =>
+  decided.allowed || decided.objection.status === 'canceled' ? undefined : decided.objection.error;
+
+describe('the pipeline', () => {
+  it('answers at once where nothing has to be asked, counted or written', () => {
+    const decided = createDecider(ports('allow'))({ command: 'true' });
+    expect(decided).toMatchObject({ allowed: true, ended: undefined });
+  });
+
+  it('asks, counts and records before the launch, in this order, and counts for good after it', async () => {
+    const { done, ports: all } = remembering('ask');
+    const decided = await decide(all);
+    expect(done).toEqual(['asked', 'reserved', 'recorded launch']);
+    if (decided.allowed) await decided.ended?.({ result: undefined, started: true });
+    expect(done.slice(3)).toEqual(['committed']);
+  });
+
+  it('gives back what was counted if the command was not started', async () => {
+    const { done, ports: all } = remembering('allow');
+    const decided = await decide(all);
+    if (decided.allowed) await decided.ended?.({ result: undefined, started: false });
+    expect(done).toEqual(['reserved', 'recorded launch', 'released']);
+  });
+
+  it('refuses what the policy refuses, asks nobody, counts nothing, and has it on record', async () => {
+    const { done, ports: all } = remembering('deny');
+    expect(objectionOf(await decide(all))?.code).toBe('command.denied');
+    expect(done).toEqual(['recorded command.denied']);
+  });
+
+  const broken = () => Promise.reject(new Error('it is broken'));
+  it.each([
+    ['session', { session: { id: 's', taints: broken, taint: async () => {} } }],
+    ['approvals', { approvals: broken }],
+    ['budget', { budget: { used: () => 0, reserve: broken } }],
+    ['record', { record: broken }],
+    ['judge', { judge: () => ({ ...judgement('allow'), decision: broken() }) }],
+  ] as const)('refuses where a port is broken: %s', async (_, more) => {
+    const { ports: working } = remembering('ask');
+    expect((await decide(working)).allowed).toBe(true);
+    const { done, ports: all } = remembering('ask', more as Partial<DecisionPorts>);
+    const decided = await decide(all);
+    expect(decided.allowed).toBe(false);
+    expect(objectionOf(decided)?.message).toContain('it is broken');
+    expect(done.filter((step) => step === 'reserved').length).toBe(
+      done.filter((step) => step === 'released').length,
+    );
+  });
+
+  it('takes an answer for void if by then something else would run', async () => {
+    let looks = 0;
+    const { ports: all } = remembering('ask', {
+      makeRequest: () => ({ fingerprint: `look ${++looks}` }) as ApprovalRequest,
+    });
+    expect(objectionOf(await decide(all))?.code).toBe('approval.void');
+  });
+
+  it('takes a control that is added in one line', async () => {
+    const seen: string[] = [];
+    const noNights: Control = {
+      name: 'no-nights',
+      decide: ({ request }) =>
+        request.command === 'sleep'
+          ? {
+              status: 'denied',
+              error: {
+                code: 'command.denied',
+                message: 'not at night',
+                ...{ stage: undefined, errno: undefined, path: undefined },
+              },
+            }
+          : undefined,
+      refused: (_, objection) => void seen.push(objection.status),
+      ended: (_, { started }) => void seen.push(`started ${started}`),
+    };
+    const { done, ports: all } = remembering('allow');
+    const added = createDecider(all, [...CONTROLS, noNights]);
+    const refused = await added({ command: 'sleep' });
+    expect(objectionOf(refused)?.message).toBe('not at night');
+    // What controls before it did is taken back.
+    expect(done).toEqual(['reserved', 'recorded launch', 'released', 'recorded command.denied']);
+    const allowed = await added({ command: 'true' });
+    if (allowed.allowed) await allowed.ended?.({ result: undefined, started: true });
+    expect(seen).toEqual(['denied', 'started true']);
+  });
+});
