@@ -68,7 +68,10 @@ export type { OutputChunk, OutputLimits, OutputStream, OutputText } from './mode
 export type { PolicyFile } from './model/policy-keys.ts';
 export type { AgentSession } from './model/session.ts';
 export { APPROVAL_SCOPES } from './model/words.ts';
-export type { BackgroundJob, JobExit, JobOutput } from './run/jobs.ts';
+export type { BackgroundJob, JobExit, JobOutput } from './run/launch/jobs.ts';
+export type { RunningCommand } from './run/launch/pending-command.ts';
+export type { SandboxProcess, TerminalProcess } from './run/launch/spawn.ts';
+export type { OutputReader } from './run/output/feed.ts';
 export {
   type AboutResult,
   type Boundaries,
@@ -76,15 +79,8 @@ export {
   messageForModel,
   refusalForModel,
   type StoppedCommand,
-} from './run/model-message.ts';
-
-export type { OutputReader } from './run/output/feed.ts';
-
-export type { RunningCommand } from './run/pending-command.ts';
+} from './run/output/model-message.ts';
 export type { CommandCheck } from './run/sandbox.ts';
 export { createSandbox, type Sandbox, type StartedCommand } from './run/sandbox.ts';
-
-export { openSession, type SessionOptions } from './run/session.ts';
-export type { ShellSession } from './run/shell/session-options.ts';
-
-export type { SandboxProcess, TerminalProcess } from './run/spawn.ts';
+export { openSession, type SessionOptions } from './run/session/agent-session.ts';
+export type { ShellSession } from './run/session/session-options.ts';

@@ -4,7 +4,7 @@ import type { AttackReport } from '../model/attack-report.ts';
 import type { DoctorReport } from '../model/doctor-report.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { programBesideAddon } from '../native/load.ts';
-import { type PreparedSandbox, prepareSandbox } from '../run/prepare-sandbox.ts';
+import { type PreparedSandbox, prepareSandbox } from '../run/resolve/prepare-sandbox.ts';
 import { type Sandbox, sandboxOn } from '../run/sandbox.ts';
 import { packageVersion } from '../version.ts';
 import { type Arena, makeArena } from './arena.ts';

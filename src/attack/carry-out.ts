@@ -3,7 +3,7 @@ import { describeShortage } from '../errors/shortage.ts';
 import { errnoName, signalName } from '../kernel/errno.ts';
 import type { ControlId } from '../model/enforcement-report.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import type { PreparedSandbox } from '../run/prepare-sandbox.ts';
+import type { PreparedSandbox } from '../run/resolve/prepare-sandbox.ts';
 import type { Sandbox } from '../run/sandbox.ts';
 import { type Arena, isGrantedBy, makePlaces } from './arena.ts';
 import { type Attack, freshName, type Manner, type Place, type Said, type Staged } from './attack.ts';

@@ -1,4 +1,4 @@
-import { operatorPolicy } from '../run/policy-layers.ts';
+import { operatorPolicy } from '../run/resolve/policy-layers.ts';
 import { openOwnState } from '../run/state.ts';
 import { withSubcommands } from './shared/subcommands.ts';
 

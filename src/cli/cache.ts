@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';
-import { CACHE_LIMITS } from '../run/trim-caches.ts';
-import { type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/workspace-cache.ts';
+import { CACHE_LIMITS } from '../run/resolve/trim-caches.ts';
+import { type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/resolve/workspace-cache.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import { withSubcommands } from './shared/subcommands.ts';
 

@@ -1,7 +1,7 @@
 import { type Tool, type ToolExecutionOptions, tool } from 'ai';
 import { z } from 'zod';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import { exitStatus } from '../run/exit-status.ts';
+import { exitStatus } from '../run/launch/exit-status.ts';
 import type { Sandbox } from '../run/sandbox.ts';
 import { createAskedCalls } from './asked-calls.ts';
 import { withMessage } from './shell-action.ts';

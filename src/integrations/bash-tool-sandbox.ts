@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import { exitStatus } from '../run/exit-status.ts';
-import { messageForModel } from '../run/model-message.ts';
+import { exitStatus } from '../run/launch/exit-status.ts';
+import { messageForModel } from '../run/output/model-message.ts';
 import type { Sandbox } from '../run/sandbox.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import { withMessage } from './shell-action.ts';

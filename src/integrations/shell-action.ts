@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { RunOptions } from '../model/options.ts';
-import { exitStatus } from '../run/exit-status.ts';
+import { exitStatus } from '../run/launch/exit-status.ts';
 import type { Sandbox } from '../run/sandbox.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import type { Approval } from './asked-calls.ts';

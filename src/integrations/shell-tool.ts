@@ -1,10 +1,10 @@
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { RunOptions } from '../model/options.ts';
-import { notStarted } from '../run/classify.ts';
-import type { BackgroundJob } from '../run/jobs.ts';
-import { messageForModel } from '../run/model-message.ts';
-import { argumentVector } from '../run/resolve-command.ts';
+import { notStarted } from '../run/launch/classify.ts';
+import type { BackgroundJob } from '../run/launch/jobs.ts';
+import { messageForModel } from '../run/output/model-message.ts';
+import { argumentVector } from '../run/resolve/resolve-command.ts';
 import type { Sandbox } from '../run/sandbox.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 

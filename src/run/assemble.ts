@@ -16,11 +16,11 @@ import type { Policy } from '../model/policy.ts';
 import { NARROWINGS } from '../model/policy-keys.ts';
 import type { RulesOfCommands } from '../policy/checks/rules.ts';
 import type { BuiltEnvironment } from '../policy/environment.ts';
-import { commandEnvironment } from './command-environment.ts';
-import { commandRules } from './command-rules.ts';
-import { planOnly, planResolved, planTried, writableRoots } from './prepare-sandbox.ts';
-import { directoriesOf } from './resolve-command.ts';
-import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
+import { commandEnvironment } from './resolve/command-environment.ts';
+import { commandRules } from './resolve/command-rules.ts';
+import { planOnly, planResolved, planTried, writableRoots } from './resolve/prepare-sandbox.ts';
+import { directoriesOf } from './resolve/resolve-command.ts';
+import { type ResolvedPolicy, resolvePolicy } from './resolve/resolve-policy.ts';
 import { createStatefulPorts, memoryOf, type StatefulPorts } from './stateful-ports.ts';
 
 /** Everything that decisions under one policy are made with. */

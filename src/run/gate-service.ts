@@ -10,7 +10,7 @@ import type { SandboxOptions } from '../model/options.ts';
 import { loadAddon } from '../native/load.ts';
 import { assemble } from './assemble.ts';
 import { createGateDecider } from './gate-decider.ts';
-import { resolvePolicy } from './resolve-policy.ts';
+import { resolvePolicy } from './resolve/resolve-policy.ts';
 
 /** Beyond what people and the reviewer may take: for the store, the disk and the judge. */
 const MARGIN_MS = 15_000;

@@ -23,22 +23,22 @@ import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { autonomyInForce } from '../policy/checks/rules.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
-import { canceledBefore, denied, notStarted, type RunContext } from './classify.ts';
-import { type BackgroundJob, startJob } from './jobs.ts';
-import { createLauncher, type Launch, type Launcher } from './launch.ts';
+import { canceledBefore, denied, notStarted, type RunContext } from './launch/classify.ts';
+import { type BackgroundJob, startJob } from './launch/jobs.ts';
+import { createLauncher, type Launch, type Launcher } from './launch/launch.ts';
+import { pendingCommand, type RunningCommand } from './launch/pending-command.ts';
+import { launchOnTerminal } from './launch/run-on-terminal.ts';
+import { type SandboxProcess, type SpawnParts, spawnOnPipes, type TerminalProcess } from './launch/spawn.ts';
+import { spawnOnTerminal } from './launch/spawn-terminal.ts';
 import { createOutputConsumer } from './output/consumer.ts';
 import { createOutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
-import { pendingCommand, type RunningCommand } from './pending-command.ts';
-import { closePrepared, type PreparedSandbox, prepareSandbox } from './prepare-sandbox.ts';
-import type { OptionReader } from './read-options.ts';
-import { createCommandResolver } from './resolve-command.ts';
-import { createStepsResolver } from './resolve-steps.ts';
-import { launchOnTerminal } from './run-on-terminal.ts';
-import type { ShellSession } from './shell/session-options.ts';
-import { type SandboxProcess, type SpawnParts, spawnOnPipes, type TerminalProcess } from './spawn.ts';
-import { spawnOnTerminal } from './spawn-terminal.ts';
-import { trimCaches } from './trim-caches.ts';
+import { closePrepared, type PreparedSandbox, prepareSandbox } from './resolve/prepare-sandbox.ts';
+import type { OptionReader } from './resolve/read-options.ts';
+import { createCommandResolver } from './resolve/resolve-command.ts';
+import { createStepsResolver } from './resolve/resolve-steps.ts';
+import { trimCaches } from './resolve/trim-caches.ts';
+import type { ShellSession } from './session/session-options.ts';
 
 /** A command of `start()`. */
 export interface StartedCommand extends RunningCommand, OutputReader {}
@@ -311,7 +311,7 @@ export class OpenSandbox implements Sandbox {
   }
 
   async #openSession(options: ShellOptions | undefined): Promise<ShellSession> {
-    const { openShell } = await import('./shell/shell-session.ts');
+    const { openShell } = await import('./session/shell-session.ts');
     const opened = await openShell(this, options, (shell) => this.#sessions.delete(shell));
     if (this.#closed) {
       await opened.close();

@@ -18,7 +18,7 @@ import { TOOL_NAME } from '../policy/checks/hooks.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { MaybePromise } from '../util/promise.ts';
 import { andThen } from '../util/promise.ts';
-import { checkSessionId, sessionOf } from './session.ts';
+import { checkSessionId, sessionOf } from './session/agent-session.ts';
 import {
   auditDirectory,
   defaultPrincipal,

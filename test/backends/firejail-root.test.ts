@@ -14,8 +14,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { probeFirejail } from '../../src/backends/firejail/probe.ts';
 import { createSandbox, type Sandbox } from '../../src/index.ts';
-import { tryCommand } from '../../src/run/try-command.ts';
-import { cacheDirectoryOf } from '../../src/run/workspace-cache.ts';
+import { tryCommand } from '../../src/run/resolve/try-command.ts';
+import { cacheDirectoryOf } from '../../src/run/resolve/workspace-cache.ts';
 
 const usable = !('reason' in (await probeFirejail(tryCommand)));
 

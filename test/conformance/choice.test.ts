@@ -13,7 +13,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { createSandbox, type SandboxOptions } from '../../src/index.ts';
 import type { HostFeatures } from '../../src/model/host-features.ts';
 import { BACKEND_IDS } from '../../src/model/words.ts';
-import { prepareSandbox } from '../../src/run/prepare-sandbox.ts';
+import { prepareSandbox } from '../../src/run/resolve/prepare-sandbox.ts';
 import { CLI, cli, makePlace } from '../cli/support.ts';
 import { USABLE } from './support.ts';
 

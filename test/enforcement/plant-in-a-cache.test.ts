@@ -14,14 +14,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/load.ts';
 import { CACHE_PLACES } from '../../src/policy/profiles/cache-places.ts';
-import { CACHE_LIMITS, trimCaches } from '../../src/run/trim-caches.ts';
+import { CACHE_LIMITS, trimCaches } from '../../src/run/resolve/trim-caches.ts';
 import {
   type CacheEntry,
   cacheDirectoryOf,
   clearCache,
   listCaches,
   sizeOfCache,
-} from '../../src/run/workspace-cache.ts';
+} from '../../src/run/resolve/workspace-cache.ts';
 import { makeArena, SECRET, snapshot } from '../support/arena.ts';
 import { sandboxIn, TIERS, type Tier, WITHOUT_VIEW } from '../support/tiers.ts';
 

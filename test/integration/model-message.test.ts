@@ -6,7 +6,7 @@ import { ERROR_CODES, type ErrorCode } from '../../src/errors/codes.ts';
 import { createSandbox, messageForModel, refusalForModel } from '../../src/index.ts';
 import { runForModel } from '../../src/integrations/shell-tool.ts';
 import type { Decision } from '../../src/model/decision.ts';
-import { reasonForModel } from '../../src/run/model-message.ts';
+import { reasonForModel } from '../../src/run/output/model-message.ts';
 import { makeArena } from '../support/arena.ts';
 import { WITHOUT_VIEW } from '../support/tiers.ts';
 

@@ -6,7 +6,7 @@ import { withoutNamespaces } from '../../src/backends/refused-facility.ts';
 import { createSandbox, type PolicyFile, type Sandbox, type SandboxOptions } from '../../src/index.ts';
 import type { ControlId, ControlState, EnforcementReport } from '../../src/model/enforcement-report.ts';
 import type { HostFeatures } from '../../src/model/host-features.ts';
-import { prepareSandbox } from '../../src/run/prepare-sandbox.ts';
+import { prepareSandbox } from '../../src/run/resolve/prepare-sandbox.ts';
 import { sandboxOn } from '../../src/run/sandbox.ts';
 
 /** A host to run an attack on: this one, or this one as if it offered less. */

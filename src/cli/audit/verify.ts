@@ -2,7 +2,7 @@ import { loadAuditKey } from '../../audit/key.ts';
 import { verifyTrail } from '../../audit/verify.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Verification } from '../../model/audit-record.ts';
-import { operatorPolicy } from '../../run/policy-layers.ts';
+import { operatorPolicy } from '../../run/resolve/policy-layers.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { jsonText, printOut } from '../shared/print.ts';
 import { startProgress } from '../shared/progress.ts';

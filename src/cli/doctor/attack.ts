@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { type AttackParts, attackHost } from '../../attack/attack-host.ts';
 import type { BackendId } from '../../model/backend.ts';
-import { EXIT_STATUS } from '../../run/exit-status.ts';
+import { EXIT_STATUS } from '../../run/launch/exit-status.ts';
 import { jsonText, printOut } from '../shared/print.ts';
 import { startProgress } from '../shared/progress.ts';
 import { paintFor } from '../shared/style.ts';

@@ -23,7 +23,7 @@ import { loadAddon } from '../../native/load.ts';
 import { requireDemands } from '../../plan/enforcement.ts';
 import { profileFile } from '../../policy/effective.ts';
 import { PROFILES } from '../../policy/profiles/built-in.ts';
-import { closePrepared, prepareSandbox } from '../../run/prepare-sandbox.ts';
+import { closePrepared, prepareSandbox } from '../../run/resolve/prepare-sandbox.ts';
 import { openSandbox } from '../../run/sandbox.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { packageVersion } from '../../version.ts';

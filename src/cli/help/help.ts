@@ -1,6 +1,6 @@
 import { Argument } from 'commander';
 import { ERROR_CODES } from '../../errors/codes.ts';
-import { EXIT_STATUS } from '../../run/exit-status.ts';
+import { EXIT_STATUS } from '../../run/launch/exit-status.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printOut } from '../shared/print.ts';
 import { wrap } from '../shared/style.ts';

@@ -4,7 +4,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { homeDirectory } from '../../host/home-directory.ts';
 import { makeDirectories } from '../../host/state-directory.ts';
 import { PLACED_KEYS, type PlacedKey } from '../../model/policy-keys.ts';
-import { userPolicyPath } from '../../run/policy-layers.ts';
+import { userPolicyPath } from '../../run/resolve/policy-layers.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { wrap } from '../shared/style.ts';
 

@@ -4,7 +4,7 @@ import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { weakenings } from '../../policy/effective.ts';
 import type { Entry } from '../../policy/layers.ts';
 import { type Source, sourceOf } from '../../policy/provenance.ts';
-import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve-policy.ts';
+import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 import { jsonText } from '../shared/print.ts';
 
 /** One value of the effective policy. Of a list that adds up, one item; of a table, one name. */

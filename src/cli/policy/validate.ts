@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path';
 import type { SandboxOptions } from '../../model/options.ts';
-import { validateFile, WORKSPACE_POLICY } from '../../run/policy-layers.ts';
-import { resolvePolicy } from '../../run/resolve-policy.ts';
+import { validateFile, WORKSPACE_POLICY } from '../../run/resolve/policy-layers.ts';
+import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 
 /** Checks one file, or all that are in force; says which are fine. */
 export async function validatePolicy(file: string | undefined, options: SandboxOptions): Promise<string> {

@@ -4,8 +4,8 @@ import { refusedCommand, type SentResult, type ServerMessage } from '../../gate/
 import type { ApprovalRequest, Approver } from '../../model/approval.ts';
 import type { Taint } from '../../model/decision.ts';
 import { loadAddon } from '../../native/load.ts';
-import { exitStatus } from '../../run/exit-status.ts';
-import { connectToSession, listShells } from '../../run/shell/shell-places.ts';
+import { exitStatus } from '../../run/launch/exit-status.ts';
+import { connectToSession, listShells } from '../../run/session/shell-places.ts';
 import { deferred } from '../../util/deferred.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { hasTerminal } from '../shared/ask-here.ts';

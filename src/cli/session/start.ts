@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
 import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { newShellName, shellSocket } from '../../run/shell/shell-places.ts';
+import { newShellName, shellSocket } from '../../run/session/shell-places.ts';
 import { printOut } from '../shared/print.ts';
 import { parseSeconds } from '../shared/quantities.ts';
 import { addSandboxOptions, type SandboxArguments } from '../shared/sandbox-options.ts';

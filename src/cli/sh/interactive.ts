@@ -3,7 +3,7 @@ import { isIncomplete } from '../../decide/judgement.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { TurnResult } from '../../model/execution-result.ts';
-import { endedBy, exitStatus } from '../../run/exit-status.ts';
+import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import { deferred } from '../../util/deferred.ts';
 import { printRemarks } from '../run/pass-through.ts';

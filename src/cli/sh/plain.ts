@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { endedBy } from '../../run/exit-status.ts';
+import { endedBy } from '../../run/launch/exit-status.ts';
 
 /** Runs the shell itself, with these arguments and our streams, and returns its exit status. */
 export function plainShell(program: string, argv: readonly string[]): Promise<number> {

@@ -1,4 +1,4 @@
-import { failureForModel } from '../../run/model-message.ts';
+import { failureForModel } from '../../run/output/model-message.ts';
 import { afterCommand, afterLook } from './after-event.ts';
 import { beforeCommand } from './before-command.ts';
 import type { HookAdapter, HookAnswer } from './hook-adapter.ts';

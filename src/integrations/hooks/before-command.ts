@@ -4,7 +4,7 @@ import type { Decision } from '../../model/decision.ts';
 import { decisiveReason } from '../../policy/evaluate.ts';
 import { issueTicket, newOnce } from '../../run/approval-ticket.ts';
 import type { Checker } from '../../run/assemble.ts';
-import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
+import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import type { BeforeCommand, HookAnswer } from './hook-adapter.ts';
 import { decideForAgent, decideForRun, isForAgent, openChecker, startOf } from './hook-checker.ts';

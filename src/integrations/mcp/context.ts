@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import { boundariesOf } from '../../run/model-message.ts';
+import { boundariesOf } from '../../run/output/model-message.ts';
 import type { OpenSandbox, Sandbox } from '../../run/sandbox.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleText } from '../../util/visible-text.ts';

@@ -1,4 +1,4 @@
-import type { BackgroundJob } from '../../run/jobs.ts';
+import type { BackgroundJob } from '../../run/launch/jobs.ts';
 import type { ToolOutcome } from '../shell-tool.ts';
 import { createJobLog, type JobLog } from './job-log.ts';
 

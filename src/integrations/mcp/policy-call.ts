@@ -1,7 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { refusalOf } from '../../decide/refusal.ts';
 import type { Taint } from '../../model/decision.ts';
-import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
+import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { outsideWorkspace, placeOf } from '../shell-tool.ts';
 import { answered, type ToolContext } from './context.ts';

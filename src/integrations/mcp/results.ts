@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import { reasonForModel } from '../../run/model-message.ts';
-import { leftBehindForModel } from '../../run/result-warnings.ts';
+import { reasonForModel } from '../../run/output/model-message.ts';
+import { leftBehindForModel } from '../../run/output/result-warnings.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { DEFAULT_MODEL_OUTPUT, type ToolOutcome } from '../shell-tool.ts';
 import type { Job } from './job-table.ts';

@@ -3,7 +3,7 @@ import { refusalOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResultBase } from '../../model/execution-result.ts';
 import type { RunOptions } from '../../model/options.ts';
-import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
+import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
 import type { OpenSandbox } from '../../run/sandbox.ts';
 import { packageVersion } from '../../version.ts';
 import type { Call, Client } from './client.ts';

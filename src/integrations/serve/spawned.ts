@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { SandboxProcess, TerminalProcess } from '../../run/launch/spawn.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-import type { SandboxProcess, TerminalProcess } from '../../run/spawn.ts';
 import { deferred } from '../../util/deferred.ts';
 import type { Call, Client } from './client.ts';
 import type { ParamsOf } from './method-table.ts';

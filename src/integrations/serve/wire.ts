@@ -2,7 +2,7 @@ import { decisionAsJson } from '../../decide/decision-json.ts';
 import type { ApprovalRequest } from '../../model/approval.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
-import { messageForModel } from '../../run/model-message.ts';
+import { messageForModel } from '../../run/output/model-message.ts';
 import type { CommandResult, Question } from './results.ts';
 
 const base64 = (bytes: Uint8Array) =>

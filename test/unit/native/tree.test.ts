@@ -9,7 +9,7 @@ import {
   STDIO_NULL,
 } from '../../../src/native/contract.ts';
 import { launchCommand } from '../../../src/native/launch.ts';
-import { type PreparedSandbox, prepareSandbox } from '../../../src/run/prepare-sandbox.ts';
+import { type PreparedSandbox, prepareSandbox } from '../../../src/run/resolve/prepare-sandbox.ts';
 import { isAlive, until } from '../../support/bystander.ts';
 
 /** What comes of a command, as it comes. */

@@ -1,8 +1,8 @@
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import type { NativeOutcome } from '../../../src/native/contract.ts';
-import { type AfterRun, classify, notStarted, type RunContext } from '../../../src/run/classify.ts';
-import type { LimitsOfPlan } from '../../../src/run/exceeded-limit.ts';
+import { type AfterRun, classify, notStarted, type RunContext } from '../../../src/run/launch/classify.ts';
+import type { LimitsOfPlan } from '../../../src/run/launch/exceeded-limit.ts';
 
 const CONTEXT: RunContext = {
   argv: ['a', 'b'],

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { describeFailure } from '../../../src/run/failure.ts';
+import { describeFailure } from '../../../src/run/launch/failure.ts';
 
 const failure = (stage: string, errno: keyof typeof constants.errno | undefined, path = '') => ({
   stage,

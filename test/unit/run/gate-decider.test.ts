@@ -9,7 +9,7 @@ import type { AuditRecord, AuditSink, DecisionRecord } from '../../../src/model/
 import type { PolicyFile } from '../../../src/model/policy-keys.ts';
 import { assemble, createChecker } from '../../../src/run/assemble.ts';
 import { createGateDecider } from '../../../src/run/gate-decider.ts';
-import { resolvePolicy } from '../../../src/run/resolve-policy.ts';
+import { resolvePolicy } from '../../../src/run/resolve/resolve-policy.ts';
 
 let room: string;
 let workspace: string;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { NativeAddon, NativeCapture } from '../../../src/native/contract.ts';
-import { startJob } from '../../../src/run/jobs.ts';
+import { startJob } from '../../../src/run/launch/jobs.ts';
 
 const captured = (text: string): NativeCapture => ({
   stdout: Buffer.from(text),

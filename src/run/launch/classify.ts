@@ -1,0 +1,182 @@
+import { signalName } from '../../kernel/errno.ts';
+import type { ApprovalAnswer } from '../../model/approval.ts';
+import type { Decision } from '../../model/decision.ts';
+import type { EnforcementReport } from '../../model/enforcement-report.ts';
+import type {
+  ExecutionError,
+  ExecutionResult,
+  ExecutionResultBase,
+  SpilledOutput,
+} from '../../model/execution-result.ts';
+import type { LeftBehind } from '../../model/left-behind.ts';
+import type { NativeOutcome } from '../../native/contract.ts';
+import { type OutputView, type ShownOutput, showOutput } from '../output/show.ts';
+import {
+  describeExceeded,
+  exceededLimit,
+  type LimitsOfPlan,
+  NOTHING_USED,
+  usageOf,
+} from './exceeded-limit.ts';
+import { describeFailure } from './failure.ts';
+
+/** What is known about a run before it ends. */
+export interface RunContext {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly warnings: readonly string[];
+  readonly report: EnforcementReport;
+  readonly decision: Decision | undefined;
+  readonly approval: ApprovalAnswer | undefined;
+}
+
+/** What was found in the workspace after the run. */
+export interface AfterRun {
+  readonly leftBehind: readonly LeftBehind[];
+  readonly warnings: readonly string[];
+}
+
+/** To the caller, who may have wanted what was ended. */
+const OUTPUT_HELD =
+  'the command had ended, but a process that it left in the background kept its output open and was ended after 250 ms; give such processes output of their own, or run the command in the background';
+
+/** How output that came through us is to be shown. */
+export interface CapturedOutput {
+  readonly view: OutputView;
+  readonly spilled: SpilledOutput | undefined;
+}
+
+const NO_OUTPUT: ShownOutput = {
+  stdout: '',
+  stderr: '',
+  truncated: { stdout: 0, stderr: 0 },
+  bytes: undefined,
+};
+
+/** The result of a command that was launched. `output` undefined: its output did not come through us. */
+export function classify(
+  context: RunContext,
+  outcome: NativeOutcome,
+  after: AfterRun,
+  limits: LimitsOfPlan,
+  output: CapturedOutput | undefined,
+): ExecutionResult {
+  const shown = output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.headBytes);
+  const outputHeld = outcome.outputHeld ?? false;
+  const base: ExecutionResultBase = {
+    argv: context.argv,
+    cwd: context.cwd,
+    report: context.report,
+    decision: context.decision,
+    approval: context.approval,
+    ...shown,
+    outputBytes: {
+      stdout: output && outcome.stdoutBytes,
+      stderr: output && outcome.stderrBytes,
+    },
+    spilled: output?.spilled,
+    durationMs: outcome.durationMs,
+    cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
+    peakMemoryBytes: peakMemory(outcome),
+    usage: usageOf(outcome),
+    limit: undefined,
+    treeEnded: outcome.treeEnded,
+    processTree: {
+      // What was used, where that is not what was planned.
+      tier: outcome.processTree ?? context.report.processTree,
+      ended: outcome.treeEnded,
+    },
+    outputHeld,
+    leftBehind: after.leftBehind,
+    warnings:
+      after.warnings.length === 0 && !outputHeld
+        ? context.warnings
+        : [...context.warnings, ...after.warnings, ...(outputHeld ? [OUTPUT_HELD] : [])],
+  };
+  // The command ran, and was ended for what follows; only how it ended is not known.
+  const isLost = outcome.failure?.stage === 'wait';
+  const wasEnded = outcome.timedOut || outcome.canceled || outcome.limit !== undefined;
+  if (outcome.failure !== undefined && !(isLost && wasEnded)) {
+    return {
+      ...base,
+      status: 'setup-failed',
+      exitCode: undefined,
+      signal: undefined,
+      error: describeFailure(outcome.failure, outcome.treeEnded),
+    };
+  }
+  const signal = outcome.signal === 0 ? undefined : signalName(outcome.signal);
+  const limit = exceededLimit(outcome, signal, limits);
+  if (limit !== undefined && !outcome.timedOut && !outcome.canceled) {
+    return {
+      ...base,
+      status: 'limit-exceeded',
+      exitCode: signal === undefined && !isLost ? outcome.exitCode : undefined,
+      signal,
+      limit,
+      error: describeExceeded(limit),
+    };
+  }
+  if (outcome.timedOut || outcome.canceled) {
+    const status = outcome.timedOut ? 'timed-out' : 'canceled';
+    return {
+      ...base,
+      status,
+      exitCode: signal === undefined && !isLost ? outcome.exitCode : undefined,
+      signal,
+      error: undefined,
+    };
+  }
+  if (signal !== undefined)
+    return { ...base, status: 'signaled', exitCode: undefined, signal, error: undefined };
+  return { ...base, status: 'exited', exitCode: outcome.exitCode, signal: undefined, error: undefined };
+}
+
+/** The result of a command that never got to the launch. */
+export function notStarted(context: RunContext, error: ExecutionError): ExecutionResult {
+  return { ...emptyResult(context), status: 'setup-failed', exitCode: undefined, signal: undefined, error };
+}
+
+/** The result of a command that was judged and is not run. */
+export function denied(context: RunContext, error: ExecutionError): ExecutionResult {
+  return { ...emptyResult(context), status: 'denied', exitCode: undefined, signal: undefined, error };
+}
+
+/** The result of a command whose signal was aborted before it was launched. */
+export function canceledBefore(context: RunContext): ExecutionResult {
+  return {
+    ...emptyResult(context),
+    status: 'canceled',
+    exitCode: undefined,
+    signal: undefined,
+    error: undefined,
+  };
+}
+
+function emptyResult(context: RunContext): ExecutionResultBase {
+  return {
+    argv: context.argv,
+    cwd: context.cwd,
+    ...NO_OUTPUT,
+    outputBytes: { stdout: 0, stderr: 0 },
+    spilled: undefined,
+    durationMs: 0,
+    cpu: { userMs: 0, systemMs: 0 },
+    peakMemoryBytes: undefined,
+    usage: NOTHING_USED,
+    limit: undefined,
+    treeEnded: true,
+    processTree: { tier: context.report.processTree, ended: true },
+    outputHeld: false,
+    leftBehind: [],
+    warnings: context.warnings,
+    report: context.report,
+    decision: context.decision,
+    approval: context.approval,
+  };
+}
+
+function peakMemory(outcome: NativeOutcome): number | undefined {
+  // ru_maxrss of the first process starts at the size of the process it was cloned from (exec_mmap in fs/exec.c).
+  return outcome.maxRssKib > outcome.launcherMaxRssKib ? outcome.maxRssKib * 1024 : undefined;
+}

@@ -1,0 +1,118 @@
+import { constants } from 'node:os';
+import type { ExceededLimit, ExecutionError, ResourceUsage } from '../../model/execution-result.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import type { NativeLimit, NativeOutcome } from '../../native/contract.ts';
+
+const SHELL_SAYS_SIGNAL = 128;
+const NOT_MEASURED = { peakMemoryBytes: undefined, peakProcesses: undefined } as const;
+
+/** What of a plan a command can exceed. */
+export type LimitsOfPlan = Pick<LaunchPlan, 'limits' | 'treeLimits'>;
+
+/** Nothing was run, so nothing was used. */
+export const NOTHING_USED: ResourceUsage = {
+  by: 'rusage',
+  ...NOT_MEASURED,
+  cpu: { userMs: 0, systemMs: 0 },
+  readBytes: 0,
+  writtenBytes: 0,
+};
+
+/** What a command that was launched used. */
+export function usageOf({ userCpuMs, systemCpuMs, usage }: NativeOutcome): ResourceUsage {
+  const counted = usage?.userCpuUs !== undefined && usage.systemCpuUs !== undefined;
+  const measured = usage?.peakMemoryBytes !== undefined || usage?.peakProcesses !== undefined || counted;
+  return {
+    by: usage !== undefined && measured ? usage.by : 'rusage',
+    peakMemoryBytes: usage?.peakMemoryBytes,
+    peakProcesses: usage?.peakProcesses,
+    cpu: counted
+      ? { userMs: usage.userCpuUs / 1000, systemMs: usage.systemCpuUs / 1000 }
+      : { userMs: userCpuMs, systemMs: systemCpuMs },
+    readBytes: usage?.readBytes ?? 0,
+    writtenBytes: usage?.writtenBytes ?? 0,
+  };
+}
+
+/** The limit for which a command ended, whether we ended it or the kernel did. */
+export function exceededLimit(
+  outcome: NativeOutcome,
+  signal: string | undefined,
+  { limits, treeLimits }: LimitsOfPlan,
+): ExceededLimit | undefined {
+  if (outcome.limit !== undefined) return inUnits(outcome.limit);
+  const fileSize = limits.find(({ name }) => name === 'fsize');
+  // Not 128+n, as a shell says of a program that it ran: any command can exit so, and nothing else would speak for it.
+  if (fileSize !== undefined && signal === 'SIGXFSZ')
+    return { name: 'file-size', value: fileSize.value, used: undefined, by: 'rlimit' };
+  // The kernel's own limit of one process, for the case that the tree could not be watched.
+  const { cpuSeconds } = treeLimits;
+  const used = (outcome.userCpuMs + outcome.systemCpuMs) / 1000;
+  // What was used speaks for the limit, so here a shell is believed.
+  const endedBy = (wanted: 'SIGXCPU' | 'SIGKILL') =>
+    signal === wanted || outcome.exitCode === SHELL_SAYS_SIGNAL + constants.signals[wanted];
+  if (cpuSeconds !== undefined && used >= cpuSeconds && (endedBy('SIGXCPU') || endedBy('SIGKILL')))
+    return { name: 'cpu', value: cpuSeconds, used, by: 'rlimit' };
+  return undefined;
+}
+
+function inUnits({ name, by, value, used }: NativeLimit): ExceededLimit {
+  const unit = name === 'cpu' || name === 'idle' ? 1000 : 1;
+  return { name, by, value: value / unit, used: used === undefined ? undefined : used / unit };
+}
+
+const WORDS: Readonly<
+  Record<ExceededLimit['name'], { what: string; unit: 'bytes' | 'seconds' | ''; option: string; key: string }>
+> = {
+  memory: { what: ' of memory', unit: 'bytes', option: '--memory', key: 'memory' },
+  processes: { what: ' processes and threads', unit: '', option: '--max-processes', key: 'processes' },
+  cpu: { what: ' of processor time', unit: 'seconds', option: '--cpu-time', key: 'cpu_seconds' },
+  tmp: { what: ' of private temporary files', unit: 'bytes', option: '--max-tmp', key: 'tmp_bytes' },
+  idle: {
+    what: '',
+    unit: 'seconds',
+    option: '--idle-timeout',
+    key: 'idle_timeout_seconds',
+  },
+  'file-size': { what: ' in one file', unit: 'bytes', option: '', key: 'file_size' },
+};
+
+const MEANS: Readonly<Record<ExceededLimit['by'], string>> = {
+  cgroup: 'held by its control group',
+  sampling: 'seen by looking every 100 ms',
+  rlimit: 'held by the kernel',
+  clock: 'by the clock',
+};
+
+/** Says in one line of what there was too much, and how much. */
+export function describeExcess(limit: ExceededLimit): string {
+  const { what, unit } = WORDS[limit.name];
+  const amount = (value: number) => amountOf(value, unit);
+  // Rounded to the same, it would contradict what it stands behind.
+  const isSeen = limit.used !== undefined && amount(limit.used) !== amount(limit.value);
+  const seen = isSeen ? `, ${amount(limit.used)} were used` : '';
+  return limit.name === 'idle'
+    ? `ended after ${amount(limit.value)} without output`
+    : `ended for using more than ${amount(limit.value)}${what}${seen} (${MEANS[limit.by]})`;
+}
+
+/** The same, and how to allow more. */
+export function describeExceeded(limit: ExceededLimit): ExecutionError {
+  const { option, key } = WORDS[limit.name];
+  const ways = [option, `limits.${key} in the policy`].filter((way) => way !== '').join(' or ');
+  return {
+    code: 'limit.exceeded',
+    message: `${describeExcess(limit)}; ${ways} allows more`,
+    stage: undefined,
+    errno: undefined,
+    path: undefined,
+  };
+}
+
+function amountOf(value: number, unit: 'bytes' | 'seconds' | ''): string {
+  if (unit === 'seconds') return `${Number(value.toFixed(1))} s`;
+  if (unit === '') return String(value);
+  const steps = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const step = Math.min(steps.length - 1, Math.floor(Math.log2(Math.max(value, 1)) / 10));
+  return `${Number((value / 1024 ** step).toFixed(1))} ${steps[step]}`;
+}

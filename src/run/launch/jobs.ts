@@ -1,0 +1,174 @@
+import { type ListeningSocket, listeningSockets } from '../../host/listening-sockets.ts';
+import { signalName } from '../../kernel/errno.ts';
+import type { ExecutionResult, ExecutionResultBase } from '../../model/execution-result.ts';
+import type { NativeAddon, NativeCapture, NativeExit } from '../../native/contract.ts';
+import type { OutputView } from '../output/show.ts';
+import { showOutput } from '../output/show.ts';
+import type { Launch } from './launch.ts';
+import type { RunningCommand } from './pending-command.ts';
+
+/** How the command of a job ended, while what it left behind may run on. */
+export interface JobExit {
+  /** `undefined`: a signal ended it. */
+  readonly exitCode: number | undefined;
+  /** `undefined`: it exited. */
+  readonly signal: string | undefined;
+  readonly durationMs: number;
+}
+
+/** Output of a job until now, in the form that the options of the run ask for. */
+export type JobOutput = Pick<
+  ExecutionResultBase,
+  'stdout' | 'stderr' | 'truncated' | 'bytes' | 'outputBytes'
+>;
+
+/**
+ * A command in the background, with everything that it starts: what it leaves behind when it ends runs on. The job ends
+ * when nothing of it is left, when it is ended, or with the sandbox.
+ */
+export interface BackgroundJob {
+  /** Different from that of every other job of this process. */
+  readonly id: string;
+  /** True once the command runs; false if it was refused or given up before. */
+  readonly launched: Promise<boolean>;
+  /** How the command itself ended. `undefined`: it runs, or has not begun. */
+  readonly exited: JobExit | undefined;
+  /** The result of the whole job. `undefined`: something of it runs. */
+  readonly result: ExecutionResult | undefined;
+  /** The output so far, at any time. */
+  output(): JobOutput;
+  /** Settles when the command itself has ended, whatever it left behind; with `undefined` if it never ran. */
+  waitForExit(): Promise<JobExit | undefined>;
+  /** Settles when the command and everything that it started has ended; rejects only for what `onOutput` throws. */
+  wait(): Promise<ExecutionResult>;
+  /**
+   * Sends a signal to the command's process group. Where the command has ended, SIGKILL ends what it left behind at once,
+   * and the other signals that end a process do so as `end` does. False: there was nothing to send it to.
+   */
+  kill(signal?: NodeJS.Signals): boolean;
+  /**
+   * Ends the whole job: SIGTERM, then SIGKILL after the grace period. `canceled` is the status of a command that was ended
+   * by it; one that had ended before keeps its own, `exited` or `signaled`.
+   */
+  end(): Promise<ExecutionResult>;
+  /** What the processes of the job listen on now. */
+  ports(): Promise<readonly ListeningSocket[]>;
+}
+
+/** Signals after which there is nothing left of a process that does not handle them. */
+const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGKILL']);
+
+const NOTHING_YET: NativeCapture = { stdout: undefined, stderr: undefined, stdoutBytes: 0, stderrBytes: 0 };
+
+let lastId = 0;
+
+/** Starts a job. `begin` launches it, with what is added to the launch here. */
+export function startJob(
+  addon: NativeAddon,
+  view: OutputView,
+  begin: (additions: Pick<Launch, 'extras' | 'onLaunch' | 'onExit'>) => RunningCommand,
+): BackgroundJob {
+  const id = `${++lastId}`;
+  let nativeId: number | undefined;
+  let exited: JobExit | undefined;
+  let result: ExecutionResult | undefined;
+  let seen = NOTHING_YET;
+  const launched = settleable<boolean>();
+  const ended = settleable<JobExit | undefined>();
+  const running = begin({
+    extras: { background: true },
+    onLaunch: (launchedAs) => {
+      nativeId = launchedAs;
+      launched.settle(true);
+    },
+    onExit: (exit) => {
+      exited = jobExit(exit);
+      ended.settle(exited);
+    },
+  });
+  // How the command had ended by itself before what it left behind was asked to end.
+  let exitedBefore: JobExit | undefined;
+  const whole = running.result.then((ended) => {
+    const value = exitedBefore === undefined ? ended : asExited(ended, exitedBefore);
+    result = value;
+    seen = NOTHING_YET;
+    exited ??= exitOf(value);
+    return value;
+  });
+  const over = () => {
+    launched.settle(false);
+    ended.settle(exited);
+  };
+  whole.then(over, over);
+
+  return {
+    id,
+    launched: launched.promise,
+    get exited() {
+      return exited;
+    },
+    get result() {
+      return result;
+    },
+    output() {
+      if (result !== undefined) {
+        const { stdout, stderr, truncated, bytes, outputBytes } = result;
+        return { stdout, stderr, truncated, bytes, outputBytes };
+      }
+      // Between the end of the command and the event that tells of it there is none for a moment.
+      seen = (nativeId === undefined ? undefined : addon.outputSoFar(nativeId)) ?? seen;
+      const outputBytes = { stdout: seen.stdoutBytes, stderr: seen.stderrBytes };
+      return { ...showOutput(seen, view), outputBytes };
+    },
+    waitForExit: () => ended.promise,
+    wait: () => whole,
+    kill(signal = 'SIGTERM') {
+      if (exited === undefined || nativeId === undefined) return running.kill(signal);
+      if (!ENDING.has(signal)) return false;
+      exitedBefore ??= exited;
+      return addon.cancel(nativeId, signal === 'SIGKILL');
+    },
+    end() {
+      exitedBefore ??= exited;
+      running.cancel();
+      return whole;
+    },
+    ports: async () => listeningSockets(await membersOf(addon, nativeId)),
+  };
+}
+
+function membersOf(addon: NativeAddon, id: number | undefined): Promise<readonly number[]> {
+  return new Promise((settle) => {
+    if (id === undefined || !addon.treeOf(id, settle)) settle([]);
+  });
+}
+
+function jobExit({ exitCode, signal, durationMs }: NativeExit): JobExit {
+  return signal === 0
+    ? { exitCode, signal: undefined, durationMs }
+    : { exitCode: undefined, signal: signalName(signal), durationMs };
+}
+
+/** The caller ended what the command had left behind, not the command. */
+function asExited(result: ExecutionResult, { exitCode, signal }: JobExit): ExecutionResult {
+  if (result.status !== 'canceled') return result;
+  if (exitCode !== undefined)
+    return { ...result, status: 'exited', exitCode, signal: undefined, error: undefined };
+  return signal === undefined
+    ? result
+    : { ...result, status: 'signaled', exitCode: undefined, signal, error: undefined };
+}
+
+/** Of a command that left nothing behind. */
+function exitOf({ status, exitCode, signal, durationMs }: ExecutionResult): JobExit | undefined {
+  if (status === 'denied' || status === 'setup-failed') return undefined;
+  return exitCode === undefined && signal === undefined ? undefined : { exitCode, signal, durationMs };
+}
+
+function settleable<T>() {
+  let settle: (value: T) => void = () => {};
+  const promise = new Promise<T>((done) => {
+    settle = done;
+  });
+  return { promise, settle };
+}

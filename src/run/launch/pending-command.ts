@@ -1,0 +1,51 @@
+import { constants } from 'node:os';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ExecutionResult } from '../../model/execution-result.ts';
+
+/** A running command of `start()`. */
+export interface RunningCommand {
+  readonly result: Promise<ExecutionResult>;
+  /** Sends a signal to the command's process group. False: it has ended, or has not begun. */
+  kill(signal: NodeJS.Signals): boolean;
+  /** Ends the command: SIGTERM, then SIGKILL after the grace period. */
+  cancel(): void;
+}
+
+/** Signals that would have ended the command, had it begun. */
+const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGKILL']);
+
+/**
+ * A command that starts later, if it does. What is done to it before then gives it up; `giveUp` ends what it waits for.
+ */
+export function pendingCommand(begun: Promise<RunningCommand>, giveUp: () => void): RunningCommand {
+  let started: RunningCommand | undefined;
+  const result = begun.then((running) => {
+    started = running;
+    return running.result;
+  });
+  return {
+    result,
+    kill: (signal) => {
+      signalNumber(signal);
+      if (started === undefined && ENDING.has(signal)) giveUp();
+      return started?.kill(signal) ?? false;
+    },
+    cancel: () => {
+      giveUp();
+      started?.cancel();
+    },
+  };
+}
+
+/**
+ * The number of a signal.
+ * @throws {SandboxError} `usage.invalid` if there is none of that name.
+ */
+export function signalNumber(signal: NodeJS.Signals): number {
+  if (typeof signal === 'string' && Object.hasOwn(constants.signals, signal))
+    return constants.signals[signal];
+  throw new SandboxError(
+    'usage.invalid',
+    `kill: ${JSON.stringify(signal) ?? 'undefined'} is no signal; give its name, such as "SIGTERM"`,
+  );
+}

@@ -1,0 +1,100 @@
+import type { ControlState } from '../../model/enforcement-report.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import { PACKAGE_CACHES } from '../../policy/profiles/package-caches.ts';
+import { SYSTEM_PATHS } from '../../policy/profiles/system-paths.ts';
+import { TOOL_CHAINS } from '../../policy/profiles/tool-chains.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+
+/** The limits of a command, for a text about one that was stopped. */
+export interface Boundaries {
+  readonly writable: readonly string[];
+  /** What may be read and not written, what `system` has among it. */
+  readonly readable: readonly string[];
+  readonly network: 'off' | 'open';
+  /** Of `readable`, what programs need of the system. */
+  readonly system?: readonly string[];
+  /** Inside of what is writable, and not writable. */
+  readonly protectedPaths?: readonly string[];
+  /** The command has its own directory for temporary files, which is deleted with it. */
+  readonly privateTmp?: boolean;
+  /** What stands behind it: the kernel, or nothing but a look at the command before it runs. */
+  readonly heldBy?: 'kernel' | 'checks';
+  /** The command has a loopback interface of its own. */
+  readonly ownLoopback?: boolean;
+}
+
+/** By its reason the plan says where a path comes from. */
+const OF_SYSTEM: ReadonlySet<string> = new Set(
+  [...SYSTEM_PATHS, ...TOOL_CHAINS, ...PACKAGE_CACHES].map(({ reason }) => reason),
+);
+
+/** What a plan allows. */
+export function boundariesOf(plan: LaunchPlan): Boundaries {
+  const { paths, report, protectedPaths, slotDirectories, namespaces } = plan;
+  const state = (id: string): ControlState | undefined =>
+    report.controls.find((control) => control.id === id)?.state;
+  const readable = paths.filter(({ access }) => access === 'read' || access === 'data');
+  return {
+    writable: paths.filter(({ access }) => access === 'write').map(({ path }) => path),
+    readable: readable.map(({ path }) => path),
+    system: readable.filter(({ reason }) => OF_SYSTEM.has(reason)).map(({ path }) => path),
+    network: state('network') === 'off' ? 'open' : 'off',
+    protectedPaths,
+    privateTmp: slotDirectories.includes('slot:tmp'),
+    heldBy: report.backend === 'application' ? 'checks' : 'kernel',
+    ownLoopback: namespaces?.network === true,
+  };
+}
+
+/** Paths that are named one by one; of the others only the number. */
+const MOST_PATHS = 6;
+const MOST_SYSTEM_PATHS = 3;
+const PATH_CHARACTERS = 160;
+/** Reads as nothing else between other words of a line. */
+const PLAIN = /^[\w@%+=:./~-]+$/;
+
+/** A path within a line: whatever could be taken for more than a path is in quotes. */
+function shownPath(path: string): string {
+  const line = visibleLine(path, PATH_CHARACTERS);
+  return line === path && PLAIN.test(path) ? path : JSON.stringify(line);
+}
+
+function shownPaths(paths: readonly string[]): string {
+  const more = paths.length - MOST_PATHS;
+  return [...paths.slice(0, MOST_PATHS).map(shownPath), ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+/** Of what lies in another one nothing is said; the shortest come first, as they have most beneath them. */
+function shownSystem(paths: readonly string[]): string {
+  const outer = paths.filter((path) => !paths.some((other) => other !== path && isBeneath(path, other)));
+  const short = outer.sort((one, other) => one.length - other.length || (one < other ? -1 : 1));
+  const shown = short.slice(0, MOST_SYSTEM_PATHS).map(shownPath).join(', ');
+  return `${shown}${short.length > MOST_SYSTEM_PATHS ? ' …' : ''} (system)`;
+}
+
+const SETTINGS = 'except settings that other programs obey, such as .git/hooks';
+const OWN_TMP = '$TMPDIR, which is private and is deleted when the command ends';
+
+/** What is allowed, in one line without a full stop. It claims no enforcement. */
+export function describeBoundaries(boundaries: Boundaries): string {
+  const { writable, readable, network, system = [], protectedPaths = [] } = boundaries;
+  const own = readable.filter((path) => !system.includes(path));
+  const roots = writable.length === 0 ? [] : [shownPaths(writable)];
+  const write = [
+    ...roots.map((shown) => (protectedPaths.length === 0 ? shown : `${shown} (${SETTINGS})`)),
+    ...(boundaries.privateTmp === true ? [OWN_TMP] : []),
+  ].join(', and ');
+  const read = [
+    ...(own.length === 0 ? [] : [shownPaths(own)]),
+    ...(system.length === 0 ? [] : [shownSystem(system)]),
+  ];
+  return [
+    ...(boundaries.heldBy === 'checks' ? ['simple commands of programs that the policy knows'] : []),
+    `write in ${write === '' ? 'nothing' : write}`,
+    `read that${read.length === 0 ? '' : `, and ${read.join(', ')}`}`,
+    network === 'open'
+      ? 'network: any host'
+      : `network: no host${boundaries.ownLoopback === true ? ' but the loopback of the command itself' : ''}`,
+  ].join('; ');
+}

@@ -1,0 +1,94 @@
+import { statSync } from 'node:fs';
+import { refuseShortage } from '../../errors/shortage.ts';
+import { createPathLookup } from '../../host/resolve-path.ts';
+import type { ControlId } from '../../model/enforcement-report.ts';
+import type { LaunchPlan, PathAccess } from '../../model/launch-plan.ts';
+import type { Policy } from '../../model/policy.ts';
+import type { RulesOfCommands } from '../../policy/checks/rules.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import type { ResolvedPolicy } from './resolve-policy.ts';
+
+/** Home and temporary directory of a command whose own ones have names only at the launch. */
+const PRIVATE_HOME = '/home/sandbox';
+const PRIVATE_TMP = '/tmp';
+
+/**
+ * What the checks have to know of policy and plan, in canonical paths. Without a plan, because this host cannot enforce
+ * the policy, nothing is taken to be enforced.
+ */
+export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefined): RulesOfCommands {
+  const { policy, workspace, home, temporaryParent } = resolved;
+  const lookup = createPathLookup();
+  const granted =
+    plan?.paths ??
+    policy.filesystem.rules.map(({ path, access }) => ({ path: lookup.resolve(path).canonical, access }));
+  const of = (...wanted: readonly PathAccess[]) =>
+    granted.filter(({ access }) => wanted.includes(access)).map(({ path }) => path);
+  const reachable = whatIsReachable(policy);
+  const writableWorkspace = policy.filesystem.workspaceAccess === 'write';
+  return {
+    workspace,
+    writable: [
+      ...of('write', 'device').filter((path) => path !== workspace),
+      // Private, so whatever lies at the same place outside is not meant.
+      ...(policy.filesystem.tmp === 'host' ? [temporaryParent] : [PRIVATE_TMP, '/dev/shm']),
+      policy.filesystem.home === 'private' ? PRIVATE_HOME : home,
+    ],
+    hidden: policy.filesystem.tmp === 'host' ? [] : surroundings(workspace),
+    readable: of('read', 'data'),
+    protected: writableWorkspace
+      ? (plan?.protectedPaths ??
+        policy.filesystem.protect.map((path) => lookup.resolve(`${workspace}/${path}`).canonical))
+      : [workspace],
+    // Who runs commands without us gives them the user's own.
+    home: plan !== undefined && policy.filesystem.home === 'private' ? PRIVATE_HOME : home,
+    userHome: home,
+    allow: policy.commands.allow,
+    permitDangerous: policy.commands.permitDangerous,
+    own: policy.commands.rules,
+    maxActionsPerHour: policy.security.maxActionsPerHour,
+    reviewerTimeoutMs: policy.approval.reviewerTimeoutMs,
+    held: {
+      files: isEnforced(plan, 'filesystem'),
+      network: reachable === undefined && isEnforced(plan, 'network'),
+      signals: isEnforced(plan, 'signals'),
+    },
+    opened: plan && (reachable ?? whatIsWritable(plan, home)),
+    granted: of('write').filter((path) => ![workspace, temporaryParent, PRIVATE_TMP].includes(path)),
+    onlyChecks: plan?.report.backend === 'application',
+  };
+}
+
+function isEnforced(plan: LaunchPlan | undefined, wanted: ControlId): boolean {
+  return plan?.report.controls.find(({ id }) => id === wanted)?.state === 'enforced';
+}
+
+/** A home holds what its user's programs obey: who writes there has their code run outside. */
+function whatIsWritable({ paths }: LaunchPlan, home: string): string | undefined {
+  const canWriteHome = paths.some(({ path, access }) => access === 'write' && isBeneath(home, path));
+  return canWriteHome ? 'the home of the user can be written' : undefined;
+}
+
+/** What of a policy leads out of the sandbox. A socket among the paths that commands may write is a way to its server. */
+function whatIsReachable({ network, filesystem }: Policy): string | undefined {
+  if (network.mode === 'open') return 'the network is open';
+  if (network.unixSockets === 'allowed') return 'sockets of the host can be reached';
+  const socket = filesystem.rules.find(({ path, access }) => access === 'write' && isSocket(path));
+  return socket && `the socket ${socket.path} was granted`;
+}
+
+function isSocket(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isSocket() ?? false;
+  } catch (error) {
+    refuseShortage(error);
+    // A process that cannot look at it cannot connect to it.
+    return false;
+  }
+}
+
+/** The entry of /tmp that a workspace lies in. */
+function surroundings(workspace: string): readonly string[] {
+  const [, top] = isBeneath(workspace, PRIVATE_TMP) ? workspace.slice(PRIVATE_TMP.length).split('/') : [];
+  return top === undefined ? [] : [`${PRIVATE_TMP}/${top}`];
+}

@@ -1,0 +1,135 @@
+import { statSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
+import { homeDirectory } from '../../host/home-directory.ts';
+import type { SandboxOptions } from '../../model/options.ts';
+import type { Policy } from '../../model/policy.ts';
+import { PLACED_KEYS } from '../../model/policy-keys.ts';
+import { effectivePolicy } from '../../policy/effective.ts';
+import { type LayerName, type PolicyLayer, putAt, valueAt } from '../../policy/layers.ts';
+
+/** The policy of the machine. */
+export const SYSTEM_POLICY = '/etc/sandbox-run/policy.toml';
+/** The file of a workspace, which can only take away. */
+export const WORKSPACE_POLICY = '.sandbox-run.toml';
+
+/** The policy of the user. A relative XDG_CONFIG_HOME is to be ignored (XDG Base Directory Specification). */
+export function userPolicyPath(home: string, configHome: string | undefined): string {
+  const base = configHome !== undefined && isAbsolute(configHome) ? configHome : join(home, '.config');
+  return join(base, 'sandbox-run/policy.toml');
+}
+
+/**
+ * The operator's layers that are there, weakest first. The libraries for reading them are loaded only if there are any.
+ * @throws {SandboxError} for anything wrong with any of them.
+ */
+export async function loadOperatorLayers(
+  home: string,
+  policy: SandboxOptions['policy'],
+  withFiles = true,
+): Promise<readonly PolicyLayer[]> {
+  const files: readonly { readonly name: LayerName; readonly path: string; readonly required: boolean }[] = [
+    ...(withFiles
+      ? [
+          { name: 'system' as const, path: SYSTEM_POLICY, required: false },
+          {
+            name: 'user' as const,
+            path: userPolicyPath(home, process.env.XDG_CONFIG_HOME),
+            required: false,
+          },
+        ]
+      : []),
+    ...(typeof policy === 'string' ? [{ name: 'option' as const, path: policy, required: true }] : []),
+  ];
+  const layers: PolicyLayer[] = [];
+  for (const { name, path, required } of files) {
+    if (!required && !mayExist(path)) continue;
+    const { loadLayer } = await import('../validation.ts');
+    const layer = await loadLayer(name, path, { required });
+    if (layer !== undefined) layers.push(layer);
+  }
+  if (typeof policy === 'object') {
+    const { checkPolicy } = await import('../validation.ts');
+    layers.push({ name: 'option', says: await checkPolicy(policy) });
+  }
+  for (const layer of layers) await tryExamples(layer);
+  return layers;
+}
+
+/** The workspace that files of the operator name; it may begin with `~`. */
+export function workspaceNamed(layers: readonly PolicyLayer[]): string | undefined {
+  return layers.findLast(({ says }) => says.security?.workspace_dir !== undefined)?.says.security
+    ?.workspace_dir;
+}
+
+/** What the caller says by options of `createSandbox`, as a layer of its own: after all files of the operator. */
+export function callerLayer(options: SandboxOptions): PolicyLayer {
+  const says: Record<string, unknown> = {};
+  for (const { place, row } of PLACED_KEYS) {
+    if (row.option === undefined) continue;
+    const given = valueAt(options, row.option.name.split('.'));
+    if (given !== undefined) putAt(says, place, row.option.said?.(given as never) ?? given);
+  }
+  const { maxOutput } = options;
+  // Half and half, if only one number is given, unless the policy says otherwise.
+  if (typeof maxOutput === 'number') putAt(says, ['limits', 'output_bytes'], maxOutput);
+  if (typeof maxOutput === 'object') {
+    putAt(says, ['limits', 'output_bytes'], maxOutput.head + maxOutput.tail);
+    putAt(says, ['limits', 'output_head_bytes'], maxOutput.head);
+  }
+  return { name: 'caller', says };
+}
+
+/**
+ * The policy of the machine and the user, for what has to do with no workspace.
+ * @throws {SandboxError} for anything wrong with any of the files.
+ */
+export async function operatorPolicy(named?: string): Promise<Policy> {
+  const home = homeDirectory();
+  const layers = await loadOperatorLayers(home, named);
+  return effectivePolicy(layers, { workspace: home, home }).policy;
+}
+
+/** The workspace's file, if it is there. `workspace` is canonical. */
+export async function loadWorkspaceLayer(workspace: string): Promise<PolicyLayer | undefined> {
+  const path = join(workspace, WORKSPACE_POLICY);
+  if (!mayExist(path)) return undefined;
+  const { loadWorkspaceFile } = await import('../validation.ts');
+  const layer = await loadWorkspaceFile(path, statSync(workspace).uid);
+  if (layer !== undefined) await tryExamples(layer);
+  return layer;
+}
+
+/**
+ * Checks one file as a run would. `narrowing`: as the file of a workspace.
+ * @throws {SandboxError} for anything wrong with it.
+ */
+export async function validateFile(path: string, narrowing: boolean): Promise<void> {
+  const { loadLayer, loadWorkspaceFile } = await import('../validation.ts');
+  const layer = narrowing
+    ? await loadWorkspaceFile(path, ownerOf(dirname(path)), { required: true })
+    : await loadLayer('option', path, { required: true });
+  if (layer !== undefined) await tryExamples(layer);
+}
+
+async function tryExamples(layer: PolicyLayer): Promise<void> {
+  if ((layer.says.commands?.rules ?? []).length === 0) return;
+  const [{ checkRuleExamples }, { parseShell }] = await Promise.all([
+    import('../../policy/rule-examples.ts'),
+    import('../../decide/judgement.ts'),
+  ]);
+  await checkRuleExamples(layer, parseShell);
+}
+
+/** A place that we may not look into may hold a policy: reading it will say what is wrong. */
+function mayExist(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
+}
+
+function ownerOf(directory: string): number {
+  // A directory that is not there: reading the file in it will say so.
+  return statSync(directory, { throwIfNoEntry: false })?.uid ?? 0;
+}

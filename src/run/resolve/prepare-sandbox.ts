@@ -1,0 +1,336 @@
+import { accessSync, constants, lstatSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import type { Backend } from '../../backends/backend.ts';
+import { withoutRefusedFacility } from '../../backends/refused-facility.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { probeHost } from '../../host/probe.ts';
+import { createPathLookup } from '../../host/resolve-path.ts';
+import { makeDirectories } from '../../host/state-directory.ts';
+import type { Settler } from '../../left-behind/settle.ts';
+import type { HostFeatures } from '../../model/host-features.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import type { SandboxOptions } from '../../model/options.ts';
+import type { Policy } from '../../model/policy.ts';
+import type {
+  NativeAddon,
+  NativeConfinement,
+  NativeConfinementSpec,
+  NativeFailure,
+} from '../../native/contract.ts';
+import { loadAddon } from '../../native/load.ts';
+import type { OwnPath } from '../../plan/own-paths.ts';
+import { makePlan } from '../../plan/plan.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { describeFailure } from '../launch/failure.ts';
+import { stateDirectory } from '../state.ts';
+import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
+import { ownProgram, realPath } from './own-program.ts';
+import { userPolicyPath } from './policy-layers.ts';
+import { closeHooksGap, prepareSettler } from './prepare-settler.ts';
+import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
+import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
+import { tryCommand } from './try-command.ts';
+import { cachePlaceOf, type OpenCache, openCache } from './workspace-cache.ts';
+import { findInWorkspace, type WorkspaceFindings } from './workspace-findings.ts';
+
+/** Everything that the commands of one sandbox share. */
+export interface PreparedSandbox {
+  readonly addon: NativeAddon;
+  readonly backend: Backend;
+  readonly confinement: NativeConfinement;
+  readonly policy: Policy;
+  readonly plan: LaunchPlan;
+  readonly features: HostFeatures;
+  readonly resolved: ResolvedPolicy;
+  /** Of the workspace; `undefined`: commands have none but their own. */
+  readonly cache: OpenCache | undefined;
+  readonly findings: WorkspaceFindings | undefined;
+  /** Looks at what a command left behind; to be called with what the addon says of its end. */
+  readonly settle: Settler;
+}
+
+/** Policy, host and plan, without touching the kernel. */
+export interface PlannedSandbox {
+  readonly addon: NativeAddon;
+  readonly policy: Policy;
+  /** Canonical. */
+  readonly workspace: string;
+  readonly resolved: ResolvedPolicy;
+  readonly features: HostFeatures;
+  /** `undefined`: commands cannot write the workspace. */
+  readonly findings: WorkspaceFindings | undefined;
+  /** The plan for one rung of the ladder. */
+  readonly planFor: (rung: Rung, impossible?: readonly string[]) => LaunchPlan;
+}
+
+/**
+ * Resolves options into a policy and a way to plan it.
+ * @throws {SandboxError} for everything that is wrong with options, policy or workspace.
+ */
+export async function planSandbox(options: SandboxOptions): Promise<PlannedSandbox> {
+  return planResolved(await resolvePolicy(options));
+}
+
+/** The rest of `planSandbox`, for a policy that is resolved. Without a cache that is open, the plan says where it would be. */
+export async function planResolved(
+  resolved: ResolvedPolicy,
+  cache: OpenCache['place'] = cachePlaceOf(resolved.workspace),
+): Promise<PlannedSandbox> {
+  const { policy, workspace, workspaceAsNamed, home, temporaryParent, parentBesideTmp, settings } = resolved;
+  const addon = loadAddon();
+  const features = probeHost(addon);
+  const findings = await findInWorkspace(addon, resolved);
+  const own = ownPaths(resolved);
+  const planFor = ({ backend, features: wanted, passedOver }: Rung, impossible: readonly string[] = []) =>
+    makePlan({
+      policy,
+      features: wanted,
+      backend: backend.id,
+      passedOver,
+      workspace,
+      workspaceAsNamed,
+      temporaryParent,
+      parentBesideTmp: wanted.namespaces.available ? undefined : parentBesideTmp(),
+      memoryParent: writableDirectory('/dev/shm'),
+      hostHome: home,
+      seedFiles: settings.files.map(({ path, content }) => ({ path: `slot:home/${path}`, content })),
+      cache,
+      own,
+      impossible,
+      obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
+      copied: findings?.configurations ?? [],
+      shortfall: findings?.shortfall,
+      sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
+      lookup: createPathLookup(),
+    });
+  return { addon, policy, workspace, resolved, features, findings, planFor };
+}
+
+/**
+ * Goes down the ladder of backends: plans, makes the kernel objects, and plans again with less where the host turns out to
+ * refuse something.
+ * `asIf` is internal, for tests: it makes of the host one that offers less.
+ * @throws {SandboxError} as `planSandbox`; `backend.unavailable`; `enforcement.unavailable`; `confinement.failed`.
+ */
+export async function prepareSandbox(
+  options: SandboxOptions,
+  asIf: (host: HostFeatures) => HostFeatures = (host) => host,
+): Promise<PreparedSandbox> {
+  const resolved = await resolvePolicy(options);
+  const cache = openCacheFor(resolved);
+  try {
+    return await prepareResolved(resolved, cache, asIf);
+  } catch (error) {
+    cache?.close();
+    throw error;
+  }
+}
+
+async function prepareResolved(
+  resolved: ResolvedPolicy,
+  cache: OpenCache | undefined,
+  asIf: (host: HostFeatures) => HostFeatures,
+): Promise<PreparedSandbox> {
+  const planned = await planResolved(resolved, cache?.place);
+  const { addon, policy, workspace } = planned;
+  if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
+  // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
+  if (!policy.unsafe.unjudgedCommands) void import('../../decide/judge.ts');
+  const rung = await goDownLadder(policy, asIf(planned.features), (tried) => prepareRung(planned, tried));
+  try {
+    return {
+      ...rung,
+      addon,
+      policy,
+      resolved: planned.resolved,
+      cache,
+      findings: planned.findings,
+      settle: prepareSettler(addon, rung.plan, planned.findings),
+    };
+  } catch (error) {
+    addon.closeConfinement(rung.confinement);
+    throw error;
+  }
+}
+
+/** The plan of the first rung that has one, without touching the kernel: what turns out when it is prepared is not in it. */
+export async function planOnly({ policy, features, planFor }: PlannedSandbox): Promise<LaunchPlan> {
+  return goDownLadder(policy, features, async ({ backend, passedOver, ...known }) => {
+    const probed = await backend.probe(known.features, tryCommand);
+    try {
+      if (probed.usable) return { result: planFor({ backend, passedOver, features: probed.features }) };
+      throw new SandboxError('backend.unavailable', probed.reason);
+    } catch (error) {
+      if (isOfTheRung(error)) return { refused: error, features: known.features };
+      throw error;
+    }
+  });
+}
+
+/**
+ * The plan of a run: as `planOnly`, and the kernel objects are made and given up again, so that what the host turns out to
+ * refuse is known. It takes as long as making a sandbox.
+ */
+export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
+  const cache = openCacheFor(resolved);
+  try {
+    const planned = await planResolved(resolved, cache?.place);
+    const { addon, policy, features } = planned;
+    const { confinement, plan } = await goDownLadder(policy, features, (rung) => prepareRung(planned, rung));
+    addon.closeConfinement(confinement);
+    return plan;
+  } finally {
+    cache?.close();
+  }
+}
+
+/** Gives up what `prepareSandbox` made for commands. */
+export function closePrepared({ addon, confinement, cache }: PreparedSandbox): void {
+  addon.closeConfinement(confinement);
+  cache?.close();
+}
+
+type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'>;
+
+async function prepareRung(
+  { addon, planFor, findings }: PlannedSandbox,
+  { backend, passedOver, ...known }: Rung,
+): Promise<RungOutcome<PreparedRung>> {
+  let { features } = known;
+  for (;;) {
+    const probed = await backend.probe(features, tryCommand);
+    if (!probed.usable) return { refused: new SandboxError('backend.unavailable', probed.reason), features };
+    const rung: Rung = { backend, features: probed.features, passedOver };
+    let plan: LaunchPlan;
+    try {
+      plan = withHiddenMade(planFor(rung), (impossible) => planFor(rung, impossible));
+    } catch (error) {
+      if (isOfTheRung(error)) return { refused: error, features };
+      throw error;
+    }
+    let spec: NativeConfinementSpec;
+    try {
+      spec = await backend.confinement(plan, probed.features, tryCommand);
+    } catch (error) {
+      if (isOfTheRung(error)) return { refused: error, features };
+      throw error;
+    }
+    const confinement = addon.createConfinement({ ...spec, index: findings?.index });
+    const failure = await new Promise<NativeFailure | undefined>((done) => {
+      addon.prepare(confinement, done);
+    });
+    if (failure === undefined) return { result: { backend, confinement, plan, features: probed.features } };
+    addon.closeConfinement(confinement);
+    const less = withoutRefusedFacility(probed.features, failure);
+    if (less === undefined) throw confinementFailed(failure);
+    features = less;
+  }
+}
+
+function confinementFailed(failure: NativeFailure): SandboxError {
+  const { code, message } = describeFailure(failure);
+  return new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
+}
+
+/** Nothing is made for commands that have none, as the plan says. */
+function openCacheFor({ policy, workspace, home: hostHome }: ResolvedPolicy): OpenCache | undefined {
+  const { cache, home, workspaceAccess } = policy.filesystem;
+  if (cache !== 'workspace' || home !== 'private' || workspaceAccess !== 'write') return undefined;
+  const opened = openCache(loadAddon(), workspace);
+  // With the network off the user's own is shown, as long as npm has nothing of this workspace.
+  if ('directory' in opened.place && (policy.network.mode === 'open' || hasNpmCache(opened.place.directory)))
+    seedNpmCache(opened.place.directory, workspace, hostHome);
+  return opened;
+}
+
+/** What this program keeps and obeys. The policy of the machine belongs to root. */
+function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly OwnPath[] {
+  const userPolicy = userPolicyPath(home, process.env.XDG_CONFIG_HOME);
+  const { filesystem } = policy;
+  const writableNames = [
+    ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
+    ...(filesystem.home === 'host' ? [home] : []),
+    ...(filesystem.tmp === 'host' ? [tmpdir()] : []),
+    ...(filesystem.tmp === 'auto' ? [realPath('/tmp')] : []),
+    ...filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [realPath(path)] : [])),
+  ];
+  const files = new Set([
+    userPolicy,
+    ...layers.flatMap(({ name, path }) => (name === 'workspace' ? [] : (path ?? []))),
+  ]);
+  return [
+    { path: stateDirectory(), kind: 'state' },
+    { path: dirname(userPolicy), kind: 'settings' },
+    ...[...files].map((path) => ({
+      path: resolve(path),
+      kind: 'policy' as const,
+      hasOtherNames: hasOtherNames(path),
+    })),
+    ...ownProgram(writableNames).map((path) => ({ path, kind: 'program' as const })),
+  ];
+}
+
+/**
+ * Makes the directories that are to be hidden: otherwise a command that may write around them could make them, with
+ * approvals of its own. What cannot be made where commands only read need not be hidden.
+ */
+function withHiddenMade(
+  plan: LaunchPlan,
+  planWithout: (impossible: readonly string[]) => LaunchPlan,
+): LaunchPlan {
+  const impossible = plan.hiddenPaths.filter((path) => {
+    try {
+      makeDirectories(path);
+      return false;
+    } catch (error) {
+      const around = writableRoots(plan).find((root) => isBeneath(path, root));
+      if (around === undefined) return true;
+      throw new SandboxError(
+        'state.unusable',
+        `${path} cannot be made, and commands that can write ${around} could make it instead; make it or set XDG_STATE_HOME and XDG_CONFIG_HOME`,
+        { cause: error },
+      );
+    }
+  });
+  return impossible.length === 0 ? plan : planWithout(impossible);
+}
+
+/** Where commands can write that are not private to one of them. */
+export function writableRoots(plan: LaunchPlan): readonly string[] {
+  return plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
+}
+
+/** What cannot be looked at is not known to have only one. */
+function hasOtherNames(path: string): boolean {
+  try {
+    return (statSync(path, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * Whether several people share the workspace or its repository by a set-group-ID directory (`git init --shared`). Links
+ * are not followed: a command may have planted one.
+ */
+function isSharedByGroup(workspace: string): boolean {
+  const setGroupId = 0o2000;
+  return [workspace, join(workspace, '.git')].some((path) => {
+    try {
+      const info = lstatSync(path);
+      return info.isDirectory() && (info.mode & setGroupId) !== 0;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function writableDirectory(path: string): string | undefined {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return path;
+  } catch {
+    return undefined;
+  }
+}

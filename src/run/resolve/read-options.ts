@@ -1,0 +1,92 @@
+import type { z } from 'zod';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { Command } from '../../model/command.ts';
+import {
+  CheckOptions,
+  JobOptions,
+  RunOptions,
+  SandboxOptions,
+  ShellOptions,
+  SpawnOptions,
+  TurnOptions,
+} from '../../model/options.ts';
+
+/** How a sandbox takes what it is given: the library validates it, other doors have done so. */
+export interface OptionReader {
+  command(given: Command): Command;
+  run(given: RunOptions | JobOptions): RunOptions | JobOptions;
+  spawn(given: SpawnOptions): SpawnOptions;
+  check(given: CheckOptions): CheckOptions;
+  session(given: ShellOptions): ShellOptions;
+  turn(given: TurnOptions): TurnOptions;
+}
+
+/**
+ * Validates what callers of the library give. What comes back is a copy in which each option was read once: what was
+ * validated is what is used, though a getter could give something else the next time. All throw {@link SandboxError}
+ * `usage.invalid`, for an unknown option too.
+ */
+export const readOptions: OptionReader & { sandbox(given: SandboxOptions): SandboxOptions } = {
+  sandbox: (given) => read(SandboxOptions, given, 'createSandbox'),
+  command: (given) => {
+    const result = Command.safeParse(given);
+    if (result.success) return result.data;
+    throw new SandboxError('usage.invalid', `a command must be ${result.error.issues[0]?.message}`);
+  },
+  run: (given) => {
+    const said = copyOf(given, 'run');
+    const options = read(said.background === true ? JobOptions : RunOptions, said, 'run');
+    refuseContradictions(options);
+    return options;
+  },
+  spawn: (given) => read(SpawnOptions, given, 'spawn'),
+  check: (given) => read(CheckOptions, given, 'check'),
+  session: (given) => read(ShellOptions, given, 'session'),
+  turn: (given) => read(TurnOptions, given, 'session.run'),
+};
+
+const OF_CAPTURED_OUTPUT = [
+  'maxOutput',
+  'encoding',
+  'escapes',
+  'combined',
+  'spill',
+  'pty',
+  'background',
+] as const;
+
+function refuseContradictions(options: RunOptions | JobOptions): void {
+  const uncaptured =
+    options.stdio === 'inherit' &&
+    OF_CAPTURED_OUTPUT.find((name) => options[name] !== undefined && options[name] !== false);
+  if (uncaptured)
+    throw new SandboxError(
+      'usage.invalid',
+      `run: ${uncaptured} is for captured output, not for stdio "inherit"`,
+    );
+  if (options.encoding === 'bytes' && options.escapes === 'neutralize')
+    throw new SandboxError(
+      'usage.invalid',
+      'run: escapes are taken out of text, not of bytes; drop encoding',
+    );
+}
+
+function copyOf(given: object, where: string): Readonly<Record<string, unknown>> {
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw new SandboxError('usage.invalid', `the options of ${where} must be an object`);
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+function read<Schema extends z.ZodObject>(schema: Schema, given: object, where: string): z.output<Schema> {
+  const result = schema.safeParse(copyOf(given, where));
+  if (result.success) return result.data;
+  throw new SandboxError('usage.invalid', describeIssue(result.error.issues[0], schema, where));
+}
+
+function describeIssue(issue: z.core.$ZodIssue | undefined, schema: z.ZodObject, where: string): string {
+  if (issue === undefined) return `the options of ${where} are not understood`;
+  if (issue.code === 'unrecognized_keys' && issue.path.length === 0)
+    return `${where} has no option "${issue.keys[0]}"; there are ${Object.keys(schema.shape).join(', ')}`;
+  const { message } = issue.code === 'invalid_key' ? (issue.issues[0] ?? issue) : issue;
+  return `${where}: ${issue.path.join('.')} must be ${message}`;
+}

@@ -1,0 +1,104 @@
+import { resolve } from 'node:path';
+import { SHELL } from '../../decide/bash-syntax.ts';
+import type { JudgeRequest } from '../../decide/judge.ts';
+import type { ResolvedCommand } from '../../decide/ports.ts';
+import type { ProgramFinder } from '../../decide/program-finder.ts';
+import type { Command } from '../../model/command.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import type { BuiltEnvironment } from '../../policy/environment.ts';
+import type { StepsResolver } from './resolve-steps.ts';
+
+/** The argument vector of a command. A string runs under bash, without start-up files. */
+export function argumentVector(command: Command): readonly [string, ...string[]] {
+  return typeof command === 'string' ? [SHELL, '--noprofile', '--norc', '-c', '--', command] : command;
+}
+
+/** Without SHLVL, bash with a socket as standard input reads ~/.bashrc as if started by rshd. */
+const FOR_SHELLS = { SHLVL: '0' };
+
+function environmentBlock(variables: Readonly<Record<string, string | undefined>>): Uint8Array {
+  const list = Object.entries(variables).map(([name, value]) =>
+    value === undefined ? '' : `${name}=${value}\0`,
+  );
+  return Buffer.from(list.join(''));
+}
+
+/** The kernel ends a string at NUL, and half a character has no bytes: what was judged would not be what runs. */
+const UNPASSABLE = /\0|\p{Surrogate}/u;
+
+function whatCannotBePassed(
+  argv: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string | undefined>> | undefined,
+): string | undefined {
+  const argument = argv.findIndex((text) => UNPASSABLE.test(text));
+  if (argument >= 0) return argument === 0 ? 'the program' : `argument ${argument}`;
+  if (UNPASSABLE.test(cwd)) return 'the working directory';
+  if (env === undefined) return undefined;
+  const name = Object.keys(env).find((key) => UNPASSABLE.test(`${key}${env[key] ?? ''}`));
+  return name === undefined ? undefined : `the variable ${name.replaceAll('\0', '')}`;
+}
+
+/** Variables that name the directories of a plan. */
+export function directoriesOf(plan: LaunchPlan | undefined): Readonly<Record<string, string>> {
+  return {
+    // In a directory of the command's own whose name is known only at the launch: the addon sets those.
+    ...(plan === undefined || plan.home.startsWith('slot:') ? {} : { HOME: plan.home }),
+    ...(plan === undefined || plan.tmp.startsWith('slot:') ? {} : { TMPDIR: plan.tmp }),
+  };
+}
+
+/** Resolves commands for one sandbox; `resolveSteps`: without a shell. */
+export function createCommandResolver(
+  plan: LaunchPlan,
+  environment: BuiltEnvironment,
+  find: ProgramFinder,
+  resolveSteps?: StepsResolver,
+) {
+  const base: Readonly<Record<string, string>> = { ...directoriesOf(plan), ...environment.variables };
+  const baseBlock = environmentBlock(base);
+  const baseBlockForShells = environmentBlock({ ...base, ...FOR_SHELLS });
+
+  return function resolveCommand(
+    command: Command,
+    options: Pick<JudgeRequest, 'cwd' | 'env'>,
+  ): ResolvedCommand {
+    const argv = argumentVector(command);
+    const cwd = options.cwd === undefined ? plan.workspace : resolve(plan.workspace, options.cwd);
+    const variables = options.env === undefined ? base : { ...base, ...options.env };
+    const cut = whatCannotBePassed(argv, cwd, options.env);
+    if (cut !== undefined) {
+      const message = `${cut} contains a NUL character or half a character (a lone surrogate), which cannot be passed to a program`;
+      return { ok: false, argv, cwd, code: 'usage.invalid', message, path: argv[0] };
+    }
+    const line = resolveSteps?.(command, variables.PATH ?? '', cwd);
+    if (line?.ok === false)
+      return { ok: false, argv, cwd, code: 'command.denied', message: line.message, path: argv[0] };
+    if (line !== undefined && typeof command === 'string') {
+      const env = options.env === undefined ? baseBlock : environmentBlock(variables);
+      return { ok: true, program: line.program, argv: line.argv, cwd, env, variables };
+    }
+    const program = find(argv[0], variables.PATH ?? '', cwd);
+    if (program.kind === 'not-found') {
+      return {
+        ok: false,
+        argv,
+        cwd,
+        code: 'program.not_found',
+        message: `${argv[0]}: no such program in PATH`,
+        path: argv[0],
+      };
+    }
+    if (program.kind === 'not-executable') {
+      const message = `${program.path}: ${program.reason}`;
+      return { ok: false, argv, cwd, code: 'program.not_executable', message, path: program.path };
+    }
+    const isShell = typeof command === 'string';
+    let env = isShell ? baseBlockForShells : baseBlock;
+    if (options.env !== undefined)
+      env = environmentBlock(isShell ? { ...variables, ...FOR_SHELLS } : variables);
+    return line === undefined
+      ? { ok: true, program: program.path, argv, cwd, env, variables }
+      : { ok: true, program: line.program, argv: line.argv, asked: argv, cwd, env, variables };
+  };
+}

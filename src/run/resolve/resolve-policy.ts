@@ -1,0 +1,302 @@
+import { mkdtempSync, realpathSync, rmdirSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { currentDirectory, exactRealPath, requireExactVariables } from '../../host/exact-text.ts';
+import { homeDirectory } from '../../host/home-directory.ts';
+import { createPathLookup } from '../../host/resolve-path.ts';
+import type { CarriedSettings } from '../../host/settings/carried.ts';
+import { carrySettings, NO_SETTINGS } from '../../host/settings/carry.ts';
+import type { SandboxOptions } from '../../model/options.ts';
+import type { PathRule, Policy } from '../../model/policy.ts';
+import { effectivePolicy } from '../../policy/effective.ts';
+import type { Entry, PolicyLayer } from '../../policy/layers.ts';
+import { PROTECTED_PATHS } from '../../policy/profiles/obeyed-files.ts';
+import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../policy/profiles/package-caches.ts';
+import { TOOL_CHAINS } from '../../policy/profiles/tool-chains.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { callerLayer, loadOperatorLayers, loadWorkspaceLayer, workspaceNamed } from './policy-layers.ts';
+import { hasNpmCache } from './seed-npm-cache.ts';
+import { cacheDirectoryOf } from './workspace-cache.ts';
+
+/** Options and files, made into one policy. */
+export interface ResolvedPolicy {
+  /** What the layers say. */
+  readonly named: Policy;
+  /** Each value of it, with the layer that said it. */
+  readonly entries: readonly Entry[];
+  /** The same with what is found on the host. */
+  readonly policy: Policy;
+  /** Weakest first, without the profile: files of the operator, the caller's options, the workspace's file. */
+  readonly layers: readonly PolicyLayer[];
+  /** Canonical. */
+  readonly workspace: string;
+  readonly workspaceAsNamed: string;
+  readonly home: string;
+  /** Canonical: where private directories are made. */
+  readonly temporaryParent: string;
+  /** What commands get of the settings of the user's tools. */
+  readonly settings: CarriedSettings;
+  /** Canonical: the same where commands may reach /tmp. `undefined`: there is no such place. It is tried, so on demand. */
+  readonly parentBesideTmp: () => string | undefined;
+}
+
+/**
+ * Reads the layers and merges them: built-in profile, the machine's file, the user's, the one named by the caller, the
+ * caller's options, and last the workspace's file, which can only take away.
+ * @throws {SandboxError} for everything that is wrong with options, policy or workspace.
+ */
+export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPolicy> {
+  requireExactVariables();
+  const home = homeDirectory();
+  const temporary = realDirectory(tmpdir(), 'the temporary directory');
+  const withFiles = options.policyFiles ?? true;
+  const files = await loadOperatorLayers(home, options.policy, withFiles);
+  const directory = options.workspace ?? workspaceNamed(files)?.replace(/^~/, home);
+  const workspaceAsNamed = resolve(directory ?? currentDirectory());
+  const workspace = realDirectory(workspaceAsNamed, 'the workspace');
+  refuseUnsafeWorkspace(workspace, home, temporary);
+
+  const narrowing = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
+  const layers = [...files, callerLayer(options), ...(narrowing === undefined ? [] : [narrowing])];
+  const { policy: named, entries } = effectivePolicy(layers, { workspace, home, backend: options.backend });
+  const found = withHostFindings(named, home, workspace);
+  const settings = await settingsFor(found, workspace, home);
+  const policy = withSettings(found, settings);
+  return {
+    named,
+    entries,
+    policy,
+    layers,
+    workspace,
+    workspaceAsNamed,
+    home,
+    temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace) ?? temporary,
+    parentBesideTmp: () => outOfReach([temporary, '/var/tmp'], policy, workspace, [realPathOf('/tmp')]),
+    settings,
+  };
+}
+
+/**
+ * The first directory that no command can write, for the private ones: what lies in a place of its own a command could
+ * rename. Where all can be written the policy leaves nothing out of reach, and the addon notices what was renamed.
+ * `also`: what commands may write beside what the policy says.
+ */
+function outOfReach(
+  candidates: readonly string[],
+  policy: Policy,
+  workspace: string,
+  also: readonly string[] = [],
+): string | undefined {
+  const { rules, workspaceAccess } = policy.filesystem;
+  const written = [
+    ...also,
+    ...(workspaceAccess === 'write' ? [workspace] : []),
+    ...rules.filter((rule) => rule.access === 'write').map((rule) => realPathOf(rule.path)),
+  ];
+  const usable = candidates.filter(isDirectory).map(realPathOf);
+  const isOut = (path: string) => !written.some((root) => isBeneath(path, root));
+  // The one that was named fails with its own name; another one only takes its place if it works.
+  return usable.find((path, at) => isOut(path) && (at === 0 || canMakeDirectory(path)));
+}
+
+/** Tried, because in a sandbox around us access(2) says nothing about it. */
+function canMakeDirectory(parent: string): boolean {
+  try {
+    rmdirSync(mkdtempSync(join(parent, 'sandbox-run-try-')));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+function withHostFindings(named: Policy, home: string, workspace: string): Policy {
+  const toolChains = installedToolChains(home);
+  const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
+  return {
+    ...named,
+    filesystem: {
+      ...named.filesystem,
+      rules: [...toolChains.rules, ...caches.rules, ...named.filesystem.rules],
+    },
+    environment: {
+      ...named.environment,
+      set: { ...toolChains.env, ...caches.env, ...named.environment.set },
+    },
+  };
+}
+
+/** Where commands have the user's home they have its settings as well. */
+async function settingsFor(policy: Policy, workspace: string, home: string): Promise<CarriedSettings> {
+  const { filesystem, network, environment } = policy;
+  if (filesystem.home === 'host') return NO_SETTINGS;
+  const set = new Set(Object.keys(environment.set).map((name) => name.toLowerCase()));
+  const isPassed = (name: string) =>
+    set.has(name.toLowerCase()) ||
+    environment.pass.some(
+      (entry) => entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1))),
+    );
+  return carrySettings({
+    home,
+    machine: '/',
+    environment: process.env,
+    // What the policy speaks of is as it says.
+    variables: Object.keys(process.env).filter((name) => !isPassed(name)),
+    hasNetwork: network.mode === 'open',
+    writable: [
+      ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
+      ...(filesystem.tmp === 'host' ? [realPathOf(tmpdir())] : []),
+      ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [realPathOf(path)] : [])),
+    ],
+    granted: () => [workspace, ...filesystem.rules.map(({ path }) => realPathOf(path))],
+  });
+}
+
+function withSettings(policy: Policy, { readable, variables }: CarriedSettings): Policy {
+  const { filesystem, environment } = policy;
+  const rules = readable.map(
+    (path): PathRule => ({ path, access: 'data', required: false, reason: CERTIFICATES }),
+  );
+  return {
+    ...policy,
+    filesystem: { ...filesystem, rules: [...rules, ...filesystem.rules] },
+    environment: { ...environment, set: { ...variables, ...environment.set } },
+  };
+}
+
+const CERTIFICATES = 'certificates that settings of the user name';
+
+function realDirectory(path: string, what: string): string {
+  const real = isDirectory(path) ? exactRealPath(path, what) : undefined;
+  if (real !== undefined) return real;
+  throw new SandboxError('workspace.missing', `${what} ${path} is not an existing directory`);
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false;
+  }
+}
+
+/** Directories whose content the whole system trusts. */
+const SYSTEM_DIRECTORIES = [
+  '/usr',
+  '/etc',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/proc',
+  '/sys',
+  '/dev',
+  '/boot',
+  '/run',
+];
+/** Directories with everybody's things in them; one level deeper is fine. */
+const SHARED_DIRECTORIES = ['/', '/home', '/var', '/var/tmp', '/opt', '/srv', '/mnt', '/media', '/tmp'];
+
+/** Beneath the home directory: what programs of the user run, or obey, without being asked. */
+const OBEYED_IN_HOME = [
+  '.config',
+  '.local/bin',
+  '.local/lib',
+  '.local/share/applications',
+  '.local/share/systemd',
+  '.local/share/bash-completion',
+  '.ssh',
+  '.gnupg',
+  '.bashrc.d',
+  '.bash_completion.d',
+  '.oh-my-zsh',
+  '.zsh',
+  '.npm-global',
+  '.vim',
+  '.emacs.d',
+  'bin',
+];
+/** Where timers and mail of the system are. */
+const OBEYED_IN_SYSTEM = ['/var/spool', '/var/lib/systemd'];
+
+/** The place that holds it, if what is in it is run or obeyed by something trusted. */
+function obeyedPlace(workspace: string, home: string): string | undefined {
+  const realHome = realPathOf(home);
+  const places = [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
+  const place = places.find((path) => isBeneath(workspace, realPathOf(path)));
+  if (place !== undefined || !isBeneath(workspace, realHome)) return place;
+  // Also in a project: `.git`, `.claude`, …. As a whole: a project may well be called `mise` or `.github`.
+  const beneath = `${workspace.slice(realHome.length)}/`;
+  const found = ['.git', ...PROTECTED_PATHS].find((path) => beneath.includes(`/${path}/`));
+  return found === undefined
+    ? undefined
+    : join(realHome, beneath.slice(0, beneath.indexOf(`/${found}/`)), found);
+}
+
+function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent: string): void {
+  const obeyed = obeyedPlace(workspace, home);
+  if (obeyed !== undefined)
+    throw new SandboxError(
+      'workspace.unsafe',
+      `${workspace} lies in ${obeyed}, from which something trusted runs or obeys files, and cannot be the workspace; choose a project directory with --workspace DIR`,
+    );
+  const system = SYSTEM_DIRECTORIES.find((directory) => isBeneath(workspace, directory));
+  const shared = [...SHARED_DIRECTORIES, temporaryParent].includes(workspace);
+  // By where it leads, also if it is not there yet: HOME may be a link.
+  const holdsHome = isBeneath(createPathLookup().resolve(home).canonical, workspace);
+  if (system === undefined && !shared && !holdsHome) return;
+  const what =
+    holdsHome && workspace !== '/' ? 'holds the whole home directory' : 'belongs to the whole system';
+  throw new SandboxError(
+    'workspace.unsafe',
+    `${workspace} ${what} and cannot be the workspace; choose a project directory with --workspace DIR`,
+  );
+}
+
+/** Rules and variables for what is found on this host. */
+interface Found {
+  readonly rules: readonly PathRule[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const NOTHING: Found = { rules: [], env: {} };
+
+function installedToolChains(home: string): Found {
+  const rules: PathRule[] = [];
+  const env: Record<string, string> = {};
+  for (const chain of TOOL_CHAINS) {
+    const path = resolve(home, chain.path);
+    if (!isDirectory(path)) continue;
+    rules.push({ path, access: 'read', required: false, reason: chain.reason });
+    for (const [name, value] of Object.entries(chain.env ?? {})) env[name] = value.replace('{}', path);
+  }
+  return { rules, env };
+}
+
+/** Of which tools this workspace's commands have cached something themselves, and find it in their home. */
+function ownCaches({ filesystem }: Policy, workspace: string): readonly string[] {
+  const { cache, home, workspaceAccess } = filesystem;
+  const isKept = cache === 'workspace' && home === 'private' && workspaceAccess === 'write';
+  return isKept && hasNpmCache(cacheDirectoryOf(workspace)) ? ['npm'] : [];
+}
+
+function packageCaches(home: string, own: readonly string[]): Found {
+  const rules: PathRule[] = [];
+  const env: Record<string, string> = { ...OFFLINE_ENVIRONMENT };
+  for (const cache of PACKAGE_CACHES) {
+    const path = resolve(home, cache.path);
+    if (!isDirectory(path) || own.includes(cache.tool)) continue;
+    rules.push({ path, access: 'data', required: false, reason: cache.reason });
+    for (const [name, value] of Object.entries(cache.env)) env[name] = value.replace('{home}', home);
+  }
+  return { rules, env };
+}

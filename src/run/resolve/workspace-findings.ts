@@ -1,0 +1,114 @@
+import { dirname } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { repositoriesOutOfSight } from '../../host/git/gitlinks.ts';
+import {
+  GIT_NAMES,
+  gitDirectories,
+  type ObeyedByGit,
+  obeyedByGit,
+  SEQUENCE_NAMES,
+  userConfigFiles,
+} from '../../host/git/repositories.ts';
+import { readRegular } from '../../host/held-directory.ts';
+import { createPathLookup } from '../../host/resolve-path.ts';
+import { type ObeyedNames, obeyedNames } from '../../left-behind/obeyed-names.ts';
+import type { NativeAddon, NativeIndex, NativeIndexed } from '../../native/contract.ts';
+import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
+import { describeFailure } from '../launch/failure.ts';
+import type { ResolvedPolicy } from './resolve-policy.ts';
+
+/** More directories than this are not looked through; the report says so then. */
+const MAX_DIRECTORIES = 50_000;
+
+/** What a look through the workspace found, before its first command. */
+export interface WorkspaceFindings {
+  /** What is looked at again after each command. */
+  readonly index: NativeIndex;
+  /** Beside the policy's protected paths: what programs outside obey there, whether it is there or not. */
+  readonly obeyed: readonly ObeyedByGit[];
+  /** Configuration files of the repositories in it. */
+  readonly configurations: readonly string[];
+  readonly names: ObeyedNames;
+  /** Why not everything was looked at; `undefined`: it was. */
+  readonly shortfall: string | undefined;
+}
+
+/**
+ * Looks through a workspace for what programs outside obey; `undefined` where commands cannot write it.
+ * @throws {SandboxError} `confinement.failed` where it cannot be seen what is there.
+ */
+export async function findInWorkspace(
+  addon: NativeAddon,
+  { policy, workspace, home }: ResolvedPolicy,
+): Promise<WorkspaceFindings | undefined> {
+  if (policy.filesystem.workspaceAccess !== 'write') return undefined;
+  const names = obeyedNames(OBEYED_FILES, workspace);
+  const index = addon.createIndex({
+    root: workspace,
+    names: ['.git', ...SEQUENCE_NAMES, ...names.names],
+    suffixes: names.suffixes,
+    gitNames: GIT_NAMES,
+    maxDirectories: MAX_DIRECTORIES,
+  });
+  const { entries, unreadable, spent } = await readIndex(addon, index);
+  const shut = unreadable.find((path) => `${path}/`.includes('/.git/'));
+  if (shut !== undefined)
+    throw new SandboxError(
+      'confinement.failed',
+      `${shut} cannot be looked through, so that git settings in it cannot be shut; make it accessible (chmod u+rwx), or move it out of the workspace`,
+    );
+  const lookup = createPathLookup();
+  const directories = gitDirectories(
+    entries.map(({ path }) => path),
+    lookup,
+  );
+  const leading = entries.filter(({ path, kind }) => path.endsWith('/.git') && kind !== 'directory');
+  const byGit = obeyedByGit(
+    directories,
+    leading.map(({ path }) => path),
+    { workspace, home, configFiles: userConfigFiles(home, process.env), lookup },
+  );
+  const outOfSight = entries
+    .filter(({ path }) => path.endsWith('/.git/index'))
+    .flatMap(({ path }) => repositoriesOutOfSight(path, readRegular))
+    .map((path) => ({ path, reason: 'git status runs what this repository says' }));
+  // One that no string can name is protected with all that lies beside it.
+  const unnamed = entries.flatMap(({ path }) => {
+    const around = dirname(path.slice(0, path.indexOf('\ufffd')) || path);
+    const isLost = path.includes('\ufffd') && lookup.resolve(path).kind === 'missing';
+    return isLost && around.includes('/.git/') ? [{ path: around, reason: 'git obeys what is in it' }] : [];
+  });
+  const byName = entries.flatMap(({ path }) => {
+    const row = names.rowFor(path);
+    return row?.treatment === 'shut' ? [{ path, reason: `${row.tool}: ${row.reason}` }] : [];
+  });
+  const configurations = directories
+    .flatMap(({ path }) => [`${path}/config`, `${path}/config.worktree`])
+    .filter((path) => lookup.resolve(path).kind === 'other' && lookup.resolve(path).canonical === path);
+  return {
+    index,
+    obeyed: [...byGit, ...outOfSight, ...unnamed, ...byName],
+    configurations,
+    names,
+    shortfall: spent
+      ? `only ${MAX_DIRECTORIES.toLocaleString('en-US')} directories of the workspace are looked through for what git and editors obey`
+      : undefined,
+  };
+}
+
+function readIndex(addon: NativeAddon, index: NativeIndex): Promise<NativeIndexed> {
+  return new Promise((resolve, reject) => {
+    addon.readIndex(index, (indexed, failure) => {
+      if (indexed !== undefined) resolve(indexed);
+      else
+        reject(
+          new SandboxError(
+            'confinement.failed',
+            failure === undefined
+              ? 'the workspace cannot be looked through'
+              : describeFailure(failure).message,
+          ),
+        );
+    });
+  });
+}

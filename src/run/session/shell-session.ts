@@ -1,0 +1,345 @@
+import { randomUUID } from 'node:crypto';
+import type { Decided } from '../../decide/decide.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { SHELL_GROUPS } from '../../kernel/seccomp/filter.ts';
+import { seccompProgram } from '../../kernel/seccomp/program.ts';
+import type { ExecutionResult, TurnResult } from '../../model/execution-result.ts';
+import type { ShellOptions, ShellSnapshot, TurnOptions } from '../../model/options.ts';
+import type { NativeFailure, NativeOutcome } from '../../native/contract.ts';
+import { canceledBefore, classify, type RunContext } from '../launch/classify.ts';
+import { describeFailure } from '../launch/failure.ts';
+import { createOutputConsumer } from '../output/consumer.ts';
+import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
+import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
+import { followed, type OpenSandbox, requestOf, resultOf } from '../sandbox.ts';
+import type { ShellSession } from './session-options.ts';
+import { changedVariables, factsOf } from './shell-facts.ts';
+import { type ShellProcess, startShell, type TurnOutcome } from './shell-process.ts';
+import { readShellState, type ShellState } from './shell-state.ts';
+import { checkSnapshot, isUsableDirectory, restoreVariables } from './snapshot.ts';
+
+const BROKEN =
+  'the shell was ended, because the command wrote to the channel through which the shell reports to its session';
+
+const IDLE_UNSEEN = 'limits.idle_timeout_seconds does not hold for the commands of a session';
+
+/** The first turn tells what the shell begins with; a shell that cannot even do that is of no use. */
+const START_TIMEOUT_MS = 20_000;
+
+/** Set for each shell anew. */
+const NOT_IN_SNAPSHOTS = ['PWD', 'OLDPWD', 'SHLVL', '_', 'HOME', 'TMPDIR'];
+
+const isClosed = () =>
+  new SandboxError('session.closed', 'this session has ended; make a new one with sandbox.session()');
+
+/** What the confinement's own filter leaves to commands and a shell cannot; `undefined`: there is nothing of it. */
+async function filterOfShells({ plan, features }: PreparedSandbox): Promise<Uint8Array | undefined> {
+  const { seccompGroups: held } = plan;
+  if (held.length === 0 || SHELL_GROUPS.every((group) => held.includes(group))) return undefined;
+  return (await seccompProgram(SHELL_GROUPS, features.architecture)).bytes;
+}
+
+/**
+ * Starts a session.
+ * @throws {SandboxError} `usage.invalid`, `cwd.unusable`, `session.closed` if the shell cannot be started.
+ */
+export async function openShell(
+  sandbox: OpenSandbox,
+  given: ShellOptions = {},
+  onClosed: (session: ShellSession) => void,
+): Promise<ShellSession> {
+  const options = sandbox.read.session(given);
+  const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, sandbox.plan);
+  const session = new OpenShell(sandbox, options, await filterOfShells(sandbox.prepared), onClosed);
+  await session.start(snapshot);
+  return session;
+}
+
+/** A shell that runs, and what it said about itself. */
+interface RunningShell {
+  readonly process: ShellProcess;
+  /** As it began. */
+  readonly first: ShellState;
+}
+
+/** One confined bash after the other: where one ends with a command, the next takes its place. */
+class OpenShell implements ShellSession {
+  readonly id = randomUUID();
+  readonly #sandbox: OpenSandbox;
+  readonly #options: ShellOptions;
+  readonly #addedFilter: Uint8Array | undefined;
+  readonly #onClosed: (session: ShellSession) => void;
+  readonly #output: OutputSettings;
+  readonly #warnings: string[];
+  /** What the policy gives every command. */
+  readonly #usual: Readonly<Record<string, string | undefined>>;
+  #running: RunningShell | undefined;
+  /** What it said last; `undefined`: it said nothing that is understood. */
+  #state: ShellState | undefined;
+  #lastKnown: ShellState | undefined;
+  #ranUnseenCode = false;
+  #closed = false;
+  /** Gives up the turn that waits or runs. */
+  #controller: AbortController | undefined;
+  #isTurn = false;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    sandbox: OpenSandbox,
+    options: ShellOptions,
+    addedFilter: Uint8Array | undefined,
+    onClosed: (session: ShellSession) => void,
+  ) {
+    const { limits } = sandbox.policy;
+    this.#sandbox = sandbox;
+    this.#options = options;
+    this.#addedFilter = addedFilter;
+    this.#onClosed = onClosed;
+    this.#output = createOutputSettings(limits)({});
+    this.#warnings = limits.idleTimeoutMs === 0 ? [] : [IDLE_UNSEEN];
+    const plain = sandbox.resolve(':', {});
+    this.#usual = plain.ok ? plain.variables : {};
+  }
+
+  get cwd(): string {
+    return this.#known.cwd;
+  }
+
+  get warnings(): readonly string[] {
+    return [...this.#warnings];
+  }
+
+  run(command: string, given: TurnOptions = {}): Promise<TurnResult> {
+    let options: TurnOptions;
+    try {
+      if (typeof command !== 'string')
+        throw new SandboxError('usage.invalid', 'a command of a session must be a shell string');
+      options = this.#sandbox.read.turn(given);
+      if (this.#closed) throw isClosed();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const turn = this.#queue.then(() => this.#runNow(command, options));
+    this.#queue = turn.catch(() => {});
+    return turn;
+  }
+
+  interrupt(): boolean {
+    if (this.#isTurn) return this.#shell.process.interrupt();
+    if (this.#controller === undefined) return false;
+    this.#controller.abort();
+    return true;
+  }
+
+  snapshot(): ShellSnapshot {
+    const env = { ...this.#known.exported };
+    for (const name of NOT_IN_SNAPSHOTS) delete env[name];
+    return { cwd: this.#known.cwd, env };
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#controller?.abort();
+    await this.#shell.process.kill();
+    await this.#queue.catch(() => {});
+    // In the meantime a new one may have taken its place.
+    await this.#shell.process.kill();
+    this.#onClosed(this);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Starts a shell where a snapshot says; the first thing that it does is to say how it begins. */
+  async start(from: ShellSnapshot | undefined): Promise<void> {
+    const restored = from === undefined ? undefined : restoreVariables(from.env, this.#usual);
+    for (const { name, why } of restored?.refused ?? []) {
+      const warning = `${name} was not restored: ${why}`;
+      if (!this.#warnings.includes(warning)) this.#warnings.push(warning);
+    }
+    const process = this.#startProcess(from?.cwd ?? this.#options.cwd, restored?.env);
+    const hello = await process.turn({ text: ':', assignments: '', timeout: START_TIMEOUT_MS });
+    const said = hello.alive && !hello.end.timedOut ? readShellState(hello.end.state) : undefined;
+    if (said === undefined) throw startFailure(hello.alive ? await process.kill() : hello.outcome);
+    this.#running = { process, first: said };
+    this.#state = said;
+    this.#lastKnown = said;
+    this.#ranUnseenCode = false;
+  }
+
+  get #shell(): RunningShell {
+    if (this.#running === undefined) throw isClosed();
+    return this.#running;
+  }
+
+  get #known(): ShellState {
+    if (this.#lastKnown === undefined) throw isClosed();
+    return this.#lastKnown;
+  }
+
+  #startProcess(cwd: string | undefined, env: ShellSnapshot['env'] | undefined): ShellProcess {
+    const { prepared, policy } = this.#sandbox;
+    const resolved = this.#sandbox.resolve(':', { cwd, env: { ...this.#options.env, ...env } });
+    if (!resolved.ok) throw new SandboxError(resolved.code, resolved.message);
+    try {
+      return startShell(prepared.addon, prepared.confinement, {
+        program: resolved.program,
+        env: resolved.env,
+        cwd: resolved.cwd,
+        output: this.#output,
+        killGraceMs: policy.limits.killGraceMs,
+        addedFilter: this.#addedFilter,
+      });
+    } catch (error) {
+      const failure = (error as { readonly failure?: NativeFailure }).failure;
+      if (failure === undefined) throw error;
+      // No thread or no descriptor for it.
+      const { code, message } = describeFailure(failure);
+      throw new SandboxError(code, message);
+    }
+  }
+
+  async #runNow(command: string, options: TurnOptions): Promise<TurnResult> {
+    if (this.#closed) throw isClosed();
+    const mine = new AbortController();
+    this.#controller = mine;
+    const signal =
+      options.signal === undefined ? mine.signal : AbortSignal.any([mine.signal, options.signal]);
+    try {
+      const decided = await this.#sandbox.decide(this.#requestOf(command, options, signal));
+      return await this.#runDecided(command, options, decided, signal);
+    } finally {
+      if (this.#controller === mine) this.#controller = undefined;
+    }
+  }
+
+  #requestOf(command: string, options: TurnOptions, signal: AbortSignal) {
+    const { approved, taints, timeout } = options;
+    const { first } = this.#shell;
+    const changed = changedVariables(this.#known, { variables: this.#usual, first });
+    const env =
+      changed === undefined && options.env === undefined ? undefined : { ...changed, ...options.env };
+    const shell = factsOf(this.#state, first, this.#ranUnseenCode);
+    const run = { cwd: this.#known.cwd, env, approved, taints, timeout };
+    return requestOf(command, run, { shell, signal: () => signal });
+  }
+
+  async #runDecided(
+    command: string,
+    options: TurnOptions,
+    decided: Decided,
+    signal: AbortSignal,
+  ): Promise<TurnResult> {
+    const context = this.#sandbox.contextOf(decided);
+    if (!decided.allowed) return this.#after(resultOf(decided, context));
+    const { ended, judgement } = decided;
+    if (this.#closed || signal.aborted)
+      return this.#after(await followed(ended, canceledBefore(context), false));
+    const leavesDoubts = judgement?.leavesDoubts() ?? false;
+    const launched = await this.#takeTurn(command, options, context, signal);
+    if (leavesDoubts) this.#ranUnseenCode = true;
+    const result = await followed(ended, launched.result, true);
+    return launched.alive || this.#closed ? this.#after(result) : this.#replaceShell(result);
+  }
+
+  #after(result: ExecutionResult, restarted = false): TurnResult {
+    return { ...result, cwdAfter: this.#known.cwd, restarted };
+  }
+
+  /** A new shell takes the place of the one that has ended, where that was. */
+  async #replaceShell(result: ExecutionResult): Promise<TurnResult> {
+    const { cwd, exported } = this.#known;
+    const { plan } = this.#sandbox;
+    try {
+      await this.start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
+      return this.#after(result, true);
+    } catch (error) {
+      // The command has run: its result is told, and the next one is told that there is no shell.
+      this.#closed = true;
+      this.#onClosed(this);
+      const why = error instanceof Error ? error.message : String(error);
+      return this.#after({ ...result, warnings: [...result.warnings, `the session has ended: ${why}`] });
+    }
+  }
+
+  async #takeTurn(
+    command: string,
+    options: TurnOptions,
+    context: RunContext,
+    signal: AbortSignal,
+  ): Promise<{ readonly result: ExecutionResult; readonly alive: boolean }> {
+    const { policy, plan, prepared } = this.#sandbox;
+    const shell = this.#shell.process;
+    const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => shell.interrupt());
+    const onAbort = () => shell.interrupt();
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#isTurn = true;
+    const begun = performance.now();
+    let how: TurnOutcome;
+    try {
+      how = await shell.turn({
+        text: command,
+        assignments: assignmentsOf(options.env),
+        timeout: options.timeout ?? policy.limits.timeoutMs,
+        receiver: consumer,
+      });
+    } finally {
+      this.#isTurn = false;
+      signal.removeEventListener('abort', onAbort);
+    }
+    if (how.alive) {
+      this.#state = readShellState(how.end.state);
+      this.#lastKnown = this.#state ?? this.#lastKnown;
+    }
+    const outcome = outcomeOf(how, performance.now() - begun, this.#closed);
+    const leftBehind = prepared.settle(outcome);
+    const after = { leftBehind, warnings: how.alive || !how.broken ? [] : [BROKEN] };
+    const view = { view: this.#output.view, spilled: undefined };
+    const result = classify(context, outcome, after, plan, view);
+    // Whoever ends the command or the session does not wait for a consumer, which may never be done.
+    const settled = await consumer?.settled(Promise.resolve(result), signal);
+    return { result: settled ?? result, alive: how.alive };
+  }
+}
+
+function startFailure(outcome: NativeOutcome): SandboxError {
+  if (outcome.failure !== undefined) {
+    const { code, message } = describeFailure(outcome.failure, outcome.treeEnded);
+    return new SandboxError(code, message);
+  }
+  const how = outcome.signal === 0 ? `exited ${outcome.exitCode}` : `was ended by signal ${outcome.signal}`;
+  const said = outcome.stderr?.toString('utf8').trim().split('\n').at(-1) ?? '';
+  return new SandboxError(
+    'session.closed',
+    `the shell of the session cannot be started: it ${how}${said === '' ? '' : ` (${said})`}`,
+  );
+}
+
+/** As bash reads them: values in single quotes. */
+function assignmentsOf(env: Readonly<Record<string, string>> | undefined): string {
+  return Object.entries(env ?? {})
+    .map(([name, value]) => `${name}='${value.replaceAll("'", "'\\''")}' `)
+    .join('');
+}
+
+/**
+ * A turn as if it had been a command of its own: how it ended, or how the shell did that ended with it.
+ * `durationMs`: of the turn, `closed`: the session was ended.
+ */
+function outcomeOf(how: TurnOutcome, durationMs: number, closed: boolean): NativeOutcome {
+  if (!how.alive) return { ...how.outcome, durationMs, canceled: how.outcome.canceled || closed };
+  return {
+    ...how.end,
+    kind: 'ended',
+    signal: 0,
+    canceled: how.end.interrupted,
+    // The shell is still there, and perhaps jobs in the background.
+    treeEnded: false,
+    userCpuMs: 0,
+    systemCpuMs: 0,
+    maxRssKib: 0,
+    launcherMaxRssKib: 0,
+  };
+}
