@@ -1,8 +1,9 @@
 import type { Decision } from '../model/decision.ts';
 import type { CommandEffects } from '../policy/effects.ts';
 import { isPromise, type MaybePromise } from '../util/promise.ts';
-import type { Deciding, Seen } from './decide.ts';
+import type { Deciding } from './control.ts';
 import type { Judgement } from './judge.ts';
+import type { Seen } from './ports.ts';
 
 /** What the policy says about a request now; `undefined`: commands are not judged. */
 export function look(deciding: Deciding): MaybePromise<Seen | undefined> {

@@ -2,15 +2,15 @@ import type { ErrorCode } from '../errors/codes.ts';
 import type { ApprovalAnswer, ApprovalRequest } from '../model/approval.ts';
 import type { AuditRecord } from '../model/audit-record.ts';
 import type { Command } from '../model/command.ts';
-import type { Taint } from '../model/decision.ts';
+import type { Decision, Taint } from '../model/decision.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { ActionBudget } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
+import type { CommandEffects } from '../policy/effects.ts';
 import type { MaybePromise } from '../util/promise.ts';
 import type { ApprovalRequestMaker } from './approval-request.ts';
-import type { Seen } from './decide.ts';
-import type { Judge, JudgeRequest } from './judge.ts';
+import type { Judge, Judgement, JudgeRequest } from './judge.ts';
 
 /** A command with its program, directory and environment, or why it cannot be started. */
 export type ResolvedCommand =
@@ -34,6 +34,13 @@ export type ResolvedCommand =
       readonly message: string;
       readonly path: string;
     };
+
+/** What a command is at one moment: before a question, and again after the answer. */
+export interface Seen {
+  readonly judgement: Judgement;
+  readonly decision: Decision;
+  readonly effects: () => CommandEffects;
+}
 
 /** What is remembered of the session that a command belongs to. */
 export interface SessionMemory {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createDecider, type Objection } from '../decide/decide.ts';
+import type { Objection } from '../decide/control.ts';
+import { createDecider } from '../decide/decide.ts';
 import type { DecisionPorts, SessionMemory } from '../decide/ports.ts';
 import { budgetOf } from '../gate/principal-budget.ts';
 import type { GateDecide } from '../gate/server/ports.ts';

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { createDecider, type Decide, type Decided, type DecisionRequest } from '../decide/decide.ts';
+import { createDecider, type Decide, type Decided } from '../decide/decide.ts';
 import type { Judge } from '../decide/judge.ts';
 import type { DecisionPorts } from '../decide/ports.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
@@ -18,12 +17,12 @@ import type {
   TerminalSize,
 } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
-import type { ShellFacts } from '../model/shell-facts.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { autonomyInForce } from '../policy/checks/rules.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
-import { canceledBefore, denied, notStarted, type RunContext } from './launch/classify.ts';
+import { canceledBefore, type RunContext } from './launch/classify.ts';
+import { followed, requestOf, resultOf } from './launch/decided-command.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
 import { createLauncher, type Launch, type Launcher } from './launch/launch.ts';
 import { pendingCommand, type RunningCommand } from './launch/pending-command.ts';
@@ -422,47 +421,4 @@ export class OpenSandbox implements Sandbox {
 function standardInput(options: RunOptions): number {
   if (options.input !== undefined) return STDIO_CAPTURE;
   return options.stdin === 'inherit' ? 0 : STDIO_NULL;
-}
-
-/** What is decided about: a command with the options that make a difference. */
-export function requestOf(
-  command: Command,
-  options: SpawnOptions,
-  more: {
-    readonly input?: Uint8Array | undefined;
-    readonly shell?: ShellFacts;
-    readonly signal: () => AbortSignal;
-  },
-): DecisionRequest {
-  const { cwd, env, approved, taints, timeout, pty } = options;
-  const { input, shell, signal } = more;
-  const details = () => [
-    ...(pty === undefined ? [] : ['terminal']),
-    ...(input === undefined ? [] : [`input ${createHash('sha256').update(input).digest('hex')}`]),
-    ...(shell === undefined ? [] : [`shell ${JSON.stringify(shell)}`]),
-  ];
-  return {
-    ...{ command, cwd, env, approved, taints, shell, signal },
-    details: () => [...(timeout === undefined ? [] : [`timeout ${timeout}`]), ...details()],
-    // Of the time `check()` knows nothing.
-    detailsOfCheck: details,
-  };
-}
-
-/** The result of a command that does not run. */
-export function resultOf(decided: Decided, context: RunContext): ExecutionResult {
-  if (decided.allowed || decided.objection.status === 'canceled') return canceledBefore(context);
-  const { status, error } = decided.objection;
-  return status === 'denied' ? denied(context, error) : notStarted(context, error);
-}
-
-/** The result with what is to be said after the end: it was counted, recorded and told. */
-export async function followed(
-  ended: (Decided & { readonly allowed: true })['ended'],
-  result: ExecutionResult,
-  launched: boolean,
-): Promise<ExecutionResult> {
-  const started = launched && result.status !== 'setup-failed';
-  const warnings = (await ended?.({ result, started })) ?? [];
-  return warnings.length === 0 ? result : { ...result, warnings: [...result.warnings, ...warnings] };
 }

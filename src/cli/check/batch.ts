@@ -1,6 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import { type Decide, type DecisionRequest, decisionOf } from '../../decide/decide.ts';
+import type { DecisionRequest } from '../../decide/control.ts';
+import { type Decide, decisionOf } from '../../decide/decide.ts';
 import type { Command } from '../../model/command.ts';
 import type { Autonomy, Decision, Taint } from '../../model/decision.ts';
 import { AUTONOMIES } from '../../model/words.ts';

@@ -1,4 +1,5 @@
-import { type DecisionRequest, decisionOf } from '../../decide/decide.ts';
+import type { DecisionRequest } from '../../decide/control.ts';
+import { decisionOf } from '../../decide/decide.ts';
 import { decisionAsJson } from '../../decide/decision-json.ts';
 import { refusalOf } from '../../decide/refusal.ts';
 import { ERROR_CODES } from '../../errors/codes.ts';

@@ -1,4 +1,4 @@
-import type { Control } from '../decide.ts';
+import type { Control } from '../control.ts';
 import { approved } from './approved.ts';
 import { counted } from './counted.ts';
 import { exposed } from './exposed.ts';

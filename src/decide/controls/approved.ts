@@ -2,9 +2,9 @@ import type { ApprovalAnswer, ApprovalRequest } from '../../model/approval.ts';
 import type { Decision, Reason } from '../../model/decision.ts';
 import type { ExecutionError } from '../../model/execution-result.ts';
 import { decisiveReason } from '../../policy/evaluate.ts';
-import type { Control, Deciding, Objection, Seen } from '../decide.ts';
+import type { Control, Deciding, Objection } from '../control.ts';
 import { look } from '../look.ts';
-import type { Approvals, ResolvedCommand } from '../ports.ts';
+import type { Approvals, ResolvedCommand, Seen } from '../ports.ts';
 import { approvalRefusal, refusalOf, VOID } from '../refusal.ts';
 
 const BY_CALLER: ApprovalAnswer = { approved: true, scope: 'once', by: 'the caller' };

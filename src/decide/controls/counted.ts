@@ -1,5 +1,5 @@
 import type { Reservation } from '../../model/gate-ports.ts';
-import type { Control, Deciding } from '../decide.ts';
+import type { Control, Deciding } from '../control.ts';
 import { budgetRefusal } from '../refusal.ts';
 
 const reserved = new WeakMap<Deciding, Reservation>();

@@ -1,4 +1,4 @@
-import type { Control } from '../decide.ts';
+import type { Control } from '../control.ts';
 import { exposuresOf } from '../exposures.ts';
 
 /** What the command shows to its session is remembered before it runs: afterwards it cannot be taken back. */

@@ -1,5 +1,5 @@
 import { andThen } from '../../util/promise.ts';
-import type { Control, Deciding, Objection } from '../decide.ts';
+import type { Control, Deciding, Objection } from '../control.ts';
 import { look } from '../look.ts';
 import { refusalOf } from '../refusal.ts';
 

@@ -1,7 +1,7 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { DecisionRecord, ResultRecord } from '../../model/audit-record.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { Control, Deciding } from '../decide.ts';
+import type { Control, Deciding } from '../control.ts';
 
 /** What was decided is on record before anything starts, and how it ended afterwards. */
 export const recorded: Control = {

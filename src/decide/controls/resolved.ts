@@ -1,4 +1,4 @@
-import type { Control } from '../decide.ts';
+import type { Control } from '../control.ts';
 
 /** Which program it is, where it starts and with which variables. That there is none is said after the policy has spoken. */
 export const resolved: Control = {

@@ -1,4 +1,4 @@
-import type { Control } from '../decide.ts';
+import type { Control } from '../control.ts';
 
 /** What the session was exposed to: known before anything is judged. */
 export const sessionTaints: Control = {

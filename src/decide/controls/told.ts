@@ -1,4 +1,4 @@
-import type { Control } from '../decide.ts';
+import type { Control } from '../control.ts';
 
 /** Hooks are told what became of a command that was started. */
 export const told: Control = {

@@ -1,4 +1,4 @@
-import type { Control } from '../decide.ts';
+import type { Control } from '../control.ts';
 
 /** What was given up meanwhile is not counted, remembered or launched. */
 export const wanted: Control = {

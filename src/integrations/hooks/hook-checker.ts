@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { realpathSync } from 'node:fs';
-import { createDecider, type Decided, type Seen } from '../../decide/decide.ts';
+import { createDecider, type Decided } from '../../decide/decide.ts';
 import { exposuresOf } from '../../decide/exposures.ts';
-import type { DecisionPorts } from '../../decide/ports.ts';
+import type { DecisionPorts, Seen } from '../../decide/ports.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { type Checker, checkOnly, createChecker, type KernelPart } from '../../run/assemble.ts';

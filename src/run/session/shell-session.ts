@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import type { Decided } from '../../decide/decide.ts';
+import type { Decide, Decided } from '../../decide/decide.ts';
+import type { ResolvedCommand } from '../../decide/ports.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { SHELL_GROUPS } from '../../kernel/seccomp/filter.ts';
 import { seccompProgram } from '../../kernel/seccomp/program.ts';
 import type { ExecutionResult, TurnResult } from '../../model/execution-result.ts';
-import type { ShellOptions, ShellSnapshot, TurnOptions } from '../../model/options.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import type { ShellOptions, ShellSnapshot, SpawnOptions, TurnOptions } from '../../model/options.ts';
+import type { Policy } from '../../model/policy.ts';
 import type { NativeFailure, NativeOutcome } from '../../native/contract.ts';
 import { canceledBefore, classify, type RunContext } from '../launch/classify.ts';
+import { followed, requestOf, resultOf } from '../launch/decided-command.ts';
 import { describeFailure } from '../launch/failure.ts';
 import { createOutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
-import { followed, type OpenSandbox, requestOf, resultOf } from '../sandbox.ts';
+import type { OptionReader } from '../resolve/read-options.ts';
 import type { ShellSession } from './session-options.ts';
 import { changedVariables, factsOf } from './shell-facts.ts';
 import { type ShellProcess, startShell, type TurnOutcome } from './shell-process.ts';
@@ -39,12 +43,23 @@ async function filterOfShells({ plan, features }: PreparedSandbox): Promise<Uint
   return (await seccompProgram(SHELL_GROUPS, features.architecture)).bytes;
 }
 
+/** What a session needs of its sandbox. */
+export interface ShellHost {
+  readonly plan: LaunchPlan;
+  readonly policy: Policy;
+  readonly prepared: PreparedSandbox;
+  readonly read: Pick<OptionReader, 'session' | 'turn'>;
+  readonly decide: Decide;
+  readonly resolve: (command: string, options: Pick<SpawnOptions, 'cwd' | 'env'>) => ResolvedCommand;
+  contextOf(decided: Decided): RunContext;
+}
+
 /**
  * Starts a session.
  * @throws {SandboxError} `usage.invalid`, `cwd.unusable`, `session.closed` if the shell cannot be started.
  */
 export async function openShell(
-  sandbox: OpenSandbox,
+  sandbox: ShellHost,
   given: ShellOptions = {},
   onClosed: (session: ShellSession) => void,
 ): Promise<ShellSession> {
@@ -65,7 +80,7 @@ interface RunningShell {
 /** One confined bash after the other: where one ends with a command, the next takes its place. */
 class OpenShell implements ShellSession {
   readonly id = randomUUID();
-  readonly #sandbox: OpenSandbox;
+  readonly #sandbox: ShellHost;
   readonly #options: ShellOptions;
   readonly #addedFilter: Uint8Array | undefined;
   readonly #onClosed: (session: ShellSession) => void;
@@ -85,7 +100,7 @@ class OpenShell implements ShellSession {
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(
-    sandbox: OpenSandbox,
+    sandbox: ShellHost,
     options: ShellOptions,
     addedFilter: Uint8Array | undefined,
     onClosed: (session: ShellSession) => void,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Control } from '../../../src/decide/control.ts';
 import { CONTROLS } from '../../../src/decide/controls/all-controls.ts';
-import { type Control, createDecider, type Decided } from '../../../src/decide/decide.ts';
+import { createDecider, type Decided } from '../../../src/decide/decide.ts';
 import type { Judgement } from '../../../src/decide/judge.ts';
 import type { DecisionPorts } from '../../../src/decide/ports.ts';
 import type { ApprovalRequest } from '../../../src/model/approval.ts';

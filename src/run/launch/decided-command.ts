@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto';
+import type { DecisionRequest } from '../../decide/control.ts';
+import type { Decided } from '../../decide/decide.ts';
+import type { Command } from '../../model/command.ts';
+import type { ExecutionResult } from '../../model/execution-result.ts';
+import type { SpawnOptions } from '../../model/options.ts';
+import type { ShellFacts } from '../../model/shell-facts.ts';
+import { canceledBefore, denied, notStarted, type RunContext } from './classify.ts';
+
+/** What is decided about: a command with the options that make a difference. */
+export function requestOf(
+  command: Command,
+  options: SpawnOptions,
+  more: {
+    readonly input?: Uint8Array | undefined;
+    readonly shell?: ShellFacts;
+    readonly signal: () => AbortSignal;
+  },
+): DecisionRequest {
+  const { cwd, env, approved, taints, timeout, pty } = options;
+  const { input, shell, signal } = more;
+  const details = () => [
+    ...(pty === undefined ? [] : ['terminal']),
+    ...(input === undefined ? [] : [`input ${createHash('sha256').update(input).digest('hex')}`]),
+    ...(shell === undefined ? [] : [`shell ${JSON.stringify(shell)}`]),
+  ];
+  return {
+    ...{ command, cwd, env, approved, taints, shell, signal },
+    details: () => [...(timeout === undefined ? [] : [`timeout ${timeout}`]), ...details()],
+    // Of the time `check()` knows nothing.
+    detailsOfCheck: details,
+  };
+}
+
+/** The result of a command that does not run. */
+export function resultOf(decided: Decided, context: RunContext): ExecutionResult {
+  if (decided.allowed || decided.objection.status === 'canceled') return canceledBefore(context);
+  const { status, error } = decided.objection;
+  return status === 'denied' ? denied(context, error) : notStarted(context, error);
+}
+
+/** The result with what is to be said after the end: it was counted, recorded and told. */
+export async function followed(
+  ended: (Decided & { readonly allowed: true })['ended'],
+  result: ExecutionResult,
+  launched: boolean,
+): Promise<ExecutionResult> {
+  const started = launched && result.status !== 'setup-failed';
+  const warnings = (await ended?.({ result, started })) ?? [];
+  return warnings.length === 0 ? result : { ...result, warnings: [...result.warnings, ...warnings] };
+}
