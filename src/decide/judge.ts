@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { createVersions } from '../host/git/versions.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { Command } from '../model/command.ts';
+import type { Parsed } from '../model/command-line.ts';
 import type { Autonomy, Decision, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
 import type { PathLookup } from '../model/path-lookup.ts';
@@ -75,6 +76,27 @@ export interface JudgeParts {
   readonly gate: Partial<Omit<GatePorts, 'within'>>;
 }
 
+/** Agents run the same few commands over and over. */
+const MOST_PARSED = 64;
+/** Characters; longer texts seldom come again. */
+const LONGEST_PARSED = 4_096;
+
+/** Parsing is pure, so a text that comes again has the same result. Nothing that looks at files is remembered. */
+function parserWithMemory(): (text: string, inSession: boolean) => Parsed {
+  const known = new Map<string, Parsed>();
+  return (text, inSession) => {
+    const key = `${inSession ? 'session' : 'once'} ${text}`;
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    const parsed = parseShell(text, { inSession });
+    if (text.length > LONGEST_PARSED) return parsed;
+    const oldest = known.size >= MOST_PARSED ? known.keys().next().value : undefined;
+    if (oldest !== undefined) known.delete(oldest);
+    known.set(key, parsed);
+    return parsed;
+  };
+}
+
 /** The same ports, which give the answers that they have given already. */
 function askedOnce(ports: GatePorts, said: Map<object, unknown>): GatePorts {
   const { reviewer, hooks } = ports;
@@ -118,10 +140,12 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
     return canonical;
   }
 
+  const parse = parserWithMemory();
+
   return function judge(request) {
     const { command, cwd = '.' } = request;
     const inSession = request.shell !== undefined;
-    const parsed = typeof command === 'string' ? parseShell(command, { inSession }) : parseArgv(command);
+    const parsed = typeof command === 'string' ? parse(command, inSession) : parseArgv(command);
     // It remembers what it saw, which is right for one decision and wrong for two.
     const paths = createPathLookup(way);
     const path = request.env !== undefined && 'PATH' in request.env ? request.env.PATH : searchPath;

@@ -29,6 +29,8 @@ export interface OptionReader {
 export const readOptions: OptionReader & { sandbox(given: SandboxOptions): SandboxOptions } = {
   sandbox: (given) => read(SandboxOptions, given, 'createSandbox'),
   command: (given) => {
+    // Most are strings, and a union would try them one after the other.
+    if (typeof given === 'string') return given;
     const result = Command.safeParse(given);
     if (result.success) return result.data;
     throw new SandboxError('usage.invalid', `a command must be ${result.error.issues[0]?.message}`);
@@ -78,7 +80,10 @@ function copyOf(given: object, where: string): Readonly<Record<string, unknown>>
 }
 
 function read<Schema extends z.ZodObject>(schema: Schema, given: object, where: string): z.output<Schema> {
-  const result = schema.safeParse(copyOf(given, where));
+  const said = copyOf(given, where);
+  // Nothing is said, so nothing can be wrong: most runs have no options.
+  if (Object.keys(said).length === 0) return {} as z.output<Schema>;
+  const result = schema.safeParse(said);
   if (result.success) return result.data;
   throw new SandboxError('usage.invalid', describeIssue(result.error.issues[0], schema, where));
 }
