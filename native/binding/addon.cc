@@ -15,6 +15,7 @@
 #include "binding/running_commands.h"
 #include "landlock/ruleset.h"
 #include "process/cgroup_parent.h"
+#include "process/cgroup_removal.h"
 #include "process/command.h"
 #include "process/command_threads.h"
 #include "process/confinement.h"
@@ -105,9 +106,11 @@ Napi::Value Prepare(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// closeConfinement(confinement): drops what is idle; running commands go on.
+// closeConfinement(confinement): drops what is idle; running commands go on. Control groups whose last
+// process ended late go, too: no other command may follow.
 Napi::Value CloseConfinement(const Napi::CallbackInfo& info) {
   AsConfinement(info[0])->Close();
+  RemoveLeftGroups();
   return info.Env().Undefined();
 }
 

@@ -12,7 +12,11 @@ const id = z.unknown().describe('that of the line; its number if it has none');
 /** A line of `sandbox-run check --batch`. */
 export const BatchLine = z.union([
   CheckAnswer.extend({ id }),
-  z.strictObject({ id, error: text.describe('why the line cannot be judged') }),
+  z.strictObject({
+    id,
+    verdict: z.literal('deny').describe('what cannot be judged must not run'),
+    error: text.describe('why the line cannot be judged'),
+  }),
 ]);
 
 /** A line that `sandbox-run check --batch` reads. Other keys are the caller's own. */

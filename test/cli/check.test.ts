@@ -213,6 +213,26 @@ describe('check --batch', () => {
       [11, false],
     ]);
     expect(answers[0]?.error).toBe('line 1: not JSON');
+    for (const { error, verdict } of answers) expect(verdict).toBe(error === undefined ? 'allow' : 'deny');
+  });
+
+  it('takes a key that is nearly one of ours, and an id that was there, for mistakes', async () => {
+    const input = [
+      '{"id":"a","command":"ls","suite":"mine","commands":[["ls"]]}',
+      '{"id":"a","command":"ls"}',
+      '{"id":"b","command":"touch x","autonomy":"supervised","aproved":true}',
+      '{"id":"c","command":"ls","taints":["secret"]}',
+      '{"id":"d","command":"ls","Cwd":"sub"}',
+    ];
+    const { exitCode, stdout } = await check(['--batch'], input.join('\n'));
+    expect(exitCode).toBe(125);
+    expect(lines(stdout).map(({ error, verdict }) => error ?? verdict)).toEqual([
+      'allow',
+      'line 2: the id "a" is that of line 1',
+      'line 3: the key "aproved" means nothing: did you mean "approved"?',
+      'line 4: the key "taints" means nothing: did you mean "taint"?',
+      'line 5: the key "Cwd" means nothing: did you mean "cwd"?',
+    ]);
   });
 
   it('survives a line that is too long', async () => {

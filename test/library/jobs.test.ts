@@ -9,6 +9,7 @@ import {
   type ListeningSocket,
   type Sandbox,
 } from '../../src/index.ts';
+import { deferred } from '../../src/util/deferred.ts';
 import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
@@ -52,6 +53,22 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
     expect(job.output()).toMatchObject({ stdout: 'one\nthree\n', outputBytes: { stdout: 10, stderr: 4 } });
     expect(job.kill()).toBe(false);
     expect(await job.ports()).toEqual([]);
+  });
+
+  it('still has its output while its result waits for the audit trail', async () => {
+    const written = deferred<void>();
+    await using sandbox = await createSandbox({
+      workspace: arena.workspace,
+      policyFiles: false,
+      gate: { audit: { append: ({ type }) => (type === 'result' ? written.promise : Promise.resolve()) } },
+    });
+    const job = await sandbox.run('echo kept; echo too >&2', { background });
+    await job.waitForExit();
+    await new Promise((done) => setTimeout(done, 100));
+    expect(job.result).toBeUndefined();
+    expect(job.output()).toMatchObject({ stdout: 'kept\n', stderr: 'too\n' });
+    written.resolve();
+    expect(await job.wait()).toMatchObject({ status: 'exited', stdout: 'kept\n' });
   });
 
   it('goes on with what the command leaves behind, until that has ended', async () => {

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 
 #include "check.h"
 #include "process/cgroup.h"
+#include "process/cgroup_removal.h"
 #include "process/command.h"
 #include "process/process_usage.h"
 #include "process/tree_kill.h"
@@ -39,6 +41,22 @@ TEST(ProcessCountsAreThoseOfTheProcess) {
   }
   EXPECT_TRUE(ReadProcessCounts(getpid())->own_cpu_ms >= self->own_cpu_ms + 90);
   EXPECT_TRUE(!ReadProcessCounts(0x7ffffff0).has_value());
+}
+
+// What is mounted on it keeps a directory busy, as a process that has not ended keeps a group.
+TEST(AGroupThatWasBusyIsRemovedLater) {
+  const TemporaryDirectory place;
+  const std::string group = place.path() + "/group";
+  ASSERT_EQ(mkdir(group.c_str(), 0755), 0);
+  if (mount("none", group.c_str(), "tmpfs", 0, nullptr) != 0) NOT_RUN("nothing can be mounted here");
+  const int directory = open(group.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  RemoveGroup(directory, group);
+  RemoveLeftGroups();
+  EXPECT_EQ(access(group.c_str(), F_OK), 0);
+  close(directory);
+  EXPECT_EQ(umount2(group.c_str(), MNT_DETACH), 0);
+  RemoveLeftGroups();
+  EXPECT_EQ(access(group.c_str(), F_OK), -1);
 }
 
 TEST(ProcessMemoryIsWhatIsWritten) {

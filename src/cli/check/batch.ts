@@ -1,11 +1,13 @@
 import { isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { distance } from 'fastest-levenshtein';
 import type { DecisionRequest } from '../../decide/control.ts';
 import { type Decide, decisionOf } from '../../decide/decide.ts';
 import type { Command } from '../../model/command.ts';
 import type { Autonomy, Decision, Taint } from '../../model/decision.ts';
 import { AUTONOMIES } from '../../model/words.ts';
 import { andThen } from '../../util/promise.ts';
+import { visibleLine } from '../../util/visible-text.ts';
 import { isTaint } from '../shared/policy-options.ts';
 import { splitLines } from './split-lines.ts';
 
@@ -32,6 +34,8 @@ export async function checkBatch(parts: BatchParts, input: Readable, output: Wri
   let bad = 0;
   let gone = false;
   let pending = '';
+  /** By id, the line that had it. */
+  const ids = new Map<string, number>();
   output.on('error', () => {
     gone = true;
   });
@@ -44,7 +48,7 @@ export async function checkBatch(parts: BatchParts, input: Readable, output: Wri
   for await (const { number, text, last } of splitLines(input)) {
     if (gone) break;
     if (text === undefined || text.trim() !== '') {
-      const answer = await answerTo(parts, number, text);
+      const answer = await answerTo(parts, number, text, ids);
       if ('error' in answer) bad += 1;
       pending += `${JSON.stringify(answer)}\n`;
     }
@@ -69,20 +73,53 @@ function roomIn(output: Writable): Promise<void> {
 
 type Answer = { readonly id: unknown; readonly error?: string };
 
+/** A line that cannot be judged is one that must not run. */
+const refused = (id: unknown, number: number, problem: string): Answer & { readonly verdict: 'deny' } => ({
+  id,
+  verdict: 'deny',
+  error: `line ${number}: ${problem}`,
+});
+
 function answerTo(
   { decide, defaults, answer }: BatchParts,
   number: number,
   text: string | undefined,
+  ids: Map<string, number>,
 ): Answer | Promise<Answer> {
   const row = text === undefined ? 'the line is longer than 1 MiB, or not UTF-8' : parseRow(text);
-  if (typeof row === 'string') return { id: number, error: `line ${number}: ${row}` };
+  if (typeof row === 'string') return refused(number, number, row);
   const id = row.id ?? number;
-  const request = requestOf(row, defaults);
-  if (typeof request === 'string') return { id, error: `line ${number}: ${request}` };
+  const request = idProblem(row.id, number, ids) ?? misspelled(row) ?? requestOf(row, defaults);
+  if (typeof request === 'string') return refused(id, number, request);
   return andThen(decide(request), (decided) => ({ id, ...answer(request.command, decisionOf(decided)) }));
 }
 
 type Row = Readonly<Record<string, unknown>>;
+
+/** Whose answer would it be? */
+function idProblem(id: unknown, number: number, ids: Map<string, number>): string | undefined {
+  if (id === undefined) return undefined;
+  const text = JSON.stringify(id);
+  const before = ids.get(text);
+  if (before === undefined) ids.set(text, number);
+  return before === undefined ? undefined : `the id ${visibleLine(text, 100)} is that of line ${before}`;
+}
+
+const KEYS = ['id', 'command', 'autonomy', 'taint', 'approved', 'cwd'];
+/** Keys besides ours are a corpus's own, but one that is nearly ours is a mistake that would change the answer. */
+function misspelled(row: Row): string | undefined {
+  for (const key of Object.keys(row)) {
+    const near = KEYS.find((known) => known !== key && isNear(key, known));
+    if (near !== undefined && !KEYS.includes(key) && !(near in row))
+      return `the key ${visibleLine(JSON.stringify(key), 100)} means nothing: did you mean "${near}"?`;
+  }
+  return undefined;
+}
+
+function isNear(key: string, known: string): boolean {
+  if (key.toLowerCase() === known || key === `${known}s`) return true;
+  return known.length > 3 && distance(key, known) <= 2;
+}
 
 function parseRow(text: string): Row | string {
   try {

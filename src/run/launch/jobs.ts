@@ -66,7 +66,7 @@ let lastId = 0;
 export function startJob(
   addon: NativeAddon,
   view: OutputView,
-  begin: (additions: Pick<Launch, 'extras' | 'onLaunch' | 'onExit'>) => RunningCommand,
+  begin: (additions: Pick<Launch, 'extras' | 'onLaunch' | 'onExit' | 'onEnd'>) => RunningCommand,
 ): BackgroundJob {
   const id = `${++lastId}`;
   let nativeId: number | undefined;
@@ -84,6 +84,10 @@ export function startJob(
     onExit: (exit) => {
       exited = jobExit(exit);
       ended.settle(exited);
+    },
+    // The addon forgets it now, and the result may have to wait for a record.
+    onEnd: (captured) => {
+      seen = captured;
     },
   });
   // How the command had ended by itself before what it left behind was asked to end.
@@ -115,7 +119,6 @@ export function startJob(
         const { stdout, stderr, truncated, bytes, outputBytes } = result;
         return { stdout, stderr, truncated, bytes, outputBytes };
       }
-      // Between the end of the command and the event that tells of it there is none for a moment.
       seen = (nativeId === undefined ? undefined : addon.outputSoFar(nativeId)) ?? seen;
       const outputBytes = { stdout: seen.stdoutBytes, stderr: seen.stderrBytes };
       return { ...showOutput(seen, view), outputBytes };

@@ -5,6 +5,7 @@ import type { ExecutionError, ExecutionResult } from '../../model/execution-resu
 import type { SpawnOptions } from '../../model/options.ts';
 import type { Policy } from '../../model/policy.ts';
 import {
+  type NativeCapture,
   type NativeCommand,
   type NativeEvent,
   type NativeExit,
@@ -47,6 +48,8 @@ export interface Launch {
   readonly idleTimeout?: number | undefined;
   /** Called when a command in the background has ended and what it left behind has not. */
   readonly onExit?: (exit: NativeExit) => void;
+  /** Called when all of it has ended, with what was captured: the result may come later. */
+  readonly onEnd?: (captured: NativeCapture) => void;
   /** Called once: what was passed to the command is not needed here any more. */
   readonly release?: () => void;
 }
@@ -121,6 +124,7 @@ export function createLauncher({ addon, confinement, policy, plan, settle }: Pre
       running.delete(id);
       queue.tryNow();
       options.signal?.removeEventListener('abort', abort);
+      how.onEnd?.(outcome);
       // What is thrown in a callback of the addon is lost, and the result would be with it.
       try {
         const after = { leftBehind: settle(outcome), warnings: [] };
