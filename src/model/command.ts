@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { text, texts, type Value } from './value.ts';
 
+const MUST = 'a shell string or an array of strings, the program first';
+
 // As JSON Schema a list with at least one item, which every validator understands; to the compiler a tuple.
-const argv = texts.min(1) as unknown as z.ZodType<[string, ...string[]]>;
+const argv = texts.min(1, MUST) as unknown as z.ZodType<[string, ...string[]]>;
 
 /** What to run: a shell string (under bash) or an argument vector, never joined into a string. */
 export const Command = z
-  .union([text, argv], 'a shell string or an array of strings, the program first')
+  .union([text, argv], MUST)
   .describe('a shell string (bash), or an array: the program and its arguments');
 export type Command = Value<typeof Command>;

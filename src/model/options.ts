@@ -1,56 +1,62 @@
 import { z } from 'zod';
-import { Autonomy, Taint } from './decision.ts';
 import type { GateOptions } from './gate-ports.ts';
 import { MaxOutput, type OutputChunk } from './output.ts';
 import type { PolicyFile } from './policy-keys.ts';
 import type { AgentSession } from './session.ts';
-import { count, text, type Value } from './value.ts';
-import { APPROVERS, BACKEND_IDS, MAX_MILLISECONDS, TREE_LIMITS } from './words.ts';
+import { text, type Value } from './value.ts';
+import { APPROVERS, AUTONOMIES, BACKEND_IDS, MAX_MILLISECONDS, TAINTS, TREE_LIMITS } from './words.ts';
 
 /*
- * The options of the library. What a schema refuses is told as "NAME must be …", followed by the schema's message. Other
+ * The options of the library. Each schema says for every way to be wrong what the option must be: "timeout must be …". Other
  * doors (serve) take fields from here and say themselves what those they leave out are.
  */
 
+/** A number within limits, with one text for all ways to be none. */
+function numberOf(must: string, min: number, max: number) {
+  return z.number(must).min(min, must).max(max, must);
+}
+
+/** A list or an object whose parts are described by the same text. */
+const STRINGS = 'an array of strings';
+const VARIABLES = 'an object of strings by variable name';
+const CHANGED = 'an object of strings (or undefined) by variable name';
+const LIMITS = `an object of whole numbers above 0: ${TREE_LIMITS.join(', ')}`;
+const SIZE = 'an object { cols, rows } of numbers from 1 to 65535';
+const APPROVED = 'true, false or { fingerprint }';
+const SPILL = 'true, false or { maxBytes }';
+
+const TAINT_LIST = `an array of ${TAINTS.join(', ')}`;
+const SHELL_VARIABLES = 'an object of strings by names that a shell takes; other variables cannot be set';
+
 const string = z.string('a string');
-const strings = z.array(string, 'an array of strings');
+const strings = z.array(z.string(STRINGS), STRINGS);
 const boolean = z.boolean('true or false');
 const isRecord = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export const Milliseconds = z
-  .number('milliseconds from 0 (none) to a year')
-  .min(0, 'milliseconds from 0 (none) to a year')
-  .max(MAX_MILLISECONDS, 'milliseconds from 0 (none) to a year');
+export const Milliseconds = numberOf('milliseconds from 0 (none) to a year', 0, MAX_MILLISECONDS);
 
-const variableName = z.string().regex(/^[^=]+$/, 'named without "=", and not by nothing');
+const nameOf = (must: string) => z.string(must).regex(/^[^=]+$/, must);
 
 /** Variables with values. */
-export const Variables = z.record(variableName, string, 'an object of strings by variable name');
+const Variables = z.record(nameOf(VARIABLES), z.string(VARIABLES), VARIABLES);
 
 /** Variables with values; `undefined` takes one away. */
-const ChangedVariables = z.record(
-  variableName,
-  string.optional(),
-  'an object of strings (or undefined) by variable name',
-);
+const ChangedVariables = z.record(nameOf(CHANGED), z.string(CHANGED).optional(), CHANGED);
 
 /** What a command may use with everything that it starts; missing: the policy's. */
 export const TreeLimits = z
   .partialRecord(
-    z.enum(TREE_LIMITS),
-    z.number().int('a whole number above 0').positive('a whole number above 0').optional(),
-    `an object of whole numbers above 0: ${TREE_LIMITS.join(', ')}`,
+    z.enum(TREE_LIMITS, LIMITS),
+    numberOf(LIMITS, 1, Number.MAX_SAFE_INTEGER).int(LIMITS).optional(),
+    LIMITS,
   )
   .describe('bytes of memory, processes and threads, seconds of processor time, bytes of private files');
 export type TreeLimits = Value<typeof TreeLimits>;
 
-const characters = z.number().int().min(1).max(65535);
+const characters = numberOf(SIZE, 1, 65535).int(SIZE);
 
 /** The size of a terminal in characters, from 1 to 65535 each. */
-export const TerminalSize = z.strictObject(
-  { cols: characters, rows: characters },
-  'an object { cols, rows } of numbers from 1 to 65535',
-);
+export const TerminalSize = z.strictObject({ cols: characters, rows: characters }, SIZE);
 export type TerminalSize = Value<typeof TerminalSize>;
 
 /**
@@ -58,7 +64,7 @@ export type TerminalSize = Value<typeof TerminalSize>;
  * fingerprint (a file behind the command changed, for example), the command is refused with `approval.void`. Standard
  * input and a terminal are no part of that request: a run with one of them is refused, too.
  */
-export const ApprovedRequest = z.strictObject({ fingerprint: string });
+export const ApprovedRequest = z.strictObject({ fingerprint: z.string(APPROVED) }, APPROVED);
 export type ApprovedRequest = Value<typeof ApprovedRequest>;
 
 /** Options of `createSandbox`. */
@@ -88,11 +94,12 @@ export const SandboxOptions = z.strictObject({
     .describe(
       'What keeps commands in. Default: `auto`, the strongest that this host has and that holds what the policy requires. One that is named and cannot be used is an error, and never another.',
     ),
-  autonomy: Autonomy.optional().describe(
-    'How much is left to the agent. Default: the policy’s, else `contained`.',
-  ),
+  autonomy: z
+    .enum(AUTONOMIES, `one of ${AUTONOMIES.join(', ')}`)
+    .optional()
+    .describe('How much is left to the agent. Default: the policy’s, else `contained`.'),
   ask: z
-    .enum(APPROVERS)
+    .enum(APPROVERS, `one of ${APPROVERS.join(', ')}`)
     .optional()
     .describe(
       'Who is asked what the policy asks. Default: the policy’s, else `terminal`; a library has none without an approver.',
@@ -147,12 +154,15 @@ export const RunOptions = z.strictObject({
   cwd: string.optional().describe('Absolute, or relative to the workspace. Default: the workspace.'),
   env: ChangedVariables.optional().describe('Variables for this command; `undefined` takes one away.'),
   approved: z
-    .union([boolean, ApprovedRequest], 'true, false or { fingerprint }')
+    .union([boolean, ApprovedRequest], APPROVED)
     .optional()
     .describe(
       'A person looked at exactly this command and wants it to run: where the policy asks, that is the answer. What the policy refuses stays refused. To be set by the application, never by a model. `true` is good for whatever the command does by the time it runs; `{ fingerprint }` only while its request is the one that was shown.',
     ),
-  taints: z.array(Taint).optional().describe('What the session of the agent was exposed to.'),
+  taints: z
+    .array(z.enum(TAINTS, TAINT_LIST), TAINT_LIST)
+    .optional()
+    .describe('What the session of the agent was exposed to.'),
   timeout: Milliseconds.optional().describe('Milliseconds, at most a year; 0: none.'),
   idleTimeout: Milliseconds.optional().describe(
     'How long the command may write no output, in milliseconds, at most a year; 0: for ever. Needs captured output.',
@@ -166,7 +176,7 @@ export const RunOptions = z.strictObject({
     .optional()
     .describe('Written to standard input, which is empty otherwise.'),
   stdin: z
-    .enum(['null', 'inherit'])
+    .enum(['null', 'inherit'], '"null" or "inherit"')
     .optional()
     .describe('`inherit`: the command reads this process’s standard input. Default: `null`, which is empty.'),
   onOutput: z
@@ -180,13 +190,13 @@ export const RunOptions = z.strictObject({
     ),
   maxOutput: MaxOutput.optional().describe('As in `createSandbox`, for this run.'),
   encoding: z
-    .enum(['utf8', 'bytes'])
+    .enum(['utf8', 'bytes'], '"utf8" or "bytes"')
     .optional()
     .describe(
       '`bytes`: the result has the output as bytes, with nothing replaced, and not as text. Default: `utf8`.',
     ),
   escapes: z
-    .enum(['keep', 'neutralize'])
+    .enum(['keep', 'neutralize'], '"keep" or "neutralize"')
     .optional()
     .describe(
       '`neutralize`: text for a reader that is no terminal, such as a model. Escape sequences and control characters but line breaks and tabs are taken out; of a line that was written over, as progress bars are, the last state is left; bidirectional controls and invisible characters are shown as `\\u{202e}`. It is for the text of the result and of `outputText()`, which begins a new line instead, not for bytes. Default: `keep`.',
@@ -198,15 +208,26 @@ export const RunOptions = z.strictObject({
     ),
   spill: z
     .union(
-      [boolean, z.strictObject({ maxBytes: z.union([count, z.literal(Number.POSITIVE_INFINITY)]) })],
-      'true, false or { maxBytes }',
+      [
+        boolean,
+        z.strictObject(
+          {
+            maxBytes: z.union(
+              [numberOf(SPILL, 0, Number.MAX_SAFE_INTEGER).int(SPILL), z.literal(Number.POSITIVE_INFINITY)],
+              SPILL,
+            ),
+          },
+          SPILL,
+        ),
+      ],
+      SPILL,
     )
     .optional()
     .describe(
       'Writes the whole output to files of mode 0600 in the state directory, up to 256 MiB of each stream or `maxBytes` (`Infinity`: all there is); `spilled` of the result names them. Each time, those older than 7 days are removed, and the oldest until the others have 1 GiB together.',
     ),
   stdio: z
-    .enum(['capture', 'inherit'])
+    .enum(['capture', 'inherit'], '"capture" or "inherit"')
     .optional()
     .describe(
       '`inherit`: the command uses this process’s standard streams and nothing is captured. Default: `capture`.',
@@ -267,9 +288,9 @@ export const TurnOptions = RunOptions.pick({
   // The shell itself assigns them, so they have to be names that it takes.
   env: z
     .record(
-      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'a name of a variable of a shell; this one cannot be set'),
-      z.string().regex(/^[^\0]*$/, 'a text without NUL; this one cannot be set'),
-      'an object of strings by variable name',
+      z.string(SHELL_VARIABLES).regex(/^[A-Za-z_][A-Za-z0-9_]*$/, SHELL_VARIABLES),
+      z.string(SHELL_VARIABLES).regex(/^[^\0]*$/, SHELL_VARIABLES),
+      SHELL_VARIABLES,
     )
     .optional()
     .describe('Variables for this command alone.'),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, type Value } from './value.ts';
+import type { Value } from './value.ts';
 import { MAX_OUTPUT_BYTES } from './words.ts';
 
 /** The name of an output stream. */
@@ -7,17 +7,20 @@ export const OutputStream = z.enum(['stdout', 'stderr']);
 export type OutputStream = Value<typeof OutputStream>;
 
 /** How much of a stream is kept: so many of its first bytes, and so many of its last. */
-export const OutputLimits = z.strictObject({ head: count, tail: count });
-export type OutputLimits = Value<typeof OutputLimits>;
+const limits = (must: string) => {
+  const bytes = z.number(must).int(must).min(0, must);
+  return { bytes, both: z.strictObject({ head: bytes, tail: bytes }, must) };
+};
+export type OutputLimits = Value<ReturnType<typeof limits>['both']>;
 
 /** What is kept of each stream; `most`: bytes that may be kept at the most. */
-export const maxOutput = (most: number) =>
-  z
-    .union([count, OutputLimits])
-    .refine(
-      (given) => (typeof given === 'number' ? given : given.head + given.tail) <= most,
-      `a number of bytes, or { head, tail } with one of each: ${most} (${most / 1024 ** 2} MiB) at most; spill keeps more`,
-    );
+export function maxOutput(most: number) {
+  const must = `a number of bytes, or { head, tail } with one of each: ${most} (${most / 1024 ** 2} MiB) at most; spill keeps more`;
+  const { bytes, both } = limits(must);
+  return z
+    .union([bytes, both], must)
+    .refine((given) => (typeof given === 'number' ? given : given.head + given.tail) <= most, must);
+}
 
 /** @see maxOutput */
 export const MaxOutput = maxOutput(MAX_OUTPUT_BYTES);

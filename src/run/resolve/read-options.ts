@@ -10,6 +10,7 @@ import {
   SpawnOptions,
   TurnOptions,
 } from '../../model/options.ts';
+import { visibleLine } from '../../util/visible-text.ts';
 
 /** How a sandbox takes what it is given: the library validates it, other doors have done so. */
 export interface OptionReader {
@@ -93,5 +94,7 @@ function describeIssue(issue: z.core.$ZodIssue | undefined, schema: z.ZodObject,
   if (issue.code === 'unrecognized_keys' && issue.path.length === 0)
     return `${where} has no option "${issue.keys[0]}"; there are ${Object.keys(schema.shape).join(', ')}`;
   const { message } = issue.code === 'invalid_key' ? (issue.issues[0] ?? issue) : issue;
-  return `${where}: ${issue.path.join('.')} must be ${message}`;
+  const [name, ...within] = issue.path.map(String);
+  const place = within.length === 0 ? '' : ` (see ${visibleLine(within.join('.'), 100)})`;
+  return `${where}: ${name} must be ${message}${place}`;
 }
