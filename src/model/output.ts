@@ -7,8 +7,8 @@ export const OutputStream = z.enum(['stdout', 'stderr']);
 export type OutputStream = Value<typeof OutputStream>;
 
 /** How much of a stream is kept: so many of its first bytes, and so many of its last. */
-const limits = (must: string) => {
-  const bytes = z.number(must).int(must).min(0, must);
+const limits = (must: string, most: number) => {
+  const bytes = z.number(must).int(must).min(0, must).max(most, must);
   return { bytes, both: z.strictObject({ head: bytes, tail: bytes }, must) };
 };
 export type OutputLimits = Value<ReturnType<typeof limits>['both']>;
@@ -16,7 +16,7 @@ export type OutputLimits = Value<ReturnType<typeof limits>['both']>;
 /** What is kept of each stream; `most`: bytes that may be kept at the most. */
 export function maxOutput(most: number) {
   const must = `a number of bytes, or { head, tail } with one of each: ${most} (${most / 1024 ** 2} MiB) at most; spill keeps more`;
-  const { bytes, both } = limits(must);
+  const { bytes, both } = limits(must, most);
   return z
     .union([bytes, both], must)
     .refine((given) => (typeof given === 'number' ? given : given.head + given.tail) <= most, must);
