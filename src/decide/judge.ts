@@ -5,6 +5,7 @@ import type { Command } from '../model/command.ts';
 import type { Parsed } from '../model/command-line.ts';
 import type { Autonomy, Decision, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
+import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import type { ShellFacts } from '../model/shell-facts.ts';
@@ -13,6 +14,7 @@ import { autonomyInForce, type RulesOfCommands } from '../policy/checks/rules.ts
 import type { CommandEffects } from '../policy/effects.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
+import { type Exposure, exposuresOf } from './exposures.ts';
 import {
   CHECKS,
   CHECKS_IN_SESSION,
@@ -57,6 +59,12 @@ export interface Judgement {
   readonly cwd: string;
   /** What the command would touch, as far as its words tell. Not cheap: about as much as the decision. */
   readonly effects: (decision: Decision) => CommandEffects;
+  /** What the session that runs it would be exposed to. Without a plan nothing is enforced by us. */
+  readonly exposures: (
+    decision: Decision,
+    effects: CommandEffects,
+    plan: LaunchPlan | undefined,
+  ) => readonly Exposure[];
   /** It is harmless wherever it runs, with nothing around it. About as dear as the decision. */
   readonly isPlain: () => boolean;
   /** What it does to the shell that runs it cannot be told from its text. */
@@ -189,6 +197,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
       cwd: unrated.cwd,
       isPlain: () => typeof command === 'string' && isPlainLine(context, stepsOf(command)),
       leavesDoubts: () => leavesDoubts(parsed),
+      exposures: (decision, effects, plan) => exposuresOf(policy, plan, decision, effects),
       effects: ({ reasons }) =>
         effectsOf(context, reasons, typeof command === 'string' ? command : undefined),
     };

@@ -128,8 +128,12 @@ export async function sandboxOn(
     const assembly = await assemble(resolved, prepared.plan, options, counts);
     const ports = await assembly.ports();
     // Where nothing else keeps commands in they are judged, whatever the policy says.
-    const judge = ports.judge ?? (prepared.backend.steps && (await assembly.judge()));
-    return new OpenSandbox(prepared, assembly, change({ ...ports, judge }), read);
+    const { steps: start } = prepared.backend;
+    const judge = ports.judge ?? (start && (await assembly.judge()));
+    const { environment, find } = assembly;
+    const steps = start && (await createStepsResolver(start, prepared.plan, find));
+    const resolve = createCommandResolver(prepared.plan, environment, find, steps);
+    return new OpenSandbox(prepared, assembly, { ...change({ ...ports, judge }), resolve }, read);
   } catch (error) {
     closePrepared(prepared);
     throw error;
@@ -148,6 +152,11 @@ const noShell = (backend: string) =>
     `a session is a shell, and the backend ${backend} runs none; use run() for each command, or a host with Landlock, user namespaces or Firejail`,
   );
 
+/** It is us who start its commands. */
+interface SandboxPorts extends DecisionPorts {
+  readonly resolve: ReturnType<typeof createCommandResolver>;
+}
+
 /** The sandbox of {@link openSandbox}: decides about each command, and launches what is allowed. */
 export class OpenSandbox implements Sandbox {
   readonly workspace: string;
@@ -159,7 +168,7 @@ export class OpenSandbox implements Sandbox {
   /** @internal What decides about its commands. */
   readonly decide: Decide;
   /** @internal */
-  readonly resolve: ReturnType<typeof createCommandResolver>;
+  readonly resolve: SandboxPorts['resolve'];
   /** @internal */
   readonly read: OptionReader;
   /** @internal */
@@ -181,9 +190,9 @@ export class OpenSandbox implements Sandbox {
   readonly #launching: SpawnParts;
   #closed = false;
 
-  constructor(prepared: PreparedSandbox, assembly: Assembly, ports: DecisionPorts, read: OptionReader) {
+  constructor(prepared: PreparedSandbox, assembly: Assembly, ports: SandboxPorts, read: OptionReader) {
     const { plan, policy, backend } = prepared;
-    const { environment, rules, find } = assembly;
+    const { environment, rules } = assembly;
     this.prepared = prepared;
     this.workspace = plan.workspace;
     this.plan = plan;
@@ -195,9 +204,8 @@ export class OpenSandbox implements Sandbox {
     };
     this.read = read;
     this.judge = assembly.judge;
-    const steps = createStepsResolver(backend, plan, find);
-    this.resolve = createCommandResolver(plan, environment, find, steps);
-    this.#ports = { ...ports, resolve: this.resolve };
+    this.resolve = ports.resolve;
+    this.#ports = ports;
     this.decide = createDecider(this.#ports);
     this.#check = createDecider(checkOnly(this.#ports));
     this.#assembly = assembly;
@@ -205,7 +213,7 @@ export class OpenSandbox implements Sandbox {
     this.#launching = { addon: prepared.addon, launch: this.#launch.bind(this) };
     this.#outputSettings = createOutputSettings(policy.limits);
     this.#warnings =
-      steps !== undefined && policy.unsafe.unjudgedCommands
+      backend.steps !== undefined && policy.unsafe.unjudgedCommands
         ? [...environment.warnings, JUDGED_ALL_THE_SAME]
         : environment.warnings;
     this.#remarks = assembly.resolved.settings.remarks;

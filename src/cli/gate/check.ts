@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { exposuresOf } from '../../decide/exposures.ts';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ClientOutcome } from '../../gate/client/outcome.ts';
@@ -50,7 +49,7 @@ export async function checkAtGate(asked: AtGate): Promise<number> {
  */
 async function isProvablyLocal({ command, sandbox, taints }: AtGate): Promise<boolean> {
   if (taints.length > 0) return false;
-  const { judge, policy } = await createChecker(sandbox, { kernel: 'none' });
+  const { judge } = await createChecker(sandbox, { kernel: 'none' });
   const judgement = judge({ command });
   const decision = await judgement.decision;
   const { verdict, risk, reach } = decision;
@@ -59,7 +58,7 @@ async function isProvablyLocal({ command, sandbox, taints }: AtGate): Promise<bo
   // Only the host knows which paths are secret: a command that names a file is sent to it.
   if ([effects.reads, effects.writes, effects.patterns, effects.searches].some((paths) => paths.length > 0))
     return false;
-  return exposuresOf(policy, undefined, decision, effects).length === 0;
+  return judgement.exposures(decision, effects, undefined).length === 0;
 }
 
 async function ask(asked: AtGate, requestId: string): Promise<ClientOutcome> {

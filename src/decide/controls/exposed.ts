@@ -1,5 +1,4 @@
 import type { Control } from '../control.ts';
-import { exposuresOf } from '../exposures.ts';
 
 /** What the command shows to its session is remembered before it runs: afterwards it cannot be taken back. */
 export const exposed: Control = {
@@ -9,7 +8,8 @@ export const exposed: Control = {
     // A question that is answered elsewhere: whether it runs is not known yet.
     const isOpen = ports.approvals === 'elsewhere' && seen?.decision.verdict === 'ask' && !approval;
     if (seen === undefined || isOpen) return undefined;
-    for (const { taint, reason } of exposuresOf(ports.policy, ports.plan, seen.decision, seen.effects()))
+    const { judgement, decision, effects } = seen;
+    for (const { taint, reason } of judgement.exposures(decision, effects(), ports.plan))
       await ports.session?.taint(taint, reason);
     return undefined;
   },

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { createDecider, type Decided } from '../../decide/decide.ts';
-import { exposuresOf } from '../../decide/exposures.ts';
 import type { DecisionPorts, Seen } from '../../decide/ports.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { SandboxOptions } from '../../model/options.ts';
@@ -87,7 +86,7 @@ export async function decideForRun(
 export async function exposuresAfter(checker: Checker, command: string, cwd: string | undefined) {
   const judgement = checker.judge({ command, cwd: cwd ?? checker.workspace, env: ofAgent() });
   const decision = await judgement.decision;
-  return exposuresOf(checker.policy, undefined, decision, judgement.effects(decision));
+  return judgement.exposures(decision, judgement.effects(decision), undefined);
 }
 
 /** The same for a decision and for the end of the command. An agent that gives no id has no result for its decision. */

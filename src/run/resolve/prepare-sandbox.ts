@@ -135,8 +135,6 @@ async function prepareResolved(
   const planned = await planResolved(resolved, cache?.place);
   const { addon, policy, workspace } = planned;
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
-  // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
-  if (!policy.unsafe.unjudgedCommands) void import('../../decide/judge.ts');
   const rung = await goDownLadder(policy, asIf(planned.features), (tried) => prepareRung(planned, tried));
   try {
     return {
@@ -194,9 +192,10 @@ export function closePrepared({ addon, confinement, cache }: PreparedSandbox): v
 type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'>;
 
 async function prepareRung(
-  { addon, planFor, findings }: PlannedSandbox,
+  { addon, planFor, findings, policy }: PlannedSandbox,
   { backend, passedOver, ...known }: Rung,
 ): Promise<RungOutcome<PreparedRung>> {
+  const loadsJudge = !policy.unsafe.unjudgedCommands;
   let { features } = known;
   for (;;) {
     const probed = await backend.probe(features, tryCommand);
@@ -219,6 +218,8 @@ async function prepareRung(
     const confinement = addon.createConfinement({ ...spec, index: findings?.index });
     const failure = await new Promise<NativeFailure | undefined>((done) => {
       addon.prepare(confinement, done);
+      // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
+      if (loadsJudge) void import('../../decide/judge.ts');
     });
     if (failure === undefined) return { result: { backend, confinement, plan, features: probed.features } };
     addon.closeConfinement(confinement);

@@ -1,5 +1,4 @@
 import type { Backend, StartedProgram } from '../../backends/backend.ts';
-import { stepsOf } from '../../decide/judgement.ts';
 import type { ProgramFinder } from '../../decide/program-finder.ts';
 import type { Command } from '../../model/command.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
@@ -14,13 +13,13 @@ export type ResolvedLine =
 /** Resolves commands for a backend that runs no shell. */
 export type StepsResolver = (command: Command, searchPath: string, cwd: string) => ResolvedLine;
 
-/** `undefined`: the backend runs a shell. */
-export function createStepsResolver(
-  { steps: start }: Backend,
+/** `start`: of a backend that runs no shell. */
+export async function createStepsResolver(
+  start: NonNullable<Backend['steps']>,
   plan: LaunchPlan,
   find: ProgramFinder,
-): StepsResolver | undefined {
-  if (start === undefined) return undefined;
+): Promise<StepsResolver> {
+  const { stepsOf } = await import('../../decide/judgement.ts');
   return (command, searchPath, cwd) => {
     const read = typeof command === 'string' ? stepsOf(command) : oneStep(command);
     if (!read.ok) return { ok: false, message: read.problem.message };

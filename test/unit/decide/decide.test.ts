@@ -17,6 +17,7 @@ function judgement(verdict: Verdict): Judgement {
     decision: { verdict, risk: 'low', reach: 'local', reasons: [reason] },
     cwd: '/work',
     effects: () => EFFECTS,
+    exposures: () => [],
     isPlain: () => true,
     leavesDoubts: () => false,
   };
