@@ -47,7 +47,7 @@ export function createPathLookup(directories: readonly string[] = []): PathLooku
         kind = 'directory';
         continue;
       }
-      const next = join(at, name);
+      const next = at === '/' ? `/${name}` : `${at}/${name}`;
       const entry = look(next);
       if (entry.kind === 'missing')
         return { ...entry, canonical: join(`${next}/${pending.reverse().join('/')}`, '.'), links };

@@ -7,7 +7,7 @@ import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan, PlannedCache, PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
 import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { enforcementReport, requireDemands } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
 import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
@@ -298,8 +298,9 @@ function refuseReadOnlyInsideWritable(paths: readonly PlannedPath[]): void {
 
 /** Without what lies in another of them: to hold it in place would open what is around it again. */
 function outermost(paths: readonly string[]): readonly string[] {
-  return [...new Set(paths)].filter(
-    (path) => !paths.some((other) => other !== path && isBeneath(path, other)),
+  const all = new Set(paths);
+  return [...all].filter(
+    (path) => path === '/' || !['/', ...directoriesBetween(path, '/')].some((above) => all.has(above)),
   );
 }
 
