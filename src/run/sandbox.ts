@@ -122,10 +122,11 @@ export async function sandboxOn(
   read: OptionReader = TRUSTED,
   change: (ports: DecisionPorts) => DecisionPorts = (ports) => ports,
 ): Promise<OpenSandbox> {
+  let assembly: Assembly | undefined;
   try {
     const counts = { guards: true, records: true };
     const resolved = { ...prepared.resolved, policy: prepared.policy };
-    const assembly = await assemble(resolved, prepared.plan, options, counts);
+    assembly = await assemble(resolved, prepared.plan, options, counts);
     const ports = await assembly.ports();
     // Where nothing else keeps commands in they are judged, whatever the policy says.
     const { steps: start } = prepared.backend;
@@ -136,6 +137,7 @@ export async function sandboxOn(
     return new OpenSandbox(prepared, assembly, { ...change({ ...ports, judge }), resolve }, read);
   } catch (error) {
     closePrepared(prepared);
+    await assembly?.close();
     throw error;
   }
 }
