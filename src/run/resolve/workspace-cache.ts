@@ -208,7 +208,7 @@ function workspaceOf(directory: string): string | undefined {
 
 function isCacheOf(directory: string, workspace: string): boolean {
   try {
-    return cacheDirectoryOf(workspace, join(directory, '../../..')) === directory;
+    return cacheDirectoryOf(workspace, join(directory, '../..')) === directory;
   } catch {
     return false;
   }
