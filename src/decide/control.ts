@@ -37,7 +37,7 @@ export interface Deciding {
   resolved: ResolvedCommand | undefined;
   approval: ApprovalAnswer | undefined;
   /** What reviewer and hooks have said. */
-  readonly said: Map<object, unknown>;
+  readonly said: Map<string, unknown>;
   readonly warnings: string[];
 }
 

@@ -48,7 +48,7 @@ export interface JudgeRequest {
   /** The shell that is to run it, if that has run others before. */
   readonly shell?: ShellFacts | undefined;
   /** What reviewer and hooks have said about this very request: they are asked once. */
-  readonly said?: Map<object, unknown> | undefined;
+  readonly said?: Map<string, unknown> | undefined;
 }
 
 /** What the checks say about a command, and what that was made from. */
@@ -105,20 +105,29 @@ function parserWithMemory(): (text: string, inSession: boolean) => Parsed {
   };
 }
 
-/** The same ports, which give the answers that they have given already. */
-function askedOnce(ports: GatePorts, said: Map<object, unknown>): GatePorts {
+/**
+ * The same ports, which give the answers that they have given already to the same question. What has changed since, taints
+ * for example, makes it another question.
+ */
+function askedOnce(ports: GatePorts, said: Map<string, unknown>): GatePorts {
   const { reviewer, hooks } = ports;
   if (reviewer === undefined && hooks.length === 0) return ports;
-  const once = <Answer>(who: object, ask: () => Answer): Answer => {
-    if (!said.has(who)) said.set(who, ask());
-    return said.get(who) as Answer;
+  const once = <Answer>(question: readonly unknown[], ask: () => Answer): Answer => {
+    const key = JSON.stringify(question);
+    if (!said.has(key)) said.set(key, ask());
+    return said.get(key) as Answer;
   };
   return {
     ...ports,
-    reviewer: reviewer && { review: (request) => once(reviewer, () => reviewer.review(request)) },
-    hooks: hooks.map((hook) => ({
+    reviewer: reviewer && {
+      review: (request) => {
+        const { text, reach, taints } = request;
+        return once(['reviewer', text, reach, [...taints].sort()], () => reviewer.review(request));
+      },
+    },
+    hooks: hooks.map((hook, index) => ({
       name: hook.name,
-      beforeToolUse: (...asked) => once(hook, () => hook.beforeToolUse(...asked)),
+      beforeToolUse: (...asked) => once(['hook', index, ...asked], () => hook.beforeToolUse(...asked)),
     })),
   };
 }
@@ -192,10 +201,14 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
       risk: isMissing(unrated) ? 'low' : riskOfLine(parsed, isForeign),
       reach: reachOfLine(parsed, isForeign),
     };
+    let plain: boolean | undefined;
     return {
       decision: evaluate(request.shell === undefined ? CHECKS : CHECKS_IN_SESSION, context),
       cwd: unrated.cwd,
-      isPlain: () => typeof command === 'string' && isPlainLine(context, stepsOf(command)),
+      isPlain: () => {
+        plain ??= typeof command === 'string' && isPlainLine(context, stepsOf(command));
+        return plain;
+      },
       leavesDoubts: () => leavesDoubts(parsed),
       exposures: (decision, effects, plan) => exposuresOf(policy, plan, decision, effects),
       effects: ({ reasons }) =>

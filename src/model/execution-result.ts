@@ -178,7 +178,9 @@ function resultWith<More extends z.core.$ZodLooseShape>(more: More) {
 
 function toldOf(results: { readonly options: readonly z.ZodObject[] }) {
   const options = results.options.map(({ shape: { bytes: _, ...shape } }) => {
-    const present = Object.entries(shape).filter(([, schema]) => schema !== absent);
+    const present = Object.entries(shape).filter(
+      ([name, schema]) => schema !== absent && (name !== 'limit' || schema === ExceededLimit),
+    );
     const byItself = shape.status === exited.status || shape.status === signaled.status;
     return z.strictObject({
       ...Object.fromEntries(present),

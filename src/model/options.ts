@@ -35,13 +35,37 @@ const isRecord = (value: unknown) => typeof value === 'object' && value !== null
 
 export const Milliseconds = numberOf('milliseconds from 0 (none) to a year', 0, MAX_MILLISECONDS);
 
-const nameOf = (must: string) => z.string(must).regex(/^[^=]+$/, must);
+/**
+ * Variables by name, copied. Any object will do: `process.env` is no plain one, and a variable may be called `__proto__`,
+ * which zod's records leave out.
+ */
+function variables<Text extends string | undefined>(
+  must: string,
+  isValue: (value: unknown) => value is Text,
+  isName = /^[^=]+$/,
+) {
+  return z.unknown().transform((given, context): Readonly<Record<string, Text>> => {
+    const entries = isRecord(given) ? Object.entries(given as object) : [];
+    const copy: [string, Text][] = [];
+    for (const [name, value] of entries) {
+      if (isName.test(name) && isValue(value)) copy.push([name, value]);
+      else context.addIssue({ code: 'custom', message: must, path: [name] });
+    }
+    if (!isRecord(given)) context.addIssue({ code: 'custom', message: must });
+    return Object.fromEntries(copy);
+  });
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isTextOrNone = (value: unknown): value is string | undefined => value === undefined || isText(value);
+/** The shell assigns them itself. */
+const isAssignable = (value: unknown): value is string => isText(value) && !value.includes('\0');
 
 /** Variables with values. */
-const Variables = z.record(nameOf(VARIABLES), z.string(VARIABLES), VARIABLES);
+const Variables = variables(VARIABLES, isText);
 
 /** Variables with values; `undefined` takes one away. */
-const ChangedVariables = z.record(nameOf(CHANGED), z.string(CHANGED).optional(), CHANGED);
+const ChangedVariables = variables(CHANGED, isTextOrNone);
 
 /** What a command may use with everything that it starts; missing: the policy's. */
 export const TreeLimits = z
@@ -285,13 +309,7 @@ export const TurnOptions = RunOptions.pick({
   approved: boolean
     .optional()
     .describe('As of `run()`; of what a shell would do no request is made beforehand.'),
-  // The shell itself assigns them, so they have to be names that it takes.
-  env: z
-    .record(
-      z.string(SHELL_VARIABLES).regex(/^[A-Za-z_][A-Za-z0-9_]*$/, SHELL_VARIABLES),
-      z.string(SHELL_VARIABLES).regex(/^[^\0]*$/, SHELL_VARIABLES),
-      SHELL_VARIABLES,
-    )
+  env: variables(SHELL_VARIABLES, isAssignable, /^[A-Za-z_][A-Za-z0-9_]*$/)
     .optional()
     .describe('Variables for this command alone.'),
 });

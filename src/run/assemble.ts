@@ -38,8 +38,8 @@ export interface Assembly {
   readonly stateful: StatefulPorts;
   /** Has the checks look at commands, whether the policy wants that or not. `budget`: that of another principal. */
   judge(budget?: ActionBudget): Promise<Judge>;
-  /** Ports for who runs the commands under this policy; `judge` loads what judges. */
-  ports(): Promise<DecisionPorts>;
+  /** Ports for what runs commands under this policy. `judge`: one that is loaded already. */
+  ports(judge?: Judge): Promise<DecisionPorts>;
   /** Gives up what was opened for the decisions. */
   close(): Promise<void>;
 }
@@ -81,9 +81,9 @@ export async function assemble(
       const { createJudge } = await import('../decide/judge.ts');
       return createJudge({ policy, rules, searchPath, find, gate: { ...stateful, budget } });
     },
-    ports: async () => ({
+    ports: async (judge) => ({
       ...{ policy, plan, principal: stateful.principal, once: stateful.once, outcome: () => 'launch' },
-      judge: policy.unsafe.unjudgedCommands ? undefined : await assembly.judge(),
+      judge: policy.unsafe.unjudgedCommands ? undefined : (judge ?? (await assembly.judge())),
       makeRequest: requestMakerOf(assembly, stateful),
       session: stateful.session && memoryOf(stateful.session, stateful.state),
       approvals: stateful.approvals,
@@ -149,9 +149,14 @@ export async function createChecker(
 ): Promise<Checker> {
   const resolved = await resolvePolicy(options);
   const { plan, problem } = kernel === 'none' ? {} : await planIfPossible(resolved, kernel);
-  const assembly = await assemble(resolved, plan, options, { guards: false, records: false, ...counts });
+  // A session is named in requests, and not begun by who only looks.
+  const { session, ...unbegun } = options;
+  const assembly = await assemble(resolved, plan, unbegun, { guards: false, records: false, ...counts });
   const judge = narrowed(await assembly.judge(), resolved);
-  const ports = async () => ({ ...(await assembly.ports()), judge });
+  const { principal } = assembly.stateful;
+  const id = typeof session === 'object' ? session.id : session;
+  const makeRequest = requestMakerOf(assembly, { principal, session: { id } });
+  const ports = async () => ({ ...(await assembly.ports(judge)), judge, makeRequest });
   return {
     ...{ ...assembly, judge, ports, unenforceable: problem },
     decide: createDecider(checkOnly(await ports())),

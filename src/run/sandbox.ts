@@ -205,7 +205,11 @@ export class OpenSandbox implements Sandbox {
       autonomy: autonomyInForce(policy.security.autonomy, rules),
     };
     this.read = read;
-    this.judge = assembly.judge;
+    let judge: Promise<Judge> | undefined;
+    this.judge = () => {
+      judge ??= assembly.judge();
+      return judge;
+    };
     this.resolve = ports.resolve;
     this.#ports = ports;
     this.decide = createDecider(this.#ports);
@@ -225,7 +229,11 @@ export class OpenSandbox implements Sandbox {
     if (this.#closed) throw isClosed();
     const options = this.read.check(given);
     const asked = this.read.command(command);
-    const { seen, resolved } = await this.#check({ command: asked, ...options });
+    const decided = await this.#check({ command: asked, ...options });
+    const { seen, resolved } = decided;
+    // Nothing is known of it: that is no reason to take it for allowed.
+    if (seen === undefined && !decided.allowed && decided.objection.status === 'denied')
+      throw new SandboxError(decided.objection.error.code, decided.objection.error.message);
     if (seen === undefined) return { decision: undefined, request: undefined };
     const { decision, judgement, effects } = seen;
     if (resolved?.ok !== true) return { decision, request: undefined };

@@ -223,6 +223,11 @@ describe('check --batch', () => {
       '{"id":"b","command":"touch x","autonomy":"supervised","aproved":true}',
       '{"id":"c","command":"ls","taints":["secret"]}',
       '{"id":"d","command":"ls","Cwd":"sub"}',
+      '{"id":8,"command":"ls","approver":"of the corpus"}',
+      '{"id":null,"command":"ls"}',
+      '{"command":"ls"}',
+      '{',
+      '{"id":9,"command":"ls"}',
     ];
     const { exitCode, stdout } = await check(['--batch'], input.join('\n'));
     expect(exitCode).toBe(125);
@@ -232,6 +237,12 @@ describe('check --batch', () => {
       'line 3: the key "aproved" means nothing: did you mean "approved"?',
       'line 4: the key "taints" means nothing: did you mean "taint"?',
       'line 5: the key "Cwd" means nothing: did you mean "cwd"?',
+      'allow',
+      'allow',
+      // A line without an id answers under its number, which was taken.
+      'line 8: the id 8 is that of line 6',
+      'line 9: not JSON',
+      'line 10: the id 9 is that of line 9',
     ]);
   });
 

@@ -87,18 +87,18 @@ function answerTo(
   ids: Map<string, number>,
 ): Answer | Promise<Answer> {
   const row = text === undefined ? 'the line is longer than 1 MiB, or not UTF-8' : parseRow(text);
-  if (typeof row === 'string') return refused(number, number, row);
-  const id = row.id ?? number;
-  const request = idProblem(row.id, number, ids) ?? misspelled(row) ?? requestOf(row, defaults);
+  const id = typeof row === 'string' ? number : (row.id ?? number);
+  const taken = idProblem(id, number, ids);
+  if (typeof row === 'string') return refused(id, number, row);
+  const request = taken ?? misspelled(row) ?? requestOf(row, defaults);
   if (typeof request === 'string') return refused(id, number, request);
   return andThen(decide(request), (decided) => ({ id, ...answer(request.command, decisionOf(decided)) }));
 }
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Whose answer would it be? */
+/** Two answers with one id: nobody could tell which is whose. `id`: that of the line, or its number. */
 function idProblem(id: unknown, number: number, ids: Map<string, number>): string | undefined {
-  if (id === undefined) return undefined;
   const text = JSON.stringify(id);
   const before = ids.get(text);
   if (before === undefined) ids.set(text, number);
@@ -116,9 +116,16 @@ function misspelled(row: Row): string | undefined {
   return undefined;
 }
 
+/** As one is mistyped: a letter too many or too few, two that changed places, in capitals, in the plural. */
 function isNear(key: string, known: string): boolean {
-  if (key.toLowerCase() === known || key === `${known}s`) return true;
-  return known.length > 3 && distance(key, known) <= 2;
+  const lower = key.toLowerCase();
+  if (lower === known || lower === `${known}s`) return true;
+  const sorted = (word: string) => [...word].sort().join('');
+  if (known.length <= 3) return false;
+  return (
+    (Math.abs(key.length - known.length) === 1 && distance(key, known) === 1) ||
+    sorted(lower) === sorted(known)
+  );
 }
 
 function parseRow(text: string): Row | string {

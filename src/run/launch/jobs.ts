@@ -5,7 +5,7 @@ import type { NativeAddon, NativeCapture, NativeExit } from '../../native/contra
 import type { OutputView } from '../output/show.ts';
 import { showOutput } from '../output/show.ts';
 import type { Launch } from './launch.ts';
-import type { RunningCommand } from './pending-command.ts';
+import { type RunningCommand, signalNumber } from './pending-command.ts';
 
 /** How the command of a job ended, while what it left behind may run on. */
 export interface JobExit {
@@ -126,6 +126,7 @@ export function startJob(
     waitForExit: () => ended.promise,
     wait: () => whole,
     kill(signal = 'SIGTERM') {
+      signalNumber(signal);
       if (exited === undefined || nativeId === undefined) return running.kill(signal);
       if (!ENDING.has(signal)) return false;
       exitedBefore ??= exited;

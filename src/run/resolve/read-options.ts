@@ -84,16 +84,26 @@ function read<Schema extends z.ZodObject>(schema: Schema, given: object, where: 
   const said = copyOf(given, where);
   // Nothing is said, so nothing can be wrong: most runs have no options.
   if (Object.keys(said).length === 0) return {} as z.output<Schema>;
-  const result = schema.safeParse(said);
+  const result = parsed(schema, said, where);
   if (result.success) return result.data;
   throw new SandboxError('usage.invalid', describeIssue(result.error.issues[0], schema, where));
+}
+
+/** A getter within an option may throw whatever it likes. */
+function parsed<Schema extends z.ZodObject>(schema: Schema, said: object, where: string) {
+  try {
+    return schema.safeParse(said);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new SandboxError('usage.invalid', `${where}: an option cannot be read: ${visibleLine(why, 200)}`);
+  }
 }
 
 function describeIssue(issue: z.core.$ZodIssue | undefined, schema: z.ZodObject, where: string): string {
   if (issue === undefined) return `the options of ${where} are not understood`;
   if (issue.code === 'unrecognized_keys' && issue.path.length === 0)
     return `${where} has no option "${issue.keys[0]}"; there are ${Object.keys(schema.shape).join(', ')}`;
-  const { message } = issue.code === 'invalid_key' ? (issue.issues[0] ?? issue) : issue;
+  const { message } = issue;
   const [name, ...within] = issue.path.map(String);
   const place = within.length === 0 ? '' : ` (see ${visibleLine(within.join('.'), 100)})`;
   return `${where}: ${name} must be ${message}${place}`;

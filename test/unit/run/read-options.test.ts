@@ -57,6 +57,25 @@ describe('options and commands of the library', () => {
     expect(words).toEqual(['true']);
   });
 
+  it('take any object for variables, and each of them', () => {
+    expect(readOptions.sandbox({ env: process.env as Record<string, string> }).env).toEqual({
+      ...process.env,
+    });
+    const odd = JSON.parse('{"__proto__":"x"}');
+    expect(Object.entries(readOptions.run({ env: odd }).env ?? {})).toEqual([['__proto__', 'x']]);
+    expect(() => readOptions.run({ env: JSON.parse('{"__proto__":1}') })).toThrow(/env must be/);
+  });
+
+  it('cannot throw what has no code', () => {
+    const maxOutput = {
+      get head(): number {
+        throw new TypeError('not now');
+      },
+      tail: 1,
+    };
+    expect(() => readOptions.run({ maxOutput })).toThrow(SandboxError);
+  });
+
   it('take what is allowed', () => {
     const signal = AbortSignal.abort();
     const onOutput = () => {};
