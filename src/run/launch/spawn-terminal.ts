@@ -5,6 +5,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Command } from '../../model/command.ts';
 import type { SpawnOptions, TerminalSize } from '../../model/options.ts';
 import { STDIO_CAPTURE } from '../../native/contract.ts';
+import { deferred } from '../../util/deferred.ts';
 import { makePipe, type SpawnParts, type TerminalProcess } from './spawn.ts';
 
 /** Starts a command on a terminal of its own. */
@@ -19,10 +20,7 @@ export function spawnOnTerminal(
   const [readEnd, writeEnd] = makePipe(addon);
   let id: number | undefined;
   let wanted = size;
-  let tell: (launched: boolean) => void = () => {};
-  const launched = new Promise<boolean>((settle) => {
-    tell = settle;
-  });
+  const { promise: launched, resolve: tell } = deferred<boolean>();
   const output = createOutput();
   try {
     const started = launch(command, options, {

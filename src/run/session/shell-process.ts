@@ -2,6 +2,7 @@ import type { NativeAddon, NativeConfinement, NativeOutcome, NativeTurnEnd } fro
 import { STDIO_CAPTURE, STDIO_NULL } from '../../native/contract.ts';
 import { launchCommand } from '../../native/launch.ts';
 import { assertNever } from '../../util/assert-never.ts';
+import { deferred } from '../../util/deferred.ts';
 import type { ChunkReceiver } from '../output/chunk.ts';
 import type { OutputSettings } from '../output/settings.ts';
 
@@ -57,10 +58,7 @@ export function startShell(
   let current:
     | { readonly turn: number; readonly request: TurnRequest; done(how: TurnOutcome): void }
     | undefined;
-  let finish: (outcome: NativeOutcome) => void = () => {};
-  const end = new Promise<NativeOutcome>((done) => {
-    finish = done;
-  });
+  const { promise: end, resolve: finish } = deferred<NativeOutcome>();
   const settle = (how: TurnOutcome) => {
     const turn = current;
     current = undefined;
