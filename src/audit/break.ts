@@ -18,7 +18,7 @@ import { closingHash, openLine, TAIL_BYTES } from './record-line.ts';
 import { lastRecordBefore, recoverHead } from './recover-head.ts';
 
 /** A trail whose end is not the one that was written: a power cut or a person removed it. */
-export interface Break {
+interface Break {
   /** `undefined`: the file head is missing or damaged, so it is unknown what was written. */
   readonly head: Head | undefined;
   /** The last whole record that is there. */

@@ -4,7 +4,7 @@ const LEFT_OUT = '\n[... left out ...]\n';
  * Text of at most so many UTF-16 units, so never more characters either: its beginning and its end with a line between them
  * that says so, or only its beginning where there is no room for that. No character is cut in half.
  */
-export function shortened(text: string, most: number): string {
+function shortened(text: string, most: number): string {
   if (text.length <= most) return text;
   const room = most - LEFT_OUT.length;
   if (room < 2 * LEFT_OUT.length) return beginning(text, most);

@@ -17,7 +17,7 @@ const strings = z.array(string, 'an array of strings');
 const boolean = z.boolean('true or false');
 const isRecord = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export const Milliseconds = z
+const Milliseconds = z
   .number('milliseconds from 0 (none) to a year')
   .min(0, 'milliseconds from 0 (none) to a year')
   .max(MAX_MILLISECONDS, 'milliseconds from 0 (none) to a year');
@@ -25,7 +25,7 @@ export const Milliseconds = z
 const variableName = z.string().regex(/^[^=]+$/, 'named without "=", and not by nothing');
 
 /** Variables with values. */
-export const Variables = z.record(variableName, string, 'an object of strings by variable name');
+const Variables = z.record(variableName, string, 'an object of strings by variable name');
 
 /** Variables with values; `undefined` takes one away. */
 const ChangedVariables = z.record(

@@ -45,7 +45,7 @@ export interface Assembly {
 }
 
 /** What of the policy has its say. */
-export interface WhatCounts {
+interface WhatCounts {
   /** Git guard, reviewer and plug-ins of the policy. False: only those of `options.gate`. */
   readonly guards: boolean;
   /** The audit trail; `always`: also where the policy does not say. */

@@ -5,7 +5,7 @@ import { createReport, type Report, refuse } from './report.ts';
 import { literalWord } from './words.ts';
 
 /** What may be set for one call; everything has a default. */
-export interface ParseOptions extends Partial<Limits> {
+interface ParseOptions extends Partial<Limits> {
   /** The shell that is to run it has run others before. */
   readonly inSession?: boolean;
 }

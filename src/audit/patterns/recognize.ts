@@ -11,7 +11,7 @@ const MOST_COMMANDS = 200;
 const MOST_SESSIONS = 500;
 
 /** Recognizes patterns in the records of a trail, which it is shown in their order. */
-export interface Recognizer {
+interface Recognizer {
   /** `own`: the record was written by this process, which is then the one to raise events about it. */
   show(record: StoredRecord, own: boolean): readonly EventRecord[];
 }

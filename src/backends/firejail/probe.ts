@@ -13,7 +13,7 @@ import { findFirejail } from './trusted.ts';
 import { parseVersion, refuseVersion, showVersion } from './version.ts';
 
 /** A usable Firejail, or one sentence against it. */
-export type FirejailProbe = FirejailFacility | { readonly reason: string };
+type FirejailProbe = FirejailFacility | { readonly reason: string };
 
 let cached: Promise<FirejailProbe> | undefined;
 

@@ -5,7 +5,7 @@ const MAX_LINE = 1024 * 1024;
 const NEWLINE = 10;
 
 /** One line of a stream. */
-export interface Line {
+interface Line {
   /** From 1. */
   readonly number: number;
   /** `undefined`: it is too long, and was not kept, or not UTF-8, and would be another text. */

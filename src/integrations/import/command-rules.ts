@@ -1,7 +1,7 @@
 import type { RuleInFile } from '../../model/policy-keys.ts';
 
 /** Rules that match at least what a pattern of commands matches. */
-export interface PatternRules {
+interface PatternRules {
   readonly rules: readonly Pick<RuleInFile, 'program' | 'words'>[];
   /** They may match more. */
   readonly isBroader: boolean;

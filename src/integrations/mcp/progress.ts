@@ -16,7 +16,7 @@ const LINE_CHARACTERS = 200;
 const LOOKED_AT = 2_048;
 
 /** Progress of one call. */
-export interface Progress {
+interface Progress {
   /** To be called with the output. `undefined`: the client did not ask for progress. */
   readonly onOutput: ((chunk: OutputChunk) => void) | undefined;
   /** To be called before the call is answered. */

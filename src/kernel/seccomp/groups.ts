@@ -18,7 +18,7 @@ import {
 } from './socket-rules.ts';
 
 /** A set of system calls that are refused for one reason. */
-export interface SeccompGroup {
+interface SeccompGroup {
   /** What the group keeps from happening, in one sentence for people. */
   readonly help: string;
   readonly rules: readonly SeccompRule[];

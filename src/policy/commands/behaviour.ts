@@ -60,7 +60,7 @@ export interface Grammar {
 }
 
 /** What the operands of a program are. */
-export type Operands =
+type Operands =
   /** Words, patterns, names: not paths. */
   | 'none'
   | 'reads'

@@ -3,7 +3,7 @@ import { deferred } from '../../util/deferred.ts';
 import { pendingCommand, type RunningCommand } from './pending-command.ts';
 
 /** Commands that wait until the limit of open files carries one more, in order. */
-export interface LaunchQueue {
+interface LaunchQueue {
   isEmpty(): boolean;
   /** `launch`: `undefined` as long as it has to wait. `giveUp`: the result of a command that is not wanted any more. */
   add(

@@ -28,7 +28,7 @@ import { createLaunchQueue } from './launch-queue.ts';
 import { type RunningCommand, signalNumber } from './pending-command.ts';
 
 /** A command whose program, directory and environment are known. */
-export type StartableCommand = ResolvedCommand & { readonly ok: true };
+type StartableCommand = ResolvedCommand & { readonly ok: true };
 
 /** How a command is launched, apart from what it is. */
 export interface Launch {

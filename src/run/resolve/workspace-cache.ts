@@ -254,7 +254,7 @@ export function sizeOfCache(addon: NativeAddon, { directory }: CacheEntry, budge
 }
 
 /** What became of a cache that was to be cleared. */
-export type Cleared = 'cleared' | 'in-use' | 'failed';
+type Cleared = 'cleared' | 'in-use' | 'failed';
 
 /**
  * Removes what a cache holds, and the cache itself unless a sandbox lives that uses it. Nothing that is in it is followed. Waits

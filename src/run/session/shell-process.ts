@@ -7,7 +7,7 @@ import type { ChunkReceiver } from '../output/chunk.ts';
 import type { OutputSettings } from '../output/settings.ts';
 
 /** What one turn is. */
-export interface TurnRequest {
+interface TurnRequest {
   readonly text: string;
   readonly assignments: string;
   /** Milliseconds; 0: none. */
@@ -33,7 +33,7 @@ export interface ShellProcess {
 }
 
 /** What a shell is started with. */
-export interface ShellStart {
+interface ShellStart {
   readonly program: string;
   readonly env: Uint8Array;
   readonly cwd: string;

@@ -44,7 +44,7 @@ async function filterOfShells({ plan, features }: PreparedSandbox): Promise<Uint
 }
 
 /** What a session needs of its sandbox. */
-export interface ShellHost {
+interface ShellHost {
   readonly plan: LaunchPlan;
   readonly policy: Policy;
   readonly prepared: PreparedSandbox;
