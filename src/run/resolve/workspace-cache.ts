@@ -247,10 +247,10 @@ export function partsOf(directory: string): readonly string[] {
 }
 
 /** How much a cache holds, also if a command shut it. `complete`: false, there is more. */
-export function sizeOfCache(addon: NativeAddon, { directory }: CacheEntry, budgetMs = 60_000) {
+export function sizeOfCache(addon: NativeAddon, { directory }: CacheEntry) {
   const places = join(directory, PLACES);
   if (existsSync(places)) ownDirectory(places);
-  return measure(addon, [places], budgetMs);
+  return measure(addon, [places], 60_000);
 }
 
 /** What became of a cache that was to be cleared. */
