@@ -25,10 +25,9 @@ import { canceledBefore, type RunContext } from './launch/classify.ts';
 import { followed, requestOf, resultOf } from './launch/decided-command.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
 import { type Launch, Launcher } from './launch/launch.ts';
-import { pendingCommand, type RunningCommand } from './launch/pending-command.ts';
-import { launchOnTerminal } from './launch/run-on-terminal.ts';
+import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
 import { type SandboxProcess, type SpawnParts, spawnOnPipes, type TerminalProcess } from './launch/spawn.ts';
-import { spawnOnTerminal } from './launch/spawn-terminal.ts';
+import { launchOnTerminal, spawnOnTerminal } from './launch/spawn-terminal.ts';
 import { createOutputConsumer } from './output/consumer.ts';
 import { OutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
@@ -399,7 +398,7 @@ export class OpenSandbox implements Sandbox {
   ): RunningCommand {
     const without = (result: ExecutionResult | Promise<ExecutionResult>): RunningCommand => {
       how.release?.();
-      return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
+      return neverBegun(result);
     };
     const context = this.contextOf(decided);
     const { resolved } = decided;

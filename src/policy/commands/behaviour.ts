@@ -218,8 +218,6 @@ export interface Use {
   readonly program: Program;
   /** The verbs found, outermost first: `['stash', 'drop']`. */
   readonly verbs: readonly string[];
-  /** Of the innermost verb. */
-  readonly behaviour: Behaviour;
   readonly risk: Risk;
   readonly reach: Reach;
   readonly options: readonly OptionUse[];

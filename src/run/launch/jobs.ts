@@ -5,7 +5,7 @@ import type { NativeAddon, NativeCapture, NativeExit } from '../../native/contra
 import { deferred } from '../../util/deferred.ts';
 import { type OutputView, showOutput } from '../output/show.ts';
 import type { Launch } from './launch.ts';
-import type { RunningCommand } from './pending-command.ts';
+import { ENDING, type RunningCommand } from './pending-command.ts';
 
 /** How the command of a job ended, while what it left behind may run on. */
 export interface JobExit {
@@ -54,9 +54,6 @@ export interface BackgroundJob {
   /** What the processes of the job listen on now. */
   ports(): Promise<readonly ListeningSocket[]>;
 }
-
-/** Signals after which there is nothing left of a process that does not handle them. */
-const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGKILL']);
 
 const NOTHING_YET: NativeCapture = { stdout: undefined, stderr: undefined, stdoutBytes: 0, stderrBytes: 0 };
 

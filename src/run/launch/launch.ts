@@ -25,7 +25,7 @@ import { stateDirectory } from '../state.ts';
 import { canceledBefore, classify, notStarted, type RunContext } from './classify.ts';
 import { describeFailure, failureIn } from './failure.ts';
 import { createLaunchQueue } from './launch-queue.ts';
-import { type RunningCommand, signalNumber } from './pending-command.ts';
+import { neverBegun, type RunningCommand, signalNumber } from './pending-command.ts';
 
 /** A command whose program, directory and environment are known. */
 type StartableCommand = ResolvedCommand & { readonly ok: true };
@@ -123,7 +123,7 @@ export class Launcher {
       const why = whyNotLaunched(error);
       waits = why === undefined;
       if (why === undefined) return undefined;
-      return { result: Promise.resolve(notStarted(context, why)), kill: () => false, cancel: () => {} };
+      return neverBegun(notStarted(context, why));
     } finally {
       if (!waits) how.release?.();
     }
