@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   existsSync,
+  fstatSync,
   fsyncSync,
   openSync,
   readFileSync,
@@ -14,11 +15,11 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { EventRecord } from '../model/audit-record.ts';
 import type { Head, Position } from './head.ts';
 import { readLines } from './read-lines.ts';
-import { closingHash, openLine, TAIL_BYTES } from './record-line.ts';
-import { lastRecordBefore, recoverHead } from './recover-head.ts';
+import { closingHash, NO_HASH, openLine, TAIL_BYTES } from './record-line.ts';
+import { listDayFiles } from './trail-files.ts';
 
 /** A trail whose end is not the one that was written: a power cut or a person removed it. */
-export interface Break {
+interface Break {
   /** `undefined`: the file head is missing or damaged, so it is unknown what was written. */
   readonly head: Head | undefined;
   /** The last whole record that is there. */
@@ -143,3 +144,44 @@ export function isKept(directory: string, { name, sha256 }: Kept): boolean {
 }
 
 const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+/**
+ * Where a trail without a head ends, and the bytes of its file behind that; `undefined`: it never began. One whose files are
+ * all empty did: the head is on the disk before there is a file.
+ */
+function recoverHead(directory: string): { readonly position: Position; readonly torn: number } | undefined {
+  let end: { readonly position: Position; readonly torn: number } | undefined;
+  for (const file of listDayFiles(directory).toReversed()) {
+    const { seq, hash, size, torn } = lastRecord(join(directory, file));
+    end ??= { position: { seq, hash, file, size }, torn };
+    if (end === undefined || seq === 0) continue;
+    return { ...end, position: { ...end.position, seq, hash } };
+  }
+  return end;
+}
+
+/** The number of the last record in the files before one; 0: there is none. */
+function lastRecordBefore(directory: string, file: string): number {
+  for (const name of listDayFiles(directory).toReversed()) {
+    const { seq } = name < file ? lastRecord(join(directory, name)) : { seq: 0 };
+    if (seq > 0) return seq;
+  }
+  return 0;
+}
+
+/** The last record of a file, the length of its complete lines, and what is behind them. */
+function lastRecord(path: string) {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    let last = { seq: 0, hash: NO_HASH, size: 0 };
+    for (const { bytes, offset, complete } of readLines(fd)) {
+      if (!complete) break;
+      const line = openLine(bytes);
+      last = { ...last, size: offset + bytes.length + 1 };
+      if (line !== undefined && line.seq > last.seq) last = { ...last, seq: line.seq, hash: line.hash };
+    }
+    return { ...last, torn: fstatSync(fd).size - last.size };
+  } finally {
+    closeSync(fd);
+  }
+}

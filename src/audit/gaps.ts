@@ -1,7 +1,7 @@
 import { isObject, type StoredRecord, textOf } from './stored-record.ts';
 
 /** Records that are missing in a trail. */
-export interface Gap {
+interface Gap {
   readonly first: number;
   readonly last: number;
   readonly file: string;
@@ -9,7 +9,7 @@ export interface Gap {
 }
 
 /** The gaps of a trail, as its records are shown in their order. */
-export interface Gaps {
+interface Gaps {
   add(gap: Gap): void;
   /** A record that was missing until now; false: it was not. */
   takeOne(seq: number): boolean;

@@ -14,7 +14,7 @@ const MOST_LOOK_BYTES = 4 * 1024 * 1024;
 const DELAY_MS = 50;
 
 /** Looks for patterns in what was written, by us and by others, after it was written. */
-export interface Observer {
+interface Observer {
   wrote(written: Written, count: number): void;
   /** Looks at what was not looked at yet, and at nothing from then on. */
   finish(): void;

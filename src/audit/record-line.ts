@@ -4,7 +4,7 @@ import { createHash, createHmac } from 'node:crypto';
 export const NO_HASH = '0'.repeat(64);
 
 /** What a record gets when it is written. */
-export interface Envelope {
+interface Envelope {
   readonly seq: number;
   /** Milliseconds since 1970. */
   readonly time: number;
@@ -15,7 +15,7 @@ export interface Envelope {
 }
 
 /** A line of the trail and the hash that the next one refers to. */
-export interface SealedLine {
+interface SealedLine {
   readonly text: string;
   readonly hash: string;
 }

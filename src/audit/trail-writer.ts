@@ -15,7 +15,7 @@ import { dayFileName, headPath } from './trail-files.ts';
 export type FileLock = Pick<NativeAddon, 'tryLock' | 'unlock'>;
 
 /** What a trail is written with. */
-export interface TrailSettings {
+interface TrailSettings {
   readonly lock: FileLock;
   readonly key: Uint8Array | undefined;
   /** Milliseconds since 1970. */
@@ -49,7 +49,7 @@ export interface Acknowledged {
 }
 
 /** Writes records under the lock of the trail. Nothing here waits, but for the disk when a new file is begun. */
-export interface TrailWriter {
+interface TrailWriter {
   /** False: another process has the lock. */
   lock(): boolean;
   unlock(): void;

@@ -9,7 +9,7 @@ import { readLines } from './read-lines.ts';
 import { headPath, listDayFiles } from './trail-files.ts';
 
 /** How to verify. */
-export interface VerifyOptions {
+interface VerifyOptions {
   readonly key?: Uint8Array | undefined;
   /** A record that was noted elsewhere and must be there. */
   readonly anchor?: { readonly seq: number; readonly hash: string } | undefined;
@@ -19,7 +19,7 @@ export interface VerifyOptions {
   readonly onFile?: (name: string, done: number, of: number) => void;
 }
 
-export const MOST_PROBLEMS = 1_000;
+const MOST_PROBLEMS = 1_000;
 /** So long a process may take from making the head to writing it: a second. */
 const BEGINNING_TRIES = 50;
 const BEGINNING_WAIT_MS = 20;

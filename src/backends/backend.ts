@@ -5,7 +5,7 @@ import type { ResolvedSteps } from '../model/steps.ts';
 import type { NativeConfinementSpec, NativeFailure } from '../native/contract.ts';
 
 /** Whether this host has what a backend needs. */
-export type BackendProbe =
+type BackendProbe =
   | {
       readonly usable: true;
       /** What was given, with what the backend found out. */

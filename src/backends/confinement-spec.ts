@@ -58,7 +58,7 @@ export async function confinementSpec(
 }
 
 /** As `NativeConfinementSpec` has it; `undefined`: there is none. */
-export function cacheSpec({ cache }: LaunchPlan): NativeConfinementSpec['cache'] {
+function cacheSpec({ cache }: LaunchPlan): NativeConfinementSpec['cache'] {
   if (cache.kind === 'private') return undefined;
   return {
     directory: `${cache.directory}/places`,

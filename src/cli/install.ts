@@ -1,7 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
-import { describeChange } from '../integrations/install/describe-change.ts';
 import { changedSettings, hooksAreOff } from '../integrations/install/hook-settings.ts';
 import { HOOK_INSTALLERS } from '../integrations/install/installers.ts';
 import { changeSettingsFile } from '../integrations/install/settings-file.ts';
@@ -88,4 +87,25 @@ function changedText(
   path: string,
 ): string {
   return text === undefined && change.wanted.length === 0 ? '' : changedSettings(text, change, path);
+}
+
+/** The lines that a change takes away and adds, as a diff shows them: all between what is the same before and after. */
+function describeChange(before: string, after: string): string {
+  const [old, now] = [lines(before), lines(after)];
+  let start = 0;
+  while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
+  let end = 0;
+  while (
+    end < old.length - start &&
+    end < now.length - start &&
+    old[old.length - 1 - end] === now[now.length - 1 - end]
+  )
+    end += 1;
+  const part = (list: readonly string[], mark: string) =>
+    list.slice(start, list.length - end).map((line) => `${mark}${line}\n`);
+  return [`@@ line ${start + 1} @@\n`, ...part(old, '-'), ...part(now, '+')].join('');
+}
+
+function lines(text: string): readonly string[] {
+  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
 }

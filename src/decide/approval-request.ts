@@ -22,7 +22,7 @@ export interface ApprovalSurroundings {
 }
 
 /** What is asked about. */
-export interface AskedCommand {
+interface AskedCommand {
   readonly command: Command;
   /** Canonical. */
   readonly cwd: string;

@@ -75,7 +75,7 @@ export interface Judgement {
 export type Judge = (request: JudgeRequest) => Judgement;
 
 /** What a judge is made of. */
-export interface JudgeParts {
+interface JudgeParts {
   readonly policy: Policy;
   readonly rules: RulesOfCommands;
   /** PATH of the command, if the request says nothing else. */

@@ -3,7 +3,7 @@ import type { RunOptions } from '../model/options.ts';
 import type { CommandCheck, Sandbox } from '../run/sandbox.ts';
 
 /** A call of a model that a person may be asked about. */
-export interface AskedCall {
+interface AskedCall {
   /** The library's name for the call. */
   readonly id: string;
   /** Everything that was asked for, as text: only a call with the very same is the one that was asked about. */
@@ -21,7 +21,7 @@ export interface AskedCall {
  * call, to all calls, or to none. What counts here is that this very call was asked about, was approved, runs for the first
  * time, and would still be the same question.
  */
-export interface AskedCalls {
+interface AskedCalls {
   /** Whether a person has to be asked about a call; if so, it is remembered. */
   ask(call: AskedCall): Promise<boolean>;
   /** Remembers a call that was approved already. */

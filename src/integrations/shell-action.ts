@@ -7,7 +7,6 @@ import type { Sandbox } from '../run/sandbox.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import type { Approval } from './asked-calls.ts';
 import { DEFAULT_MODEL_OUTPUT, LONGEST_COMMAND, runForModel, timeWithin } from './shell-tool.ts';
-import { shortenedTogether } from './shortened.ts';
 
 /** More commands than that in one action are no action. */
 const MOST_COMMANDS = 64;
@@ -149,4 +148,29 @@ const notRun = (why: string, exitCode: number | undefined): CommandOutput => ({
 export function withMessage(stderr: string, message: string | undefined): string {
   if (message === undefined) return stderr;
   return `${stderr}${stderr === '' || stderr.endsWith('\n') ? '' : '\n'}${message}\n`;
+}
+
+const LEFT_OUT = '\n[... left out ...]\n';
+
+/**
+ * Text of at most so many UTF-16 units, so never more characters either: its beginning and its end with a line between them
+ * that says so, or only its beginning where there is no room for that. No character is cut in half.
+ */
+function shortened(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const room = most - LEFT_OUT.length;
+  if (room < 2 * LEFT_OUT.length) return beginning(text, most);
+  const tail = Math.floor(room / 2);
+  // Of a pair, the second half means nothing without the first.
+  const end = text.slice(text.length - tail).replace(/^[\udc00-\udfff]/, '');
+  return `${beginning(text, room - tail)}${LEFT_OUT}${end}`;
+}
+
+const beginning = (text: string, most: number) => text.slice(0, most).replace(/[\ud800-\udbff]$/, '');
+
+/** Two texts that share a room: each gets half at least, and what the other leaves. */
+function shortenedTogether(first: string, second: string, most: number): readonly [string, string] {
+  const forSecond = Math.min(second.length, Math.max(Math.floor(most / 2), most - first.length));
+  const end = shortened(second, forSecond);
+  return [shortened(first, most - end.length), end];
 }

@@ -21,7 +21,7 @@ const LONGEST_TIME = 24 * 3600 * 1000;
  * What a model may say about a command that it wants to be run. Whatever would grant something (approval, autonomy, paths,
  * environment) is not among it: that is the operator's.
  */
-export interface ToolCall {
+interface ToolCall {
   readonly command: string;
   /** Absolute, or relative to the workspace. One that does not lie in the workspace, links followed, is refused. */
   readonly cwd?: string | undefined;
@@ -39,10 +39,7 @@ export interface ToolOutcome {
 }
 
 /** What an adapter, and never a model, may add to a call. */
-export type AdapterOptions = Pick<
-  RunOptions,
-  'approved' | 'signal' | 'onOutput' | 'taints' | 'combined' | 'env'
->;
+type AdapterOptions = Pick<RunOptions, 'approved' | 'signal' | 'onOutput' | 'taints' | 'combined' | 'env'>;
 
 /** Runs a call of a model: the one way in which adapters run commands. Its output is text without escape sequences. */
 export async function runForModel(

@@ -28,13 +28,13 @@ import { isBeneath } from '../util/absolute-path.ts';
 const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
 /** Where a configuration file is. */
-export interface ConfigPlace {
+interface ConfigPlace {
   readonly workspace: string;
   readonly path: string;
 }
 
 /** What a command changed in a configuration file. */
-export interface JudgedChange {
+interface JudgedChange {
   /** What only names things. */
   readonly over: readonly GitEdit[];
   /** What runs, includes or redirects something, or is unknown. `restore`: what these keys had before. */

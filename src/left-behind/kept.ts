@@ -51,7 +51,7 @@ function asItem(value: KeptItem): KeptItem {
 }
 
 /** What is to be kept. */
-export type ToKeep = Pick<KeptItem, 'workspace' | 'path' | 'reason' | 'settings'>;
+type ToKeep = Pick<KeptItem, 'workspace' | 'path' | 'reason' | 'settings'>;
 
 /** Keeps what was taken away, so that a person can look at it and put it back. */
 export interface Kept {

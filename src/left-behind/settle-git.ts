@@ -28,7 +28,7 @@ const BULK = new Set(['objects', 'refs', 'logs', 'lfs', 'rr-cache', 'annex']);
 const isHookName = (name: string) => !name.endsWith('.sample') && !isBeside(name);
 
 /** What is known of git's own files from before commands could write them. */
-export interface GitBefore {
+interface GitBefore {
   /** Whether commands cannot change the path. */
   readonly isHeld: (path: string) => boolean;
   /** What a configuration file held; `undefined`: there was none. */

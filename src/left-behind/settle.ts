@@ -14,7 +14,7 @@ import { createGitSettler } from './settle-git.ts';
 import { createShutter } from './shutter.ts';
 
 /** What is known of a workspace when its commands begin. */
-export interface SettlerParts {
+interface SettlerParts {
   /** Canonical. */
   readonly workspace: string;
   /** Paths that are obeyed if they come, with the reason. Absolute. */

@@ -47,19 +47,7 @@ export interface Assignment {
 }
 
 /** Operators of redirects, as bash writes them. */
-export type RedirectOperator =
-  | '<'
-  | '>'
-  | '>>'
-  | '>|'
-  | '<>'
-  | '&>'
-  | '&>>'
-  | '>&'
-  | '<&'
-  | '<<'
-  | '<<-'
-  | '<<<';
+type RedirectOperator = '<' | '>' | '>>' | '>|' | '<>' | '&>' | '&>>' | '>&' | '<&' | '<<' | '<<-' | '<<<';
 
 /** A redirect of a command, or of a compound command around it. */
 export interface Redirect {
@@ -120,7 +108,7 @@ export type NotUnderstoodCode =
   | 'internal';
 
 /** A string that was not understood; never a reason to allow. */
-export interface NotUnderstood {
+interface NotUnderstood {
   readonly code: NotUnderstoodCode;
   /** One sentence: what, and what would be understood instead. */
   readonly message: string;

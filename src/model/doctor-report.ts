@@ -27,7 +27,6 @@ export type Sysctl = Value<typeof Sysctl>;
 
 /** A published fix in Landlock; see Documentation/userspace-api/landlock.rst. */
 const LandlockErratum = z.strictObject({ number: count, meaning: text, fixed: z.boolean() });
-export type LandlockErratum = Value<typeof LandlockErratum>;
 
 /** Who runs this process, and where. */
 const ProcessFacts = z.strictObject({

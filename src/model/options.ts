@@ -33,7 +33,7 @@ const strings = z.array(z.string(STRINGS), STRINGS);
 const boolean = z.boolean('true or false');
 const isRecord = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export const Milliseconds = numberOf('milliseconds from 0 (none) to a year', 0, MAX_MILLISECONDS);
+const Milliseconds = numberOf('milliseconds from 0 (none) to a year', 0, MAX_MILLISECONDS);
 
 /**
  * Variables by name, copied. Any object will do: `process.env` is no plain one, and a variable may be called `__proto__`,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type KeyTable, POLICY_KEYS, type PolicyFile, type PolicyKey } from './policy-keys.ts';
 
 /** Who wrote a file: a file inside the workspace can take away and not give, as commands and strangers write it, too. */
-export type FileKind = 'operator' | 'workspace';
+type FileKind = 'operator' | 'workspace';
 
 function isRow(entry: PolicyKey | KeyTable): entry is PolicyKey {
   return typeof entry.schema === 'function';

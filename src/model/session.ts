@@ -3,7 +3,7 @@ import { Taint } from './decision.ts';
 import { count, maybe, text, time, type Value } from './value.ts';
 
 /** One taint of a session, and where it came from. */
-export const TaintInfo = z.strictObject({ taint: Taint, reason: text, at: time });
+const TaintInfo = z.strictObject({ taint: Taint, reason: text, at: time });
 export type TaintInfo = Value<typeof TaintInfo>;
 
 /** What is known of a session of an agent. */

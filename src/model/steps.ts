@@ -34,7 +34,7 @@ export interface Steps {
 }
 
 /** Why a shell string needs a shell. */
-export interface NeedsShell {
+interface NeedsShell {
   /** One sentence: what does, and what to write instead. */
   readonly message: string;
   readonly span: Span | undefined;

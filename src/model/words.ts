@@ -98,7 +98,7 @@ export const DEMANDS = ['required', 'best-effort'] as const;
 export const PROCESS_TREE_TIERS = ['signal-scope', 'subreaper', 'none'] as const;
 
 /** How a command that ran ended. */
-export const ENDS = ['exited', 'signaled', 'timed-out', 'canceled', 'limit-exceeded'] as const;
+const ENDS = ['exited', 'signaled', 'timed-out', 'canceled', 'limit-exceeded'] as const;
 
 /** What became of a command; the last two did not run. */
 export const STATUSES = [...ENDS, 'denied', 'setup-failed'] as const;

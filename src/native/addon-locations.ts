@@ -6,7 +6,7 @@ import { packageVersion } from '../version.ts';
 const ADDON_FILE = 'sandbox_run.node';
 
 /** The C library that a program is linked with; an addon has to have the same. */
-export type Libc = 'gnu' | 'musl';
+type Libc = 'gnu' | 'musl';
 
 /** A place where the addon may lie. */
 export interface AddonLocation {

@@ -12,7 +12,7 @@ export interface NativeFailure {
 }
 
 /** One Landlock rule. */
-export interface NativePathRule {
+interface NativePathRule {
   readonly path: string;
   readonly directoryAccess: bigint;
   readonly fileAccess: bigint;
@@ -123,7 +123,7 @@ export interface NativeSetUidLauncher {
 }
 
 /** Limits of one command with everything that it starts; 0: none. */
-export interface NativeTreeLimits {
+interface NativeTreeLimits {
   readonly memoryBytes: number;
   readonly processes: number;
   readonly cpuMs: number;
@@ -135,7 +135,7 @@ export interface NativeTreeLimits {
 }
 
 /** What is looked for in a workspace; names are those of entries, not paths. */
-export interface NativeIndexSpec {
+interface NativeIndexSpec {
   /** A canonical directory. */
   readonly root: string;
   /** An entry with such a name is noted in every directory that is looked at. */
@@ -149,7 +149,7 @@ export interface NativeIndexSpec {
 }
 
 /** Something noted. `path` is absolute. */
-export interface NativeIndexEntry {
+interface NativeIndexEntry {
   readonly path: string;
   readonly kind: 'file' | 'directory' | 'link' | 'other';
 }
@@ -175,7 +175,7 @@ export interface NativeChangedEntry extends NativeIndexEntry {
 }
 
 /** What commands left behind since the last look; a change is told once, at the first look. */
-export interface NativeLeftBehind {
+interface NativeLeftBehind {
   readonly entries: readonly NativeChangedEntry[];
   /** There is more than one look enters (200,000 new directories) or tells (10,000 entries): the rest comes next time. */
   readonly spent: boolean;
@@ -253,7 +253,7 @@ export function defaultHead(outputLimit: number): number {
 }
 
 /** What became of a spill file. */
-export interface NativeSpilled {
+interface NativeSpilled {
   readonly written: number;
   /** Why it ends before the output; 0: because of the limit, or it does not. */
   readonly errno: number;
@@ -261,7 +261,7 @@ export interface NativeSpilled {
 }
 
 /** The name of an output stream. */
-export type NativeStream = 'stdout' | 'stderr';
+type NativeStream = 'stdout' | 'stderr';
 
 /** What is kept of the output of a command or a turn, and how many bytes there were. Absent: nothing. */
 export interface NativeCapture {
@@ -280,7 +280,7 @@ export interface NativeLimit {
 }
 
 /** What a command and everything that it started used; what is unknown is missing. */
-export interface NativeUsage {
+interface NativeUsage {
   readonly by: 'cgroup' | 'sampling';
   readonly peakMemoryBytes?: number;
   readonly peakProcesses?: number;
@@ -309,7 +309,7 @@ export interface NativeConfinement {
 export type NativeEvent = NativeChunk | NativeGap | NativeExit | NativeTurnEnd | NativeOutcome;
 
 /** Streamed output. The command is held back while too much of it is not acknowledged. */
-export interface NativeChunk {
+interface NativeChunk {
   readonly kind: 'chunk';
   readonly stream: NativeStream;
   /** At least one. */
@@ -317,7 +317,7 @@ export interface NativeChunk {
 }
 
 /** Streaming began late, and bytes of the stream before its next chunk are not kept any more. */
-export interface NativeGap {
+interface NativeGap {
   readonly kind: 'gap';
   readonly stream: NativeStream;
   readonly missing: number;

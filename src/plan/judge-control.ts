@@ -23,7 +23,7 @@ export interface WorkspaceFindings {
 }
 
 /** What is said about a control. */
-export type Finding = readonly [state: ControlState, reason: string];
+type Finding = readonly [state: ControlState, reason: string];
 /** Says how a control is held. */
 export type Judge = (
   used: Mechanisms,

@@ -32,7 +32,7 @@ const RIGHTS_OF_ACCESS: Readonly<Record<PathAccess, readonly FileRightName[]>> =
 };
 
 /** What a domain handles, by name. */
-export type HandledRights = Omit<LaunchPlan['landlock'], 'rules'>;
+type HandledRights = Omit<LaunchPlan['landlock'], 'rules'>;
 
 /**
  * The most that can be handled with the mechanisms. Every file right is handled (so that it is refused where no

@@ -16,7 +16,7 @@ export interface OwnPath {
 }
 
 /** What has to be done about our own paths in what the policy grants. */
-export interface OwnPathsWithin {
+interface OwnPathsWithin {
   /** Directories in whose place the view puts nothing. */
   readonly hidden: readonly string[];
   /** Files and directories that are shut for writing. */

@@ -5,7 +5,7 @@ import type { Policy } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 
 /** What of the workspace is shut for writing. */
-export interface Protection {
+interface Protection {
   readonly paths: readonly string[];
   /** Links inside the workspace on the way to a protected path: nothing can be mounted on a link to keep it. */
   readonly links: readonly SymbolicLink[];

@@ -16,7 +16,7 @@ import {
 import { EVERY_PROFILE, PROFILES, type Profile } from './profiles/built-in.ts';
 
 /** What layers cannot say. */
-export interface PolicyPlace {
+interface PolicyPlace {
   /** Canonical. */
   readonly workspace: string;
   /** Where `~` leads. */
@@ -26,7 +26,7 @@ export interface PolicyPlace {
 }
 
 /** A policy, and where each of its values comes from. */
-export interface EffectivePolicy {
+interface EffectivePolicy {
   readonly policy: Policy;
   /** With paths made absolute. */
   readonly entries: readonly Entry[];
@@ -81,7 +81,7 @@ export function effectivePolicy(
 }
 
 /** The built-in profile that the last layer to name one names; the first of all where none does. */
-export function profileNamed(layers: readonly PolicyLayer[]): Profile {
+function profileNamed(layers: readonly PolicyLayer[]): Profile {
   const naming = layers.filter(({ name: layer }) => layer !== 'workspace');
   const name = naming.findLast(({ says }) => says.profile !== undefined)?.says.profile ?? PROFILES[0].name;
   const profile = PROFILES.find((candidate) => candidate.name === name);

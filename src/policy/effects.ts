@@ -25,7 +25,7 @@ export interface CommandEffects {
 }
 
 /** One simple command of a line. */
-export interface PartOfLine {
+interface PartOfLine {
   readonly source: string;
   /** Canonical; `undefined`: a builtin, a function, or nothing that was found. */
   readonly executable: string | undefined;

@@ -4,7 +4,7 @@ import { isPromise } from '../util/promise.ts';
 import type { Check, CheckContext } from './checks/check.ts';
 
 /** The stricter of two verdicts. */
-export function stricter(one: Verdict, other: Verdict): Verdict {
+function stricter(one: Verdict, other: Verdict): Verdict {
   return VERDICTS.indexOf(one) >= VERDICTS.indexOf(other) ? one : other;
 }
 

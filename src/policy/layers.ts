@@ -58,7 +58,7 @@ export function putAt(root: Record<string, unknown>, place: readonly string[], v
 }
 
 /** One key with what is in force of it: a list that adds up has many entries, a key that no layer sets has none. */
-export interface KeyInForce {
+interface KeyInForce {
   readonly key: PlacedKey;
   readonly entries: readonly Entry[];
 }

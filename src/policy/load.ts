@@ -13,14 +13,14 @@ const MAX_WORKSPACE_FILE = 256 * 1024;
 const MAX_POLICY_FILE = 1024 * 1024;
 
 /** Whose files are believed, by user id. Others could write themselves a policy. */
-export interface Trust {
+interface Trust {
   readonly owners: readonly number[];
   /** Permission bits that must not be set. */
   readonly forbidden: number;
 }
 
 /** Only root and the user may write. */
-export function operatorTrust(): Trust {
+function operatorTrust(): Trust {
   return { owners: [0, process.getuid?.() ?? 0], forbidden: 0o022 };
 }
 

@@ -8,15 +8,15 @@ import type { Judge } from '../decide/judge.ts';
 import type { DecisionPorts } from '../decide/ports.ts';
 import { createProgramFinder, type ProgramFinder } from '../decide/program-finder.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { requireExactVariables } from '../host/exact-text.ts';
 import type { Autonomy } from '../model/decision.ts';
 import type { ActionBudget } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { SandboxOptions } from '../model/options.ts';
-import type { Policy } from '../model/policy.ts';
+import { type Policy, reviewerSettings } from '../model/policy.ts';
 import { NARROWINGS } from '../model/policy-keys.ts';
 import type { RulesOfCommands } from '../policy/checks/rules.ts';
-import type { BuiltEnvironment } from '../policy/environment.ts';
-import { commandEnvironment } from './resolve/command-environment.ts';
+import { type BuiltEnvironment, buildEnvironment } from '../policy/environment.ts';
 import { commandRules } from './resolve/command-rules.ts';
 import { planOnly, planResolved, planTried, writableRoots } from './resolve/prepare-sandbox.ts';
 import { directoriesOf } from './resolve/resolve-command.ts';
@@ -45,7 +45,7 @@ export interface Assembly {
 }
 
 /** What of the policy has its say. */
-export interface WhatCounts {
+interface WhatCounts {
   /** Git guard, reviewer and plug-ins of the policy. False: only those of `options.gate`. */
   readonly guards: boolean;
   /** The audit trail; `always`: also where the policy does not say. */
@@ -201,4 +201,14 @@ async function planIfPossible(
     if (!ofHost.includes(error.code)) throw error;
     return { problem: error.message };
   }
+}
+
+/** What a policy passes on of this process's environment; the key of its reviewer is none of a command's business. */
+function commandEnvironment(policy: Policy): BuiltEnvironment {
+  const { environment } = policy;
+  const reviewer = reviewerSettings(policy);
+  const key = reviewer?.kind === 'model' ? reviewer.keyVariable : undefined;
+  const built = buildEnvironment(process.env, environment.pass, environment.set, key);
+  requireExactVariables(Object.keys(built.variables).filter((name) => !(name in environment.set)));
+  return built;
 }

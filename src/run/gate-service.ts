@@ -16,7 +16,7 @@ import { resolvePolicy } from './resolve/resolve-policy.ts';
 const MARGIN_MS = 15_000;
 
 /** What a gate server is made from. */
-export interface GateServiceOptions {
+interface GateServiceOptions {
   /** Whose policy decides. */
   readonly sandbox: SandboxOptions;
   readonly socket?: string | undefined;

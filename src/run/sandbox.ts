@@ -24,13 +24,12 @@ import { type Assembly, assemble, checkOnly } from './assemble.ts';
 import { canceledBefore, type RunContext } from './launch/classify.ts';
 import { followed, requestOf, resultOf } from './launch/decided-command.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
-import { createLauncher, type Launch, type Launcher } from './launch/launch.ts';
-import { pendingCommand, type RunningCommand } from './launch/pending-command.ts';
-import { launchOnTerminal } from './launch/run-on-terminal.ts';
+import { type Launch, Launcher } from './launch/launch.ts';
+import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
 import { type SandboxProcess, type SpawnParts, spawnOnPipes, type TerminalProcess } from './launch/spawn.ts';
-import { spawnOnTerminal } from './launch/spawn-terminal.ts';
+import { launchOnTerminal, spawnOnTerminal } from './launch/spawn-terminal.ts';
 import { createOutputConsumer } from './output/consumer.ts';
-import { createOutputFeed, type OutputReader } from './output/feed.ts';
+import { OutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './resolve/prepare-sandbox.ts';
 import type { OptionReader } from './resolve/read-options.ts';
@@ -215,7 +214,7 @@ export class OpenSandbox implements Sandbox {
     this.decide = createDecider(this.#ports);
     this.#check = createDecider(checkOnly(this.#ports));
     this.#assembly = assembly;
-    this.#launcher = createLauncher(prepared);
+    this.#launcher = new Launcher(prepared);
     this.#launching = { addon: prepared.addon, launch: this.#launch.bind(this) };
     this.#outputSettings = createOutputSettings(policy.limits);
     this.#warnings =
@@ -266,13 +265,13 @@ export class OpenSandbox implements Sandbox {
     const command = this.read.command(asked);
     const { background, ...options } = this.read.run(given);
     if (background === true) return this.#startInBackground(command, options);
-    const feed = createOutputFeed({
+    const feed = new OutputFeed({
       neutralizes: options.escapes === 'neutralize',
       isTaken: options.onOutput !== undefined,
       ended: () => started.result,
     });
     const started = this.#begin(command, options, { feed });
-    return { ...started, output: feed.output, outputText: feed.outputText };
+    return { ...started, output: () => feed.output(), outputText: () => feed.outputText() };
   }
 
   spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
@@ -417,7 +416,7 @@ export class OpenSandbox implements Sandbox {
   ): RunningCommand {
     const without = (result: ExecutionResult | Promise<ExecutionResult>): RunningCommand => {
       how.release?.();
-      return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
+      return neverBegun(result);
     };
     const context = this.contextOf(decided);
     const { resolved } = decided;

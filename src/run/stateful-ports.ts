@@ -47,7 +47,7 @@ export interface StatefulPorts extends Pick<DecisionPorts, 'principal' | 'once' 
 }
 
 /** What they are made from. */
-export interface StatefulPortsParts {
+interface StatefulPortsParts {
   readonly policy: Policy;
   readonly options: Pick<SandboxOptions, 'gate' | 'principal' | 'session'>;
   /** Canonical. */

@@ -5,7 +5,7 @@ import { createReport, type Report, refuse } from './report.ts';
 import { literalWord } from './words.ts';
 
 /** What may be set for one call; everything has a default. */
-export interface ParseOptions extends Partial<Limits> {
+interface ParseOptions extends Partial<Limits> {
   /** The shell that is to run it has run others before. */
   readonly inSession?: boolean;
 }
@@ -22,8 +22,8 @@ export function parseShell(source: string, options: ParseOptions = {}): Parsed {
 }
 
 /** Reads an argument vector: the command itself, and what it runs if it is a runner. */
-export function parseArgv(argv: readonly string[], options: ParseOptions = {}): Parsed {
-  const limits = { ...DEFAULT_LIMITS, ...options };
+export function parseArgv(argv: readonly string[]): Parsed {
+  const limits = DEFAULT_LIMITS;
   return read(undefined, limits, (report) => {
     const total = argv.reduce((sum, argument) => sum + argument.length + 1, 0);
     if (argv.length === 0) refuse(report, 'syntax_error', 'There is no command.', undefined);

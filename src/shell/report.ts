@@ -1,7 +1,7 @@
 import type { NotUnderstoodCode, SimpleCommand, Span } from '../model/command-line.ts';
 
 /** Why a text is not understood. */
-export interface Problem {
+interface Problem {
   readonly code: NotUnderstoodCode;
   readonly message: string;
   readonly span: Span | undefined;

@@ -32,13 +32,13 @@ export interface SimpleNode {
 }
 
 /** `a; b & c`. */
-export interface ListNode {
+interface ListNode {
   readonly kind: 'list';
   readonly items: readonly { readonly node: SyntaxNode; readonly background: boolean }[];
 }
 
 /** `a && b || c`: one operator less than there are nodes. */
-export interface AndOrNode {
+interface AndOrNode {
   readonly kind: 'and-or';
   readonly nodes: readonly SyntaxNode[];
   readonly operators: readonly ('&&' | '||')[];
@@ -55,7 +55,7 @@ export interface PipelineNode {
 }
 
 /** `( … )` or `{ …; }`. */
-export interface GroupNode {
+interface GroupNode {
   readonly kind: 'group';
   readonly subshell: boolean;
   readonly body: SyntaxNode;
@@ -70,7 +70,7 @@ export interface RedirectedNode {
   readonly span: Span;
 }
 
-export interface IfNode {
+interface IfNode {
   readonly kind: 'if';
   readonly branches: readonly { readonly condition: SyntaxNode; readonly body: SyntaxNode }[];
   readonly otherwise: SyntaxNode | undefined;
@@ -85,7 +85,7 @@ export interface LoopNode {
   readonly substitutions: readonly SyntaxNode[];
 }
 
-export interface CaseNode {
+interface CaseNode {
   readonly kind: 'case';
   readonly bodies: readonly SyntaxNode[];
   readonly substitutions: readonly SyntaxNode[];
@@ -99,7 +99,7 @@ export interface FunctionNode {
 }
 
 /** `[[ … ]]` and `(( … ))`: they run nothing but the substitutions in them. */
-export interface ExpressionNode {
+interface ExpressionNode {
   readonly kind: 'expression';
   readonly substitutions: readonly SyntaxNode[];
 }

@@ -3,7 +3,7 @@ import { type LexedCommand, type LexedWord, lexCommands, plainWord } from './sec
 import { type Found, HINT, SECRET_PATTERNS } from './secret-patterns.ts';
 
 /** What stands in place of a secret. */
-export const REDACTED = '[redacted]';
+const REDACTED = '[redacted]';
 
 /** Shorter ones are not looked for elsewhere: they occur by chance. */
 const SHORTEST_REMEMBERED = 6;

@@ -2,10 +2,10 @@ import { looksSecretHeader, looksSecretOption, looksSecretVariable } from './sec
 import { isRandom, isReference, isTrivial } from './secret-value.ts';
 
 /** Says that a part of a word is a secret; up to its end if `to` is missing. */
-export type Mark = (word: number, from: number, to?: number) => void;
+type Mark = (word: number, from: number, to?: number) => void;
 
 /** A word as the program is given it; see `LexedWord`. */
-export interface CommandWord {
+interface CommandWord {
   readonly value: string;
   readonly mayBeText: boolean;
 }

@@ -5,7 +5,7 @@ import { isRandom, isReference, isTrivial } from './secret-value.ts';
 export type Found = (from: number, to: number) => void;
 
 /** One way in which a secret can be recognized. */
-export interface SecretPattern {
+interface SecretPattern {
   /** Quick: false if the pattern cannot match. Most commands have nothing of what makes a secret. */
   readonly mayMatch: (text: string, hinted: boolean) => boolean;
   /** Linear in the length of the text: a match starts only where a run of its characters begins. */

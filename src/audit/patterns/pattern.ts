@@ -19,7 +19,7 @@ export interface ObservedDecision {
 }
 
 /** What a pattern recognized. */
-export interface Finding {
+interface Finding {
   /** What it is about: one event is raised for it within the time that is remembered. */
   readonly about: string;
   readonly message: string;

@@ -1,7 +1,6 @@
 import type { EventRecord } from '../../model/audit-record.ts';
 import { commandText, isObject, objectsOf, type StoredRecord, textOf, textsOf } from '../stored-record.ts';
 import { PATTERNS } from './all-patterns.ts';
-import { commandWords } from './command-words.ts';
 import type { ObservedDecision } from './pattern.ts';
 
 /** How long a command is remembered. */
@@ -11,7 +10,7 @@ const MOST_COMMANDS = 200;
 const MOST_SESSIONS = 500;
 
 /** Recognizes patterns in the records of a trail, which it is shown in their order. */
-export interface Recognizer {
+interface Recognizer {
   /** `own`: the record was written by this process, which is then the one to raise events about it. */
   show(record: StoredRecord, own: boolean): readonly EventRecord[];
 }
@@ -122,4 +121,38 @@ function observe(record: StoredRecord): ObservedDecision {
     writes: textsOf(files, 'writes'),
     executes: textsOf(files, 'executes'),
   };
+}
+
+/** Words that do not change what is done, but that an agent adds when it tries again. */
+const AROUND = new Set([
+  'sudo',
+  'env',
+  'command',
+  'exec',
+  'nohup',
+  'nice',
+  'time',
+  'sh',
+  'bash',
+  'dash',
+  '-c',
+  '-lc',
+  '--',
+]);
+const MOST_WORDS = 200;
+
+/** The words that make a command what it is: without quotes, directories of programs and spellings of options. */
+function commandWords(command: string): ReadonlySet<string> {
+  const words = command
+    .slice(0, 4096)
+    .split(/[\s;|&()<>{}'"`\\]+/)
+    .filter((word) => word !== '' && !AROUND.has(word))
+    .slice(0, MOST_WORDS)
+    .map((word) => word.replace(/^(?:\.\/)+|^\/(?:usr\/)?(?:local\/)?s?bin\//, ''))
+    // -rf, -r -f and -fr
+    .flatMap((word) =>
+      /^-[A-Za-z]{2,4}$/.test(word) ? [...word.slice(1)].map((letter) => `-${letter}`) : [word],
+    )
+    .filter((word) => word !== '' && !AROUND.has(word));
+  return new Set(words);
 }

@@ -1,4 +1,5 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { refuseShortageOf } from '../../errors/shortage.ts';
 import { errnoName } from '../../kernel/errno.ts';
@@ -7,13 +8,12 @@ import type { NativeConfinementSpec, NativeSetUidLauncher } from '../../native/c
 import { isBeneath } from '../../util/absolute-path.ts';
 import type { Trial, TryCommand } from '../backend.ts';
 import type { Answer } from './ask.ts';
-import { plainSpec } from './plain-spec.ts';
 import { canChangeRoot, describeRootFailure, keptOpen, topEntries } from './root-directory.ts';
 import { findFirejail } from './trusted.ts';
 import { parseVersion, refuseVersion, showVersion } from './version.ts';
 
 /** A usable Firejail, or one sentence against it. */
-export type FirejailProbe = FirejailFacility | { readonly reason: string };
+type FirejailProbe = FirejailFacility | { readonly reason: string };
 
 let cached: Promise<FirejailProbe> | undefined;
 
@@ -179,4 +179,45 @@ function gainsNothing(): boolean {
   } catch {
     return false;
   }
+}
+
+/** A sandbox of Firejail's with nothing in it but what every one has. */
+function plainSpec(program: string, keptOpen: readonly string[] | undefined): NativeConfinementSpec {
+  const launcher: NativeSetUidLauncher = {
+    program,
+    arguments: ['--quiet', '--noprofile', '--caps.drop=all', '--nonewprivs', '--keep-fd=3,4,5'],
+    settings: '',
+    conditional: [],
+    slotSetting: '',
+    foregroundSettings: '',
+    deadlineOption: '--timeout=',
+    env: 'PATH=/usr/sbin:/usr/bin:/sbin:/bin\0',
+    keptOpen,
+  };
+  return {
+    landlock: { handledFs: 0n, handledNet: 0n, scoped: 0n },
+    rules: [],
+    filter: new Uint8Array(),
+    namespaces: undefined,
+    limits: [],
+    treeLimits: {
+      memoryBytes: 0,
+      processes: 0,
+      cpuMs: 0,
+      tmpBytes: 0,
+      idleTimeoutMs: 0,
+      cgroupParent: '',
+      cgroupClone: false,
+    },
+    umask: -1,
+    temporaryParent: tmpdir(),
+    memoryParent: '',
+    slotDirectories: [],
+    seedFiles: [],
+    copies: [],
+    slotVariables: [],
+    setUidLauncher: launcher,
+    processTree: 'subreaper',
+    exitTracing: false,
+  };
 }

@@ -8,7 +8,7 @@ const SET_UID = 0o4000;
 const WRITABLE_BY_OTHERS = 0o022;
 
 /** Port: what is said of a path without following a last link. */
-export type Look = (path: string) => Pick<Stats, 'uid' | 'mode' | 'isFile'> | undefined;
+type Look = (path: string) => Pick<Stats, 'uid' | 'mode' | 'isFile'> | undefined;
 
 /** The Firejail of this host, if only root can have changed it. */
 export function findFirejail(

@@ -13,7 +13,7 @@ export function showVersion(version: FirejailVersion): string {
 }
 
 /** Whether a version is the other or a later one. */
-export function isSince(version: FirejailVersion, since: FirejailVersion): boolean {
+function isSince(version: FirejailVersion, since: FirejailVersion): boolean {
   for (let at = 0; at < Math.max(version.length, since.length); at++) {
     const difference = (version[at] ?? 0) - (since[at] ?? 0);
     if (difference !== 0) return difference > 0;

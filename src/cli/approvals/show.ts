@@ -7,7 +7,7 @@ import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { type Mood, type Paint, paintFor } from '../shared/style.ts';
 
 /** As wide as the terminal, if it is one. */
-export const outputWidth = () => ({ columns: process.stdout.columns ?? 100 });
+const outputWidth = () => ({ columns: process.stdout.columns ?? 100 });
 
 /** `approvals list`. */
 export async function listRequests(

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { distance } from 'fastest-levenshtein';
@@ -9,7 +10,6 @@ import { AUTONOMIES } from '../../model/words.ts';
 import { andThen } from '../../util/promise.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { isTaint } from '../shared/policy-options.ts';
-import { splitLines } from './split-lines.ts';
 
 const EXIT_BAD_LINE = 125;
 /** Written at once: a system call per line would take longer than the decisions. */
@@ -169,4 +169,50 @@ function isAutonomy(value: unknown): value is Autonomy {
 function taintsOf(value: unknown): readonly Taint[] | undefined {
   const words: unknown = typeof value === 'string' ? value.split(',').filter((word) => word !== '') : value;
   return Array.isArray(words) && words.every(isTaint) ? words : undefined;
+}
+
+const MAX_LINE = 1024 * 1024;
+const NEWLINE = 10;
+
+/** One line of a stream. */
+interface Line {
+  /** From 1. */
+  readonly number: number;
+  /** `undefined`: it is too long, and was not kept, or not UTF-8, and would be another text. */
+  readonly text: string | undefined;
+  /** The last one of what has arrived. */
+  readonly last: boolean;
+}
+
+/** Splits a stream of bytes into lines. A line break inside a character cannot be. */
+async function* splitLines(input: Readable): AsyncGenerator<Line> {
+  let number = 0;
+  let parts: Buffer[] = [];
+  let size = 0;
+  const keep = (part: Buffer) => {
+    size += part.length;
+    if (size <= MAX_LINE) parts.push(part);
+    else parts = [];
+  };
+  const take = (last: boolean): Line => {
+    const line = Buffer.concat(parts);
+    const text = size > MAX_LINE || !isUtf8(line) ? undefined : line.toString('utf8');
+    parts = [];
+    size = 0;
+    number += 1;
+    return { number, text, last };
+  };
+  for await (const chunk of input) {
+    const bytes: Buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
+    let start = 0;
+    for (;;) {
+      const end = bytes.indexOf(NEWLINE, start);
+      if (end === -1) break;
+      keep(bytes.subarray(start, end));
+      start = end + 1;
+      yield take(bytes.indexOf(NEWLINE, start) === -1);
+    }
+    keep(bytes.subarray(start));
+  }
+  if (size > 0) yield take(true);
 }

@@ -15,7 +15,7 @@ import { printBytes, printError, printOut } from '../shared/print.ts';
 import { parseSeconds } from '../shared/quantities.ts';
 
 /** Options of `session run`. */
-export interface ShellRunArguments {
+interface ShellRunArguments {
   shell?: string;
   approved?: boolean;
   taint?: readonly Taint[];

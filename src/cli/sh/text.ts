@@ -8,7 +8,7 @@ const LONGEST_TEXT = 128 * 1024 - 1;
 const ASKS_FOR_ITS_FILE = /BASH_SOURCE|BASH_ARGV/;
 
 /** A script: its text, to be judged and run from the same bytes; a file that only bash itself can run; or none. */
-export type Script =
+type Script =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'file' }
   | { readonly kind: 'none'; readonly reason: string; readonly status: 126 | 127 };

@@ -22,7 +22,7 @@ function optionOf({ name, text, kind, choices }: NonNullable<PolicyKey['flag']>)
 }
 
 /** An option that stands for a key of the policy. */
-export interface PolicyOption {
+interface PolicyOption {
   readonly key: string;
   readonly option: Option;
   /** The option of `createSandbox` that its value becomes: `limits.memory`. */
@@ -53,11 +53,6 @@ export function backendOption(): Option {
     '--backend <name>',
     'what keeps the command in; if this one cannot be used, nothing runs (default: auto, the strongest one that holds here)',
   ).choices(['auto', ...BACKEND_IDS]);
-}
-
-/** `--ask WHO`. */
-export function askOption(): Option {
-  return policyOption('approval.ask');
 }
 
 /** A word that names a taint. */

@@ -7,7 +7,7 @@ const NARROWEST = 20;
 const USUAL_COLUMNS = 80;
 
 /** A line for those who wait. */
-export interface Progress {
+interface Progress {
   /** What is being done now: text of our own, in ASCII. */
   show(text: string): void;
   /** Takes the line away. Has to be called at the end, before anything else is printed. */

@@ -24,7 +24,7 @@ import {
 import type { Argument } from './invocation.ts';
 
 /** What an examination may ask. */
-export interface World {
+interface World {
   readonly parse: (text: string) => Parsed;
   /** `undefined`: not looked up yet; the examination is made again when it is. */
   readonly aliasesAt: (directory: string) => Aliases | undefined;

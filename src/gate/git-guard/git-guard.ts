@@ -5,7 +5,7 @@ import { examine } from './examine.ts';
 import type { Aliases } from './git-command.ts';
 
 /** What the guard needs from others. */
-export interface GitGuardPorts {
+interface GitGuardPorts {
   /** Reads a text for a shell, as it stands behind the `!` of an alias. */
   readonly parse: (text: string) => Parsed;
   /** The aliases that git would know in a directory, names in lower case. A failure means that nobody knows. */

@@ -1,3 +1,4 @@
+import { Module } from 'node:module';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -5,7 +6,6 @@ import type { GuardAnswer, HookSession, ToolHook, ToolInput, ToolResult } from '
 import type { HookPlugin } from '../../model/policy-keys.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { errorMessage } from './error-message.ts';
-import { importModule } from './import-module.ts';
 import { readTrusted, type TrustedFile, type Writable } from './trusted-file.ts';
 
 /** How long a module may take to load: an `await` at its top may never settle. */
@@ -110,3 +110,19 @@ function messageOf(error: unknown): string {
 function unusable(why: string): SandboxError {
   return new SandboxError('hook.unusable', why);
 }
+
+type Import = (url: string) => Promise<Readonly<Record<string, unknown>>>;
+
+/** What every loader of other languages uses, and no type declaration knows. */
+type CompilingModule = Module & { _compile(code: string, filename: string): void };
+
+/**
+ * The `import()` of the language. Written out, it would become a `require()` in the program, which is built as CommonJS
+ * and runs from compiled code that has no loader; the loader that node:vm offers says on each use that it is
+ * experimental.
+ */
+const importModule: Import = (url) => {
+  const module = new Module('sandbox-run:import-module') as CompilingModule;
+  module._compile('module.exports = (url) => import(url);', '/sandbox-run/import-module.cjs');
+  return (module.exports as Import)(url);
+};

@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 
 /** Processes that ask, known by more than their number: that is given to others once they are gone. */
-export interface Askers {
+interface Askers {
   /** This process, as others can look for it; `undefined`: they could not. */
   self(): string | undefined;
   /** True only if it is certain: not for one of another machine or container. */

@@ -9,105 +9,125 @@ const WINDOW_MS = 3_600_000;
  * The budget in SQLite. An action leaves the window 3,600 s after it was reserved: by the time since the boot as long as
  * it is the same boot, so that setting the clock neither frees actions nor keeps them; after a reboot by the wall clock.
  */
-export function createBudgetStore(database: Database, clock: Clock): BudgetStore {
-  const change = (principal: string, by: number) => {
+export class SqliteBudget implements BudgetStore {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  used(principal: string): number {
+    return this.#database.transaction(() => {
+      this.#forgetOld(principal);
+      return this.#count(principal);
+    });
+  }
+
+  async reserve(principal: string, limit: number): Promise<string | undefined> {
+    const reserved = this.#database.transaction(() => {
+      this.#forgetOld(principal);
+      if (this.#count(principal) >= limit) return undefined;
+      const id = randomUUID();
+      this.#database.run(
+        'INSERT INTO actions (id, principal, at_ms, boot, uptime_ms, committed) VALUES (?, ?, ?, ?, ?, 0)',
+        id,
+        principal,
+        this.#clock.now(),
+        this.#clock.boot,
+        this.#clock.sinceBoot(),
+      );
+      this.#change(principal, 1);
+      return id;
+    });
+    // It is counted before anything runs, also if the power goes.
+    if (reserved !== undefined) await this.#database.durable();
+    return reserved;
+  }
+
+  commit(reservation: string): void {
+    this.#database.run('UPDATE actions SET committed = 1 WHERE id = ?', reservation);
+  }
+
+  release(reservation: string): void {
+    this.#database.transaction(() => {
+      const [found] = this.#database.all(
+        'SELECT principal FROM actions WHERE id = ? AND committed = 0',
+        reservation,
+      );
+      if (found === undefined) return;
+      const released = this.#database.run('DELETE FROM actions WHERE id = ?', reservation);
+      this.#change(String(found.principal), -released);
+    });
+  }
+
+  reset(principal: string): number {
+    return this.#database.transaction(() => {
+      this.#database.run('DELETE FROM budgets WHERE principal = ?', principal);
+      return this.#database.run('DELETE FROM actions WHERE principal = ?', principal);
+    });
+  }
+
+  #count(principal: string): number {
+    return Number(
+      this.#database.all('SELECT used FROM budgets WHERE principal = ?', principal)[0]?.used ?? 0,
+    );
+  }
+
+  #change(principal: string, by: number): void {
     if (by === 0) return;
-    database.run(
+    this.#database.run(
       `INSERT INTO budgets (principal, used) VALUES (?1, max(0, ?2))
        ON CONFLICT (principal) DO UPDATE SET used = max(0, used + ?2)`,
       principal,
       by,
     );
-  };
+  }
 
-  const count = (principal: string) =>
-    Number(database.all('SELECT used FROM budgets WHERE principal = ?', principal)[0]?.used ?? 0);
+  #forgetOld(principal: string): void {
+    this.#change(principal, -this.#deleteOld(principal));
+  }
 
   /** What is old by the time since the boot, and, of other boots, by the wall clock. Returns how many there were. */
-  function deleteOld(principal: string): number {
-    const { boot } = clock;
+  #deleteOld(principal: string): number {
+    const { boot } = this.#clock;
     const ofThisBoot =
       boot === ''
         ? 0
-        : database.run(
+        : this.#database.run(
             'DELETE FROM actions WHERE principal = ? AND boot = ? AND uptime_ms <= ?',
             principal,
             boot,
-            clock.sinceBoot() - WINDOW_MS,
+            this.#clock.sinceBoot() - WINDOW_MS,
           );
     // An index finds each of these ranges at once, and their union only by looking at everything. Without a boot of our
     // own all are of another one.
     const others = boot === '' ? ['='] : ['<', '>'];
     return others.reduce(
-      (sum, order) => sum + deleteOldOf(`principal = ?1 AND boot ${order} ?2`, principal),
+      (sum, order) => sum + this.#deleteOldOf(`principal = ?1 AND boot ${order} ?2`, principal),
       ofThisBoot,
     );
   }
 
-  function deleteOldOf(which: string, principal: string): number {
-    const { boot } = clock;
-    const now = clock.now();
-    if (database.all(`SELECT 1 FROM actions WHERE ${which} LIMIT 1`, principal, boot).length === 0) return 0;
+  #deleteOldOf(which: string, principal: string): number {
+    const { boot } = this.#clock;
+    const now = this.#clock.now();
+    const found = this.#database.all(`SELECT 1 FROM actions WHERE ${which} LIMIT 1`, principal, boot);
+    if (found.length === 0) return 0;
     // What another boot noted in the future was noted before the clock was set back. How long ago is unknown: as if now.
-    database.run(
+    this.#database.run(
       `UPDATE actions SET at_ms = ?3, boot = ?2, uptime_ms = ?4 WHERE ${which} AND at_ms > ?3`,
       principal,
       boot,
       now,
-      clock.sinceBoot(),
+      this.#clock.sinceBoot(),
     );
-    return database.run(
+    return this.#database.run(
       `DELETE FROM actions WHERE ${which} AND at_ms <= ?3`,
       principal,
       boot,
       now - WINDOW_MS,
     );
   }
-
-  const forgetOld = (principal: string) => change(principal, -deleteOld(principal));
-
-  return {
-    used: (principal) =>
-      database.transaction(() => {
-        forgetOld(principal);
-        return count(principal);
-      }),
-    reserve: async (principal, limit) => {
-      const reserved = database.transaction(() => {
-        forgetOld(principal);
-        if (count(principal) >= limit) return undefined;
-        const id = randomUUID();
-        database.run(
-          'INSERT INTO actions (id, principal, at_ms, boot, uptime_ms, committed) VALUES (?, ?, ?, ?, ?, 0)',
-          id,
-          principal,
-          clock.now(),
-          clock.boot,
-          clock.sinceBoot(),
-        );
-        change(principal, 1);
-        return id;
-      });
-      // It is counted before anything runs, also if the power goes.
-      if (reserved !== undefined) await database.durable();
-      return reserved;
-    },
-    commit: (reservation) => {
-      database.run('UPDATE actions SET committed = 1 WHERE id = ?', reservation);
-    },
-    release: (reservation) =>
-      database.transaction(() => {
-        const [found] = database.all(
-          'SELECT principal FROM actions WHERE id = ? AND committed = 0',
-          reservation,
-        );
-        if (found === undefined) return;
-        change(String(found.principal), -database.run('DELETE FROM actions WHERE id = ?', reservation));
-      }),
-    reset: (principal) =>
-      database.transaction(() => {
-        database.run('DELETE FROM budgets WHERE principal = ?', principal);
-        return database.run('DELETE FROM actions WHERE principal = ?', principal);
-      }),
-  };
 }

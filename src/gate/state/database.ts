@@ -5,7 +5,7 @@ import { type DatabaseFile, openDatabaseFile } from './database-file.ts';
 import { unusable } from './failure.ts';
 
 /** A value that SQLite stores. */
-export type SqlValue = string | number | null;
+type SqlValue = string | number | null;
 /** One row as SQLite gives it. */
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 

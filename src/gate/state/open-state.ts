@@ -1,8 +1,8 @@
-import { createApprovalStore } from './approval-store.ts';
-import { createBudgetStore } from './budget-store.ts';
+import { SqliteApprovals } from './approval-store.ts';
+import { SqliteBudget } from './budget-store.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { openDatabase } from './database.ts';
-import { createSessionStore } from './session-store.ts';
+import { SqliteSessions } from './session-store.ts';
 import type { GateState } from './state.ts';
 
 /**
@@ -12,9 +12,9 @@ import type { GateState } from './state.ts';
 export async function openState(directory: string, clock: Clock = systemClock()): Promise<GateState> {
   const database = await openDatabase(directory);
   return {
-    budget: createBudgetStore(database, clock),
-    approvals: createApprovalStore(database, clock),
-    sessions: createSessionStore(database, clock),
+    budget: new SqliteBudget(database, clock),
+    approvals: new SqliteApprovals(database, clock),
+    sessions: new SqliteSessions(database, clock),
     close: database.close,
   };
 }

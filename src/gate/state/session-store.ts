@@ -10,10 +10,93 @@ import type { SessionStore } from './state.ts';
 const CONCURRENT_MS = 12 * 3_600_000;
 
 /** Sessions and taints in SQLite. */
-export function createSessionStore(database: Database, clock: Clock): SessionStore {
-  function use(id: string, principal: string): 'new' | 'known' {
-    const now = clock.now();
-    database.run(
+export class SqliteSessions implements SessionStore {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  use(id: string, principal: string): 'new' | 'known' {
+    return this.#database.transaction(() => this.#use(id, principal));
+  }
+
+  async taint(id: string, principal: string, taint: Taint, reason: string): Promise<void> {
+    const added = this.#database.transaction(() => {
+      this.#use(id, principal);
+      return this.#database.run(
+        'INSERT INTO taints (session, taint, reason, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
+        id,
+        taint,
+        reason,
+        this.#clock.now(),
+      );
+    });
+    if (added > 0) await this.#database.durable();
+  }
+
+  announce(id: string, principal: string): void {
+    this.#database.run('UPDATE sessions SET announced = 1 WHERE id = ? AND principal = ?', id, principal);
+  }
+
+  async taints(id: string, principal: string): Promise<readonly Taint[]> {
+    let added = 0;
+    const found = this.#database.transaction(() => {
+      const taints = this.#taintsAtOnce(id, principal);
+      for (const taint of taints) {
+        added += this.#database.run(
+          `INSERT INTO taints (session, taint, reason, at)
+           SELECT id, ?, 'another session at the same time', ? FROM sessions WHERE id = ? AND principal = ?
+           ON CONFLICT DO NOTHING`,
+          taint,
+          this.#clock.now(),
+          id,
+          principal,
+        );
+      }
+      return taints;
+    });
+    if (added > 0) await this.#database.durable();
+    return found;
+  }
+
+  find(id: string): SessionInfo | undefined {
+    return this.#database.all('SELECT * FROM sessions WHERE id = ?', id).map((row) => this.#info(row))[0];
+  }
+
+  list(principal: string): readonly SessionInfo[] {
+    return this.#database
+      .all('SELECT * FROM sessions WHERE principal = ? ORDER BY last_used_at, id', principal)
+      .map((row) => this.#info(row));
+  }
+
+  async end(id: string, principal: string): Promise<boolean> {
+    const wasOpen = this.#database.transaction(() => {
+      const ended = this.#database.run(
+        'UPDATE sessions SET ended_at = ? WHERE id = ? AND principal = ? AND ended_at IS NULL',
+        this.#clock.now(),
+        id,
+        principal,
+      );
+      // What was approved for the session ends with it, also if its id is used again.
+      if (ended === 1)
+        this.#database.run(
+          "DELETE FROM grants WHERE scope = 'session' AND session = ? AND principal = ?",
+          id,
+          principal,
+        );
+      return ended === 1;
+    });
+    // What was granted for it must not come back.
+    if (wasOpen) await this.#database.durable();
+    return wasOpen;
+  }
+
+  #use(id: string, principal: string): 'new' | 'known' {
+    const now = this.#clock.now();
+    this.#database.run(
       `INSERT INTO sessions (id, principal, started_at, last_used_at) VALUES (?, ?, ?, ?)
        ON CONFLICT (id) DO UPDATE SET last_used_at = excluded.last_used_at, ended_at = NULL,
          announced = CASE WHEN ended_at IS NULL THEN announced ELSE 0 END
@@ -23,7 +106,7 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
       now,
       now,
     );
-    const [owner] = database.all('SELECT principal, announced FROM sessions WHERE id = ?', id);
+    const [owner] = this.#database.all('SELECT principal, announced FROM sessions WHERE id = ?', id);
     if (owner?.principal !== principal)
       throw new SandboxError(
         'session.invalid',
@@ -32,94 +115,36 @@ export function createSessionStore(database: Database, clock: Clock): SessionSto
     return owner.announced === 1 ? 'known' : 'new';
   }
 
-  function taintsOf(id: string): SessionInfo['taints'] {
-    return database
-      .all('SELECT taint, reason, at FROM taints WHERE session = ? ORDER BY at', id)
-      .map(({ taint, reason, at }) => ({ taint: knownTaint(taint), reason: String(reason), at: Number(at) }));
+  /** Of the session, and of those of the principal that are used at the same time. */
+  #taintsAtOnce(id: string, principal: string): readonly Taint[] {
+    return this.#database
+      .all(
+        `SELECT DISTINCT taint FROM taints JOIN sessions ON sessions.id = taints.session
+         WHERE sessions.id = ? OR (sessions.principal = ? AND sessions.ended_at IS NULL AND sessions.last_used_at > ?)`,
+        id,
+        principal,
+        this.#clock.now() - CONCURRENT_MS,
+      )
+      .map(({ taint }) => knownTaint(taint));
   }
 
-  const info = (row: SqlRow): SessionInfo => ({
-    id: String(row.id),
-    principal: String(row.principal),
-    startedAt: Number(row.started_at),
-    lastUsedAt: Number(row.last_used_at),
-    endedAt: row.ended_at === null ? undefined : Number(row.ended_at),
-    taints: taintsOf(String(row.id)),
-  });
-
-  return {
-    use: (id, principal) => database.transaction(() => use(id, principal)),
-    taint: async (id, principal, taint, reason) => {
-      const added = database.transaction(() => {
-        use(id, principal);
-        return database.run(
-          'INSERT INTO taints (session, taint, reason, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
-          id,
-          taint,
-          reason,
-          clock.now(),
-        );
-      });
-      if (added > 0) await database.durable();
-    },
-    announce: (id, principal) => {
-      database.run('UPDATE sessions SET announced = 1 WHERE id = ? AND principal = ?', id, principal);
-    },
-    taints: async (id, principal) => {
-      let added = 0;
-      const found = database.transaction(() => {
-        const taints = database
-          .all(
-            `SELECT DISTINCT taint FROM taints JOIN sessions ON sessions.id = taints.session
-             WHERE sessions.id = ? OR (sessions.principal = ? AND sessions.ended_at IS NULL AND sessions.last_used_at > ?)`,
-            id,
-            principal,
-            clock.now() - CONCURRENT_MS,
-          )
-          .map(({ taint }) => knownTaint(taint));
-        for (const taint of taints) {
-          added += database.run(
-            `INSERT INTO taints (session, taint, reason, at)
-             SELECT id, ?, 'another session at the same time', ? FROM sessions WHERE id = ? AND principal = ?
-             ON CONFLICT DO NOTHING`,
-            taint,
-            clock.now(),
-            id,
-            principal,
-          );
-        }
-        return taints;
-      });
-      if (added > 0) await database.durable();
-      return found;
-    },
-    find: (id) => database.all('SELECT * FROM sessions WHERE id = ?', id).map(info)[0],
-    list: (principal) =>
-      database
-        .all('SELECT * FROM sessions WHERE principal = ? ORDER BY last_used_at, id', principal)
-        .map(info),
-    end: async (id, principal) => {
-      const wasOpen = database.transaction(() => {
-        const ended = database.run(
-          'UPDATE sessions SET ended_at = ? WHERE id = ? AND principal = ? AND ended_at IS NULL',
-          clock.now(),
-          id,
-          principal,
-        );
-        // What was approved for the session ends with it, also if its id is used again.
-        if (ended === 1)
-          database.run(
-            "DELETE FROM grants WHERE scope = 'session' AND session = ? AND principal = ?",
-            id,
-            principal,
-          );
-        return ended === 1;
-      });
-      // What was granted for it must not come back.
-      if (wasOpen) await database.durable();
-      return wasOpen;
-    },
-  };
+  #info(row: SqlRow): SessionInfo {
+    const id = String(row.id);
+    return {
+      id,
+      principal: String(row.principal),
+      startedAt: Number(row.started_at),
+      lastUsedAt: Number(row.last_used_at),
+      endedAt: row.ended_at === null ? undefined : Number(row.ended_at),
+      taints: this.#database
+        .all('SELECT taint, reason, at FROM taints WHERE session = ? ORDER BY at', id)
+        .map(({ taint, reason, at }) => ({
+          taint: knownTaint(taint),
+          reason: String(reason),
+          at: Number(at),
+        })),
+    };
+  }
 }
 
 /** One that cannot be read is not one that is not there. */

@@ -357,7 +357,7 @@ function headerOf(prefix: string): string {
 }
 
 /** A value as it is written: in quotes, so that nothing in it can mean anything else. */
-export function quoteGitValue(value: string): string {
+function quoteGitValue(value: string): string {
   const escaped = value
     .replaceAll('\\', '\\\\')
     .replaceAll('"', '\\"')

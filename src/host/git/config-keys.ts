@@ -5,7 +5,7 @@ import type { GitSetting } from './config-file.ts';
  * What a key of git's configuration does, for a user who did not write it:
  * `runs` a program, `includes` another file, `redirects` what git reads, writes or sends, or only `names` something.
  */
-export type KeyEffect = 'runs' | 'includes' | 'redirects' | 'names' | 'unknown';
+type KeyEffect = 'runs' | 'includes' | 'redirects' | 'names' | 'unknown';
 
 interface KeyRow {
   /** `section.name`, `section.*.name` with any subsection, or `section.**` for all of a section. Lower case. */

@@ -36,7 +36,7 @@ const OBEYED = ['config', 'config.worktree', 'hooks', 'commondir', 'gitdir'];
 const SIGNS = new Set(['HEAD', ...OBEYED]);
 
 /** A repository, or the part of one that belongs to a submodule or a linked worktree. */
-export interface GitDirectory {
+interface GitDirectory {
   /** Absolute. */
   readonly path: string;
   /** Where its files are; `undefined`: it has none, or they are elsewhere. */
@@ -51,7 +51,7 @@ export interface ObeyedByGit {
 }
 
 /** What is looked up, and where git's own files of the user are. */
-export interface GitSurroundings {
+interface GitSurroundings {
   readonly workspace: string;
   readonly home: string;
   /** Configuration that the user and the machine give every repository. */
@@ -114,7 +114,7 @@ export function isGitDirectory(directory: string): boolean {
 }
 
 /** The repository that the workspace lies in, if it does not begin there. */
-export function repositoryAround(workspace: string, lookup: PathLookup): GitDirectory | undefined {
+function repositoryAround(workspace: string, lookup: PathLookup): GitDirectory | undefined {
   for (let at = dirname(workspace); ; at = dirname(at)) {
     if (lookup.resolve(join(at, '.git')).kind !== 'missing') return { path: join(at, '.git'), worktree: at };
     if (at === '/') return undefined;

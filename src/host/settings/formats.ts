@@ -4,10 +4,7 @@ import type { Decide, FormatName } from './table.ts';
  * What `decide` leaves of files of one tool, later ones winning: what stays, stays as it was written. `undefined`: one of
  * them is not what the tool reads, or says something in a way that is not understood here.
  */
-export type Filter = (
-  texts: readonly string[],
-  decide: Decide,
-) => string | undefined | Promise<string | undefined>;
+type Filter = (texts: readonly string[], decide: Decide) => string | undefined | Promise<string | undefined>;
 
 export const FORMATS: Readonly<Record<FormatName, Filter>> = {
   npmrc: (texts, decide) => byLines(texts, npmLine, decide),

@@ -1,10 +1,11 @@
 import { secretAmong } from '../../decide/judgement.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { Taint } from '../../model/decision.ts';
+import type { Checker } from '../../run/assemble.ts';
+import { defaultPrincipal } from '../../run/state.ts';
 import type { AfterCommand, AfterLook, HookAnswer } from './hook-adapter.ts';
-import { exposuresAfter, openCheckerAfterwards } from './hook-checker.ts';
+import { exposuresAfter, openCheckerAfterwards, recordOf } from './hook-checker.ts';
 import type { HookOptions } from './hook-options.ts';
-import { recordAfter, recordTaint } from './records.ts';
 import type { AgentMemory } from './session-memory.ts';
 
 const NOTHING: HookAnswer = { verdict: 'none' };
@@ -66,4 +67,40 @@ function seen(
   const secret = secretAmong({ ...nothing, reads, text: saw.paths.join('\n') }, secrets);
   if (secret === undefined) return [];
   return [{ taint: 'secret', reason: `the tool ${tool.slice(0, 100)} read ${secret} (filesystem.secret)` }];
+}
+
+/** Puts the end of a command on record that the agent ran itself. */
+async function recordAfter(
+  { stateful: { record } }: Checker,
+  { call, exitCode, durationMs }: AfterCommand,
+  memory: AgentMemory,
+): Promise<void> {
+  await record?.({
+    ...{
+      type: 'result',
+      request: recordOf(memory, call),
+      principal: defaultPrincipal(),
+      session: memory.id,
+    },
+    ...{
+      status: exitCode === undefined ? 'canceled' : 'exited',
+      exitCode,
+      signal: undefined,
+      error: undefined,
+    },
+    ...{ durationMs, outputBytes: { stdout: undefined, stderr: undefined } },
+  });
+}
+
+/** Puts on record what the agent's session was exposed to by another tool than its shell. */
+async function recordTaint(
+  { stateful: { record } }: Checker,
+  memory: AgentMemory,
+  taint: Taint,
+  reason: string,
+): Promise<void> {
+  await record?.({
+    ...{ type: 'event', code: 'session_tainted', principal: defaultPrincipal(), session: memory.id },
+    ...{ message: reason, details: { taint } },
+  });
 }

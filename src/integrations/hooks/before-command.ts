@@ -116,7 +116,7 @@ const whyAsked = (decision: Decision) =>
  * Milliseconds; 0: none. The agent may want less than the operator's limit, never more. A command in the background has a
  * limit only if the operator gave the hook one, as a job of the library has.
  */
-export function timeLimit(
+function timeLimit(
   ofHook: number | undefined,
   ofPolicy: number,
   asked: number | undefined,

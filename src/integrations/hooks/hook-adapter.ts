@@ -40,7 +40,7 @@ export interface AfterLook {
 }
 
 /** Nothing that a decision is needed for. */
-export interface OtherEvent {
+interface OtherEvent {
   readonly kind: 'other';
 }
 

@@ -6,7 +6,7 @@ import type { HookOptions } from './hook-options.ts';
 const LONGEST_ARGUMENT = 128 * 1024 - 1;
 
 /** A command as the operator wants it to run. */
-export interface RewrittenCommand {
+interface RewrittenCommand {
   readonly command: string;
   readonly workspace: string;
   readonly session: string;

@@ -1,10 +1,9 @@
+import { basename, dirname } from 'node:path';
 import { looksSecretVariable } from '../../util/secret-name.ts';
-import { basesOf } from './claude-bases.ts';
-import { AUTONOMOUS, translateMode } from './claude-mode.ts';
 import type { ClaudeBases } from './claude-rule.ts';
 import { translateRule, type Words } from './claude-rules.ts';
 import { as, createDraft, type Draft, loss } from './draft.ts';
-import type { PolicyImporter } from './importer.ts';
+import type { ImportPlace, PolicyImporter } from './importer.ts';
 import { parseJsonObject } from './parse-json.ts';
 import { isTable, type Leaf, type Table } from './place.ts';
 import { translateSandbox } from './sandbox-settings.ts';
@@ -118,3 +117,59 @@ function translateEnvironment(draft: Draft, env: unknown): void {
     }
   }
 }
+
+/**
+ * Settings of a project lie in its `.claude`; those of the user in that of the home. The product goes by the name under
+ * which it finds them, so that goes first; where the name says nothing, what it leads to.
+ */
+function basesOf({ file, home, workspace, lookup }: ImportPlace): ClaudeBases {
+  const canonical = (path: string) => lookup.resolve(path).canonical;
+  const cwd = canonical(workspace);
+  const byName = dirname(file);
+  const directories = [byName, canonical(byName), dirname(canonical(file))];
+  const ofUser = canonical(`${home}/.claude`);
+  for (const directory of directories) {
+    if (canonical(directory) === ofUser) return { settings: ofUser, cwd };
+    if (basename(directory) === '.claude') return { settings: canonical(dirname(directory)), cwd };
+  }
+  return { settings: cwd, cwd };
+}
+
+/** What is asked about there. */
+function translateMode(draft: Draft, { defaultMode, disableBypassPermissionsMode }: Table): void {
+  const leaf: Leaf = { place: ['permissions', 'defaultMode'], value: defaultMode };
+  switch (defaultMode) {
+    case 'default':
+    case 'manual':
+      draft.autonomy = 'supervised';
+      draft.note(leaf, as('security.autonomy = "supervised"'));
+      break;
+    case 'acceptEdits':
+    case 'auto':
+      draft.autonomy = 'contained';
+      draft.note(leaf, loss('narrower', 'what leaves the sandbox is asked about', AUTONOMOUS));
+      break;
+    case 'plan':
+      draft.autonomy = 'readonly';
+      draft.note(leaf, as('security.autonomy = "readonly"'));
+      break;
+    case 'dontAsk':
+      draft.autonomy = 'supervised';
+      draft.ask = 'nobody';
+      draft.note(leaf, as('approval.ask = "nobody"'));
+      break;
+    case 'bypassPermissions':
+      draft.autonomy = 'supervised';
+      draft.note(leaf, loss('narrower', 'it is not taken over that nothing is asked', AUTONOMOUS));
+      break;
+    default:
+  }
+  if (disableBypassPermissionsMode !== undefined)
+    draft.note(
+      { place: ['permissions', 'disableBypassPermissionsMode'], value: disableBypassPermissionsMode },
+      loss('none', 'it is about a mode of Claude Code', 'leave it in Claude Code'),
+    );
+}
+
+/** What to do where less is to be asked. */
+const AUTONOMOUS = 'set security.autonomy = "autonomous" if nothing is to be asked';

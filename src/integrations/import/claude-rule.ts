@@ -1,5 +1,5 @@
 /** A permission rule of Claude Code: `Tool` or `Tool(specifier)`. */
-export interface ClaudeRule {
+interface ClaudeRule {
   readonly tool: string;
   /** `undefined`: the rule is about every use of the tool. */
   readonly specifier: string | undefined;

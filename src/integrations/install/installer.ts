@@ -2,7 +2,7 @@ import type { HookOptions } from '../hooks/hook-options.ts';
 import type { SettingsChange } from './hook-settings.ts';
 
 /** Whose sessions the hooks are for. */
-export type InstallScope = 'user' | 'project';
+type InstallScope = 'user' | 'project';
 
 /** How the hooks get into one agent's settings. */
 export interface HookInstaller {

@@ -4,7 +4,7 @@ import { createDecoder } from '../../run/output/decoder.ts';
 const KEPT = 128 * 1024;
 
 /** A part of what a job wrote. */
-export interface LogPart {
+interface LogPart {
   readonly output: string;
   /** Where the next part begins: characters from the start of the job. */
   readonly next: number;

@@ -7,7 +7,7 @@ const UNREAD_BYTES = 8 * 1024 * 1024;
 const NEWLINE = 10;
 
 /** What is done with the input of a client. */
-export interface MessageLimitOptions {
+interface MessageLimitOptions {
   readonly longest: number;
   /** Where the answers go. */
   readonly output: Writable;

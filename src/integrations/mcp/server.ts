@@ -22,7 +22,7 @@ const LONGEST_REMARK = 200;
 const LONGEST_WARNING = 5_000;
 
 /** How commands are served to one MCP client. All of it is the operator's. */
-export interface McpOptions {
+interface McpOptions {
   readonly sandbox: SandboxOptions;
   /** Milliseconds after which a background command is ended; 0: with the server. */
   readonly longestJob: number;

@@ -3,7 +3,7 @@
  * Source: include/uapi/linux/landlock.h; ABI by kernel: 1 5.13, 2 5.19, 3 6.2, 4 6.7, 5 6.10, 6 6.12, 7 6.15,
  * 8 7.0, 9 7.1, 10 7.2, 11 7.3.
  */
-export interface FileRight {
+interface FileRight {
   readonly name: string;
   readonly bit: bigint;
   readonly sinceAbi: number;
@@ -41,7 +41,7 @@ export const FILE_RIGHTS = [
 /** A Landlock file-system access right by its kernel name, in lower case. */
 export type FileRightName = (typeof FILE_RIGHTS)[number]['name'];
 
-export interface MaskBit {
+interface MaskBit {
   readonly name: string;
   readonly bit: bigint;
   readonly sinceAbi: number;
@@ -54,16 +54,10 @@ export const NETWORK_RIGHTS = [
   { name: 'connect_send_udp', bit: 1n << 3n, sinceAbi: 10 },
 ] as const satisfies readonly MaskBit[];
 
-/** A Landlock network right by its kernel name. */
-export type NetworkRightName = (typeof NETWORK_RIGHTS)[number]['name'];
-
 export const SCOPES = [
   { name: 'abstract_unix_socket', bit: 1n << 0n, sinceAbi: 6 },
   { name: 'signal', bit: 1n << 1n, sinceAbi: 6 },
 ] as const satisfies readonly MaskBit[];
-
-/** A Landlock scope by its kernel name. */
-export type ScopeName = (typeof SCOPES)[number]['name'];
 
 /** The newest ABI that this table describes. A newer kernel is used as if it had this one. */
 export const NEWEST_KNOWN_ABI = 11;

@@ -2,7 +2,7 @@
  * Error numbers that a filter may return, by name (asm-generic/errno-base.h and errno.h; x64 and arm64 share them).
  * Add a row to use another one.
  */
-export const SECCOMP_ERRNOS = {
+const SECCOMP_ERRNOS = {
   EPERM: 1,
   EACCES: 13,
   EINVAL: 22,

@@ -8,18 +8,13 @@ export const SECCOMP_ARCHITECTURES: readonly SeccompArchitecture[] = ['x64', 'ar
 
 /**
  * `seccomp_data.arch` of native calls (`AUDIT_ARCH_*` of linux/audit.h): the ELF machine number with the flags for
- * 64 bits (0x8000_0000) and little endian (0x4000_0000). x32 calls carry the x64 value; see {@link X32_SYSCALL_BIT}.
+ * 64 bits (0x8000_0000) and little endian (0x4000_0000). x32 calls carry the x64 value, and in their number the bit
+ * 0x4000_0000 (`__X32_SYSCALL_BIT`): it is above every known native one, so the check for unknown numbers covers it.
  */
 export const AUDIT_ARCHITECTURES: Readonly<Record<SeccompArchitecture, number>> = {
   x64: 0xc000_003e,
   arm64: 0xc000_00b7,
 };
-
-/**
- * Bit that marks a call of the x32 interface on x64 (`__X32_SYSCALL_BIT`). Every such number is above every known
- * native one, so the check for unknown numbers covers it.
- */
-export const X32_SYSCALL_BIT = 0x4000_0000;
 
 /** The number of system call `name`, or undefined where the architecture does not have it. */
 export function syscallNumber(architecture: SeccompArchitecture, name: string): number | undefined {

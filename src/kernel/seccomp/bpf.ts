@@ -26,7 +26,7 @@ export interface BpfInstruction {
 }
 
 /** `sizeof(struct sock_filter)`: u16 code, u8 jt, u8 jf, u32 k. */
-export const BPF_INSTRUCTION_BYTES = 8;
+const BPF_INSTRUCTION_BYTES = 8;
 
 /** Most instructions the kernel takes in one program (BPF_MAXINSNS of linux/bpf_common.h). */
 export const BPF_MAX_INSTRUCTIONS = 4096;
@@ -51,23 +51,4 @@ export function encodeInstructions(instructions: readonly BpfInstruction[]): Uin
     view.setUint32(offset + 4, instruction.k, true);
   });
   return bytes;
-}
-
-/**
- * The instructions in the bytes of a `struct sock_filter[]`.
- *
- * @throws RangeError when the length is not a multiple of {@link BPF_INSTRUCTION_BYTES}.
- */
-export function decodeInstructions(bytes: Uint8Array): readonly BpfInstruction[] {
-  if (bytes.length % BPF_INSTRUCTION_BYTES !== 0) throw new RangeError('truncated BPF program');
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Array.from({ length: bytes.length / BPF_INSTRUCTION_BYTES }, (_, index) => {
-    const offset = index * BPF_INSTRUCTION_BYTES;
-    return {
-      code: view.getUint16(offset, true),
-      jt: view.getUint8(offset + 2),
-      jf: view.getUint8(offset + 3),
-      k: view.getUint32(offset + 4, true),
-    };
-  });
 }

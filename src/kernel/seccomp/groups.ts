@@ -18,7 +18,7 @@ import {
 } from './socket-rules.ts';
 
 /** A set of system calls that are refused for one reason. */
-export interface SeccompGroup {
+interface SeccompGroup {
   /** What the group keeps from happening, in one sentence for people. */
   readonly help: string;
   readonly rules: readonly SeccompRule[];
@@ -101,15 +101,15 @@ const GROUPS = {
       { syscall: 'prlimit64', when: [equals64(2, 0n)], action: ALLOW },
       ...refuse('EPERM', 'prlimit64'),
       // Oneself or, as a command has a session of its own, one's group.
-      refuseIf('EPERM', 'setpriority', differs(0, 0, 1)),
-      refuseIf('EPERM', 'setpriority', differs(1, 0)),
-      refuseIf('EPERM', 'ioprio_set', differs(0, 1, 2)),
-      refuseIf('EPERM', 'ioprio_set', differs(1, 0)),
+      refuseIf('setpriority', differs(0, 0, 1)),
+      refuseIf('setpriority', differs(1, 0)),
+      refuseIf('ioprio_set', differs(0, 1, 2)),
+      refuseIf('ioprio_set', differs(1, 0)),
       // Not sched_setaffinity: libc names even the calling thread by its number there, and a program whose threads are
       // pinned (OpenMP with OMP_PROC_BIND) would not start.
-      refuseIf('EPERM', 'sched_setscheduler', differs(0, 0)),
-      refuseIf('EPERM', 'sched_setparam', differs(0, 0)),
-      refuseIf('EPERM', 'sched_setattr', differs(0, 0)),
+      refuseIf('sched_setscheduler', differs(0, 0)),
+      refuseIf('sched_setparam', differs(0, 0)),
+      refuseIf('sched_setattr', differs(0, 0)),
     ],
   },
   '@mount': {
@@ -126,7 +126,7 @@ const GROUPS = {
       ...refuse('EPERM', 'unshare', 'setns'),
       ...refuse('ENOSYS', 'clone3'),
       // The kernel takes the low half of clone's flags only (lower_32_bits in kernel/fork.c).
-      refuseIf('EPERM', 'clone', hasAnyBit(0, CLONE_NEW_MASK | CLONE_PARENT)),
+      refuseIf('clone', hasAnyBit(0, CLONE_NEW_MASK | CLONE_PARENT)),
     ],
   },
   '@bpf': {
@@ -172,8 +172,8 @@ const GROUPS = {
   '@device-nodes': {
     help: 'Stops making device files, through which disks and memory can be reached.',
     rules: [
-      refuseIf('EPERM', 'mknod', maskedEquals(1, S_IFMT, S_IFCHR, S_IFBLK)),
-      refuseIf('EPERM', 'mknodat', maskedEquals(2, S_IFMT, S_IFCHR, S_IFBLK)),
+      refuseIf('mknod', maskedEquals(1, S_IFMT, S_IFCHR, S_IFBLK)),
+      refuseIf('mknodat', maskedEquals(2, S_IFMT, S_IFCHR, S_IFBLK)),
     ],
   },
   '@set-id': {
@@ -186,12 +186,12 @@ const GROUPS = {
   },
   '@leases': {
     help: 'Stops leases, delegations and directory notices, by which who may read a file stalls everybody who opens or changes it; locks stay.',
-    rules: [refuseIf('EPERM', 'fcntl', equals(1, ...HOLDS_UP_OTHERS))],
+    rules: [refuseIf('fcntl', equals(1, ...HOLDS_UP_OTHERS))],
   },
   '@inode-flags': {
     help: 'Stops flags, project numbers, versions, verity and encryption of files (chattr) and btrfs snapshots, which leave files that their owner cannot write, delete or account for, or show what lies outside; reading them stays.',
     rules: [
-      refuseIf('EPERM', 'ioctl', equals(1, ...Object.values(INODE_REQUESTS))),
+      refuseIf('ioctl', equals(1, ...Object.values(INODE_REQUESTS))),
       // It takes its arguments by a pointer (Linux 6.17).
       ...refuse('EPERM', 'file_setattr'),
     ],
@@ -216,15 +216,15 @@ const GROUPS = {
   },
   '@personality': {
     help: 'Stops execution modes that weaken memory protection, such as executable data or a mapped page zero.',
-    rules: [refuseIf('EPERM', 'personality', differs(0, ...HARMLESS_PERSONALITIES))],
+    rules: [refuseIf('personality', differs(0, ...HARMLESS_PERSONALITIES))],
   },
   '@terminal-injection': {
     help: 'Stops typing into the terminal, from where the shell outside would run it as the user’s commands.',
-    rules: [refuseIf('EPERM', 'ioctl', equals(1, TIOCSTI, TIOCLINUX))],
+    rules: [refuseIf('ioctl', equals(1, TIOCSTI, TIOCLINUX))],
   },
   '@line-discipline': {
     help: 'Stops loading rarely used terminal drivers into the kernel, which have a record of memory bugs.',
-    rules: [refuseIf('EPERM', 'ioctl', equals(1, TIOCSETD))],
+    rules: [refuseIf('ioctl', equals(1, TIOCSETD))],
   },
   '@network-off': {
     help: 'Stops all IPv4 and IPv6 sockets, loopback included.',
@@ -270,14 +270,14 @@ function refuse(errno: SeccompErrno, ...syscalls: readonly string[]): readonly S
   return syscalls.map((syscall) => ({ syscall, when: [], action: refuseWith(errno) }));
 }
 
-function refuseIf(errno: SeccompErrno, syscall: string, when: ArgumentCondition): SeccompRule {
-  return { syscall, when: [when], action: refuseWith(errno) };
+function refuseIf(syscall: string, when: ArgumentCondition): SeccompRule {
+  return { syscall, when: [when], action: refuseWith('EPERM') };
 }
 
 /** Refuses a mode with one of the bits in every call that gives a file one. */
 function refuseMode(bits: number): readonly SeccompRule[] {
   const modeOf = (syscall: string, mode: ArgumentIndex, refused = bits): SeccompRule =>
-    refuseIf('EPERM', syscall, hasAnyBit(mode, refused));
+    refuseIf(syscall, hasAnyBit(mode, refused));
   const opens = (syscall: string, flags: ArgumentIndex, mode: ArgumentIndex): SeccompRule => ({
     syscall,
     when: [hasAnyBit(flags, MAKES_FILE), hasAnyBit(mode, bits)],

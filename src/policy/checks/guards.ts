@@ -4,7 +4,7 @@ import { isPromise } from '../../util/promise.ts';
 import type { CheckContext } from './check.ts';
 
 /** What a guard's answer means for a check: everything but a clear yes refuses. */
-export function afterGuard(check: string, guard: string, answer: unknown): Reason {
+function afterGuard(check: string, guard: string, answer: unknown): Reason {
   const { allowed, reason }: { readonly allowed?: unknown; readonly reason?: unknown } =
     typeof answer === 'object' && answer !== null ? answer : {};
   const note = typeof reason === 'string' && reason !== '' ? reason : undefined;
@@ -34,7 +34,7 @@ export function afterGuard(check: string, guard: string, answer: unknown): Reaso
 }
 
 /** For a guard that throws. */
-export function afterFailure(check: string, guard: string, error: unknown): Reason {
+function afterFailure(check: string, guard: string, error: unknown): Reason {
   const why = error instanceof Error ? error.message : String(error);
   return {
     check,

@@ -18,7 +18,7 @@ export interface Location {
 }
 
 /** Why an argument has no locations to judge. */
-export type Unlocated = 'foreign-home';
+type Unlocated = 'foreign-home';
 
 /** The directories in which a command may run; `undefined` for one that cannot be told. */
 export function directoriesOf(

@@ -28,11 +28,7 @@ function wordMatches(word: Word, pattern: string): boolean {
 }
 
 /** True if the rule is about this command. `executable`: what the name really stands for, if that is known. */
-export function ruleMatches(
-  rule: CommandRule,
-  command: SimpleCommand,
-  executable: string | undefined,
-): boolean {
+function ruleMatches(rule: CommandRule, command: SimpleCommand, executable: string | undefined): boolean {
   const [program, ...words] = command.words;
   if (program === undefined) return false;
   const names = [program.value, executable]

@@ -2,7 +2,7 @@ import type { Autonomy } from '../../model/decision.ts';
 import type { CommandRule } from '../../model/policy-keys.ts';
 
 /** What keeps a command in while it runs, by the enforcement report: a question about it would be asked for nothing. */
-export interface Held {
+interface Held {
   /** It changes and reads only what the policy gives it. */
   readonly files: boolean;
   /** Nothing outside can be reached: no network, no socket of the host. */

@@ -91,7 +91,7 @@ function redirectsOutput(statement: string): boolean {
 }
 
 /** A file that a program names as a string of its own. */
-export interface AwkFile {
+interface AwkFile {
   readonly path: string;
   readonly effect: 'reads' | 'writes';
 }

@@ -60,7 +60,7 @@ export interface Grammar {
 }
 
 /** What the operands of a program are. */
-export type Operands =
+type Operands =
   /** Words, patterns, names: not paths. */
   | 'none'
   | 'reads'
@@ -218,8 +218,6 @@ export interface Use {
   readonly program: Program;
   /** The verbs found, outermost first: `['stash', 'drop']`. */
   readonly verbs: readonly string[];
-  /** Of the innermost verb. */
-  readonly behaviour: Behaviour;
   readonly risk: Risk;
   readonly reach: Reach;
   readonly options: readonly OptionUse[];

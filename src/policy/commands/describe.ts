@@ -98,7 +98,6 @@ export function describeAs(command: SimpleCommand, program: Program): Use {
     command,
     program,
     verbs: path,
-    behaviour,
     risk,
     reach,
     options,

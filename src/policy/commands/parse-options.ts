@@ -4,7 +4,7 @@ import { findLong, type OptionRule, type OptionTable, optionTable } from './opti
 import { type Argument, argumentOf, leadingText, type OptionUse } from './use.ts';
 
 /** Options and operands of a list of words. */
-export interface ParsedOptions {
+interface ParsedOptions {
   readonly options: OptionUse[];
   readonly operands: Argument[];
   readonly unknown: Word[];

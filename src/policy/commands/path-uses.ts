@@ -104,7 +104,7 @@ function all(operands: readonly Argument[], effect: PathUse['effect']): readonly
 }
 
 /** For words whose meaning is unknown. URLs, expressions and text are not paths. */
-export function looksLikePath({ text, word }: Argument): boolean {
+function looksLikePath({ text, word }: Argument): boolean {
   if (/^(?:\/|~|\.\.?(?:\/|$))/.test(text)) return !/[\n;(){}|<>"']/.test(text);
   if (text === '' && word.value === undefined)
     return word.parts.some(({ kind }) => kind === 'brace' || kind === 'parameter');

@@ -6,12 +6,12 @@ import { findingsOf } from './findings.ts';
 import { asksForHelp } from './risk.ts';
 
 /** The further of two reaches. */
-export function furtherReach(left: Reach, right: Reach): Reach {
+function furtherReach(left: Reach, right: Reach): Reach {
   return REACHES.indexOf(left) >= REACHES.indexOf(right) ? left : right;
 }
 
 /** Where the settings that programs obey are out of the reach of commands (`Behaviour.runsNothing`). */
-export interface ReachOptions {
+interface ReachOptions {
   readonly settingsHeld?: boolean;
 }
 

@@ -9,7 +9,7 @@ import { isSink } from './sinks.ts';
 import type { Use } from './use.ts';
 
 /** The higher of two risks. */
-export function higherRisk(left: Risk, right: Risk): Risk {
+function higherRisk(left: Risk, right: Risk): Risk {
   return RISKS.indexOf(left) >= RISKS.indexOf(right) ? left : right;
 }
 
@@ -30,7 +30,7 @@ export function riskOf(command: SimpleCommand, isForeign?: IsForeign): Risk {
 }
 
 /** As `riskOf`, without redirects. */
-export function riskOfUse(use: Use): Risk {
+function riskOfUse(use: Use): Risk {
   if (asksForHelp(use)) return 'low';
   const own = inherited(use, 'onlyReads')?.(use) === true ? 'low' : use.risk;
   return findingsOf(use).reduce<Risk>((risk, { effect }) => higherRisk(risk, riskOfEffect(effect)), own);

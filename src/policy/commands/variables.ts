@@ -1,5 +1,5 @@
 /** A family of variables that change what runs. */
-export interface VariableRule {
+interface VariableRule {
   /** Exact names separated by blanks; `*` at the beginning or end of one stands for any rest. */
   readonly names: string;
   /** Completes "NAME …". */

@@ -1,13 +1,13 @@
 import type { Word } from '../../model/command-line.ts';
 
 /** What expansions that are known beforehand stand for. */
-export interface KnownValues {
+interface KnownValues {
   readonly home: string;
   readonly cwd: string | undefined;
 }
 
 /** One thing a word may become. */
-export interface WordText {
+interface WordText {
   readonly text: string;
   /** False if an expansion follows of which nothing is known. */
   readonly complete: boolean;

@@ -2,7 +2,7 @@
  * What tools keep in a home for the next time: kept per workspace although the home itself is deleted with each command. Nothing
  * that says what a later command means: no settings, no programs that are found by their names, no credentials.
  */
-export interface CachePlace {
+interface CachePlace {
   /** Of its directory or file among those of a workspace's cache. */
   readonly name: string;
   /** Relative to the home of a command. */

@@ -4,7 +4,7 @@
  * project's own files. With the network open, it would let out what other projects use: then only those packages are taken
  * over that the project's lock file names (seed-npm-cache.ts). Never writable: what one command writes into a cache, a later one outside would run.
  */
-export interface PackageCache {
+interface PackageCache {
   readonly tool: string;
   /** Relative to the home directory. Holds packages only: no settings, no credentials, no logs. */
   readonly path: string;

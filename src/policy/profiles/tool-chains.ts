@@ -2,7 +2,7 @@
  * Tool chains that users install beneath their home: programs and libraries only, no settings, no credentials.
  * `path` is relative to the home directory. `env` makes tools find it although HOME is private; `{}` stands for the path.
  */
-export interface ToolChain {
+interface ToolChain {
   readonly path: string;
   readonly reason: string;
   readonly env?: Readonly<Record<string, string>>;

@@ -41,7 +41,7 @@ const OUTPUT_HELD =
   'the command had ended, but a process that it left in the background kept its output open and was ended after 250 ms; give such processes output of their own, or run the command in the background';
 
 /** How output that came through us is to be shown. */
-export interface CapturedOutput {
+interface CapturedOutput {
   readonly view: OutputView;
   readonly spilled: SpilledOutput | undefined;
 }

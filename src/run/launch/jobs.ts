@@ -2,10 +2,10 @@ import { type ListeningSocket, listeningSockets } from '../../host/listening-soc
 import { signalName } from '../../kernel/errno.ts';
 import type { ExecutionResult, ExecutionResultBase } from '../../model/execution-result.ts';
 import type { NativeAddon, NativeCapture, NativeExit } from '../../native/contract.ts';
-import type { OutputView } from '../output/show.ts';
-import { showOutput } from '../output/show.ts';
+import { deferred } from '../../util/deferred.ts';
+import { type OutputView, showOutput } from '../output/show.ts';
 import type { Launch } from './launch.ts';
-import { type RunningCommand, signalNumber } from './pending-command.ts';
+import { ENDING, type RunningCommand, signalNumber } from './pending-command.ts';
 
 /** How the command of a job ended, while what it left behind may run on. */
 export interface JobExit {
@@ -55,9 +55,6 @@ export interface BackgroundJob {
   ports(): Promise<readonly ListeningSocket[]>;
 }
 
-/** Signals after which there is nothing left of a process that does not handle them. */
-const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGKILL']);
-
 const NOTHING_YET: NativeCapture = { stdout: undefined, stderr: undefined, stdoutBytes: 0, stderrBytes: 0 };
 
 let lastId = 0;
@@ -73,17 +70,17 @@ export function startJob(
   let exited: JobExit | undefined;
   let result: ExecutionResult | undefined;
   let seen = NOTHING_YET;
-  const launched = settleable<boolean>();
-  const ended = settleable<JobExit | undefined>();
+  const launched = deferred<boolean>();
+  const ended = deferred<JobExit | undefined>();
   const running = begin({
     extras: { background: true },
     onLaunch: (launchedAs) => {
       nativeId = launchedAs;
-      launched.settle(true);
+      launched.resolve(true);
     },
     onExit: (exit) => {
       exited = jobExit(exit);
-      ended.settle(exited);
+      ended.resolve(exited);
     },
     // The addon forgets it now, and the result may have to wait for a record.
     onEnd: (captured) => {
@@ -100,8 +97,8 @@ export function startJob(
     return value;
   });
   const over = () => {
-    launched.settle(false);
-    ended.settle(exited);
+    launched.resolve(false);
+    ended.resolve(exited);
   };
   whole.then(over, over);
 
@@ -167,12 +164,4 @@ function asExited(result: ExecutionResult, { exitCode, signal }: JobExit): Execu
 function exitOf({ status, exitCode, signal, durationMs }: ExecutionResult): JobExit | undefined {
   if (status === 'denied' || status === 'setup-failed') return undefined;
   return exitCode === undefined && signal === undefined ? undefined : { exitCode, signal, durationMs };
-}
-
-function settleable<T>() {
-  let settle: (value: T) => void = () => {};
-  const promise = new Promise<T>((done) => {
-    settle = done;
-  });
-  return { promise, settle };
 }

@@ -1,9 +1,9 @@
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import { deferred } from '../../util/deferred.ts';
-import { pendingCommand, type RunningCommand } from './pending-command.ts';
+import { neverBegun, pendingCommand, type RunningCommand } from './pending-command.ts';
 
 /** Commands that wait until the limit of open files carries one more, in order. */
-export interface LaunchQueue {
+interface LaunchQueue {
   isEmpty(): boolean;
   /** `launch`: `undefined` as long as it has to wait. `giveUp`: the result of a command that is not wanted any more. */
   add(
@@ -64,8 +64,7 @@ export function createLaunchQueue(): LaunchQueue {
         giveUp: () => {
           if (!waiting.has(one)) return;
           over();
-          const result = Promise.resolve(giveUp());
-          resolve({ result, kill: () => false, cancel: () => {} });
+          resolve(neverBegun(giveUp()));
         },
       };
       waiting.add(one);

@@ -9,14 +9,13 @@ import {
   type NativeCommand,
   type NativeEvent,
   type NativeExit,
-  type NativeFailure,
   type NativeLaunchExtras,
   type NativeOutcome,
   STDIO_CAPTURE,
 } from '../../native/contract.ts';
 import { launchCommand } from '../../native/launch.ts';
 import { assertNever } from '../../util/assert-never.ts';
-import { deferred } from '../../util/deferred.ts';
+import { type Deferred, deferred } from '../../util/deferred.ts';
 import type { ChunkReceiver } from '../output/chunk.ts';
 import type { OutputFeed } from '../output/feed.ts';
 import type { OutputSettings } from '../output/settings.ts';
@@ -24,12 +23,12 @@ import { openSpill, type Spill } from '../output/spill.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 import { canceledBefore, classify, notStarted, type RunContext } from './classify.ts';
-import { describeFailure } from './failure.ts';
+import { describeFailure, failureIn } from './failure.ts';
 import { createLaunchQueue } from './launch-queue.ts';
-import { type RunningCommand, signalNumber } from './pending-command.ts';
+import { neverBegun, type RunningCommand, signalNumber } from './pending-command.ts';
 
 /** A command whose program, directory and environment are known. */
-export type StartableCommand = ResolvedCommand & { readonly ok: true };
+type StartableCommand = ResolvedCommand & { readonly ok: true };
 
 /** How a command is launched, apart from what it is. */
 export interface Launch {
@@ -54,13 +53,6 @@ export interface Launch {
   readonly release?: () => void;
 }
 
-/** Launches the commands that are allowed of one sandbox, and knows which of them run. */
-export interface Launcher {
-  launch(resolved: StartableCommand, context: RunContext, options: SpawnOptions, how: Launch): RunningCommand;
-  /** Ends what runs at once; settles when all of it has ended. */
-  endAll(): Promise<void>;
-}
-
 /** Stage of a launch for which the limit of open files leaves nothing. */
 const NO_ROOM = 'room';
 
@@ -77,116 +69,172 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
   return idleTimeoutMs === limits.idleTimeoutMs ? undefined : { idleTimeoutMs };
 }
 
-/** @see Launcher */
-export function createLauncher({ addon, confinement, policy, plan, settle }: PreparedSandbox): Launcher {
-  const running = new Map<number, Promise<ExecutionResult>>();
-  const queue = createLaunchQueue();
+/** Launches the commands that are allowed of one sandbox, and knows which of them run. */
+export class Launcher {
+  readonly #sandbox: PreparedSandbox;
+  readonly #running = new Map<number, Promise<ExecutionResult>>();
+  readonly #queue = createLaunchQueue();
 
-  function launch(
+  constructor(sandbox: PreparedSandbox) {
+    this.#sandbox = sandbox;
+  }
+
+  launch(
     resolved: StartableCommand,
-    given: RunContext,
+    context: RunContext,
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand {
-    const started = queue.isEmpty() ? launchNow(resolved, given, options, how) : undefined;
-    return (
-      started ??
-      queue.add(
-        () => launchNow(resolved, given, options, how),
-        () => {
-          how.release?.();
-          return canceledBefore(given);
-        },
-        options.signal,
-      )
-    );
+    const tryNow = () => this.#launchNow(resolved, context, options, how);
+    const giveUp = () => {
+      how.release?.();
+      return canceledBefore(context);
+    };
+    const started = this.#queue.isEmpty() ? tryNow() : undefined;
+    return started ?? this.#queue.add(tryNow, giveUp, options.signal);
+  }
+
+  /** Ends what runs at once; settles when all of it has ended. */
+  async endAll(): Promise<void> {
+    this.#queue.giveUpAll();
+    for (const id of this.#running.keys()) this.#sandbox.addon.cancel(id, true);
+    await Promise.allSettled(this.#running.values());
   }
 
   /** `undefined`: there are no descriptors for it now, and there will be. */
-  function launchNow(
+  #launchNow(
     resolved: StartableCommand,
     given: RunContext,
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand | undefined {
-    let waits = false;
-    const { output, feed } = how;
-    const receiver = how.consumer ?? feed;
     const context =
-      policy.limits.idleTimeoutMs === 0 || isCaptured(how)
+      this.#sandbox.policy.limits.idleTimeoutMs === 0 || isCaptured(how)
         ? given
         : { ...given, warnings: [...given.warnings, IDLE_UNSEEN] };
-    let id = 0;
-    let spill: Spill | undefined;
-    const abort = () => addon.cancel(id, false);
-    const { promise: result, resolve: finish, reject: fail } = deferred<ExecutionResult>();
-    const end = (outcome: NativeOutcome) => {
-      running.delete(id);
-      queue.tryNow();
-      options.signal?.removeEventListener('abort', abort);
-      how.onEnd?.(outcome);
-      // What is thrown in a callback of the addon is lost, and the result would be with it.
-      try {
-        const after = { leftBehind: settle(outcome), warnings: [] };
-        const head = output?.view.headBytes ?? 0;
-        feed?.end(outcome, outcome.headBytes ?? [head, head]);
-        const captured = output && { view: output.view, spilled: spill?.result(outcome) };
-        finish(classify(context, outcome, after, plan, captured));
-      } catch (error) {
-        fail(error);
-      }
-    };
-    const onEvent = (event: NativeEvent) => {
-      switch (event.kind) {
-        case 'chunk':
-          receiver?.onChunk(event.stream, event.bytes, () => addon.acknowledge(id, event.bytes.length));
-          break;
-        case 'gap':
-          receiver?.onGap?.(event.stream, event.missing);
-          break;
-        case 'exited':
-          how.onExit?.(event);
-          break;
-        case 'ended':
-          end(event);
-          break;
-        // Only of shells.
-        case 'turn-ended':
-          break;
-        default:
-          assertNever(event);
-      }
-    };
+    const command = new LaunchedCommand(this.#sandbox, context, options, how, (id) => {
+      this.#running.delete(id);
+      this.#queue.tryNow();
+    });
+    let waits = false;
     try {
-      if (output?.spillLimit !== undefined)
-        spill = openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false);
-      const timeoutMs = options.timeout ?? (how.extras?.background === true ? 0 : policy.limits.timeoutMs);
-      const command = commandOf(resolved, how, policy, timeoutMs, spill);
-      id = launchCommand(addon, confinement, command, onEvent);
+      command.start(resolved);
     } catch (error) {
       const why = whyNotLaunched(error);
       waits = why === undefined;
       if (why === undefined) return undefined;
-      return { result: Promise.resolve(notStarted(context, why)), kill: () => false, cancel: () => {} };
+      return neverBegun(notStarted(context, why));
     } finally {
       if (!waits) how.release?.();
-      spill?.release();
     }
-    feed?.launched((on) => addon.stream(id, on));
-    running.set(id, result);
-    how.onLaunch?.(id);
-    options.signal?.addEventListener('abort', abort, { once: true });
-    return { result, kill: (signal) => addon.signal(id, signalNumber(signal)), cancel: abort };
+    this.#running.set(command.id, command.result);
+    return command.follow();
+  }
+}
+
+/** One command from its launch to its result. */
+class LaunchedCommand {
+  /** For the addon; 0: it was not launched. */
+  id = 0;
+  readonly result: Promise<ExecutionResult>;
+  readonly #sandbox: PreparedSandbox;
+  readonly #context: RunContext;
+  readonly #options: SpawnOptions;
+  readonly #how: Launch;
+  readonly #onEnd: (id: number) => void;
+  readonly #settle: Deferred<ExecutionResult>;
+  #spill: Spill | undefined;
+
+  constructor(
+    sandbox: PreparedSandbox,
+    context: RunContext,
+    options: SpawnOptions,
+    how: Launch,
+    onEnd: (id: number) => void,
+  ) {
+    this.#sandbox = sandbox;
+    this.#context = context;
+    this.#options = options;
+    this.#how = how;
+    this.#onEnd = onEnd;
+    this.#settle = deferred();
+    this.result = this.#settle.promise;
   }
 
-  return {
-    launch,
-    async endAll() {
-      queue.giveUpAll();
-      for (const id of running.keys()) addon.cancel(id, true);
-      await Promise.allSettled(running.values());
-    },
+  /** Launches it, or throws what kept it from that. */
+  start(resolved: StartableCommand): void {
+    const { addon, confinement, policy } = this.#sandbox;
+    const { output, extras } = this.#how;
+    try {
+      if (output?.spillLimit !== undefined)
+        this.#spill = openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false);
+      const timeoutMs = this.#options.timeout ?? (extras?.background === true ? 0 : policy.limits.timeoutMs);
+      const command = commandOf(resolved, this.#how, policy, timeoutMs, this.#spill);
+      this.id = launchCommand(addon, confinement, command, (event) => this.#onEvent(event));
+    } finally {
+      this.#spill?.release();
+    }
+  }
+
+  /** Tells those who wait for it that it runs. */
+  follow(): RunningCommand {
+    const { addon } = this.#sandbox;
+    this.#how.feed?.launched((on) => addon.stream(this.id, on));
+    this.#how.onLaunch?.(this.id);
+    this.#options.signal?.addEventListener('abort', this.#cancel, { once: true });
+    return {
+      result: this.result,
+      kill: (signal) => addon.signal(this.id, signalNumber(signal)),
+      cancel: this.#cancel,
+    };
+  }
+
+  readonly #cancel = () => {
+    this.#sandbox.addon.cancel(this.id, false);
   };
+
+  #onEvent(event: NativeEvent): void {
+    const receiver = this.#how.consumer ?? this.#how.feed;
+    switch (event.kind) {
+      case 'chunk':
+        receiver?.onChunk(event.stream, event.bytes, () => {
+          this.#sandbox.addon.acknowledge(this.id, event.bytes.length);
+        });
+        break;
+      case 'gap':
+        receiver?.onGap?.(event.stream, event.missing);
+        break;
+      case 'exited':
+        this.#how.onExit?.(event);
+        break;
+      case 'ended':
+        this.#end(event);
+        break;
+      // Only of shells.
+      case 'turn-ended':
+        break;
+      default:
+        assertNever(event);
+    }
+  }
+
+  #end(outcome: NativeOutcome): void {
+    const { settle, plan } = this.#sandbox;
+    const { output, feed } = this.#how;
+    this.#onEnd(this.id);
+    this.#options.signal?.removeEventListener('abort', this.#cancel);
+    this.#how.onEnd?.(outcome);
+    // What is thrown in a callback of the addon is lost, and the result would be with it.
+    try {
+      const after = { leftBehind: settle(outcome), warnings: [] };
+      const head = output?.view.headBytes ?? 0;
+      feed?.end(outcome, outcome.headBytes ?? [head, head]);
+      const captured = output && { view: output.view, spilled: this.#spill?.result(outcome) };
+      this.#settle.resolve(classify(this.#context, outcome, after, plan, captured));
+    } catch (error) {
+      this.#settle.reject(error);
+    }
+  }
 }
 
 /** What the addon is asked to run. */
@@ -219,7 +267,7 @@ function whyNotLaunched(error: unknown): ExecutionError | undefined {
     const { code, message } = error;
     return { code, message, stage: undefined, errno: undefined, path: undefined };
   }
-  const failure = (error as { readonly failure?: NativeFailure }).failure;
+  const failure = failureIn(error);
   if (failure === undefined) throw error;
   if (failure.stage === NO_ROOM && errnoName(failure.errno) === 'EAGAIN') return undefined;
   // No thread or no descriptor for it.

@@ -11,8 +11,19 @@ export interface RunningCommand {
   cancel(): void;
 }
 
-/** Signals that would have ended the command, had it begun. */
-const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGKILL']);
+/** Signals after which there is nothing left of a process that does not handle them. */
+export const ENDING: ReadonlySet<NodeJS.Signals> = new Set([
+  'SIGHUP',
+  'SIGINT',
+  'SIGQUIT',
+  'SIGTERM',
+  'SIGKILL',
+]);
+
+/** A command that does not run, and has its result all the same. */
+export function neverBegun(result: ExecutionResult | Promise<ExecutionResult>): RunningCommand {
+  return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
+}
 
 /**
  * A command that starts later, if it does. What is done to it before then gives it up; `giveUp` ends what it waits for.

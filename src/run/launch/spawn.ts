@@ -1,11 +1,10 @@
 import { closeSync } from 'node:fs';
 import type { Duplex, Readable, Writable } from 'node:stream';
-import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SpawnOptions } from '../../model/options.ts';
-import type { NativeAddon, NativeCommand, NativeFailure } from '../../native/contract.ts';
-import { describeFailure } from './failure.ts';
+import type { NativeAddon, NativeCommand } from '../../native/contract.ts';
+import { describeThrown } from './failure.ts';
 import type { Launch } from './launch.ts';
 import type { RunningCommand } from './pending-command.ts';
 
@@ -49,10 +48,7 @@ export function makePipe(addon: NativeAddon): Pipe {
   try {
     return addon.makePipe();
   } catch (error) {
-    const { failure } = error as { readonly failure?: NativeFailure };
-    if (failure === undefined) throw error;
-    const { code, message } = describeFailure(failure);
-    throw new SandboxError(code, message, { cause: error });
+    throw describeThrown(error);
   }
 }
 

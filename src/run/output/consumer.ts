@@ -3,7 +3,7 @@ import type { OutputChunk } from '../../model/output.ts';
 import type { ChunkReceiver } from './chunk.ts';
 
 /** Hands output to a function. */
-export interface OutputConsumer extends ChunkReceiver {
+interface OutputConsumer extends ChunkReceiver {
   /**
    * The result once every piece was consumed. A command that was ended, and one that by `givenUp` no caller waits for any
    * more, has its result without that: the consumer has a moment, and is not called again after it.

@@ -17,18 +17,8 @@ export interface OutputReader {
   outputText(): AsyncIterableIterator<OutputText>;
 }
 
-/** Output between a command and an iteration that may never begin. */
-export interface OutputFeed extends OutputReader, ChunkReceiver {
-  /** Whether output is wanted as it arrives. */
-  readonly wanted: boolean;
-  /** The command runs; `stream` begins and ends the arrival of output. */
-  launched(stream: (on: boolean) => void): void;
-  /** There will be no more. `captured`: what the addon kept, so many bytes of each stream being the first. */
-  end(captured: NativeCapture, headBytes: readonly [number, number]): void;
-}
-
 /** What a feed has to know of its run. */
-export interface FeedOptions {
+interface FeedOptions {
   /** Whether `outputText()` takes escape sequences out. */
   readonly neutralizes: boolean;
   /** Another consumer gets the output. */
@@ -37,120 +27,138 @@ export interface FeedOptions {
   readonly ended: () => Promise<unknown>;
 }
 
-/** @see OutputFeed */
-export function createOutputFeed({ neutralizes, isTaken, ended: whenEnded }: FeedOptions): OutputFeed {
-  const queue: { readonly chunk: OutputChunk; readonly acknowledge: () => void }[] = [];
-  const missing = { stdout: 0, stderr: 0 };
-  let state: 'idle' | 'wanted' | 'left' = 'idle';
-  let stream: (on: boolean) => void = () => {};
-  let received = false;
-  let taken = isTaken;
-  let ended = false;
-  let wake = () => {};
+/** Output between a command and an iteration that may never begin. */
+export class OutputFeed implements OutputReader, ChunkReceiver {
+  readonly #options: FeedOptions;
+  readonly #queue: { readonly chunk: OutputChunk; readonly acknowledge: () => void }[] = [];
+  /** Bytes that were lost since the last piece of each stream. */
+  readonly #missing = { stdout: 0, stderr: 0 };
+  #state: 'idle' | 'wanted' | 'left' = 'idle';
+  #isTaken: boolean;
+  #received = false;
+  #ended = false;
+  #stream: (on: boolean) => void = () => {};
+  #wake = () => {};
 
-  function add(name: OutputStream, bytes: Uint8Array, acknowledge: () => void): void {
-    if (bytes.length === 0) return;
-    const before = missing[name];
-    missing[name] = 0;
-    queue.push({
-      chunk: before === 0 ? { stream: name, bytes } : { stream: name, bytes, missing: before },
-      acknowledge,
-    });
+  constructor(options: FeedOptions) {
+    this.#options = options;
+    this.#isTaken = options.isTaken;
   }
 
-  function addCaptured(
-    name: OutputStream,
-    kept: Uint8Array = new Uint8Array(0),
-    total: number,
-    headBytes: number,
-  ) {
-    const lost = total - kept.length;
-    const head = lost === 0 ? kept : kept.subarray(0, headBytes);
-    add(name, head, () => {});
-    missing[name] += lost;
-    add(name, kept.subarray(head.length), () => {});
+  /** Whether output is wanted as it arrives. */
+  get wanted(): boolean {
+    return this.#state === 'wanted';
   }
 
-  async function* iterate(): AsyncGenerator<OutputChunk, undefined> {
-    state = 'wanted';
-    stream(true);
-    // Also of a command that is never launched.
-    const end = () => {
-      ended = true;
-      wake();
-    };
-    void whenEnded().then(end, end);
-    try {
-      for (;;) {
-        const next = queue.shift();
-        if (next !== undefined) {
-          yield next.chunk;
-          next.acknowledge();
-        } else if (ended) {
-          return undefined;
-        } else {
-          await new Promise<void>((done) => {
-            wake = done;
-          });
-        }
-      }
-    } finally {
-      state = 'left';
-      queue.length = 0;
-      stream(false);
+  /** The command runs; `stream` begins and ends the arrival of output. */
+  launched(stream: (on: boolean) => void): void {
+    this.#stream = stream;
+  }
+
+  onChunk(name: OutputStream, bytes: Uint8Array, acknowledge: () => void): void {
+    this.#received = true;
+    if (this.#state === 'left') return;
+    this.#add(name, bytes, acknowledge);
+    this.#wake();
+  }
+
+  onGap(name: OutputStream, lost: number): void {
+    this.#received = true;
+    this.#missing[name] += lost;
+  }
+
+  /** There will be no more. `captured`: what the addon kept, so many bytes of each stream being the first. */
+  end(captured: NativeCapture, headBytes: readonly [number, number]): void {
+    // The command had ended before the addon was asked for its output.
+    if (!this.#received && this.#state !== 'left') {
+      this.#addCaptured('stdout', captured.stdout, captured.stdoutBytes, headBytes[0]);
+      this.#addCaptured('stderr', captured.stderr, captured.stderrBytes, headBytes[1]);
     }
+    this.#noMore();
   }
 
-  function output(): AsyncGenerator<OutputChunk, undefined> {
-    if (taken)
+  output(): AsyncGenerator<OutputChunk, undefined> {
+    if (this.#isTaken)
       throw new SandboxError(
         'usage.invalid',
         'the output of a command can be iterated once, and not besides onOutput',
       );
-    taken = true;
-    return iterate();
+    this.#isTaken = true;
+    return this.#iterate();
   }
 
-  async function* decoded(chunks: AsyncIterable<OutputChunk>): AsyncGenerator<OutputText, undefined> {
-    const decoders = { stdout: createDecoder(neutralizes), stderr: createDecoder(neutralizes) };
-    for await (const { stream, bytes, missing: before = 0 } of chunks) {
-      const text = (before > 0 ? decoders[stream].skip(before) : '') + decoders[stream].write(bytes);
-      if (text !== '') yield { stream, text };
-    }
-    for (const stream of ['stdout', 'stderr'] as const) {
-      const text = decoders[stream].end();
-      if (text !== '') yield { stream, text };
-    }
-    return undefined;
+  outputText(): AsyncGenerator<OutputText, undefined> {
+    return decoded(this.output(), this.#options.neutralizes);
   }
 
-  return {
-    get wanted() {
-      return state === 'wanted';
-    },
-    launched(control) {
-      stream = control;
-    },
-    onChunk(name, bytes, acknowledge) {
-      received = true;
-      if (state === 'left') return;
-      add(name, bytes, acknowledge);
-      wake();
-    },
-    onGap(name, lost) {
-      received = true;
-      missing[name] += lost;
-    },
-    end(captured, headBytes) {
-      // The command had ended before the addon was asked for its output.
-      if (!received && state !== 'left') {
-        addCaptured('stdout', captured.stdout, captured.stdoutBytes, headBytes[0]);
-        addCaptured('stderr', captured.stderr, captured.stderrBytes, headBytes[1]);
+  #add(name: OutputStream, bytes: Uint8Array, acknowledge: () => void): void {
+    if (bytes.length === 0) return;
+    const missing = this.#missing[name];
+    this.#missing[name] = 0;
+    this.#queue.push({
+      chunk: missing === 0 ? { stream: name, bytes } : { stream: name, bytes, missing },
+      acknowledge,
+    });
+  }
+
+  #addCaptured(
+    name: OutputStream,
+    kept: Uint8Array = new Uint8Array(0),
+    total: number,
+    headBytes: number,
+  ): void {
+    const lost = total - kept.length;
+    const head = lost === 0 ? kept : kept.subarray(0, headBytes);
+    this.#add(name, head, () => {});
+    this.#missing[name] += lost;
+    this.#add(name, kept.subarray(head.length), () => {});
+  }
+
+  #noMore(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  async *#iterate(): AsyncGenerator<OutputChunk, undefined> {
+    this.#state = 'wanted';
+    this.#stream(true);
+    // Also of a command that is never launched.
+    const end = () => this.#noMore();
+    void this.#options.ended().then(end, end);
+    try {
+      for (;;) {
+        const next = this.#queue.shift();
+        if (next !== undefined) {
+          yield next.chunk;
+          next.acknowledge();
+        } else if (this.#ended) {
+          return undefined;
+        } else {
+          await new Promise<void>((done) => {
+            this.#wake = done;
+          });
+        }
       }
-      ended = true;
-      wake();
-    },
-    output,
-    outputText: () => decoded(output()),
-  };
+    } finally {
+      this.#state = 'left';
+      this.#queue.length = 0;
+      this.#stream(false);
+    }
+  }
+}
+
+async function* decoded(
+  chunks: AsyncIterable<OutputChunk>,
+  neutralizes: boolean,
+): AsyncGenerator<OutputText, undefined> {
+  const decoders = { stdout: createDecoder(neutralizes), stderr: createDecoder(neutralizes) };
+  for await (const { stream, bytes, missing = 0 } of chunks) {
+    const text = (missing > 0 ? decoders[stream].skip(missing) : '') + decoders[stream].write(bytes);
+    if (text !== '') yield { stream, text };
+  }
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const text = decoders[stream].end();
+    if (text !== '') yield { stream, text };
+  }
+  return undefined;
 }

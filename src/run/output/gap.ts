@@ -2,7 +2,7 @@ import type { OutputLimits } from '../../model/output.ts';
 import { wholeCharactersEnd, wholeCharactersStart } from '../../util/utf8-edges.ts';
 
 /** Where something of a stream is missing, and what is left on both sides, in whole characters. */
-export interface Gap {
+interface Gap {
   readonly head: Uint8Array;
   readonly tail: Uint8Array;
   /** What came right before the tail, if that was kept. */

@@ -31,7 +31,7 @@ export function createOutputSettings(limits: Policy['limits']): (options: RunOpt
 }
 
 /** Both limits, from what an option says. */
-export function outputLimits(maxOutput: number | OutputLimits): OutputLimits {
+function outputLimits(maxOutput: number | OutputLimits): OutputLimits {
   if (typeof maxOutput !== 'number') return maxOutput;
   const head = defaultHead(maxOutput);
   return { head, tail: maxOutput - head };

@@ -9,7 +9,7 @@ import { isAtLeast } from '../../model/words.ts';
 import { givesUpByNature } from '../../plan/enforcement.ts';
 
 /** Why a rung was not taken. */
-export interface Refused {
+interface Refused {
   readonly backend: BackendId;
   readonly error: SandboxError;
 }

@@ -8,7 +8,7 @@ import { effectivePolicy } from '../../policy/effective.ts';
 import { type LayerName, type PolicyLayer, putAt, valueAt } from '../../policy/layers.ts';
 
 /** The policy of the machine. */
-export const SYSTEM_POLICY = '/etc/sandbox-run/policy.toml';
+const SYSTEM_POLICY = '/etc/sandbox-run/policy.toml';
 /** The file of a workspace, which can only take away. */
 export const WORKSPACE_POLICY = '.sandbox-run.toml';
 

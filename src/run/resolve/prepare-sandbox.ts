@@ -51,7 +51,7 @@ export interface PreparedSandbox {
 }
 
 /** Policy, host and plan, without touching the kernel. */
-export interface PlannedSandbox {
+interface PlannedSandbox {
   readonly addon: NativeAddon;
   readonly policy: Policy;
   /** Canonical. */
@@ -64,15 +64,7 @@ export interface PlannedSandbox {
   readonly planFor: (rung: Rung, impossible?: readonly string[]) => LaunchPlan;
 }
 
-/**
- * Resolves options into a policy and a way to plan it.
- * @throws {SandboxError} for everything that is wrong with options, policy or workspace.
- */
-export async function planSandbox(options: SandboxOptions): Promise<PlannedSandbox> {
-  return planResolved(await resolvePolicy(options));
-}
-
-/** The rest of `planSandbox`, for a policy that is resolved. Without a cache that is open, the plan says where it would be. */
+/** A way to plan a policy that is resolved. Without a cache that is open, the plan says where it would be. */
 export async function planResolved(
   resolved: ResolvedPolicy,
   cache: OpenCache['place'] = cachePlaceOf(resolved.workspace),
@@ -111,7 +103,7 @@ export async function planResolved(
  * Goes down the ladder of backends: plans, makes the kernel objects, and plans again with less where the host turns out to
  * refuse something.
  * `asIf` is internal, for tests: it makes of the host one that offers less.
- * @throws {SandboxError} as `planSandbox`; `backend.unavailable`; `enforcement.unavailable`; `confinement.failed`.
+ * @throws {SandboxError} for everything that is wrong with options, policy or workspace; `backend.unavailable`; `enforcement.unavailable`; `confinement.failed`.
  */
 export async function prepareSandbox(
   options: SandboxOptions,

@@ -6,7 +6,7 @@ import type { ResolvedStage, Stage, Steps } from '../../model/steps.ts';
 import { assertNever } from '../../util/assert-never.ts';
 
 /** What is started for a command in place of a shell, or why nothing is. */
-export type ResolvedLine =
+type ResolvedLine =
   | ({ readonly ok: true } & Pick<StartedProgram, 'program' | 'argv'>)
   | { readonly ok: false; readonly message: string };
 

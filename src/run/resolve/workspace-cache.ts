@@ -247,14 +247,14 @@ export function partsOf(directory: string): readonly string[] {
 }
 
 /** How much a cache holds, also if a command shut it. `complete`: false, there is more. */
-export function sizeOfCache(addon: NativeAddon, { directory }: CacheEntry, budgetMs = 60_000) {
+export function sizeOfCache(addon: NativeAddon, { directory }: CacheEntry) {
   const places = join(directory, PLACES);
   if (existsSync(places)) ownDirectory(places);
-  return measure(addon, [places], budgetMs);
+  return measure(addon, [places], 60_000);
 }
 
 /** What became of a cache that was to be cleared. */
-export type Cleared = 'cleared' | 'in-use' | 'failed';
+type Cleared = 'cleared' | 'in-use' | 'failed';
 
 /**
  * Removes what a cache holds, and the cache itself unless a sandbox lives that uses it. Nothing that is in it is followed. Waits

@@ -40,7 +40,7 @@ export function factsOf(
 const OF_THE_SHELL: ReadonlySet<string> = new Set(['PWD', 'OLDPWD', 'SHLVL', '_', 'PATH']);
 
 /** What the environment of a shell is compared with: what the policy gives every command. */
-export interface Baseline {
+interface Baseline {
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** HOME and TMPDIR may be known only when the shell has started: they are what it began with. */
   readonly first: ShellState;

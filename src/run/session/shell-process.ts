@@ -2,11 +2,12 @@ import type { NativeAddon, NativeConfinement, NativeOutcome, NativeTurnEnd } fro
 import { STDIO_CAPTURE, STDIO_NULL } from '../../native/contract.ts';
 import { launchCommand } from '../../native/launch.ts';
 import { assertNever } from '../../util/assert-never.ts';
+import { deferred } from '../../util/deferred.ts';
 import type { ChunkReceiver } from '../output/chunk.ts';
 import type { OutputSettings } from '../output/settings.ts';
 
 /** What one turn is. */
-export interface TurnRequest {
+interface TurnRequest {
   readonly text: string;
   readonly assignments: string;
   /** Milliseconds; 0: none. */
@@ -32,7 +33,7 @@ export interface ShellProcess {
 }
 
 /** What a shell is started with. */
-export interface ShellStart {
+interface ShellStart {
   readonly program: string;
   readonly env: Uint8Array;
   readonly cwd: string;
@@ -57,10 +58,7 @@ export function startShell(
   let current:
     | { readonly turn: number; readonly request: TurnRequest; done(how: TurnOutcome): void }
     | undefined;
-  let finish: (outcome: NativeOutcome) => void = () => {};
-  const end = new Promise<NativeOutcome>((done) => {
-    finish = done;
-  });
+  const { promise: end, resolve: finish } = deferred<NativeOutcome>();
   const settle = (how: TurnOutcome) => {
     const turn = current;
     current = undefined;

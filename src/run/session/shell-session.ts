@@ -8,10 +8,10 @@ import type { ExecutionResult, TurnResult } from '../../model/execution-result.t
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { ShellOptions, ShellSnapshot, SpawnOptions, TurnOptions } from '../../model/options.ts';
 import type { Policy } from '../../model/policy.ts';
-import type { NativeFailure, NativeOutcome } from '../../native/contract.ts';
+import type { NativeOutcome } from '../../native/contract.ts';
 import { canceledBefore, classify, type RunContext } from '../launch/classify.ts';
 import { followed, requestOf, resultOf } from '../launch/decided-command.ts';
-import { describeFailure } from '../launch/failure.ts';
+import { describeFailure, describeThrown } from '../launch/failure.ts';
 import { createOutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
@@ -44,7 +44,7 @@ async function filterOfShells({ plan, features }: PreparedSandbox): Promise<Uint
 }
 
 /** What a session needs of its sandbox. */
-export interface ShellHost {
+interface ShellHost {
   readonly plan: LaunchPlan;
   readonly policy: Policy;
   readonly prepared: PreparedSandbox;
@@ -208,11 +208,8 @@ class OpenShell implements ShellSession {
         addedFilter: this.#addedFilter,
       });
     } catch (error) {
-      const failure = (error as { readonly failure?: NativeFailure }).failure;
-      if (failure === undefined) throw error;
       // No thread or no descriptor for it.
-      const { code, message } = describeFailure(failure);
-      throw new SandboxError(code, message);
+      throw describeThrown(error);
     }
   }
 

@@ -7,7 +7,7 @@ import { variableRule } from '../../policy/commands/variables.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 
 /** What of a snapshot a new shell gets. */
-export interface Restored {
+interface Restored {
   readonly env: Readonly<Record<string, string>>;
   /** Variables that are left out. */
   readonly refused: readonly { readonly name: string; readonly why: string }[];

@@ -36,11 +36,7 @@ export function readLines(script: ParsedScript, text: ShellText): SyntaxNode {
   return { kind: 'list', items };
 }
 
-export function readScript(
-  script: ParsedScript | CompoundList,
-  text: ShellText,
-  nested: boolean,
-): SyntaxNode {
+function readScript(script: ParsedScript | CompoundList, text: ShellText, nested: boolean): SyntaxNode {
   return { kind: 'list', items: script.commands.map((statement) => readItem(statement, text, nested)) };
 }
 

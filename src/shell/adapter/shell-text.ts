@@ -13,7 +13,7 @@ export interface Reading {
 }
 
 /** A place as the parser gives it: offsets into the text that it was given. */
-export interface Located {
+interface Located {
   readonly pos: number;
   readonly end: number;
 }

@@ -3,7 +3,7 @@ import { prefixOf, withoutPrefix, wordFrom } from '../words.ts';
 import type { Run } from './runner.ts';
 
 /** What a setting given with `git -c` does: it runs a text, it is harmless, or it cannot be told. */
-export type Setting =
+type Setting =
   | { readonly kind: 'harmless' }
   | { readonly kind: 'runs'; readonly run: Run }
   | { readonly kind: 'alias'; readonly name: string; readonly value: Word }

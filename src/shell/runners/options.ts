@@ -15,13 +15,13 @@ export interface OptionTable {
   readonly shape?: RegExp;
 }
 
-export interface Option {
+interface Option {
   /** A letter, or a long name in full. */
   readonly name: string;
   readonly value: Word | undefined;
 }
 
-export type ReadOptions =
+type ReadOptions =
   | { readonly ok: true; readonly options: readonly Option[]; readonly rest: readonly Word[] }
   | { readonly ok: false; readonly message: string; readonly word: Word };
 

@@ -23,7 +23,7 @@ export type Run =
 export type Dialect = 'bash' | 'posix' | 'zsh';
 
 /** A runner whose words are not understood. */
-export interface Refusal {
+interface Refusal {
   readonly code: NotUnderstoodCode;
   readonly message: string;
   readonly word?: Word;

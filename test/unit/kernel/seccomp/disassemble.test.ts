@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { SECCOMP_ARCHITECTURES } from '../../../../src/kernel/seccomp/architecture.ts';
 import { assembleFilter } from '../../../../src/kernel/seccomp/assemble.ts';
-import { disassemble } from '../../../../src/kernel/seccomp/disassemble.ts';
 import { buildFilter, seccompGroupsFor } from '../../../../src/kernel/seccomp/filter.ts';
+import { disassemble } from './disassemble.ts';
 
 describe.each(SECCOMP_ARCHITECTURES)('disassemble for %s', (architecture) => {
   it('reads as the default filter is meant', async () => {

@@ -1,7 +1,11 @@
-import { formatActionValue } from './action.ts';
-import { AUDIT_ARCHITECTURES, type SeccompArchitecture, syscallName } from './architecture.ts';
-import type { SeccompProgram } from './assemble.ts';
-import { BPF_OPCODES, type BpfInstruction, decodeInstructions, SECCOMP_DATA } from './bpf.ts';
+import { formatActionValue } from '../../../../src/kernel/seccomp/action.ts';
+import {
+  AUDIT_ARCHITECTURES,
+  type SeccompArchitecture,
+  syscallName,
+} from '../../../../src/kernel/seccomp/architecture.ts';
+import type { SeccompProgram } from '../../../../src/kernel/seccomp/assemble.ts';
+import { BPF_OPCODES, type BpfInstruction, SECCOMP_DATA } from '../../../../src/kernel/seccomp/bpf.ts';
 
 /** What the accumulator holds at an instruction: text of the last load, or undefined where ways that differ meet. */
 type Operand = string | undefined;
@@ -90,4 +94,26 @@ function fieldName(offset: number): string {
   const argument = Math.floor((offset - SECCOMP_DATA.lowHalf(0)) / 8);
   if (argument < 0) return `data[${offset}]`;
   return `args[${argument}].${offset === SECCOMP_DATA.lowHalf(argument) ? 'low' : 'high'}`;
+}
+
+/** `sizeof(struct sock_filter)`. */
+const BPF_INSTRUCTION_BYTES = 8;
+
+/**
+ * The instructions in the bytes of a `struct sock_filter[]`.
+ *
+ * @throws RangeError when the length is not a multiple of an instruction.
+ */
+function decodeInstructions(bytes: Uint8Array): readonly BpfInstruction[] {
+  if (bytes.length % BPF_INSTRUCTION_BYTES !== 0) throw new RangeError('truncated BPF program');
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Array.from({ length: bytes.length / BPF_INSTRUCTION_BYTES }, (_, index) => {
+    const offset = index * BPF_INSTRUCTION_BYTES;
+    return {
+      code: view.getUint16(offset, true),
+      jt: view.getUint8(offset + 2),
+      jf: view.getUint8(offset + 3),
+      k: view.getUint32(offset + 4, true),
+    };
+  });
 }
