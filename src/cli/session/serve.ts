@@ -1,12 +1,11 @@
 import { writeSync } from 'node:fs';
 import { Command } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { listenForShell, type ShellServer } from '../../gate/shells/shell-server.ts';
 import { loadAddon } from '../../native/load.ts';
-import { messageForModel } from '../../run/model-message.ts';
-import { openSandbox } from '../../run/sandbox.ts';
 import { shellSocket } from '../../run/shell/shell-places.ts';
-import { deferred } from '../../util/deferred.ts';
+import { listenForClients } from '../../serve/core/listener.ts';
+import { isOurs } from '../../serve/core/peer.ts';
+import { createService } from '../../serve/sandbox/service.ts';
 import { parseArguments } from '../shared/parse.ts';
 import { sandboxOptionsOf } from '../shared/sandbox-options.ts';
 import { describeConfinement } from '../shared/show-plan.ts';
@@ -26,35 +25,28 @@ export async function serveShell(args: readonly string[]): Promise<number> {
     const options = parseArguments(program, args)?.opts<StartArguments>();
     const name = options?.name;
     if (options === undefined || name === undefined) return 125;
-    const addon = loadAddon();
-    const sandboxOptions = sandboxOptionsOf(options);
-    let onQueued: (id: string) => void = () => {};
-    const asked = deferred<ShellServer>();
-    await using sandbox = await openSandbox({
-      ...sandboxOptions,
-      gate: {
-        terminal: { ask: async (request, how) => (await asked.promise).approver.ask(request, how) },
-        onQueued: (id) => onQueued(id),
-      },
-    });
-    const server = await listenForShell({
-      path: shellSocket(name),
-      peerCredentials: addon.peerCredentials,
-      about: { id: name, workspace: sandbox.workspace },
-      confinement: describeConfinement(sandbox.plan),
-      messageFor: (result, command) => messageForModel(result, sandbox.plan, { command }),
-      unusedTimeout: options.unusedTimeout,
+    const service = await createService({
+      sandbox: sandboxOptionsOf(options),
+      shell: { name, unusedTimeout: options.unusedTimeout },
+      describe: describeConfinement,
+      // There is no log: clients are told.
+      onProblem: () => {},
     });
     try {
-      asked.resolve(server);
-      onQueued = (id) => server.onQueued(id);
-      const shell = await sandbox.session();
-      server.serve(shell);
-      tell({ type: 'ready', id: name });
-      await Promise.race([ended, server.ended]);
-      await shell.close();
+      const listener = await listenForClients(service.offer, {
+        ...{ path: shellSocket(name), name: `the session ${name}`, sharedDirectory: false },
+        ...{ admits: isOurs, addon: loadAddon() },
+      });
+      try {
+        tell({ type: 'ready', id: name });
+        await Promise.race([ended, service.shell?.ended]);
+        // Before its clients: a command that heeds nothing is not waited for.
+        await service.shell?.shell.close();
+      } finally {
+        await listener.close('the session ends');
+      }
     } finally {
-      await server.close();
+      await service.close();
     }
     return 0;
   } catch (error) {

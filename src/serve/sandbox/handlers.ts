@@ -1,0 +1,145 @@
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ExecutionResultBase } from '../../model/execution-result.ts';
+import type { RunOptions } from '../../model/options.ts';
+import type { Checker } from '../../run/checker.ts';
+import { decisionAsJson } from '../../run/decision-json.ts';
+import { boundariesOf, refusalForModel } from '../../run/model-message.ts';
+import { refusalOf } from '../../run/refusal.ts';
+import type { Sandbox } from '../../run/sandbox.ts';
+import type { Call, Client, Conversation, Handlers } from '../core/offer.ts';
+import type { ServeLimits } from '../protocol/limits.ts';
+import { createQuestions, type Switchboard } from './questions.ts';
+import { createShells, type NamedShell } from './shells.ts';
+import { createSpawnedCommands } from './spawned.ts';
+import { createTurns, type Turn } from './turns.ts';
+import { wireResult } from './wire.ts';
+
+/** What all connections of a server share. */
+export interface Shared {
+  readonly sandbox: Sandbox;
+  readonly checker: Checker;
+  readonly switchboard: Switchboard;
+  readonly limits: ServeLimits;
+  readonly newId: () => string;
+  /** A shell that every client may use, and that ends with none of them. */
+  readonly named?: NamedShell | undefined;
+  /** What keeps commands in, in one line. */
+  readonly confinement: string;
+}
+
+/** Serves one client with commands of the sandbox; everything that they start is its own. */
+export function converse(client: Client, shared: Shared): Conversation {
+  const { sandbox, checker, switchboard, limits, newId } = shared;
+  const questions = createQuestions(client, limits.questions, switchboard.answeredBy);
+  const commands = createSpawnedCommands({ sandbox, client, most: limits.commands, newId });
+  const shells = createShells({ client, most: limits.sessions, ...shared });
+  const turns = createTurns(limits.runs);
+  let isAnswering = false;
+
+  const asked = <T>(call: Call, work: () => T, turn?: Turn): T =>
+    switchboard.connect(
+      { client, request: call.id, questions: isAnswering ? questions : undefined, turn },
+      work,
+    );
+
+  let untaken = 0;
+  /** Whoever takes no results gets no more of them: they would fill memory. */
+  async function resultOf<R extends ExecutionResultBase>(call: Call, run: () => Promise<R>): Promise<R> {
+    await client.taken();
+    // Those of a batch go together, and are kept until the last one.
+    if (untaken > limits.untakenBytes)
+      throw new SandboxError(
+        'protocol.busy',
+        `results with more than ${limits.untakenBytes} bytes of output wait to be taken; take them first, or ask for less at once`,
+      );
+    const result = await run();
+    const bytes = result.stdout.length + result.stderr.length + bytesIn(result.bytes);
+    untaken += bytes;
+    call.afterwards(() => {
+      untaken -= bytes;
+    });
+    return result;
+  }
+
+  const handlers: Handlers = {
+    run: (params, call) =>
+      turns.take(async (turn) => {
+        const { command, env, input, encoding, escapes, ...rest } = params;
+        const options: RunOptions = {
+          ...given(rest),
+          ...environment(env),
+          ...(input === undefined ? {} : { input: Buffer.from(input.data, input.encoding ?? 'utf8') }),
+          ...(encoding === 'base64' ? { encoding: 'bytes' } : { escapes: escapes ?? 'neutralize' }),
+          signal: call.signal,
+        };
+        const run = () => asked(call, () => sandbox.run(command, options), turn);
+        return wireResult(await resultOf(call, run), sandbox.plan);
+      }),
+    spawn: ({ command, env, encoding, escapes, ...rest }, call) => {
+      const form = {
+        encoding: encoding ?? 'utf8',
+        escapes: escapes ?? (rest.pty === undefined ? 'neutralize' : 'keep'),
+      } as const;
+      const options = { ...given(rest), ...environment(env) };
+      const start = (signal: AbortSignal, turn: Turn) =>
+        asked(call, () => sandbox.spawn(command, { ...options, signal }), turn);
+      return { command: commands.spawn(start, form, call) };
+    },
+    write: async (params) => ({ written: await commands.write(params) }),
+    resize: ({ command, cols, rows }) => ({ resized: commands.resize(command, cols, rows) }),
+    kill: ({ command, signal }) => ({ sent: commands.kill(command, signal) }),
+    check: async ({ env, ...rest }) => {
+      const decision = await checker.judge({ ...given(rest), ...environment(env) });
+      const refused = refusalOf(decision, rest.approved === true);
+      if (refused === undefined) return decisionAsJson(decision);
+      const { code, message } = refused;
+      const stopped = { command: rest.command, code, message, decision };
+      return { ...decisionAsJson(decision), message: refusalForModel(stopped, boundariesOf(sandbox.plan)) };
+    },
+    'session.open': (params) => shells.open(params),
+    'session.run': (params, call) =>
+      asked(call, () => shells.run(params, call, (run) => resultOf(call, run))),
+    'session.interrupt': ({ session }) => ({ interrupted: shells.find(session).interrupt() }),
+    'session.snapshot': ({ session }) => shells.find(session).snapshot(),
+    'session.info': ({ session }) => shells.info(session),
+    'session.close': async ({ session }) => {
+      await shells.close(session);
+      return {};
+    },
+    'approvals.list': () => ({ questions: questions.list() }),
+    'approvals.answer': (answer) => {
+      questions.answer(answer);
+      return {};
+    },
+  };
+  return {
+    handlers,
+    begin: ({ approvals }) => {
+      isAnswering = approvals === true;
+      const { ask } = checker.policy.approval;
+      const answering = isAnswering ? 'client' : 'nobody';
+      return {
+        approvals: ask === 'terminal' ? answering : ask,
+        workspace: sandbox.workspace,
+        report: sandbox.plan.report,
+      };
+    },
+    close: () => shells.closeAll(),
+  };
+}
+
+const bytesIn = (bytes: ExecutionResultBase['bytes']) =>
+  (bytes?.stdout.length ?? 0) + (bytes?.stderr.length ?? 0);
+
+type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+/** Without what was not said: an option that is there has a value. */
+function given<T extends object>(options: T): Given<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
+}
+
+function environment(env: Readonly<Record<string, string | null>> | undefined) {
+  if (env === undefined) return {};
+  const changed = Object.entries(env).map(([name, value]) => [name, value ?? undefined] as const);
+  return { env: Object.fromEntries(changed) };
+}

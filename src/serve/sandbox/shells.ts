@@ -1,0 +1,200 @@
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { TurnResult } from '../../model/execution-result.ts';
+import type { OutputChunk } from '../../model/output.ts';
+
+import { neutralize } from '../../run/output/neutralize.ts';
+import type { Sandbox } from '../../run/sandbox.ts';
+import type { ShellSession } from '../../run/shell/session-options.ts';
+import { deferred } from '../../util/deferred.ts';
+import type { Call, Client } from '../core/offer.ts';
+import type { ParamsOf, ResultOf } from '../protocol/method-table.ts';
+import { refusedCommand } from '../protocol/params.ts';
+import { createOutputEncoder, type OutputForm } from './output-data.ts';
+import { wireResult } from './wire.ts';
+
+/** A shell, and how it is used. */
+interface Used {
+  readonly shell: ShellSession;
+  readonly startedAt: number;
+  lastUsedAt: number;
+  running: number;
+}
+
+/** A shell that every client may use, by its name. It ends when one of them closes it, or when nobody used it for long. */
+export interface NamedShell extends Used {
+  readonly name: string;
+  /** Milliseconds without a command after which it ends; 0: never. */
+  readonly unusedTimeout: number;
+  /** A command begins or has ended. */
+  used(): void;
+  /** Somebody wants its end. */
+  stop(): void;
+  readonly ended: Promise<void>;
+}
+
+/** The shells of one connection. */
+export interface Shells {
+  open(params: ParamsOf<'session.open'>): Promise<ResultOf<'session.open'>>;
+  /** `begin`: when there is room for its result. */
+  run(
+    params: ParamsOf<'session.run'>,
+    call: Call,
+    begin: (run: () => Promise<TurnResult>) => Promise<TurnResult>,
+  ): Promise<ResultOf<'session.run'>>;
+  info(id: string): ResultOf<'session.info'>;
+  /** @throws {SandboxError} `protocol.unknown_id`: this connection has none of that name. */
+  find(id: string): ShellSession;
+  close(id: string): Promise<void>;
+  closeAll(): Promise<void>;
+}
+
+/** What they are made with. */
+export interface ShellParts {
+  readonly sandbox: Sandbox;
+  readonly client: Client;
+  readonly most: number;
+  readonly newId: () => string;
+  readonly named?: NamedShell | undefined;
+  readonly confinement: string;
+}
+
+/** Makes the shell that all clients use. */
+export function nameShell(name: string, shell: ShellSession, unusedTimeout: number): NamedShell {
+  const over = deferred<void>();
+  let idle: NodeJS.Timeout | undefined;
+  const named: NamedShell = {
+    ...{ name, shell, unusedTimeout, ...fresh() },
+    used: () => {
+      clearTimeout(idle);
+      if (unusedTimeout > 0 && named.running === 0) idle = setTimeout(named.stop, unusedTimeout).unref();
+    },
+    stop: () => {
+      clearTimeout(idle);
+      over.resolve();
+    },
+    ended: over.promise,
+  };
+  named.used();
+  return named;
+}
+
+const fresh = () => ({ startedAt: Date.now(), lastUsedAt: Date.now(), running: 0 });
+
+/** @see Shells */
+export function createShells({ sandbox, client, most, newId, named, confinement }: ShellParts): Shells {
+  const shells = new Map<string, Used>();
+  let opening = 0;
+
+  function use(id: string): Used {
+    const found = id === named?.name ? named : shells.get(id);
+    if (found !== undefined) return found;
+    throw new SandboxError(
+      'protocol.unknown_id',
+      'this connection has no such session; it was closed, or belongs to another',
+    );
+  }
+
+  async function close(id: string): Promise<void> {
+    const { shell } = use(id);
+    if (id === named?.name) return named.stop();
+    shells.delete(id);
+    await shell.close();
+  }
+
+  /** A command of a shell, which is in use meanwhile. */
+  async function turn<T>(id: string, work: (shell: ShellSession) => Promise<T>): Promise<T> {
+    const used = use(id);
+    const note = (by: number) => {
+      used.running += by;
+      used.lastUsedAt = Date.now();
+      if (used === named) named.used();
+    };
+    note(1);
+    try {
+      return await work(used.shell);
+    } catch (error) {
+      if (used === named && error instanceof SandboxError && error.code === 'session.closed') named.stop();
+      throw error;
+    } finally {
+      note(-1);
+    }
+  }
+
+  return {
+    open: async ({ cwd, env, restore }) => {
+      if (shells.size + opening >= most)
+        throw new SandboxError('protocol.busy', `${most} sessions are open already; close one of them`);
+      opening += 1;
+      try {
+        const shell = await sandbox.session({
+          ...(cwd === undefined ? {} : { cwd }),
+          ...(env === undefined ? {} : { env }),
+          ...(restore === undefined ? {} : { restore }),
+        });
+        // Nobody is there to have it.
+        if (client.gone.aborted) await shell.close();
+        const session = newId();
+        shells.set(session, { shell, ...fresh() });
+        return { session, cwd: shell.cwd, warnings: shell.warnings };
+      } finally {
+        opening -= 1;
+      }
+    },
+    run: async (params, call, begin) => {
+      const { session, command, env, approved, taints, timeout, stream, encoding, escapes } = params;
+      const form: OutputForm = { encoding: encoding ?? 'utf8', escapes: escapes ?? 'neutralize' };
+      const sender = stream === true ? streamTo(client, session, call, form) : undefined;
+      const refused = session === named?.name ? refusedCommand(command) : undefined;
+      if (refused !== undefined) throw new SandboxError('usage.invalid', refused);
+      const result = await turn(session, (shell) =>
+        begin(() =>
+          shell.run(command, {
+            signal: call.signal,
+            ...(env === undefined ? {} : { env }),
+            ...(approved === undefined ? {} : { approved }),
+            ...(taints === undefined ? {} : { taints }),
+            ...(timeout === undefined ? {} : { timeout }),
+            ...(sender === undefined ? {} : { onOutput: sender.send }),
+          }),
+        ),
+      );
+      await sender?.end();
+      const show = (text: string) => {
+        if (sender !== undefined) return '';
+        return form.escapes === 'neutralize' ? neutralize(text) : text;
+      };
+      const { cwdAfter, restarted } = result;
+      const sent = wireResult(result, sandbox.plan, { command });
+      return { ...sent, cwdAfter, restarted, stdout: show(result.stdout), stderr: show(result.stderr) };
+    },
+    info: (id) => {
+      const { shell, startedAt, lastUsedAt, running } = use(id);
+      return {
+        ...{ id, pid: process.pid, workspace: sandbox.workspace, cwd: shell.cwd, startedAt, lastUsedAt },
+        running: running > 0,
+        unusedTimeout: id === named?.name ? named.unusedTimeout : 0,
+        confinement,
+      };
+    },
+    find: (id) => use(id).shell,
+    close,
+    closeAll: async () => {
+      await Promise.all([...shells.keys()].map(close));
+    },
+  };
+}
+
+function streamTo(client: Client, session: string, call: Call, form: OutputForm) {
+  const encoders = { stdout: createOutputEncoder(form), stderr: createOutputEncoder(form) };
+  const say = async (stream: OutputChunk['stream'], data: string) => {
+    if (data === '') return;
+    await client.notify('output', { session, request: call.id, stream, data, encoding: form.encoding });
+  };
+  return {
+    send: ({ stream, bytes }: OutputChunk) => say(stream, encoders[stream].write(bytes)),
+    end: async () => {
+      await say('stdout', encoders.stdout.end());
+      await say('stderr', encoders.stderr.end());
+    },
+  };
+}
