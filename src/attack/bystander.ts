@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { describeShortage } from '../errors/shortage.ts';
+import { createLineReader } from '../util/line-reader.ts';
 import type { Victim } from './attack.ts';
 
 /** The victim, and how to end it. */
@@ -13,6 +14,7 @@ export interface Bystander {
 }
 
 const PATIENCE_MS = 30_000;
+const LONGEST_LINE = 64 * 1024;
 
 /** What the victim has told so far, and who waits for a line. */
 interface Told {
@@ -48,11 +50,11 @@ export async function startBystander(
   // Where there are no descriptors left, it has no streams either.
   if (child.pid === undefined) await gone;
   child.stdin.on('error', () => {});
-  let rest = '';
+  const reader = createLineReader(LONGEST_LINE);
   child.stdout.on('data', (chunk: Buffer) => {
-    const lines = `${rest}${chunk.toString('latin1')}`.split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) tell(told, line);
+    reader.push(chunk);
+    for (let line = reader.take(); line !== undefined; line = reader.take())
+      tell(told, line.toString('latin1'));
   });
   const next = (start: string) => {
     const line = new Promise<string>((found) => told.waiting.push({ start, found }));

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
+import { createLineReader } from '../../util/line-reader.ts';
 
 const MAX_LINE = 1024 * 1024;
-const NEWLINE = 10;
+const NEWLINE = Buffer.from('\n');
 
 /** One line of a stream. */
 export interface Line {
@@ -16,33 +17,22 @@ export interface Line {
 
 /** Splits a stream of bytes into lines. A line break inside a character cannot be. */
 export async function* splitLines(input: Readable): AsyncGenerator<Line> {
+  const reader = createLineReader(MAX_LINE);
   let number = 0;
-  let parts: Buffer[] = [];
-  let size = 0;
-  const keep = (part: Buffer) => {
-    size += part.length;
-    if (size <= MAX_LINE) parts.push(part);
-    else parts = [];
-  };
-  const take = (last: boolean): Line => {
-    const line = Buffer.concat(parts);
-    const text = size > MAX_LINE || !isUtf8(line) ? undefined : line.toString('utf8');
-    parts = [];
-    size = 0;
-    number += 1;
-    return { number, text, last };
-  };
-  for await (const chunk of input) {
-    const bytes: Buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
-    let start = 0;
-    for (;;) {
-      const end = bytes.indexOf(NEWLINE, start);
-      if (end === -1) break;
-      keep(bytes.subarray(start, end));
-      start = end + 1;
-      yield take(bytes.indexOf(NEWLINE, start) === -1);
+  function* lines(): Generator<Line> {
+    for (let line = reader.take(); line !== undefined; ) {
+      const next = reader.take();
+      number += 1;
+      const text = line === 'too-long' || !isUtf8(line) ? undefined : line.toString('utf8');
+      yield { number, text, last: next === undefined };
+      line = next;
     }
-    keep(bytes.subarray(start));
   }
-  if (size > 0) yield take(true);
+  for await (const chunk of input) {
+    reader.push(Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk)));
+    yield* lines();
+  }
+  if (!reader.isPartial()) return;
+  reader.push(NEWLINE);
+  yield* lines();
 }

@@ -50,7 +50,7 @@ export async function claimSocketPath(
   claim: PathClaim,
 ): Promise<ClaimedPath> {
   const refuse: Refuse = refuser(claim);
-  const directory = realDirectory(dirname(wanted), claim);
+  const directory = realDirectory(wanted, claim);
   const path = join(directory, basename(wanted));
   if (!fitsAddress(path))
     refuse(path, `has more than ${LONGEST_PATH} bytes, which is the most for a socket; choose a shorter one`);
@@ -98,7 +98,8 @@ async function lockDirectory(
   return () => closeSync(fd);
 }
 
-function realDirectory(directory: string, claim: PathClaim): string {
+function realDirectory(wanted: string, claim: PathClaim): string {
+  const directory = dirname(wanted);
   const refuse: Refuse = refuser(claim);
   let path: string;
   let info: Stats;
@@ -107,7 +108,7 @@ function realDirectory(directory: string, claim: PathClaim): string {
     info = statSync(path);
   } catch (error) {
     const code = errnoOf(error) ?? String(error);
-    return refuse(directory, `cannot be used (${code}); make the directory first`);
+    return refuse(wanted, `lies in a directory that cannot be used (${code}); make that first`);
   }
   if (!info.isDirectory()) refuse(directory, 'is not a directory');
   if (info.uid !== 0 && info.uid !== process.geteuid?.())

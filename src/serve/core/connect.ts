@@ -3,6 +3,7 @@ import { createConnection, type Socket } from 'node:net';
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { createLineReader } from '../../util/line-reader.ts';
 import { PROTOCOL_VERSION } from '../protocol/limits.ts';
 import { CANCEL, METHODS, type MethodName, type ParamsFor, type ResultOf } from '../protocol/method-table.ts';
 import {
@@ -11,7 +12,6 @@ import {
   type NotificationParams,
 } from '../protocol/notification-table.ts';
 import { describeIssue } from './errors.ts';
-import { createLineReader } from './line-reader.ts';
 import { readMessage } from './message.ts';
 
 /** What a server says without being asked. */
