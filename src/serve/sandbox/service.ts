@@ -40,13 +40,16 @@ const OF_A_SHELL: readonly MethodName[] = [
   ...(['approvals.list', 'approvals.answer'] as const),
 ];
 
+/** A client of a named shell that neither runs nor asks anything has no use for its place. */
+const SHELL_IDLE_MS = 30_000;
+
 /**
  * Makes the sandbox that all clients share, and what answers them.
  * @throws {SandboxError} as `openSandbox`.
  */
 export async function createService(settings: ServiceOptions): Promise<Service> {
   const { sandbox: options, onProblem, describe, shell } = settings;
-  const limits = SERVE_LIMITS;
+  const limits = shell === undefined ? SERVE_LIMITS : { ...SERVE_LIMITS, idleMs: SHELL_IDLE_MS };
   const switchboard = createSwitchboard(shell === undefined ? 'client of serve' : 'terminal');
   const { approver: terminal, onQueued, asking } = switchboard;
   const sandbox = await openSandbox({ ...options, gate: { ...options.gate, terminal, onQueued, asking } });
