@@ -35,12 +35,8 @@ export async function serveApprovals(
 }
 
 function listen(store: ApprovalStore, path: string): Promise<Listener> {
-  const offer = queueOffer(store, (error) =>
-    printError(`a request failed: ${error instanceof Error ? error.message : String(error)}`),
-  );
-  const addon = loadAddon();
-  return listenForClients(offer, {
-    ...{ path, name: 'approvals serve', sharedDirectory: true, admits: isOurs, addon },
+  return listenForClients(queueOffer(store, printError), {
+    ...{ path, name: 'approvals serve', sharedDirectory: true, admits: isOurs, addon: loadAddon() },
   });
 }
 

@@ -7,17 +7,17 @@ import type { Question } from '../protocol/results.ts';
 import { wireQuestion } from '../sandbox/wire.ts';
 
 /** What waits in the queue, for programs of this user to answer. */
-export function queueOffer(store: ApprovalStore, onFailure: (error: unknown) => void): Offer {
+export function queueOffer(store: ApprovalStore, onProblem: (message: string) => void): Offer {
   return {
     limits: QUEUE_LIMITS,
     strangers: false,
     notifications: ['approvals.requested', 'approvals.withdrawn'],
-    open: (client) => converse(store, client, onFailure),
-    onFailure,
+    open: (client) => converse(store, client, onProblem),
+    onProblem,
   };
 }
 
-function converse(store: ApprovalStore, client: Client, onFailure: (error: unknown) => void): Conversation {
+function converse(store: ApprovalStore, client: Client, onProblem: (message: string) => void): Conversation {
   const { gone, peer } = client;
   let watching: Promise<void> | undefined;
   const tell = async ({ come, gone: settled }: PendingChange) => {
@@ -26,7 +26,7 @@ function converse(store: ApprovalStore, client: Client, onFailure: (error: unkno
   };
   const watch = () => {
     watching = watchPending(store, tell, { signal: gone }).catch((error: unknown) => {
-      onFailure(error);
+      onProblem(`the queue cannot be read: ${error instanceof Error ? error.message : String(error)}`);
       client.end('the queue cannot be read');
     });
   };

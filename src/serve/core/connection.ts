@@ -87,7 +87,7 @@ export class Connection {
       limits,
       strangers: offer.strangers,
       gone: this.#gone.signal,
-      onFailure: offer.onFailure,
+      onFailure: (error) => this.#failed(error),
       onRefused: (code, problem, id) => {
         if (offer.strangers && code === 'malformed') this.#malformed += 1;
         this.#refused(code, problem, id);
@@ -117,7 +117,7 @@ export class Connection {
     };
     input.on('data', (chunk: Buffer) => {
       if (!this.#reading) return;
-      this.#idle?.refresh();
+      this.#stir();
       input.pause();
       this.#reader.push(chunk);
       void this.#pump();
@@ -195,10 +195,10 @@ export class Connection {
     const told = answer
       .then((response) => (response === null ? undefined : this.#outgoing.send(response)))
       .finally(() => {
-        this.#idle?.refresh();
+        this.#stir();
         for (const work of later) work();
       })
-      .catch(this.#offer.onFailure)
+      .catch((error: unknown) => this.#failed(error))
       .finally(() => this.#answering.delete(told));
     this.#answering.add(told);
   }
@@ -258,6 +258,11 @@ export class Connection {
       this.#complainAndEnd('protocol.uninitialized', 'initialize did not come in time');
   }
 
+  /** It said something, or was told it. */
+  #stir(): void {
+    if (this.#reading) this.#idle?.refresh();
+  }
+
   #isIdle(): void {
     if (this.#requests.pending() === 0) void this.end('it said nothing for long');
     else this.#idle?.refresh();
@@ -271,6 +276,10 @@ export class Connection {
       this.#refused('incomplete', REST_MISSING);
       this.#complainAndEnd('protocol.invalid', `${REST_MISSING}; the connection ends`);
     }, lineMs);
+  }
+
+  #failed(error: unknown): void {
+    this.#offer.onProblem(`a request failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 
   #refused(code: RefusalCode, message: string, id?: RequestId): void {
@@ -289,6 +298,16 @@ export class Connection {
     void this.end('the client broke the protocol');
   }
 
+  /** Whoever takes nothing for some time is not waited for. */
+  #closeWhenStuck(): NodeJS.Timeout {
+    const { output } = this.#parts;
+    let before: number | undefined;
+    return setInterval(() => {
+      if (output.writableNeedDrain && output.writableLength === before) this.#outgoing.close();
+      before = output.writableLength;
+    }, LINGER_MS);
+  }
+
   async #finish(reason: string): Promise<void> {
     const { input, output } = this.#parts;
     this.#reading = false;
@@ -297,12 +316,12 @@ export class Connection {
     // What comes after the end of it all is not kept.
     input.removeAllListeners('data');
     input.resume();
+    const stuck = this.#closeWhenStuck();
     await Promise.allSettled([this.#requests.settled(), this.#conversation.close()]);
-    // Each has its response now; whoever takes none is not waited for.
-    const timer = setTimeout(() => this.#outgoing.close(), LINGER_MS);
+    // Each has its response now.
     await Promise.allSettled(this.#answering);
     await this.#outgoing.flush();
-    clearTimeout(timer);
+    clearInterval(stuck);
     this.#outgoing.close();
     await new Promise<void>((done) => {
       const late = setTimeout(done, LINGER_MS);

@@ -71,8 +71,8 @@ export interface Offer {
   readonly strangers: boolean;
   readonly notifications: readonly NotificationName[];
   open(client: Client): Conversation;
-  /** Told what went wrong in a handler, for the log. */
-  onFailure(error: unknown): void;
+  /** Told in one line what went wrong on our side, for the log. */
+  onProblem(message: string): void;
   /** Told of what is refused; more of the client is read when it settles. Never rejects. */
   onRefused?(refusal: Refusal): Promise<void>;
 }

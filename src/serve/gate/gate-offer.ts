@@ -8,12 +8,12 @@ import { LONGEST_REASON } from '../protocol/results.ts';
 export interface GateParts {
   readonly answer: Answerer;
   readonly report: ReportRefusal;
-  readonly onFailure: (error: unknown) => void;
+  readonly onProblem: (message: string) => void;
   readonly limits?: Partial<ConnectionLimits>;
 }
 
 /** What a gate offers: whoever asks is who the kernel says it is. */
-export function gateOffer({ answer, report, onFailure, limits }: GateParts): Offer {
+export function gateOffer({ answer, report, onProblem, limits }: GateParts): Offer {
   return {
     limits: { ...GATE_LIMITS, ...limits },
     strangers: true,
@@ -34,7 +34,7 @@ export function gateOffer({ answer, report, onFailure, limits }: GateParts): Off
         close: async () => {},
       };
     },
-    onFailure,
+    onProblem,
     onRefused: ({ code, peer, message, requestId }) => {
       const principal = peer === undefined ? 'unknown' : principalOf(peer.uid);
       return report({ code, principal, message, requestId });

@@ -68,11 +68,7 @@ export async function startGateService(options: GateServiceOptions): Promise<Gat
   const answer = createAnswerer({ decide, timeoutMs, onAnswer: options.onAnswer });
   const { report, flush } = createRefusalReport({ audit, onRefusal: options.onRefusal });
 
-  const offer = gateOffer({
-    ...{ answer, report },
-    onFailure: (error) =>
-      options.onProblem(`a request failed: ${error instanceof Error ? error.message : String(error)}`),
-  });
+  const offer = gateOffer({ answer, report, onProblem: options.onProblem });
   const close = async () => {
     await flush();
     await gate.close();

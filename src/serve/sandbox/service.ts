@@ -81,8 +81,7 @@ export async function createService(settings: ServiceOptions): Promise<Service> 
           ? conversation
           : { ...conversation, handlers: only(OF_A_SHELL, conversation.handlers) };
       },
-      onFailure: (error) =>
-        onProblem(`a request failed: ${error instanceof Error ? error.message : String(error)}`),
+      onProblem,
     },
     close: async () => {
       await sandbox.close();

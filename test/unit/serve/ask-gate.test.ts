@@ -54,7 +54,7 @@ describe('a client of a gate', () => {
     ['no', { decision: 'deny', by: 'host', reason: 'it is denied' }],
   ])('brings the answer of a gate (%s)', async (command, outcome) => {
     const { parts } = serverParts();
-    const server = await listenForClients(gateOffer({ ...parts, onFailure: () => {} }), {
+    const server = await listenForClients(gateOffer({ ...parts, onProblem: () => {} }), {
       ...{ path: path(), name: 'the gate', sharedDirectory: true, addon: loadAddon(), admits: () => true },
     });
     ends.push(() => server.close('stopping'));

@@ -52,7 +52,7 @@ function listen(
   { allowed = [OWN_UID], peers = peerCredentials }: Serve = {},
   limits: Partial<ConnectionLimits> = {},
 ): Promise<Listener> {
-  return listenForClients(gateOffer({ ...parts, onFailure: () => {}, limits }), {
+  return listenForClients(gateOffer({ ...parts, onProblem: () => {}, limits }), {
     ...{ path, name: 'the gate', sharedDirectory: true, addon: { peerCredentials: peers, tryLock } },
     admits: ({ uid }) => allowed.includes(uid),
     forOthers: allowed.some((uid) => uid !== OWN_UID),

@@ -5,6 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { ApprovalStore } from '../../../src/gate/state/state.ts';
@@ -363,6 +364,19 @@ describe('the path of the approval socket', () => {
     ['in a directory that is not there', join(outside, 'nothing/here.sock')],
   ])('is refused if it is %s', async (_, path) => {
     await expect(serve({ path })).rejects.toMatchObject({ code: 'gate.unusable' });
+  });
+
+  it('is given back though somebody is told more than he reads', async () => {
+    const { path, server, store } = await serve();
+    const client = await talkTo(path, { watch: true });
+    client.socket.pause();
+    const long = sampleRequest({ command: 'x'.repeat(100_000) });
+    for (let count = 0; count < 30; count += 1) await store.post(long, Date.now() + 60_000);
+    await sleep(500);
+    const began = performance.now();
+    await server.close('stopping');
+    expect(performance.now() - began).toBeLessThan(6_000);
+    expect(existsSync(path)).toBe(false);
   });
 
   it('is given back when the server ends, connections and all', async () => {
