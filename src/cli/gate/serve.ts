@@ -4,6 +4,7 @@ import type { SandboxOptions } from '../../model/options.ts';
 import { startGateService } from '../../serve/gate/gate-service.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { printError, printOut } from '../shared/print.ts';
+import { aborted, untilEnded } from '../shared/until-ended.ts';
 
 interface Serve {
   readonly sandbox: SandboxOptions;
@@ -12,27 +13,25 @@ interface Serve {
   readonly quiet: boolean;
 }
 
-const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 const MAX_SHOWN = 200;
 
 /** Serves until a signal comes. Returns the exit status. */
 export async function serveGate({ socket, quiet, ...rest }: Serve): Promise<number> {
-  // From the first moment on: a signal during the start is not lost either.
-  const ended = new Promise<void>((done) => {
-    for (const signal of ENDING) process.once(signal, () => done());
-  });
   const say = quiet ? () => {} : printError;
   const path = resolve(socket);
-  const service = await startGateService({
-    ...rest,
-    socket: path,
-    onAnswer: (request, answer) => say(describeAnswer(request, answer)),
-    onRefusal: (refused, count) => say(describeRefusal(refused, count)),
-    onProblem: printError,
+  // From the first moment on: a signal during the start is not lost either.
+  await untilEnded(async ({ signal }) => {
+    const service = await startGateService({
+      ...rest,
+      socket: path,
+      onAnswer: (request, answer) => say(describeAnswer(request, answer)),
+      onRefusal: (refused, count) => say(describeRefusal(refused, count)),
+      onProblem: printError,
+    });
+    printOut(`the gate is ready: ${path}\n`);
+    await aborted(signal);
+    await service.close();
   });
-  printOut(`the gate is ready: ${path}\n`);
-  await ended;
-  await service.close();
   return 0;
 }
 

@@ -2,7 +2,6 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Approver } from '../../model/approval.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { TurnResult } from '../../model/execution-result.ts';
-import { loadAddon } from '../../native/load.ts';
 import { exitStatus } from '../../run/exit-status.ts';
 import type { ServerConnection, Told } from '../../serve/core/connect.ts';
 import { refusedCommand } from '../../serve/protocol/params.ts';
@@ -10,7 +9,7 @@ import type { Question } from '../../serve/protocol/results.ts';
 import { receivedRequest, receivedTurn } from '../../serve/session/received.ts';
 import { connectToSession, listShells } from '../../serve/session/shell-clients.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
-import { hasTerminal } from '../shared/ask-here.ts';
+import { hasTerminal, sayQueued, terminalApprover } from '../shared/ask-here.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { parseTaints } from '../shared/policy-options.ts';
 import { printBytes, printError, printOut } from '../shared/print.ts';
@@ -120,8 +119,10 @@ export async function runInShell(name: string, command: string, options: ShellRu
     if (!quiet) {
       remark(result, json);
       if (!json && result.status === 'exited' && result.exitCode !== 0) {
-        const { confinement } = await connection.call('session.info', { session: name });
-        printError(`exited ${result.exitCode} in the sandbox: ${confinement}`);
+        const info = await connection.call('session.info', { session: name }).catch(() => undefined);
+        printError(
+          `exited ${result.exitCode} in the sandbox: ${info?.confinement ?? 'the session has ended'}`,
+        );
       }
     }
     return given.signal.aborted && result.status === 'canceled' ? 130 : exitStatus(result);
@@ -148,15 +149,12 @@ function hear(told: Told, asker: Asker, quiet: boolean): void {
       asker.withdraw(told.params.question);
       break;
     case 'approvals.queued':
-      if (!quiet) printError(waitsFor(told.params.id));
+      if (!quiet) sayQueued(told.params.id);
       break;
     case 'ended':
       break;
   }
 }
-
-const waitsFor = (id: string) =>
-  `waits for an answer: sandbox-run approvals show ${id}, approve ${id} or deny ${id}`;
 
 /** Asks on the terminal of this process what the session asks. */
 interface Asker {
@@ -169,7 +167,7 @@ interface Asker {
 
 function createAsker(onInterrupt: () => void): Asker {
   const open = new Map<string, AbortController>();
-  let approver: Approver | undefined;
+  let approver: Promise<Approver> | undefined;
   let connected: ServerConnection | undefined;
   return {
     answerTo: (connection) => {
@@ -179,10 +177,11 @@ function createAsker(onInterrupt: () => void): Asker {
       const { question, expiresAt } = asked;
       const withdrawn = new AbortController();
       open.set(question, withdrawn);
-      const { createTerminalApprover } = await import('../../run/gate-parts.ts');
-      approver ??= createTerminalApprover({ tryLock: loadAddon().tryLock, onInterrupt });
+      // One for all: it asks one question at a time.
+      approver ??= terminalApprover(onInterrupt);
       const timeoutMs = Math.max(expiresAt - Date.now(), 0);
-      const answer = await approver.ask(receivedRequest(asked), { timeoutMs, signal: withdrawn.signal });
+      const how = { timeoutMs, signal: withdrawn.signal };
+      const answer = await (await approver).ask(receivedRequest(asked), how);
       open.delete(question);
       const { approved } = answer;
       const more = answer.approved ? { scope: answer.scope } : { reason: answer.reason };
