@@ -11,7 +11,7 @@ import { readMessage } from './message.ts';
 import type { Call, Conversation, Offer } from './offer.ts';
 import { createOutgoing, type Outgoing } from './outgoing.ts';
 import type { Peer } from './peer.ts';
-import { createRequests, type Requests } from './requests.ts';
+import { Requests } from './requests.ts';
 
 /** One client, by whatever it is connected. */
 export interface ConnectionParts {
@@ -78,7 +78,7 @@ export class Connection {
       gone: this.#gone.signal,
       end: (reason) => void this.end(reason),
     });
-    this.#requests = createRequests({
+    this.#requests = new Requests({
       handlers: {
         ...this.#conversation.handlers,
         initialize: (params, call) => this.#initialize(params, call),
@@ -264,7 +264,7 @@ export class Connection {
   }
 
   #isIdle(): void {
-    if (this.#requests.pending() === 0) void this.end('it said nothing for long');
+    if (this.#requests.pending === 0) void this.end('it said nothing for long');
     else this.#idle?.refresh();
   }
 

@@ -1,19 +1,10 @@
+import type { ErrorCode } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { RefusalCode } from '../../gate/server/ports.ts';
 import type { ConnectionLimits } from '../protocol/limits.ts';
 import { CANCEL, cancelParams, METHODS, type MethodName, type ParamsOf } from '../protocol/method-table.ts';
 import { describeIssue, errorResponse, type RequestId, type Response, responseToError } from './errors.ts';
 import type { Call, Handler } from './offer.ts';
-
-/** Answers the requests of one connection. */
-export interface Requests {
-  /** `null`: there is nothing to say. `afterwards` is to be called once the response was sent. */
-  answer(message: unknown, bytes: number, afterwards: Call['afterwards']): Promise<Response | null>;
-  /** How many have no answer yet. */
-  pending(): number;
-  /** Settles when every request has its answer. */
-  settled(): Promise<void>;
-}
 
 /** What they are answered with. */
 export interface RequestParts {
@@ -34,24 +25,100 @@ const LONGEST_ID = 256;
 /** What strangers may call a request: it ends up in logs, and in the audit trail. */
 const PLAIN_ID = /^[A-Za-z0-9_.-]{1,128}$/;
 
-/** @see Requests */
-export function createRequests(parts: RequestParts): Requests {
-  const { handlers, isInitialized, limits, strangers, gone, onFailure, onRefused } = parts;
-  const pending = new Map<RequestId, AbortController>();
-  const answers = new Set<Promise<unknown>>();
-  let pendingBytes = 0;
+/** Answers the requests of one connection. */
+export class Requests {
+  readonly #parts: RequestParts;
+  readonly #pending = new Map<RequestId, AbortController>();
+  readonly #answers = new Set<Promise<unknown>>();
+  #pendingBytes = 0;
 
-  async function call<M extends MethodName>(method: M, params: unknown, about: Call): Promise<Response> {
+  constructor(parts: RequestParts) {
+    this.#parts = parts;
+  }
+
+  /** How many have no answer yet. */
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  /** Settles when every request has its answer. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#answers);
+  }
+
+  /** `null`: there is nothing to say. `afterwards` is to be called once the response was sent. */
+  async answer(message: unknown, bytes: number, afterwards: Call['afterwards']): Promise<Response | null> {
+    const read = readRequest(message);
+    if ('problem' in read) return this.#refuse(null, 'protocol.invalid', read.problem);
+    if ('id' in read) {
+      const refused = this.#refusalOf(read, bytes);
+      if (refused !== undefined) return refused;
+      const answer = this.#begin(read, bytes, afterwards);
+      this.#answers.add(answer);
+      return answer.finally(() => this.#answers.delete(answer));
+    }
+    const canceled = read.method === CANCEL ? cancelParams.safeParse(read.params) : undefined;
+    if (canceled?.success === true) this.#pending.get(canceled.data.id)?.abort('the request was withdrawn');
+    return null;
+  }
+
+  /** Why no handler looks at a request; `undefined`: one does. */
+  #refusalOf({ id, method }: Request, bytes: number): Response | undefined {
+    const { strangers, isInitialized, limits, onRefused } = this.#parts;
+    if (strangers && !PLAIN_ID.test(String(id)))
+      return this.#refuse(
+        null,
+        'protocol.invalid',
+        'the id of a request has to be 1 to 128 letters, digits, "_", "." or "-"',
+      );
+    const before = this.#pending.get(id);
+    if (before !== undefined) {
+      if (strangers) before.abort('its id was used twice');
+      // Two answers with one id: nobody could tell them apart, so this one has none.
+      const problem = 'the id of a request is in use: another one with it has no answer yet';
+      onRefused('duplicate_id', problem, id);
+      return errorResponse(null, 'protocol.invalid', problem);
+    }
+    if (!isInitialized() && method !== 'initialize')
+      return this.#refuse(id, 'protocol.uninitialized', 'the first request has to be initialize');
+    if (this.pending >= limits.requests || this.#pendingBytes + bytes > limits.requestBytes)
+      return errorResponse(
+        id,
+        'protocol.busy',
+        'too many requests of this connection have no answer yet; wait for some',
+      );
+    return undefined;
+  }
+
+  async #begin(
+    { id, method, params }: Request,
+    bytes: number,
+    afterwards: Call['afterwards'],
+  ): Promise<Response> {
+    const controller = new AbortController();
+    this.#pending.set(id, controller);
+    this.#pendingBytes += bytes;
+    const signal = AbortSignal.any([controller.signal, this.#parts.gone]);
+    try {
+      return await this.#call(method as MethodName, params, { id, signal, afterwards });
+    } finally {
+      this.#pending.delete(id);
+      this.#pendingBytes -= bytes;
+    }
+  }
+
+  async #call<M extends MethodName>(method: M, params: unknown, about: Call): Promise<Response> {
+    const { handlers, onFailure } = this.#parts;
     const { id } = about;
     const handler = Object.hasOwn(handlers, method) ? (handlers[method] as Handler<M>) : undefined;
     if (handler === undefined)
-      return refuse(
+      return this.#refuse(
         id,
         'protocol.unknown_method',
         'there is no such method; initialize says which there are',
       );
     const read = METHODS[method].params.safeParse(params);
-    if (!read.success) return refuse(id, 'usage.invalid', describeIssue(method, read.error.issues[0]));
+    if (!read.success) return this.#refuse(id, 'usage.invalid', describeIssue(method, read.error.issues[0]));
     try {
       return { jsonrpc: '2.0', id, result: await handler(read.data as ParamsOf<M>, about) };
     } catch (error) {
@@ -60,69 +127,10 @@ export function createRequests(parts: RequestParts): Requests {
     }
   }
 
-  function refuse(
-    id: RequestId | null,
-    code: Parameters<typeof errorResponse>[1],
-    message: string,
-    refusal: RefusalCode = 'malformed',
-  ): Response {
-    onRefused(refusal, message, id ?? undefined);
+  #refuse(id: RequestId | null, code: ErrorCode, message: string): Response {
+    this.#parts.onRefused('malformed', message, id ?? undefined);
     return errorResponse(id, code, message);
   }
-
-  async function begin({ id, method, params }: Request, bytes: number, afterwards: Call['afterwards']) {
-    const controller = new AbortController();
-    pending.set(id, controller);
-    pendingBytes += bytes;
-    const signal = AbortSignal.any([controller.signal, gone]);
-    try {
-      return await call(method as MethodName, params, { id, signal, afterwards });
-    } finally {
-      pending.delete(id);
-      pendingBytes -= bytes;
-    }
-  }
-
-  return {
-    answer: async (message, bytes, afterwards) => {
-      const read = readRequest(message);
-      if ('problem' in read) return refuse(null, 'protocol.invalid', read.problem);
-      if (!('id' in read)) {
-        const canceled = read.method === CANCEL ? cancelParams.safeParse(read.params) : undefined;
-        if (canceled?.success === true) pending.get(canceled.data.id)?.abort('the request was withdrawn');
-        return null;
-      }
-      const { id, method } = read;
-      if (strangers && !PLAIN_ID.test(String(id)))
-        return refuse(
-          null,
-          'protocol.invalid',
-          'the id of a request has to be 1 to 128 letters, digits, "_", "." or "-"',
-        );
-      if (pending.has(id)) {
-        if (strangers) pending.get(id)?.abort('its id was used twice');
-        // Two answers with one id: nobody could tell them apart, so this one has none.
-        const problem = 'the id of a request is in use: another one with it has no answer yet';
-        onRefused('duplicate_id', problem, id);
-        return errorResponse(null, 'protocol.invalid', problem);
-      }
-      if (!isInitialized() && method !== 'initialize')
-        return refuse(id, 'protocol.uninitialized', 'the first request has to be initialize');
-      if (pending.size >= limits.requests || pendingBytes + bytes > limits.requestBytes)
-        return errorResponse(
-          id,
-          'protocol.busy',
-          'too many requests of this connection have no answer yet; wait for some',
-        );
-      const answer = begin(read, bytes, afterwards);
-      answers.add(answer);
-      return answer.finally(() => answers.delete(answer));
-    },
-    pending: () => pending.size,
-    settled: async () => {
-      await Promise.allSettled(answers);
-    },
-  };
 }
 
 interface Request {

@@ -9,7 +9,7 @@ import type { Sandbox } from '../../run/sandbox.ts';
 import type { Call, Client, Conversation, Handlers } from '../core/offer.ts';
 import type { ServeLimits } from '../protocol/limits.ts';
 import { createQuestions, type Switchboard } from './questions.ts';
-import { createShells, type NamedShell } from './shells.ts';
+import { type NamedShell, Shells } from './shells.ts';
 import { createSpawnedCommands } from './spawned.ts';
 import { createTurns, type Turn } from './turns.ts';
 import { wireResult } from './wire.ts';
@@ -32,7 +32,7 @@ export function converse(client: Client, shared: Shared): Conversation {
   const { sandbox, checker, switchboard, limits, newId } = shared;
   const questions = createQuestions(client, limits.questions, switchboard.answeredBy);
   const commands = createSpawnedCommands({ sandbox, client, most: limits.commands, newId });
-  const shells = createShells({ client, most: limits.sessions, ...shared });
+  const shells = new Shells({ client, most: limits.sessions, ...shared });
   const turns = createTurns(limits.runs);
   let isAnswering = false;
 
@@ -42,25 +42,7 @@ export function converse(client: Client, shared: Shared): Conversation {
       work,
     );
 
-  let untaken = 0;
-  /** Whoever takes no results gets no more of them: they would fill memory. */
-  async function resultOf<R extends ExecutionResultBase>(call: Call, run: () => Promise<R>): Promise<R> {
-    await client.taken();
-    // Those of a batch go together, and are kept until the last one.
-    if (untaken > limits.untakenBytes)
-      throw new SandboxError(
-        'protocol.busy',
-        `results with more than ${limits.untakenBytes} bytes of output wait to be taken; take them first, or ask for less at once`,
-      );
-    const result = await run();
-    const bytes = result.stdout.length + result.stderr.length + bytesIn(result.bytes);
-    untaken += bytes;
-    call.afterwards(() => {
-      untaken -= bytes;
-    });
-    return result;
-  }
-
+  const untaken = new UntakenResults(client, limits.untakenBytes);
   const handlers: Handlers = {
     run: (params, call) =>
       turns.take(async (turn) => {
@@ -73,7 +55,7 @@ export function converse(client: Client, shared: Shared): Conversation {
           signal: call.signal,
         };
         const run = () => asked(call, () => sandbox.run(command, options), turn);
-        return wireResult(await resultOf(call, run), sandbox.plan);
+        return wireResult(await untaken.add(call, run), sandbox.plan);
       }),
     spawn: ({ command, env, encoding, escapes, ...rest }, call) => {
       const form = {
@@ -98,7 +80,7 @@ export function converse(client: Client, shared: Shared): Conversation {
     },
     'session.open': (params) => shells.open(params),
     'session.run': (params, call) =>
-      asked(call, () => shells.run(params, call, (run) => resultOf(call, run))),
+      asked(call, () => shells.run(params, call, (run) => untaken.add(call, run))),
     'session.interrupt': ({ session }) => ({ interrupted: shells.find(session).interrupt() }),
     'session.snapshot': ({ session }) => shells.find(session).snapshot(),
     'session.info': ({ session }) => shells.info(session),
@@ -126,6 +108,36 @@ export function converse(client: Client, shared: Shared): Conversation {
     },
     close: () => shells.closeAll(),
   };
+}
+
+/** Output in results that a client has not taken. Whoever takes none gets no more: it would fill memory. */
+class UntakenResults {
+  readonly #client: Client;
+  readonly #most: number;
+  #bytes = 0;
+
+  constructor(client: Client, most: number) {
+    this.#client = client;
+    this.#most = most;
+  }
+
+  /** Runs a command when there is room for its result. */
+  async add<R extends ExecutionResultBase>(call: Call, run: () => Promise<R>): Promise<R> {
+    await this.#client.taken();
+    // Those of a batch go together, and are kept until the last one.
+    if (this.#bytes > this.#most)
+      throw new SandboxError(
+        'protocol.busy',
+        `results with more than ${this.#most} bytes of output wait to be taken; take them first, or ask for less at once`,
+      );
+    const result = await run();
+    const bytes = result.stdout.length + result.stderr.length + bytesIn(result.bytes);
+    this.#bytes += bytes;
+    call.afterwards(() => {
+      this.#bytes -= bytes;
+    });
+    return result;
+  }
 }
 
 const bytesIn = (bytes: ExecutionResultBase['bytes']) =>

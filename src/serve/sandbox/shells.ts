@@ -1,7 +1,6 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { TurnResult } from '../../model/execution-result.ts';
 import type { OutputChunk } from '../../model/output.ts';
-
 import { neutralize } from '../../run/output/neutralize.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import type { ShellSession } from '../../run/shell/session-options.ts';
@@ -32,23 +31,7 @@ export interface NamedShell extends Used {
   readonly ended: Promise<void>;
 }
 
-/** The shells of one connection. */
-export interface Shells {
-  open(params: ParamsOf<'session.open'>): Promise<ResultOf<'session.open'>>;
-  /** `begin`: when there is room for its result. */
-  run(
-    params: ParamsOf<'session.run'>,
-    call: Call,
-    begin: (run: () => Promise<TurnResult>) => Promise<TurnResult>,
-  ): Promise<ResultOf<'session.run'>>;
-  info(id: string): ResultOf<'session.info'>;
-  /** @throws {SandboxError} `protocol.unknown_id`: this connection has none of that name. */
-  find(id: string): ShellSession;
-  close(id: string): Promise<void>;
-  closeAll(): Promise<void>;
-}
-
-/** What they are made with. */
+/** What the shells of a connection are made with. */
 export interface ShellParts {
   readonly sandbox: Sandbox;
   readonly client: Client;
@@ -80,13 +63,106 @@ export function nameShell(name: string, shell: ShellSession, unusedTimeout: numb
 
 const fresh = () => ({ startedAt: Date.now(), lastUsedAt: Date.now(), running: 0 });
 
-/** @see Shells */
-export function createShells({ sandbox, client, most, newId, named, confinement }: ShellParts): Shells {
-  const shells = new Map<string, Used>();
-  let opening = 0;
+/** The shells of one connection. */
+export class Shells {
+  readonly #parts: ShellParts;
+  readonly #shells = new Map<string, Used>();
+  #opening = 0;
 
-  function use(id: string): Used {
-    const found = id === named?.name ? named : shells.get(id);
+  constructor(parts: ShellParts) {
+    this.#parts = parts;
+  }
+
+  async open({ cwd, env, restore }: ParamsOf<'session.open'>): Promise<ResultOf<'session.open'>> {
+    const { sandbox, client, most, newId } = this.#parts;
+    if (this.#shells.size + this.#opening >= most)
+      throw new SandboxError('protocol.busy', `${most} sessions are open already; close one of them`);
+    this.#opening += 1;
+    try {
+      const shell = await sandbox.session({
+        ...(cwd === undefined ? {} : { cwd }),
+        ...(env === undefined ? {} : { env }),
+        ...(restore === undefined ? {} : { restore }),
+      });
+      // Nobody is there to have it.
+      if (client.gone.aborted) await shell.close();
+      const session = newId();
+      this.#shells.set(session, { shell, ...fresh() });
+      return { session, cwd: shell.cwd, warnings: shell.warnings };
+    } finally {
+      this.#opening -= 1;
+    }
+  }
+
+  /** `begin`: when there is room for its result. */
+  async run(
+    params: ParamsOf<'session.run'>,
+    call: Call,
+    begin: (run: () => Promise<TurnResult>) => Promise<TurnResult>,
+  ): Promise<ResultOf<'session.run'>> {
+    const { sandbox, client, named } = this.#parts;
+    const { session, command, env, approved, taints, timeout, stream, encoding, escapes } = params;
+    const form: OutputForm = { encoding: encoding ?? 'utf8', escapes: escapes ?? 'neutralize' };
+    const sender = stream === true ? streamTo(client, session, call, form) : undefined;
+    const refused = session === named?.name ? refusedCommand(command) : undefined;
+    if (refused !== undefined) throw new SandboxError('usage.invalid', refused);
+    const result = await this.#turn(session, (shell) =>
+      begin(() =>
+        shell.run(command, {
+          signal: call.signal,
+          ...(env === undefined ? {} : { env }),
+          ...(approved === undefined ? {} : { approved }),
+          ...(taints === undefined ? {} : { taints }),
+          ...(timeout === undefined ? {} : { timeout }),
+          ...(sender === undefined ? {} : { onOutput: sender.send }),
+        }),
+      ),
+    );
+    await sender?.end();
+    const show = (text: string) => {
+      if (sender !== undefined) return '';
+      return form.escapes === 'neutralize' ? neutralize(text) : text;
+    };
+    const { cwdAfter, restarted } = result;
+    const sent = wireResult(result, sandbox.plan, { command });
+    return { ...sent, cwdAfter, restarted, stdout: show(result.stdout), stderr: show(result.stderr) };
+  }
+
+  info(id: string): ResultOf<'session.info'> {
+    const { sandbox, named, confinement } = this.#parts;
+    const { shell, startedAt, lastUsedAt, running } = this.#use(id);
+    return {
+      ...{ id, pid: process.pid, workspace: sandbox.workspace, cwd: shell.cwd, startedAt, lastUsedAt },
+      running: running > 0,
+      unusedTimeout: id === named?.name ? named.unusedTimeout : 0,
+      confinement,
+    };
+  }
+
+  /** @throws {SandboxError} `protocol.unknown_id`: this connection has none of that name. */
+  find(id: string): ShellSession {
+    return this.#use(id).shell;
+  }
+
+  async close(id: string): Promise<void> {
+    const { shell } = this.#use(id);
+    const { named } = this.#parts;
+    if (id === named?.name) {
+      named.stop();
+      return;
+    }
+    this.#shells.delete(id);
+    await shell.close();
+  }
+
+  /** Those that are its own: one that all clients use goes on. */
+  async closeAll(): Promise<void> {
+    await Promise.all([...this.#shells.keys()].map((id) => this.close(id)));
+  }
+
+  #use(id: string): Used {
+    const { named } = this.#parts;
+    const found = id === named?.name ? named : this.#shells.get(id);
     if (found !== undefined) return found;
     throw new SandboxError(
       'protocol.unknown_id',
@@ -94,16 +170,10 @@ export function createShells({ sandbox, client, most, newId, named, confinement 
     );
   }
 
-  async function close(id: string): Promise<void> {
-    const { shell } = use(id);
-    if (id === named?.name) return named.stop();
-    shells.delete(id);
-    await shell.close();
-  }
-
   /** A command of a shell, which is in use meanwhile. */
-  async function turn<T>(id: string, work: (shell: ShellSession) => Promise<T>): Promise<T> {
-    const used = use(id);
+  async #turn<T>(id: string, work: (shell: ShellSession) => Promise<T>): Promise<T> {
+    const { named } = this.#parts;
+    const used = this.#use(id);
     const note = (by: number) => {
       used.running += by;
       used.lastUsedAt = Date.now();
@@ -119,69 +189,6 @@ export function createShells({ sandbox, client, most, newId, named, confinement 
       note(-1);
     }
   }
-
-  return {
-    open: async ({ cwd, env, restore }) => {
-      if (shells.size + opening >= most)
-        throw new SandboxError('protocol.busy', `${most} sessions are open already; close one of them`);
-      opening += 1;
-      try {
-        const shell = await sandbox.session({
-          ...(cwd === undefined ? {} : { cwd }),
-          ...(env === undefined ? {} : { env }),
-          ...(restore === undefined ? {} : { restore }),
-        });
-        // Nobody is there to have it.
-        if (client.gone.aborted) await shell.close();
-        const session = newId();
-        shells.set(session, { shell, ...fresh() });
-        return { session, cwd: shell.cwd, warnings: shell.warnings };
-      } finally {
-        opening -= 1;
-      }
-    },
-    run: async (params, call, begin) => {
-      const { session, command, env, approved, taints, timeout, stream, encoding, escapes } = params;
-      const form: OutputForm = { encoding: encoding ?? 'utf8', escapes: escapes ?? 'neutralize' };
-      const sender = stream === true ? streamTo(client, session, call, form) : undefined;
-      const refused = session === named?.name ? refusedCommand(command) : undefined;
-      if (refused !== undefined) throw new SandboxError('usage.invalid', refused);
-      const result = await turn(session, (shell) =>
-        begin(() =>
-          shell.run(command, {
-            signal: call.signal,
-            ...(env === undefined ? {} : { env }),
-            ...(approved === undefined ? {} : { approved }),
-            ...(taints === undefined ? {} : { taints }),
-            ...(timeout === undefined ? {} : { timeout }),
-            ...(sender === undefined ? {} : { onOutput: sender.send }),
-          }),
-        ),
-      );
-      await sender?.end();
-      const show = (text: string) => {
-        if (sender !== undefined) return '';
-        return form.escapes === 'neutralize' ? neutralize(text) : text;
-      };
-      const { cwdAfter, restarted } = result;
-      const sent = wireResult(result, sandbox.plan, { command });
-      return { ...sent, cwdAfter, restarted, stdout: show(result.stdout), stderr: show(result.stderr) };
-    },
-    info: (id) => {
-      const { shell, startedAt, lastUsedAt, running } = use(id);
-      return {
-        ...{ id, pid: process.pid, workspace: sandbox.workspace, cwd: shell.cwd, startedAt, lastUsedAt },
-        running: running > 0,
-        unusedTimeout: id === named?.name ? named.unusedTimeout : 0,
-        confinement,
-      };
-    },
-    find: (id) => use(id).shell,
-    close,
-    closeAll: async () => {
-      await Promise.all([...shells.keys()].map(close));
-    },
-  };
 }
 
 function streamTo(client: Client, session: string, call: Call, form: OutputForm) {
