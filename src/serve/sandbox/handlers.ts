@@ -100,11 +100,8 @@ export function converse(client: Client, shared: Shared): Conversation {
       isAnswering = approvals === true;
       const { ask } = checker.policy.approval;
       const answering = isAnswering ? 'client' : 'nobody';
-      return {
-        approvals: ask === 'terminal' ? answering : ask,
-        workspace: sandbox.workspace,
-        report: sandbox.plan.report,
-      };
+      const by = ask === 'terminal' ? answering : ask;
+      return { approvals: by, workspace: sandbox.workspace, report: sandbox.plan.report };
     },
     close: () => shells.closeAll(),
   };

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import type { SandboxProcess, TerminalProcess } from '../../run/spawn.ts';
@@ -99,22 +99,7 @@ export function createSpawnedCommands({ sandbox, client, most, newId }: SpawnPar
       };
       return places.hold(begin, over.promise);
     },
-    write: ({ command, input, close }) => {
-      const { stdin } = find(command).process;
-      const bytes = Buffer.from(input?.data ?? '', input?.encoding ?? 'utf8');
-      return new Promise((done) => {
-        if (!stdin.writable) return done(false);
-        const written = () => {
-          stdin.off('close', gone);
-          done(true);
-        };
-        const gone = () => done(false);
-        stdin.once('close', gone);
-        const finished = (error?: Error | null) => (error ? gone() : written());
-        if (close === true) stdin.end(bytes, () => finished());
-        else stdin.write(bytes, finished);
-      });
-    },
+    write: (params) => writeTo(find(params.command).process.stdin, params),
     resize: (id, cols, rows) => {
       const { process, hasEnded } = find(id);
       return !hasEnded && 'resize' in process && process.resize(cols, rows);
@@ -127,4 +112,21 @@ export function createSpawnedCommands({ sandbox, client, most, newId }: SpawnPar
       return true;
     },
   };
+}
+
+/** False: nobody reads it any more. */
+function writeTo(stdin: Writable, { input, close }: ParamsOf<'write'>): Promise<boolean> {
+  const bytes = Buffer.from(input?.data ?? '', input?.encoding ?? 'utf8');
+  return new Promise((done) => {
+    if (!stdin.writable) return done(false);
+    const written = () => {
+      stdin.off('close', gone);
+      done(true);
+    };
+    const gone = () => done(false);
+    stdin.once('close', gone);
+    const finished = (error?: Error | null) => (error ? gone() : written());
+    if (close === true) stdin.end(bytes, () => finished());
+    else stdin.write(bytes, finished);
+  });
 }
