@@ -19,6 +19,7 @@ const LAYERS = [
   ['left-behind'],
   ['decide'],
   ['run'],
+  ['serve'],
   ['integrations', 'attack'],
   ['cli'],
 ] as const satisfies readonly (readonly string[])[];
@@ -121,7 +122,7 @@ describe('the import graph of src', () => {
   /** Starts a program of ours, which lies beside the addon wherever that is. */
   const USES_A_PROGRAM = 'backends/application/application.ts';
 
-  it('loads the addon in run, attack and cli only; everybody else knows its contract at most', () => {
+  it('loads the addon in run, serve, attack and cli only; everybody else knows its contract at most', () => {
     const others = IMPORTS.filter(({ from, to }) => {
       return (
         folderOf(to) === 'native' &&
@@ -130,7 +131,9 @@ describe('the import graph of src', () => {
         from !== USES_A_PROGRAM
       );
     }).map(({ from }) => folderOf(from));
-    expect([...new Set(others)].filter((folder) => !['run', 'attack', 'cli'].includes(folder))).toEqual([]);
+    expect(
+      [...new Set(others)].filter((folder) => !['run', 'serve', 'attack', 'cli'].includes(folder)),
+    ).toEqual([]);
   });
 
   it('has no cycles', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { describeShortage } from '../errors/shortage.ts';
+import { createLineReader } from '../util/line-reader.ts';
 
 /** The victim: a process outside the sandbox that is there to be attacked. */
 export interface Bystander {
@@ -28,6 +29,7 @@ export interface Bystander {
 export const socketIn = (directory: string): string => join(directory, 's');
 
 const PATIENCE_MS = 30_000;
+const LONGEST_LINE = 64 * 1024;
 
 /** What the victim has told so far, and who waits for a line. */
 interface Told {
@@ -63,11 +65,11 @@ export async function startBystander(
   // Where there are no descriptors left, it has no streams either.
   if (child.pid === undefined) await gone;
   child.stdin.on('error', () => {});
-  let rest = '';
+  const reader = createLineReader(LONGEST_LINE);
   child.stdout.on('data', (chunk: Buffer) => {
-    const lines = `${rest}${chunk.toString('latin1')}`.split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) tell(told, line);
+    reader.push(chunk);
+    for (let line = reader.take(); line !== undefined; line = reader.take())
+      tell(told, line.toString('latin1'));
   });
   const next = (start: string) => {
     const line = new Promise<string>((found) => told.waiting.push({ start, found }));

@@ -1,13 +1,16 @@
 import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { serveSchema } from '../integrations/serve/schema.ts';
-import { createService, type Service } from '../integrations/serve/service.ts';
-import { listenForClients } from '../integrations/serve/socket-listener.ts';
 import { loadAddon } from '../native/load.ts';
+import { Connection } from '../serve/core/connection.ts';
+import { listenForClients } from '../serve/core/listener.ts';
+import { isOurs } from '../serve/core/peer.ts';
+import { serveSchema } from '../serve/protocol/schema.ts';
+import { createService, refuseReachable, type Service } from '../serve/sandbox/service.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { jsonText, printError, printOut } from './shared/print.ts';
 import { parseSeconds } from './shared/quantities.ts';
 import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './shared/sandbox-options.ts';
+import { describeConfinement } from './shared/show-plan.ts';
 import { aborted, untilEnded } from './shared/until-ended.ts';
 
 const HELP_AFTER = `
@@ -71,7 +74,11 @@ export async function serve(args: readonly string[]): Promise<number> {
   }
   // From the first moment on: a signal during the start is not lost either.
   return untilEnded(async ({ signal }) => {
-    const service = await createService({ sandbox: sandboxOptionsOf(options), onProblem: printError });
+    const service = await createService({
+      sandbox: sandboxOptionsOf(options),
+      onProblem: printError,
+      describe: describeConfinement,
+    });
     try {
       if (socket === undefined) await serveStdio(service, signal);
       else await serveSocket(service, resolve(socket), options.unusedTimeout, signal);
@@ -82,31 +89,29 @@ export async function serve(args: readonly string[]): Promise<number> {
   });
 }
 
-async function serveStdio(service: Service, signal: AbortSignal): Promise<void> {
-  const connection = service.connect({
-    input: process.stdin,
-    output: process.stdout,
-    handshakeMs: 0,
-    admit: () => true,
-  });
+const STOPPING = 'the server is stopping';
+
+async function serveStdio({ offer }: Service, signal: AbortSignal): Promise<void> {
+  const { stdin: input, stdout: output } = process;
+  const connection = new Connection(offer, { input, output, handshakeMs: 0, admit: () => true });
   await Promise.race([connection.ended, aborted(signal)]);
+  await connection.end(STOPPING);
 }
 
 async function serveSocket(
-  service: Service,
+  { offer, sandbox }: Service,
   path: string,
   unusedTimeout: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const { peerCredentials, tryLock } = loadAddon();
-  const listener = await listenForClients(service, { path, unusedTimeout, peerCredentials, tryLock });
-  let closed: Promise<void> = Promise.resolve();
+  const listener = await listenForClients(offer, {
+    ...{ path, name: 'serve', sharedDirectory: false, admits: isOurs, addon: loadAddon(), unusedTimeout },
+    check: (real) => refuseReachable(real, sandbox.plan),
+  });
   try {
     printOut(`serve is ready: ${listener.path}\n`);
     await Promise.race([listener.ended, aborted(signal)]);
   } finally {
-    closed = listener.close();
-    await service.close();
-    await closed;
+    await listener.close(STOPPING);
   }
 }

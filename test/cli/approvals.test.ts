@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { PAGE } from '../../src/gate/approvals/web/page.ts';
+import { connectTo } from '../integration/serve-client.ts';
 import { makeStatePlace, sampleRequest, until } from '../support/approvals.ts';
 import { AT_ONCE_MS, HALF_OPEN, holdOpen } from '../support/half-open.ts';
 import { CLI, expectOneLine } from './support.ts';
@@ -225,12 +225,11 @@ describe('approvals serve', () => {
     const [address = '', path = ''] = output.split('\n').map((line) => line.slice(10));
     expect(await (await fetch(address)).text()).toBe(PAGE);
     const { id, store } = await post();
-    const client = connect(path);
-    client.write(`${JSON.stringify({ type: 'answer', id, approved: true })}\n`);
-    const [reply] = await once(client, 'data');
-    expect(JSON.parse(String(reply))).toEqual({ type: 'answered', id, approved: true });
+    const client = await connectTo(path);
+    await client.initialize();
+    await client.call('approvals.answer', { question: id, approved: true });
     expect(await store.take(id)).toMatchObject({ approved: true });
-    client.destroy();
+    client.output.destroy();
     const second = await approvals('serve');
     expect(second).toMatchObject({ exitCode: 125, stdout: '' });
     expectOneLine(second.stderr);

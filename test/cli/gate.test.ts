@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { CLI, cli, expectOneLine, makePlace } from './support.ts';
@@ -23,19 +23,12 @@ writeFileSync(autonomous, '[security]\nautonomy = "autonomous"\n', { mode: 0o600
 chmodSync(place.root, 0o755);
 
 const socket = join(place.root, 'gate.sock');
-const requests = join(place.root, 'requests');
-const responses = join(place.root, 'responses');
-const folders = ['--requests', requests, '--responses', responses];
 
 let running: (() => Promise<unknown>)[] = [];
-beforeEach(() => {
-  mkdirSync(requests, { mode: 0o755 });
-  mkdirSync(responses, { mode: 0o755 });
-});
 afterEach(async () => {
   for (const stop of running) await stop();
   running = [];
-  for (const path of [requests, responses, socket]) rmSync(path, { recursive: true, force: true });
+  rmSync(socket, { recursive: true, force: true });
 });
 
 /** Starts a gate and waits until it is ready. */
@@ -90,23 +83,13 @@ describe('sandbox-run gate', () => {
     expect(stdout).not.toMatch(/--approved/);
   });
 
-  it('answers by way of folders, and both at once', async () => {
-    const { out } = await serve(['--socket', socket, ...folders, '--policy', autonomous]);
-    expect(out()).toBe(`the gate is ready: ${socket}, ${requests}\n`);
-    for (const way of [['--socket', socket], folders]) {
-      expect((await check([...way, '-c', 'touch x'])).exitCode).toBe(0);
-      expect((await check([...way, '-c', 'sudo ls'])).exitCode).toBe(126);
-    }
-    await eventually(() => expect(readdirSync(requests)).toEqual([]));
-    expect(readdirSync(responses)).toHaveLength(2);
-  });
-
   it('has every decision and every refusal on record, without being told to', async () => {
     const { child } = await serve(['--socket', socket, '--policy', autonomous]);
     await check(['--socket', socket, '--session', 'on-record', '-c', 'touch recorded']);
     await check(['--socket', socket, '--session', 'on-record', '-c', 'sudo recorded']);
     const stranger = createConnection(socket);
     stranger.on('error', () => {});
+    stranger.resume();
     stranger.end('garbage\n');
     await once(stranger, 'close');
     child.kill('SIGTERM');
@@ -180,7 +163,7 @@ describe('sandbox-run gate', () => {
       }).stdout;
     const { child, log } = await serve(['--socket', socket, '--allow-uid', '65534', '--policy', autonomous]);
     expect((statSync(socket).mode & 0o777).toString(8)).toBe('666');
-    expect(JSON.parse(asNobody())).toEqual({ request_id: 'a', decision: 'allow' });
+    expect(JSON.parse(asNobody())).toEqual({ jsonrpc: '2.0', id: 'a', result: { decision: 'allow' } });
     await eventually(() => expect(log()).toContain('allow uid:65534 a: touch x'));
     child.kill('SIGTERM');
     await child;
@@ -191,8 +174,12 @@ describe('sandbox-run gate', () => {
 
 const NOBODYS_CLIENT = `
   const socket = require('net').createConnection(process.argv[1]);
-  socket.on('connect', () => socket.write('{"type":"security:bash_check","request_id":"a","command":"touch x"}\\n'));
-  socket.on('data', (data) => { process.stdout.write(data); socket.destroy(); });
+  const say = (id, method, params) => socket.write(JSON.stringify({ jsonrpc: '2.0', id, method, params }) + '\\n');
+  socket.on('connect', () => say('hello', 'initialize', { protocolVersion: 1 }));
+  socket.once('data', () => {
+    say('a', 'gate.check', { command: 'touch x' });
+    socket.once('data', (data) => { process.stdout.write(data); socket.destroy(); });
+  });
   socket.on('error', (error) => console.log(error.code));`;
 
 describe('sandbox-run gate check', () => {
@@ -255,33 +242,65 @@ describe('sandbox-run gate check', () => {
     expect(exitCode).toBe(126);
     expect(stdout).toMatch(/in time/);
     await new Promise((done) => silent.close(done));
-    const { exitCode: later } = await check([...folders, '--timeout', '0.3', '-c', 'touch x']);
-    expect(later).toBe(126);
-    expect(readdirSync(requests)).toEqual([]);
   });
 
-  it('believes no yes that is not one to this request', async () => {
-    const forger = createServer((connection) => {
+  /** A server that answers `initialize`, and then says what a test wants. */
+  async function fake(answer: (id: string) => string) {
+    const server = createServer((connection) => {
       connection.on('error', () => {});
-      connection.once('data', () => connection.end('{"request_id":"guessed","decision":"allow"}\n'));
+      connection.once('data', (hello) => {
+        const { id } = JSON.parse(String(hello));
+        const capabilities = { methods: [], notifications: [], approvals: 'nobody' };
+        const result = { protocolVersion: 1, serverVersion: '1', capabilities, limits: {} };
+        connection.write(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`);
+        connection.once('data', (data) => connection.end(answer(JSON.parse(String(data)).id)));
+      });
     });
-    await new Promise<void>((done) => forger.listen(socket, done));
-    expect((await check(['--socket', socket, '-c', 'touch x'])).exitCode).toBe(126);
-    await new Promise((done) => forger.close(done));
+    await new Promise<void>((done) => server.listen(socket, done));
+    running.push(() => new Promise((done) => server.close(done)));
+  }
+  const yes = (id: string) => `${JSON.stringify({ jsonrpc: '2.0', id, result: { decision: 'allow' } })}\n`;
+
+  it('believes no yes that is not one to this request', async () => {
+    await fake(() => yes('guessed'));
+    const { exitCode, stdout } = await check(['--socket', socket, '-c', 'touch x']);
+    expect(exitCode).toBe(126);
+    expect(stdout).toMatch(/^deny {2}the answer cannot be used: it is one to another request/);
+  });
+
+  it('believes one that is (control)', async () => {
+    await fake(yes);
+    expect((await check(['--socket', socket, '-c', 'touch x'])).exitCode).toBe(0);
+  });
+
+  it.each([
+    ['is too old', '{"request_id":"a","decision":"allow"}\n', /cannot be used/],
+    [
+      'speaks another version',
+      '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"x","data":{"code":"protocol.version","message":"use a client that fits"}}}\n',
+      /use a client that fits/,
+    ],
+    ['closes at once', '', /closed the connection without an answer/],
+  ])('takes a server that %s for a no, in one line', async (_, said, reason) => {
+    const server = createServer((connection) => {
+      connection.on('error', () => {});
+      connection.once('data', () => connection.end(said));
+    });
+    await new Promise<void>((done) => server.listen(socket, done));
+    const { exitCode, stdout, stderr } = await check(['--socket', socket, '-c', 'touch x']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 126, stderr: '' });
+    expect(stdout).toMatch(reason);
+    expect(stdout).toMatch(/^deny {2}[^\n]+\n$/);
+    await new Promise((done) => server.close(done));
   });
 
   it('shows a reason as text', async () => {
-    const painter = createServer((connection) => {
-      connection.on('error', () => {});
-      connection.once('data', (data) => {
-        const { request_id } = JSON.parse(String(data));
-        connection.end(`${JSON.stringify({ request_id, decision: 'deny', reason: '\u001b[2J\nallow' })}\n`);
-      });
+    await fake((id) => {
+      const result = { decision: 'deny', reason: '\u001b[2J\nallow' };
+      return `${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`;
     });
-    await new Promise<void>((done) => painter.listen(socket, done));
     const { stdout } = await check(['--socket', socket, '-c', 'touch x']);
     expect(stdout).toBe('deny  \\u{1b}[2J\\u{a}allow\n');
-    await new Promise((done) => painter.close(done));
   });
 });
 
@@ -289,8 +308,7 @@ describe('the usage of sandbox-run gate', () => {
   it.each([
     ['nobody to ask', ['check', '-c', 'ls'], /no gate is named/],
     ['no command', ['check', '--socket', 'x'], /-c/],
-    ['one folder', ['check', '--requests', 'x', '-c', 'ls'], /go together/],
-    ['two ways', ['check', '--socket', 'x', ...folders, '-c', 'ls'], /either/],
+    ['a folder', ['check', '--requests', 'x', '-c', 'ls'], /unknown option/],
     ['a bad session', ['check', '--socket', 'x', '--session', 'a b', '-c', 'touch x'], /session/],
     ['a bad time', ['check', '--socket', 'x', '--timeout', '0', '-c', 'ls'], /seconds/],
     ['words left over', ['check', '--socket', 'x', '-c', 'ls', 'y'], /argument/],
@@ -302,7 +320,6 @@ describe('the usage of sandbox-run gate', () => {
       ['serve', '--socket', 'x', '--policy', '/nonexistent.toml'],
       /nonexistent/,
     ],
-    ['one folder for both', ['serve', '--requests', '.', '--responses', '.'], /apart/],
     ['an unknown word', ['server'], /server/],
   ])('%s ends with 125', async (_, args, message) => {
     const result = await cli(place, ['gate', ...args], { env });
@@ -313,7 +330,7 @@ describe('the usage of sandbox-run gate', () => {
 
   it.each([
     [['--help'], /gate serve --help/],
-    [['serve', '--help'], /read-only into the container/],
+    [['serve', '--help'], /mounted at the same path in the container/],
     [['check', '--help'], /the model must not/],
   ])('%j explains', async (args, text) => {
     const { exitCode, stdout } = await cli(place, ['gate', ...args], { env });

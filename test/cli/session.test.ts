@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { connectTo } from '../integration/serve-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
 import { CLI, cli, makePlace, PTY_DRIVER, startCli } from './support.ts';
@@ -12,6 +13,11 @@ const state = join(bare.root, 'state');
 const place = { ...bare, env: { ...bare.env, XDG_STATE_HOME: state } };
 const supervised = { ...place, env: { ...place.env, XDG_CONFIG_HOME: join(bare.root, 'no-config') } };
 const sockets = () => readdirSync(join(state, 'sandbox-run/shells'));
+
+const request = (method: string, params: object) =>
+  JSON.stringify({ jsonrpc: '2.0', id: 'one', method, params });
+const UNKNOWN = { data: { code: 'protocol.unknown_id' } };
+const LARGE = `: ${'x'.repeat(70_000)}`;
 
 const started: string[] = [];
 async function start(...args: string[]): Promise<string> {
@@ -189,26 +195,54 @@ describe('the socket of a session', { timeout: 30_000 }, () => {
     expect((await inShell(name, attack)).stdout).toMatch(/No such file|not permitted|denied/);
   });
 
-  it.each([
-    'garbage',
-    '{"type":"run"}',
-    '{"type":"run","command":1,"stream":true,"terminal":false}',
-    '{"type":"info","more":1}',
-    'x'.repeat(1_100_000),
-    JSON.stringify({ type: 'run', command: `: ${'x'.repeat(70_000)}`, stream: true, terminal: false }),
-  ])('closes after what is no message: %.40s', async (line) => {
+  const to = async (name: string) => connectTo(join(state, `sandbox-run/shells/${name}.sock`));
+
+  it.each<[string, string, object]>([
+    ['garbage', 'garbage', { code: -32700, data: { code: 'protocol.invalid' } }],
+    ['no request', '{"type":"run"}', { code: -32600 }],
+    ['a key twice', '{"jsonrpc":"2.0","id":1,"id":2,"method":"session.info"}', { code: -32600 }],
+    ['no text', request('session.run', { session: 'strict', command: 1 }), { code: -32602 }],
+    ['a key too many', request('session.info', { session: 'strict', more: 1 }), { code: -32602 }],
+    ['no session', request('session.run', { session: 'other', command: 'id' }), UNKNOWN],
+    ['what no session has', request('run', { command: 'touch forged' }), { code: -32601 }],
+    ['another shell', request('session.open', {}), { code: -32601 }],
+    ['a large command', request('session.run', { session: 'strict', command: LARGE }), { code: -32602 }],
+  ])('runs nothing for %s', async (_, line, error) => {
     const name = await start('--name', 'strict');
-    const socket = connect(join(state, 'sandbox-run/shells/strict.sock'));
-    let said = '';
-    socket.on('data', (chunk) => {
-      said += chunk.toString();
-    });
-    socket.on('error', () => {});
-    socket.write(`${line}\n`);
-    await new Promise((done) => socket.once('close', done));
-    expect(JSON.parse(said)).toMatchObject({ type: 'error', code: 'usage.invalid' });
-    expect(said.length).toBeLessThan(200);
+    const client = await to(name);
+    await client.initialize();
+    client.line(line);
+    await eventually(() => expect(client.said.at(-1)).toMatchObject({ error }));
+    expect(JSON.stringify(client.said.at(-1)).length).toBeLessThan(300);
+    client.output.destroy();
+    expect(readdirSync(place.workspace)).not.toContain('forged');
     expect((await inShell(name, 'echo alive')).stdout).toBe('alive\n');
+  });
+
+  it('closes after a message that is too long, and after one before initialize runs nothing', async () => {
+    const name = await start('--name', 'strict');
+    const early = await to(name);
+    const { error } = await early.ask('session.run', { session: name, command: 'touch too-early' });
+    expect(error.data.code).toBe('protocol.uninitialized');
+    const client = await to(name);
+    await client.initialize();
+    for (let count = 0; count < 18; count += 1) client.output.write('x'.repeat(1024 * 1024));
+    await client.ends();
+    expect(client.said.at(-1)).toMatchObject({ id: null, error: { data: { code: 'protocol.too_long' } } });
+    early.output.destroy();
+    expect((await inShell(name, 'ls')).stdout).not.toContain('too-early');
+  });
+
+  it('answers a question of another connection to nobody', async () => {
+    const name = await start('--name', 'asked');
+    const [mine, other] = [await to(name), await to(name)];
+    for (const client of [mine, other]) await client.initialize({ approvals: true });
+    const ran = mine.ask('session.run', { session: name, command: 'echo ran' });
+    expect((await other.call('approvals.list')).questions).toEqual([]);
+    const forged = await other.ask('approvals.answer', { question: 'x', approved: true });
+    expect(forged.error.data.code).toBe('approval.unknown');
+    expect((await ran).result.stdout).toBe('ran\n');
+    for (const client of [mine, other]) client.output.destroy();
   });
 });
 

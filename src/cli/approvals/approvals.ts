@@ -27,10 +27,9 @@ anything else failed.`;
 
 const SERVE_HELP = `
 The web page can be reached only from this machine, at the address that is printed. Every program that
-knows the address can answer. The socket is for programs of the same user: one JSON object per line,
-  {"type": "list"}
-  {"type": "watch"}
-  {"type": "answer", "id": ID, "approved": true | false, "scope": "once" | "session" | "always"}
+knows the address can answer. The socket is for programs of the same user: JSON-RPC 2.0, one message per line, as
+sandbox-run serve --schema has it, with initialize ("approvals": true to be told of requests as they
+come and go), approvals.list and approvals.answer {"question", "approved", "scope"?}.
 Choose a path that sandboxed commands cannot reach. Programs that are confined by seccomp or
 no_new_privs are rejected, unless the server is confined, too. Ends with Ctrl-C or SIGTERM.`;
 

@@ -1,10 +1,12 @@
 import { join, resolve } from 'node:path';
-import { fitsAddress, LONGEST_PATH } from '../../gate/approvals/socket-path.ts';
-import { serveApprovalSocket } from '../../gate/approvals/socket-server.ts';
 import { serveApprovalPage } from '../../gate/approvals/web/web-server.ts';
 import type { ApprovalStore } from '../../gate/state/state.ts';
 import { loadAddon } from '../../native/load.ts';
 import { stateDirectory } from '../../run/state.ts';
+import { queueOffer } from '../../serve/approvals/queue-offer.ts';
+import { fitsAddress, LONGEST_PATH } from '../../serve/core/claim-path.ts';
+import { type Listener, listenForClients } from '../../serve/core/listener.ts';
+import { isOurs } from '../../serve/core/peer.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { aborted, untilEnded } from '../shared/until-ended.ts';
 
@@ -13,28 +15,32 @@ export async function serveApprovals(
   store: ApprovalStore,
   { port = 0, socket }: { readonly port?: number; readonly socket?: string },
 ): Promise<string> {
-  const { peerCredentials } = loadAddon();
   const path = socket === undefined ? defaultSocket() : resolve(socket);
   await untilEnded(async (over) => {
-    const socketServer =
-      path === undefined ? undefined : await serveApprovalSocket({ store, path, peerCredentials });
+    const listener = path === undefined ? undefined : await listen(store, path);
     try {
       const pageServer = await serveApprovalPage({ store, port });
       try {
-        const place = socketServer === undefined ? '' : `socket    ${socketServer.address}\n`;
+        const place = listener === undefined ? '' : `socket    ${listener.path}\n`;
         printOut(`web page  ${pageServer.address}\n${place}`);
         await aborted(over.signal);
       } finally {
         await pageServer.close();
       }
     } finally {
-      await socketServer?.close();
+      await listener?.close('the server is stopping');
     }
   });
   return '';
 }
 
-/** In the state directory; `undefined`, and said, if no socket can be there. The user did not choose that path. */
+function listen(store: ApprovalStore, path: string): Promise<Listener> {
+  return listenForClients(queueOffer(store, printError), {
+    ...{ path, name: 'approvals serve', sharedDirectory: true, admits: isOurs, addon: loadAddon() },
+  });
+}
+
+/** In the state directory; `undefined`, and said, if no socket can be there. Nobody chose that path for it. */
 function defaultSocket(): string | undefined {
   const path = join(stateDirectory(), 'approvals.sock');
   if (fitsAddress(path)) return path;

@@ -1,21 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ClientOutcome } from '../../gate/client/outcome.ts';
-import type { GateMessage } from '../../gate/server/protocol.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { createChecker } from '../../run/assemble.ts';
+import type { GateOutcome } from '../../serve/gate/ask-gate.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { printOut } from '../shared/print.ts';
-import type { GateAddress } from './options.ts';
 
 interface AtGate {
   readonly command: string;
   readonly session: string | undefined;
   readonly tool: string | undefined;
   readonly taints: readonly Taint[];
-  readonly where: GateAddress;
+  readonly socket: string;
   readonly sandbox: SandboxOptions;
   readonly json: boolean;
   readonly timeoutMs: number | undefined;
@@ -30,7 +28,7 @@ export async function checkAtGate(asked: AtGate): Promise<number> {
   // It cannot be guessed, so no other process can have put an answer there.
   const requestId = randomUUID();
   const isLocal = await isProvablyLocal(asked);
-  const outcome: Omit<ClientOutcome, 'by'> & { readonly by: ClientOutcome['by'] | 'here' } = isLocal
+  const outcome: Omit<GateOutcome, 'by'> & { readonly by: GateOutcome['by'] | 'here' } = isLocal
     ? { decision: 'allow', by: 'here' }
     : await ask(asked, requestId);
   const { decision, reason, by } = outcome;
@@ -61,22 +59,15 @@ async function isProvablyLocal({ command, sandbox, taints }: AtGate): Promise<bo
   return judgement.exposures(decision, effects, undefined).length === 0;
 }
 
-async function ask(asked: AtGate, requestId: string): Promise<ClientOutcome> {
-  const { command, session, tool, where, timeoutMs = TIMEOUT_MS } = asked;
-  const message: GateMessage = {
-    type: 'security:bash_check',
-    request_id: requestId,
+async function ask(asked: AtGate, requestId: string): Promise<GateOutcome> {
+  const { command, session, tool, socket, timeoutMs = TIMEOUT_MS } = asked;
+  const question = {
     command,
     ...(session === undefined ? {} : { session }),
     ...(tool === undefined ? {} : { tool }),
   };
-  const { decodeRequest, encodeRequest } = await import('../../gate/server/protocol.ts');
-  const checked = decodeRequest(Buffer.from(encodeRequest(message)));
-  if (!checked.ok) throw new SandboxError('usage.invalid', `this cannot be asked: ${checked.problem}`);
-  if ('socket' in where) {
-    const { askSocket } = await import('../../gate/client/ask-socket.ts');
-    return askSocket(where.socket, message, timeoutMs);
-  }
-  const { askFolder } = await import('../../gate/client/ask-folder.ts');
-  return askFolder(where, message, timeoutMs);
+  const { askGate, unaskable } = await import('../../serve/gate/ask-gate.ts');
+  const problem = unaskable(question);
+  if (problem !== undefined) throw new SandboxError('usage.invalid', `this cannot be asked: ${problem}`);
+  return askGate(socket, question, { requestId, timeoutMs });
 }

@@ -3,46 +3,42 @@ import { createProgram, parseArguments } from '../shared/parse.ts';
 import { parseTaints } from '../shared/policy-options.ts';
 import { printOut } from '../shared/print.ts';
 import {
-  addressOf,
   type CheckOptions,
-  foldersOf,
   parseGateSeconds,
   parseUid,
   type ServeOptions,
   sandboxOptionsOf,
+  socketOf,
 } from './options.ts';
 
 const HELP_AFTER = `
-For agents in containers: the host decides which commands they may run. Newline-delimited JSON over a
-Unix socket, or the same messages as files in two folders:
-  {"type": "security:bash_check", "request_id", "command", "session"?, "tool"?}
-  {"request_id", "decision": "allow" | "deny", "reason"?}
-The command is refused if there is no answer, if the answer is late or malformed, if there are two answers,
-and if the socket is closed.
+For agents in containers: the host decides which commands they may run, on a Unix socket that is
+mounted into the container. JSON-RPC 2.0, one message per line, as sandbox-run serve --schema has it:
+after initialize
+  {"jsonrpc":"2.0","id":"1","method":"gate.check","params":{"command","session"?,"tool"?}}
+  {"jsonrpc":"2.0","id":"1","result":{"decision":"allow" | "deny","reason"?}}
+The command is refused if there is no answer, if the answer is late or malformed, and if the socket is closed.
 
 Examples:
   sandbox-run gate serve --socket /run/user/1000/gate.sock
-  sandbox-run gate serve --requests /srv/box/requests --responses /srv/box/responses --allow-uid 1000
   sandbox-run gate check --socket /gate.sock -c 'git push'
 
 More: sandbox-run gate serve --help, sandbox-run gate check --help`;
 
 const SERVE_HELP = `
-The kernel says who sends a request: the user that connected, or that owns the file. That user is the
-principal, to which sessions belong. An allow means only that the policy does not object. The command runs
-in the container, and nothing here keeps it in. So the decisions do not rely on any enforcement.
+The kernel says who sends a request: the user that connected. That user is the principal, to which
+sessions belong. An allow means only that the policy does not object. The command runs in the container,
+and nothing here keeps it in. So the decisions do not rely on any enforcement.
 
-Mount the folder for responses read-only into the container: only its owner and mode are checked here.
 The workspace should be mounted at the same path in the container, because paths are judged as they
-are here. Do not put a socket or these folders where a sandboxed command can write.
+are here. Do not put the socket where a sandboxed command can write.
 
 Signals: SIGTERM, SIGINT and SIGHUP deny what is pending, remove the socket and end it.
 
 Examples:
   sandbox-run gate serve --socket /run/user/1000/gate.sock --workspace ~/project
   docker run -v /run/user/1000/gate.sock:/gate.sock -e SANDBOX_RUN_GATE=/gate.sock IMAGE
-  sandbox-run gate serve --requests req --responses res --allow-uid 100999
-  docker run -v $PWD/req:/gate/req -v $PWD/res:/gate/res:ro IMAGE
+  sandbox-run gate serve --socket /srv/box/gate.sock --allow-uid 100999
 
 Exit status: 0 after a signal; 125 if it cannot start.`;
 
@@ -57,7 +53,6 @@ here, without the host, unless --taint is given. The host is asked about every o
 Examples:
   sandbox-run gate check --socket /gate.sock -c "$COMMAND" && bash -c "$COMMAND"
   SANDBOX_RUN_GATE=/gate.sock sandbox-run gate check --session build-7 --json -c 'npm publish'
-  sandbox-run gate check --requests /gate/req --responses /gate/res -c 'git push'
 
 Exit status: 0 allowed; 126 refused, or no answer; 125 wrong usage.`;
 
@@ -77,8 +72,6 @@ export async function gate(args: readonly string[]): Promise<number> {
       .description(description)
       .allowExcessArguments(false)
       .option('--socket <path>', 'the Unix socket (check: default $SANDBOX_RUN_GATE)')
-      .option('--requests <dir>', 'the folder for requests')
-      .option('--responses <dir>', 'the folder for answers')
       .option('--workspace <dir>', 'the directory where commands run (default: the current directory)')
       .option('--profile <name>', 'built-in profile (default: workspace-write)')
       .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user');
@@ -88,12 +81,10 @@ export async function gate(args: readonly string[]): Promise<number> {
     .addHelpText('after', SERVE_HELP)
     .action((options: ServeOptions) => {
       task = async () => {
-        const folders = foldersOf(options);
-        if (options.socket === undefined && folders === undefined)
-          throw new SandboxError('usage.invalid', 'gate serve needs --socket, or --requests and --responses');
-        const { serveGate } = await import('./serve.ts');
         const { socket, allowUid: allowedUids = [], quiet = false } = options;
-        return serveGate({ sandbox: sandboxOptionsOf(options), socket, folders, allowedUids, quiet });
+        if (socket === undefined) throw new SandboxError('usage.invalid', 'gate serve needs --socket');
+        const { serveGate } = await import('./serve.ts');
+        return serveGate({ sandbox: sandboxOptionsOf(options), socket, allowedUids, quiet });
       };
     });
   command('check', 'asks whether a command may run')
@@ -108,9 +99,9 @@ export async function gate(args: readonly string[]): Promise<number> {
       task = async () => {
         const { checkAtGate } = await import('./check.ts');
         const { shell: command = '', session, tool, taint: taints = [], timeout, json = false } = options;
-        const where = addressOf(options);
+        const socket = socketOf(options);
         const sandbox = sandboxOptionsOf(options);
-        return checkAtGate({ command, session, tool, taints, where, sandbox, json, timeoutMs: timeout });
+        return checkAtGate({ command, session, tool, taints, socket, sandbox, json, timeoutMs: timeout });
       };
     });
   if (parseArguments(program, args) === undefined) return 0;

@@ -6,8 +6,6 @@ import type { SandboxOptions } from '../../model/options.ts';
 /** Options of `gate serve`. */
 export interface ServeOptions {
   readonly socket?: string;
-  readonly requests?: string;
-  readonly responses?: string;
   readonly workspace?: string;
   readonly profile?: string;
   readonly policy?: string;
@@ -25,31 +23,11 @@ export interface CheckOptions extends Omit<ServeOptions, 'allowUid' | 'quiet'> {
   readonly json?: boolean;
 }
 
-/** Both folders or none. */
-export function foldersOf({ requests, responses }: ServeOptions) {
-  if (requests === undefined && responses === undefined) return undefined;
-  if (requests !== undefined && responses !== undefined) return { requests, responses };
-  throw new SandboxError('usage.invalid', '--requests and --responses go together');
-}
-
-/** Where a client asks. */
-export type GateAddress =
-  | { readonly socket: string }
-  | { readonly requests: string; readonly responses: string };
-
-/** @throws {SandboxError} `usage.invalid` if there is none, or more than one. */
-export function addressOf(options: CheckOptions): GateAddress {
-  const folders = foldersOf(options);
-  if (folders !== undefined) {
-    if (options.socket === undefined) return folders;
-    throw new SandboxError('usage.invalid', 'either --socket, or --requests and --responses');
-  }
+/** The socket that a client asks on. @throws {SandboxError} `usage.invalid` if none is named. */
+export function socketOf(options: CheckOptions): string {
   const socket = options.socket ?? process.env.SANDBOX_RUN_GATE;
-  if (socket !== undefined && socket !== '') return { socket };
-  throw new SandboxError(
-    'usage.invalid',
-    'no gate is named: use --socket, or --requests and --responses, or set SANDBOX_RUN_GATE',
-  );
+  if (socket !== undefined && socket !== '') return socket;
+  throw new SandboxError('usage.invalid', 'no gate is named: use --socket, or set SANDBOX_RUN_GATE');
 }
 
 /** Whose policy it is. */

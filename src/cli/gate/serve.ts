@@ -1,41 +1,37 @@
 import { resolve } from 'node:path';
 import type { GateAnswer, GateRequest, RefusedMessage } from '../../gate/server/ports.ts';
 import type { SandboxOptions } from '../../model/options.ts';
-import { startGateService } from '../../run/gate-service.ts';
+import { startGateService } from '../../serve/gate/gate-service.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { printError, printOut } from '../shared/print.ts';
+import { aborted, untilEnded } from '../shared/until-ended.ts';
 
 interface Serve {
   readonly sandbox: SandboxOptions;
-  readonly socket: string | undefined;
-  readonly folders: { readonly requests: string; readonly responses: string } | undefined;
+  readonly socket: string;
   readonly allowedUids: readonly number[];
   readonly quiet: boolean;
 }
 
-const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 const MAX_SHOWN = 200;
 
 /** Serves until a signal comes. Returns the exit status. */
-export async function serveGate({ socket, folders, quiet, ...rest }: Serve): Promise<number> {
-  // From the first moment on: a signal during the start is not lost either.
-  const ended = new Promise<void>((done) => {
-    for (const signal of ENDING) process.once(signal, () => done());
-  });
+export async function serveGate({ socket, quiet, ...rest }: Serve): Promise<number> {
   const say = quiet ? () => {} : printError;
-  const path = socket === undefined ? undefined : resolve(socket);
-  const service = await startGateService({
-    ...rest,
-    socket: path,
-    folders,
-    onAnswer: (request, answer) => say(describeAnswer(request, answer)),
-    onRefusal: (refused, count) => say(describeRefusal(refused, count)),
-    onProblem: printError,
+  const path = resolve(socket);
+  // From the first moment on: a signal during the start is not lost either.
+  await untilEnded(async ({ signal }) => {
+    const service = await startGateService({
+      ...rest,
+      socket: path,
+      onAnswer: (request, answer) => say(describeAnswer(request, answer)),
+      onRefusal: (refused, count) => say(describeRefusal(refused, count)),
+      onProblem: printError,
+    });
+    printOut(`the gate is ready: ${path}\n`);
+    await aborted(signal);
+    await service.close();
   });
-  const places = [path, folders?.requests].filter((place) => place !== undefined);
-  printOut(`the gate is ready: ${places.join(', ')}\n`);
-  await ended;
-  await service.close();
   return 0;
 }
 

@@ -1,66 +1,59 @@
 import { writeSync } from 'node:fs';
 import { Command } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { listenForShell, type ShellServer } from '../../gate/shells/shell-server.ts';
 import { loadAddon } from '../../native/load.ts';
-import { messageForModel } from '../../run/output/model-message.ts';
-import { openSandbox } from '../../run/sandbox.ts';
 import { shellSocket } from '../../run/session/shell-places.ts';
-import { deferred } from '../../util/deferred.ts';
+import { listenForClients } from '../../serve/core/listener.ts';
+import { isOurs } from '../../serve/core/peer.ts';
+import { createService } from '../../serve/sandbox/service.ts';
 import { parseArguments } from '../shared/parse.ts';
 import { sandboxOptionsOf } from '../shared/sandbox-options.ts';
 import { describeConfinement } from '../shared/show-plan.ts';
+import { aborted, untilEnded } from '../shared/until-ended.ts';
 import { addStartOptions, type StartArguments } from './start.ts';
 
-const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /** What `session start` waits for. */
 const READY_FD = 3;
 
 /** Internal: the server of a session, in the background. Tells whoever started it that it is ready, or why not. */
 export async function serveShell(args: readonly string[]): Promise<number> {
-  const ended = new Promise<void>((done) => {
-    for (const signal of ENDING) process.on(signal, () => done());
-  });
   try {
     const program = addStartOptions(new Command('serve')).exitOverride();
     const options = parseArguments(program, args)?.opts<StartArguments>();
     const name = options?.name;
     if (options === undefined || name === undefined) return 125;
-    const addon = loadAddon();
-    const sandboxOptions = sandboxOptionsOf(options);
-    let onQueued: (id: string) => void = () => {};
-    const asked = deferred<ShellServer>();
-    await using sandbox = await openSandbox({
-      ...sandboxOptions,
-      gate: {
-        terminal: { ask: async (request, how) => (await asked.promise).approver.ask(request, how) },
-        onQueued: (id) => onQueued(id),
-      },
-    });
-    const server = await listenForShell({
-      path: shellSocket(name),
-      peerCredentials: addon.peerCredentials,
-      about: { id: name, workspace: sandbox.workspace },
-      confinement: describeConfinement(sandbox.plan),
-      messageFor: (result, command) => messageForModel(result, sandbox.plan, { command }),
-      unusedTimeout: options.unusedTimeout,
-    });
-    try {
-      asked.resolve(server);
-      onQueued = (id) => server.onQueued(id);
-      const shell = await sandbox.session();
-      server.serve(shell);
-      tell({ type: 'ready', id: name });
-      await Promise.race([ended, server.ended]);
-      await shell.close();
-    } finally {
-      await server.close();
-    }
+    await untilEnded(({ signal }) => serve(options, name, signal));
     return 0;
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     tell({ type: 'error', code: error.code, message: error.message });
     return error.exitStatus;
+  }
+}
+
+async function serve(options: StartArguments, name: string, signal: AbortSignal): Promise<void> {
+  const service = await createService({
+    sandbox: sandboxOptionsOf(options),
+    shell: { name, unusedTimeout: options.unusedTimeout },
+    describe: describeConfinement,
+    // There is no log: clients are told.
+    onProblem: () => {},
+  });
+  try {
+    const listener = await listenForClients(service.offer, {
+      ...{ path: shellSocket(name), name: `the session ${name}`, sharedDirectory: false },
+      ...{ admits: isOurs, addon: loadAddon() },
+    });
+    try {
+      tell({ type: 'ready', id: name });
+      await Promise.race([aborted(signal), service.shell?.ended]);
+      // Before its clients: a command that heeds nothing is not waited for.
+      await service.shell?.shell.close();
+    } finally {
+      await listener.close('the session ends');
+    }
+  } finally {
+    await service.close();
   }
 }
 

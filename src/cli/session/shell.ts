@@ -1,14 +1,15 @@
-import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { refusedCommand, type SentResult, type ServerMessage } from '../../gate/shells/messages.ts';
-import type { ApprovalRequest, Approver } from '../../model/approval.ts';
+import type { Approver } from '../../model/approval.ts';
 import type { Taint } from '../../model/decision.ts';
-import { loadAddon } from '../../native/load.ts';
+import type { TurnResult } from '../../model/execution-result.ts';
 import { exitStatus } from '../../run/launch/exit-status.ts';
-import { connectToSession, listShells } from '../../run/session/shell-places.ts';
-import { deferred } from '../../util/deferred.ts';
+import type { ServerConnection, Told } from '../../serve/core/connect.ts';
+import { refusedCommand } from '../../serve/protocol/params.ts';
+import type { Question } from '../../serve/protocol/results.ts';
+import { receivedRequest, receivedTurn } from '../../serve/session/received.ts';
+import { connectToSession, listShells } from '../../serve/session/shell-clients.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
-import { hasTerminal } from '../shared/ask-here.ts';
+import { hasTerminal, sayQueued, terminalApprover } from '../shared/ask-here.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { parseTaints } from '../shared/policy-options.ts';
 import { printBytes, printError, printOut } from '../shared/print.ts';
@@ -86,109 +87,131 @@ function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
+const INTERRUPTING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /** Runs a command in a session and returns the exit status. */
 export async function runInShell(name: string, command: string, options: ShellRunArguments): Promise<number> {
   const refused = refusedCommand(command);
   if (refused !== undefined) throw new SandboxError('usage.invalid', refused);
-  const outcome = deferred<number>();
-  const withdrawn = new AbortController();
-  let approver: Approver | undefined;
-  let interrupted = false;
-  const interrupt = () => {
-    interrupted = true;
-    withdrawn.abort();
-    connected.send({ type: 'interrupt' });
-  };
-  const ask = async (question: number, request: ApprovalRequest, timeoutMs: number) => {
-    const { createTerminalApprover } = await import('../../run/gate-parts.ts');
-    approver ??= createTerminalApprover({ tryLock: loadAddon().tryLock, onInterrupt: interrupt });
-    const answer = await approver.ask(request, { timeoutMs, signal: withdrawn.signal });
-    connected.send({
-      type: 'answer',
-      question,
-      approved: answer.approved,
-      ...(answer.approved ? { scope: answer.scope } : { reason: answer.reason }),
-    });
-  };
-  const onMessage = (message: ServerMessage) => {
-    switch (message.type) {
-      case 'output':
-        printBytes(message.stream === 'stdout' ? 1 : 2, Buffer.from(message.data, 'base64'));
-        break;
-      case 'ask':
-        void ask(message.question, message.request, message.timeout);
-        break;
-      case 'queued':
-        if (options.quiet !== true)
-          printError(
-            `waits for an answer: sandbox-run approvals show ${message.id}, approve ${message.id} or deny ${message.id}`,
-          );
-        break;
-      case 'result':
-        if (options.json === true) printOut(`${JSON.stringify(message.result)}\n`);
-        if (options.quiet !== true) remark(message.result, message.confinement, options.json === true);
-        outcome.resolve(
-          interrupted && message.result.status === 'canceled' ? 130 : exitStatus(message.result),
-        );
-        break;
-      case 'error':
-        outcome.reject(new SandboxError(errorCode(message.code), message.message));
-        break;
-      case 'info':
-      case 'stopped':
-        break;
-    }
-  };
-  const connected = await connectToSession(name, onMessage, () =>
-    outcome.reject(new SandboxError('session.closed', `the session ${name} ended while the command ran`)),
-  );
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
-  const { timeout, approved, taint, json } = options;
-  connected.send({
-    type: 'run',
-    command,
-    stream: json !== true,
-    terminal: hasTerminal(),
-    ...(timeout === undefined ? {} : { timeout }),
-    ...(approved === undefined ? {} : { approved }),
-    ...(taint === undefined ? {} : { taints: [...taint] }),
+  const { timeout, approved, taint, json = false, quiet = false } = options;
+  const given = new AbortController();
+  const interrupt = () => given.abort();
+  const asker = createAsker(interrupt);
+  const connection = await connectToSession(name, {
+    approvals: hasTerminal(),
+    onTold: (told) => hear(told, asker, quiet),
   });
+  asker.answerTo(connection);
+  for (const signal of INTERRUPTING) process.on(signal, interrupt);
   try {
-    return await outcome.promise;
+    const sent = await connection.call(
+      'session.run',
+      {
+        ...{ session: name, command, stream: !json, encoding: 'base64', escapes: 'keep' },
+        ...(timeout === undefined ? {} : { timeout }),
+        ...(approved === undefined ? {} : { approved }),
+        ...(taint === undefined ? {} : { taints: [...taint] }),
+      },
+      { signal: given.signal },
+    );
+    const result = receivedTurn(sent, connection.about?.report);
+    if (json) printOut(`${JSON.stringify({ ...result, messageForModel: sent.message })}\n`);
+    if (!quiet) {
+      remark(result, json);
+      if (!json && result.status === 'exited' && result.exitCode !== 0) {
+        const info = await connection.call('session.info', { session: name }).catch(() => undefined);
+        printError(
+          `exited ${result.exitCode} in the sandbox: ${info?.confinement ?? 'the session has ended'}`,
+        );
+      }
+    }
+    return given.signal.aborted && result.status === 'canceled' ? 130 : exitStatus(result);
+  } catch (error) {
+    throw error instanceof SandboxError && error.code === 'gate.unusable'
+      ? new SandboxError('session.closed', `the session ${name} ended while the command ran`)
+      : error;
   } finally {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, interrupt);
-    connected.close();
+    for (const signal of INTERRUPTING) process.off(signal, interrupt);
+    asker.end();
+    connection.close();
   }
 }
 
-function errorCode(code: string): ErrorCode {
-  return Object.hasOwn(ERROR_CODES, code) ? (code as ErrorCode) : 'session.closed';
+function hear(told: Told, asker: Asker, quiet: boolean): void {
+  switch (told.method) {
+    case 'output':
+      printBytes(told.params.stream === 'stdout' ? 1 : 2, Buffer.from(told.params.data, 'base64'));
+      break;
+    case 'approvals.requested':
+      void asker.ask(told.params);
+      break;
+    case 'approvals.withdrawn':
+      asker.withdraw(told.params.question);
+      break;
+    case 'approvals.queued':
+      if (!quiet) sayQueued(told.params.id);
+      break;
+    case 'ended':
+      break;
+  }
 }
 
-function remark(result: SentResult, confinement: string, json: boolean): void {
+/** Asks on the terminal of this process what the session asks. */
+interface Asker {
+  answerTo(connection: ServerConnection): void;
+  ask(question: Question): Promise<void>;
+  withdraw(question: string): void;
+  /** Nobody waits for an answer any more. */
+  end(): void;
+}
+
+function createAsker(onInterrupt: () => void): Asker {
+  const open = new Map<string, AbortController>();
+  let approver: Promise<Approver> | undefined;
+  let connected: ServerConnection | undefined;
+  return {
+    answerTo: (connection) => {
+      connected = connection;
+    },
+    ask: async (asked) => {
+      const { question, expiresAt } = asked;
+      const withdrawn = new AbortController();
+      open.set(question, withdrawn);
+      // One for all: it asks one question at a time.
+      approver ??= terminalApprover(onInterrupt);
+      const timeoutMs = Math.max(expiresAt - Date.now(), 0);
+      const how = { timeoutMs, signal: withdrawn.signal };
+      const answer = await (await approver).ask(receivedRequest(asked), how);
+      open.delete(question);
+      const { approved } = answer;
+      const more = answer.approved ? { scope: answer.scope } : { reason: answer.reason };
+      // Too late is a no in any case.
+      await connected?.call('approvals.answer', { question, approved, ...more }).catch(() => {});
+    },
+    withdraw: (question) => open.get(question)?.abort(),
+    end: () => {
+      for (const withdrawn of open.values()) withdrawn.abort();
+    },
+  };
+}
+
+function remark(result: TurnResult, json: boolean): void {
   for (const warning of result.warnings) printError(`warning: ${warning}`);
   if (result.restarted)
     printError(
       'the shell ended with this command; a new one goes on in the same directory, without its functions',
     );
   if (json) return;
-  if (result.error !== undefined && result.error !== null) printError(result.error.message);
+  if (result.error !== undefined) printError(result.error.message);
   if (result.status === 'timed-out')
     printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
-  if (result.status === 'exited' && result.exitCode !== 0)
-    printError(`exited ${result.exitCode} in the sandbox: ${confinement}`);
 }
 
 /** Ends a session and waits until it has ended. */
 export async function stopShell(name: string): Promise<string> {
-  const ended = deferred<void>();
-  const connected = await connectToSession(
-    name,
-    () => {},
-    () => ended.resolve(),
-  );
-  connected.send({ type: 'stop' });
-  await ended.promise;
+  const connection = await connectToSession(name);
+  await connection.call('session.close', { session: name });
+  await connection.ended;
   return `${name}: stopped\n`;
 }
 

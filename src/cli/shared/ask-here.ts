@@ -27,10 +27,14 @@ export function gateOf({ quiet, ticket }: AskedHere, signals: SignalForwarding):
   return {
     ...(hasTerminal() ? { terminal } : {}),
     onQueued: (id) => {
-      if (!quiet)
-        printError(`waits for an answer: sandbox-run approvals show ${id}, approve ${id} or deny ${id}`);
+      if (!quiet) sayQueued(id);
     },
   };
+}
+
+/** Says where a question waits. */
+export function sayQueued(id: string): void {
+  printError(`waits for an answer: sandbox-run approvals show ${id}, approve ${id} or deny ${id}`);
 }
 
 /** Whether this process has a controlling terminal at all. */
@@ -43,7 +47,8 @@ export function hasTerminal(): boolean {
   }
 }
 
-async function terminalApprover(onInterrupt: () => void): Promise<Approver> {
+/** Asks on the controlling terminal of this process. */
+export async function terminalApprover(onInterrupt: () => void): Promise<Approver> {
   const { createTerminalApprover } = await import('../../run/gate-parts.ts');
   return createTerminalApprover({ tryLock: loadAddon().tryLock, onInterrupt });
 }

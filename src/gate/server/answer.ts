@@ -1,6 +1,6 @@
 import type { GateAnswer, GateDecide, GateRequest, OnAnswer } from './ports.ts';
 
-/** What becomes of each well-formed request, whatever way it came. */
+/** What becomes of each well-formed request. */
 export type Answerer = (request: GateRequest) => Promise<GateAnswer>;
 
 /** How long deciding may take, and who is told. */

@@ -20,26 +20,18 @@ export interface GateAnswer {
 /** Decides, and has it on record before it returns. */
 export type GateDecide = (request: GateRequest) => Promise<GateAnswer>;
 
-/** How messages come. */
-export type GateTransport = 'socket' | 'folder';
-
-/** Stable names of why a message, a file or a connection is refused before anybody looks at what it asks. */
+/** Stable names of why a message or a connection is refused before anybody looks at what it asks. */
 export type RefusalCode =
   | 'foreign_peer'
   | 'too_many_connections'
   | 'malformed'
   | 'too_long'
   | 'incomplete'
-  | 'duplicate_id'
-  | 'replayed_id'
-  | 'forged_name'
-  | 'forged_file'
-  | 'stale';
+  | 'duplicate_id';
 
 /** A message that was refused. */
 export interface RefusedMessage {
   readonly code: RefusalCode;
-  readonly transport: GateTransport;
   readonly principal: string;
   readonly message: string;
   readonly requestId?: string | undefined;

@@ -36,7 +36,7 @@ export function createRefusalReport(options: RefusalReportOptions): RefusalRepor
 
   async function record(refused: RefusedMessage, count: number): Promise<void> {
     onRefusal?.(refused, count);
-    const { code, transport, principal, message, requestId } = refused;
+    const { code, principal, message, requestId } = refused;
     try {
       await audit?.append({
         type: 'event',
@@ -46,7 +46,7 @@ export function createRefusalReport(options: RefusalReportOptions): RefusalRepor
         message,
         details: {
           refusal: code,
-          transport,
+          transport: 'socket',
           count,
           ...(requestId === undefined ? {} : { request_id: requestId }),
         },
@@ -67,7 +67,7 @@ export function createRefusalReport(options: RefusalReportOptions): RefusalRepor
 
   return {
     report: async (refused) => {
-      const key = `${refused.transport} ${refused.code} ${refused.principal}`;
+      const key = `${refused.code} ${refused.principal}`;
       let window = windows.get(key);
       if (window === undefined) {
         const timer = setTimeout(() => void end(key), windowMs);

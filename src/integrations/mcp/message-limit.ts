@@ -1,10 +1,11 @@
 import { Transform, type TransformCallback, type Writable } from 'node:stream';
+import { createLineReader } from '../../util/line-reader.ts';
 
 /** Bytes of one message of a client: a command has a tenth of it at most. */
 export const LONGEST_MESSAGE = 1024 * 1024;
 /** Answers that wait for a client that does not read: it is not listened to meanwhile. */
 const UNREAD_BYTES = 8 * 1024 * 1024;
-const NEWLINE = 10;
+const NEWLINE = Buffer.from('\n');
 
 /** What is done with the input of a client. */
 interface MessageLimitOptions {
@@ -17,33 +18,14 @@ interface MessageLimitOptions {
 
 /** Hands on whole lines: those that are too long are left out, and nothing comes while too many answers are unread. */
 export function limitMessages({ longest, output, onTooLong }: MessageLimitOptions): Transform {
-  const kept = Buffer.alloc(longest);
-  let size = 0;
-  let skipping = false;
-
-  function take(piece: Buffer): void {
-    if (skipping) return;
-    if (size + piece.length <= longest) {
-      piece.copy(kept, size);
-      size += piece.length;
-      return;
-    }
-    skipping = true;
-    size = 0;
-    onTooLong();
-  }
-
+  const reader = createLineReader(longest);
   return new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
-      let from = 0;
-      for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-        take(chunk.subarray(from, end));
-        if (!skipping) this.push(Buffer.concat([kept.subarray(0, size), Buffer.from('\n')]));
-        skipping = false;
-        size = 0;
-        from = end + 1;
+      reader.push(chunk);
+      for (let line = reader.take(); line !== undefined; line = reader.take()) {
+        if (line === 'too-long') onTooLong();
+        else this.push(Buffer.concat([line, NEWLINE]));
       }
-      take(chunk.subarray(from));
       if (output.writableLength > UNREAD_BYTES) output.once('drain', done);
       else done();
     },

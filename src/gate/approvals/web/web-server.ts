@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import { z } from 'zod';
 import { SandboxError } from '../../../errors/sandbox-error.ts';
 import { APPROVAL_SCOPES } from '../../../model/words.ts';
-import { createEntrance } from '../../server/connection/entrance.ts';
+
+import { createEntrance } from '../../entrance.ts';
 import type { ApprovalStore, StoredApproval } from '../../state/state.ts';
 import { answerRequest } from '../answer-request.ts';
 import type { ApprovalServer } from '../approval-server.ts';

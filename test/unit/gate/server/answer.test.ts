@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createAnswerer } from '../../../../src/gate/server/answer.ts';
 import type { GateAnswer, GateRequest } from '../../../../src/gate/server/ports.ts';
-import { pause } from './support.ts';
+import { pause } from '../../serve/support.ts';
 
 const request = (signal = new AbortController().signal): GateRequest => ({
   requestId: 'a',

@@ -6,7 +6,7 @@ import { eventually } from '../../../support/eventually.ts';
 
 const refused = (principal = 'uid:1', code: RefusedMessage['code'] = 'malformed'): RefusedMessage => ({
   code,
-  transport: 'socket',
+
   principal,
   message: 'it is malformed',
   requestId: 'a',

@@ -1,0 +1,84 @@
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { createAnswerer } from '../../gate/server/answer.ts';
+import type { GateServer, OnAnswer, RefusedMessage } from '../../gate/server/ports.ts';
+import { createRefusalReport } from '../../gate/server/refusal-report.ts';
+import { ambiguousUid } from '../../host/ambiguous-uid.ts';
+import type { AuditRecord } from '../../model/audit-record.ts';
+import type { SandboxOptions } from '../../model/options.ts';
+import { loadAddon } from '../../native/load.ts';
+import { assemble } from '../../run/assemble.ts';
+import { createGateDecider } from '../../run/gate-decider.ts';
+import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
+
+import { listenForClients } from '../core/listener.ts';
+import { gateOffer } from './gate-offer.ts';
+
+/** Beyond what people and the reviewer may take: for the store, the disk and the judge. */
+const MARGIN_MS = 15_000;
+
+/** What a gate server is made from. */
+interface GateServiceOptions {
+  /** Whose policy decides. */
+  readonly sandbox: SandboxOptions;
+  readonly socket: string;
+  /** Besides the user of this process. */
+  readonly allowedUids: readonly number[];
+  readonly onAnswer?: OnAnswer;
+  readonly onRefusal?: (refused: RefusedMessage, count: number) => void;
+  readonly onProblem: (message: string) => void;
+}
+
+/**
+ * Starts a gate.
+ * @throws {SandboxError} as `createChecker`; `gate.unusable`; `addon.unavailable`.
+ */
+export async function startGateService(options: GateServiceOptions): Promise<GateServer> {
+  const addon = loadAddon();
+  const allowedUids = new Set([...options.allowedUids, process.geteuid?.() ?? -1]);
+  refuseAmbiguous(allowedUids);
+  const resolved = await resolvePolicy(options.sandbox);
+  const { policy } = resolved;
+  const assembly = await assemble(resolved, undefined, options.sandbox, { guards: true, records: 'always' });
+  const { record } = assembly.stateful;
+  const onProblem = (problem: string | undefined) => {
+    if (problem !== undefined) options.onProblem(problem);
+  };
+  const audit = record && { append: async (entry: AuditRecord) => onProblem(await record(entry)) };
+  const decide = createGateDecider(assembly, onProblem);
+  const timeoutMs = policy.approval.timeoutMs + policy.approval.reviewerTimeoutMs + MARGIN_MS;
+  const answer = createAnswerer({ decide, timeoutMs, onAnswer: options.onAnswer });
+  const { report, flush } = createRefusalReport({ audit, onRefusal: options.onRefusal });
+
+  const offer = gateOffer({ answer, report, onProblem: options.onProblem });
+  const close = async () => {
+    await flush();
+    await assembly.close();
+  };
+  try {
+    const own = process.geteuid?.();
+    const listener = await listenForClients(offer, {
+      ...{ path: options.socket, name: 'the gate', sharedDirectory: true, addon },
+      admits: ({ uid }) => allowedUids.has(uid),
+      // Where others may ask everybody can connect; otherwise the mode keeps them out.
+      forOthers: [...allowedUids].some((uid) => uid !== own),
+    });
+    return {
+      close: async () => {
+        await listener.close('the gate server is stopping');
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function refuseAmbiguous(uids: ReadonlySet<number>): void {
+  const ambiguous = ambiguousUid();
+  if (ambiguous === undefined || !uids.has(ambiguous)) return;
+  throw new SandboxError(
+    'gate.unusable',
+    `user ${ambiguous} may not ask here: in this user namespace everybody who has no place in it looks like that; start the gate outside of it`,
+  );
+}
