@@ -106,8 +106,8 @@ Napi::Value Prepare(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// closeConfinement(confinement): drops what is idle; running commands go on. Control groups whose last
-// process ended late go, too: no other command may follow.
+// closeConfinement(confinement): drops what is idle; running commands go on. Control groups whose
+// last process ended late go, too: no other command may follow.
 Napi::Value CloseConfinement(const Napi::CallbackInfo& info) {
   AsConfinement(info[0])->Close();
   RemoveLeftGroups();

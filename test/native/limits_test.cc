@@ -48,7 +48,8 @@ TEST(AGroupThatWasBusyIsRemovedLater) {
   const TemporaryDirectory place;
   const std::string group = place.path() + "/group";
   ASSERT_EQ(mkdir(group.c_str(), 0755), 0);
-  if (mount("none", group.c_str(), "tmpfs", 0, nullptr) != 0) NOT_RUN("nothing can be mounted here");
+  if (mount("none", group.c_str(), "tmpfs", 0, nullptr) != 0)
+    NOT_RUN("nothing can be mounted here");
   const int directory = open(group.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   RemoveGroup(directory, group);
   RemoveLeftGroups();
