@@ -3,7 +3,7 @@
  * have. Each kind has its own bound. Of the first the oldest give way, so that nobody keeps others out by holding
  * connections open.
  */
-export interface Entrance<Connection> {
+interface Entrance<Connection> {
   /** One that has asked for nothing yet. */
   enter(connection: Connection): void;
   /** It asked for something that it may have, so it stays. False: as many do as may. */
@@ -15,7 +15,7 @@ export interface Entrance<Connection> {
 }
 
 /** How many there may be at once. */
-export interface EntranceLimits {
+interface EntranceLimits {
   readonly admitted: number;
   /** Of those that have asked for nothing yet. */
   readonly waiting: number;

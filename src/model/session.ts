@@ -4,7 +4,6 @@ import { count, maybe, text, time, type Value } from './value.ts';
 
 /** One taint of a session, and where it came from. */
 const TaintInfo = z.strictObject({ taint: Taint, reason: text, at: time });
-export type TaintInfo = Value<typeof TaintInfo>;
 
 /** What is known of a session of an agent. */
 export const SessionInfo = z

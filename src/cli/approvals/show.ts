@@ -1,8 +1,8 @@
 import { requestOf } from '../../gate/approvals/answer-request.ts';
 import { viewOf } from '../../gate/approvals/approval-view.ts';
 import { presentCommand, presentRequest, scopeSentence } from '../../gate/approvals/presentation.ts';
-import { grantAsJson, requestAsJson } from '../../gate/approvals/request-json.ts';
-import type { ApprovalStore, StoredApproval, StoredGrant } from '../../gate/state/state.ts';
+import type { ApprovalStore, StoredApproval } from '../../gate/state/state.ts';
+import type { ApprovalGrant, QueuedRequest } from '../../model/approval.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { type Mood, type Paint, paintFor } from '../shared/style.ts';
 
@@ -27,6 +27,11 @@ export async function listRequests(
 export async function showRequest(store: ApprovalStore, id: string, json: boolean): Promise<string> {
   const stored = await requestOf(store, id);
   return json ? `${visibleJson(JSON.stringify(requestAsJson(stored)))}\n` : describeRequest(stored);
+}
+
+/** A request as other programs get it. */
+export function requestAsJson({ id, state, createdAt, expiresAt, request }: StoredApproval): QueuedRequest {
+  return { id, state, createdAt, expiresAt, ...request };
 }
 
 /** A request in full. */
@@ -57,12 +62,12 @@ function headOf({ id, state, scope, expiresAt, answeredBy }: StoredApproval, pai
 /** `approvals grants`. */
 export async function listGrants(store: ApprovalStore, json: boolean): Promise<string> {
   const grants = await store.grants();
-  if (json) return grants.map((grant) => `${visibleJson(JSON.stringify(grantAsJson(grant)))}\n`).join('');
+  if (json) return grants.map((grant) => `${visibleJson(JSON.stringify(grant))}\n`).join('');
   return grants.length === 0 ? 'Nothing is remembered.\n' : grants.map(describeGrant).join('\n');
 }
 
 /** A grant in full. */
-export function describeGrant({ id, scope, grantedAt, grantedBy, request }: StoredGrant): string {
+export function describeGrant({ id, scope, grantedAt, grantedBy, request }: ApprovalGrant): string {
   const since = `granted ${new Date(grantedAt).toISOString()} by ${visibleText(grantedBy)}`;
   const rule = scopeSentence(scope, viewOf(request));
   return `${paintFor(1)('strong', id)}  ${scope}, ${since}\n${rule}\n${presentRequest(request, outputWidth())}`;

@@ -1,7 +1,6 @@
 import { isatty } from 'node:tty';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { answerRequest } from '../../gate/approvals/answer-request.ts';
-import { requestAsJson } from '../../gate/approvals/request-json.ts';
 import { createTerminalApprover } from '../../gate/approvals/terminal-approver.ts';
 import { watchPending } from '../../gate/approvals/watch-pending.ts';
 import type { ApprovalStore, StoredApproval } from '../../gate/state/state.ts';
@@ -9,7 +8,7 @@ import { loadAddon } from '../../native/load.ts';
 import { visibleJson } from '../../util/visible-text.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { untilEnded } from '../shared/until-ended.ts';
-import { describeRequest } from './show.ts';
+import { describeRequest, requestAsJson } from './show.ts';
 
 /** `approvals watch`: until a signal comes. */
 export async function watchRequests(store: ApprovalStore, json: boolean): Promise<string> {

@@ -1,10 +1,10 @@
-import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../model/approval.ts';
-import { APPROVAL_SCOPES } from '../../model/words.ts';
+import type { ApprovalAnswer, ApprovalGrant, ApprovalRequest, Approver } from '../../model/approval.ts';
+import { APPROVAL_SCOPES, REFUSALS } from '../../model/words.ts';
 import type { MaybePromise } from '../../util/promise.ts';
-import type { ApprovalStore, StoredGrant } from '../state/state.ts';
+import type { ApprovalStore } from '../state/state.ts';
 
 /** What a desk works with. */
-export interface ApprovalDeskOptions {
+interface ApprovalDeskOptions {
   readonly store: () => MaybePromise<ApprovalStore>;
   /** `undefined`: there is nobody to ask. */
   readonly approver: Approver | undefined;
@@ -13,7 +13,7 @@ export interface ApprovalDeskOptions {
 }
 
 /** Where requests are decided: by what is remembered for exactly this request, else by asking. */
-export interface ApprovalDesk {
+interface ApprovalDesk {
   /** Never rejects: whatever is not a clear yes is a no. */
   decide(request: ApprovalRequest, signal?: AbortSignal): Promise<ApprovalAnswer>;
 }
@@ -61,13 +61,13 @@ export function createApprovalDesk({ store, approver, timeoutMs }: ApprovalDeskO
 }
 
 /** The store has looked; an answer for something else must not come from a mistake in it. */
-function isFor(grant: StoredGrant, request: ApprovalRequest): boolean {
+function isFor(grant: ApprovalGrant, request: ApprovalRequest): boolean {
   if (grant.request.fingerprint !== request.fingerprint || grant.request.principal !== request.principal)
     return false;
   return grant.scope === 'always' || (request.session !== undefined && grant.session === request.session);
 }
 
-function describeGrant({ id, scope, grantedAt, grantedBy }: StoredGrant): string {
+function describeGrant({ id, scope, grantedAt, grantedBy }: ApprovalGrant): string {
   const what = scope === 'always' ? 'for always' : 'for this session';
   return `remembered ${what}: ${grantedBy}, ${new Date(grantedAt).toISOString()} (grant ${id})`;
 }
@@ -101,15 +101,13 @@ async function ask(
   }
 }
 
-const REASONS = ['denied', 'expired', 'nobody', 'failed'] as const;
-
 /** An approver may be somebody else's code: only what is an answer in every respect is one. */
 function checked(answer: unknown, { session }: ApprovalRequest): ApprovalAnswer {
   if (typeof answer !== 'object' || answer === null) return failed('the approver gave no answer');
   const { approved, scope, reason, by, detail } = answer as Readonly<Record<string, unknown>>;
   if (typeof by !== 'string') return failed('the approver does not say who answered');
   if (approved === false) {
-    const known = REASONS.find((name) => name === reason) ?? 'denied';
+    const known = REFUSALS.find((name) => name === reason) ?? 'denied';
     return { approved, reason: known, by, ...(typeof detail === 'string' ? { detail } : {}) };
   }
   const known = APPROVAL_SCOPES.find((name) => name === scope);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Command } from '../../model/command.ts';
 
 /** A program that a command names, and the file that would be executed for it. */
-export interface FingerprintExecutable {
+interface FingerprintExecutable {
   /** As the command names it. */
   readonly name: string;
   /** Canonical; `undefined`: none was found, or it is no program. */

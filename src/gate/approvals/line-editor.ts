@@ -1,5 +1,5 @@
 /** What a line editor tells. */
-export interface LineEditorEvents {
+interface LineEditorEvents {
   readonly echo: (text: string) => void;
   /** A line with an escape in it is told as that one character. */
   readonly onLine: (line: string) => void;
@@ -10,7 +10,7 @@ export interface LineEditorEvents {
 }
 
 /** A line of short words, typed on a terminal that neither echoes nor edits. */
-export interface LineEditor {
+interface LineEditor {
   /** `isDeaf` is asked for each key: a line may begin a time in which nothing is heard. Ctrl-C and its kin always are. */
   type(text: string, isDeaf: () => boolean): void;
 }

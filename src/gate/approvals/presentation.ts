@@ -3,7 +3,7 @@ import { assertNever } from '../../util/assert-never.ts';
 import { type ApprovalView, type CommandView, viewOf } from './approval-view.ts';
 
 /** How wide the text may be. */
-export interface PresentationOptions {
+interface PresentationOptions {
   readonly columns?: number;
 }
 

@@ -4,7 +4,7 @@ import type { MaybePromise } from '../../util/promise.ts';
 import type { ApprovalStore } from '../state/state.ts';
 
 /** How a queue is waited for. */
-export interface QueueApproverOptions {
+interface QueueApproverOptions {
   /** How often the store is looked at. */
   readonly pollMs?: number;
   /** Called with the id of each request that waits, so that somebody can be told. */

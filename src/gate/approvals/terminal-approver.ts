@@ -5,7 +5,7 @@ import { isInBackground, openTerminal, terminalFile } from './terminal.ts';
 import { askOn, BACKGROUND, CANCELED, EXPIRED, NOBODY } from './terminal-question.ts';
 
 /** How a terminal is used. */
-export interface TerminalApproverOptions {
+interface TerminalApproverOptions {
   /** Locks an open file for us alone; false: somebody else has it. Without it two processes may ask at the same time. */
   readonly tryLock?: ((fd: number) => boolean) | undefined;
   /** Called when Ctrl-C was typed, which is a no. */

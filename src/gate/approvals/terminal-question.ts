@@ -26,7 +26,7 @@ export const CANCELED: ApprovalAnswer = {
 const DENIED: ApprovalAnswer = { approved: false, reason: 'denied', by: BY };
 
 /** Until when, for whom. */
-export interface Asking {
+interface Asking {
   readonly end: number;
   readonly signal: AbortSignal | undefined;
   readonly onInterrupt: (() => void) | undefined;

@@ -12,7 +12,7 @@ export interface PendingChange {
 }
 
 /** How the store is watched. */
-export interface WatchOptions {
+interface WatchOptions {
   readonly signal: AbortSignal;
   readonly pollMs?: number;
 }

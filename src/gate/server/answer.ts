@@ -4,7 +4,7 @@ import type { GateAnswer, GateDecide, GateRequest, OnAnswer } from './ports.ts';
 export type Answerer = (request: GateRequest) => Promise<GateAnswer>;
 
 /** How long deciding may take, and who is told. */
-export interface AnswererOptions {
+interface AnswererOptions {
   readonly decide: GateDecide;
   /** After that the answer is no. The decider has a time limit of its own for people; this one is for what it forgot. */
   readonly timeoutMs: number;

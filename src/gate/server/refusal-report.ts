@@ -6,7 +6,7 @@ const WINDOW_MS = 60_000;
 const SINGLE_RECORDS = 20;
 
 /** Where refusals are put on record. */
-export interface RefusalReportOptions {
+interface RefusalReportOptions {
   readonly audit: AuditSink | undefined;
   /** Told what is put on record, for a log; `count` of them. */
   readonly onRefusal?: ((refused: RefusedMessage, count: number) => void) | undefined;
@@ -15,7 +15,7 @@ export interface RefusalReportOptions {
 }
 
 /** The report, and its end, which records what was only counted so far. */
-export interface RefusalReport {
+interface RefusalReport {
   readonly report: ReportRefusal;
   readonly flush: () => Promise<void>;
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { ApprovalAnswer, ApprovalRequest } from '../../model/approval.ts';
-import { APPROVAL_SCOPES } from '../../model/words.ts';
+import type { ApprovalAnswer, ApprovalGrant, ApprovalRequest } from '../../model/approval.ts';
+import { APPROVAL_SCOPES, REQUEST_STATES } from '../../model/words.ts';
 import { processAskers } from './asker.ts';
 import type { Clock } from './clock.ts';
 import type { Database, SqlRow } from './database.ts';
-import type { ApprovalStore, StoredApproval, StoredGrant } from './state.ts';
+import type { ApprovalStore, StoredApproval } from './state.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -99,7 +99,7 @@ export class SqliteApprovals implements ApprovalStore {
     );
   }
 
-  granted(request: ApprovalRequest): StoredGrant | undefined {
+  granted(request: ApprovalRequest): ApprovalGrant | undefined {
     return this.#database
       .all(
         `SELECT * FROM grants WHERE fingerprint = ? AND principal = ?
@@ -111,11 +111,11 @@ export class SqliteApprovals implements ApprovalStore {
       .map(grantOf)[0];
   }
 
-  grant(request: ApprovalRequest, scope: StoredGrant['scope'], by: string): void {
+  grant(request: ApprovalRequest, scope: ApprovalGrant['scope'], by: string): void {
     this.#database.transaction(() => this.#remember(request, scope, by));
   }
 
-  grants(): readonly StoredGrant[] {
+  grants(): readonly ApprovalGrant[] {
     return this.#database.all('SELECT * FROM grants ORDER BY granted_at, id').map(grantOf);
   }
 
@@ -154,7 +154,7 @@ export class SqliteApprovals implements ApprovalStore {
     }
   }
 
-  #remember(request: ApprovalRequest, scope: StoredGrant['scope'], by: string): void {
+  #remember(request: ApprovalRequest, scope: ApprovalGrant['scope'], by: string): void {
     const session = scope === 'session' ? (request.session ?? null) : null;
     // What was approved for a session that has ended since is over with it.
     const ended = this.#database.all('SELECT 1 FROM sessions WHERE id = ? AND ended_at IS NOT NULL', session);
@@ -199,22 +199,12 @@ function answerOf(found: StoredApproval | undefined): ApprovalAnswer {
   }
 }
 
-const STATES: readonly StoredApproval['state'][] = [
-  'pending',
-  'approved',
-  'denied',
-  'expired',
-  'used',
-  'withdrawn',
-  'abandoned',
-];
-
 function approvalOf(row: SqlRow): StoredApproval {
   return {
     id: String(row.id),
     request: JSON.parse(String(row.request)) as ApprovalRequest,
     // A state that nobody knows is none that could be approved.
-    state: STATES.find((state) => state === row.state) ?? 'withdrawn',
+    state: REQUEST_STATES.find((state) => state === row.state) ?? 'withdrawn',
     createdAt: Number(row.created_at),
     expiresAt: Number(row.expires_at),
     scope: APPROVAL_SCOPES.find((scope) => scope === row.scope),
@@ -223,7 +213,7 @@ function approvalOf(row: SqlRow): StoredApproval {
   };
 }
 
-function grantOf(row: SqlRow): StoredGrant {
+function grantOf(row: SqlRow): ApprovalGrant {
   return {
     id: String(row.id),
     request: JSON.parse(String(row.request)) as ApprovalRequest,

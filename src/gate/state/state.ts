@@ -1,4 +1,10 @@
-import type { ApprovalAnswer, ApprovalRequest, ApprovalScope } from '../../model/approval.ts';
+import type {
+  ApprovalAnswer,
+  ApprovalGrant,
+  ApprovalRequest,
+  ApprovalScope,
+  QueuedRequest,
+} from '../../model/approval.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SessionInfo } from '../../model/session.ts';
 import type { MaybePromise } from '../../util/promise.ts';
@@ -34,24 +40,12 @@ export interface StoredApproval {
   readonly id: string;
   readonly request: ApprovalRequest;
   /** `withdrawn`: its asker gave it up; `abandoned`: its asker is gone. */
-  readonly state: 'pending' | 'approved' | 'denied' | 'expired' | 'used' | 'withdrawn' | 'abandoned';
+  readonly state: QueuedRequest['state'];
   readonly createdAt: number;
   readonly expiresAt: number;
   readonly scope: ApprovalScope | undefined;
   readonly answeredAt: number | undefined;
   readonly answeredBy: string | undefined;
-}
-
-/** An approval that is remembered. */
-export interface StoredGrant {
-  /** Unguessable. */
-  readonly id: string;
-  readonly request: ApprovalRequest;
-  readonly scope: Exclude<ApprovalScope, 'once'>;
-  /** Of the scope `session`. */
-  readonly session: string | undefined;
-  readonly grantedAt: number;
-  readonly grantedBy: string;
 }
 
 /** Requests that wait for an answer, and what was answered once and for longer. */
@@ -78,10 +72,10 @@ export interface ApprovalStore {
   /** The asker went away: a request that still waits cannot be answered any more. */
   withdraw(id: string): MaybePromise<void>;
   /** An answer that was remembered for exactly this request, in its session or for always. */
-  granted(request: ApprovalRequest): MaybePromise<StoredGrant | undefined>;
+  granted(request: ApprovalRequest): MaybePromise<ApprovalGrant | undefined>;
   /** Remembers. */
-  grant(request: ApprovalRequest, scope: StoredGrant['scope'], by: string): MaybePromise<void>;
-  grants(): MaybePromise<readonly StoredGrant[]>;
+  grant(request: ApprovalRequest, scope: ApprovalGrant['scope'], by: string): MaybePromise<void>;
+  grants(): MaybePromise<readonly ApprovalGrant[]>;
   /** False: there is no such grant. */
   revoke(id: string): MaybePromise<boolean>;
 }

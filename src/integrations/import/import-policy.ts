@@ -2,9 +2,17 @@ import { stringify } from 'smol-toml';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { parsePolicy } from '../../policy/load.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import type { Imported, ImportPlace } from './importer.ts';
-import { IMPORTERS } from './importers.ts';
+import { claudeCode } from './claude-code.ts';
+import { codex } from './codex.ts';
+import type { Imported, ImportPlace, PolicyImporter } from './importer.ts';
 import { placeText } from './place.ts';
+import { IMPORT_SOURCES, type ImportSource } from './sources.ts';
+import { srt } from './srt.ts';
+
+const BY_SOURCE: Readonly<Record<ImportSource, PolicyImporter>> = { srt, 'claude-code': claudeCode, codex };
+
+/** THE registry of importers. */
+const IMPORTERS: readonly PolicyImporter[] = IMPORT_SOURCES.map((id) => BY_SOURCE[id]);
 
 /** Of a value that is repeated in a comment. */
 const VALUE_CHARACTERS = 120;

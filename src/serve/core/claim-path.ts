@@ -25,7 +25,7 @@ const LOCK_PATIENCE_MS = 5_000;
 const STARTING_MS = 100;
 
 /** A path that is free, for as long as `release` is not called: what is stale is taken away by one server at a time. */
-export interface ClaimedPath {
+interface ClaimedPath {
   /** In its directory's real place. */
   readonly path: string;
   readonly release: () => void;

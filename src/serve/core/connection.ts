@@ -14,7 +14,7 @@ import type { Peer } from './peer.ts';
 import { Requests } from './requests.ts';
 
 /** One client, by whatever it is connected. */
-export interface ConnectionParts {
+interface ConnectionParts {
   readonly input: Readable;
   readonly output: Writable;
   readonly peer?: Peer | undefined;

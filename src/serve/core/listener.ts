@@ -14,7 +14,7 @@ import { type Peer, peerOf } from './peer.ts';
 const FAREWELL_MS = 1_000;
 
 /** Where to listen, to whom, and for how long. */
-export interface ListenOptions extends PathClaim {
+interface ListenOptions extends PathClaim {
   readonly path: string;
   /** Whose connection is served; of all others not a byte is read. */
   readonly admits: (peer: Peer) => boolean;
@@ -28,7 +28,7 @@ export interface ListenOptions extends PathClaim {
 }
 
 /** What a socket needs of the addon. */
-export interface SocketAddon {
+interface SocketAddon {
   /** Who connected the socket of a descriptor, as the kernel noted it. */
   readonly peerCredentials: (fd: number) => Peer;
   /** Takes the lock of an open file. */

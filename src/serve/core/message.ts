@@ -6,7 +6,7 @@ const COLON = 0x3a;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** What a line says, or why it says nothing; `undefined`: it is blank. */
-export type ReadMessage =
+type ReadMessage =
   | { readonly value: unknown }
   | { readonly problem: string; readonly kind: 'unreadable' | 'invalid' }
   | undefined;

@@ -54,7 +54,7 @@ export interface Conversation {
 }
 
 /** What was refused before anybody looked at what it asks. */
-export interface Refusal {
+interface Refusal {
   readonly code: RefusalCode;
   readonly peer: Peer | undefined;
   readonly message: string;

@@ -7,7 +7,7 @@ import { describeIssue, errorResponse, type RequestId, type Response, responseTo
 import type { Call, Handler } from './offer.ts';
 
 /** What they are answered with. */
-export interface RequestParts {
+interface RequestParts {
   readonly handlers: { readonly [M in MethodName]?: Handler<M> };
   readonly isInitialized: () => boolean;
   readonly limits: ConnectionLimits;

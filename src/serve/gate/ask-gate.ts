@@ -13,7 +13,7 @@ export interface GateOutcome extends GateAnswer {
 }
 
 /** What a gate is asked. */
-export type GateQuestionParams = ParamsFor<'gate.check'>;
+type GateQuestionParams = ParamsFor<'gate.check'>;
 
 /** After an answer, for the server to say that there is no other one. */
 const END_MS = 500;

@@ -5,7 +5,7 @@ import { type ConnectionLimits, GATE_LIMITS } from '../protocol/limits.ts';
 import { LONGEST_REASON } from '../protocol/results.ts';
 
 /** What a gate answers with. */
-export interface GateParts {
+interface GateParts {
   readonly answer: Answerer;
   readonly report: ReportRefusal;
   readonly onProblem: (message: string) => void;

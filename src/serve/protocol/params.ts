@@ -11,7 +11,7 @@ const text = z.string().regex(/^[^\0\ud800-\udfff]*$/u, 'must be Unicode text wi
 
 export const shellString = text.min(1);
 
-export const commandValue = z
+const commandValue = z
   .union([shellString, z.tuple([text], text)])
   .describe('A shell string (bash), or an array: the program and its arguments.');
 

@@ -20,7 +20,7 @@ export const messageForModel = text
   );
 
 /** A decision with the words of the command that its reasons are about. */
-export const SentDecision = Decision.extend({
+const SentDecision = Decision.extend({
   reasons: z.array(Reason.extend({ verdict: Verdict.nullable().describe('null: no opinion') })),
 });
 

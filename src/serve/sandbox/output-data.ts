@@ -7,7 +7,7 @@ export interface OutputForm {
 }
 
 /** Makes data for messages of the bytes of one stream, wherever they are cut. */
-export interface OutputEncoder {
+interface OutputEncoder {
   write(bytes: Uint8Array): string;
   /** What was held back. */
   end(): string;

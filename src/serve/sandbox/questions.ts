@@ -10,7 +10,7 @@ import type { Turn } from './turns.ts';
 import { wireQuestion } from './wire.ts';
 
 /** The questions that one connection is asked: about its own commands, and by nobody else answered. */
-export interface Questions {
+interface Questions {
   list(): readonly Question[];
   /** @throws {SandboxError} `approval.unknown`: this connection was not asked that, or it is too late. */
   answer(answer: ParamsOf<'approvals.answer'>): void;

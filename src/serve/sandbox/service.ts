@@ -13,7 +13,7 @@ import { createSwitchboard } from './questions.ts';
 import { type NamedShell, nameShell } from './shells.ts';
 
 /** What a server is made from. */
-export interface ServiceOptions {
+interface ServiceOptions {
   /** The operator's: clients change nothing of it. */
   readonly sandbox: SandboxOptions;
   /** One line for the log. */

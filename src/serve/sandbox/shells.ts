@@ -32,7 +32,7 @@ export interface NamedShell extends Used {
 }
 
 /** What the shells of a connection are made with. */
-export interface ShellParts {
+interface ShellParts {
   readonly sandbox: Sandbox;
   readonly client: Client;
   readonly most: number;

@@ -16,7 +16,7 @@ interface Spawned {
 }
 
 /** The commands of `spawn` of one connection. */
-export interface SpawnedCommands {
+interface SpawnedCommands {
   spawn(
     start: (signal: AbortSignal, turn: Turn) => SandboxProcess | TerminalProcess,
     form: OutputForm,
@@ -28,7 +28,7 @@ export interface SpawnedCommands {
 }
 
 /** What they are made with. */
-export interface SpawnParts {
+interface SpawnParts {
   readonly sandbox: Sandbox;
   readonly client: Client;
   readonly most: number;

@@ -5,7 +5,7 @@ export interface Turn {
 }
 
 /** Places for work. */
-export interface Turns {
+interface Turns {
   isFull(): boolean;
   /** Does it at once if there is a place; what comes on top waits, in order. */
   take<T>(work: (turn: Turn) => Promise<T>): Promise<T>;

@@ -5,10 +5,17 @@ import { z } from 'zod';
 import { SandboxError } from '../../../errors/sandbox-error.ts';
 import { APPROVAL_SCOPES } from '../../../model/words.ts';
 
+/** A running server. */
+export interface ApprovalServer {
+  /** Where it can be reached: a path or an address. */
+  readonly address: string;
+  /** Ends it and every connection. */
+  close(): Promise<void>;
+}
+
 import { createEntrance } from '../../entrance.ts';
 import type { ApprovalStore, StoredApproval } from '../../state/state.ts';
 import { answerRequest } from '../answer-request.ts';
-import type { ApprovalServer } from '../approval-server.ts';
 import { viewOf } from '../approval-view.ts';
 import { scopeSentence } from '../presentation.ts';
 import { watchPending } from '../watch-pending.ts';
@@ -17,7 +24,7 @@ import { type PendingRequest, type PendingRequests, TOKEN_HEADER } from './page-
 import { hasToken, isFromHere, isFromOurPage } from './request-guard.ts';
 
 /** What a web server works with. */
-export interface ApprovalWebOptions {
+interface ApprovalWebOptions {
   readonly store: ApprovalStore;
   /** 0: one that is free. */
   readonly port: number;

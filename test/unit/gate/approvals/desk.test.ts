@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { createApprovalDesk } from '../../../../src/gate/approvals/desk.ts';
-import type { ApprovalStore, StoredGrant } from '../../../../src/gate/state/state.ts';
-import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../../../src/model/approval.ts';
+import type { ApprovalStore } from '../../../../src/gate/state/state.ts';
+import type {
+  ApprovalAnswer,
+  ApprovalGrant,
+  ApprovalRequest,
+  Approver,
+} from '../../../../src/model/approval.ts';
 import { makeStatePlace, sampleRequest } from '../../../support/approvals.ts';
 
 const place = makeStatePlace();
@@ -207,7 +212,7 @@ describe('an approval desk', () => {
 
     it('does not take a grant for something else', async () => {
       const request = ownRequest();
-      const grant: StoredGrant = {
+      const grant: ApprovalGrant = {
         id: 'x',
         request,
         scope: 'always',

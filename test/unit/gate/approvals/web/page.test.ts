@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ApprovalServer } from '../../../../../src/gate/approvals/approval-server.ts';
+import type { ApprovalServer } from '../../../../../src/gate/approvals/web/web-server.ts';
 import { serveApprovalPage } from '../../../../../src/gate/approvals/web/web-server.ts';
 import type { Clock } from '../../../../../src/gate/state/clock.ts';
 import type { ApprovalRequest } from '../../../../../src/model/approval.ts';

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ApprovalServer } from '../../../../../src/gate/approvals/approval-server.ts';
+import type { ApprovalServer } from '../../../../../src/gate/approvals/web/web-server.ts';
 import { serveApprovalPage } from '../../../../../src/gate/approvals/web/web-server.ts';
 import { makeStatePlace, sampleRequest, until } from '../../../../support/approvals.ts';
 import { AT_ONCE_MS, HALF_OPEN, holdOpen } from '../../../../support/half-open.ts';
