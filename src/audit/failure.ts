@@ -1,5 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { errorMessage } from '../util/error-message.ts';
 
 const WHY: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full; make room',
@@ -18,7 +19,7 @@ const WHY: Readonly<Record<string, string>> = {
 export function auditFailure(path: string, error: unknown): SandboxError {
   if (error instanceof SandboxError) return error;
   const code = errnoOf(error) ?? '';
-  const why = WHY[code] ?? (error instanceof Error ? error.message : String(error));
+  const why = WHY[code] ?? errorMessage(error);
   return new SandboxError('audit.failed', `the audit trail ${path} cannot be written: ${why}`, {
     cause: error,
   });

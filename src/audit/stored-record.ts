@@ -1,3 +1,5 @@
+import { readableWord } from '../util/shell-quote.ts';
+
 /** A record as it was read from the trail. What it contains is as trustworthy as the file. */
 export interface StoredRecord {
   readonly seq: number;
@@ -51,7 +53,5 @@ export function objectsOf(
 export function commandText({ fields }: StoredRecord): string {
   const { command } = fields;
   if (typeof command === 'string') return command;
-  return textsOf(fields, 'command')
-    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
-    .join(' ');
+  return textsOf(fields, 'command').map(readableWord).join(' ');
 }

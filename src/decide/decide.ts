@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';
+import { errorMessage } from '../util/error-message.ts';
 import { isPromise } from '../util/promise.ts';
 import type { Control, Deciding, DecisionRequest, Ending, Objection } from './control.ts';
 import { CONTROLS } from './controls/all-controls.ts';
@@ -85,7 +86,7 @@ function allow(deciding: Deciding, controls: readonly Control[]): Decided {
         await control.ended?.(deciding, ending);
       } catch (error) {
         // The command has run: what is left is to say so.
-        deciding.warnings.push(error instanceof Error ? error.message : String(error));
+        deciding.warnings.push(errorMessage(error));
       }
     }
     return deciding.warnings.slice(before);

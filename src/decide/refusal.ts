@@ -4,6 +4,7 @@ import type { Decision } from '../model/decision.ts';
 import type { ExecutionError } from '../model/execution-result.ts';
 import { refusalSentence } from '../policy/explain.ts';
 import { assertNever } from '../util/assert-never.ts';
+import { errorMessage } from '../util/error-message.ts';
 
 const denied = (message: string): ExecutionError => ({
   code: 'command.denied',
@@ -59,9 +60,7 @@ export function approvalRefusal(
 /** For a command that cannot be decided about, because the state, the question or the record failed. */
 export function unusableGate(error: unknown): ExecutionError {
   if (error instanceof SandboxError) return { ...denied(error.message), code: error.code };
-  return denied(
-    `refused, because the decision failed: ${error instanceof Error ? error.message : String(error)}`,
-  );
+  return denied(`refused, because the decision failed: ${errorMessage(error)}`);
 }
 
 /** The approval was for something else. */

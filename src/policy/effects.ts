@@ -1,6 +1,7 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import { readableWord } from '../util/shell-quote.ts';
 import type { CheckContext } from './checks/check.ts';
 import { directoriesOf, isForeignTo, locationsOf, mayWrite } from './checks/locations.ts';
 import { commandsOf } from './checks/reasons.ts';
@@ -121,16 +122,11 @@ function searchesEverything(command: SimpleCommand): boolean {
   );
 }
 
-/** A word that a shell would read as it is. */
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
 function sourceOf({ span, words, runBy }: SimpleCommand, source: string | undefined): string {
   // What a runner starts has the place of the runner's text.
   if (source === undefined || runBy !== undefined)
     return words
-      .map(({ value, source: written }) => (value === undefined ? written : quoted(value)))
+      .map(({ value, source: written }) => (value === undefined ? written : readableWord(value)))
       .join(' ');
   return source.slice(span.start, span.end);
 }

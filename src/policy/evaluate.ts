@@ -1,5 +1,6 @@
 import type { Decision, Reason, Verdict } from '../model/decision.ts';
 import { VERDICTS } from '../model/words.ts';
+import { errorMessage } from '../util/error-message.ts';
 import { isPromise } from '../util/promise.ts';
 import type { Check, CheckContext } from './checks/check.ts';
 
@@ -18,7 +19,7 @@ function orSilence(check: Check, reasons: readonly Reason[]): readonly Reason[] 
 
 /** A check that fails must not make anything allowed. */
 function afterFailure(check: Check, error: unknown): readonly Reason[] {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = errorMessage(error);
   const message = `the check ${check.name} failed (${why}), so nothing is run; that is a bug of sandbox-run`;
   return [{ check: check.name, verdict: 'deny', code: 'check_failed', message, words: [] }];
 }

@@ -16,6 +16,7 @@ import type { AgentSession } from '../model/session.ts';
 import { loadAddon } from '../native/load.ts';
 import { TOOL_NAME } from '../policy/checks/hooks.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import { errorMessage } from '../util/error-message.ts';
 import type { MaybePromise } from '../util/promise.ts';
 import { andThen } from '../util/promise.ts';
 import { checkSessionId, sessionOf } from './session/agent-session.ts';
@@ -249,7 +250,7 @@ function recorder(audit: AuditSink | undefined, { onFailure }: Policy['audit']):
       return undefined;
     } catch (error) {
       if (onFailure === 'refuse') throw error;
-      return `not recorded: ${error instanceof Error ? error.message : String(error)}`;
+      return `not recorded: ${errorMessage(error)}`;
     }
   };
 }

@@ -10,3 +10,8 @@ export function shellWord(text: string): string {
 export function shellWords(words: readonly string[]): string {
   return words.map(shellWord).join(' ');
 }
+
+/** The same, without quotes where nothing in it needs them: for people. `NAME=value` stays as it is. */
+export function readableWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : shellWord(text);
+}

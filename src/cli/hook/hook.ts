@@ -4,6 +4,7 @@ import { answerHook, MAX_INPUT_BYTES } from '../../integrations/hooks/answer-hoo
 import { HOOK_ADAPTERS } from '../../integrations/hooks/hook-adapters.ts';
 import type { HookOptions } from '../../integrations/hooks/hook-options.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { addHookOptions, agentIn, type HookArguments, hookOptionsOf } from './arguments.ts';
@@ -46,7 +47,7 @@ export async function hook(args: readonly string[]): Promise<number> {
     const answer = await answerHook(adapter, readInput(), wanted.options, process.env);
     return printOut(answer) ? 0 : EXIT_BLOCKS;
   } catch (error) {
-    printError(error instanceof Error ? error.message : String(error));
+    printError(errorMessage(error));
     return EXIT_BLOCKS;
   }
 }

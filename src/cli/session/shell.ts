@@ -8,6 +8,7 @@ import { refusedCommand } from '../../serve/protocol/params.ts';
 import type { Question } from '../../serve/protocol/results.ts';
 import { receivedRequest, receivedTurn } from '../../serve/session/received.ts';
 import { connectToSession, listShells } from '../../serve/session/shell-clients.ts';
+import { readableWord } from '../../util/shell-quote.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { hasTerminal, sayQueued, terminalApprover } from '../shared/ask-here.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
@@ -77,14 +78,10 @@ function shellStringOf(shell: string | undefined, operands: readonly string[]): 
       'usage.invalid',
       `-c takes one string; "${operands[0]}" is left over (quote it whole)`,
     );
-  const text = shell ?? (operands.length === 1 ? operands[0] : operands.map(quoted).join(' '));
+  const text = shell ?? (operands.length === 1 ? operands[0] : operands.map(readableWord).join(' '));
   if (text === undefined || text === '')
     throw new SandboxError('usage.invalid', 'no command given (see sandbox-run session --help)');
   return text;
-}
-
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 const INTERRUPTING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

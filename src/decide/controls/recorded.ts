@@ -1,6 +1,7 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { DecisionRecord, ResultRecord } from '../../model/audit-record.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import type { Control, Deciding } from '../control.ts';
 
 /** What was decided is on record before anything starts, and how it ended afterwards. */
@@ -29,7 +30,7 @@ async function write({ ports, warnings }: Deciding, record: DecisionRecord | Res
   } catch (error) {
     if (error instanceof SandboxError) throw error;
     // Of a sink that the application brought.
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorMessage(error);
     throw new SandboxError('audit.failed', `the audit trail cannot be written: ${why}`, { cause: error });
   }
 }

@@ -1,5 +1,6 @@
 import type { ApprovalRequest } from '../../model/approval.ts';
 import type { Reach, Risk, Verdict } from '../../model/decision.ts';
+import { readableWord } from '../../util/shell-quote.ts';
 import { visibleText } from '../../util/visible-text.ts';
 
 /** A request ready to be shown: every text is whole, and nothing in it is invisible. Only lines of a command are lines. */
@@ -71,6 +72,5 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
 
 /** A word of an argument vector: its beginning and its end can be seen. */
 function shownWord(word: string): string {
-  const text = visibleText(word);
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  return readableWord(visibleText(word));
 }

@@ -1,5 +1,6 @@
 import type { ApprovalAnswer, ApprovalGrant, ApprovalRequest, Approver } from '../../model/approval.ts';
 import { APPROVAL_SCOPES, REFUSALS } from '../../model/words.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import type { MaybePromise } from '../../util/promise.ts';
 import type { ApprovalStore } from '../state/state.ts';
 
@@ -54,7 +55,7 @@ export function createApprovalDesk({ store, approver, timeoutMs }: ApprovalDeskO
       try {
         return await decide(structuredClone(request), signal);
       } catch (error) {
-        return failed(error instanceof Error ? error.message : String(error));
+        return failed(errorMessage(error));
       }
     },
   };

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { shellWord } from '../../util/shell-quote.ts';
 import { BUILT_IN, REFUSED, SHIPPED } from './commands.ts';
 import { type Finding, merged, NOTHING } from './finding.ts';
 import { type Argument, type Invocation, invocationOf } from './invocation.ts';
@@ -129,14 +130,10 @@ function follow(text: string, invocation: Invocation, before: Place, asking: Ask
   if (isTooDeep(place.depth)) return TOO_DEEP;
   const { args, verb } = invocation;
   if (text.startsWith('!')) {
-    const added = args.map(({ value }) => (value === undefined ? '"$@"' : quoted(value)));
+    const added = args.map(({ value }) => (value === undefined ? '"$@"' : shellWord(value)));
     return asking.examineText([text.slice(1), ...added].join(' '), place);
   }
   const words = splitAlias(text) ?? [];
   if (words.length === 0) return { refusal: `git ${verb?.source} is an alias that cannot be read` };
   return examineGit([...words.map((value) => ({ value, source: value })), ...args], place, asking);
-}
-
-function quoted(value: string): string {
-  return `'${value.replaceAll("'", "'\\''")}'`;
 }

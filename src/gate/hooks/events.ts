@@ -6,8 +6,8 @@ import type {
   ToolInput,
   ToolResult,
 } from '../../model/gate-ports.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import { errorMessage } from './error-message.ts';
 
 /** How long each hook may take for an event. */
 export interface EventLimit {

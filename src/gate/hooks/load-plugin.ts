@@ -4,8 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { GuardAnswer, HookSession, ToolHook, ToolInput, ToolResult } from '../../model/gate-ports.ts';
 import type { HookPlugin } from '../../model/policy-keys.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import { errorMessage } from './error-message.ts';
 import { readTrusted, type TrustedFile, type Writable } from './trusted-file.ts';
 
 /** How long a module may take to load: an `await` at its top may never settle. */

@@ -3,6 +3,7 @@ import { constants as systemConstants } from 'node:os';
 import { dirname } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { errorMessage } from '../../util/error-message.ts';
 
 /** Result codes of SQLite (sqlite.org/rescode.html); the lower eight bits of an extended one. */
 export const SQLITE_BUSY = 5;
@@ -50,7 +51,7 @@ function why(path: string, error: unknown): string {
   // SQLite tries to read what it may not make, and then finds nothing.
   if (number === systemConstants.errno.EROFS || (COULD_BE_READ_ONLY.has(code) && isReadOnly(dirname(path))))
     return 'its file system is read-only; make it writable or set XDG_STATE_HOME';
-  return WHY[code] ?? (error instanceof Error ? error.message : String(error));
+  return WHY[code] ?? errorMessage(error);
 }
 
 /** The number of the system's error behind one of SQLite or of Node. */

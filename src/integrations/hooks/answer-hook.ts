@@ -1,4 +1,5 @@
 import { failureForModel } from '../../run/output/model-message.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import { afterCommand, afterLook } from './after-event.ts';
 import { beforeCommand } from './before-command.ts';
 import type { HookAdapter, HookAnswer } from './hook-adapter.ts';
@@ -26,7 +27,7 @@ export async function answerHook(
     parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(input));
     return adapter.encode(await answerTo(adapter, parsed, options, adapter.projectOf(env)));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorMessage(error);
     return adapter.encode(adapter.isAfter(parsed) ? stopped(why) : refused(why));
   }
 }

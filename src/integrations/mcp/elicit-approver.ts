@@ -2,6 +2,7 @@ import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { type ElicitRequestFormParams, ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { presentRequest } from '../../gate/approvals/presentation.ts';
 import type { ApprovalAnswer, Approver } from '../../model/approval.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 
 /** What is longer might be shown in part, and is not asked. */
@@ -65,7 +66,7 @@ export function createElicitApprover(server: Server): Approver {
         if (signal?.aborted === true) return failed('the call that asked has ended');
         if (error instanceof McpError && error.code === ErrorCode.RequestTimeout)
           return no('expired', 'which did not answer');
-        return failed(visibleLine(error instanceof Error ? error.message : String(error), LONGEST_REMARK));
+        return failed(visibleLine(errorMessage(error), LONGEST_REMARK));
       }
     },
   };

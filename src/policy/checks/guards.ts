@@ -1,5 +1,6 @@
 import type { Reason } from '../../model/decision.ts';
 import type { GuardAnswer } from '../../model/gate-ports.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import { isPromise } from '../../util/promise.ts';
 import type { CheckContext } from './check.ts';
 
@@ -35,7 +36,7 @@ function afterGuard(check: string, guard: string, answer: unknown): Reason {
 
 /** For a guard that throws. */
 function afterFailure(check: string, guard: string, error: unknown): Reason {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = errorMessage(error);
   return {
     check,
     verdict: 'deny',

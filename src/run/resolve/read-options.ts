@@ -10,6 +10,7 @@ import {
   SpawnOptions,
   TurnOptions,
 } from '../../model/options.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 
 /** How a sandbox takes what it is given: the library validates it, other doors have done so. */
@@ -94,7 +95,7 @@ function parsed<Schema extends z.ZodObject>(schema: Schema, said: object, where:
   try {
     return schema.safeParse(said);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorMessage(error);
     throw new SandboxError('usage.invalid', `${where}: an option cannot be read: ${visibleLine(why, 200)}`);
   }
 }

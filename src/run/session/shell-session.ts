@@ -9,6 +9,8 @@ import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { ShellOptions, ShellSnapshot, SpawnOptions, TurnOptions } from '../../model/options.ts';
 import type { Policy } from '../../model/policy.ts';
 import type { NativeOutcome } from '../../native/contract.ts';
+import { errorMessage } from '../../util/error-message.ts';
+import { shellWord } from '../../util/shell-quote.ts';
 import { canceledBefore, classify, type RunContext } from '../launch/classify.ts';
 import { followed, requestOf, resultOf } from '../launch/decided-command.ts';
 import { describeFailure, describeThrown } from '../launch/failure.ts';
@@ -271,7 +273,7 @@ class OpenShell implements ShellSession {
       // The command has run: its result is told, and the next one is told that there is no shell.
       this.#closed = true;
       this.#onClosed(this);
-      const why = error instanceof Error ? error.message : String(error);
+      const why = errorMessage(error);
       return this.#after({ ...result, warnings: [...result.warnings, `the session has ended: ${why}`] });
     }
   }
@@ -332,7 +334,7 @@ function startFailure(outcome: NativeOutcome): SandboxError {
 /** As bash reads them: values in single quotes. */
 function assignmentsOf(env: Readonly<Record<string, string>> | undefined): string {
   return Object.entries(env ?? {})
-    .map(([name, value]) => `${name}='${value.replaceAll("'", "'\\''")}' `)
+    .map(([name, value]) => `${name}=${shellWord(value)} `)
     .join('');
 }
 

@@ -1,6 +1,7 @@
 import { answerRequest } from '../../gate/approvals/answer-request.ts';
 import { type PendingChange, watchPending } from '../../gate/approvals/watch-pending.ts';
 import type { ApprovalStore, StoredApproval } from '../../gate/state/state.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import type { Client, Conversation, Offer } from '../core/offer.ts';
 import { QUEUE_LIMITS } from '../protocol/limits.ts';
 import type { Question } from '../protocol/results.ts';
@@ -26,7 +27,7 @@ function converse(store: ApprovalStore, client: Client, onProblem: (message: str
   };
   const watch = () => {
     watching = watchPending(store, tell, { signal: gone }).catch((error: unknown) => {
-      onProblem(`the queue cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+      onProblem(`the queue cannot be read: ${errorMessage(error)}`);
       client.end('the queue cannot be read');
     });
   };

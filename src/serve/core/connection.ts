@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { RefusalCode } from '../../gate/server/ports.ts';
 import { deferred } from '../../util/deferred.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import { createLineReader, type LineReader } from '../../util/line-reader.ts';
 import { packageVersion } from '../../version.ts';
 import { type ConnectionLimits, PROTOCOL_VERSION } from '../protocol/limits.ts';
@@ -279,7 +280,7 @@ export class Connection {
   }
 
   #failed(error: unknown): void {
-    this.#offer.onProblem(`a request failed: ${error instanceof Error ? error.message : String(error)}`);
+    this.#offer.onProblem(`a request failed: ${errorMessage(error)}`);
   }
 
   #refused(code: RefusalCode, message: string, id?: RequestId): void {
