@@ -93,6 +93,25 @@ describe('a limit of open files', () => {
     120_000,
   );
 
+  it('lets commands wait whose whole output is kept in files, and keeps no file of a launch that was tried again', async () => {
+    const said = await within(
+      64,
+      `const sandbox = await createSandbox({ workspace });
+       const results = await Promise.all(Array.from({ length: 60 }, (_, index) =>
+         sandbox.run('sleep 0.1; echo ' + index, { spill: true })));
+       await sandbox.close();
+       const kept = results.flatMap(({ spilled }) => spilled === undefined ? [] : [spilled.stdout, spilled.stderr]);
+       const { dirname } = await import('node:path');
+       say({
+         good: results.filter(({ status, stdout }, index) => status === 'exited' && stdout === index + '\\n').length,
+         why: [...new Set(results.map(({ error }) => error?.message ?? ''))],
+         kept: kept.length,
+         files: readdirSync(dirname(kept[0])).length,
+       });`,
+    );
+    expect(said).toEqual({ good: 60, why: [''], kept: 120, files: 120 });
+  }, 60_000);
+
   it('refuses at once what nothing that ends by itself makes room for', async () => {
     const said = await within(
       128,

@@ -171,8 +171,10 @@ class LaunchedCommand {
       const timeoutMs = this.#options.timeout ?? (extras?.background === true ? 0 : policy.limits.timeoutMs);
       const command = commandOf(resolved, this.#how, policy, timeoutMs, this.#spill);
       this.id = launchCommand(addon, confinement, command, (event) => this.#onEvent(event));
-    } finally {
       this.#spill?.release();
+    } catch (error) {
+      this.#spill?.discard();
+      throw error;
     }
   }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, openSync, readdirSync, statSync, unlinkSync } from 'node:fs';
+import { closeSync, constants, openSync, readdirSync, rmSync, statSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { ensureStateDirectory } from '../../host/state-directory.ts';
@@ -16,8 +16,10 @@ const NAME = /^\d{8}T\d{6}-[0-9a-f]{12}\.(?:out|err)$/;
 /** Files that a command's output is written to besides. */
 export interface Spill {
   readonly extras: Pick<NativeLaunchExtras, 'spill' | 'spillLimit'>;
-  /** The addon has the files, or the command was not launched. */
+  /** The addon has the files. */
   release(): void;
+  /** The command was not launched: nothing will be in the files, and they go. */
+  discard(): void;
   /** For the result. */
   result(outcome: NativeOutcome): SpilledOutput;
 }
@@ -40,6 +42,10 @@ export function openSpill(
   const release = () => {
     for (const { fd } of files.splice(0)) closeSync(fd);
   };
+  const discard = () => {
+    for (const { path } of files) rmSync(path, { force: true });
+    release();
+  };
   try {
     for (const end of combined ? ['out'] : ['out', 'err']) {
       const path = `${base}.${end}`;
@@ -50,8 +56,7 @@ export function openSpill(
       addon.tryLock(fd);
     }
   } catch (error) {
-    for (const { path } of files) unlinkSync(path);
-    release();
+    discard();
     const code = errnoOf(error) ?? String(error);
     throw new SandboxError(
       'state.unusable',
@@ -63,6 +68,7 @@ export function openSpill(
   return {
     extras: { spill: [out?.fd ?? -1, err?.fd ?? -1], spillLimit: Math.min(limit, Number.MAX_SAFE_INTEGER) },
     release,
+    discard,
     result: (outcome) => ({
       stdout: `${base}.out`,
       stderr: combined ? undefined : `${base}.err`,
