@@ -101,8 +101,17 @@ describe('onOutput', () => {
     setTimeout(() => canceled.cancel(), 100);
     expect((await canceled.result).status).toBe('canceled');
     const exited = own.start('echo one', { onOutput: never });
-    const held = own.run('yes & :', { timeout: 500, onOutput: never });
-    await sleep(100);
+    let told = () => {};
+    const begun = new Promise<void>((resolve) => {
+      told = resolve;
+    });
+    const onOutput = () => {
+      told();
+      return never();
+    };
+    const held = own.run('yes & :', { timeout: 10_000, onOutput });
+    // On a busy machine it may take longer than that until there is any output.
+    await Promise.all([begun, sleep(100)]);
     await own.close();
     expect(await exited.result).toMatchObject({
       status: 'exited',
