@@ -125,6 +125,19 @@ describe('the pipeline', () => {
     );
   });
 
+  it('refuses where a port throws what no text can be made of', async () => {
+    const { ports: all } = remembering('allow', { record: () => Promise.reject(Object.create(null)) });
+    expect(objectionOf(await decide(all))?.code).toBe('audit.failed');
+  });
+
+  it('refuses where the budget is used up, and has it on record', async () => {
+    const { done, ports: all } = remembering('allow', {
+      budget: { used: () => 5, reserve: async () => undefined },
+    });
+    expect(objectionOf(await decide(all))?.message).toContain('all 5 actions of this hour are used');
+    expect(done).toEqual(['recorded command.denied']);
+  });
+
   it('takes an answer for void if by then something else would run', async () => {
     let looks = 0;
     const { ports: all } = remembering('ask', {
