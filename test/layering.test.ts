@@ -15,7 +15,8 @@ const LAYERS = [
   ['kernel'],
   ['native'],
   ['model'],
-  ['shell', 'policy', 'plan', 'backends', 'gate', 'audit', 'host'],
+  ['programs'],
+  ['shell', 'policy', 'checks', 'plan', 'backends', 'gate', 'audit', 'host'],
   ['left-behind'],
   ['decide'],
   ['run'],
@@ -35,7 +36,7 @@ const ROOT_FILES: Readonly<Record<string, { readonly importedBy: RegExp; readonl
 const EXCEPTIONS: readonly { readonly from: string; readonly to: string; readonly reason: string }[] = [];
 
 /** No input or output here; what is not in the text of a request comes in as a port. */
-const PURE = ['util', 'errors', 'kernel', 'model', 'shell', 'policy', 'plan'];
+const PURE = ['util', 'errors', 'kernel', 'model', 'programs', 'shell', 'policy', 'checks', 'plan'];
 const IMPURE_FILES = new Map([['policy/load.ts', 'reads policy files']]);
 /** What pure code may use of Node: path arithmetic, and the tables of numbers in node:os. */
 const PURE_BUILTINS = /^import (\{[^}]*\} from 'node:path'|\{ constants \} from 'node:os');$/;

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type BigIntStats, statSync } from 'node:fs';
+import type { CommandEffects } from '../checks/effects.ts';
 import { fingerprint } from '../gate/approvals/fingerprint.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { Command } from '../model/command.ts';
@@ -7,7 +8,6 @@ import type { Decision } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { POLICY_KEYS } from '../model/policy-keys.ts';
-import type { CommandEffects } from '../policy/effects.ts';
 import { packageVersion } from '../version.ts';
 
 /** What does not change from command to command of one sandbox. */

@@ -1,7 +1,7 @@
+import type { CommandEffects } from '../checks/effects.ts';
 import type { Decision, Taint } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
-import type { CommandEffects } from '../policy/effects.ts';
 import { secretAmong } from './judgement.ts';
 
 /** Something that a command shows to the session that runs it. */

@@ -1,4 +1,7 @@
 import { isAbsolute } from 'node:path';
+import type { CheckContext } from '../checks/check.ts';
+import type { CommandEffects } from '../checks/effects.ts';
+import { autonomyInForce, type RulesOfCommands } from '../checks/rules.ts';
 import { createVersions } from '../host/git/versions.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { Command } from '../model/command.ts';
@@ -9,9 +12,6 @@ import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
 import type { ShellFacts } from '../model/shell-facts.ts';
-import type { CheckContext } from '../policy/checks/check.ts';
-import { autonomyInForce, type RulesOfCommands } from '../policy/checks/rules.ts';
-import type { CommandEffects } from '../policy/effects.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
 import { type Exposure, exposuresOf } from './exposures.ts';

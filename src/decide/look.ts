@@ -1,5 +1,5 @@
+import type { CommandEffects } from '../checks/effects.ts';
 import type { Decision } from '../model/decision.ts';
-import type { CommandEffects } from '../policy/effects.ts';
 import { isPromise, type MaybePromise } from '../util/promise.ts';
 import type { Deciding } from './control.ts';
 import type { Judgement } from './judge.ts';

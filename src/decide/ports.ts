@@ -1,3 +1,4 @@
+import type { CommandEffects } from '../checks/effects.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import type { ApprovalAnswer, ApprovalRequest } from '../model/approval.ts';
 import type { AuditRecord } from '../model/audit-record.ts';
@@ -7,7 +8,6 @@ import type { ExecutionResult } from '../model/execution-result.ts';
 import type { ActionBudget } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
-import type { CommandEffects } from '../policy/effects.ts';
 import type { MaybePromise } from '../util/promise.ts';
 import type { ApprovalRequestMaker } from './approval-request.ts';
 import type { Judge, Judgement, JudgeRequest } from './judge.ts';

@@ -1,8 +1,8 @@
+import { refusalSentence } from '../checks/explain.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';
 import type { ExecutionError } from '../model/execution-result.ts';
-import { refusalSentence } from '../policy/explain.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { errorMessage } from '../util/error-message.ts';
 

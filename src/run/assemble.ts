@@ -1,3 +1,4 @@
+import type { RulesOfCommands } from '../checks/rules.ts';
 import {
   type ApprovalSurroundings,
   approvalRequestMaker,
@@ -15,7 +16,6 @@ import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { type Policy, reviewerSettings } from '../model/policy.ts';
 import { NARROWINGS } from '../model/policy-keys.ts';
-import type { RulesOfCommands } from '../policy/checks/rules.ts';
 import { type BuiltEnvironment, buildEnvironment } from '../policy/environment.ts';
 import { commandRules } from './resolve/command-rules.ts';
 import { planOnly, planResolved, planTried, writableRoots } from './resolve/prepare-sandbox.ts';

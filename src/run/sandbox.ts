@@ -1,3 +1,4 @@
+import { autonomyInForce } from '../checks/rules.ts';
 import { createDecider, type Decide, type Decided } from '../decide/decide.ts';
 import type { Judge } from '../decide/judge.ts';
 import type { DecisionPorts } from '../decide/ports.ts';
@@ -18,7 +19,6 @@ import type {
 } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
-import { autonomyInForce } from '../policy/checks/rules.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
 import { canceledBefore, type RunContext } from './launch/classify.ts';

@@ -1,4 +1,5 @@
 import type { AuditTrail } from '../audit/open-audit.ts';
+import { TOOL_NAME } from '../checks/hooks.ts';
 import type { Approvals, DecisionPorts, SessionMemory } from '../decide/ports.ts';
 import { within } from '../decide/time-limit.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
@@ -14,7 +15,6 @@ import type { SandboxOptions } from '../model/options.ts';
 import { type Policy, reviewerSettings } from '../model/policy.ts';
 import type { AgentSession } from '../model/session.ts';
 import { loadAddon } from '../native/load.ts';
-import { TOOL_NAME } from '../policy/checks/hooks.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errorMessage } from '../util/error-message.ts';
 import type { MaybePromise } from '../util/promise.ts';

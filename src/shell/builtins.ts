@@ -1,8 +1,8 @@
 import type { Span, Word } from '../model/command-line.ts';
+import { isSingle, prefixOf } from '../model/word.ts';
 import { type Numbers, needNumber, noteArray, noteAssignment, noteImplicit, noteInput } from './numbers.ts';
 import { testProblem } from './test-builtin.ts';
 import { isVariableName } from './text-checks.ts';
-import { isSingle, prefixOf } from './words.ts';
 
 /** What a rule says about a call of a builtin: what is wrong with it, or `undefined`. */
 type Rule = (args: readonly Word[], numbers: Numbers) => string | undefined;

@@ -1,4 +1,6 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
+import type { Run } from '../programs/runs/runner.ts';
+import { runnerOf } from '../programs/runs/runner-table.ts';
 import { readShell } from './adapter/read-shell.ts';
 import { builtinProblem } from './builtins.ts';
 import { both, changed, type Directories, type Flow, joined, movesSomewhere, START } from './directories.ts';
@@ -9,8 +11,6 @@ import { createNumbers, settleNumbers } from './numbers.ts';
 import type { Limits } from './parse-limits.ts';
 import { plainProblem } from './plain.ts';
 import { type Report, refuse } from './report.ts';
-import type { Run } from './runners/runner.ts';
-import { runnerOf } from './runners/runner-table.ts';
 import { isLost, LOSING, outermost, type Scope } from './scope.ts';
 import type { RedirectedNode, SimpleNode } from './syntax.ts';
 import { badCharacter } from './text-checks.ts';

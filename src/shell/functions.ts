@@ -1,7 +1,7 @@
 import type { Span } from '../model/command-line.ts';
+import { runnerOf } from '../programs/runs/runner-table.ts';
 import { isBuiltin } from './builtins.ts';
 import { type Report, refuse } from './report.ts';
-import { runnerOf } from './runners/runner-table.ts';
 import type { FunctionNode, SyntaxNode } from './syntax.ts';
 import { isVariableName } from './text-checks.ts';
 import { childrenOf } from './walk.ts';

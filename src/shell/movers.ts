@@ -1,6 +1,6 @@
 import type { Word } from '../model/command-line.ts';
+import { literalWord } from '../model/word.ts';
 import { both, changed, type Directories, type Flow } from './directories.ts';
-import { literalWord } from './words.ts';
 
 /** The effect of builtins on where the shell stands, and on whether it goes on. */
 export function moves(name: string, args: readonly Word[], directories: Directories): Flow | undefined {

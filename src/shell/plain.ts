@@ -1,4 +1,4 @@
-import type { Dialect } from './runners/runner.ts';
+import type { Dialect } from '../programs/runs/runner.ts';
 
 /** What bash reads differently from a POSIX shell, or what such a shell does not have. */
 const NOT_POSIX =

@@ -1,6 +1,6 @@
 import type { Word } from '../model/command-line.ts';
+import { isSingle } from '../model/word.ts';
 import { type Numbers, needNumber } from './numbers.ts';
-import { isSingle } from './words.ts';
 
 const UNARY = /^-[abcdefghkLnNoOprsStuwxzG]$/;
 const BINARY = /^(?:==?|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))$/;

@@ -1,7 +1,7 @@
+import type { CheckContext } from '../../src/checks/check.ts';
+import type { RulesOfCommands } from '../../src/checks/rules.ts';
 import { within } from '../../src/decide/time-limit.ts';
 import type { PathLookup } from '../../src/model/path-lookup.ts';
-import type { CheckContext } from '../../src/policy/checks/check.ts';
-import type { RulesOfCommands } from '../../src/policy/checks/rules.ts';
 import { parseShell } from '../../src/shell/parse.ts';
 
 /** The default policy, as the checks see it, of a workspace `/w`. */

@@ -1,17 +1,17 @@
+import type { CheckContext } from '../../src/checks/check.ts';
+import { isForeignTo } from '../../src/checks/locations.ts';
+import type { RulesOfCommands } from '../../src/checks/rules.ts';
+import { TEXT_CHECKS } from '../../src/checks/text-checks.ts';
 import type { Parsed } from '../../src/model/command-line.ts';
 import type { Autonomy, Reason, Taint, Verdict } from '../../src/model/decision.ts';
 import type { SymbolicLink } from '../../src/model/launch-plan.ts';
 import type { PathLookup, ResolvedPath } from '../../src/model/path-lookup.ts';
 import { VERDICTS } from '../../src/model/words.ts';
-import type { CheckContext } from '../../src/policy/checks/check.ts';
-import { isForeignTo } from '../../src/policy/checks/locations.ts';
-import type { RulesOfCommands } from '../../src/policy/checks/rules.ts';
-import { TEXT_CHECKS } from '../../src/policy/checks/text-checks.ts';
-import { programName } from '../../src/policy/commands/describe.ts';
-import { reachOfLine } from '../../src/policy/commands/reach.ts';
-import { riskOfLine } from '../../src/policy/commands/risk.ts';
 import { PROTECTED_PATHS } from '../../src/policy/profiles/obeyed-files.ts';
 import { SYSTEM_PATHS } from '../../src/policy/profiles/system-paths.ts';
+import { programName } from '../../src/programs/describe.ts';
+import { reachOfLine } from '../../src/programs/reach.ts';
+import { riskOfLine } from '../../src/programs/risk.ts';
 import { parseShell } from '../../src/shell/parse.ts';
 
 export const WORKSPACE = '/home/agent/project';

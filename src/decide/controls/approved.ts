@@ -1,7 +1,7 @@
+import { decisiveReason } from '../../checks/evaluate.ts';
 import type { ApprovalAnswer, ApprovalRequest } from '../../model/approval.ts';
 import type { Decision, Reason } from '../../model/decision.ts';
 import type { ExecutionError } from '../../model/execution-result.ts';
-import { decisiveReason } from '../../policy/evaluate.ts';
 import type { Control, Deciding, Objection } from '../control.ts';
 import { look } from '../look.ts';
 import type { Approvals, ResolvedCommand, Seen } from '../ports.ts';

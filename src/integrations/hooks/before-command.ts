@@ -1,7 +1,7 @@
+import { decisiveReason } from '../../checks/evaluate.ts';
 import type { Decided } from '../../decide/decide.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Decision } from '../../model/decision.ts';
-import { decisiveReason } from '../../policy/evaluate.ts';
 import { issueTicket, newOnce } from '../../run/approval-ticket.ts';
 import type { Checker } from '../../run/assemble.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';

@@ -1,8 +1,8 @@
+import { decisiveReason } from '../../checks/evaluate.ts';
 import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { Decision, Reason } from '../../model/decision.ts';
 import type { ExecutionError, ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
-import { decisiveReason } from '../../policy/evaluate.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { describeExcess } from '../launch/exceeded-limit.ts';
 import {

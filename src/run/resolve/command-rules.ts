@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs';
+import type { RulesOfCommands } from '../../checks/rules.ts';
 import { refuseShortage } from '../../errors/shortage.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { ControlId } from '../../model/enforcement-report.ts';
 import type { LaunchPlan, PathAccess } from '../../model/launch-plan.ts';
 import type { Policy } from '../../model/policy.ts';
-import type { RulesOfCommands } from '../../policy/checks/rules.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
 

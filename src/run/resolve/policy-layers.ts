@@ -114,7 +114,7 @@ export async function validateFile(path: string, narrowing: boolean): Promise<vo
 async function tryExamples(layer: PolicyLayer): Promise<void> {
   if ((layer.says.commands?.rules ?? []).length === 0) return;
   const [{ checkRuleExamples }, { parseShell }] = await Promise.all([
-    import('../../policy/rule-examples.ts'),
+    import('../../decide/rule-examples.ts'),
     import('../../decide/judgement.ts'),
   ]);
   await checkRuleExamples(layer, parseShell);

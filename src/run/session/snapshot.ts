@@ -3,7 +3,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { ShellSnapshot } from '../../model/options.ts';
-import { variableRule } from '../../policy/commands/variables.ts';
+import { variableRule } from '../../programs/variables.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 
 /** What of a snapshot a new shell gets. */

@@ -1,7 +1,7 @@
 import type { HereDoc, Redirection } from 'unbash';
 import type { Redirect, Word } from '../../model/command-line.ts';
+import { literalWord } from '../../model/word.ts';
 import { isPlainDelimiter, isPlainQuoted } from '../text-checks.ts';
-import { literalWord } from '../words.ts';
 import type { Context } from './context.ts';
 import type { ShellText } from './shell-text.ts';
 import { readWord } from './word.ts';

@@ -1,9 +1,9 @@
 import type { Command, HereDoc, Assignment as ParsedAssignment, Redirection } from 'unbash';
 import type { Assignment, Redirect, Word } from '../../model/command-line.ts';
+import { mergeLiterals } from '../../model/word.ts';
 import { apart, type Numbers, noteArray, noteAssignment, noteDone } from '../numbers.ts';
 import type { SimpleNode, SyntaxNode } from '../syntax.ts';
 import { isVariableName } from '../text-checks.ts';
-import { mergeLiterals } from '../words.ts';
 import type { Context } from './context.ts';
 import { checkNeighbours } from './neighbours.ts';
 import { readRedirect } from './redirects.ts';

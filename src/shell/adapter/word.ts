@@ -1,7 +1,7 @@
 import type { Word as ParsedWord } from 'unbash';
 import type { Word, WordPart } from '../../model/command-line.ts';
+import { mergeLiterals, tildeParts } from '../../model/word.ts';
 import { mayExpandBraces } from '../text-checks.ts';
-import { mergeLiterals, tildeParts } from '../words.ts';
 import type { Context } from './context.ts';
 import { readPart } from './word-parts.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { programNames } from '../../../src/policy/commands/program-table.ts';
-import { SHELL_NAMES } from '../../../src/policy/commands/programs/runners.ts';
+import { SHELL_NAMES } from '../../../src/programs/families/runners.ts';
+import { programNames } from '../../../src/programs/program-table.ts';
+import { runnerOf } from '../../../src/programs/runs/runner-table.ts';
 import { parseShell } from '../../../src/shell/parse.ts';
-import { runnerOf } from '../../../src/shell/runners/runner-table.ts';
 
 /** Programs of the tables whose names end like those of shells; rsh is one elsewhere, which the network keeps away. */
 const NO_SHELLS: ReadonlySet<string> = new Set(['hash', 'trash', 'rsh']);

@@ -1,0 +1,141 @@
+import type { SimpleCommand } from '../model/command-line.ts';
+import type { Reason, Verdict } from '../model/decision.ts';
+import type { Behaviour, Finding } from '../programs/behaviour.ts';
+import { describeCommand, inherited } from '../programs/describe.ts';
+import { copiesDirectories } from '../programs/families/files.ts';
+import { findingsOf } from '../programs/findings.ts';
+import { optionTable } from '../programs/option-table.ts';
+import { asksForHelp } from '../programs/risk.ts';
+import type { Use } from '../programs/use.ts';
+import { assertNever } from '../util/assert-never.ts';
+import { holdsUnseenCode } from './autonomy.ts';
+import type { Check, CheckContext } from './check.ts';
+import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
+import { nestedRepository } from './nested-repository.ts';
+import { commandsOf, reasonFor } from './reasons.ts';
+
+const reason = reasonFor('arguments');
+
+/** How strictly arguments are read. `contained`: not at all, as whatever they make a program do is held. */
+type Mode = 'allow-list' | 'supervised' | 'autonomous' | 'contained';
+
+/** Flags and scripts of programs do not run, write or load what was not asked for. */
+export const argumentsCheck: Check = {
+  name: 'arguments',
+  summary:
+    'asks about options that run programs; under an allow-list, refuses options that the tables do not have',
+  judge: (context) => {
+    const isForeign = isForeignTo(context);
+    const mode: Mode =
+      context.rules.allow !== undefined
+        ? 'allow-list'
+        : holdsUnseenCode(context)
+          ? 'contained'
+          : context.autonomy === 'autonomous'
+            ? 'autonomous'
+            : 'supervised';
+    if (mode === 'contained') return [];
+    return commandsOf(context.parsed).flatMap((command) => {
+      const use = describeCommand(command, isForeign);
+      return use === undefined || (mode !== 'allow-list' && asksForHelp(use))
+        ? []
+        : judgeUse(command, use, mode, context);
+    });
+  },
+};
+
+function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckContext): readonly Reason[] {
+  const { name } = use.program;
+  const reasons: Reason[] = [];
+  const strict = mode === 'allow-list';
+  const findings = strict
+    ? [...findingsOf(use), ...(inherited(use, 'strict')?.(use) ?? [])]
+    : findingsOf(use);
+  for (const found of findings) {
+    const verdict = verdictOf(found, mode, use);
+    if (verdict !== undefined)
+      reasons.push(reason(verdict, found.code, `${name} ${found.message}`, found.words));
+  }
+  if (strict || (mode === 'supervised' && isPowerful(use))) {
+    const verdict = strict ? 'deny' : 'ask';
+    for (const { source } of use.unknown) {
+      reasons.push(
+        reason(verdict, 'unknown_option', `${name} has no option ${source} in the tables`, [source]),
+      );
+    }
+    for (const { source } of use.openEnded) {
+      reasons.push(
+        reason(
+          verdict,
+          'dynamic_option',
+          `${source} may become an option of ${name}; put -- before it, or ./`,
+          [source],
+        ),
+      );
+    }
+  }
+  if (mode === 'supervised' && name === 'git') {
+    const nested = nestedRepository(command, use, context);
+    if (nested !== undefined) {
+      reasons.push(
+        reason('ask', 'nested_repository', `git would obey the settings of another repository: ${nested}`, [
+          nested,
+        ]),
+      );
+    }
+  }
+  if (strict && name === 'cp' && !copiesDirectories(use)) reasons.push(...judgeCopy(command, use, context));
+  return reasons;
+}
+
+function verdictOf(found: Finding, mode: Mode, use: Use): Verdict | undefined {
+  switch (found.effect) {
+    case 'executes':
+      // No check sees what it runs, so a person has to look at it in every mode.
+      return mode === 'allow-list' ? 'deny' : 'ask';
+    case 'loads':
+      // Code from a file, as every interpreter runs it.
+      return mode === 'allow-list' ? 'deny' : mode === 'supervised' ? 'ask' : undefined;
+    case 'writes':
+      // Where to is the business of `paths`; sed -i changes files that were named.
+      return mode === 'allow-list' && !(use.program.name === 'sed' && found.code === 'writes_by_option')
+        ? 'deny'
+        : undefined;
+    case 'removes':
+    case 'network':
+      return mode === 'allow-list' ? 'deny' : undefined;
+    case 'invalid':
+      return mode === 'allow-list' ? 'deny' : mode === 'supervised' ? 'ask' : undefined;
+    case 'reads':
+      if (found.code !== 'secret') return undefined;
+      return mode === 'allow-list' ? 'deny' : mode === 'supervised' ? 'ask' : undefined;
+    default:
+      return assertNever(found.effect);
+  }
+}
+
+/** True if flags of the program, or of its verb, can execute, write or load something. */
+function isPowerful({ program, verbs }: Use): boolean {
+  let level: Behaviour | undefined = program;
+  for (const verb of [undefined, ...verbs]) {
+    if (verb !== undefined) level = level?.verbs?.[verb];
+    if (level?.inspect !== undefined) return true;
+    if (level?.grammar !== undefined && optionTable(level.grammar).powerful) return true;
+  }
+  return false;
+}
+
+/** cp copies directories only with -r: without, it fails, and something else was meant. */
+function judgeCopy(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
+  const cwds = directoriesOf(command, context);
+  return use.operands.slice(0, -1).flatMap((argument) => {
+    const locations = locationsOf(argument, cwds, context);
+    return locations !== 'foreign-home' && locations.some(({ resolved }) => resolved?.kind === 'directory')
+      ? [
+          reason('deny', 'arguments', `cp does not copy directories without -r: ${argument.word.source}`, [
+            argument.word.source,
+          ]),
+        ]
+      : [];
+  });
+}

@@ -1,0 +1,250 @@
+import type { SimpleCommand, Word } from '../model/command-line.ts';
+import type { Reason } from '../model/decision.ts';
+import { describeCommand } from '../programs/describe.ts';
+import { pathUses } from '../programs/path-uses.ts';
+import { argumentOf } from '../programs/use.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import { readableWord } from '../util/shell-quote.ts';
+import type { CheckContext } from './check.ts';
+import { directoriesOf, isForeignTo, locationsOf, mayWrite } from './locations.ts';
+import { commandsOf } from './reasons.ts';
+
+/** What one line would touch, as far as its words tell. The kernel knows the rest only when it happens. */
+export interface CommandEffects {
+  readonly parts: readonly PartOfLine[];
+  /** Canonical paths, each once. */
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  /** Programs and scripts that commands can change. */
+  readonly executes: readonly string[];
+  /** Where patterns begin to match: what is before the first `*`, as a path. */
+  readonly patterns: readonly string[];
+  /** Directories that programs search without being told which. */
+  readonly searches: readonly string[];
+  /** All of the text. */
+  readonly text: string;
+}
+
+/** One simple command of a line. */
+interface PartOfLine {
+  readonly source: string;
+  /** Canonical; `undefined`: a builtin, a function, or nothing that was found. */
+  readonly executable: string | undefined;
+  /** Canonical paths of the directories in which it may run. */
+  readonly directories: readonly string[];
+  /**
+   * Canonical paths of files that decide what it does and that commands can change, there or not: scripts and settings
+   * that its words name, and what programs of its kind look for where it runs. Looked for when it is called.
+   */
+  readonly files: () => readonly string[];
+  /** It runs code that cannot be seen beforehand: what comes through a pipe, what a pattern will match. */
+  readonly isOpen: boolean;
+  /** What the checks said about words of it. */
+  readonly remarks: readonly string[];
+}
+
+/** More files than that no person looks through. */
+const MOST_FILES = 256;
+
+/** Looks at every simple command of a line; a line that was not understood shows what was recognised. */
+export function effectsOf(
+  context: CheckContext,
+  reasons: readonly Reason[],
+  source: string | undefined,
+): CommandEffects {
+  const isForeign = isForeignTo(context);
+  const touched = { reads: new Set<string>(), writes: new Set<string>(), executes: new Set<string>() };
+  const patterns = new Set<string>();
+  const searches = new Set<string>();
+  const parts = commandsOf(context.parsed).map((command): PartOfLine => {
+    const cwds = directoriesOf(command, context);
+    const written = new Set<string>();
+    for (const use of pathUses(command, describeCommand(command, isForeign))) {
+      const locations = locationsOf(use.argument, cwds, context);
+      if (locations === 'foreign-home') continue;
+      const paths = locations.flatMap(({ resolved }) => (resolved === undefined ? [] : [resolved.canonical]));
+      for (const path of paths) touched[use.effect === 'reads' ? 'reads' : 'writes'].add(path);
+      if (use.effect !== 'reads') for (const path of paths) written.add(path);
+    }
+    for (const word of command.words) for (const place of patternsOf(word, cwds)) patterns.add(place);
+    if (searchesEverything(command)) for (const place of cwds) if (place !== undefined) searches.add(place);
+    const name = command.words[0]?.value;
+    const [cwd] = cwds;
+    const executable =
+      name === undefined || name === '' || command.callsFunction === true || cwd === undefined
+        ? undefined
+        : context.findExecutable(name, cwd);
+    for (const file of [executable, ...scriptsOf(command, cwds, context)]) {
+      if (file !== undefined && mayWrite(file, context)) touched.executes.add(file);
+    }
+    const directories = cwds.flatMap((directory) =>
+      directory === undefined ? [] : [context.paths.resolve(directory).canonical],
+    );
+    return {
+      source: sourceOf(command, source),
+      executable,
+      directories,
+      // What it writes anyway does not decide what it does.
+      files: () => changeableFiles(command, directories, context).filter((path) => !written.has(path)),
+      isOpen: cwds.includes(undefined) || runsUnseenCode(command),
+      remarks: remarksOn(command, reasons),
+    };
+  });
+  return {
+    parts,
+    reads: [...touched.reads],
+    writes: [...touched.writes],
+    executes: [...touched.executes],
+    patterns: [...patterns],
+    searches: [...searches],
+    text: context.text,
+  };
+}
+
+function patternsOf(word: Word, cwds: readonly (string | undefined)[]): readonly string[] {
+  const at = word.parts.findIndex(({ kind }) => kind === 'glob');
+  if (at === -1) return [];
+  const before = word.parts.slice(0, at);
+  const literal = before.map((part) => (part.kind === 'literal' ? part.text : '')).join('');
+  // What comes from a variable may lead anywhere; its text is looked at as such.
+  if (before.some(({ kind }) => kind !== 'literal')) return [];
+  return cwds.flatMap((cwd) =>
+    literal.startsWith('/') ? [literal] : cwd === undefined ? [] : [`${cwd}/${literal}`],
+  );
+}
+
+/** `rg x` and `grep -r x` read all that is beneath the directory they run in. */
+function searchesEverything(command: SimpleCommand): boolean {
+  const name = nameOf(command);
+  const options = command.words.slice(1).map(({ value }) => value ?? '');
+  return (
+    /^(?:rg|ag|ack)$/.test(name) || (name === 'grep' && options.some((option) => /^-\w*[rR]/.test(option)))
+  );
+}
+
+function sourceOf({ span, words, runBy }: SimpleCommand, source: string | undefined): string {
+  // What a runner starts has the place of the runner's text.
+  if (source === undefined || runBy !== undefined)
+    return words
+      .map(({ value, source: written }) => (value === undefined ? written : readableWord(value)))
+      .join(' ');
+  return source.slice(span.start, span.end);
+}
+
+/** What tools look for in the directory in which they run. */
+const CONVENTIONAL_FILES =
+  'package.json Makefile makefile GNUmakefile pyproject.toml setup.py setup.cfg tox.ini noxfile.py conftest.py Cargo.toml build.rs CMakeLists.txt justfile Justfile Taskfile.yml Rakefile build.gradle pom.xml .npmrc .yarnrc.yml'.split(
+    ' ',
+  );
+/** What an interpreter runs of a directory. */
+const ENTRY_FILES = ['__main__.py', '__init__.py', 'index.js', 'index.mjs', 'index.ts', 'package.json'];
+
+function changeableFiles(
+  command: SimpleCommand,
+  directories: readonly string[],
+  context: CheckContext,
+): readonly string[] {
+  const found = new Set<string>();
+  const add = (path: string) => {
+    const { canonical } = context.paths.resolve(path);
+    if (found.size < MOST_FILES && mayWrite(canonical, context)) found.add(canonical);
+  };
+  const words = [...command.words.slice(1), ...command.redirects.map(({ target }) => target)];
+  for (const word of words) {
+    if (word.value === undefined) continue;
+    const locations = locationsOf(argumentOf(word, startOfValue(word.value)), directories, context);
+    if (locations === 'foreign-home') continue;
+    for (const { resolved } of locations) {
+      if (resolved?.kind === 'other') add(resolved.canonical);
+      if (resolved?.kind === 'directory' && isInterpreter(command))
+        for (const name of ENTRY_FILES) add(`${resolved.canonical}/${name}`);
+    }
+  }
+  for (const directory of directories) {
+    for (const name of [...CONVENTIONAL_FILES, ...moduleFiles(command)]) add(`${directory}/${name}`);
+  }
+  return [...found];
+}
+
+/** `--file=build.mk` and `-fbuild.mk` name a file too. */
+function startOfValue(word: string): number {
+  if (word.startsWith('--')) return word.indexOf('=') + 1;
+  return /^-[A-Za-z]./.test(word) ? 2 : 0;
+}
+
+/** `python3 -m tools.build` runs a file of that name. */
+function moduleFiles({ words }: SimpleCommand): readonly string[] {
+  const at = words.findIndex(({ value }) => value === '-m');
+  const module = at < 1 ? undefined : words[at + 1]?.value?.replaceAll('.', '/');
+  return module === undefined ? [] : [`${module}.py`, `${module}/__main__.py`, `${module}/__init__.py`];
+}
+
+/** Programs that run what they read. */
+const INTERPRETERS =
+  /^(?:(?:ba|da|z|k|fi|tc|c)?sh|python[\d.]*|node|deno|bun|perl|ruby|php|lua[\d.]*|Rscript|tclsh|xargs|parallel|source|\.)$/;
+const CODE_OPTION = /^-(?:[A-Za-z]*[cem]|-eval|-print|-command)$/;
+
+function nameOf({ words: [program] }: SimpleCommand): string {
+  return program?.value?.slice(program.value.lastIndexOf('/') + 1) ?? '';
+}
+
+const isInterpreter = (command: SimpleCommand) => INTERPRETERS.test(nameOf(command));
+
+/** The file that an interpreter runs. */
+function scriptsOf(
+  command: SimpleCommand,
+  cwds: readonly (string | undefined)[],
+  context: CheckContext,
+): readonly string[] {
+  if (!isInterpreter(command)) return [];
+  const script = command.words.slice(1).find(({ value }) => value === undefined || !value.startsWith('-'));
+  if (script?.value === undefined) return [];
+  const locations = locationsOf(argumentOf(script), cwds, context);
+  if (locations === 'foreign-home') return [];
+  return locations.flatMap(({ resolved }) => (resolved === undefined ? [] : [resolved.canonical]));
+}
+
+/** An interpreter whose script comes through its input, or has a name that is known only when it runs. */
+function runsUnseenCode(command: SimpleCommand): boolean {
+  if (!isInterpreter(command)) return false;
+  const rest = command.words.slice(1);
+  const name = nameOf(command);
+  if (/^(?:xargs|parallel)$/.test(name)) return true;
+  if (rest.some(({ value }) => value === undefined)) return true;
+  const values = rest.map(({ value }) => value ?? '');
+  if (values.some((value) => CODE_OPTION.test(value))) return false;
+  const script = values.find((value) => !/^-./.test(value));
+  return script === undefined || /^(?:-|\/dev\/(?:stdin|fd\/.*)|\/proc\/self\/fd\/.*)$/.test(script);
+}
+
+function remarksOn(command: SimpleCommand, reasons: readonly Reason[]): readonly string[] {
+  const words = new Set(command.words.map((word) => word.source));
+  const name = command.words[0]?.value;
+  return reasons
+    .filter((reason) => reason.words.some((word) => words.has(word) || word === name))
+    .map((reason) => reason.message);
+}
+
+/**
+ * The first secret that a line names: by a path to it or to a directory around it, by a pattern that may match it, or by
+ * its name anywhere in the text (in a variable, in code, in the input of xargs). Rather once too often than not.
+ */
+export function secretAmong(effects: CommandEffects, secrets: readonly string[]): string | undefined {
+  const { reads, writes, patterns, searches, text } = effects;
+  return secrets.find(
+    (secret) =>
+      [...reads, ...writes].some((path) => isBeneath(path, secret)) ||
+      [...reads, ...searches].some((path) => isBeneath(secret, path)) ||
+      patterns.some((pattern) => secret.startsWith(pattern) || pattern.startsWith(`${secret}/`)) ||
+      mentions(text, secret.slice(secret.lastIndexOf('/') + 1)),
+  );
+}
+
+/** The name as a word of its own: `key.pem` in `file:key.pem`, not `env` in `environment`. */
+function mentions(text: string, name: string): boolean {
+  const isPartOfName = (character: string | undefined) => character !== undefined && /[\w-]/.test(character);
+  for (let at = text.indexOf(name); name !== '' && at !== -1; at = text.indexOf(name, at + 1)) {
+    if (!isPartOfName(text[at - 1]) && !isPartOfName(text[at + name.length])) return true;
+  }
+  return false;
+}

@@ -1,0 +1,94 @@
+import type { SimpleCommand, Word } from '../model/command-line.ts';
+import type { Reason } from '../model/decision.ts';
+import { programName } from '../programs/describe.ts';
+import { leadingText } from '../programs/use.ts';
+import { variableRule } from '../programs/variables.ts';
+import { holdsUnseenCode } from './autonomy.ts';
+import type { Check } from './check.ts';
+import { commandsOf, reasonFor } from './reasons.ts';
+
+const reason = reasonFor('environment');
+
+/** A variable that a command sets, by whatever means. */
+interface Setting {
+  readonly name: string;
+  /** `undefined`: known only when it runs. */
+  readonly value: string | undefined;
+  readonly source: string;
+}
+
+/** Variables that change what runs are not set unasked. */
+export const environmentCheck: Check = {
+  name: 'environment',
+  summary: 'asks about setting a variable that changes what runs (PATH, LD_*, GIT_*, PAGER …)',
+  judge: (context) => {
+    if (holdsUnseenCode(context)) return [];
+    const { parsed, autonomy } = context;
+    const reasons: Reason[] = [];
+    for (const command of commandsOf(parsed)) {
+      for (const { name, value, source } of settingsOf(command)) {
+        const rule = variableRule(name, value);
+        if (rule === undefined || (rule.contained === true && autonomy === 'autonomous')) continue;
+        reasons.push(reason('ask', 'variable', `${name} ${rule.reason}: ${source}`, [source]));
+      }
+    }
+    for (const name of parsed.understood ? parsed.line.variables : []) {
+      const rule = variableRule(name, undefined);
+      if (rule === undefined || (rule.contained === true && autonomy === 'autonomous')) continue;
+      reasons.push(reason('ask', 'variable', `${name} ${rule.reason}, and is set or unset here`, [name]));
+    }
+    return reasons;
+  },
+};
+
+function settingsOf(command: SimpleCommand): readonly Setting[] {
+  // What stands before `read` is in force there only, and says where it splits.
+  const splits = programName(command) === 'read' ? 'IFS' : undefined;
+  const settings: Setting[] = command.assignments
+    .filter(({ name }) => name !== splits)
+    .map(({ name, value, append }) => ({
+      name,
+      value: append ? undefined : value.value,
+      source: `${name}${append ? '+=' : '='}${value.source}`,
+    }));
+  switch (programName(command)) {
+    case 'export':
+    case 'declare':
+    case 'typeset':
+    case 'readonly':
+    case 'local':
+      settings.push(...command.words.slice(1).flatMap(settingOf));
+      break;
+    case 'env':
+      settings.push(...environmentOf(command.words));
+      break;
+    default:
+      break;
+  }
+  return settings;
+}
+
+/** The assignments of `env [OPTION…] NAME=VALUE… PROGRAM`. */
+function environmentOf(words: readonly Word[]): readonly Setting[] {
+  const settings: Setting[] = [];
+  for (let index = 1; index < words.length; index++) {
+    const word = words[index];
+    if (word === undefined) break;
+    const text = leadingText(word);
+    if (/^(?:-[uCS]|--unset|--chdir|--split-string)$/.test(text)) index++;
+    if (text.startsWith('-')) continue;
+    const found = settingOf(word);
+    if (found.length === 0) break;
+    settings.push(...found);
+  }
+  return settings;
+}
+
+function settingOf(word: Word): readonly Setting[] {
+  const text = leadingText(word);
+  const match = /^([A-Za-z_]\w*)(\+?=)/.exec(text);
+  const name = match?.[1];
+  if (match === null || name === undefined) return [];
+  const complete = word.value !== undefined && match[2] === '=';
+  return [{ name, value: complete ? text.slice(match[0].length) : undefined, source: word.source }];
+}

@@ -1,0 +1,63 @@
+import type { Decision, Reason, Verdict } from '../model/decision.ts';
+import { VERDICTS } from '../model/words.ts';
+import { errorMessage } from '../util/error-message.ts';
+import { isPromise } from '../util/promise.ts';
+import type { Check, CheckContext } from './check.ts';
+
+/** The stricter of two verdicts. */
+function stricter(one: Verdict, other: Verdict): Verdict {
+  return VERDICTS.indexOf(one) >= VERDICTS.indexOf(other) ? one : other;
+}
+
+/** A check that says nothing still stands in the trace. */
+function orSilence(check: Check, reasons: readonly Reason[]): readonly Reason[] {
+  if (reasons.length > 0) return reasons;
+  return [
+    { check: check.name, verdict: undefined, code: 'nothing', message: 'nothing to object to', words: [] },
+  ];
+}
+
+/** A check that fails must not make anything allowed. */
+function afterFailure(check: Check, error: unknown): readonly Reason[] {
+  const why = errorMessage(error);
+  const message = `the check ${check.name} failed (${why}), so nothing is run; that is a bug of sandbox-run`;
+  return [{ check: check.name, verdict: 'deny', code: 'check_failed', message, words: [] }];
+}
+
+function judge(check: Check, context: CheckContext): readonly Reason[] | PromiseLike<readonly Reason[]> {
+  try {
+    const said = check.judge(context);
+    if (!isPromise(said)) return orSilence(check, said);
+    return said.then(
+      (reasons) => orSilence(check, reasons),
+      (error: unknown) => afterFailure(check, error),
+    );
+  } catch (error) {
+    return afterFailure(check, error);
+  }
+}
+
+function decide(context: CheckContext, reasons: readonly Reason[]): Decision {
+  let verdict: Verdict = 'allow';
+  for (const reason of reasons) {
+    if (reason.verdict !== undefined) verdict = stricter(verdict, reason.verdict);
+  }
+  return { verdict, risk: context.risk, reach: context.reach, reasons };
+}
+
+/**
+ * Runs all checks, so that no reason hides another; the strictest wins. The decision comes at once, not as a promise,
+ * unless a check has to wait for a port.
+ */
+export function evaluate(checks: readonly Check[], context: CheckContext): Decision | Promise<Decision> {
+  const said = checks.map((check) => judge(check, context));
+  if (said.some(isPromise)) return Promise.all(said).then((settled) => decide(context, settled.flat()));
+  return decide(context, (said as readonly (readonly Reason[])[]).flat());
+}
+
+/** The reason that decided: of the strictest, the first; of questions, the first that names what it is about. */
+export function decisiveReason({ verdict, reasons }: Decision): Reason | undefined {
+  const strictest = reasons.filter((reason) => reason.verdict === verdict);
+  const [first] = strictest;
+  return verdict === 'ask' ? (strictest.find(({ words }) => words.length > 0) ?? first) : first;
+}

@@ -1,0 +1,226 @@
+import type { SimpleCommand } from '../model/command-line.ts';
+import type { Reason } from '../model/decision.ts';
+import type { Argument, Need } from '../programs/behaviour.ts';
+import { describeCommand, type IsForeign, inherited } from '../programs/describe.ts';
+import { findingsOf } from '../programs/findings.ts';
+import { hostOf, isLoopback } from '../programs/hosts.ts';
+import { pathUses } from '../programs/path-uses.ts';
+import { reachOf, reachOfRedirect } from '../programs/reach.ts';
+import { asksForHelp } from '../programs/risk.ts';
+import type { Use } from '../programs/use.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import type { Check, CheckContext } from './check.ts';
+import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
+import { isMissing } from './missing.ts';
+import { commandsOf, reasonFor } from './reasons.ts';
+
+const reason = reasonFor('leaves');
+
+const CANNOT: Readonly<Record<Exclude<Need, 'nothing'>, string>> = {
+  network:
+    'needs the network, which the policy keeps off; do it without, or tell the user what it is needed for',
+  system:
+    'changes what is installed on the machine, which is impossible in the sandbox; tell the user what is missing',
+};
+
+/** What the sandbox does not hold is asked about, by what a command is known to do; what it cannot let happen is refused. */
+export const leavesCheck: Check = {
+  name: 'leaves',
+  summary:
+    'asks about what uses a way out that the policy opened (network, sockets, granted paths); contained: refuses what cannot work inside',
+  judge: (context) => {
+    if (isMissing(context)) return [];
+    const isForeign = isForeignTo(context);
+    const commands = commandsOf(context.parsed);
+    const reasons = commands.flatMap((command) => [
+      ...judgeWayOut(command, context, isForeign),
+      ...(context.autonomy === 'contained' ? judgeContained(command, context, isForeign) : []),
+    ]);
+    return [...reasons, ...judgeSecrets(commands, context)];
+  },
+};
+
+/** The policy opened a way out, so code that cannot be seen beforehand is not held any more. */
+function judgeWayOut(
+  command: SimpleCommand,
+  { rules: { opened }, autonomy, parsed }: CheckContext,
+  isForeign: IsForeign,
+): readonly Reason[] {
+  if (opened === undefined || autonomy === 'autonomous' || autonomy === 'readonly') return [];
+  const commands = commandsOf(parsed);
+  const settingsHeld = !changesSettings(commands);
+  const setsHome = commands.some(({ assignments, words }) =>
+    [...assignments.map(({ name }) => name), ...words.map(({ source }) => source)].some((name) =>
+      /^HOME(?:=|$)/.test(name),
+    ),
+  );
+  const unknown = command.redirects.find(
+    (redirect) =>
+      reachOfRedirect(redirect) === 'unknown' || (setsHome && redirect.target.parts[0]?.kind === 'tilde'),
+  );
+  if (unknown !== undefined) {
+    const { source } = unknown.target;
+    const message = `${source} gets its value only when the line runs, and may be a connection (/dev/tcp): ${opened}`;
+    return [reason('ask', 'unknown_target', message, [source])];
+  }
+  const use = describeCommand(command, isForeign);
+  const [program] = command.words;
+  if (use === undefined || program === undefined || command.callsFunction === true) return [];
+  const reach = reachOf(command, isForeign, { settingsHeld });
+  if (reach === 'local') return [];
+  if (asksItsOwnServer(use, parsed)) return [];
+  const ask = (code: string, does: string) => [
+    reason('ask', code, `${program.source} ${does}, and ${opened}`, [program.source]),
+  ];
+  if (reach === 'unknown') return ask('unseen_code', 'may run code that cannot be seen beforehand');
+  const outward = inherited(use, 'outward');
+  if (outward !== undefined) return ask('outward', outward);
+  return ask('network', 'uses the network, or runs a program that does');
+}
+
+/** What names another server than the user's settings do, or other settings. */
+const ELSEWHERE_OPTION = /^--?(?:i$|f$|.*(?:registry|index|proxy|config|find-links))/;
+const ELSEWHERE_VARIABLE = /^(?:npm_config_|yarn_|pnpm_|pip_|uv_)|_proxy$/i;
+
+/** `npm view x`: it fetches from where the user's settings say, and what it is asked for is all that it sends. */
+function asksItsOwnServer(use: Use, parsed: CheckContext['parsed']): boolean {
+  if (inherited(use, 'onlyFetches') !== true || !parsed.understood) return false;
+  const { words } = use.command;
+  const isPlain = words.every(({ value }) => value !== undefined && !ELSEWHERE_OPTION.test(value));
+  const set = [
+    ...parsed.line.variables,
+    ...parsed.line.commands.flatMap(({ assignments, words: [, ...rest] }) => [
+      ...assignments.map(({ name }) => name),
+      // `export NAME=value`, `env NAME=value`.
+      ...rest.map(({ source }) => source.replace(/=.*/s, '')),
+    ]),
+  ];
+  const changes = findingsOf(use).some(({ effect }) => effect !== 'reads');
+  return isPlain && !changes && !set.some((name) => ELSEWHERE_VARIABLE.test(name));
+}
+
+/** Files and variables with settings of git's. */
+const GIT_SETTINGS = /\.gitconfig|\.config\/git|\bGIT_CONFIG/;
+
+/** A line that changes settings of git's first lets git run, or reach, what it likes. */
+function changesSettings(commands: readonly SimpleCommand[]): boolean {
+  return commands.some(
+    ({ words, redirects, assignments }) =>
+      (words[0]?.value === 'git' &&
+        words.some(({ value }) => value === 'config' || value === 'set-url' || value === 'add') &&
+        words.some(({ value }) => value === 'config' || value === 'remote')) ||
+      [...words, ...redirects.map(({ target }) => target)].some(({ source }) => GIT_SETTINGS.test(source)) ||
+      assignments.some(({ name }) =>
+        /^(?:GIT_(?:CONFIG|DIR|SSH|EXEC|EXTERNAL|PROXY|ASKPASS)\w*|HOME|XDG_CONFIG_HOME)$/.test(name),
+      ),
+  );
+}
+
+function judgeContained(
+  command: SimpleCommand,
+  context: CheckContext,
+  isForeign: IsForeign,
+): readonly Reason[] {
+  const use = command.callsFunction === true ? undefined : describeCommand(command, isForeign);
+  if (use === undefined || asksForHelp(use)) return judgeGranted(command, use, context);
+  return [...judgeNeeds(use, context), ...judgeSignals(use, context), ...judgeGranted(command, use, context)];
+}
+
+function judgeSignals({ program, command }: Use, { rules }: CheckContext): readonly Reason[] {
+  if (program.signals !== true || rules.held.signals) return [];
+  const { name } = program;
+  const message = `${name} may end processes outside the sandbox, which this host cannot prevent`;
+  return [reason('ask', 'signals', message, [command.words[0]?.source ?? name])];
+}
+
+/** What cannot work inside is refused at once, and not asked about. */
+function judgeNeeds(use: Use, { rules, findExecutable, cwd }: CheckContext): readonly Reason[] {
+  const { name } = use.program;
+  const source = use.command.words[0]?.source ?? name;
+  const need = inherited(use, 'needs');
+  const isElsewhere = need === 'network' && rules.held.network && !use.operands.some(isOfThisMachine);
+  if (need === 'system' || isElsewhere) {
+    // The shell says best that a program is not there.
+    const isThere = findExecutable(use.command.words[0]?.value ?? name, cwd) !== undefined;
+    return isThere ? [reason('deny', `needs_${need}`, `${name} ${CANNOT[need]}`, [source])] : [];
+  }
+  if (!rules.held.network) return [];
+  const away = (inherited(use, 'hosts')?.(use) ?? []).find((argument) => {
+    const host = hostOf(argument);
+    return host !== undefined && !isLoopback(host);
+  });
+  if (away === undefined) return [];
+  const message = `${name} cannot reach ${away.word.source}: the policy keeps the network off; do it without, or tell the user what it is needed for`;
+  return [reason('deny', 'unreachable', message, [away.word.source])];
+}
+
+function isOfThisMachine(argument: Argument): boolean {
+  const host = hostOf(argument);
+  return host !== undefined && isLoopback(host);
+}
+
+/** A granted path is not the workspace: a change there may matter to other people. */
+function judgeGranted(
+  command: SimpleCommand,
+  use: Use | undefined,
+  context: CheckContext,
+): readonly Reason[] {
+  const { granted, workspace } = context.rules;
+  if (granted.length === 0) return [];
+  const cwds = directoriesOf(command, context);
+  return pathUses(command, use)
+    .filter(({ effect }) => effect !== 'reads')
+    .flatMap(({ argument }) => {
+      const locations = locationsOf(argument, cwds, context);
+      const outside =
+        locations !== 'foreign-home' &&
+        locations.some(
+          ({ resolved }) =>
+            resolved !== undefined &&
+            !isBeneath(resolved.canonical, workspace) &&
+            granted.some((root) => isBeneath(resolved.canonical, root)),
+        );
+      const { source } = argument.word;
+      return outside
+        ? [
+            reason(
+              'ask',
+              'writes_granted',
+              `${source} lies outside the workspace, in a path that the policy made writable`,
+              [source],
+            ),
+          ]
+        : [];
+    });
+}
+
+/** Whatever the level: a file of secrets and the network in one line is seldom meant, and cannot be taken back. */
+function judgeSecrets(commands: readonly SimpleCommand[], context: CheckContext): readonly Reason[] {
+  if (context.rules.held.network || context.reach !== 'network') return [];
+  const words = commands.flatMap(({ words, redirects }) => [
+    ...words,
+    ...redirects.map(({ target }) => target),
+  ]);
+  const secret = words.find(({ source }) => namesSecretFile(source));
+  return secret === undefined
+    ? []
+    : [
+        reason(
+          'ask',
+          'secret_leaves',
+          `${secret.source} looks like a secret, and the line uses the network`,
+          [secret.source],
+        ),
+      ];
+}
+
+/** Names that files of secrets have; those that come as an example hold none. */
+const SECRET_FILES =
+  /(?:^|[^\w.-])(?:\.env(?:\.[\w-]+)*|\.?netrc|\.npmrc|\.pypirc|\.pgpass|\.git-credentials|id_(?:rsa|dsa|ecdsa|ed25519)|[\w.-]+\.(?:pem|p12|pfx|jks|keystore|kdbx|key)|credentials(?:\.\w+)?|secrets?\.\w+)(?![\w-]|\.\w)/i;
+const EXAMPLES = /\.(?:example|sample|template|dist|defaults?)$/i;
+
+/** True if a word names a file of secrets, be it in the middle: `-d@.env`, `file=@id_rsa`. */
+function namesSecretFile(word: string): boolean {
+  const found = SECRET_FILES.exec(word)?.[0];
+  return found !== undefined && !EXAMPLES.test(found);
+}

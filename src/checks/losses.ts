@@ -1,0 +1,104 @@
+import type { SimpleCommand } from '../model/command-line.ts';
+import type { Reason } from '../model/decision.ts';
+import type { Argument } from '../programs/behaviour.ts';
+import { describeCommand, inherited } from '../programs/describe.ts';
+import { isRegenerable } from '../programs/regenerable.ts';
+import { asksForHelp } from '../programs/risk.ts';
+import type { Use } from '../programs/use.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import type { Check, CheckContext } from './check.ts';
+import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
+import { commandsOf, reasonFor } from './reasons.ts';
+
+const reason = reasonFor('losses');
+
+/**
+ * The sandbox protects what is outside the workspace. Version control brings back what it knows inside. A loss that neither
+ * prevents is asked about.
+ */
+export const lossesCheck: Check = {
+  name: 'losses',
+  summary:
+    'contained: asks before a command deletes work in the workspace that version control does not have',
+  judge: (context) => {
+    if (context.autonomy !== 'contained') return [];
+    const isForeign = isForeignTo(context);
+    return commandsOf(context.parsed).flatMap((command) => {
+      const use = describeCommand(command, isForeign);
+      if (use === undefined || asksForHelp(use)) return [];
+      return [...judgeVerb(command, use, context), ...judgeRemoval(command, use, context)];
+    });
+  },
+};
+
+/** `git reset --hard`, `git clean -f`: rows of the table say what they throw away. */
+function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
+  const loss = inherited(use, 'loses')?.(use);
+  if (loss === undefined) return [];
+  const words = [[use.program.name, ...use.verbs].join(' ')];
+  if (loss.what === 'always') return [reason('ask', 'loses', `${words[0]} ${loss.message}`, words)];
+  const lost = (
+    loss.paths === undefined ? [context.rules.workspace] : pathsOf(loss.paths, command, context)
+  ).flatMap((path) => context.versions?.changedAt(path) ?? []);
+  const [first] = lost;
+  return first === undefined
+    ? []
+    : [reason('ask', 'loses', `${words[0]} ${loss.message}: ${inWorkspace(first, context)}`, words)];
+}
+
+function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
+  const removed = [...removedBy(use), ...movedOut(command, use, context)];
+  return pathsOf(removed, command, context).flatMap((path) => {
+    const { workspace } = context.rules;
+    if (!isBeneath(path, workspace) || isRegenerable(path, workspace)) return [];
+    const lost = context.versions?.lostWith(path);
+    if (lost === undefined) return [];
+    const shown = inWorkspace(lost, context);
+    return [
+      reason(
+        'ask',
+        'deletes',
+        `${use.program.name} would delete ${shown}, which version control cannot restore`,
+        [shown],
+      ),
+    ];
+  });
+}
+
+/** What is gone afterwards. */
+function removedBy(use: Use): readonly Argument[] {
+  if (inherited(use, 'operands') !== 'removes') return [];
+  const staysThere = use.command.words.some(({ value }) => value === '--cached' || value === '--dry-run');
+  return staysThere ? [] : use.operands;
+}
+
+/** What is moved out of the workspace, to a place that is deleted with the command: `mv notes.txt /tmp/`. */
+function movedOut(command: SimpleCommand, use: Use, context: CheckContext): readonly Argument[] {
+  if (inherited(use, 'operands') !== 'moves-then-writes' || use.program.name !== 'mv') return [];
+  const into = use.options.find(({ name }) => name === 't' || name === 'target-directory')?.value;
+  const to = into ?? use.operands.at(-1);
+  const leaves =
+    to !== undefined &&
+    pathsOf([to], command, context).some((path) => !isBeneath(path, context.rules.workspace));
+  return leaves ? use.operands.filter((one) => one !== to) : [];
+}
+
+/** Where words lead that are known; what a program gets from elsewhere is not asked about, as code is not. */
+function pathsOf(
+  words: readonly Argument[],
+  command: SimpleCommand,
+  context: CheckContext,
+): readonly string[] {
+  const cwds = directoriesOf(command, context);
+  return words.flatMap((word) => {
+    const locations = locationsOf(word, cwds, context);
+    if (locations === 'foreign-home') return [];
+    return locations.flatMap(({ resolved, partial }) =>
+      resolved === undefined || partial ? [] : [resolved.canonical],
+    );
+  });
+}
+
+function inWorkspace(path: string, { rules: { workspace } }: CheckContext): string {
+  return isBeneath(path, workspace) && path !== workspace ? path.slice(workspace.length + 1) : path;
+}

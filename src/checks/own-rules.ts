@@ -1,0 +1,79 @@
+import { basename } from 'node:path';
+import type { Parsed, SimpleCommand, Word } from '../model/command-line.ts';
+import type { Reason } from '../model/decision.ts';
+import type { CommandRule } from '../model/policy-keys.ts';
+import type { Check } from './check.ts';
+
+const NAME = 'rules';
+
+/** `*` stands for anything, everything else for itself. Linear: no pattern of a policy can make it slow. */
+export function matchesPattern(text: string, pattern: string): boolean {
+  const [first = '', ...rest] = pattern.split('*');
+  const last = rest.pop();
+  if (last === undefined) return text === pattern;
+  if (!text.startsWith(first) || text.length < first.length + last.length || !text.endsWith(last))
+    return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = text.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return at <= text.length - last.length;
+}
+
+/** A dynamic word may become what the rule is about, and a rule only asks or refuses: it counts as a match. */
+function wordMatches(word: Word, pattern: string): boolean {
+  return word.value === undefined || matchesPattern(word.value, pattern);
+}
+
+/** True if the rule is about this command. `executable`: what the name really stands for, if that is known. */
+function ruleMatches(rule: CommandRule, command: SimpleCommand, executable: string | undefined): boolean {
+  const [program, ...words] = command.words;
+  if (program === undefined) return false;
+  const names = [program.value, executable]
+    .filter((path) => path !== undefined)
+    .map((path) => basename(path));
+  if (program.value !== undefined && !names.some((name) => matchesPattern(name, rule.program))) return false;
+  let next = 0;
+  for (const word of words) {
+    const pattern = rule.words[next];
+    if (pattern === undefined) break;
+    if (wordMatches(word, pattern)) next += 1;
+  }
+  return next === rule.words.length;
+}
+
+/** True if a rule is about anything in a command line; for the examples in policy files. */
+export function ruleMatchesLine(rule: CommandRule, parsed: Parsed): boolean {
+  const commands = parsed.understood ? parsed.line.commands : parsed.problem.recognized;
+  return commands.some((command) => ruleMatches(rule, command, undefined));
+}
+
+/** A rule as it is named in messages: `git push`. */
+export const describeRule = (rule: CommandRule): string => [rule.program, ...rule.words].join(' ');
+
+/** The operator's own rules. */
+export const ownRules: Check = {
+  name: NAME,
+  summary: 'Applies commands.rules, which ask or refuse.',
+  judge({ rules, parsed, cwd, findExecutable }) {
+    if (rules.own.length === 0) return [];
+    const commands = parsed.understood ? parsed.line.commands : parsed.problem.recognized;
+    return commands.flatMap((command): readonly Reason[] => {
+      const [program] = command.words;
+      const executable = program?.value === undefined ? undefined : findExecutable(program.value, cwd);
+      return rules.own
+        .filter((rule) => ruleMatches(rule, command, executable))
+        .map((rule) => ({
+          check: NAME,
+          verdict: rule.verdict,
+          code: `rule_${rule.verdict}`,
+          message:
+            rule.reason ??
+            `a rule of the policy ${rule.verdict === 'deny' ? 'refuses' : 'asks about'} ${describeRule(rule)}`,
+          words: command.words.map((word) => word.source),
+        }));
+    });
+  },
+};

@@ -1,0 +1,149 @@
+import type { Reason } from '../model/decision.ts';
+import type { PathUse } from '../programs/behaviour.ts';
+import { describeCommand } from '../programs/describe.ts';
+import { pathUses } from '../programs/path-uses.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import type { Check, CheckContext } from './check.ts';
+import {
+  directoriesOf,
+  isForeignTo,
+  isHarmlessDevice,
+  type Location,
+  locationsOf,
+  mayRead,
+  mayWrite,
+} from './locations.ts';
+import { commandsOf, reasonFor } from './reasons.ts';
+
+const reason = reasonFor('paths');
+
+/** Files and directories of a home that hold credentials. */
+const SECRETS =
+  /^\.(?:ssh|aws|gnupg|kube|azure|netrc|git-credentials|pgpass|password-store|docker\/config\.json|config\/(?:gcloud|gh|op)|npmrc|pypirc|cargo\/credentials|mozilla|bash_history|zsh_history)(?:\/|\.|$)/;
+
+/** Paths stay inside the workspace and the other places of the policy, and what is protected is not written. */
+export const pathsCheck: Check = {
+  name: 'paths',
+  summary:
+    'refuses paths outside the workspace that the policy does not let a command read, and writing protected paths',
+  judge: (context) => {
+    const reasons: Reason[] = judgeDirectory(context);
+    const isForeign = isForeignTo(context);
+    for (const command of commandsOf(context.parsed)) {
+      const uses = pathUses(command, describeCommand(command, isForeign));
+      if (uses.length === 0) continue;
+      const cwds = directoriesOf(command, context);
+      for (const use of uses) {
+        const found = judgePath(use, cwds, context);
+        if (found !== undefined) reasons.push(found);
+      }
+    }
+    return reasons;
+  },
+};
+
+/** The directory in which the whole line starts comes with the request, like a path in it. */
+function judgeDirectory(context: CheckContext): Reason[] {
+  // One that does not exist is the launch's business: nothing runs there.
+  const { canonical } = context.paths.resolve(context.cwd);
+  if (mayRead(canonical, context)) return [];
+  return [reason('deny', 'escapes_workspace', `path escapes the workspace root: ${canonical}`, [])];
+}
+
+function judgePath(
+  use: PathUse,
+  cwds: readonly (string | undefined)[],
+  context: CheckContext,
+): Reason | undefined {
+  const { source } = use.argument.word;
+  const locations = locationsOf(use.argument, cwds, context);
+  if (locations === 'foreign-home') {
+    return reason(
+      'deny',
+      'foreign_home',
+      `path escapes the workspace root: ${source} is the home of another user`,
+      [source],
+    );
+  }
+  let outside: Reason | undefined;
+  let inside = false;
+  for (const location of locations) {
+    const found = judgeLocation(use, location, context);
+    if (found === undefined) inside = true;
+    else if (found.code !== 'escapes_workspace') return found;
+    else outside ??= found;
+  }
+  if (outside === undefined || !inside || !dependsOnDirectory(use, cwds)) return outside;
+  // `cd a; cat ../b`: outside only if the first command fails. The kernel says what then.
+  return context.autonomy === 'autonomous' || context.autonomy === 'contained'
+    ? undefined
+    : { ...outside, verdict: 'ask', code: 'may_escape_workspace' };
+}
+
+/** The same words lead to several places because of a `cd` that may fail. */
+function dependsOnDirectory({ argument }: PathUse, cwds: readonly (string | undefined)[]): boolean {
+  return cwds.length > 1 && argument.complete && !argument.text.startsWith('/');
+}
+
+function judgeLocation(
+  use: PathUse,
+  { text, resolved, partial }: Location,
+  context: CheckContext,
+): Reason | undefined {
+  const { source } = use.argument.word;
+  const { rules } = context;
+  if (resolved === undefined) {
+    return reason('deny', 'unresolved', `it cannot be told where ${text} leads`, [source]);
+  }
+  const path = resolved.canonical;
+  if (isHarmlessDevice(text) || isHarmlessDevice(path)) return undefined;
+  // No file: `syntax` judges what bash makes of it.
+  if (/^\/dev\/(?:tcp|udp)\//.test(text)) return undefined;
+  const writes = use.effect !== 'reads';
+  // What a command writes into its private home is not a secret of the user.
+  const homes = writes ? [rules.userHome] : [rules.home, rules.userHome];
+  if (homes.some((home) => isBeneath(path, home) && SECRETS.test(path.slice(home.length + 1)))) {
+    return reason('deny', 'secret_path', `${text} holds credentials`, [source]);
+  }
+  // `/$x` says nothing about where it leads; the kernel does.
+  if (partial && leadsToRoot(path, context)) return undefined;
+  // Under an allow-list only the workspace is meant, not what the system needs to run programs.
+  const inside = writes || rules.allow !== undefined ? mayWrite(path, context) : mayRead(path, context);
+  if (!inside && !(rules.allow !== undefined && isProgramWord(use) && mayRead(path, context))) {
+    return reason('deny', 'escapes_workspace', `path escapes the workspace root: ${text}`, [source]);
+  }
+  if (writes && !partial && touchesProtected(path, use, context)) {
+    return reason(
+      'deny',
+      'protected',
+      `${text} is protected: what is written there is run or obeyed later by something trusted`,
+      [source],
+    );
+  }
+  return undefined;
+}
+
+function leadsToRoot(path: string, { rules }: CheckContext): boolean {
+  return [rules.workspace, ...rules.writable].some((root) => isBeneath(root, path));
+}
+
+/** The program of a command may lie where programs lie. */
+function isProgramWord({ argument, effect }: PathUse): boolean {
+  return (
+    effect === 'reads' &&
+    argument.word.span.start >= 0 &&
+    /^\/(?:usr\/)?(?:local\/)?s?bin\//.test(argument.text)
+  );
+}
+
+/** Beneath a protected path, or a directory above one that is removed, replaced or filled. */
+function touchesProtected(path: string, use: PathUse, { rules }: CheckContext): boolean {
+  return rules.protected.some(
+    (root) =>
+      isBeneath(path, root) ||
+      (path !== rules.workspace &&
+        isBeneath(root, path) &&
+        isBeneath(path, rules.workspace) &&
+        use.effect !== 'reads'),
+  );
+}

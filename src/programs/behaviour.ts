@@ -1,0 +1,231 @@
+import type { SimpleCommand, Word } from '../model/command-line.ts';
+import type { Reach, Risk } from '../model/decision.ts';
+
+/** What a flag or an operand makes a program do, as far as the policy cares. */
+export type Effect =
+  | 'harmless'
+  | 'produces'
+  | 'reads'
+  | 'writes'
+  | 'removes'
+  | 'loads'
+  | 'executes'
+  | 'network';
+
+/**
+ * Options of a program: names separated by blanks, one letter is a short option, more is a long one. What is not listed
+ * is unknown, unless the grammar is `open`.
+ */
+export interface Grammar {
+  /**
+   * `gnu`: `-abc`, `-fVALUE`, `--long[=VALUE]`, abbreviated. `single-dash`: `-name[=VALUE]` (Go, Java).
+   */
+  readonly style?: 'gnu' | 'single-dash';
+  /** Options end at the first operand (`env`, `timeout`). Always so before a verb. */
+  readonly stopAtOperand?: boolean;
+  /** `-20` is a count. */
+  readonly numeric?: boolean;
+  /** Long options are not abbreviated: `--run` is not `--runner`. */
+  readonly exact?: boolean;
+  /** The table is not complete; unknown options are not reported. */
+  readonly open?: boolean;
+  /** Without a value, harmless. */
+  readonly flags?: string;
+  /** With a value that means nothing to the policy. */
+  readonly values?: string;
+  /** With a value that can only be attached. */
+  readonly optionals?: string;
+  /** The value is a path that is read. */
+  readonly reads?: string;
+  /** The value is a path that is written. */
+  readonly writes?: string;
+  /** The value is a path of what the program makes anyway (logs, caches, build folders): written, and no risk of its own. */
+  readonly produces?: string;
+  /** The same, where the value can only be attached. */
+  readonly producesAttached?: string;
+  /** Flags that make the program write something: files of the operands, or others. */
+  readonly writing?: string;
+  /** Flags that make it delete something. */
+  readonly removing?: string;
+  /** The value is a file of code that the program runs: like a script of one's own. */
+  readonly loads?: string;
+  /** The value is a program, or code, or settings that name one. */
+  readonly executes?: string;
+  /** Flags that make it run something. */
+  readonly executing?: string;
+  /** Values that name a host. */
+  readonly network?: string;
+  /** Flags that make it use the network. */
+  readonly networking?: string;
+}
+
+/** What the operands of a program are. */
+type Operands =
+  /** Words, patterns, names: not paths. */
+  | 'none'
+  | 'reads'
+  | 'writes'
+  | 'removes'
+  /** All but the last are read, the last is written (`cp`). */
+  | 'reads-then-writes'
+  /** All but the last are moved away, the last is written (`mv`). */
+  | 'moves-then-writes'
+  /** The first is a pattern or a script, unless an option gave it (`Behaviour.scriptOptions`); the rest is read. */
+  | 'script-then-reads'
+  /** Revisions, and paths only behind `--` (`git log`). */
+  | 'revisions'
+  /** Unknown: what looks like a path is taken for one. */
+  | 'guess';
+
+/** What one program, or one verb of it, does. What is missing is inherited from the level above. */
+export interface Behaviour {
+  readonly risk?: Risk;
+  readonly reach?: Reach;
+  readonly grammar?: Grammar;
+  readonly operands?: Operands;
+  /** Options that stand in for the first operand of `script-then-reads`. */
+  readonly scriptOptions?: string;
+  /** `-t DIR` of cp and its kin: with it, every operand is read. */
+  readonly targetOptions?: string;
+  readonly verbs?: Readonly<Record<string, Behaviour>>;
+  /** Its options may stand behind the verb too, where the verb has none of its own (`npm`). */
+  readonly optionsAnywhere?: boolean;
+  /** Looks at what options alone do not tell: scripts of sed, keys of `git -c`. */
+  readonly inspect?: (use: Use) => readonly Finding[];
+  /** Which operands are paths, where `operands` is not enough. */
+  readonly paths?: (use: Use) => readonly PathUse[];
+  /** Paths besides those of options and operands: in a script, in a part of a value. */
+  readonly morePaths?: (use: Use) => readonly PathUse[];
+  /** True where it only reads or prints, whatever the risk of the program is otherwise. */
+  readonly onlyReads?: (use: Use) => boolean;
+  /** Further demands under an allow-list. */
+  readonly strict?: (use: Use) => readonly Finding[];
+  /** What it can do nothing without. */
+  readonly needs?: Need;
+  /** It signals processes, which may not be its own. */
+  readonly signals?: boolean;
+  /** The words that say whom it talks to: URLs, hosts, addresses. */
+  readonly hosts?: (use: Use) => readonly Argument[];
+  /** What it changes elsewhere, where it reaches the network: completes "NAME …". */
+  readonly outward?: string;
+  /**
+   * It runs nothing and reaches nothing, but for what its settings say, and those are out of the reach of commands: its
+   * reach is unknown only where the settings are not held.
+   */
+  readonly runsNothing?: boolean;
+  /** It asks where its settings say, and sends nothing but what it is asked for. */
+  readonly onlyFetches?: boolean;
+  /** What it takes away that version control would not bring back. */
+  readonly loses?: (use: Use) => Loss | undefined;
+}
+
+/** `network`: a server outside; `system`: the right to change what is installed on the machine. */
+export type Need = 'network' | 'system' | 'nothing';
+
+/** `changes`: what is not committed, in the paths or everywhere; `always`: whatever is there. */
+export interface Loss {
+  readonly what: 'changes' | 'always';
+  /** Completes "NAME …". */
+  readonly message: string;
+  readonly paths?: readonly Argument[];
+}
+
+/** A path that a command names, and what happens to it. */
+export interface PathUse {
+  readonly argument: Argument;
+  readonly effect: 'reads' | 'writes' | 'removes';
+}
+
+/** Why a program is refused in every autonomy level. */
+export type Danger = 'privilege' | 'device' | 'system' | 'container' | 'power' | 'kernel';
+
+/** A program that is known by name. */
+export interface Program extends Behaviour {
+  readonly name: string;
+  readonly risk: Risk;
+  readonly reach: Reach;
+  readonly danger?: Danger;
+  /** Not in the tables. */
+  readonly unlisted?: boolean;
+}
+
+/** Something that a program would do with these words. */
+export interface Finding {
+  readonly effect: Exclude<Effect, 'harmless' | 'produces'> | 'invalid';
+  /** Stable, `snake_case`. */
+  readonly code: string;
+  /** Completes "`program` …": what it does. */
+  readonly message: string;
+  readonly words: readonly string[];
+}
+
+/** Programs that behave alike: one row of the tables. */
+export interface ProgramRow extends Omit<Program, 'name'> {
+  /** Separated by blanks. */
+  readonly names: string;
+}
+
+/** A row for programs that behave alike, ready to be spread into a table. */
+export function programs(
+  names: string,
+  risk: Risk,
+  reach: Reach,
+  behaviour: Behaviour & { readonly danger?: Danger } = {},
+): readonly ProgramRow[] {
+  return [{ ...behaviour, names, risk, reach }];
+}
+
+/** Verbs that behave alike: `verbs('log show', { risk: 'low' })`. */
+export function verbs(names: string, behaviour: Behaviour): Readonly<Record<string, Behaviour>> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, behaviour]));
+}
+
+/** Makes a finding. */
+export function finding(
+  effect: Finding['effect'],
+  code: string,
+  message: string,
+  ...words: readonly string[]
+): Finding {
+  return { effect, code, message, words };
+}
+
+/** A word of a command, or the part of it after an option's name. */
+export interface Argument {
+  readonly word: Word;
+  /** Where it begins in the literal text of the word. */
+  readonly start: number;
+  /** The text that is known: all of it, or what stands before the first expansion. */
+  readonly text: string;
+  /** False if an expansion follows. */
+  readonly complete: boolean;
+}
+
+/** An option that was recognised. */
+export interface OptionUse {
+  /** As in the table, without dashes. */
+  readonly name: string;
+  readonly effect: Effect;
+  readonly value: Argument | undefined;
+  /** It changes the files of the operands; its value is no path. */
+  readonly inPlace: boolean;
+  readonly word: Word;
+}
+
+/** What a command means to its program: verb, options, operands. */
+export interface Use {
+  readonly command: SimpleCommand;
+  readonly program: Program;
+  /** The verbs found, outermost first: `['stash', 'drop']`. */
+  readonly verbs: readonly string[];
+  readonly risk: Risk;
+  readonly reach: Reach;
+  readonly options: readonly OptionUse[];
+  readonly operands: readonly Argument[];
+  /** Index in `operands` of the first one behind `--`. */
+  readonly afterDashes: number;
+  /** Words that look like options and are not in the table. */
+  readonly unknown: readonly Word[];
+  /** Dynamic words that may turn out to be options. */
+  readonly openEnded: readonly Word[];
+}

@@ -1,0 +1,181 @@
+import { looksSecret } from '../../util/secret-name.ts';
+import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
+import { writtenAt } from '../plain-paths.ts';
+import type { Use } from '../use.ts';
+
+/** Reading standard input is not what the program is permitted for. */
+function needsFile(use: Use): readonly Finding[] {
+  return use.operands.length > 0 ? [] : [finding('invalid', 'arguments', 'needs a file here')];
+}
+
+/** A count is a positive number, and a bare `head` reads whatever comes in. */
+function strictHead(use: Use): readonly Finding[] {
+  const findings: Finding[] = [];
+  for (const { name, value, word } of use.options) {
+    if (name !== 'n' && name !== 'c' && name !== 'lines' && name !== 'bytes') continue;
+    if (value?.complete !== true || !/^[1-9]\d{0,8}$/.test(value.text)) {
+      findings.push(finding('invalid', 'count', 'takes a positive number of lines or bytes', word.source));
+    }
+  }
+  return use.command.words.length > 1 ? findings : needsFile(use);
+}
+
+/** One plain name, of nothing secret. */
+function strictPrintenv(use: Use): readonly Finding[] {
+  const [name, ...rest] = use.operands;
+  if (name === undefined) return [finding('invalid', 'arguments', 'needs the name of a variable here')];
+  if (rest.length > 0) {
+    return [finding('invalid', 'arguments', 'takes one name', ...rest.map(({ word }) => word.source))];
+  }
+  return name.complete && /^[A-Za-z_]\w*$/.test(name.text)
+    ? []
+    : [finding('invalid', 'arguments', 'takes the plain name of a variable', name.word.source)];
+}
+
+function inspectPrintenv(use: Use): readonly Finding[] {
+  return use.operands
+    .filter(({ text }) => looksSecret(text))
+    .map(({ word }) => finding('reads', 'secret', 'prints a variable that looks like a secret', word.source));
+}
+
+/** Commands that a pager is given to run at its start. */
+function inspectPager(use: Use): readonly Finding[] {
+  return use.operands
+    .filter(({ text }) => /^\+\+?[^\d/G]|^\+.*!/.test(text))
+    .map(({ word }) => finding('executes', 'pager_command', 'runs a command of the pager', word.source));
+}
+
+/** Programs that print files, the environment or facts about the machine. */
+export const READERS: readonly ProgramRow[] = [
+  ...programs('cat tac', 'low', 'local', {
+    grammar: {
+      flags:
+        'b number-nonblank n number t T show-tabs A show-all e E show-ends s squeeze-blank u v show-nonprinting before r regex',
+      values: 'separator',
+    },
+    operands: 'reads',
+    strict: needsFile,
+  }),
+  ...programs('bat batcat', 'low', 'local', {
+    grammar: {
+      flags: 'A show-all p plain n number S chop-long-lines f force-colorization L list-languages',
+      values:
+        'l language H highlight-line file-name tabs wrap terminal-width color italic-text decorations paging m map-syntax theme style r line-range diff-context',
+      optionals: 'nonprintable-notation',
+      executes: 'pager',
+    },
+    operands: 'reads',
+  }),
+  ...programs('head', 'low', 'local', {
+    grammar: {
+      numeric: true,
+      flags: 'q quiet silent v verbose z zero-terminated',
+      values: 'n lines c bytes',
+    },
+    operands: 'reads',
+    strict: strictHead,
+  }),
+  ...programs('tail', 'low', 'local', {
+    grammar: {
+      numeric: true,
+      flags: 'F q quiet silent v verbose z zero-terminated retry f',
+      values: 'n lines c bytes s sleep-interval pid max-unchanged-stats',
+      optionals: 'follow',
+    },
+    operands: 'reads',
+  }),
+  ...programs('less more most pg', 'low', 'local', {
+    grammar: {
+      numeric: true,
+      flags:
+        'a A c C d e E f F g G i I J K L m M n N q Q r R s S u U w W X quit-at-eof quit-if-one-screen RAW-CONTROL-CHARS chop-long-lines no-init LINE-NUMBERS ignore-case IGNORE-CASE squeeze-blank-lines',
+      values: 'b B h j p P x y z tabs pattern',
+      writes: 'o O log-file LOG-FILE',
+      loads: 'k lesskey-file lesskey-src',
+      reads: 'T tag-file',
+      executes: 't tag',
+    },
+    operands: 'reads',
+    inspect: inspectPager,
+  }),
+  ...programs('man info apropos whatis tldr', 'low', 'local', {
+    grammar: {
+      flags:
+        'a all f k w where location K i I t c e h help d u l local-file ascii regex wildcard names-only no-subpages',
+      values: 's S sections L locale m systems R recode E encoding',
+      executes: 'P pager H html p preprocessor T troff-device X gxditview Z ditroff',
+      loads: 'C config-file M manpath',
+    },
+    operands: 'guess',
+  }),
+  ...programs('printenv', 'low', 'local', {
+    grammar: { flags: '0 null' },
+    operands: 'none',
+    inspect: inspectPrintenv,
+    strict: strictPrintenv,
+  }),
+  ...programs('date', 'low', 'local', {
+    grammar: {
+      flags: 'u utc universal R rfc-email debug help version',
+      values: 'd date rfc-3339',
+      optionals: 'I iso-8601',
+      reads: 'f file r reference',
+    },
+    operands: 'none',
+    inspect: ({ command, operands }) =>
+      command.words
+        .filter(({ value }) => value !== undefined && /^(?:-[a-zA-Z]*s|--s)/.test(value))
+        // An operand that is not a format is the time to set.
+        .concat(operands.filter(({ text }) => text !== '' && text[0] !== '+').map(({ word }) => word))
+        .map(({ source }) => finding('writes', 'sets_clock', 'sets the clock', source)),
+  }),
+  ...programs('hostname', 'low', 'local', {
+    operands: 'none',
+    inspect: ({ operands }) =>
+      operands.map(({ word }) =>
+        finding('writes', 'sets_name', 'changes the name of the machine', word.source),
+      ),
+  }),
+  ...programs(
+    'cal uname arch nproc id whoami groups users who w uptime tty logname hostid getconf locale lscpu lsblk lsusb lspci free vmstat iostat ps top htop pgrep pidof pstree lsof lsns tput clear reset stty sleep seq yes expr factor numfmt',
+    'low',
+    'local',
+    { operands: 'none' },
+  ),
+  ...programs('getent', 'high', 'network', {
+    grammar: { values: 's service', flags: 'i no-idn' },
+    operands: 'none',
+    // The other data bases ask name servers.
+    onlyReads: ({ operands }) => /^(?:passwd|group|shells|services|protocols)$/.test(operands[0]?.text ?? ''),
+  }),
+  ...programs('hexdump hd od xxd strings', 'low', 'local', {
+    grammar: {
+      open: true,
+      flags: 'C b c d o x v a i p r u E e',
+      values: 'n s l t A j N w g len seek cols format radix width skip-bytes read-bytes',
+      reads: 'f',
+    },
+    paths: ({ program, operands }) => writtenAt(operands, program.name === 'xxd' ? 1 : -1),
+    operands: 'reads',
+    // The second file of xxd is its output.
+    inspect: ({ program, operands }) => {
+      const target = program.name === 'xxd' ? operands[1] : undefined;
+      return target === undefined
+        ? []
+        : [finding('writes', 'writes_output', 'writes its second file', target.word.source)];
+    },
+  }),
+  ...programs('cmp diff diff3 sdiff comm colordiff', 'low', 'local', {
+    grammar: {
+      open: true,
+      flags:
+        'q r u N a b B w i y s t T E Z p c n e d brief recursive unified new-file ignore-case side-by-side',
+      values: 'U C W I x F label L width exclude ignore-matching-lines D',
+      optionals: 'color unified context palette',
+      reads: 'S X exclude-from from-file to-file',
+      writes: 'o output',
+      executes: 'diff-program pager',
+    },
+    operands: 'reads',
+  }),
+];

@@ -1,0 +1,112 @@
+import type { SimpleCommand, Word } from '../model/command-line.ts';
+import { assertNever } from '../util/assert-never.ts';
+import type { PathUse } from './behaviour.ts';
+import { inherited } from './describe.ts';
+import { writesFile } from './risk.ts';
+import { type Argument, argumentOf, leadingText, type Use } from './use.ts';
+
+/** The paths that a command names: option values, operands, redirect targets, and the program itself. */
+export function pathUses(command: SimpleCommand, use: Use | undefined): readonly PathUse[] {
+  const found: PathUse[] = [];
+  for (const redirect of command.redirects) {
+    switch (redirect.operator) {
+      case '<<':
+      case '<<-':
+      case '<<<':
+      case '<&':
+        break;
+      case '<':
+        found.push({ argument: argumentOf(redirect.target), effect: 'reads' });
+        break;
+      case '>':
+      case '>>':
+      case '>|':
+      case '<>':
+      case '&>':
+      case '&>>':
+      case '>&':
+        if (writesFile(redirect)) found.push({ argument: argumentOf(redirect.target), effect: 'writes' });
+        break;
+      default:
+        assertNever(redirect.operator);
+    }
+  }
+  if (use === undefined) return found;
+  const program = command.words[0];
+  if (program !== undefined && leadingText(program).includes('/')) {
+    found.push({ argument: argumentOf(program), effect: 'reads' });
+  }
+  for (const { effect, value, inPlace } of use.options) {
+    if (value === undefined || inPlace) continue;
+    if (effect === 'reads' || effect === 'loads') found.push({ argument: value, effect: 'reads' });
+    else if (effect === 'writes' || effect === 'produces') found.push({ argument: value, effect: 'writes' });
+    else if (effect === 'executes' && looksLikePath(value)) found.push({ argument: value, effect: 'reads' });
+  }
+  found.push(...(inherited(use, 'paths')?.(use) ?? operandPaths(use)));
+  found.push(...(inherited(use, 'morePaths')?.(use) ?? []));
+  return found;
+}
+
+function operandPaths(use: Use): readonly PathUse[] {
+  const kind = inherited(use, 'operands') ?? 'guess';
+  const { operands } = use;
+  const plain = use.options.some(({ inPlace }) => inPlace) ? 'writes' : 'reads';
+  switch (kind) {
+    case 'none':
+      return [];
+    case 'reads':
+      return all(operands, plain);
+    case 'writes':
+    case 'removes':
+      return all(operands, kind);
+    case 'reads-then-writes':
+    case 'moves-then-writes': {
+      const sources = kind === 'reads-then-writes' ? 'reads' : 'removes';
+      const target = inherited(use, 'targetOptions')?.split(' ') ?? [];
+      if (use.options.some(({ name }) => target.includes(name)) || operands.length === 1)
+        return all(operands, sources);
+      return [...all(operands.slice(0, -1), sources), ...all(operands.slice(-1), 'writes')];
+    }
+    case 'script-then-reads': {
+      const given = inherited(use, 'scriptOptions')?.split(' ') ?? [];
+      const hasScript = use.options.some(({ name }) => given.includes(name));
+      return all(hasScript ? operands : operands.slice(1), plain);
+    }
+    case 'revisions': {
+      const noIndex = use.options.some(({ name }) => name === 'no-index');
+      return noIndex ? all(operands, plain) : all(operands.slice(use.afterDashes), plain);
+    }
+    case 'guess':
+      return [
+        ...all(operands.filter(looksLikePath), plain),
+        ...all([...use.unknown, ...attachedTo(use)].flatMap(attachedPath), 'reads'),
+      ];
+    default:
+      return assertNever(kind);
+  }
+}
+
+/** Options of a program without a complete table. */
+function attachedTo({ command, program }: Use): readonly Word[] {
+  return program.grammar === undefined || program.grammar.open === true
+    ? command.words.slice(1).filter((word) => leadingText(word).startsWith('-'))
+    : [];
+}
+
+/** `--file=/x`, `-I../x`: what is attached to an option that is not in the table, if it looks like a path. */
+function attachedPath(word: Word): readonly Argument[] {
+  const match = /^(?:--[\w.-]+=|-[A-Za-z]=?)(?=[/~]|\.\.?\/|\.\.$)/.exec(leadingText(word));
+  return match === null ? [] : [argumentOf(word, match[0].length)];
+}
+
+function all(operands: readonly Argument[], effect: PathUse['effect']): readonly PathUse[] {
+  return operands.map((argument) => ({ argument, effect }));
+}
+
+/** For words whose meaning is unknown. URLs, expressions and text are not paths. */
+function looksLikePath({ text, word }: Argument): boolean {
+  if (/^(?:\/|~|\.\.?(?:\/|$))/.test(text)) return !/[\n;(){}|<>"']/.test(text);
+  if (text === '' && word.value === undefined)
+    return word.parts.some(({ kind }) => kind === 'brace' || kind === 'parameter');
+  return /(?:^|\/)\.\.(?:\/|$)/.test(text) && !/^\w+:\/\//.test(text) && !/[\s:]/.test(text);
+}

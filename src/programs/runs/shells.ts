@@ -1,0 +1,95 @@
+import type { Word } from '../../model/command-line.ts';
+import { literalWord, prefixOf } from '../../model/word.ts';
+import { beginsWithPath } from './options.ts';
+import { type Dialect, NOTHING, type Runner, type Runs, refused } from './runner.ts';
+
+/** Shells by the dialect that they read. */
+export const SHELLS: Readonly<Record<string, Dialect>> = {
+  bash: 'bash',
+  rbash: 'bash',
+  // Ours: bash, and inside a sandbox just that.
+  'sandbox-sh': 'bash',
+  sh: 'posix',
+  dash: 'posix',
+  ash: 'posix',
+  zsh: 'zsh',
+  ksh: 'zsh',
+  mksh: 'zsh',
+  fish: 'zsh',
+};
+
+/** Shells whose language is not read here. */
+export const FOREIGN_SHELLS: readonly string[] =
+  'csh tcsh bcsh yash posh pdksh oksh lksh rksh ksh93 rzsh sash osh ysh nu elvish xonsh'.split(' ');
+
+/** `csh -c text`, a script, or commands on the standard input: none is understood. */
+export const foreignShell: Runner = (call) => {
+  const [, only, ...others] = call.words;
+  if (others.length === 0 && only?.value !== undefined && INERT.has(only.value)) return NOTHING;
+  return refused(`${call.name} reads another language: use sh -c or bash -c.`, call.words[0]);
+};
+
+/** Letters that only change how the shell starts or fails, `c` aside. */
+const LETTERS = /^-[ceuxvnlfabsEC]+$/;
+const LONG = new Set(['--login', '--noprofile', '--norc', '--restricted', '--verbose']);
+const INERT = new Set(['--version', '--help']);
+
+/** `sh [options] -c text [name [arguments]]`, `sh [options] file`, or commands on the standard input. */
+export const shell: Runner = (call) => {
+  const dialect = SHELLS[call.name] ?? 'posix';
+  let hasText = false;
+  let readsInput = false;
+  let at = 1;
+  for (; at < call.words.length; at += 1) {
+    const word = call.words[at];
+    if (word === undefined) break;
+    const text = word.value;
+    if (beginsWithPath(word)) break;
+    if (text === undefined) {
+      if (prefixOf(word) !== '' && !prefixOf(word).startsWith('-') && !hasText) break;
+      if (hasText) break;
+      return refused(`${call.name}: ${word.source} could be an option: write it out.`, word);
+    }
+    if (INERT.has(text)) return NOTHING;
+    if (text === '--' || text === '-') {
+      at += 1;
+      break;
+    }
+    if (/^[-+]o$/.test(text) && SAFE_O.has(call.words[at + 1]?.value ?? '')) at += 1;
+    else if (
+      /^-[a-z]+o$/.test(text) &&
+      LETTERS.test(text.slice(0, -1)) &&
+      call.words[at + 1]?.value === 'pipefail'
+    ) {
+      hasText ||= text.includes('c');
+      at += 1;
+    } else if (LETTERS.test(text)) {
+      hasText ||= text.includes('c');
+      readsInput ||= text.includes('s');
+    } else if (text.startsWith('-') || text.startsWith('+')) {
+      if (!LONG.has(text)) return refused(`${call.name}: the option ${text} is not understood.`, word);
+    } else break;
+  }
+  const operand = call.words[at];
+  if (hasText) return textOf(call.name, operand, dialect);
+  // A file of commands: the policy judges the file.
+  if (operand !== undefined && !readsInput) return NOTHING;
+  return fromInput(call.name, call.words[0], call.input, dialect);
+};
+
+const SAFE_O = new Set(['pipefail', 'errexit', 'nounset', 'xtrace']);
+
+function textOf(name: string, operand: Word | undefined, dialect: Dialect): Runs {
+  if (operand === undefined) return refused(`${name} -c has no text.`);
+  return { runs: [{ kind: 'text', text: [operand], dialect }] };
+}
+
+function fromInput(name: string, word: Word | undefined, input: string | undefined, dialect: Dialect): Runs {
+  if (input === undefined || word === undefined) {
+    return refused(
+      `${name} would run what it reads from its standard input: use ${name} -c or a file.`,
+      word,
+    );
+  }
+  return { runs: [{ kind: 'text', text: [literalWord(input, word.span)], dialect }] };
+}

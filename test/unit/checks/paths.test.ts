@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest';
+import { CLASSIC_ALLOW_LIST, HOME, judgeText, WORKSPACE, type World } from '../../support/policy-world.ts';
+
+function shown(command: string, world: World = { autonomy: 'supervised' }): string {
+  const reasons = judgeText(command, world).reasons.filter(({ check }) => check === 'paths');
+  return [...new Set(reasons.map(({ verdict, code }) => `${verdict}:${code}`))].join(' ');
+}
+
+describe('paths', () => {
+  it.each([
+    'cat a.txt',
+    'cat ./src/../a.txt',
+    `cat ${WORKSPACE}/a.txt`,
+    'cat "$PWD/a.txt"',
+    'cat src/*.ts',
+    'cat /tmp/x',
+    'cat /usr/include/x.h',
+    'cat /etc/passwd',
+    'cat x > /dev/null',
+    'cat < /dev/stdin',
+    'cat $x',
+    'cat "$x/../y"',
+    'cd src && cat ../a.txt',
+    'cd "$x" && cat ../../y',
+    'git show HEAD:../x',
+    'git commit -m /etc/shadow',
+    'echo /etc/shadow',
+    'grep /etc/shadow a.txt',
+    'sed s,/etc/shadow,x, a.txt',
+    'curl http://x/../../y',
+    'some-tool https://x/../../y',
+    '/usr/bin/ls',
+    './evil.sh',
+    'cat missing/dir/file',
+    'rm .git/index.lock',
+    'cat .git/config',
+    'cat .envrc',
+    'echo x > .github/workflows/x.yml',
+  ])('%s stays inside', (command) => {
+    expect(shown(command)).toBe('');
+  });
+
+  it.each([
+    'cat ../x',
+    'cat /etc/shadow',
+    'cat \\/etc/shadow',
+    'cat src/../../x',
+    'cat /home/agent/project-evil/x',
+    'cat somelink',
+    'cat outside/x',
+    'cat src/../outside/../etc/x',
+    'cat /etc/*',
+    'cat /etc/"$x"',
+    'cat src/*/../../../x',
+    'cat {a.txt,/etc/shadow}',
+    'cat < /etc/shadow',
+    'echo x > /etc/x',
+    'echo x >> /usr/x',
+    'cp a.txt /usr/bin/x',
+    'cd ..',
+    'cd / && ls',
+    'cd /etc && cat shadow',
+    'cd outside && cat shadow',
+    'grep -f/etc/shadow x',
+    'grep -rf/etc/shadow .',
+    'sort --files0-from=/etc/shadow',
+    'sort -o /etc/x a.txt',
+    'git diff --no-index /dev/null \\/etc/shadow',
+    'git diff --output=/etc/x',
+    'git -C .. status',
+    'some-tool --file=/etc/shadow',
+    'some-tool -f/etc/shadow',
+    'some-tool ../../x',
+    '/opt/x/tool',
+    '../x.sh',
+    'cat x://../../../../../etc/shadow',
+    'tar xf a.tar -C /etc',
+    'find /etc -name x',
+  ])('%s leads outside', (command) => {
+    expect(shown(command)).toBe('deny:escapes_workspace');
+    expect(shown(command, { autonomy: 'autonomous' })).toBe('deny:escapes_workspace');
+  });
+
+  it.each(['cat ~root/x', 'ls ~other'])('%s leads to the home of somebody else', (command) => {
+    expect(shown(command)).toBe('deny:foreign_home');
+  });
+
+  it.each(['cat ~/.ssh/id_rsa', 'cat "$HOME/.aws/credentials"', 'cat ~/.netrc'])(
+    '%s is secret',
+    (command) => {
+      expect(shown(command, { rules: { writable: ['/tmp', HOME] } })).toBe('deny:secret_path');
+    },
+  );
+
+  it.each([
+    'echo x > .git/hooks/pre-commit',
+    'echo x >> .git/config',
+    'echo x > hooks/pre-commit',
+    'cp a.txt .git/hooks/x',
+    'cp -r a .git',
+    'mv a.txt .vscode/tasks.json',
+    'tee .envrc',
+    'touch .husky/pre-commit',
+    'mkdir -p .claude/commands',
+    'sed -i s/a/b/ .git/config',
+    'cd .git && echo x > config',
+    'ln -s x .git/hooks/post-commit',
+    'dd of=.git/config',
+  ])('%s writes what is protected', (command) => {
+    expect(shown(command)).toBe('deny:protected');
+  });
+
+  it('a directory that may not have been entered is asked about, and left to the kernel if autonomous', () => {
+    expect(shown('cd src; cat ../../x')).toBe('deny:escapes_workspace');
+    expect(shown('cd src; cat ../a.txt')).toBe('ask:may_escape_workspace');
+    expect(shown('cd src; cat ../a.txt', { autonomy: 'autonomous' })).toBe('');
+  });
+
+  it('under an allow-list only the workspace and the temporary directory are meant', () => {
+    const world: World = { rules: { allow: CLASSIC_ALLOW_LIST } };
+    expect(shown('cat /etc/passwd', world)).toBe('deny:escapes_workspace');
+    expect(shown('/bin/cat a.txt', world)).toBe('');
+  });
+
+  it('names the path', () => {
+    const { reasons } = judgeText('cat ../x');
+    expect(reasons.find(({ check }) => check === 'paths')?.message).toBe(
+      'path escapes the workspace root: ../x',
+    );
+  });
+});

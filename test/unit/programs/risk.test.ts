@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { reachOfLine } from '../../../src/programs/reach.ts';
+import { riskOfLine } from '../../../src/programs/risk.ts';
+import { parseShell } from '../../../src/shell/parse.ts';
+
+const riskIn = (source: string) => riskOfLine(parseShell(source));
+const reachIn = (source: string) => reachOfLine(parseShell(source));
+
+/** Verbs that change state, as the rules list them. */
+const CHANGING: readonly (readonly [program: string, verbs: string])[] = [
+  [
+    'git',
+    'commit push reset clean rebase merge cherry-pick revert checkout switch stash restore fetch pull add mv init',
+  ],
+  ['npm', 'install i add remove rm uninstall update publish ci unlink dedupe'],
+  ['pnpm', 'install add remove update publish'],
+  ['yarn', 'install add remove publish'],
+  ['cargo', 'add remove install clean publish'],
+  ['pip', 'install uninstall download'],
+  ['pip3', 'install'],
+];
+
+/** Options before the verb, which do not hide it. */
+const GLOBALS: Readonly<Record<string, readonly string[]>> = {
+  git: ['', '-C src', '--no-pager', '-c color.ui=never -p', '-C src --no-pager --bare'],
+  npm: ['', '--prefix web', '-s', '--loglevel silent'],
+  cargo: ['', '-q', '--color never', '--offline -v'],
+};
+
+describe('riskOfLine', () => {
+  it.each(
+    CHANGING.flatMap(([program, verbs]) =>
+      verbs
+        .split(' ')
+        .flatMap((verb) => (GLOBALS[program] ?? ['']).map((options) => `${program} ${options} ${verb} x`)),
+    ),
+  )('%s is medium', (source) => {
+    expect(riskIn(source)).toBe('medium');
+  });
+
+  it.each([
+    'git branch -d x',
+    'git branch -D x',
+    'git branch --delete x',
+    'git tag x',
+    'git stash drop',
+    'touch x',
+    'mkdir x',
+    'mv a b',
+    'cp a b',
+    'ln a b',
+    'unknown-program',
+    'ls > x',
+    'ls 2> x',
+    'ls &> x',
+    'exec > x',
+    '> x',
+  ])('%s is medium', (source) => {
+    expect(riskIn(source)).toBe('medium');
+  });
+
+  it.each(
+    'rm curl wget nc ncat netcat ssh scp sftp ftp telnet chmod chown sudo su dd mkfs shutdown reboot halt poweroff useradd userdel usermod passwd mount umount iptables ufw firewall-cmd'.split(
+      ' ',
+    ),
+  )('%s is high', (name) => {
+    expect(riskIn(`${name} x`)).toBe('high');
+    expect(riskIn(`/usr/bin/${name} x`)).toBe('high');
+    expect(riskIn(`ls && env ${name} x | cat`)).toBe('high');
+  });
+
+  it.each([
+    'ls -la',
+    'git status',
+    'git log -3',
+    'git -C src diff',
+    'git branch',
+    'git branch -a',
+    'git tag -l',
+    'git stash list',
+    'git config user.name',
+    'git remote -v',
+    'cat a | head',
+    'cargo test',
+    'npm test',
+    'make',
+    'tsc --noEmit',
+    'ls > /dev/null 2>&1',
+    'python3 --version',
+    'A=b',
+  ])('%s is low', (source) => {
+    expect(riskIn(source)).toBe('low');
+  });
+
+  it('is high for what is not understood', () => {
+    expect(riskIn('ls "')).toBe('high');
+  });
+});
+
+describe('reachOfLine', () => {
+  it.each([
+    ['ls', 'local'],
+    ['A=b', 'local'],
+    ['awk "{print}" a | sort', 'local'],
+    ['xargs cat', 'local'],
+    ['awk \'BEGIN{system("x")}\'', 'unknown'],
+    ['sort --compress-program=x a', 'unknown'],
+    ['git status', 'unknown'],
+    ['unknown-program', 'unknown'],
+    ['./curl x', 'unknown'],
+    ['ls "', 'unknown'],
+    ['ls | curl x', 'network'],
+    ['echo $(dig x)', 'network'],
+    ['xargs curl', 'network'],
+    ['timeout 5 wget x', 'network'],
+    ['git push', 'network'],
+    ['npm install', 'network'],
+    ['python3 x.py', 'network'],
+    ['bash x.sh', 'network'],
+    ['cat < /dev/tcp/h/1', 'network'],
+    ['tar xf host:a.tar', 'network'],
+  ])('%s is %s', (source, expected) => {
+    expect(reachIn(source)).toBe(expected);
+  });
+});
