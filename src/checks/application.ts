@@ -8,11 +8,12 @@ import {
   type Validator,
   validatorOf,
 } from '../programs/application/validators.ts';
+import type { Argument, Use } from '../programs/behaviour.ts';
 import { describeAs, programName } from '../programs/describe.ts';
 import { findingsOf } from '../programs/findings.ts';
+import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { writesFile } from '../programs/risk.ts';
-import { type Argument, argumentOf, type Use } from '../programs/use.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { Check, CheckContext } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';

@@ -1,12 +1,11 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
-import type { Behaviour, Finding } from '../programs/behaviour.ts';
+import type { Behaviour, Finding, Use } from '../programs/behaviour.ts';
 import { describeCommand, inherited } from '../programs/describe.ts';
 import { copiesDirectories } from '../programs/families/files.ts';
 import { findingsOf } from '../programs/findings.ts';
-import { optionTable } from '../programs/option-table.ts';
+import { optionTable } from '../programs/options.ts';
 import { asksForHelp } from '../programs/risk.ts';
-import type { Use } from '../programs/use.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { holdsUnseenCode } from './autonomy.ts';
 import type { Check, CheckContext } from './check.ts';

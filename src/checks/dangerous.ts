@@ -1,9 +1,8 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { Danger } from '../programs/behaviour.ts';
+import type { Danger, Use } from '../programs/behaviour.ts';
 import { describeCommand } from '../programs/describe.ts';
 import { pathUses } from '../programs/path-uses.ts';
-import type { Use } from '../programs/use.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { Check, CheckContext } from './check.ts';
 import { directoriesOf, isForeignTo, isHarmlessDevice, locationsOf, mayWrite } from './locations.ts';

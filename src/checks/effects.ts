@@ -1,8 +1,8 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { describeCommand } from '../programs/describe.ts';
+import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
-import { argumentOf } from '../programs/use.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { readableWord } from '../util/shell-quote.ts';
 import type { CheckContext } from './check.ts';

@@ -1,7 +1,7 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
+import { leadingText } from '../model/word.ts';
 import { programName } from '../programs/describe.ts';
-import { leadingText } from '../programs/use.ts';
 import { variableRule } from '../programs/variables.ts';
 import { holdsUnseenCode } from './autonomy.ts';
 import type { Check } from './check.ts';

@@ -1,13 +1,12 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { Argument, Need } from '../programs/behaviour.ts';
+import type { Argument, Need, Use } from '../programs/behaviour.ts';
 import { describeCommand, type IsForeign, inherited } from '../programs/describe.ts';
 import { findingsOf } from '../programs/findings.ts';
 import { hostOf, isLoopback } from '../programs/hosts.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { reachOf, reachOfRedirect } from '../programs/reach.ts';
 import { asksForHelp } from '../programs/risk.ts';
-import type { Use } from '../programs/use.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { Check, CheckContext } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { ResolvedPath } from '../model/path-lookup.ts';
+import type { Argument } from '../programs/behaviour.ts';
 import type { IsForeign } from '../programs/describe.ts';
-import type { Argument } from '../programs/use.ts';
 import { wordTexts } from '../programs/word-texts.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { CheckContext } from './check.ts';

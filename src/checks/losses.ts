@@ -1,10 +1,9 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { Argument } from '../programs/behaviour.ts';
+import type { Argument, Use } from '../programs/behaviour.ts';
 import { describeCommand, inherited } from '../programs/describe.ts';
 import { isRegenerable } from '../programs/regenerable.ts';
 import { asksForHelp } from '../programs/risk.ts';
-import type { Use } from '../programs/use.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { Check, CheckContext } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';

@@ -1,6 +1,6 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { ResolvedPath } from '../model/path-lookup.ts';
-import type { Use } from '../programs/use.ts';
+import type { Use } from '../programs/behaviour.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
 import type { CheckContext } from './check.ts';
 import { directoriesOf, locationsOf } from './locations.ts';

@@ -1,6 +1,6 @@
 import type { Parsed, Redirect, SimpleCommand, Word, WordPart } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
-import { leadingText } from '../programs/use.ts';
+import { leadingText } from '../model/word.ts';
 import { holdsUnseenCode } from './autonomy.ts';
 import type { Check, CheckContext } from './check.ts';
 import { commandsOf, reasonFor } from './reasons.ts';

@@ -81,6 +81,20 @@ export function prefixOf(word: Word): string {
   return first?.kind === 'literal' ? first.text : '';
 }
 
+/** The literal text at the beginning of a word; all of it if the word is static. */
+export function leadingText(word: Word): string {
+  if (word.value !== undefined) return word.value;
+  let text = '';
+  for (const part of word.parts) {
+    if (part.kind !== 'literal') {
+      // Not an option, whatever follows.
+      return part.kind === 'tilde' ? `${text}~${part.user}` : text;
+    }
+    text += part.text;
+  }
+  return text;
+}
+
 /** True if the word becomes exactly one word whatever it expands to. */
 export function isSingle(word: Word): boolean {
   return word.parts.every((part) => {

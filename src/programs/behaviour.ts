@@ -1,4 +1,4 @@
-import type { SimpleCommand, Word } from '../model/command-line.ts';
+import type { NotUnderstoodCode, SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reach, Risk } from '../model/decision.ts';
 
 /** What a flag or an operand makes a program do, as far as the policy cares. */
@@ -77,6 +77,71 @@ type Operands =
   /** Unknown: what looks like a path is taken for one. */
   | 'guess';
 
+/** What stands around the command that a program runs behind its options. */
+interface Launches {
+  /** How many operands stand before the command; default 0. */
+  readonly operands?: number;
+  /** Options whose value is the directory of the command. */
+  readonly directory?: string;
+  /** Options may also stand behind those operands. */
+  readonly optionsBehind?: boolean;
+  /** Options with which nothing is run that stands here. */
+  readonly inert?: string;
+  /** The command ends up somewhere that cannot be told. */
+  readonly elsewhere?: boolean;
+}
+
+/** Something that a program runs. */
+export type Run =
+  | {
+      readonly kind: 'argv';
+      readonly words: readonly Word[];
+      /** The shell itself looks the name up: builtins and not only programs. */
+      readonly inShell?: boolean;
+      readonly directory?: Word | 'unknown';
+    }
+  | {
+      readonly kind: 'text';
+      /** Joined by blanks. */
+      readonly text: readonly Word[];
+      readonly dialect: Dialect;
+      /** The text runs in the shell that reads the command, as with eval. */
+      readonly sameShell?: boolean;
+      readonly directory?: Word | 'unknown';
+    };
+
+/** The shell that reads an inner text; `posix`: any `sh`, or one that is not known. */
+export type Dialect = 'bash' | 'posix' | 'zsh';
+
+/** A call of a program that runs others. */
+export interface Call {
+  /** Name without folder. */
+  readonly name: string;
+  readonly words: readonly Word[];
+  /** What stands behind the program, or behind the verb that runs something. */
+  readonly args: readonly Word[];
+  /** That of the program, or of the verb. */
+  readonly grammar: Grammar;
+  /** The options before the verb. */
+  readonly outer: readonly OptionUse[];
+  /** The text on its standard input, where it is known. */
+  readonly input: string | undefined;
+}
+
+/** What a call runs (nothing at all is an empty list), or why its words are not understood. */
+export type Runs =
+  | { readonly runs: readonly Run[] }
+  | {
+      readonly refusal: {
+        readonly code: NotUnderstoodCode;
+        readonly message: string;
+        readonly word?: Word;
+      };
+    };
+
+/** Says what a call runs. */
+export type Runner = (call: Call) => Runs;
+
 /** What one program, or one verb of it, does. What is missing is inherited from the level above. */
 export interface Behaviour {
   readonly risk?: Risk;
@@ -88,6 +153,10 @@ export interface Behaviour {
   /** `-t DIR` of cp and its kin: with it, every operand is read. */
   readonly targetOptions?: string;
   readonly verbs?: Readonly<Record<string, Behaviour>>;
+  /** It runs the command that stands behind its options: `nice -n 5 COMMAND`, `uv run COMMAND`. */
+  readonly launches?: Launches;
+  /** What else it runs, by the words of a call: `sh -c TEXT`, `find -exec`. */
+  readonly runs?: Runner;
   /** Its options may stand behind the verb too, where the verb has none of its own (`npm`). */
   readonly optionsAnywhere?: boolean;
   /** Looks at what options alone do not tell: scripts of sed, keys of `git -c`. */
@@ -145,6 +214,8 @@ export interface Program extends Behaviour {
   readonly risk: Risk;
   readonly reach: Reach;
   readonly danger?: Danger;
+  /** What it runs is the shell's own doing (`exec`): the program of that name, if any, runs nothing. */
+  readonly builtin?: boolean;
   /** Not in the tables. */
   readonly unlisted?: boolean;
 }
@@ -170,7 +241,7 @@ export function programs(
   names: string,
   risk: Risk,
   reach: Reach,
-  behaviour: Behaviour & { readonly danger?: Danger } = {},
+  behaviour: Omit<ProgramRow, 'names' | 'risk' | 'reach'> = {},
 ): readonly ProgramRow[] {
   return [{ ...behaviour, names, risk, reach }];
 }

@@ -1,8 +1,7 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
-import type { Behaviour, Grammar, Program } from './behaviour.ts';
-import { parseOptions } from './parse-options.ts';
+import type { Argument, Behaviour, Grammar, OptionUse, Program, Use } from './behaviour.ts';
+import { parseOptions } from './options.ts';
 import { findProgram } from './program-table.ts';
-import type { Argument, OptionUse, Use } from './use.ts';
 
 /** True if a name stands for a file of the workspace, which is never a program of the tables. */
 export type IsForeign = (name: string) => boolean;

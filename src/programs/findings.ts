@@ -1,7 +1,7 @@
+import type { Use } from './behaviour.ts';
 import { type Finding, finding } from './behaviour.ts';
 import { inherited } from './describe.ts';
 import { isSink } from './sinks.ts';
-import type { Use } from './use.ts';
 
 /** What the options and scripts of a command make its program do besides what its name says. */
 export function findingsOf(use: Use): readonly Finding[] {

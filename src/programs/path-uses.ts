@@ -1,9 +1,10 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
+import { leadingText } from '../model/word.ts';
 import { assertNever } from '../util/assert-never.ts';
-import type { PathUse } from './behaviour.ts';
+import type { Argument, PathUse, Use } from './behaviour.ts';
 import { inherited } from './describe.ts';
+import { argumentOf } from './options.ts';
 import { writesFile } from './risk.ts';
-import { type Argument, argumentOf, leadingText, type Use } from './use.ts';
 
 /** The paths that a command names: option values, operands, redirect targets, and the program itself. */
 export function pathUses(command: SimpleCommand, use: Use | undefined): readonly PathUse[] {

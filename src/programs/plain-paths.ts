@@ -1,5 +1,5 @@
-import type { PathUse } from './behaviour.ts';
-import { type Argument, argumentOf } from './use.ts';
+import type { Argument, PathUse } from './behaviour.ts';
+import { argumentOf } from './options.ts';
 
 /** Arguments that are paths, all used alike. */
 export function plainPaths(

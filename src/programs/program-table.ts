@@ -1,4 +1,5 @@
-import type { Program, ProgramRow } from './behaviour.ts';
+import type { Word } from '../model/command-line.ts';
+import type { Call, Grammar, Program, ProgramRow, Runs } from './behaviour.ts';
 import { ARCHIVES } from './families/archives.ts';
 import { BUILD } from './families/build.ts';
 import { BUILTINS } from './families/builtins.ts';
@@ -11,15 +12,18 @@ import { FILES } from './families/files.ts';
 import { GIT } from './families/git.ts';
 import { JAVASCRIPT } from './families/javascript.ts';
 import { LANGUAGES } from './families/languages.ts';
+import { LAUNCHERS, runsOfProcName } from './families/launchers.ts';
 import { NETWORK } from './families/network.ts';
 import { PACKAGES } from './families/packages.ts';
+import { PRIVILEGE } from './families/privilege.ts';
 import { PYTHON } from './families/python.ts';
 import { READERS } from './families/readers.ts';
-import { RUNNERS } from './families/runners.ts';
 import { SEARCH } from './families/search.ts';
 import { SED_AND_AWK } from './families/sed-and-awk.ts';
+import { SHELLS } from './families/shells.ts';
 import { SYSTEM } from './families/system.ts';
 import { TEXT } from './families/text.ts';
+import { runsOf, runsSomething } from './runs.ts';
 
 /** Every family of programs. A new family is a file and a line here. */
 const FAMILIES: readonly (readonly ProgramRow[])[] = [
@@ -36,7 +40,9 @@ const FAMILIES: readonly (readonly ProgramRow[])[] = [
   LANGUAGES,
   BUILD,
   PACKAGES,
-  RUNNERS,
+  LAUNCHERS,
+  SHELLS,
+  PRIVILEGE,
   NETWORK,
   CLOUD,
   DATA,
@@ -69,12 +75,46 @@ function programOf(name: string): Program | undefined {
 const VERSIONED =
   /^(python|pip|node|perl|ruby|php|lua|gcc|g\+\+|clang|clang\+\+|clang-format|clang-tidy|java|pypy|vim|nc|mkfs|mount|awk)(?:[-.]?[\d.]+|\.(?:[a-z]+\d?|fat|vfat))$/;
 
+/** The dynamic loader, under the names that systems give it. */
+const LOADER = /^ld(?:-linux|-musl|-[0-9.]+|64)?[A-Za-z0-9_.-]*\.so(?:\.[0-9]+)*$/;
+
 /** What the tables say about a program; `undefined`: it is not listed. */
 export function findProgram(name: string): Program | undefined {
   const exact = programOf(name);
   if (exact !== undefined) return exact;
-  const general = VERSIONED.exec(name)?.[1];
+  const general = LOADER.test(name) ? 'ld.so' : VERSIONED.exec(name)?.[1];
   return general === undefined ? undefined : programOf(general);
+}
+
+/** Names in /proc and /dev/fd of programs that stand elsewhere. */
+const PROC_NAME = /^\/+(?:proc\/|dev\/fd\/)/;
+
+/** Which programs run what stands in their words, by name. */
+const running = new Map<string, boolean>();
+
+/**
+ * Says what a call of this name runs, from its words and the text on its standard input; `undefined`: it runs nothing
+ * that stands there. `inShell`: a shell looks the name up, so that builtins count.
+ */
+export function runnerOf(
+  name: string,
+  inShell: boolean,
+): ((words: readonly Word[], input: string | undefined) => Runs) | undefined {
+  const callOf = (words: readonly Word[], input: string | undefined, grammar: Grammar = {}): Call => ({
+    name: base,
+    words,
+    args: words.slice(1),
+    grammar,
+    outer: [],
+    input,
+  });
+  const base = name.slice(name.lastIndexOf('/') + 1);
+  if (PROC_NAME.test(name)) return (words, input) => runsOfProcName(callOf(words, input));
+  const program = findProgram(base);
+  if (program === undefined || (program.builtin === true && (!inShell || base !== name))) return undefined;
+  const runs = running.get(base) ?? runsSomething(program);
+  running.set(base, runs);
+  return runs ? (words, input) => runsOf(program, callOf(words, input, program.grammar)) : undefined;
 }
 
 /** The names of all programs, for tests and documentation. */

@@ -2,11 +2,10 @@ import type { Parsed, Redirect, SimpleCommand } from '../model/command-line.ts';
 import type { Risk } from '../model/decision.ts';
 import { RISKS } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
-import type { Finding } from './behaviour.ts';
+import type { Finding, Use } from './behaviour.ts';
 import { describeCommand, type IsForeign, inherited } from './describe.ts';
 import { findingsOf } from './findings.ts';
 import { isSink } from './sinks.ts';
-import type { Use } from './use.ts';
 
 /** The higher of two risks. */
 function higherRisk(left: Risk, right: Risk): Risk {

@@ -1,6 +1,6 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
-import type { Run } from '../programs/runs/runner.ts';
-import { runnerOf } from '../programs/runs/runner-table.ts';
+import type { Run } from '../programs/behaviour.ts';
+import { runnerOf } from '../programs/program-table.ts';
 import { readShell } from './adapter/read-shell.ts';
 import { builtinProblem } from './builtins.ts';
 import { both, changed, type Directories, type Flow, joined, movesSomewhere, START } from './directories.ts';
@@ -162,8 +162,7 @@ class Collector implements Visitor {
   ): Flow {
     const runner = runnerOf(name, scope.inShell);
     if (runner === undefined) return both(directories);
-    const base = name.slice(name.lastIndexOf('/') + 1);
-    const result = runner({ name: base, words, input });
+    const result = runner(words, input);
     const place = scope.place ?? words[0]?.span;
     if ('refusal' in result) {
       const { code, message, word } = result.refusal;

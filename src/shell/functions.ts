@@ -1,5 +1,5 @@
 import type { Span } from '../model/command-line.ts';
-import { runnerOf } from '../programs/runs/runner-table.ts';
+import { runnerOf } from '../programs/program-table.ts';
 import { isBuiltin } from './builtins.ts';
 import { type Report, refuse } from './report.ts';
 import type { FunctionNode, SyntaxNode } from './syntax.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../programs/runs/runner.ts';
+import type { Dialect } from '../programs/behaviour.ts';
 
 /** What bash reads differently from a POSIX shell, or what such a shell does not have. */
 const NOT_POSIX =

@@ -1,8 +1,8 @@
 import type { Word } from '../../model/command-line.ts';
-import type { Grammar, PathUse, Program } from '../behaviour.ts';
+import type { Argument, Grammar, PathUse, Program, Use } from '../behaviour.ts';
+import { argumentOf, hasOption } from '../options.ts';
 import { plainPaths } from '../plain-paths.ts';
 import { findProgram } from '../program-table.ts';
-import { type Argument, argumentOf, hasOption, type Use } from '../use.ts';
 import { isPlainAwk, isPlainJq, isPlainSed } from './plain-scripts.ts';
 import { AS_IN_THE_TABLES, CLOSED, WITHOUT_FILES } from './rows.ts';
 

@@ -1,6 +1,7 @@
+import type { Use } from '../behaviour.ts';
 import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
+import { hasOption } from '../options.ts';
 import { plainPaths } from '../plain-paths.ts';
-import { hasOption, type Use } from '../use.ts';
 
 /** `tar xzf` without a dash: the first word bundles options whose values follow in order. */
 function inspectTar(use: Use): readonly Finding[] {

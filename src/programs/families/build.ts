@@ -1,5 +1,9 @@
-import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
-import { type Argument, hasOption, type Use } from '../use.ts';
+import type { Word } from '../../model/command-line.ts';
+import { prefixOf } from '../../model/word.ts';
+import type { Argument, Use } from '../behaviour.ts';
+import { type Call, type Finding, finding, type ProgramRow, programs, type Runs } from '../behaviour.ts';
+import { hasOption } from '../options.ts';
+import { NOTHING, refused } from '../runs.ts';
 import { variableRule } from '../variables.ts';
 
 /** `make SHELL=…` is code on the command line; `CC=…` names a program as the environment does. */
@@ -31,6 +35,34 @@ function inspectVariables(operands: readonly Argument[]): readonly Finding[] {
       ? []
       : [finding('loads', 'make_variable', `gets a variable that ${rule.reason}`, word.source)];
   });
+}
+
+const PLAIN_SHELL = /^SHELL[:?+]*=\/(?:usr\/)?bin\/(?:ba|da)?sh$/;
+const EXECUTING = /^(?:SHELL|\.SHELLFLAGS|MAKESHELL|MAKE|MAKEFLAGS|GNUMAKEFLAGS|MAKEFILES)[:?+!]*=/;
+
+/**
+ * make runs what its makefile says; the makefile is a file that the policy judges. Words that bring commands of their
+ * own are not understood.
+ */
+function runsOfMake(call: Call): Runs {
+  for (const word of call.args) {
+    const text = prefixOf(word);
+    if (word.value === undefined && text === '')
+      return refused(`${call.name}: ${word.source} could be a setting: write it out.`, word);
+    if (PLAIN_SHELL.test(word.value ?? '')) continue;
+    if (EXECUTING.test(text))
+      return refused(`${call.name}: ${word.source} changes what runs the recipes.`, word);
+    if (/^--ev/.test(text) || /^-[a-zA-Z]*E/.test(text))
+      return refused(`${call.name}: ${word.source} brings rules of its own.`, word);
+    if (/^(?:-f-?|--f[a-z]*|--makefile)(?:=?-)?$/.test(text) && isInput(call.words, word)) {
+      return refused(`${call.name} would read rules from its standard input.`, word);
+    }
+  }
+  return NOTHING;
+}
+
+function isInput(words: readonly Word[], word: Word): boolean {
+  return /-$/.test(word.value?.slice(2) ?? '') || words[words.indexOf(word) + 1]?.value === '-';
 }
 
 /** Settings of cmake that name programs or files of code. */
@@ -94,6 +126,7 @@ function inspectNinja({ options, operands }: Use): readonly Finding[] {
 /** Builders and compilers. What their files say is code of the workspace. */
 export const BUILD: readonly ProgramRow[] = [
   ...programs('make gmake', 'low', 'unknown', {
+    runs: runsOfMake,
     grammar: {
       flags:
         'B always-make b m d e environment-overrides i ignore-errors k keep-going L check-symlink-times n just-print dry-run recon p print-data-base q question r no-builtin-rules R no-builtin-variables s silent quiet no-silent S no-keep-going t touch trace v version w print-directory no-print-directory warn-undefined-variables h help',

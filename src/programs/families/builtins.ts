@@ -1,4 +1,6 @@
-import { type ProgramRow, programs } from '../behaviour.ts';
+import type { Word } from '../../model/command-line.ts';
+import { type ProgramRow, programs, type Runs } from '../behaviour.ts';
+import { NOTHING } from '../runs.ts';
 
 /** Builtins of bash. Which of them may run at all is the parser's business. */
 export const BUILTINS: readonly ProgramRow[] = [
@@ -36,15 +38,23 @@ export const BUILTINS: readonly ProgramRow[] = [
             },
           ],
   }),
+  ...programs('eval', 'medium', 'unknown', {
+    operands: 'guess',
+    builtin: true,
+    runs: ({ args }) => inThisShell(args[0]?.value === '--' ? args.slice(1) : args),
+  }),
+  ...programs('trap', 'medium', 'unknown', {
+    operands: 'guess',
+    builtin: true,
+    runs: ({ args: [action] }) =>
+      action === undefined || /^(?:-.*|)$/.test(action.value ?? '')
+        ? NOTHING
+        : inThisShell([action], 'unknown'),
+  }),
   // Code that is not seen, history, and what outlives the command.
-  ...programs(
-    'source . eval trap enable bind complete compgen history fc hash alias unalias',
-    'medium',
-    'unknown',
-    {
-      operands: 'guess',
-    },
-  ),
+  ...programs('source . enable bind complete compgen history fc hash alias unalias', 'medium', 'unknown', {
+    operands: 'guess',
+  }),
   ...programs('disown suspend fg bg', 'medium', 'local', { operands: 'none' }),
   ...programs('ulimit', 'low', 'local', { operands: 'none' }),
   ...programs('kill killall pkill', 'high', 'local', { operands: 'none', signals: true }),
@@ -52,4 +62,11 @@ export const BUILTINS: readonly ProgramRow[] = [
 
 function sources(words: readonly { readonly source: string }[]): readonly string[] {
   return words.slice(1).map((word) => word.source);
+}
+
+/** A text that the shell reads which reads the command. */
+function inThisShell(text: readonly Word[], directory?: 'unknown'): Runs {
+  if (text.length === 0) return NOTHING;
+  const run = { kind: 'text', text, dialect: 'bash', sameShell: true } as const;
+  return { runs: [directory === undefined ? run : { ...run, directory }] };
 }

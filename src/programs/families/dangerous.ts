@@ -1,12 +1,22 @@
-import { type ProgramRow, programs } from '../behaviour.ts';
-import { argumentOf } from '../use.ts';
+import { type Behaviour, type Grammar, type ProgramRow, programs } from '../behaviour.ts';
+import { argumentOf } from '../options.ts';
+import { unreadable } from '../runs.ts';
+
+const ENGINE: Grammar = {
+  flags: 'D v debug tls version help',
+  values: 'H c l L host context config log-level',
+};
+/** `docker exec [options] container command`: runs inside of the container. */
+const EXEC: Behaviour = {
+  launches: { operands: 1, elsewhere: true },
+  grammar: {
+    flags: 'd i t detach interactive tty privileged',
+    values: 'e u w env env-file user workdir detach-keys',
+  },
+};
 
 /** Programs that are refused in every autonomy level, unless the policy permits them by name. */
 export const DANGEROUS: readonly ProgramRow[] = [
-  ...programs('sudo su doas pkexec sudoedit gosu su-exec run0 dzdo calife super', 'high', 'unknown', {
-    danger: 'privilege',
-    operands: 'none',
-  }),
   ...programs(
     'mkfs mke2fs mkswap mkdosfs shred wipefs fdisk sfdisk cfdisk gdisk sgdisk parted partprobe badblocks hdparm blkdiscard nvme losetup cryptsetup dmsetup lvcreate lvremove vgcreate vgremove pvcreate pvremove mdadm zpool zfs debugfs tune2fs resize2fs e2fsck fsck swapon swapoff',
     'high',
@@ -32,13 +42,30 @@ export const DANGEROUS: readonly ProgramRow[] = [
   }),
   ...programs('chown', 'high', 'local', { danger: 'system', operands: 'none' }),
   ...programs(
-    'systemctl service mount umount iptables ip6tables iptables-restore nft ufw firewall-cmd useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd chpasswd gpasswd chsh chfn vipw visudo crontab at batch setcap sysctl systemd-run systemd-nspawn initctl rc-service rc-update update-rc.d chkconfig telinit init pivot_root switch_root fusermount fusermount3 setenforce semanage restorecon auditctl aa-teardown apparmor_parser launchctl defaults hwclock grub-install update-grub update-initramfs efibootmgr',
+    'systemctl service mount umount iptables ip6tables iptables-restore nft ufw firewall-cmd useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd chpasswd gpasswd chsh chfn vipw visudo crontab setcap sysctl systemd-nspawn initctl rc-service rc-update update-rc.d chkconfig telinit init pivot_root switch_root fusermount fusermount3 setenforce semanage restorecon auditctl aa-teardown apparmor_parser launchctl defaults hwclock grub-install update-grub update-initramfs efibootmgr',
     'high',
     'unknown',
     { danger: 'system', operands: 'none' },
   ),
+  ...programs('at batch', 'high', 'unknown', { danger: 'system', operands: 'none', runs: unreadable }),
+  ...programs('systemd-run', 'high', 'unknown', {
+    danger: 'system',
+    operands: 'none',
+    launches: { directory: 'working-directory' },
+    grammar: {
+      stopAtOperand: true,
+      flags: 'd P q r G t S help version user system scope wait pipe pty quiet collect same-dir',
+      values: 'H M p u E unit property slice setenv working-directory uid gid description',
+    },
+  }),
+  ...programs('docker podman nerdctl', 'high', 'unknown', {
+    danger: 'container',
+    operands: 'none',
+    grammar: { ...ENGINE, open: true },
+    verbs: { exec: EXEC, container: { verbs: { exec: EXEC } } },
+  }),
   ...programs(
-    'docker podman kubectl nerdctl docker-compose podman-compose oc ctr crictl buildah skopeo runc crun lxc lxc-start lxc-attach machinectl apptainer singularity dockerd containerd',
+    'kubectl docker-compose podman-compose oc ctr crictl buildah skopeo runc crun lxc lxc-start lxc-attach machinectl apptainer singularity dockerd containerd',
     'high',
     'unknown',
     { danger: 'container', operands: 'none' },

@@ -1,5 +1,5 @@
+import type { Use } from '../behaviour.ts';
 import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
-import type { Use } from '../use.ts';
 
 /** `.shell`, `.system`, `.output`, `.load` of sqlite3, and `\!` of psql. */
 function inspectClient({ command }: Use): readonly Finding[] {

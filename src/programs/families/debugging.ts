@@ -1,28 +1,178 @@
-import { type ProgramRow, programs } from '../behaviour.ts';
+import {
+  type Behaviour,
+  type Call,
+  type Grammar,
+  type ProgramRow,
+  programs,
+  type Runs,
+} from '../behaviour.ts';
+import { hasOption, readOptions, wordOf } from '../options.ts';
+import { NOTHING, refused, runWords } from '../runs.ts';
+
+/** Commands for gdb that start no program but the one that is examined. */
+const GDB_COMMAND =
+  /^(?:run|r|start|bt|bt full|backtrace|where|quit|q|continue|c|info [a-z ]+|thread apply all bt(?: full)?|set pagination off|set confirm off|break [\w:.]+)$/;
+
+/** `gdb [options] program`, `gdb --args program words`. */
+function runsOfGdb(call: Call): Runs {
+  const args = call.args;
+  for (let at = 0; at < args.length; at += 1) {
+    const word = args[at];
+    const text = word?.value?.replace(/^--/, '-');
+    if (word === undefined || text === undefined)
+      return refused(`gdb: ${word?.source} must be written out.`, word);
+    if (text === '-args') return runWords(args.slice(at + 1));
+    if (/^-(?:batch|q|quiet|nx|n|nh|nw|silent|return-child-result|version|help)$/.test(text)) continue;
+    if (text === '-ex' || text === '-eval-command') {
+      at += 1;
+      if (!GDB_COMMAND.test(args[at]?.value ?? ''))
+        return refused(`gdb: ${args[at]?.source} may run anything.`, args[at]);
+    } else if (text.startsWith('-'))
+      return refused(`gdb: the option ${word.source} is not known here.`, word);
+    else
+      return args.length > at + 2 ? refused('gdb: use --args before the program.', word) : runWords([word]);
+  }
+  return NOTHING;
+}
+
+/** What tmux and screen run is typed or given in many ways; only questions are understood. */
+function runsOfMultiplexer(call: Call): Runs {
+  const verb = call.args[0]?.value ?? '';
+  const asks =
+    /^(?:ls|list-\w+|has-session|has|kill-\w+|display-message|capture-pane|show-\w+|-V|-ls|-list|-v)$/.test(
+      verb,
+    );
+  return asks
+    ? NOTHING
+    : refused(
+        `${call.name} runs what it is given in a session of its own: run the command directly.`,
+        call.words[0],
+      );
+}
+
+/** Options of hyperfine whose value is run as well. */
+const HYPERFINE_TEXTS = 'p prepare c cleanup s setup conclude'.split(' ');
+
+/** `hyperfine [options] text…`: each text, and those of some options, is run by `sh`. */
+function runsOfHyperfine(call: Call): Runs {
+  const read = readOptions(call.args, call.grammar, 'anywhere');
+  if (!read.ok) return refused(`hyperfine: ${read.message}`, read.word);
+  if (hasOption(read, 'N'))
+    return refused('hyperfine -N splits its texts by rules of its own: leave it out.');
+  const given = read.options.flatMap(({ name, value }) =>
+    HYPERFINE_TEXTS.includes(name) && value !== undefined ? [wordOf(value)] : [],
+  );
+  const texts = [...read.rest, ...given];
+  return { runs: texts.map((text) => ({ kind: 'text', text: [text], dialect: 'posix' })) };
+}
+
+/** Verbs of perf that are not known here may run programs of their own. */
+function runsOfPerf({ args: [verb] }: Call): Runs {
+  const looks = /^(?:list|version|evlist|buildid-list|--version|--help)$/;
+  return verb === undefined || looks.test(verb.value ?? '')
+    ? NOTHING
+    : refused(
+        `perf ${verb.source} may run programs of its own: only stat, record and list are known here.`,
+        verb,
+      );
+}
+
+/** Values of valgrind are attached. From valgrind 3.19's --help, and the manuals of its tools. */
+const VALGRIND =
+  'alignment alloc-fn allow-mismatched-debuginfo aspace-minaddr avg-transtab-entry-size branch-sim cache-sim check-stack-refs child-silent-after-fork collect-atstart collect-jumps conflict-cache-size debuginfo-server default-suppressions demangle depth detailed-freq dsymutil dump-after dump-before dump-instr dump-line error-exitcode error-limit error-markers errors-for-leak-kinds exit-on-first-error expensive-definedness-checks extra-debuginfo-path fair-sched free-fill free-is-write freelist-big-blocks freelist-vol fullpath-after gen-suppressions heap heap-admin history-level ignore-fn ignore-range-below-sp ignore-ranges input-fd instr-atstart keep-debuginfo keep-stacktraces kernel-variant leak-check leak-check-heuristics leak-resolution log-fd log-socket main-stacksize malloc-fill max-snapshots max-stackframe max-threads merge-recursive-frames num-callers num-transtab-sectors pages-as-heap partial-loads-ok peak-inaccuracy read-inline-info read-var-info redzone-size require-text-symbol resync-filter run-cxx-freeres run-libc-freeres separate-threads show-below-main show-emwarns show-error-list show-leak-kinds show-mismatched-frees show-reachable sigill-diagnostics sim-hints smc-check soname-synonyms stacks threshold time-stamp time-unit toggle-collect tool trace-children trace-children-skip trace-children-skip-by-arg trace-sched trace-signals trace-syscalls track-fds track-origins undef-value-errors unw-stack-scan-frames unw-stack-scan-thresh valgrind-stacksize vgdb vgdb-error vgdb-poll vgdb-prefix vgdb-shadow-registers vgdb-stop-at workaround-gcc296-bugs xml xml-fd xml-socket xml-user-comment xtree-leak xtree-memory suppressions';
+
+/** A verb of perf that measures the command behind its options. */
+const measuring = (grammar: Grammar): Behaviour => ({
+  operands: 'none',
+  launches: {},
+  grammar: { ...grammar, stopAtOperand: true },
+});
+
+const DEBUGGER: Grammar = {
+  open: true,
+  style: 'single-dash',
+  stopAtOperand: true,
+  flags: 'batch q quiet nx args',
+  values: 'p pid',
+  executes: 'ex eval-command iex o k',
+  loads: 'x command ix init-command s S',
+};
 
 /** Programs that look into others. Most run what they look at, or commands of their own. */
 export const DEBUGGING: readonly ProgramRow[] = [
-  ...programs('gdb lldb cgdb rr pdb bpftrace bpftool gcore jdb', 'medium', 'unknown', {
-    grammar: {
-      open: true,
-      style: 'single-dash',
-      stopAtOperand: true,
-      flags: 'batch q quiet nx args',
-      values: 'p pid',
-      executes: 'ex eval-command iex o k',
-      loads: 'x command ix init-command s S',
-    },
+  ...programs('gdb', 'medium', 'unknown', { grammar: DEBUGGER, operands: 'guess', runs: runsOfGdb }),
+  ...programs('lldb cgdb rr pdb bpftrace bpftool gcore jdb', 'medium', 'unknown', {
+    grammar: DEBUGGER,
     operands: 'guess',
   }),
   ...programs(
-    'strace ltrace perf valgrind heaptrack hyperfine uftrace systemtap stap sysdig ftrace flamegraph py-spy samply',
+    'heaptrack uftrace systemtap stap sysdig ftrace flamegraph py-spy samply',
     'medium',
     'unknown',
     {
       operands: 'guess',
     },
   ),
-  ...programs('tmux screen byobu zellij dtach abduco reptyr', 'medium', 'unknown', { operands: 'none' }),
+  ...programs('strace', 'medium', 'unknown', {
+    operands: 'none',
+    launches: { inert: 'p attach' },
+    grammar: {
+      stopAtOperand: true,
+      flags: 'c C d f h i k n q r t T v V w x y Y z Z D help version follow-forks seccomp-bpf summary-only',
+      values: 'a b e E I O p P s S u U X trace string-limit attach env user',
+      writes: 'o output',
+    },
+  }),
+  ...programs('ltrace', 'medium', 'unknown', {
+    operands: 'none',
+    launches: {},
+    grammar: {
+      stopAtOperand: true,
+      flags: 'b c C f h i L r S t T V',
+      values: 'a A D e n p s u w x',
+      loads: 'F l',
+      writes: 'o',
+    },
+  }),
+  ...programs('valgrind', 'medium', 'unknown', {
+    operands: 'none',
+    launches: {},
+    grammar: {
+      stopAtOperand: true,
+      flags: 'v q d h version help help-debug help-dyn-options',
+      optionals: VALGRIND,
+      producesAttached:
+        'log-file xml-file xtree-leak-file xtree-memory-file callgrind-out-file cachegrind-out-file massif-out-file',
+    },
+  }),
+  ...programs('perf', 'medium', 'unknown', {
+    operands: 'guess',
+    runs: runsOfPerf,
+    verbs: {
+      stat: measuring({
+        flags: 'a d v g A n B S i detailed all-cpus summary',
+        values: 'e p t C r x G D I F event repeat',
+        writes: 'o output',
+      }),
+      record: measuring({
+        flags: 'a A g R v q d T P n s all-cpus',
+        values: 'e p t r c F m C G u j k b D event freq count call-graph',
+        writes: 'o output',
+      }),
+    },
+  }),
+  ...programs('hyperfine', 'medium', 'unknown', {
+    operands: 'none',
+    runs: runsOfHyperfine,
+    grammar: {
+      flags: 'N i h V ignore-failure show-output help version',
+      values:
+        'w m M r p c s n u warmup min-runs max-runs runs setup prepare conclude cleanup command-name time-unit style',
+      writes: 'export-json export-csv export-markdown',
+    },
+  }),
+  ...programs('tmux screen', 'medium', 'unknown', { operands: 'none', runs: runsOfMultiplexer }),
+  ...programs('byobu zellij dtach abduco reptyr', 'medium', 'unknown', { operands: 'none' }),
   ...programs('dmesg journalctl last lastlog', 'medium', 'local', { operands: 'none' }),
   ...programs(
     'xdg-open open start xclip xsel pbcopy pbpaste wl-copy wl-paste notify-send zenity dialog whiptail say code cursor',

@@ -1,5 +1,5 @@
+import type { Use } from '../behaviour.ts';
 import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
-import type { Use } from '../use.ts';
 
 /** `+!id`, `+:q`: a command of the editor may run a program. */
 function inspectEditor({ command }: Use): readonly Finding[] {

@@ -1,3 +1,4 @@
+import type { Argument, Use } from '../behaviour.ts';
 import {
   type Behaviour,
   type Finding,
@@ -8,8 +9,8 @@ import {
   verbs,
 } from '../behaviour.ts';
 import { isHarmlessSetting } from '../git-config.ts';
+import { runsOfGit } from '../git-runs.ts';
 import { plainPaths } from '../plain-paths.ts';
-import type { Argument, Use } from '../use.ts';
 
 /** Options of the diff family, which most reading verbs take. */
 const DIFF: Grammar = {
@@ -438,6 +439,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
 export const GIT: readonly ProgramRow[] = [
   {
     names: 'git',
+    runs: runsOfGit,
     risk: 'medium',
     reach: 'unknown',
     operands: 'none',

@@ -1,5 +1,6 @@
+import type { Use } from '../behaviour.ts';
 import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
-import { argumentOf, type Use } from '../use.ts';
+import { argumentOf } from '../options.ts';
 
 /** The options of these names load a module unless their value is known, or at least no path. */
 function modules(names: string, known?: ReadonlySet<string>): (use: Use) => readonly Finding[] {

@@ -1,6 +1,7 @@
-import type { PathUse } from '../behaviour.ts';
+import { leadingText } from '../../model/word.ts';
+import type { Argument, PathUse, Use } from '../behaviour.ts';
+import { argumentOf } from '../options.ts';
 import { plainPaths } from '../plain-paths.ts';
-import { type Argument, argumentOf, leadingText, type Use } from '../use.ts';
 
 /** Options of jq that take a name and a text, or a name and a file: the tables know one value only. */
 const NAMES_TEXT: ReadonlySet<string> = new Set(['--arg', '--argjson']);

@@ -1,5 +1,5 @@
+import type { Use } from '../behaviour.ts';
 import { type Behaviour, type Finding, finding, type ProgramRow, programs, verbs } from '../behaviour.ts';
-import type { Use } from '../use.ts';
 
 const LOW: Behaviour = { risk: 'low' };
 const MEDIUM: Behaviour = { risk: 'medium' };
@@ -19,6 +19,21 @@ function inspectGo({ options }: Use): readonly Finding[] {
       finding('executes', 'executes_by_option', 'can run a program through -extld', word.source),
     );
 }
+
+const RUBY: Behaviour = {
+  operands: 'guess',
+  grammar: { open: true, values: 'e', loads: 'r' },
+  verbs: {
+    ...verbs('list show info check outdated', LOW),
+    ...verbs('exec install update add remove', MEDIUM),
+  },
+};
+const BUNDLE_EXEC: Behaviour = {
+  ...MEDIUM,
+  operands: 'none',
+  launches: {},
+  grammar: { stopAtOperand: true, flags: 'keep-file-descriptors', values: 'gemfile' },
+};
 
 /** Compilers, run times and project tools of other languages. */
 export const LANGUAGES: readonly ProgramRow[] = [
@@ -84,8 +99,19 @@ export const LANGUAGES: readonly ProgramRow[] = [
     },
     operands: 'guess',
   }),
+  ...programs('rustup', 'medium', 'unknown', {
+    operands: 'guess',
+    grammar: { open: true, flags: 'q v' },
+    verbs: {
+      run: {
+        operands: 'none',
+        grammar: { stopAtOperand: true, flags: 'install' },
+        launches: { operands: 1 },
+      },
+    },
+  }),
   ...programs(
-    'rustup rustfmt cbindgen bindgen wasm-pack trunk maturin cross miri just task mage',
+    'rustfmt cbindgen bindgen wasm-pack trunk maturin cross miri just task mage',
     'medium',
     'unknown',
     { operands: 'guess' },
@@ -149,13 +175,11 @@ export const LANGUAGES: readonly ProgramRow[] = [
   ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown', {
     operands: 'guess',
   }),
-  ...programs('ruby irb rails rake bundle bundler rspec erb jruby', 'medium', 'network', {
-    operands: 'guess',
-    grammar: { open: true, values: 'e', loads: 'r' },
-    verbs: {
-      ...verbs('list show info check outdated', LOW),
-      ...verbs('exec install update add remove', MEDIUM),
-    },
+  ...programs('ruby irb rails rake rspec erb jruby', 'medium', 'network', RUBY),
+  ...programs('bundle bundler', 'medium', 'network', {
+    ...RUBY,
+    grammar: { open: true, values: 'e gemfile', loads: 'r' },
+    verbs: { ...RUBY.verbs, ...verbs('exec e', BUNDLE_EXEC) },
   }),
   ...programs('rubocop standardrb brakeman sorbet srb steep reek', 'low', 'unknown', {
     grammar: {

@@ -1,6 +1,36 @@
-import { type Loss, type ProgramRow, programs } from '../behaviour.ts';
+import {
+  type Argument,
+  type Call,
+  type Loss,
+  type ProgramRow,
+  programs,
+  type Runs,
+  type Use,
+} from '../behaviour.ts';
+import { readOptions } from '../options.ts';
 import { writtenAt } from '../plain-paths.ts';
-import type { Argument, Use } from '../use.ts';
+import { refused, runText } from '../runs.ts';
+
+/** Settings that run nothing on this side. */
+const HARMLESS =
+  /^(?:BatchMode|ConnectTimeout|ConnectionAttempts|StrictHostKeyChecking|UserKnownHostsFile|GlobalKnownHostsFile|LogLevel|Port|User|IdentitiesOnly|IdentityFile|ServerAlive\w+|PasswordAuthentication|PreferredAuthentications|ForwardAgent|Compression|RequestTTY|HostName|AddressFamily)[ =]/i;
+
+/** `ssh [options] host [text]`: the words are joined and read by the shell of the other side. */
+function runsOfSsh(call: Call): Runs {
+  const before = readOptions(call.args, call.grammar);
+  if (!before.ok) return refused(`ssh: ${before.message}`, before.word);
+  // ssh goes on with options behind the host.
+  const behind = readOptions(before.rest.slice(1), call.grammar);
+  if (!behind.ok) return refused(`ssh: ${behind.message}`, behind.word);
+  for (const option of [...before.options, ...behind.options]) {
+    const text = option.value?.text ?? '';
+    if (option.name === 'o' && !HARMLESS.test(`${text} `)) {
+      const word = option.value?.word;
+      return refused(`ssh: the setting ${word?.source} may run a program.`, word);
+    }
+  }
+  return runText(behind.rest);
+}
 
 /** What is at the destination and not at the source. */
 function lossOfRsync({ command }: Use): Loss | undefined {
@@ -43,8 +73,19 @@ export const NETWORK: readonly ProgramRow[] = [
     operands: 'none',
     hosts: ({ operands }) => operands,
   }),
+  ...programs('ssh', 'high', 'network', {
+    operands: 'none',
+    needs: 'network',
+    outward: 'works on another machine',
+    runs: runsOfSsh,
+    grammar: {
+      stopAtOperand: true,
+      flags: '4 6 A a C f G g K k M N n q s T t V v X x Y y',
+      values: 'B b c D E e F I i J L l m O o p P Q R S W w',
+    },
+  }),
   ...programs(
-    'ssh scp sftp lftp tftp sshfs mosh autossh ssh-keyscan ssh-copy-id rlogin rsh rexec youtube-dl yt-dlp',
+    'scp sftp lftp tftp sshfs mosh autossh ssh-keyscan ssh-copy-id rlogin rsh rexec youtube-dl yt-dlp',
     'high',
     'network',
     {
@@ -83,7 +124,7 @@ export const NETWORK: readonly ProgramRow[] = [
     },
   ),
   ...programs(
-    'ip ifconfig route tc bridge ethtool iw nmcli tcpdump tshark wireshark wg wg-quick openvpn tailscale cloudflared ngrok ssserver tor torsocks proxychains',
+    'ip ifconfig route tc bridge ethtool iw nmcli tcpdump tshark wireshark wg wg-quick openvpn tailscale cloudflared ngrok ssserver tor',
     'high',
     'network',
     {
@@ -93,7 +134,7 @@ export const NETWORK: readonly ProgramRow[] = [
   ...programs('ss netstat', 'low', 'local', { operands: 'none' }),
   ...programs('openssl', 'high', 'network', { operands: 'guess' }),
   ...programs(
-    'ssh-keygen ssh-add ssh-agent gpg gpg2 gpgconf age pass secret-tool vault op bw sops',
+    'ssh-keygen ssh-add gpg gpg2 gpgconf age pass secret-tool vault op bw sops',
     'high',
     'unknown',
     { operands: 'guess' },

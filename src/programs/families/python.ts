@@ -1,13 +1,15 @@
+import type { Use } from '../behaviour.ts';
 import {
   type Behaviour,
   type Finding,
   finding,
+  type Grammar,
   type PathUse,
   type ProgramRow,
   programs,
   verbs,
 } from '../behaviour.ts';
-import { argumentOf, type Use } from '../use.ts';
+import { argumentOf } from '../options.ts';
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'guess' };
 
@@ -26,6 +28,53 @@ const ASKS: Behaviour = {
     produces: 'log log-file local-log cache-dir',
   },
 };
+
+/** A verb that runs the command behind its options in the environment of a project. */
+function running(grammar: Grammar, launches: Behaviour['launches'] = {}): Behaviour {
+  return { ...CHANGES, operands: 'none', grammar: { ...grammar, stopAtOperand: true }, launches };
+}
+
+const UV_OPTIONS: Grammar = {
+  stopAtOperand: true,
+  flags:
+    'q v n m s i frozen locked no-sync isolated active no-project all-extras offline no-dev dev exact no-env-file quiet verbose refresh no-cache all-packages module script all-groups',
+  values:
+    'p w C with with-editable with-requirements python extra group only-group no-group project directory env-file package index-url from',
+};
+const UV_RUN = running(UV_OPTIONS, { directory: 'directory', inert: 'm s module script' });
+/** uvx and `pipx run`: a tool that is fetched and run. */
+const UV_TOOL: Grammar = {
+  ...UV_OPTIONS,
+  flags: `${UV_OPTIONS.flags} version help`,
+  values: `${UV_OPTIONS.values} spec`,
+};
+
+/** What installs packages for Python. */
+const MANAGER: Behaviour = {
+  grammar: {
+    open: true,
+    flags:
+      'q quiet v verbose h help V version no-input no-interaction no-ansi ansi no-plugins no-cache offline',
+    values: 'index-url i extra-index-url color p e env',
+    reads: 'r requirement c constraint directory project C',
+    loads: 'python',
+    writes: 'target t prefix root cache-dir log',
+  },
+  operands: 'none',
+  verbs: {
+    ...verbs(
+      'install uninstall download wheel add remove sync lock update upgrade init new venv run tool build publish cache config create env self python exec shell compile',
+      CHANGES,
+    ),
+    ...verbs('list show freeze check tree help inspect debug version info', ASKS),
+    pip: { ...CHANGES, verbs: verbs('list show freeze check tree', ASKS) },
+  },
+};
+
+/** Such a manager with verbs of its own. */
+function manager(own: Readonly<Record<string, Behaviour>>): Behaviour {
+  return { ...MANAGER, verbs: { ...MANAGER.verbs, ...own } };
+}
 
 /** `python -m json.tool FILE` prints; the second file would be its output. */
 function printsJson({ command }: Use): boolean {
@@ -63,32 +112,47 @@ export const PYTHON: readonly ProgramRow[] = [
     operands: 'guess',
     onlyReads: printsJson,
   }),
+  ...programs('pip pip3 easy_install', 'medium', 'network', MANAGER),
   ...programs(
-    'pip pip3 uv pipx conda mamba micromamba poetry pdm hatch pipenv rye easy_install',
+    'uv',
     'medium',
     'network',
-    {
-      grammar: {
-        open: true,
-        flags: 'q quiet v verbose no-input',
-        values: 'index-url i extra-index-url',
-        reads: 'r requirement c constraint directory project C',
-        loads: 'python',
-        writes: 'target t prefix root cache-dir log',
-      },
-      operands: 'none',
-      verbs: {
-        ...verbs(
-          'install uninstall download wheel add remove sync lock update upgrade init new venv run tool build publish cache config create env self python exec shell compile',
-          CHANGES,
-        ),
-        ...verbs('list show freeze check tree help inspect debug version info', ASKS),
-        pip: { ...CHANGES, verbs: verbs('list show freeze check tree', ASKS) },
-      },
+    manager({ run: UV_RUN, tool: { ...CHANGES, verbs: { run: UV_RUN } } }),
+  ),
+  ...programs('pipx', 'medium', 'network', {
+    ...MANAGER,
+    verbs: {
+      ...MANAGER.verbs,
+      run: { ...CHANGES, grammar: UV_TOOL, launches: {} },
     },
+  }),
+  ...programs(
+    'poetry',
+    'medium',
+    'network',
+    manager({ run: running({ flags: 'q v' }, { directory: 'C directory' }) }),
+  ),
+  ...programs('pipenv rye', 'medium', 'network', manager({ run: running({}) })),
+  ...programs(
+    'pdm',
+    'medium',
+    'network',
+    manager({ run: running({ flags: 's site', values: 'p project' }) }),
+  ),
+  ...programs('hatch', 'medium', 'network', manager({ run: running({}) })),
+  ...programs(
+    'conda mamba micromamba',
+    'medium',
+    'network',
+    manager({
+      run: running(
+        { flags: 'no-capture-output live-stream', values: 'n p name prefix cwd' },
+        { directory: 'cwd' },
+      ),
+    }),
   ),
   // Runs a tool that it downloads if need be; the tables of reach of the field call it unknown.
-  ...programs('uvx', 'medium', 'unknown', { operands: 'none' }),
+  ...programs('uvx', 'medium', 'unknown', { operands: 'none', grammar: UV_TOOL, launches: {} }),
   ...programs('pytest py.test', 'low', 'unknown', {
     grammar: {
       open: true,

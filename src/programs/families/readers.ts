@@ -1,7 +1,7 @@
 import { looksSecret } from '../../util/secret-name.ts';
+import type { Use } from '../behaviour.ts';
 import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
 import { writtenAt } from '../plain-paths.ts';
-import type { Use } from '../use.ts';
 
 /** Reading standard input is not what the program is permitted for. */
 function needsFile(use: Use): readonly Finding[] {

@@ -1,21 +1,39 @@
+import type { Word } from '../../model/command-line.ts';
+import { inputWord, isSingle, leadingText, prefixOf, withInput } from '../../model/word.ts';
+import type { Call, Run, Runs, Use } from '../behaviour.ts';
 import { type Finding, finding, type Loss, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
+import { argumentOf, readOptions } from '../options.ts';
 import { isRegenerableName } from '../regenerable.ts';
-import { argumentOf, leadingText, type Use } from '../use.ts';
+import { refused } from '../runs.ts';
 
-/** Words of find that take an operand which is not a path. */
-const FIND_TESTS: ReadonlySet<string> = new Set(
-  '-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -atime -ctime -mmin -amin -cmin -user -group -uid -gid -perm -links -inum -maxdepth -mindepth -fstype -used -printf -regextype -context -D'.split(
-    ' ',
-  ),
+const words = (list: string) => new Set(list.split(' '));
+
+/** Words of find's expression that take no operand. From the manual of GNU findutils 4.9. */
+const FIND_ALONE = words(
+  '-H -L -P -O0 -O1 -O2 -O3 -print -print0 -ls -delete -prune -quit -depth -d -mount -xdev -empty -daystart -follow -nouser -nogroup -true -false -readable -writable -executable -noleaf -ignore_readdir_race -noignore_readdir_race -warn -nowarn -help --help -version --version -not ! -a -and -o -or ( ) ,',
 );
-const FIND_FILES: ReadonlySet<string> = new Set(
-  '-newer -anewer -cnewer -samefile -files0-from -newermm -newerac -newercc'.split(' '),
+/** Those that take an operand which is not a path. */
+const FIND_TESTS = words(
+  '-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -maxdepth -mindepth -size -mtime -atime -ctime -mmin -amin -cmin -perm -user -group -uid -gid -links -inum -fstype -used -context -regextype -printf -D',
 );
-const FIND_FLAGS: ReadonlySet<string> = new Set(
-  '-H -L -P -daystart -depth -d -follow -help -ignore_readdir_race -noignore_readdir_race -mount -xdev -noleaf -warn -nowarn -empty -executable -readable -writable -false -true -nouser -nogroup -print -print0 -ls -prune -quit -not -a -and -o -or -O0 -O1 -O2 -O3 --version --help -version'.split(
-    ' ',
-  ),
-);
+/** Those that take a file which is looked at. */
+const FIND_FILES = words('-newer -anewer -cnewer -samefile -files0-from');
+const FIND_WRITES = words('-fls -fprint -fprint0 -fprintf');
+const FIND_RUNS = words('-exec -execdir -ok -okdir');
+
+/** How many operands a word of the expression takes; `undefined`: it is none, or it runs something. */
+function operandsOfFind(name: string): number | undefined {
+  if (FIND_ALONE.has(name)) return 0;
+  if (name === '-fprintf') return 2;
+  const takesOne =
+    FIND_TESTS.has(name) || FIND_WRITES.has(name) || namesFile(name) || /^-newer[aBcm]t$/.test(name);
+  return takesOne ? 1 : undefined;
+}
+
+/** True for tests that look at a file of this name: `-newer`, `-newermm`. */
+function namesFile(name: string): boolean {
+  return FIND_FILES.has(name) || /^-newer[aBcm][aBcm]$/.test(name);
+}
 
 /** The expression of find, which is no option syntax but a language. */
 function inspectFind({ command }: Use): readonly Finding[] {
@@ -25,21 +43,20 @@ function inspectFind({ command }: Use): readonly Finding[] {
     const text = words[index]?.value;
     const source = words[index]?.source ?? '';
     if (text === undefined || text[0] !== '-') continue;
-    if (text === '-exec' || text === '-execdir' || text === '-ok' || text === '-okdir') {
+    if (FIND_RUNS.has(text)) {
       // What it runs is listed as a command of its own; its words end at `;` or `+`.
       while (index + 1 < words.length && !/^(?:;|\+)$/.test(words[index + 1]?.value ?? '')) index++;
       index++;
       findings.push(finding('reads', 'runs_listed', 'runs a program for each file', source));
-    } else if (text === '-delete') {
-      findings.push(finding('removes', 'deletes', 'deletes what it finds', source));
-    } else if (/^-(?:fls|fprint0?|fprintf)$/.test(text)) {
-      findings.push(finding('writes', 'writes_by_option', `writes a file through ${text}`, source));
-      index += text === '-fprintf' ? 2 : 1;
-    } else if (FIND_TESTS.has(text) || FIND_FILES.has(text) || /^-newer[aBcm][aBcmt]$/.test(text)) {
-      index++;
-    } else if (!FIND_FLAGS.has(text)) {
-      findings.push(finding('invalid', 'unknown_option', 'has no such test or action in the tables', source));
+      continue;
     }
+    if (text === '-delete') findings.push(finding('removes', 'deletes', 'deletes what it finds', source));
+    if (FIND_WRITES.has(text))
+      findings.push(finding('writes', 'writes_by_option', `writes a file through ${text}`, source));
+    const operands = operandsOfFind(text);
+    if (operands === undefined)
+      findings.push(finding('invalid', 'unknown_option', 'has no such test or action in the tables', source));
+    index += operands ?? 0;
   }
   return findings;
 }
@@ -68,11 +85,125 @@ function pathsOfFind({ command }: Use): readonly PathUse[] {
     expression ||= /^(?:-.|[(!,]$)/.test(text);
     if (!expression) found.push({ argument: argumentOf(word), effect: 'reads' });
     else if (next === undefined) break;
-    else if (FIND_FILES.has(text)) found.push({ argument: argumentOf(next), effect: 'reads' });
-    else if (/^-(?:fls|fprint0?|fprintf)$/.test(text))
-      found.push({ argument: argumentOf(next), effect: 'writes' });
+    else if (namesFile(text)) found.push({ argument: argumentOf(next), effect: 'reads' });
+    else if (FIND_WRITES.has(text)) found.push({ argument: argumentOf(next), effect: 'writes' });
   }
   return found;
+}
+
+/** `find [paths] [expression]`, where the expression may run commands. */
+function runsOfFind(call: Call): Runs {
+  const { args } = call;
+  let at = 0;
+  while (/^-(?:[HLP]+|O[0-9]|D)$/.test(args[at]?.value ?? '')) at += args[at]?.value === '-D' ? 2 : 1;
+  let dashed = false;
+  let uncertain: Word | undefined;
+  for (; at < args.length; at += 1) {
+    const path = args[at];
+    if (path === undefined || isExpression(prefixOf(path))) break;
+    if (path.value !== undefined || prefixOf(path) !== '' || path.parts[0]?.kind === 'tilde') continue;
+    if (!isSingle(path))
+      return refused(
+        `find: ${path.source} could be several words, and any of them an action: quote it.`,
+        path,
+      );
+    uncertain = path;
+    dashed = true;
+  }
+  const result = expression(args.slice(at), !dashed);
+  const runs = 'runs' in result && result.runs.length > 0;
+  const ends = args.slice(at).some((word) => word.value === ';' || word.value === '+');
+  if (uncertain !== undefined && (runs || ends)) {
+    return refused(
+      `find: ${uncertain.source} could be an action: put ./ before it or write it out.`,
+      uncertain,
+    );
+  }
+  return result;
+}
+
+function isExpression(text: string): boolean {
+  return /^(?:-.|[(),!]$)/.test(text);
+}
+
+function expression(args: readonly Word[], path: boolean): Runs {
+  const runs: Run[] = [];
+  for (let at = 0; at < args.length; at += 1) {
+    const word = args[at];
+    const name = word?.value;
+    if (word === undefined || name === undefined) {
+      return refused(`find: ${word?.source} stands where a test or action is expected: write it out.`, word);
+    }
+    const count = operandsOfFind(name);
+    if (count !== undefined) {
+      const values = args.slice(at + 1, at + 1 + count);
+      const several = values.find((value) => !isSingle(value));
+      if (values.length < count) return refused(`find: ${name} has no value.`, word);
+      if (several !== undefined)
+        return refused(`find: ${several.source} could be several words: quote it.`, several);
+      at += count;
+    } else if (FIND_RUNS.has(name)) {
+      const command = commandAt(args, at + 1);
+      if (typeof command === 'string') return refused(`find: ${name} ${command}.`, word);
+      const inner = command.map((part) => withInput(part, '{}', path));
+      runs.push({ kind: 'argv', words: inner, ...(name.endsWith('dir') ? { directory: 'unknown' } : {}) });
+      at += command.length + 1;
+    } else return refused(`find: ${word.source} is not a known test or action.`, word);
+  }
+  return { runs };
+}
+
+/** The words from `start` to `;`, or to `+` behind `{}`; a sentence if it does not end. */
+function commandAt(args: readonly Word[], start: number): readonly Word[] | string {
+  for (let at = start; at < args.length; at += 1) {
+    const word = args[at];
+    if (word === undefined) break;
+    const ends = word.value === ';' || (word.value === '+' && args[at - 1]?.value === '{}');
+    if (ends) return at === start ? 'runs nothing' : args.slice(start, at);
+    if (!isSingle(word)) return `runs a command with ${word.source}, which could be several words: quote it`;
+  }
+  return 'is not closed: end its command with \\;';
+}
+
+const MARKERS = ['{//}', '{/.}', '{/}', '{.}', '{}'];
+
+/** `fd [options] [pattern [path]] -x command [;]`. */
+function runsOfFd(call: Call): Runs {
+  const runs: Run[] = [];
+  const others: Word[] = [];
+  const { args } = call;
+  for (let at = 0; at < args.length; at += 1) {
+    const word = args[at];
+    if (word === undefined) break;
+    const text = word.value ?? '';
+    if (text === '--') {
+      others.push(...args.slice(at));
+      break;
+    }
+    if (/^-[HIusigFalLp01q]*[xX]./.test(text) || /^--exec(?:-batch)?=/.test(text)) {
+      return refused(
+        `${call.name}: write a blank behind ${text.slice(0, 2)} and the command as words.`,
+        word,
+      );
+    }
+    const flags = /^-([HIusigFalLp01q]*)[xX]$/.exec(text)?.[1];
+    if (flags === undefined && text !== '--exec' && text !== '--exec-batch') {
+      others.push(word);
+      continue;
+    }
+    const end = args.findIndex((other, index) => index > at && other.value === ';');
+    const command = args.slice(at + 1, end === -1 ? undefined : end);
+    if (command.length === 0) return refused(`${call.name}: ${text} runs nothing.`, word);
+    runs.push({ kind: 'argv', words: filled(command, word) });
+    at += command.length + 1;
+  }
+  const read = readOptions(others, call.grammar, 'anywhere');
+  return read.ok ? { runs } : refused(`${call.name}: ${read.message}`, read.word);
+}
+
+function filled(command: readonly Word[], option: Word): readonly Word[] {
+  const inner = command.map((word) => MARKERS.reduce((now, marker) => withInput(now, marker, false), word));
+  return inner.some((word, index) => word !== command[index]) ? inner : [...inner, inputWord(option.span)];
 }
 
 const GREP_FLAGS =
@@ -123,6 +254,7 @@ export const SEARCH: readonly ProgramRow[] = [
     paths: pathsOfFind,
     inspect: inspectFind,
     loses: lossOfFind,
+    runs: runsOfFind,
   }),
   ...programs('fd fdfind', 'low', 'local', {
     grammar: {
@@ -135,6 +267,7 @@ export const SEARCH: readonly ProgramRow[] = [
       optionals: 'x exec X exec-batch',
     },
     operands: 'guess',
+    runs: runsOfFd,
   }),
   ...programs('fzf sk', 'medium', 'local', { operands: 'none' }),
   ...programs('ast-grep semgrep tokei cloc scc ctags etags cscope', 'medium', 'local', { operands: 'guess' }),

@@ -1,8 +1,8 @@
 import { filesOfAwkProgram, inspectAwkProgram } from '../awk-program.ts';
+import type { Argument, Use } from '../behaviour.ts';
 import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
 import { pathInside, plainPaths } from '../plain-paths.ts';
 import { inspectSedScript, type SedFile } from '../sed-script.ts';
-import type { Argument, Use } from '../use.ts';
 
 /** The scripts on the command line: values of options, else the first operand. */
 function scriptsOf(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Grammar } from '../../../src/programs/behaviour.ts';
-import { parseOptions } from '../../../src/programs/parse-options.ts';
+import { parseOptions } from '../../../src/programs/options.ts';
 import { commandIn } from '../../support/simple-command.ts';
 
 const GRAMMAR: Grammar = {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SHELL_NAMES } from '../../../src/programs/families/runners.ts';
-import { programNames } from '../../../src/programs/program-table.ts';
-import { runnerOf } from '../../../src/programs/runs/runner-table.ts';
+import { SHELLS } from '../../../src/programs/families/shells.ts';
+import { programNames, runnerOf } from '../../../src/programs/program-table.ts';
 import { parseShell } from '../../../src/shell/parse.ts';
 
 /** Programs of the tables whose names end like those of shells; rsh is one elsewhere, which the network keeps away. */
@@ -10,7 +9,7 @@ const NO_SHELLS: ReadonlySet<string> = new Set(['hash', 'trash', 'rsh']);
 describe('shells', () => {
   it('each that the tables know has a runner', () => {
     const shells = [
-      ...SHELL_NAMES.split(' '),
+      ...SHELLS.flatMap(({ names }) => names.split(' ')),
       ...programNames().filter((name) => /^[a-z]?(?:[a-z]?[abckz]|pd|mk)?sh$/.test(name)),
     ].filter((name) => !NO_SHELLS.has(name));
     expect(shells.filter((name) => runnerOf(name, true) === undefined)).toEqual([]);

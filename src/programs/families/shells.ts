@@ -1,10 +1,21 @@
 import type { Word } from '../../model/command-line.ts';
 import { literalWord, prefixOf } from '../../model/word.ts';
-import { beginsWithPath } from './options.ts';
-import { type Dialect, NOTHING, type Runner, type Runs, refused } from './runner.ts';
+import {
+  type Call,
+  type Dialect,
+  type Finding,
+  finding,
+  type Grammar,
+  type ProgramRow,
+  programs,
+  type Runs,
+  type Use,
+} from '../behaviour.ts';
+import { beginsWithPath } from '../options.ts';
+import { NOTHING, refused, runText } from '../runs.ts';
 
 /** Shells by the dialect that they read. */
-export const SHELLS: Readonly<Record<string, Dialect>> = {
+const DIALECTS: Readonly<Record<string, Dialect>> = {
   bash: 'bash',
   rbash: 'bash',
   // Ours: bash, and inside a sandbox just that.
@@ -18,16 +29,12 @@ export const SHELLS: Readonly<Record<string, Dialect>> = {
   fish: 'zsh',
 };
 
-/** Shells whose language is not read here. */
-export const FOREIGN_SHELLS: readonly string[] =
-  'csh tcsh bcsh yash posh pdksh oksh lksh rksh ksh93 rzsh sash osh ysh nu elvish xonsh'.split(' ');
-
 /** `csh -c text`, a script, or commands on the standard input: none is understood. */
-export const foreignShell: Runner = (call) => {
+function runsOfForeignShell(call: Call): Runs {
   const [, only, ...others] = call.words;
   if (others.length === 0 && only?.value !== undefined && INERT.has(only.value)) return NOTHING;
   return refused(`${call.name} reads another language: use sh -c or bash -c.`, call.words[0]);
-};
+}
 
 /** Letters that only change how the shell starts or fails, `c` aside. */
 const LETTERS = /^-[ceuxvnlfabsEC]+$/;
@@ -35,8 +42,8 @@ const LONG = new Set(['--login', '--noprofile', '--norc', '--restricted', '--ver
 const INERT = new Set(['--version', '--help']);
 
 /** `sh [options] -c text [name [arguments]]`, `sh [options] file`, or commands on the standard input. */
-export const shell: Runner = (call) => {
-  const dialect = SHELLS[call.name] ?? 'posix';
+function runsOfShell(call: Call): Runs {
+  const dialect = DIALECTS[call.name] ?? 'posix';
   let hasText = false;
   let readsInput = false;
   let at = 1;
@@ -75,13 +82,13 @@ export const shell: Runner = (call) => {
   // A file of commands: the policy judges the file.
   if (operand !== undefined && !readsInput) return NOTHING;
   return fromInput(call.name, call.words[0], call.input, dialect);
-};
+}
 
 const SAFE_O = new Set(['pipefail', 'errexit', 'nounset', 'xtrace']);
 
 function textOf(name: string, operand: Word | undefined, dialect: Dialect): Runs {
   if (operand === undefined) return refused(`${name} -c has no text.`);
-  return { runs: [{ kind: 'text', text: [operand], dialect }] };
+  return runText([operand], dialect);
 }
 
 function fromInput(name: string, word: Word | undefined, input: string | undefined, dialect: Dialect): Runs {
@@ -91,5 +98,58 @@ function fromInput(name: string, word: Word | undefined, input: string | undefin
       word,
     );
   }
-  return { runs: [{ kind: 'text', text: [literalWord(input, word.span)], dialect }] };
+  return runText([literalWord(input, word.span)], dialect);
 }
+
+const SHELL: Grammar = {
+  stopAtOperand: true,
+  flags:
+    'a b e f h i k l m n p r t u v x B C E H P T login norc noprofile posix restricted verbose noediting',
+  values: 'o O',
+  // The text is listed command by command.
+  optionals: 'c',
+  loads: 'rcfile init-file',
+  executing: 's',
+};
+
+/** A shell without a script runs its standard input, which was not seen beforehand. */
+function inspectShell(use: Use): readonly Finding[] {
+  const text = use.options.some(({ name, word }) => name === 'c' || /^-[a-zA-Z]*c/.test(word.value ?? ''));
+  if (text) return [];
+  const [script] = use.operands;
+  return script === undefined
+    ? [
+        finding(
+          'executes',
+          'executes_input',
+          'runs what it reads from its standard input',
+          use.command.words[0]?.source ?? '',
+        ),
+      ]
+    : [finding('loads', 'runs_script', 'runs a script', script.word.source)];
+}
+
+/** Shells, of which those that are not read run nothing but what asks for their version. */
+export const SHELLS: readonly ProgramRow[] = [
+  ...programs(Object.keys(DIALECTS).join(' '), 'low', 'network', {
+    operands: 'guess',
+    grammar: SHELL,
+    inspect: inspectShell,
+    runs: runsOfShell,
+  }),
+  ...programs('csh tcsh', 'low', 'network', {
+    operands: 'guess',
+    grammar: SHELL,
+    inspect: inspectShell,
+    runs: runsOfForeignShell,
+  }),
+  ...programs(
+    'bcsh yash posh pdksh oksh lksh rksh ksh93 rzsh sash osh ysh nu elvish xonsh',
+    'medium',
+    'unknown',
+    {
+      operands: 'guess',
+      runs: runsOfForeignShell,
+    },
+  ),
+];

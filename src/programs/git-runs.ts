@@ -1,7 +1,8 @@
-import type { Word } from '../../model/command-line.ts';
-import { prefixOf, withoutPrefix, wordFrom } from '../../model/word.ts';
-import { settingOf } from './git-settings.ts';
-import { NOTHING, type Run, type Runner, type Runs, refused } from './runner.ts';
+import type { Word } from '../model/command-line.ts';
+import { prefixOf, withoutPrefix, wordFrom } from '../model/word.ts';
+import type { Call, Run, Runs } from './behaviour.ts';
+import { settingOf } from './git-config.ts';
+import { NOTHING, refused, runText, runWords } from './runs.ts';
 
 const FLAGS = new Set(
   '-p --paginate -P --no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --bare --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --version -v --help -h --html-path --man-path --info-path --exec-path'.split(
@@ -17,8 +18,7 @@ interface Globals {
 }
 
 /** `git [global options] verb …`. */
-export const git: Runner = (call) => {
-  const { words } = call;
+export function runsOfGit({ words }: Call): Runs {
   const globals: Globals = { runs: [], aliases: new Map() };
   let at = 1;
   for (; at < words.length; at += 1) {
@@ -43,7 +43,7 @@ export const git: Runner = (call) => {
     return refused(`git: the verb ${verb.source} must be written out.`, verb, 'dynamic_command');
   const own = ofVerb(verb.value, words.slice(at + 1), globals, verb, words[0]);
   return 'refusal' in own ? own : { runs: [...globals.runs, ...own.runs] };
-};
+}
 
 function note(globals: Globals, word: Word | undefined): string | undefined {
   if (word === undefined) return '-c has no value';
@@ -81,9 +81,7 @@ function ofCommand(name: string, args: readonly Word[], verb: Word): Runs {
     return refused(`git: ${external.source} names a program as transport.`, external);
   switch (name) {
     case 'bisect':
-      return args[0]?.value === 'run'
-        ? { runs: args.length < 2 ? [] : [{ kind: 'argv', words: args.slice(1) }] }
-        : written(args[0]);
+      return args[0]?.value === 'run' ? runWords(args.slice(1)) : written(args[0]);
     case 'submodule':
       return ofSubmodule(args);
     case 'rebase':
@@ -135,13 +133,11 @@ function ofAlias(alias: Word, args: readonly Word[], program: Word): Runs {
   const text = alias.value;
   if (text === undefined) return refused('git: an alias must be written out.', alias);
   if (text.startsWith('!')) {
-    return { runs: [{ kind: 'text', text: [wordFrom(`${text.slice(1)} "$@"`, alias)], dialect: 'posix' }] };
+    return runText([wordFrom(`${text.slice(1)} "$@"`, alias)]);
   }
   if (/['"\\]/.test(text)) return refused('git: an alias with quotes is not understood.', alias);
   const words = text.split(/\s+/).filter((part) => part !== '');
-  return {
-    runs: [{ kind: 'argv', words: [program, ...words.map((part) => wordFrom(part, alias)), ...args] }],
-  };
+  return runWords([program, ...words.map((part) => wordFrom(part, alias)), ...args]);
 }
 
 function ofSubmodule(args: readonly Word[]): Runs {
@@ -154,7 +150,7 @@ function ofSubmodule(args: readonly Word[]): Runs {
   if (only === undefined) return NOTHING;
   if (prefixOf(only).startsWith('-'))
     return refused(`git submodule: the option ${only.source} is not known here.`, only);
-  return { runs: [{ kind: 'text', text: command, dialect: 'posix', directory: 'unknown' }] };
+  return runText(command, 'posix', 'unknown');
 }
 
 function ofClone(args: readonly Word[]): Runs {

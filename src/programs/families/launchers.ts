@@ -1,0 +1,449 @@
+import type { Word } from '../../model/command-line.ts';
+import { inputWord, prefixOf, withInput, wordFrom } from '../../model/word.ts';
+import {
+  type Behaviour,
+  type Call,
+  type Grammar,
+  type ProgramRow,
+  programs,
+  type Runs,
+} from '../behaviour.ts';
+import { hasOption, optionValue, readOptions } from '../options.ts';
+import { NOTHING, refused, runText, runWords, unreadable } from '../runs.ts';
+
+const HELP = 'help version';
+const PLAIN_ASSIGNMENT = /^(?:[A-Za-z_][A-Za-z0-9_]*=|-$)/;
+
+/** env has options, then assignments, then the command; `-S` splits a text into words. */
+function runsOfEnv(call: Call): Runs {
+  const read = readOptions(call.args, call.grammar);
+  if (!read.ok) return refused(`env: ${read.message}`, read.word);
+  if (hasOption(read, 'S split-string')) {
+    return refused('env -S splits a text by rules of its own: write the words out.', call.words[0]);
+  }
+  // A lone dash means -i, and assignments may follow.
+  const isAssignment = (word: Word) => /^[^=]*=/.test(prefixOf(word)) || word.value === '-';
+  const first = read.rest.findIndex((word) => !isAssignment(word));
+  const odd = read.rest
+    .slice(0, first === -1 ? undefined : first)
+    .find((word) => !PLAIN_ASSIGNMENT.test(prefixOf(word)));
+  // Among others: BASH_FUNC_ls%% gives bash a function.
+  if (odd !== undefined) return refused(`env: ${odd.source} is not a plain variable.`, odd);
+  return first === -1 ? NOTHING : runWords(read.rest.slice(first), optionValue(read.options, 'C chdir'));
+}
+
+/** `xargs [options] command [words]`: the items of the input are put in where the marker stands, or at the end. */
+function runsOfXargs(call: Call): Runs {
+  const read = readOptions(call.args, call.grammar);
+  if (!read.ok) return refused(`xargs: ${read.message}`, read.word);
+  const [first] = read.rest;
+  if (first === undefined) return NOTHING;
+  if (!hasOption(read, 'I i replace')) return runWords([...read.rest, inputWord(first.span)]);
+  const given = optionValue(read.options, 'I i replace');
+  if (given !== undefined && given.value === undefined)
+    return refused('xargs: the marker must be written out.', given);
+  const marker = given?.value === undefined || given.value === '' ? '{}' : given.value;
+  return runWords(read.rest.map((word) => withInput(word, marker, false)));
+}
+
+/** Characters that the shell which parallel starts takes as they are. */
+const PLAIN = /^[A-Za-z0-9_./:=@%+,{}#-]*$/;
+
+/** `parallel [options] command [words] ::: items`: the words are a text for a shell. */
+function runsOfParallel(call: Call): Runs {
+  const read = readOptions(call.args, call.grammar);
+  if (!read.ok) return refused(`parallel: ${read.message}`, read.word);
+  if (hasOption(read, 'I')) return refused('parallel: only the usual markers are understood.', call.words[0]);
+  const end = read.rest.findIndex((word) => /^:::/.test(prefixOf(word)));
+  const command = read.rest.slice(0, end === -1 ? undefined : end);
+  const [first] = command;
+  if (first === undefined)
+    return refused('parallel would run its input as commands: name the command.', call.words[0]);
+  const unplain = command.find((word) => word.value === undefined || !PLAIN.test(word.value));
+  if (unplain !== undefined)
+    return refused(`parallel: ${unplain.source} is read by a shell: use plain words.`, unplain);
+  const inner = command.map(marked);
+  return runWords(
+    inner.some((word, index) => word !== command[index]) ? inner : [...inner, inputWord(first.span)],
+  );
+}
+
+/** Replacement strings of parallel: `{}`, `{.}`, `{/}`, `{1}`, `{#}` and their kin. */
+function marked(word: Word): Word {
+  const marker = /\{[^{}]*\}/.exec(word.value ?? '')?.[0];
+  return marker === undefined ? word : withInput(word, marker, false);
+}
+
+/** `watch [options] words`: a shell reads them, but for -x. */
+function runsOfWatch(call: Call): Runs {
+  const read = readOptions(call.args, call.grammar);
+  if (!read.ok) return refused(`watch: ${read.message}`, read.word);
+  return hasOption(read, 'x exec') ? runWords(read.rest) : runText(read.rest);
+}
+
+/** `flock [options] file command…`, `flock file -c text`, `flock descriptor`. */
+function runsOfFlock(call: Call): Runs {
+  const read = readOptions(call.args, call.grammar);
+  if (!read.ok) return refused(`flock: ${read.message}`, read.word);
+  const [file, first, text] = read.rest;
+  if (file !== undefined && file.value === undefined)
+    return refused(`flock: ${file.source} must be written out.`, file);
+  if (first?.value !== '-c' && first?.value !== '--command') return runWords(read.rest.slice(1));
+  if (text === undefined || read.rest.length > 3) return refused('flock: -c takes one text.', first);
+  return runText([text]);
+}
+
+/** `script -c text`. */
+function runsOfScript(call: Call): Runs {
+  const read = readOptions(call.args, call.grammar, 'anywhere');
+  if (!read.ok) return refused(`script: ${read.message}`, read.word);
+  const text = optionValue(read.options, 'c command');
+  return text === undefined
+    ? refused('script would start a shell that reads its standard input: use -c.', call.words[0])
+    : runText([text]);
+}
+
+/** `entr [options] command`, where `/_` is a file; `entr -s text`. */
+function runsOfEntr(call: Call): Runs {
+  const read = readOptions(call.args, call.grammar);
+  if (!read.ok) return refused(`entr: ${read.message}`, read.word);
+  if (hasOption(read, 's')) return runText(read.rest.slice(0, 1));
+  return runWords(read.rest.map((word) => withInput(word, '/_', true)));
+}
+
+/** `busybox applet …`, `toybox applet …`. */
+function runsOfBusybox(call: Call): Runs {
+  const [applet] = call.args;
+  if (applet?.value?.startsWith('-') !== true) return runWords(call.args);
+  return /^--(?:list|list-full|help|version)$/.test(applet.value)
+    ? NOTHING
+    : refused(`${call.name}: the option ${applet.source} is not known here.`, applet);
+}
+
+/** The dynamic loader, which runs the program that it is given. */
+function runsOfLoader(call: Call): Runs {
+  const read = readOptions(call.args, call.grammar);
+  if (!read.ok) return refused(`${call.name}: ${read.message}`, read.word);
+  return hasOption(read, 'preload audit')
+    ? refused(`${call.name} would load other code first.`, call.words[0])
+    : runWords(read.rest);
+}
+
+const PROC_ROOT = /^\/+proc\/+(?:self|thread-self|[0-9]+)\/+(?:root|task\/+[0-9]+\/+root)(\/.*)$/;
+
+/** `/proc/self/root/bin/rm` is `/bin/rm`. */
+export function runsOfProcName(call: Call): Runs {
+  const [first] = call.words;
+  const path = first?.value ?? '';
+  const inner = PROC_ROOT.exec(path)?.[1];
+  return first === undefined || inner === undefined
+    ? refused(`${path} is another name for a program: use its own.`, first)
+    : runWords([wordFrom(inner, first), ...call.args]);
+}
+
+/** A row of a program that runs what stands behind its options. */
+function launching(grammar: Grammar, launches: Behaviour['launches'] = {}): Behaviour {
+  return { operands: 'none', grammar: { ...grammar, stopAtOperand: true }, launches };
+}
+
+/** Builtins that run their words in the shell: `command -p NAME …`, `builtin NAME …`. */
+function runsInShell(call: Call): Runs {
+  const read = readOptions(call.args, call.grammar);
+  if (!read.ok) return refused(`${call.name}: ${read.message}`, read.word);
+  if (hasOption(read, 'v V') || read.rest.length === 0) return NOTHING;
+  return { runs: [{ kind: 'argv', words: read.rest, inShell: true }] };
+}
+
+/** Programs that run another one, which the parser lists beside them. */
+export const LAUNCHERS: readonly ProgramRow[] = [
+  ...programs('builtin', 'low', 'local', {
+    operands: 'none',
+    builtin: true,
+    runs: runsInShell,
+    grammar: { stopAtOperand: true },
+  }),
+  ...programs('command', 'low', 'local', {
+    operands: 'none',
+    builtin: true,
+    runs: runsInShell,
+    grammar: { stopAtOperand: true, flags: 'p v V' },
+  }),
+  ...programs('exec', 'low', 'local', {
+    operands: 'none',
+    builtin: true,
+    grammar: { stopAtOperand: true, flags: 'c l', values: 'a' },
+    launches: {},
+  }),
+  ...programs('nohup', 'low', 'local', launching({ flags: HELP })),
+  ...programs(
+    'timeout',
+    'low',
+    'local',
+    launching(
+      { flags: `v foreground preserve-status verbose ${HELP}`, values: 'k s kill-after signal' },
+      { operands: 1 },
+    ),
+  ),
+  ...programs(
+    'time',
+    'low',
+    'local',
+    launching({
+      flags: `a append p portability q quiet v verbose V ${HELP}`,
+      values: 'f format',
+      writes: 'o output',
+    }),
+  ),
+  ...programs('nice', 'low', 'local', launching({ flags: HELP, values: 'n adjustment', numeric: true })),
+  ...programs(
+    'ionice',
+    'low',
+    'local',
+    launching(
+      { flags: `t h V ignore ${HELP}`, values: 'c n p P u class classdata pid pgid uid' },
+      { inert: 'p P u pid pgid uid' },
+    ),
+  ),
+  ...programs('stdbuf', 'low', 'local', launching({ flags: HELP, values: 'i o e input output error' })),
+  ...programs('setsid', 'low', 'local', launching({ flags: `c f w h V ctty fork wait ${HELP}` })),
+  ...programs(
+    'setarch',
+    'low',
+    'local',
+    launching(
+      {
+        flags: `v R F Z L X B I S T 3 h V p 32bit addr-no-randomize uname-2.6 verbose list ${HELP}`,
+      },
+      { operands: 1, optionsBehind: true },
+    ),
+  ),
+  ...programs(
+    'taskset',
+    'low',
+    'local',
+    launching({ flags: `a c h V all-tasks cpu-list ${HELP}` }, { operands: 1 }),
+  ),
+  ...programs(
+    'chrt',
+    'low',
+    'local',
+    launching(
+      {
+        flags: `b d f i o r m a h V v R batch deadline fifo idle other rr max ${HELP}`,
+        values: 'T P D',
+      },
+      { operands: 1 },
+    ),
+  ),
+  ...programs('catchsegv', 'low', 'local', launching({})),
+  ...programs('caffeinate', 'low', 'local', launching({ flags: 'd i s u m', values: 't w' })),
+  ...programs(
+    'dbus-run-session',
+    'low',
+    'local',
+    launching({ flags: HELP, values: 'config-file', executes: 'dbus-daemon' }),
+  ),
+  ...programs('env', 'low', 'local', {
+    operands: 'none',
+    runs: runsOfEnv,
+    grammar: {
+      stopAtOperand: true,
+      flags: `i 0 v ignore-environment null debug list-signal-handling ${HELP}`,
+      values: 'u C S unset chdir split-string',
+      optionals: 'block-signal default-signal ignore-signal',
+    },
+  }),
+  ...programs('xargs', 'low', 'local', {
+    operands: 'none',
+    runs: runsOfXargs,
+    grammar: {
+      stopAtOperand: true,
+      flags: `0 r t p x o null interactive no-run-if-empty show-limits verbose exit open-tty ${HELP}`,
+      values: 'd E I L n P s delimiter max-args max-procs max-chars process-slot-var',
+      optionals: 'e i l eof replace max-lines',
+      reads: 'a arg-file',
+    },
+  }),
+  ...programs('parallel', 'medium', 'local', {
+    operands: 'none',
+    runs: runsOfParallel,
+    grammar: {
+      stopAtOperand: true,
+      flags: `0 k m q t u v x X bar eta keep-order dry-run null verbose tag progress line-buffer no-notice will-cite ungroup group ${HELP}`,
+      values: 'j I N n d C L jobs halt timeout retries delay max-args colsep',
+      reads: 'a',
+      produces: 'joblog results',
+    },
+  }),
+  ...programs('watch', 'medium', 'local', {
+    operands: 'none',
+    runs: runsOfWatch,
+    grammar: {
+      stopAtOperand: true,
+      flags: `b c C e g t p r w x h v beep color no-color errexit chgexit precise no-title no-wrap no-rerun exec ${HELP}`,
+      values: 'n q s interval equexit',
+      optionals: 'd differences',
+      produces: 'shotsdir',
+    },
+  }),
+  ...programs('entr', 'medium', 'local', {
+    operands: 'none',
+    runs: runsOfEntr,
+    grammar: { stopAtOperand: true, flags: 'a c d n p r s x z' },
+  }),
+  ...programs('flock', 'medium', 'local', {
+    operands: 'none',
+    runs: runsOfFlock,
+    grammar: {
+      stopAtOperand: true,
+      flags: `s x e u n o F v h V shared exclusive unlock nonblock nb close no-fork verbose ${HELP}`,
+      values: 'w E timeout wait conflict-exit-code',
+    },
+  }),
+  ...programs('script', 'medium', 'local', {
+    operands: 'none',
+    runs: runsOfScript,
+    grammar: {
+      flags: `a e f q h V append return flush force quiet ${HELP}`,
+      values: 'c E o m command echo logging-format output-limit',
+      optionals: 't timing',
+      produces: 'I O B T log-in log-out log-io log-timing',
+    },
+  }),
+  ...programs('busybox toybox', 'medium', 'local', { operands: 'none', runs: runsOfBusybox }),
+  ...programs('ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1', 'medium', 'unknown', {
+    operands: 'guess',
+    runs: runsOfLoader,
+    grammar: {
+      flags: `list verify inhibit-cache list-tunables list-diagnostics ${HELP}`,
+      values: 'library-path inhibit-rpath argv0 glibc-hwcaps-prepend glibc-hwcaps-mask',
+      loads: 'preload audit',
+    },
+  }),
+  ...programs(
+    'chroot',
+    'high',
+    'unknown',
+    launching({ flags: `skip-chdir ${HELP}`, values: 'groups userspec' }, { operands: 1 }),
+  ),
+  ...programs(
+    'unshare',
+    'high',
+    'unknown',
+    launching(
+      {
+        flags: `f c r h V fork map-root-user map-current-user map-auto keep-caps ${HELP}`,
+        values:
+          'R w S G map-user map-group map-users map-groups propagation setgroups root wd setuid setgid monotonic boottime',
+        optionals: 'm u i n p U C T mount uts ipc net pid user cgroup time kill-child mount-proc',
+      },
+      { directory: 'w wd' },
+    ),
+  ),
+  ...programs(
+    'nsenter',
+    'high',
+    'unknown',
+    launching({
+      flags: `a e r F Z h V all preserve-credentials no-fork env follow-context ${HELP}`,
+      values: 't S G W target setuid setgid wdns',
+      optionals: 'm u i n p U C T r w mount uts ipc net pid user cgroup time root wd',
+    }),
+  ),
+  ...programs(
+    'fakeroot',
+    'high',
+    'unknown',
+    launching({
+      flags: `u h v unknown-is-real ${HELP}`,
+      values: 's i b',
+      loads: 'l lib',
+      executes: 'f faked',
+    }),
+  ),
+  ...programs(
+    'setpriv',
+    'high',
+    'unknown',
+    launching({
+      flags: `d h V no-new-privs clear-groups init-groups keep-groups reset-env ${HELP}`,
+      values: 'reuid regid inh-caps bounding-set ruid rgid euid egid groups',
+    }),
+  ),
+  ...programs('bwrap firejail capsh start-stop-daemon sg newgrp', 'high', 'unknown', {
+    operands: 'none',
+    runs: unreadable,
+  }),
+  ...programs('proot fakechroot run-parts', 'high', 'unknown', { operands: 'none' }),
+  ...programs('unbuffer', 'low', 'local', { operands: 'none', runs: unreadable }),
+  ...programs('daemonize expect chpst concurrently sem runcon tsp watchexec', 'medium', 'unknown', {
+    operands: 'guess',
+    runs: unreadable,
+  }),
+  ...programs('nodemon', 'medium', 'network', { operands: 'guess', runs: unreadable }),
+  ...programs(
+    'prlimit',
+    'high',
+    'local',
+    launching({
+      flags: `h V verbose noheadings raw ${HELP}`,
+      optionals: 'c d e f i l m n q r s t u v x y core data nice fsize nofile nproc as cpu stack rss memlock',
+    }),
+  ),
+  ...programs(
+    'xvfb-run',
+    'medium',
+    'unknown',
+    launching({
+      flags: `a l h auto-servernum ${HELP}`,
+      values: 'e f n p s w server-args server-num',
+      produces: 'error-file',
+    }),
+  ),
+  ...programs('cgexec', 'medium', 'unknown', launching({ flags: 'sticky', values: 'g' })),
+  ...programs(
+    'systemd-inhibit',
+    'medium',
+    'unknown',
+    launching({ flags: `list ${HELP}`, values: 'what who why mode' }),
+  ),
+  ...programs(
+    'numactl',
+    'medium',
+    'unknown',
+    launching({
+      flags: `a s l H m localalloc ${HELP}`,
+      values: 'i N C p S interleave membind cpunodebind physcpubind',
+    }),
+  ),
+  ...programs('torsocks', 'high', 'network', launching({})),
+  ...programs('proxychains proxychains4', 'high', 'network', launching({ flags: 'q', loads: 'f' })),
+  ...programs(
+    'rlwrap',
+    'medium',
+    'unknown',
+    launching({ flags: 'a c i m n r v N', values: 'b C D f H l O p P s S z' }),
+  ),
+  ...programs('faketime', 'medium', 'unknown', launching({ flags: `f m ${HELP}` }, { operands: 1 })),
+  ...programs('eatmydata ccache sccache distcc', 'medium', 'unknown', launching({})),
+  ...programs(
+    'ssh-agent',
+    'high',
+    'unknown',
+    launching({ flags: 'c s D d T U u k', values: 'a E O P t' }, { inert: 'k' }),
+  ),
+  ...programs(
+    'gpg-agent',
+    'high',
+    'unknown',
+    launching({
+      flags: `v q s c k daemon server supervised verbose quiet batch sh csh no-options no-detach no-grab keep-tty keep-display debug-all disable-scdaemon use-standard-socket enable-ssh-support enable-putty-support allow-preset-passphrase allow-loopback-pinentry gpgconf-list gpgconf-test dump-options ${HELP}`,
+      values: 'debug-level default-cache-ttl default-cache-ttl-ssh max-cache-ttl max-cache-ttl-ssh',
+      reads: 'homedir',
+      loads: 'options',
+      produces: 'log-file',
+      executes: 'pinentry-program scdaemon-program',
+      optionals: 'write-env-file',
+    }),
+  ),
+];
