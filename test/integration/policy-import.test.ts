@@ -18,8 +18,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { createPathLookup } from '../../src/host/resolve-path.ts';
 import { createSandbox } from '../../src/index.ts';
 import { importPolicy } from '../../src/integrations/import/import-policy.ts';
-import type { ImportPlace, Place } from '../../src/integrations/import/importer.ts';
-import { leavesOf } from '../../src/integrations/import/place.ts';
+import { type ImportPlace, leavesOf, type Place } from '../../src/integrations/import/importer.ts';
 import { cli, expectOneLine, makePlace } from '../cli/support.ts';
 import { HOST } from '../support/tiers.ts';
 
