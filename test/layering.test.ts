@@ -121,7 +121,9 @@ describe('the import graph of src', () => {
 
   it('ties decide to what has a state by ports of the model only', () => {
     const rooms = ['approvals', 'state', 'review', 'hooks', 'audit', 'backends'];
-    const known = IMPORTS.filter(({ from, to }) => folderOf(from) === 'decide' && rooms.includes(folderOf(to)));
+    const known = IMPORTS.filter(
+      ({ from, to }) => folderOf(from) === 'decide' && rooms.includes(folderOf(to)),
+    );
     expect(known.map(describeImport)).toEqual([]);
   });
 

@@ -45,6 +45,17 @@ function wrap({ database, checkPlace }: DatabaseFile, path: string): Database {
     statements.set(sql, statement);
     return statement;
   }
+  function rowsOf(sql: string, values: readonly SqlValue[]): readonly SqlRow[] {
+    const statement = prepared(sql);
+    try {
+      return statement.all(...values) as readonly SqlRow[];
+    } catch (error) {
+      // The library tells SQLite's code of what fails in get(), not of what fails in all(). The first row of those that
+      // have to be sorted is there once all of them are read, so that the same failure comes again.
+      prepared(`SELECT * FROM (${sql}) ORDER BY random()`).get(...values);
+      throw error;
+    }
+  }
   function guarded<T>(work: () => T): T {
     try {
       if (!database.isTransaction) checkPlace();
@@ -54,7 +65,7 @@ function wrap({ database, checkPlace }: DatabaseFile, path: string): Database {
     }
   }
   return {
-    all: (sql, ...values) => guarded(() => prepared(sql).all(...values) as readonly SqlRow[]),
+    all: (sql, ...values) => guarded(() => rowsOf(sql, values)),
     run: (sql, ...values) => guarded(() => Number(prepared(sql).run(...values).changes)),
     transaction: (work) =>
       guarded(() => {

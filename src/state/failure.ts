@@ -24,21 +24,9 @@ const WHY: Readonly<Record<number, string>> = {
   26: 'it is not a database; move it away',
 };
 
-/** Result codes by their texts: an error that comes while rows are read has no more than that. */
-const BY_TEXT: Readonly<Record<string, number>> = {
-  'database is locked': SQLITE_BUSY,
-  'attempt to write a readonly database': SQLITE_READONLY,
-  'disk I/O error': 10,
-  'database disk image is malformed': 11,
-  'database or disk is full': 13,
-  'unable to open database file': SQLITE_CANTOPEN,
-  'file is not a database': 26,
-};
-
 /** SQLite's own code of an error; `undefined`: it is none of SQLite. */
 export function resultCode(error: unknown): number | undefined {
-  if (!(error instanceof Error)) return undefined;
-  const code = 'errcode' in error ? error.errcode : BY_TEXT[error.message];
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
   return typeof code === 'number' ? code & 0xff : undefined;
 }
 

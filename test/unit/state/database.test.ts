@@ -2,18 +2,22 @@ import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
+  closeSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ensureStateDirectory, stateDirectoryPath } from '../../../src/host/state-directory.ts';
+import { resultCode, SQLITE_BUSY } from '../../../src/state/failure.ts';
 import { MIGRATIONS } from '../../../src/state/migrations.ts';
 import { open, stateDirectories } from './fixtures.ts';
 
@@ -118,6 +122,33 @@ it('a database that is damaged where its rows are is called damaged', async () =
   const bytes = readFileSync(file);
   writeFileSync(file, bytes.fill(0xff, bytes.length / 2));
   await expect(open(path)).rejects.toMatchObject(unusable(/damaged; move it away/));
+});
+
+it('a database that is damaged while it is in use is called damaged, by the code that SQLite gives', async () => {
+  const path = directory();
+  const file = join(path, 'gate.db');
+  await fill(path);
+  const state = await open(path);
+  // In its place, or it would be another file.
+  const size = statSync(file).size;
+  const descriptor = openSync(file, 'r+');
+  writeSync(descriptor, Buffer.alloc(size, 0xff), 0, size - 4096, 4096);
+  closeSync(descriptor);
+  // What was read before is no longer up to date once another process has written.
+  const other = new DatabaseSync(file);
+  other.exec('PRAGMA user_version = 3');
+  other.close();
+  await expect(async () => state.sessions.list('p')).rejects.toMatchObject({
+    ...unusable(/damaged; move it away/),
+    cause: expect.objectContaining({ errcode: expect.any(Number) }),
+  });
+  state.close();
+});
+
+it('the code of a failure is SQLite’s, and never taken from its text', () => {
+  expect(resultCode(new Error('database is locked'))).toBeUndefined();
+  // An extended one: SQLITE_BUSY_RECOVERY.
+  expect(resultCode(Object.assign(new Error('other words'), { errcode: 261 }))).toBe(SQLITE_BUSY);
 });
 
 async function damageCounters(file: string): Promise<void> {
