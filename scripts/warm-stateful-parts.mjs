@@ -1,4 +1,4 @@
-// What gates are made of, used once: V8 keeps the compiled code of the functions that are called here.
+// What has a state, used once: V8 keeps the compiled code of the functions that are called here.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -55,12 +55,10 @@ export function gateOfTicket(ticket: string): GateOptions {
   };
 }
 
-const BY = 'approval ticket';
-
 const refused = (detail: string): ApprovalAnswer => ({
   approved: false,
   reason: 'failed',
-  by: BY,
+  by: 'approval ticket',
   detail,
 });
 

@@ -1,5 +1,5 @@
-// What gates are made of where a policy asks for it, loaded then. In dist/ it is a file of its own with its compiled code
-// beside it, like judgement.ts: most command lines need nothing of it.
+// What has a state or asks others, loaded where a policy asks for it. In dist/ it is a file of its own with its compiled
+// code beside it, like judgement.ts: most command lines need nothing of it.
 
 export { createApprovalDesk } from '../approvals/desk.ts';
 export { createQueueApprover } from '../approvals/queue-approver.ts';

@@ -21,9 +21,6 @@ export type GateDecide = (request: GateRequest) => Promise<GateAnswer>;
 /** Told after each answer, for a log. */
 export type OnAnswer = (request: GateRequest, answer: GateAnswer) => void;
 
-/** What becomes of each well-formed request. */
-export type Answerer = (request: GateRequest) => Promise<GateAnswer>;
-
 /** How long deciding may take, and who is told. */
 interface AnswererOptions {
   readonly decide: GateDecide;
@@ -36,7 +33,7 @@ interface AnswererOptions {
  * Makes of a decider one that always answers: a failure, silence and a request that nobody waits for any more are a no.
  * A late yes changes nothing.
  */
-export function createAnswerer({ decide, timeoutMs, onAnswer }: AnswererOptions): Answerer {
+export function createAnswerer({ decide, timeoutMs, onAnswer }: AnswererOptions): GateDecide {
   return async (request) => {
     const { decision, reason } = (await settle(decide, request, timeoutMs)) ?? {};
     const answer: GateAnswer = {

@@ -2,12 +2,12 @@ import type { Offer } from '../core/offer.ts';
 import type { Peer } from '../core/peer.ts';
 import { type ConnectionLimits, GATE_LIMITS } from '../protocol/limits.ts';
 import { LONGEST_REASON } from '../protocol/results.ts';
-import type { Answerer } from './answer.ts';
+import type { GateDecide } from './answer.ts';
 import type { ReportRefusal } from './refusal-report.ts';
 
 /** What a gate answers with. */
 interface GateParts {
-  readonly answer: Answerer;
+  readonly answer: GateDecide;
   readonly report: ReportRefusal;
   readonly onProblem: (message: string) => void;
   readonly limits?: Partial<ConnectionLimits>;
