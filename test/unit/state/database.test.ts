@@ -136,7 +136,7 @@ it('a database that is damaged while it is in use is called damaged, by the code
   closeSync(descriptor);
   // What was read before is no longer up to date once another process has written.
   const other = new DatabaseSync(file);
-  other.exec('PRAGMA user_version = 3');
+  other.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
   other.close();
   await expect(async () => state.sessions.list('p')).rejects.toMatchObject({
     ...unusable(/damaged; move it away/),
