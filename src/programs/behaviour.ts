@@ -184,6 +184,10 @@ export interface Behaviour {
   readonly runsNothing?: boolean;
   /** It asks where its settings say, and sends nothing but what it is asked for. */
   readonly onlyFetches?: boolean;
+  /** Its words may be code of a language, or commands of an editor: what runs in those is not listed. */
+  readonly code?: 'language' | 'editor';
+  /** It pushes, pulls or merges, as `git push` does: what the git guard leaves to a person. */
+  readonly movesCommits?: boolean;
   /** What it takes away that version control would not bring back. */
   readonly loses?: (use: Use) => Loss | undefined;
 }

@@ -9,7 +9,6 @@ import { DATA } from './families/data.ts';
 import { DEBUGGING } from './families/debugging.ts';
 import { EDITORS } from './families/editors.ts';
 import { FILES } from './families/files.ts';
-import { GIT } from './families/git.ts';
 import { JAVASCRIPT } from './families/javascript.ts';
 import { LANGUAGES } from './families/languages.ts';
 import { LAUNCHERS, runsOfProcName } from './families/launchers.ts';
@@ -23,6 +22,7 @@ import { SED_AND_AWK } from './families/sed-and-awk.ts';
 import { SHELLS } from './families/shells.ts';
 import { SYSTEM } from './families/system.ts';
 import { TEXT } from './families/text.ts';
+import { GIT } from './git/git.ts';
 import { runsOf, runsSomething } from './runs.ts';
 
 /** Every family of programs. A new family is a file and a line here. */
@@ -52,11 +52,10 @@ const FAMILIES: readonly (readonly ProgramRow[])[] = [
   DANGEROUS,
 ];
 
-const ROWS: ReadonlyMap<string, ProgramRow> = new Map(
-  FAMILIES.flatMap((family) =>
-    family.flatMap((row) => row.names.split(' ').map((name) => [name, row] as const)),
-  ),
+const NAMED = FAMILIES.flatMap((family) =>
+  family.flatMap((row) => row.names.split(' ').map((name) => [name, row] as const)),
 );
+const ROWS: ReadonlyMap<string, ProgramRow> = new Map(NAMED);
 
 /** Made at the first use of each: loading the tables stays cheap. */
 const programs = new Map<string, Program>();
@@ -117,7 +116,7 @@ export function runnerOf(
   return runs ? (words, input) => runsOf(program, callOf(words, input, program.grammar)) : undefined;
 }
 
-/** The names of all programs, for tests and documentation. */
+/** The names of all programs, in the order of the table: for tests and documentation. */
 export function programNames(): readonly string[] {
-  return [...ROWS.keys()];
+  return NAMED.map(([name]) => name);
 }

@@ -9,6 +9,6 @@ export { openAudit } from '../audit/open-audit.ts';
 export { afterToolUse, sessionEnd, sessionStart } from '../hooks/events.ts';
 export { loadHooks } from '../hooks/load-plugin.ts';
 export { readAliases } from '../host/git/aliases.ts';
-export { createGitGuard } from '../policy/git-guard/git-guard.ts';
+export { createGitGuard } from '../programs/git/guard.ts';
 export { reviewerOf } from '../review/reviewer.ts';
 export { openState } from '../state/open-state.ts';

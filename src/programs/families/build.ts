@@ -179,7 +179,7 @@ export const BUILD: readonly ProgramRow[] = [
     operands: 'none',
   }),
   ...programs(
-    'meson bear autoconf automake autoreconf libtool scons waf xmake conan vcpkg ccache sccache distcc icecc',
+    'meson bear autoconf automake autoreconf libtool scons waf xmake conan vcpkg icecc',
     'medium',
     'unknown',
     {

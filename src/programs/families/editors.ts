@@ -23,6 +23,7 @@ export const EDITORS: readonly ProgramRow[] = [
       loads: 'S u U i',
     },
     operands: 'writes',
+    code: 'editor',
     inspect: inspectEditor,
   }),
   ...programs('ed red emacs emacsclient nano pico micro joe jed mcedit kak hx helix', 'medium', 'unknown', {
@@ -33,5 +34,6 @@ export const EDITORS: readonly ProgramRow[] = [
       loads: 'l load script rcfile f funcall',
     },
     operands: 'writes',
+    code: 'editor',
   }),
 ];

@@ -138,6 +138,7 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     verbs: VERBS,
   }),
   ...programs('bun', 'medium', 'network', {
+    code: 'language',
     runs: runsOfManager,
     operands: 'guess',
     verbs: { ...VERBS, ...verbs('test', SCRIPT), ...verbs('run build x create upgrade', CHANGES) },
@@ -156,6 +157,7 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     'medium',
     'network',
     {
+      code: 'language',
       grammar: {
         open: true,
         flags: 'c check i interactive watch test enable-source-maps no-warnings',

@@ -21,6 +21,7 @@ function inspectGo({ options }: Use): readonly Finding[] {
 }
 
 const RUBY: Behaviour = {
+  code: 'language',
   operands: 'guess',
   grammar: { open: true, values: 'e', loads: 'r' },
   verbs: {
@@ -192,6 +193,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
     operands: 'guess',
   }),
   ...programs('php artisan composer symfony wp drush', 'medium', 'network', {
+    code: 'language',
     operands: 'guess',
     grammar: { open: true, values: 'r d', flags: 'l i m', reads: 'working-dir' },
     verbs: verbs('show validate outdated why diagnose licenses', LOW),
@@ -238,12 +240,10 @@ export const LANGUAGES: readonly ProgramRow[] = [
     operands: 'guess',
   }),
   ...programs(
-    'lua luajit tclsh wish expect osascript R Rscript julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc',
+    'lua luajit tclsh wish osascript R Rscript julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc',
     'medium',
     'network',
-    {
-      operands: 'guess',
-    },
+    { code: 'language', operands: 'guess' },
   ),
   ...programs(
     'ghc stack cabal mix rebar3 dune opam luac luarocks hlint fourmolu ormolu elm purs gleam idris2 agda coqc lake lean',

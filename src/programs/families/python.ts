@@ -111,6 +111,7 @@ export const PYTHON: readonly ProgramRow[] = [
     grammar: { open: true, stopAtOperand: true, flags: 'b B d E i I O q s S u v x P', values: 'c m W X' },
     operands: 'guess',
     onlyReads: printsJson,
+    code: 'language',
   }),
   ...programs('pip pip3 easy_install', 'medium', 'network', MANAGER),
   ...programs(

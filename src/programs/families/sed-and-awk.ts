@@ -113,6 +113,7 @@ export const SED_AND_AWK: readonly ProgramRow[] = [
     strict: strictSed,
   }),
   ...programs('awk gawk mawk nawk', 'low', 'local', {
+    code: 'language',
     grammar: {
       flags:
         'b characters-as-bytes c traditional C copyright h help n non-decimal-data N use-lc-numeric O optimize P posix r re-interval s no-optimize S sandbox t lint-old V version g gen-pot I trace csv k',
@@ -127,6 +128,7 @@ export const SED_AND_AWK: readonly ProgramRow[] = [
     morePaths: filesOfAwk,
   }),
   ...programs('perl', 'medium', 'network', {
+    code: 'language',
     grammar: { open: true, values: 'e E M m I 0 i', flags: 'n p l a w' },
     operands: 'guess',
   }),

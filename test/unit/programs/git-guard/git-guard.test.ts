@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createGitGuard } from '../../../../src/policy/git-guard/git-guard.ts';
+import { createGitGuard } from '../../../../src/programs/git/guard.ts';
 import { parseArgv, parseShell } from '../../../../src/shell/parse.ts';
 
 const ALIASES = new Map([

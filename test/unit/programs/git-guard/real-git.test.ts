@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readAliases } from '../../../../src/host/git/aliases.ts';
-import { BUILT_IN, REFUSED, SHIPPED } from '../../../../src/policy/git-guard/commands.ts';
-import { createGitGuard } from '../../../../src/policy/git-guard/git-guard.ts';
-import { splitAlias } from '../../../../src/policy/git-guard/split-alias.ts';
+import { createGitGuard } from '../../../../src/programs/git/guard.ts';
+import { splitAlias } from '../../../../src/programs/git/guard-command.ts';
+import { BUILT_IN, REFUSED, SHIPPED } from '../../../../src/programs/git/guard-verbs.ts';
 import { parseShell } from '../../../../src/shell/parse.ts';
 import { createGitWorld, type GitWorld } from '../../../support/git-world.ts';
 

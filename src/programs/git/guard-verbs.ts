@@ -1,6 +1,87 @@
-import { ALLOWED_SUBCOMMANDS, ENDS_REBASE, REBASE, REFUSED } from './commands.ts';
-import { type Finding, NOTHING } from './finding.ts';
-import type { Argument } from './invocation.ts';
+import type { Word } from '../../model/command-line.ts';
+
+/** A word with its value, where that is known, and as it was written. */
+type Argument = Pick<Word, 'value' | 'source'>;
+
+/** What something means for the guard: one command of git, or a whole line. */
+export interface GuardFinding {
+  /** Why it is refused. */
+  readonly refusal?: string;
+  /** It brings commits from elsewhere. */
+  readonly fetches?: boolean;
+  /** Why it is refused if something in the same line fetches: it moves a branch to what may have been fetched. */
+  readonly integrates?: string;
+  /** It prints what may have been fetched. */
+  readonly prints?: boolean;
+  /** Why it is refused if something in the same line fetches and something prints: it applies patches. */
+  readonly applies?: string;
+}
+
+export const NOTHING: GuardFinding = {};
+
+/** The first reason of each kind counts. */
+export function merged(findings: readonly GuardFinding[]): GuardFinding {
+  const refusal = findings.find((finding) => finding.refusal !== undefined)?.refusal;
+  const integrates = findings.find((finding) => finding.integrates !== undefined)?.integrates;
+  const applies = findings.find((finding) => finding.applies !== undefined)?.applies;
+  return {
+    fetches: findings.some((finding) => finding.fetches === true),
+    prints: findings.some((finding) => finding.prints === true),
+    ...(refusal === undefined ? {} : { refusal }),
+    ...(integrates === undefined ? {} : { integrates }),
+    ...(applies === undefined ? {} : { applies }),
+  };
+}
+
+/** What git has been shipping in every installation for many years: no alias can take the place of one. */
+const ALWAYS =
+  'add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap check-ref-format checkout checkout-index cherry cherry-pick clean clone column commit commit-graph commit-tree config count-objects credential describe diff diff-files diff-index diff-tree difftool fast-export fast-import fetch fetch-pack fmt-merge-msg for-each-ref format-patch fsck fsck-objects gc get-tar-commit-id grep hash-object help index-pack init init-db interpret-trailers log ls-files ls-remote ls-tree mailinfo mailsplit merge merge-base merge-file merge-index merge-ours merge-recursive merge-subtree merge-tree mktag mktree mv name-rev notes pack-objects pack-refs patch-id prune prune-packed pull push range-diff read-tree rebase receive-pack reflog remote repack replace rerere reset rev-list rev-parse revert rm send-pack shortlog show show-branch show-index show-ref stage stash status stripspace submodule symbolic-ref tag unpack-file unpack-objects update-index update-ref update-server-info upload-archive upload-pack var verify-commit verify-pack verify-tag version worktree write-tree';
+
+/**
+ * Newer, deprecated or packaged apart: where git does not have one, or lets an alias go first, an alias of this name is
+ * what runs.
+ */
+const SOMEWHERE =
+  'archimport backfill bugreport checkout--worker citool cvsimport cvsserver credential-cache credential-cache--daemon credential-store daemon diagnose diff-pairs difftool--helper env--helper filter-branch for-each-repo fsmonitor--daemon gui hook http-backend http-fetch imap-send instaweb last-modified lfs maintenance merge-octopus merge-one-file merge-recursive-ours merge-recursive-theirs merge-resolve mergetool multi-pack-index p4 pack-redundant pickaxe quiltimport refs repo request-pull restore send-email sh-i18n--envsubst sparse-checkout subtree svn switch upload-archive--writer web--browse whatchanged add--interactive bisect--helper';
+
+const set = (names: string): ReadonlySet<string> => new Set(names.split(' '));
+
+/** Commands of git that no alias can hide. */
+export const BUILT_IN = set(ALWAYS);
+/** Commands of git that an alias of the same name may hide. */
+export const SHIPPED = set(SOMEWHERE);
+
+export const TO_A_PERSON = 'the policy (hooks.git_guard) leaves pushing, pulling and rebasing to a person';
+
+/** Commands that are refused whatever their words. `remote-…` and `rebase-…` are refused besides. */
+export const REFUSED: Readonly<Record<string, string>> = {
+  push: `git push sends commits away: ${TO_A_PERSON}`,
+  pull: `git pull merges or rebases what it fetches: ${TO_A_PERSON}; git fetch alone is allowed`,
+  'send-pack': `git send-pack is what git push runs: ${TO_A_PERSON}`,
+  'http-push': `git http-push pushes: ${TO_A_PERSON}`,
+  'receive-pack': `git receive-pack takes what is pushed: ${TO_A_PERSON}`,
+  shell: `git shell starts what receives a push: ${TO_A_PERSON}`,
+  cvsexportcommit: `git cvsexportcommit sends commits away: ${TO_A_PERSON}`,
+  replay: `git replay rebases: ${TO_A_PERSON}`,
+  history: `git history rebases what follows a commit: ${TO_A_PERSON}`,
+  'submodule--helper': `git submodule--helper is internal and can rebase: call git submodule`,
+};
+
+/** `git rebase` with this word alone ends a rebase and changes no commit. */
+const ENDS_REBASE = set('--abort --quit --show-current-patch');
+const REBASE = `git rebase rewrites commits, also when it continues or skips: ${TO_A_PERSON}; git rebase --abort is allowed`;
+
+/** Programs around git: all that they may be told to do, as the first word that is no option. */
+const ALLOWED_SUBCOMMANDS: Readonly<Record<string, ReadonlySet<string>>> = {
+  lfs: set(
+    'checkout clean completion env ext fetch filter-process fsck install lock locks logs ls-files merge-driver migrate pointer post-checkout post-commit post-merge prune pull smudge status track uninstall unlock untrack update version help',
+  ),
+  svn: set(
+    'blame clone create-ignore fetch find-rev gc help info init log migrate propget proplist show-externals show-ignore',
+  ),
+  p4: set('branches clone sync'),
+  subtree: set('add merge split'),
+};
 
 const PULLS =
   'with git fetch in the same line that is git pull, which is left to a person: do it in a call of its own';
@@ -9,7 +90,7 @@ const HELP = /^(?:-h|--help)$/;
 const FETCHED = /FETCH_HEAD|@\{(?:u|upstream|push)\}/i;
 
 /** Judges a command of git by its words, aliases being resolved. */
-export function findingOf(verb: string, args: readonly Argument[]): Finding {
+export function findingOf(verb: string, args: readonly Argument[]): GuardFinding {
   const values = args.map(({ value }) => value);
   const [first] = values;
   if (args.length === 1 && first !== undefined && HELP.test(first)) return NOTHING;
@@ -25,7 +106,11 @@ export function findingOf(verb: string, args: readonly Argument[]): Finding {
   return ofBranches(verb, args);
 }
 
-function ofProgramAround(verb: string, args: readonly Argument[], allowed: ReadonlySet<string>): Finding {
+function ofProgramAround(
+  verb: string,
+  args: readonly Argument[],
+  allowed: ReadonlySet<string>,
+): GuardFinding {
   const words = args.filter(({ value }) => value === undefined || !value.startsWith('-'));
   const [first] = words;
   if (first === undefined) return NOTHING;
@@ -38,7 +123,7 @@ function ofProgramAround(verb: string, args: readonly Argument[], allowed: Reado
   return { refusal: `git ${verb} ${source}: this may push, pull or rebase, which is left to a person` };
 }
 
-function ofBranches(verb: string, args: readonly Argument[]): Finding {
+function ofBranches(verb: string, args: readonly Argument[]): GuardFinding {
   switch (verb) {
     case 'fetch':
       return ofFetch(args);
@@ -127,12 +212,12 @@ function movesBranch(args: readonly Argument[]): boolean {
   return args.some(matches(/^--[hkms]/)) && args.some(isRemoteBranch);
 }
 
-function forced(args: readonly Argument[], force: RegExp): Finding {
+function forced(args: readonly Argument[], force: RegExp): GuardFinding {
   const moves = args.some(matches(force)) && (args.some(isFetched) || args.some(isRemoteBranch));
   return moves ? { integrates: PULLS } : NOTHING;
 }
 
-function ofMerge(args: readonly Argument[]): Finding {
+function ofMerge(args: readonly Argument[]): GuardFinding {
   const ends =
     args.length === 1 && matches(/^--(?:abort|quit|continue)$/)(args[0] ?? { value: '', source: '' });
   if (ends) return NOTHING;
@@ -144,7 +229,7 @@ function ofMerge(args: readonly Argument[]): Finding {
 const FETCH_VALUES =
   /^(?:-j|-o|--(?:jobs|server-option|depth|deepen|shallow-since|shallow-exclude|refmap|upload-pack|filter|negotiation-tip|recurse-submodules-default|submodule-prefix))$/;
 
-function ofFetch(args: readonly Argument[]): Finding {
+function ofFetch(args: readonly Argument[]): GuardFinding {
   if (args.some(matches(/^-[a-zA-Z]*u|^--update-h|^--std/)))
     return {
       refusal: 'git fetch with --update-head-ok or --stdin can move local branches, as git pull does',
@@ -166,7 +251,7 @@ function ofFetch(args: readonly Argument[]): Finding {
   return { fetches: true };
 }
 
-function ofSubmodule(args: readonly Argument[]): Finding {
+function ofSubmodule(args: readonly Argument[]): GuardFinding {
   if (!args.some(({ value }) => value === undefined || value === 'update')) return NOTHING;
   if (args.some(matches(/^-[a-z]*[mr]$|^--(?:rebase|merge|rebas|reba|merg)$/)))
     return {

@@ -1,16 +1,9 @@
-import type { Word } from '../model/command-line.ts';
-import { prefixOf, withoutPrefix, wordFrom } from '../model/word.ts';
-import type { Call, Run, Runs } from './behaviour.ts';
-import { settingOf } from './git-config.ts';
-import { NOTHING, refused, runText, runWords } from './runs.ts';
-
-const FLAGS = new Set(
-  '-p --paginate -P --no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --bare --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --version -v --help -h --html-path --man-path --info-path --exec-path'.split(
-    ' ',
-  ),
-);
-const VALUES = new Set(['-C', '--git-dir', '--work-tree', '--namespace', '--super-prefix', '--attr-source']);
-const ASSIGNED = /^--(?:git-dir|work-tree|namespace|super-prefix|attr-source|list-cmds)=/;
+import type { Word } from '../../model/command-line.ts';
+import { prefixOf, withoutPrefix, wordFrom } from '../../model/word.ts';
+import type { Call, Run, Runs } from '../behaviour.ts';
+import { parseOptions, wordOf } from '../options.ts';
+import { NOTHING, refused, runText, runWords } from '../runs.ts';
+import { GIT_OPTIONS, settingOf } from './settings.ts';
 
 interface Globals {
   readonly runs: Run[];
@@ -20,28 +13,23 @@ interface Globals {
 /** `git [global options] verb …`. */
 export function runsOfGit({ words }: Call): Runs {
   const globals: Globals = { runs: [], aliases: new Map() };
-  let at = 1;
-  for (; at < words.length; at += 1) {
-    const word = words[at];
-    if (word === undefined) break;
-    const text = prefixOf(word);
-    if (word.value === undefined && text === '')
-      return refused(`git: ${word.source} stands where the verb is expected: write it out.`, word);
-    if (!text.startsWith('-')) break;
-    if (text === '-c') {
-      at += 1;
-      const problem = note(globals, words[at]);
-      if (problem !== undefined) return refused(`git: ${problem}.`, words[at] ?? word);
-    } else if (VALUES.has(text)) at += 1;
-    else if (word.value === undefined ? !ASSIGNED.test(text) : !FLAGS.has(text) && !ASSIGNED.test(text)) {
+  const { options, unknown, openEnded, next } = parseOptions(words, 1, GIT_OPTIONS, true);
+  const [odd] = unknown;
+  if (odd !== undefined) return refused(`git: the option ${odd.source} is not known here.`, odd);
+  for (const { name, value, word } of options) {
+    if (name === 'config-env' || (name === 'exec-path' && value !== undefined))
       return refused(`git: the option ${word.source} is not known here.`, word);
-    }
+    const problem = name === 'c' ? note(globals, value === undefined ? undefined : wordOf(value)) : undefined;
+    if (problem !== undefined) return refused(`git: ${problem}.`, value?.word ?? word);
   }
-  const verb = words[at];
+  const [open] = openEnded;
+  if (open !== undefined)
+    return refused(`git: ${open.source} stands where the verb is expected: write it out.`, open);
+  const verb = words[next];
   if (verb === undefined) return { runs: globals.runs };
   if (verb.value === undefined)
     return refused(`git: the verb ${verb.source} must be written out.`, verb, 'dynamic_command');
-  const own = ofVerb(verb.value, words.slice(at + 1), globals, verb, words[0]);
+  const own = ofVerb(verb.value, words.slice(next + 1), globals, verb, words[0]);
   return 'refusal' in own ? own : { runs: [...globals.runs, ...own.runs] };
 }
 

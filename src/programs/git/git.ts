@@ -8,9 +8,9 @@ import {
   type ProgramRow,
   verbs,
 } from '../behaviour.ts';
-import { isHarmlessSetting } from '../git-config.ts';
-import { runsOfGit } from '../git-runs.ts';
 import { plainPaths } from '../plain-paths.ts';
+import { runsOfGit } from './runs.ts';
+import { GIT_OPTIONS, isHarmlessSetting } from './settings.ts';
 
 /** Options of the diff family, which most reading verbs take. */
 const DIFF: Grammar = {
@@ -435,6 +435,8 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   ),
 };
 
+const FORGE_ASKS = verbs('list view status diff checks', { risk: 'medium' });
+
 /** git, whose global options before the verb do not hide it. */
 export const GIT: readonly ProgramRow[] = [
   {
@@ -443,15 +445,7 @@ export const GIT: readonly ProgramRow[] = [
     risk: 'medium',
     reach: 'unknown',
     operands: 'none',
-    grammar: {
-      flags:
-        'p paginate P no-pager no-replace-objects bare literal-pathspecs glob-pathspecs noglob-pathspecs icase-pathspecs no-optional-locks no-lazy-fetch no-advice html-path man-path info-path version help v h',
-      values: 'c list-cmds attr-source super-prefix',
-      reads: 'C',
-      loads: 'git-dir work-tree namespace',
-      executing: 'exec-path',
-      executes: 'config-env',
-    },
+    grammar: GIT_OPTIONS,
     inspect: inspectGit,
     verbs: VERBS,
   },
@@ -463,23 +457,45 @@ export const GIT: readonly ProgramRow[] = [
     needs: 'network',
     outward: 'changes things at the forge',
     verbs: {
-      ...verbs('pr issue run release repo workflow', {
-        verbs: verbs('list view status diff checks', { risk: 'medium' }),
-      }),
+      ...verbs('issue run release workflow', { verbs: FORGE_ASKS }),
+      pr: { verbs: { ...FORGE_ASKS, ...verbs('create merge update-branch', { movesCommits: true }) } },
+      repo: { verbs: { ...FORGE_ASKS, sync: { movesCommits: true } } },
       ...verbs('version help', { risk: 'medium', needs: 'nothing' }),
     },
   },
   {
-    names: 'glab hub',
+    names: 'glab',
+    risk: 'high',
+    reach: 'network',
+    verbs: { mr: { verbs: verbs('create merge rebase', { movesCommits: true }) } },
+    operands: 'none',
+    needs: 'network',
+    outward: 'changes things at the forge',
+  },
+  {
+    names: 'hub',
     risk: 'high',
     reach: 'network',
     operands: 'none',
     needs: 'network',
     outward: 'changes things at the forge',
   },
+  {
+    names: 'dulwich',
+    risk: 'medium',
+    reach: 'unknown',
+    operands: 'guess',
+    verbs: verbs('push pull rebase send-pack', { movesCommits: true }),
+  },
   { names: 'svn', risk: 'medium', reach: 'network', operands: 'guess' },
   { names: 'hg', risk: 'medium', reach: 'unknown', operands: 'guess' },
-  { names: 'jj', risk: 'medium', reach: 'unknown', operands: 'guess' },
+  {
+    names: 'jj',
+    risk: 'medium',
+    reach: 'unknown',
+    operands: 'guess',
+    verbs: { git: { verbs: { push: { movesCommits: true } } } },
+  },
   { names: 'tig', risk: 'medium', reach: 'unknown', operands: 'none' },
   { names: 'lazygit', risk: 'medium', reach: 'unknown', operands: 'none' },
   { names: 'pre-commit', risk: 'medium', reach: 'network', operands: 'none' },

@@ -1,6 +1,19 @@
-import type { Word } from '../model/command-line.ts';
-import { prefixOf, withoutPrefix, wordFrom } from '../model/word.ts';
-import type { Run } from './behaviour.ts';
+import type { Word } from '../../model/command-line.ts';
+import { prefixOf, withoutPrefix, wordFrom } from '../../model/word.ts';
+import type { Grammar, Run } from '../behaviour.ts';
+
+/** Options before the verb. From git 2.39's manual. */
+export const GIT_OPTIONS: Grammar = {
+  stopAtOperand: true,
+  exact: true,
+  flags:
+    'p paginate P no-pager no-replace-objects bare literal-pathspecs glob-pathspecs noglob-pathspecs icase-pathspecs no-optional-locks no-lazy-fetch no-advice html-path man-path info-path version help v h',
+  values: 'c list-cmds attr-source super-prefix',
+  reads: 'C',
+  loads: 'git-dir work-tree namespace',
+  executing: 'exec-path',
+  executes: 'config-env',
+};
 
 /** Settings that only change how git prints or merges. Everything else may name a program, a file or a host. */
 const HARMLESS_SECTIONS =
