@@ -52,10 +52,12 @@ const FAMILIES: readonly (readonly ProgramRow[])[] = [
   DANGEROUS,
 ];
 
-const NAMED = FAMILIES.flatMap((family) =>
-  family.flatMap((row) => row.names.split(' ').map((name) => [name, row] as const)),
+/** THE table: every row, family by family. */
+export const PROGRAM_ROWS: readonly ProgramRow[] = FAMILIES.flat();
+
+const ROWS: ReadonlyMap<string, ProgramRow> = new Map(
+  PROGRAM_ROWS.flatMap((row) => row.names.split(' ').map((name) => [name, row] as const)),
 );
-const ROWS: ReadonlyMap<string, ProgramRow> = new Map(NAMED);
 
 /** Made at the first use of each: loading the tables stays cheap. */
 const programs = new Map<string, Program>();
@@ -114,9 +116,4 @@ export function runnerOf(
   const runs = running.get(base) ?? runsSomething(program);
   running.set(base, runs);
   return runs ? (words, input) => runsOf(program, callOf(words, input, program.grammar)) : undefined;
-}
-
-/** The names of all programs, in the order of the table: for tests and documentation. */
-export function programNames(): readonly string[] {
-  return NAMED.map(([name]) => name);
 }

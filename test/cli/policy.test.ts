@@ -148,6 +148,24 @@ describe('policy validate', () => {
   });
 });
 
+describe('policy explain-program', () => {
+  it('shows the row of a program, and of a verb of it', async () => {
+    const { stdout, exitCode, stderr } = await policy('explain-program', '/usr/bin/git');
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toMatch(/^git: risk medium, network unknown, runs commands that stand in its words\n/);
+    expect(stdout).toContain('  push: risk medium, uses the network, sends commits to a remote\n');
+    const verb = await policy('explain-program', 'git', 'stash', 'drop');
+    expect(verb.stdout).toMatch(/^git stash drop: risk medium, .*can lose what version control/);
+  });
+
+  it('says of others what is assumed of them, and lists those that it has', async () => {
+    const { stdout, exitCode } = await policy('explain-program', 'no-such-program');
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^no-such-program: risk medium, network unknown\n {2}not in the table:/);
+    expect((await policy('explain-program')).stdout.split('\n')).toContain('cargo');
+  });
+});
+
 describe('policy schema', () => {
   it('is as recorded', async () => {
     const { stdout } = await policy('schema');

@@ -14,6 +14,7 @@ Examples:
   sandbox-run policy show --explain
   sandbox-run policy validate .sandbox-run.toml
   sandbox-run policy schema > policy.schema.json
+  sandbox-run policy explain-program git stash
 
 import makes a policy from the settings of another sandbox. It lists settings that have no exact
 equivalent on standard error: narrower, less is allowed here; wider, something is allowed here that was
@@ -71,6 +72,12 @@ export async function policy(args: readonly string[]): Promise<number> {
     );
   command('schema', 'the JSON Schema of policy files').action(() =>
     does(async () => (await import('./schema.ts')).policySchema()),
+  );
+  command(
+    'explain-program [name] [verb...]',
+    'what the table of programs says about one: risk, network, options, verbs, what it runs',
+  ).action((name: string | undefined, verbs: readonly string[]) =>
+    does(async () => (await import('./explain-program.ts')).explainProgramText(name, verbs)),
   );
   return run(args);
 }
