@@ -45,6 +45,8 @@ export async function addTests(root, wanted = '') {
   // For the bundles that tests make: tests/esbuild.mjs.
   writeFileSync(join(root, 'prebuilt/product.json'), JSON.stringify(product));
   await build({ ...options, plugins: [fromProduct(product)] });
+  // What tests read of test/cases stands beside their folder, as it does here.
+  cpSync(join(PROJECT, 'test/cases'), join(root, 'app/dist/cases'), { recursive: true });
   for (const name of packagesOf(NATIVE)) {
     cpSync(join(PROJECT, 'node_modules', name), join(root, 'app/node_modules', name), {
       recursive: true,
