@@ -1,14 +1,32 @@
 import { allowList } from './allow-list.ts';
 import { applicationCheck } from './application.ts';
+import { argumentsCheck } from './arguments.ts';
 import { autonomy } from './autonomy.ts';
 import { budget } from './budget.ts';
 import type { Check } from './check.ts';
-import { gitGuard } from './git-guard.ts';
-import { hooks } from './hooks.ts';
+import { dangerousCheck } from './dangerous.ts';
+import { environmentCheck } from './environment.ts';
+import { gitGuard, hooks } from './guards.ts';
+import { leavesCheck } from './leaves.ts';
+import { lossesCheck } from './losses.ts';
 import { ownRules } from './own-rules.ts';
+import { pathsCheck } from './paths.ts';
 import { reach } from './reach.ts';
+import { riskCheck } from './risk.ts';
 import { shellSession } from './shell-session.ts';
-import { TEXT_CHECKS } from './text-checks.ts';
+import { syntaxCheck } from './syntax.ts';
+
+/** The checks that judge the text of a command, in the order of the registry. */
+export const TEXT_CHECKS: readonly Check[] = [
+  syntaxCheck,
+  argumentsCheck,
+  dangerousCheck,
+  pathsCheck,
+  environmentCheck,
+  leavesCheck,
+  lossesCheck,
+  riskCheck,
+];
 
 /**
  * THE registry of checks, in the order of the trace. All run and the strictest wins, so the order decides only which of

@@ -15,9 +15,8 @@ import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { writesFile } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, reasonFor } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
-import { reasonFor } from './reasons.ts';
 
 const reason = reasonFor('application');
 const deny = (code: string, message: string, ...words: readonly string[]): Reason =>

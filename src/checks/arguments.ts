@@ -8,10 +8,9 @@ import { optionTable } from '../programs/options.ts';
 import { asksForHelp } from '../programs/risk.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { holdsUnseenCode } from './autonomy.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
 import { nestedRepository } from './nested-repository.ts';
-import { commandsOf, reasonFor } from './reasons.ts';
 
 const reason = reasonFor('arguments');
 

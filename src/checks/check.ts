@@ -1,5 +1,5 @@
-import type { Parsed } from '../model/command-line.ts';
-import type { Autonomy, Reach, Reason, Risk, Taint } from '../model/decision.ts';
+import type { Parsed, SimpleCommand } from '../model/command-line.ts';
+import type { Autonomy, Reach, Reason, Risk, Taint, Verdict } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
 import type { PathLookup } from '../model/path-lookup.ts';
 import type { ShellFacts } from '../model/shell-facts.ts';
@@ -49,4 +49,16 @@ export interface Check {
   /** One sentence for `policy show`. */
   readonly summary: string;
   judge(context: CheckContext): readonly Reason[] | Promise<readonly Reason[]>;
+}
+
+/** Makes the reasons of one check. */
+export function reasonFor(
+  check: string,
+): (verdict: Verdict | undefined, code: string, message: string, words: readonly string[]) => Reason {
+  return (verdict, code, message, words) => ({ check, verdict, code, message, words });
+}
+
+/** What there is to judge: every command, or those that were recognised in a line that was not understood. */
+export function commandsOf(parsed: Parsed): readonly SimpleCommand[] {
+  return parsed.understood ? parsed.line.commands : parsed.problem.recognized;
 }

@@ -4,9 +4,8 @@ import type { Danger, Use } from '../programs/behaviour.ts';
 import { describeCommand } from '../programs/describe.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, isForeignTo, isHarmlessDevice, locationsOf, mayWrite } from './locations.ts';
-import { commandsOf, reasonFor } from './reasons.ts';
 
 const reason = reasonFor('dangerous');
 

@@ -5,9 +5,8 @@ import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { readableWord } from '../util/shell-quote.ts';
-import type { CheckContext } from './check.ts';
+import { type CheckContext, commandsOf } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf, mayWrite } from './locations.ts';
-import { commandsOf } from './reasons.ts';
 
 /** What one line would touch, as far as its words tell. The kernel knows the rest only when it happens. */
 export interface CommandEffects {

@@ -4,8 +4,7 @@ import { leadingText } from '../model/word.ts';
 import { programName } from '../programs/describe.ts';
 import { variableRule } from '../programs/variables.ts';
 import { holdsUnseenCode } from './autonomy.ts';
-import type { Check } from './check.ts';
-import { commandsOf, reasonFor } from './reasons.ts';
+import { type Check, commandsOf, reasonFor } from './check.ts';
 
 const reason = reasonFor('environment');
 

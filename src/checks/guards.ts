@@ -1,8 +1,8 @@
 import type { Reason } from '../model/decision.ts';
-import type { GuardAnswer } from '../model/gate-ports.ts';
+import type { GuardAnswer, ToolHook } from '../model/gate-ports.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { isPromise } from '../util/promise.ts';
-import type { CheckContext } from './check.ts';
+import type { Check, CheckContext } from './check.ts';
 
 /** What a guard's answer means for a check: everything but a clear yes refuses. */
 function afterGuard(check: string, guard: string, answer: unknown): Reason {
@@ -64,3 +64,49 @@ export function askGuard(
     return afterFailure(check, guard, error);
   }
 }
+
+const GIT_GUARD = 'git-guard';
+const HOOKS = 'hooks';
+
+/** The guard of the repository, behind a port. */
+export const gitGuard: Check = {
+  name: GIT_GUARD,
+  summary: 'Asks the git guard, where there is one, about what would happen to the repository.',
+  judge(context) {
+    const guard = context.gate.gitGuard;
+    if (guard === undefined) return [];
+    const reason = askGuard(GIT_GUARD, 'the git guard', context, () =>
+      guard.judge(context.parsed, context.cwd, context.text),
+    );
+    return reason instanceof Promise ? reason.then((settled) => [settled]) : [reason];
+  },
+};
+
+/** What hooks see as the name of the tool. */
+export const TOOL_NAME = 'run_command';
+
+/** Asks the hooks in order, as far as the first that refuses. */
+function askFrom(
+  hooks: readonly ToolHook[],
+  context: CheckContext,
+  said: readonly Reason[],
+): readonly Reason[] | Promise<readonly Reason[]> {
+  const [hook, ...rest] = hooks;
+  if (hook === undefined) return said;
+  const input = Object.freeze({ command: context.text, cwd: context.cwd });
+  const continueWith = (reason: Reason) => {
+    const all = [...said, reason];
+    return reason.verdict === 'deny' ? all : askFrom(rest, context, all);
+  };
+  const reason = askGuard(HOOKS, `the hook ${hook.name}`, context, () =>
+    hook.beforeToolUse(TOOL_NAME, input),
+  );
+  return reason instanceof Promise ? reason.then(continueWith) : continueWith(reason);
+}
+
+/** Plug-ins. They come last, and can only refuse: whatever they say, an earlier refusal stands. */
+export const hooks: Check = {
+  name: HOOKS,
+  summary: 'Asks plug-ins; the first that refuses, fails or answers unclearly refuses the command.',
+  judge: (context) => (context.gate.hooks.length === 0 ? [] : askFrom(context.gate.hooks, context, [])),
+};

@@ -8,10 +8,9 @@ import { pathUses } from '../programs/path-uses.ts';
 import { reachOf, reachOfRedirect } from '../programs/reach.ts';
 import { asksForHelp } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
 import { isMissing } from './missing.ts';
-import { commandsOf, reasonFor } from './reasons.ts';
 
 const reason = reasonFor('leaves');
 

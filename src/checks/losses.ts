@@ -5,9 +5,8 @@ import { describeCommand, inherited } from '../programs/describe.ts';
 import { isRegenerable } from '../programs/regenerable.ts';
 import { asksForHelp } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
-import { commandsOf, reasonFor } from './reasons.ts';
 
 const reason = reasonFor('losses');
 

@@ -3,7 +3,7 @@ import type { PathUse } from '../programs/behaviour.ts';
 import { describeCommand } from '../programs/describe.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import {
   directoriesOf,
   isForeignTo,
@@ -13,7 +13,6 @@ import {
   mayRead,
   mayWrite,
 } from './locations.ts';
-import { commandsOf, reasonFor } from './reasons.ts';
 
 const reason = reasonFor('paths');
 

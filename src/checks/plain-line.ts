@@ -1,9 +1,8 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { StepsOrNot } from '../model/steps.ts';
 import { applicationCheck } from './application.ts';
-import type { CheckContext } from './check.ts';
+import { type CheckContext, commandsOf } from './check.ts';
 import { effectsOf } from './effects.ts';
-import { commandsOf } from './reasons.ts';
 
 /**
  * Harmless where there is no shell and the environment is of our making; here a shell reads it. These say what is in the

@@ -1,8 +1,7 @@
 import type { Risk } from '../model/decision.ts';
 import { riskOf } from '../programs/risk.ts';
-import type { Check } from './check.ts';
+import { type Check, commandsOf, reasonFor } from './check.ts';
 import { isForeignTo } from './locations.ts';
-import { commandsOf, reasonFor } from './reasons.ts';
 
 const reason = reasonFor('risk');
 

@@ -2,8 +2,7 @@ import type { Parsed, Redirect, SimpleCommand, Word, WordPart } from '../model/c
 import type { Reason, Verdict } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
 import { holdsUnseenCode } from './autonomy.ts';
-import type { Check, CheckContext } from './check.ts';
-import { commandsOf, reasonFor } from './reasons.ts';
+import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 
 const reason = reasonFor('session');
 

@@ -3,8 +3,7 @@ import type { Reason, Verdict } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
 import { writesFile } from '../programs/risk.ts';
 import { holdsUnseenCode } from './autonomy.ts';
-import type { Check, CheckContext } from './check.ts';
-import { commandsOf, reasonFor } from './reasons.ts';
+import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 
 const reason = reasonFor('syntax');
 

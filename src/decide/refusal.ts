@@ -1,4 +1,4 @@
-import { refusalSentence } from '../checks/explain.ts';
+import { refusalSentence } from '../checks/evaluate.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';

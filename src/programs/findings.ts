@@ -1,7 +1,6 @@
-import type { Use } from './behaviour.ts';
-import { type Finding, finding } from './behaviour.ts';
+import { type Finding, finding, type Use } from './behaviour.ts';
 import { inherited } from './describe.ts';
-import { isSink } from './sinks.ts';
+import { isSink } from './plain-paths.ts';
 
 /** What the options and scripts of a command make its program do besides what its name says. */
 export function findingsOf(use: Use): readonly Finding[] {

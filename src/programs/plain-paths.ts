@@ -18,3 +18,10 @@ export function writtenAt(operands: readonly Argument[], index: number): readonl
 export function pathInside({ word }: Argument, path: string): Argument {
   return argumentOf({ ...word, value: path, parts: [{ kind: 'literal', text: path }], source: path });
 }
+
+const SINKS: ReadonlySet<string> = new Set(['-', '/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty']);
+
+/** True for targets that keep nothing. */
+export function isSink(path: string): boolean {
+  return SINKS.has(path);
+}

@@ -5,7 +5,7 @@ import { assertNever } from '../util/assert-never.ts';
 import type { Finding, Use } from './behaviour.ts';
 import { describeCommand, type IsForeign, inherited } from './describe.ts';
 import { findingsOf } from './findings.ts';
-import { isSink } from './sinks.ts';
+import { isSink } from './plain-paths.ts';
 
 /** The higher of two risks. */
 function higherRisk(left: Risk, right: Risk): Risk {

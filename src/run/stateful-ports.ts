@@ -1,5 +1,5 @@
 import type { AuditTrail } from '../audit/open-audit.ts';
-import { TOOL_NAME } from '../checks/hooks.ts';
+import { TOOL_NAME } from '../checks/guards.ts';
 import type { DecisionPorts, SessionMemory } from '../decide/ports.ts';
 import { within } from '../decide/time-limit.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
@@ -16,8 +16,7 @@ import type { State } from '../model/state.ts';
 import { loadAddon } from '../native/load.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errorMessage } from '../util/error-message.ts';
-import type { MaybePromise } from '../util/promise.ts';
-import { andThen } from '../util/promise.ts';
+import { andThen, type MaybePromise } from '../util/promise.ts';
 import { checkSessionId, sessionOf } from './session/agent-session.ts';
 import {
   auditDirectory,

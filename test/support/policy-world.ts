@@ -1,7 +1,7 @@
+import { TEXT_CHECKS } from '../../src/checks/all-checks.ts';
 import type { CheckContext } from '../../src/checks/check.ts';
 import { isForeignTo } from '../../src/checks/locations.ts';
 import type { RulesOfCommands } from '../../src/checks/rules.ts';
-import { TEXT_CHECKS } from '../../src/checks/text-checks.ts';
 import type { Parsed } from '../../src/model/command-line.ts';
 import type { Autonomy, Reason, Taint, Verdict } from '../../src/model/decision.ts';
 import type { SymbolicLink } from '../../src/model/launch-plan.ts';

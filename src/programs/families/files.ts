@@ -1,8 +1,6 @@
-import type { Use } from '../behaviour.ts';
-import { type Finding, type ProgramRow, programs } from '../behaviour.ts';
+import { type Finding, type ProgramRow, programs, type Use } from '../behaviour.ts';
 import { hasOption } from '../options.ts';
-import { plainPaths } from '../plain-paths.ts';
-import { isSink } from '../sinks.ts';
+import { isSink, plainPaths } from '../plain-paths.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
 function atLeast(count: number, message: string): (use: Use) => readonly Finding[] {

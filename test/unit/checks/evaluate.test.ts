@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../../../src/checks/all-checks.ts';
 import type { Check } from '../../../src/checks/check.ts';
-import { decisiveReason, evaluate } from '../../../src/checks/evaluate.ts';
-import { refusalSentence } from '../../../src/checks/explain.ts';
+import { decisiveReason, evaluate, refusalSentence } from '../../../src/checks/evaluate.ts';
 import type { Reason, Verdict } from '../../../src/model/decision.ts';
 import { contextOf } from '../../support/check-context.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gitGuard } from '../../../src/checks/git-guard.ts';
-import { hooks, TOOL_NAME } from '../../../src/checks/hooks.ts';
+import { gitGuard, hooks, TOOL_NAME } from '../../../src/checks/guards.ts';
 import type { GitGuard, GuardAnswer, ToolHook } from '../../../src/model/gate-ports.ts';
 import { contextOf } from '../../support/check-context.ts';
 
