@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { wordTexts } from '../../../src/programs/word-texts.ts';
+import { wordTexts } from '../../../src/checks/locations.ts';
 import { commandIn } from '../../support/simple-command.ts';
 
 describe('wordTexts', () => {
