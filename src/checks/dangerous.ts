@@ -42,11 +42,7 @@ function judgeCommand(command: SimpleCommand, use: Use, context: CheckContext): 
   const { name, danger } = use.program;
   const [first] = command.words;
   if (danger !== undefined) {
-    return [
-      reason('deny', danger, `${name} ${SENTENCES[danger]}; commands.permit_dangerous can permit it`, [
-        first?.source ?? name,
-      ]),
-    ];
+    return [reason('deny', danger, `${name} ${SENTENCES[danger]}`, [first?.source ?? name])];
   }
   if (REMOVERS.has(name)) return judgeRemoval(command, use, context);
   if (name === 'dd') return judgeDd(use);

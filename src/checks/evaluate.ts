@@ -65,14 +65,18 @@ export function decisiveReason({ verdict, reasons }: Decision): Reason | undefin
 /** Checks whose questions another autonomy level would not ask. */
 const SETTLED_BY_AUTONOMY: ReadonlySet<string> = new Set(['autonomy', 'risk']);
 
-/** Why a command does not run, in one sentence, and what would allow it. `undefined`: it runs. */
+/** Said to people alone: a model is not told how an operator would let something through. */
+const PERMITTED = '; commands.permit_dangerous can permit it';
+
+/** Why a command does not run, in one sentence for a person, and what would allow it. `undefined`: it runs. */
 export function refusalSentence(decision: Decision): string | undefined {
-  const reason = decisiveReason(decision)?.message ?? 'no reason was given';
+  const decisive = decisiveReason(decision);
+  const reason = decisive?.message ?? 'no reason was given';
   switch (decision.verdict) {
     case 'allow':
       return undefined;
     case 'deny':
-      return `refused by the policy: ${reason}`;
+      return `refused by the policy: ${reason}${decisive?.check === 'dangerous' ? PERMITTED : ''}`;
     case 'ask': {
       const asked = decision.reasons.filter(({ verdict }) => verdict === 'ask');
       const other = asked.every(({ check }) => SETTLED_BY_AUTONOMY.has(check))

@@ -122,6 +122,11 @@ describe('what a model is told', () => {
     const refused = await of('sudo ls');
     expect(refused.status).toBe('denied');
     expect(refused.text).toMatch(/^Not run: "sudo ls"\nRule: dangerous\./);
+    // How an operator would let it through is told to people: the error of the result says it.
+    expect(refused.text).not.toContain('permit_dangerous');
+    expect((await sandbox.run('sudo ls')).error?.message).toContain(
+      'commands.permit_dangerous can permit it',
+    );
     const late = await of('sleep 20', { timeout: 300 });
     expect(late).toMatchObject({ status: 'timed-out', text: expect.stringContaining('Rule: timed-out\n') });
     const canceled = await of('sleep 20', { signal: AbortSignal.timeout(300) });
