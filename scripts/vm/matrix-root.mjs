@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { addCompiled, addLibrariesOf, addPrograms, addScripts, addTree, makeRoot } from './root.mjs';
 
 const PROGRAMS = `
-  awk basename bash cat chmod chown chroot cp cut date dd dirname echo env expr false find flock git grep head
+  awk basename bash cat chmod chown chroot cp curl cut date dd dirname echo env expr false find flock git grep head
   hostname id install kill ln ls mkdir mkfifo mknod mktemp mount mv nice node nohup nsenter od printenv printf
   prlimit ps pwd python3 readlink realpath rg rm rmdir script sed seq setpriv setsid sh sha256sum sleep sort
   stat su sync tail tar taskset tee test timeout touch tr true truncate tty umount uname uniq unshare wc which

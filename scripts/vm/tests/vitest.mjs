@@ -38,3 +38,28 @@ Object.defineProperty(globalThis, GLOBAL_EXPECT, { value: expect, writable: true
 expect.extend = (matchers) => chai.expect.extend(expect, matchers);
 expect.unreachable = (message) => chai.assert.fail(message ?? 'expected not to be reached');
 expect.extend(customMatchers);
+
+/** Asks again until the assertion holds: `await expect.poll(read, { timeout }).toBe(…)`. Milliseconds. */
+expect.poll = (read, { interval = 50, timeout = 1000 } = {}) => {
+  const asserting = (isNot) =>
+    new Proxy(
+      {},
+      {
+        get: (_, name) => {
+          if (name === 'not') return asserting(!isNot);
+          return async (...args) => {
+            for (const end = Date.now() + timeout; ; ) {
+              try {
+                const assertion = expect(await read());
+                return (isNot ? assertion.not : assertion)[name](...args);
+              } catch (error) {
+                if (Date.now() >= end) throw error;
+                await new Promise((done) => setTimeout(done, interval));
+              }
+            }
+          };
+        },
+      },
+    );
+  return asserting(false);
+};
