@@ -34,3 +34,8 @@ export function pathsOfJq({ command }: Use): readonly PathUse[] {
   }
   return plainPaths([...files, ...(fromFile ? operands : operands.slice(1))], 'reads');
 }
+
+/** True for a program of jq that takes no modules. */
+export function isPlainJq(program: string): boolean {
+  return !/\b(?:import|include|modulemeta|get_search_list)\b/.test(program);
+}

@@ -2,9 +2,10 @@ import type { Word } from '../../model/command-line.ts';
 import { inputWord, isSingle, leadingText, prefixOf, withInput } from '../../model/word.ts';
 import type { Call, Run, Runs, Use } from '../behaviour.ts';
 import { type Finding, finding, type Loss, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
-import { argumentOf, readOptions } from '../options.ts';
+import { argumentOf, hasOption, readOptions } from '../options.ts';
 import { isRegenerableName } from '../regenerable.ts';
 import { refused } from '../runs.ts';
+import { readsZone } from './readers.ts';
 
 const words = (list: string) => new Set(list.split(' '));
 
@@ -89,6 +90,15 @@ function pathsOfFind({ command }: Use): readonly PathUse[] {
     else if (FIND_WRITES.has(text)) found.push({ argument: argumentOf(next), effect: 'writes' });
   }
   return found;
+}
+
+function objectionToFind(use: Use): string | undefined {
+  return use.command.words.some(({ value }) =>
+    /^-(?:L|H|follow|files0-from|ok|okdir|exec|execdir|delete|newer[aBcm][aBcm])$/.test(value ?? ''),
+  )
+    ? 'follows links, runs programs, deletes or looks at other files with this expression'
+    : // -newermt takes a time.
+      readsZone(use);
 }
 
 /** `find [paths] [expression]`, where the expression may run commands. */
@@ -222,6 +232,7 @@ export const SEARCH: readonly ProgramRow[] = [
     },
     operands: 'script-then-reads',
     scriptOptions: 'e regexp f file',
+    application: { names: 'grep egrep fgrep', without: 'R dereference-recursive' },
   }),
   ...programs('rg', 'low', 'local', {
     grammar: {
@@ -237,6 +248,14 @@ export const SEARCH: readonly ProgramRow[] = [
     },
     operands: 'script-then-reads',
     scriptOptions: 'e regexp f file files type-list',
+    application: {
+      without: 'L follow',
+      // Files of ignored names may be links, and what is wrong in them is printed.
+      objection: (use) =>
+        hasOption(use, 'no-ignore u unrestricted') && hasOption(use, 'no-config') && !hasOption(use, 'ignore')
+          ? undefined
+          : 'reads .gitignore and its like, and settings, wherever they lead; give --no-ignore --no-config',
+    },
   }),
   ...programs('ag ack', 'low', 'local', {
     grammar: {
@@ -255,6 +274,7 @@ export const SEARCH: readonly ProgramRow[] = [
     inspect: inspectFind,
     loses: lossOfFind,
     runs: runsOfFind,
+    application: { words: 'expression', objection: objectionToFind },
   }),
   ...programs('fd fdfind', 'low', 'local', {
     grammar: {

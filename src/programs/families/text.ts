@@ -1,6 +1,6 @@
 import { finding, type ProgramRow, programs } from '../behaviour.ts';
 import { writtenAt } from '../plain-paths.ts';
-import { pathsOfJq } from './jq.ts';
+import { isPlainJq, pathsOfJq } from './jq.ts';
 
 /** Programs that turn text into other text. */
 export const TEXT: readonly ProgramRow[] = [
@@ -15,6 +15,7 @@ export const TEXT: readonly ProgramRow[] = [
       executes: 'compress-program',
     },
     operands: 'reads',
+    application: { without: 'files0-from T temporary-directory' },
   }),
   ...programs('uniq', 'low', 'local', {
     grammar: {
@@ -29,6 +30,7 @@ export const TEXT: readonly ProgramRow[] = [
       operands[1] === undefined
         ? []
         : [finding('writes', 'writes_output', 'writes its second file', operands[1].word.source)],
+    application: {},
   }),
   ...programs('shuf', 'low', 'local', {
     grammar: {
@@ -38,22 +40,28 @@ export const TEXT: readonly ProgramRow[] = [
       writes: 'o output',
     },
     operands: 'reads',
+    application: {},
   }),
   ...programs('cut', 'low', 'local', {
     grammar: {
-      open: true,
-      flags: 's n z complement only-delimited',
+      flags: 's n z complement only-delimited zero-terminated help version',
       values: 'd f c b delimiter fields characters bytes output-delimiter',
     },
     operands: 'reads',
+    application: {},
   }),
   ...programs('paste', 'low', 'local', {
-    grammar: { open: true, flags: 's z serial', values: 'd delimiters' },
+    grammar: { flags: 's z serial zero-terminated help version', values: 'd delimiters' },
     operands: 'reads',
+    application: {},
   }),
   ...programs('join', 'low', 'local', {
-    grammar: { open: true, flags: 'i z header', values: 't j 1 2 v a e o' },
+    grammar: {
+      flags: 'i ignore-case z zero-terminated header check-order nocheck-order help version',
+      values: 't j 1 2 v a e o',
+    },
     operands: 'reads',
+    application: {},
   }),
   ...programs('column', 'low', 'local', {
     grammar: {
@@ -63,11 +71,30 @@ export const TEXT: readonly ProgramRow[] = [
     },
     operands: 'reads',
   }),
-  ...programs('nl fold fmt expand unexpand', 'low', 'local', {
+  ...programs('nl', 'low', 'local', {
+    grammar: {
+      flags: 'p no-renumber help version',
+      values:
+        'b body-numbering d section-delimiter f footer-numbering h header-numbering i line-increment l join-blank-lines n number-format s number-separator v starting-line-number w number-width',
+    },
+    operands: 'reads',
+    application: {},
+  }),
+  ...programs('fold', 'low', 'local', {
+    grammar: { numeric: true, flags: 'b bytes s spaces help version', values: 'w width' },
+    operands: 'reads',
+    application: {},
+  }),
+  ...programs('fmt expand unexpand', 'low', 'local', {
     grammar: { open: true, flags: 's p z u c a', values: 'w b d f h i l n v t g width tabs' },
     operands: 'reads',
   }),
-  ...programs('rev pr look tsort', 'low', 'local', {
+  ...programs('rev', 'low', 'local', {
+    grammar: { flags: 'h help V version' },
+    operands: 'reads',
+    application: {},
+  }),
+  ...programs('pr look tsort', 'low', 'local', {
     grammar: { open: true, flags: 'm a d f', values: 'h l w e' },
     operands: 'reads',
   }),
@@ -77,7 +104,7 @@ export const TEXT: readonly ProgramRow[] = [
   }),
   ...programs('dos2unix unix2dos ptx', 'medium', 'local', { operands: 'writes' }),
   ...programs('envsubst', 'low', 'local', { operands: 'none' }),
-  ...programs('tr', 'low', 'local', { operands: 'none' }),
+  ...programs('tr', 'low', 'local', { operands: 'none', application: { words: 'any' } }),
   ...programs('jq gojq jaq', 'low', 'local', {
     grammar: {
       flags:
@@ -87,6 +114,12 @@ export const TEXT: readonly ProgramRow[] = [
       reads: 'f from-file L library-path',
     },
     paths: pathsOfJq,
+    application: {
+      names: 'jq',
+      without: 'seq stream unbuffered jsonargs stream-errors raw-output0 argfile f from-file L library-path',
+      objection: ({ command }) =>
+        command.words.every(({ value }) => isPlainJq(value ?? '')) ? undefined : 'takes no modules here',
+    },
   }),
   ...programs('yq', 'low', 'local', {
     grammar: {
@@ -112,6 +145,7 @@ export const TEXT: readonly ProgramRow[] = [
   ...programs('base64 base32 basenc', 'low', 'local', {
     grammar: { flags: 'd D decode i ignore-garbage', values: 'w wrap' },
     operands: 'reads',
+    application: { names: 'base64 base32' },
   }),
   ...programs(
     'pandoc csvcut csvlook csvgrep csvstat mlr xsv miller fx gron dasel tomlq hjson',
