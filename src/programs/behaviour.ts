@@ -17,6 +17,8 @@ export type Effect =
  * is unknown, unless the grammar is `open`.
  */
 export interface Grammar {
+  /** The program and version whose help and manual it was compared with: `npm run programs:compare` says what differs. */
+  readonly source?: string;
   /**
    * `gnu`: `-abc`, `-fVALUE`, `--long[=VALUE]`, abbreviated. `single-dash`: `-name[=VALUE]` (Go, Java).
    */

@@ -137,6 +137,11 @@ export function runnerOf(
   return runs ? (words, input) => runsOf(program, callOf(words, input, program.grammar)) : undefined;
 }
 
+/** All rows, for tests and scripts. */
+export function programRows(): readonly ProgramRow[] {
+  return FAMILIES.flat();
+}
+
 /** The names of all programs, for tests and documentation. */
 export function programNames(): readonly string[] {
   return [...ROWS.keys()];

@@ -30,7 +30,7 @@ export const BUILTINS: readonly ProgramRow[] = [
   }),
   ...programs('cd pushd popd dirs', 'low', 'local', { grammar: { flags: 'L P e' }, operands: 'reads' }),
   ...programs('pwd', 'low', 'local', {
-    grammar: { flags: 'L P logical physical' },
+    grammar: { source: 'coreutils 9.1', flags: 'L P logical physical' },
     operands: 'none',
     strict: ({ command }) =>
       command.words.length === 1

@@ -45,6 +45,7 @@ const isPath = ({ text }: Argument) => text.includes('/');
 export const FILES: readonly ProgramRow[] = [
   ...programs('ls dir vdir', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags:
         '1 a all A almost-all b escape B ignore-backups c C d directory D dired f F g G no-group group-directories-first h human-readable si H dereference-command-line dereference-command-line-symlink-to-dir i inode k kibibytes l L dereference m n numeric-uid-gid N literal o p q hide-control-chars show-control-chars Q quote-name r reverse R recursive s size S t u U v x X Z context zero author file-type full-time help version',
       values:
@@ -68,6 +69,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('cp', 'medium', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: `a archive b d f force H l link L dereference P no-dereference p r R recursive s symbolic-link x one-file-system attributes-only parents remove-destination copy-contents help version ${COPY_FLAGS}`,
       values: 'S suffix no-preserve',
       optionals: 'backup preserve reflink sparse context',
@@ -98,6 +100,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('mv', 'medium', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: `b f force ${COPY_FLAGS}`,
       values: 'S suffix',
       optionals: 'backup',
@@ -116,6 +119,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('ln', 'medium', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: `b d F f force L logical P physical r relative s symbolic ${COPY_FLAGS}`,
       values: 'S suffix',
       optionals: 'backup',
@@ -136,6 +140,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('install', 'medium', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: `b c C compare d directory D p preserve-timestamps s strip ${COPY_FLAGS}`,
       values: 'g group m mode o owner S suffix',
       optionals: 'backup',
@@ -146,21 +151,37 @@ export const FILES: readonly ProgramRow[] = [
     targetOptions: 't target-directory d directory',
   }),
   ...programs('mkdir', 'medium', 'local', {
-    grammar: { flags: 'p parents v verbose Z', values: 'm mode', optionals: 'context' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'p parents v verbose Z',
+      values: 'm mode',
+      optionals: 'context',
+    },
     operands: 'writes',
     application: { changesEntries: true },
   }),
   ...programs('touch', 'medium', 'local', {
-    grammar: { flags: 'a c no-create f h no-dereference m', values: 'd date t time', reads: 'r reference' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'a c no-create f h no-dereference m',
+      values: 'd date t time',
+      reads: 'r reference',
+    },
     operands: 'writes',
     application: { objection: readsZone, changesEntries: true },
   }),
   ...programs('mktemp', 'low', 'local', {
-    grammar: { flags: 'd directory u dry-run q quiet t', values: 'suffix', optionals: 'tmpdir', writes: 'p' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'd directory u dry-run q quiet t',
+      values: 'suffix',
+      optionals: 'tmpdir',
+      writes: 'p',
+    },
     operands: 'writes',
   }),
   ...programs('mkfifo mknod', 'medium', 'local', {
-    grammar: { flags: 'Z', values: 'm mode' },
+    grammar: { source: 'coreutils 9.1', flags: 'Z', values: 'm mode' },
     operands: 'writes',
   }),
   ...programs('truncate fallocate', 'medium', 'local', {
@@ -169,6 +190,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('rm', 'high', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'f force i I r R recursive d dir v verbose one-file-system no-preserve-root help version',
       optionals: 'interactive preserve-root',
     },
@@ -177,7 +199,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('unlink trash trash-put srm', 'high', 'local', { operands: 'removes' }),
   ...programs('rmdir', 'medium', 'local', {
-    grammar: { flags: 'p parents v verbose ignore-fail-on-non-empty' },
+    grammar: { source: 'coreutils 9.1', flags: 'p parents v verbose ignore-fail-on-non-empty' },
     operands: 'removes',
     // With -p it climbs as far as directories are empty, out of the workspace too.
     application: { without: 'p parents', changesEntries: true },
@@ -189,7 +211,7 @@ export const FILES: readonly ProgramRow[] = [
     scriptOptions: 'reference',
   }),
   ...programs('tee', 'medium', 'local', {
-    grammar: { flags: 'a append i ignore-interrupts p', optionals: 'output-error' },
+    grammar: { source: 'coreutils 9.1', flags: 'a append i ignore-interrupts p', optionals: 'output-error' },
     operands: 'writes',
     // tee would make a file that is called `-`.
     onlyReads: ({ operands }) =>
@@ -198,6 +220,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('split csplit', 'medium', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'd x e elide-empty-files verbose u unbuffered k keep-files s quiet silent z',
       values:
         'a suffix-length additional-suffix b bytes C line-bytes l lines n number t separator f prefix digits',
@@ -207,12 +230,13 @@ export const FILES: readonly ProgramRow[] = [
     operands: 'reads',
   }),
   ...programs('basename dirname', 'low', 'local', {
-    grammar: { flags: 'a multiple z zero help version', values: 'S suffix' },
+    grammar: { source: 'coreutils 9.1', flags: 'a multiple z zero help version', values: 's suffix' },
     operands: 'none',
     application: { words: 'any' },
   }),
   ...programs('realpath readlink', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags:
         'f canonicalize e canonicalize-existing m canonicalize-missing n no-newline q quiet s no-symlinks strip z zero v verbose silent L logical P physical help version',
       values: 'relative-to relative-base',
@@ -226,6 +250,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       // -c is no option with a value: the list of sums is an operand.
       flags:
         'b binary c check t text z zero w warn tag untagged quiet status strict ignore-missing debug help version',
@@ -247,6 +272,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('stat', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'L dereference f file-system t terse help version',
       values: 'c format printf cached',
     },
@@ -255,6 +281,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('du', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags:
         '0 null a all apparent-size b bytes c total D dereference-args H h human-readable inodes k L dereference l count-links m P no-dereference S separate-dirs si s summarize x one-file-system help version',
       values: 'B block-size d max-depth exclude t threshold time-style',
@@ -273,6 +300,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('wc', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'c bytes m chars l lines L max-line-length w words help version',
       values: 'total',
       reads: 'files0-from',
@@ -282,6 +310,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('file', 'low', 'local', {
     grammar: {
+      source: 'file 5.44',
       flags:
         'b brief c checking-printout d debug h no-dereference i mime mime-type mime-encoding apple extension k keep-going l list L dereference n no-buffer N no-pad 0 print0 p preserve-date r raw s special-files S no-sandbox z uncompress Z uncompress-noreport v version help',
       values: 'e exclude exclude-quiet F separator P parameter',
@@ -295,7 +324,7 @@ export const FILES: readonly ProgramRow[] = [
     },
   }),
   ...programs('which', 'low', 'local', {
-    grammar: { flags: 'a s' },
+    grammar: { source: 'debianutils 5.7', flags: 'a s' },
     operands: 'none',
     strict: (use) => [
       ...atLeast(1, 'needs a name')(use),

@@ -57,6 +57,7 @@ export function readsZone({ command }: Use): string | undefined {
 export const READERS: readonly ProgramRow[] = [
   ...programs('cat tac', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags:
         'b number-nonblank n number t T show-tabs A show-all e E show-ends s squeeze-blank u v show-nonprinting before r regex',
       values: 'separator',
@@ -77,6 +78,7 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('head', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       numeric: true,
       flags: 'q quiet silent v verbose z zero-terminated',
       values: 'n lines c bytes',
@@ -87,6 +89,7 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('tail', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       numeric: true,
       flags: 'F q quiet silent v verbose z zero-terminated retry f',
       values: 'n lines c bytes s sleep-interval pid max-unchanged-stats',
@@ -97,6 +100,7 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('less more most pg', 'low', 'local', {
     grammar: {
+      source: 'less 590',
       numeric: true,
       flags:
         'a A c C d e E f F g G i I J K L m M n N q Q r R s S u U w W X quit-at-eof quit-if-one-screen RAW-CONTROL-CHARS chop-long-lines no-init LINE-NUMBERS ignore-case IGNORE-CASE squeeze-blank-lines',
@@ -111,6 +115,7 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('man info apropos whatis tldr', 'low', 'local', {
     grammar: {
+      source: 'man-db 2.11.2',
       flags:
         'a all f k w where location K i I t c e h help d u l local-file ascii regex wildcard names-only no-subpages',
       values: 's S sections L locale m systems R recode E encoding',
@@ -120,7 +125,7 @@ export const READERS: readonly ProgramRow[] = [
     operands: 'guess',
   }),
   ...programs('printenv', 'low', 'local', {
-    grammar: { flags: '0 null' },
+    grammar: { source: 'coreutils 9.1', flags: '0 null' },
     operands: 'none',
     inspect: inspectPrintenv,
     strict: strictPrintenv,
@@ -128,6 +133,7 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('date', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'u utc universal R rfc-email debug help version',
       values: 'd date rfc-3339',
       optionals: 'I iso-8601',
@@ -159,7 +165,7 @@ export const READERS: readonly ProgramRow[] = [
     },
   ),
   ...programs('getent', 'high', 'network', {
-    grammar: { values: 's service', flags: 'i no-idn' },
+    grammar: { source: 'glibc 2.36', values: 's service', flags: 'i no-idn' },
     operands: 'none',
     // The other data bases ask name servers.
     onlyReads: ({ operands }) => /^(?:passwd|group|shells|services|protocols)$/.test(operands[0]?.text ?? ''),
@@ -183,6 +189,7 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('comm', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: '1 2 3 z zero-terminated total check-order nocheck-order help version',
       values: 'output-delimiter',
     },
@@ -191,6 +198,7 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('cmp', 'low', 'local', {
     grammar: {
+      source: 'diffutils 3.8',
       flags: 'b print-bytes l verbose s quiet silent v help version',
       values: 'i ignore-initial n bytes',
     },
@@ -199,6 +207,7 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('diff', 'low', 'local', {
     grammar: {
+      source: 'diffutils 3.8',
       flags:
         '0 1 2 3 4 5 6 7 8 9 a text b ignore-space-change B ignore-blank-lines c d minimal e ed E ignore-tab-expansion i ignore-case ignore-file-name-case no-ignore-file-name-case l paginate left-column n rcs N new-file no-dereference normal p show-c-function q brief r recursive s report-identical-files H speed-large-files strip-trailing-cr suppress-blank-empty suppress-common-lines t expand-tabs T initial-tab u P unidirectional-new-file v version w ignore-all-space y side-by-side Z ignore-trailing-space help',
       values:

@@ -223,6 +223,7 @@ const GREP_FLAGS =
 export const SEARCH: readonly ProgramRow[] = [
   ...programs('grep egrep fgrep zgrep rgrep pcregrep ugrep', 'low', 'local', {
     grammar: {
+      source: 'grep 3.8',
       numeric: true,
       flags: GREP_FLAGS,
       values:
@@ -236,6 +237,7 @@ export const SEARCH: readonly ProgramRow[] = [
   }),
   ...programs('rg', 'low', 'local', {
     grammar: {
+      source: 'ripgrep 13.0.0',
       flags:
         's case-sensitive count-matches c count column no-column crlf debug stats E F fixed-strings L follow no-follow hidden . i ignore-case v invert-match n line-number N no-line-number x line-regexp w word-regexp l files-with-matches files-without-match files U multiline multiline-dotall no-config no-ignore no-ignore-vcs no-ignore-parent no-ignore-dot no-ignore-global no-ignore-files no-messages no-heading heading H with-filename I no-filename no-hidden 0 null null-data o only-matching P pcre2 p pretty q quiet json S smart-case sort-files text a trim u unrestricted vimgrep passthru passthrough b byte-offset one-file-system no-unicode auto-hybrid-regex type-list block-buffered line-buffered include-zero no-mmap mmap stop-on-nonmatch binary no-binary version V help h trace no-require-git no-pcre2 no-json glob-case-insensitive no-context-separator pcre2-version no-multiline no-stats no-trim no-text no-sort-files ignore no-pre no-search-zip',
       values:

@@ -120,6 +120,7 @@ function objectionToAwk({ command, operands }: Use): string | undefined {
 export const SED_AND_AWK: readonly ProgramRow[] = [
   ...programs('sed gsed', 'low', 'local', {
     grammar: {
+      source: 'sed 4.9',
       flags:
         'n quiet silent E r regexp-extended s separate u unbuffered z null-data posix debug sandbox b binary follow-symlinks help version',
       values: 'e expression l line-length',

@@ -6,6 +6,7 @@ import { isPlainJq, pathsOfJq } from './jq.ts';
 export const TEXT: readonly ProgramRow[] = [
   ...programs('sort', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags:
         'b ignore-leading-blanks d dictionary-order f ignore-case g general-numeric-sort h human-numeric-sort i ignore-nonprinting M month-sort n numeric-sort R random-sort r reverse V version-sort c C m merge s stable u unique z zero-terminated debug help version',
       values: 'k key t field-separator S buffer-size parallel batch-size sort',
@@ -19,6 +20,7 @@ export const TEXT: readonly ProgramRow[] = [
   }),
   ...programs('uniq', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'c count d repeated D i ignore-case u unique z zero-terminated',
       values: 'f skip-fields s skip-chars w check-chars',
       optionals: 'all-repeated group',
@@ -34,6 +36,7 @@ export const TEXT: readonly ProgramRow[] = [
   }),
   ...programs('shuf', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'e echo r repeat z zero-terminated',
       values: 'i input-range n head-count',
       reads: 'random-source',
@@ -44,6 +47,7 @@ export const TEXT: readonly ProgramRow[] = [
   }),
   ...programs('cut', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 's n z complement only-delimited zero-terminated help version',
       values: 'd f c b delimiter fields characters bytes output-delimiter',
     },
@@ -51,12 +55,17 @@ export const TEXT: readonly ProgramRow[] = [
     application: {},
   }),
   ...programs('paste', 'low', 'local', {
-    grammar: { flags: 's z serial zero-terminated help version', values: 'd delimiters' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 's z serial zero-terminated help version',
+      values: 'd delimiters',
+    },
     operands: 'reads',
     application: {},
   }),
   ...programs('join', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'i ignore-case z zero-terminated header check-order nocheck-order help version',
       values: 't j 1 2 v a e o',
     },
@@ -73,6 +82,7 @@ export const TEXT: readonly ProgramRow[] = [
   }),
   ...programs('nl', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'p no-renumber help version',
       values:
         'b body-numbering d section-delimiter f footer-numbering h header-numbering i line-increment l join-blank-lines n number-format s number-separator v starting-line-number w number-width',
@@ -81,7 +91,12 @@ export const TEXT: readonly ProgramRow[] = [
     application: {},
   }),
   ...programs('fold', 'low', 'local', {
-    grammar: { numeric: true, flags: 'b bytes s spaces help version', values: 'w width' },
+    grammar: {
+      source: 'coreutils 9.1',
+      numeric: true,
+      flags: 'b bytes s spaces help version',
+      values: 'w width',
+    },
     operands: 'reads',
     application: {},
   }),
@@ -90,7 +105,7 @@ export const TEXT: readonly ProgramRow[] = [
     operands: 'reads',
   }),
   ...programs('rev', 'low', 'local', {
-    grammar: { flags: 'h help V version' },
+    grammar: { source: 'util-linux 2.38.1', flags: 'h help V version' },
     operands: 'reads',
     application: {},
   }),
@@ -99,7 +114,12 @@ export const TEXT: readonly ProgramRow[] = [
     operands: 'reads',
   }),
   ...programs('iconv', 'low', 'local', {
-    grammar: { flags: 'c l list s verbose', values: 'f t from-code to-code', writes: 'o output' },
+    grammar: {
+      source: 'glibc 2.36',
+      flags: 'c l list s verbose',
+      values: 'f t from-code to-code',
+      writes: 'o output',
+    },
     operands: 'reads',
   }),
   ...programs('dos2unix unix2dos ptx', 'medium', 'local', { operands: 'writes' }),
@@ -107,6 +127,7 @@ export const TEXT: readonly ProgramRow[] = [
   ...programs('tr', 'low', 'local', { operands: 'none', application: { words: 'any' } }),
   ...programs('jq gojq jaq', 'low', 'local', {
     grammar: {
+      source: 'jq 1.6',
       flags:
         'r raw-output R raw-input s slurp n null-input c compact-output C color-output M monochrome-output a ascii-output S sort-keys j join-output e exit-status seq stream tab unbuffered h help V version args jsonargs stream-errors raw-output0',
       // -f takes no value: the first operand is a file then.
@@ -143,7 +164,7 @@ export const TEXT: readonly ProgramRow[] = [
     operands: 'reads',
   }),
   ...programs('base64 base32 basenc', 'low', 'local', {
-    grammar: { flags: 'd D decode i ignore-garbage', values: 'w wrap' },
+    grammar: { source: 'coreutils 9.1', flags: 'd D decode i ignore-garbage', values: 'w wrap' },
     operands: 'reads',
     application: { names: 'base64 base32' },
   }),
