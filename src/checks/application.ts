@@ -2,17 +2,12 @@ import { posix } from 'node:path';
 import type { Redirect, SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { ResolvedPath } from '../model/path-lookup.ts';
-import {
-  CHANGES_ENTRIES,
-  isClosed,
-  type Validator,
-  validatorOf,
-} from '../programs/application/validators.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
 import { describeAs, programName } from '../programs/describe.ts';
 import { findingsOf } from '../programs/findings.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
+import { type ApplicationProgram, findForApplication } from '../programs/program-table.ts';
 import { writesFile } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, reasonFor } from './check.ts';
@@ -93,35 +88,43 @@ function judgeCommand(command: SimpleCommand, context: CheckContext): readonly R
       ...reasons,
       ...judgePath(argumentOf(command.words[1] ?? program), command, context, 'without-links'),
     ];
-  const name = programName(command, isForeignTo(context));
-  const validator = name === undefined ? undefined : validatorOf(name);
-  if (validator === undefined) {
+  const known = programOf(command, context);
+  if (known === undefined) {
     const what = 'is not a program that can be judged by its words alone, as cat, grep, sed and sort are';
     return [...reasons, deny('no_validator', `${program.source} ${what}; ${ELSEWHERE}`, program.source)];
   }
-  return [...reasons, ...judgeUse(command, validator, context)];
+  return [...reasons, ...judgeUse(command, known, context)];
 }
 
-function judgeUse(command: SimpleCommand, validator: Validator, context: CheckContext): readonly Reason[] {
-  const { name, grammar } = validator.program;
+function programOf(command: SimpleCommand, context: CheckContext): ApplicationProgram | undefined {
+  const name = programName(command, isForeignTo(context));
+  return name === undefined ? undefined : findForApplication(name);
+}
+
+function judgeUse(
+  command: SimpleCommand,
+  program: ApplicationProgram,
+  context: CheckContext,
+): readonly Reason[] {
+  const { name, grammar, application } = program;
   const dynamic = command.words.filter(({ value }) => value === undefined);
   if (dynamic.length > 0)
     return dynamic.map(({ source }) => deny('dynamic', `${source} is not known yet`, source));
   // Abbreviated options may mean something else to another version.
   const exact = grammar === undefined ? {} : { grammar: { ...grammar, exact: true } };
-  const use = describeAs(command, { ...validator.program, ...exact });
+  const use = describeAs(command, { ...program, ...exact });
   const reasons: Reason[] = findingsOf(use)
     .filter((found) => !(found.effect === 'writes' && WRITES_A_PATH.has(found.code)))
     .map((found) => deny(found.code, `${name} ${found.message}; ${ELSEWHERE}`, ...found.words));
-  if (!validator.withoutFiles && name !== 'find' && name !== 'test' && name !== '[') {
-    if (!isClosed(grammar))
-      reasons.push(deny('no_validator', `the options of ${name} are not all known`, name));
-    for (const { source } of [...use.unknown, ...use.openEnded])
+  if (application.words === undefined) {
+    const without = application.without?.split(' ') ?? [];
+    const refused = use.options.filter((option) => without.includes(option.name)).map(({ word }) => word);
+    for (const { source } of [...use.unknown, ...use.openEnded, ...refused])
       reasons.push(deny('unknown_option', `${name} takes no option ${source} here`, source));
   }
-  const objection = validator.objection(use, (argument) => isDirectory(argument, command, context));
+  const objection = application.objection?.(use, (argument) => isDirectory(argument, command, context));
   if (objection !== undefined) reasons.push(deny('objection', `${name} ${objection}; ${ELSEWHERE}`, name));
-  return validator.withoutFiles ? reasons : [...reasons, ...judgePaths(command, use, context)];
+  return application.words === 'any' ? reasons : [...reasons, ...judgePaths(command, use, context)];
 }
 
 /** Findings about files that are judged as paths. */
@@ -130,7 +133,7 @@ const WRITES_A_PATH: ReadonlySet<string> = new Set(['writes_by_option', 'writes_
 function judgePaths(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
   const isProgram = ({ word }: Argument) => word === command.words[0];
   const uses = pathUses({ ...command, redirects: [] }, use);
-  // `cp sub/.envrc .` writes a name that only the validator knows of.
+  // `cp sub/.envrc .` writes a name that only the row for this backend knows of.
   const changed = uses
     .filter(({ effect }) => effect !== 'reads')
     .flatMap(({ argument }) => judgeProtected(argument, command, context));
@@ -234,12 +237,12 @@ function placesOf(text: string, cwd: string, { paths }: CheckContext): readonly 
 }
 
 /** True for a line of several commands one of which may put something else in the place of a link. */
-function changesEntries({ parsed, ...context }: CheckContext): boolean {
+function changesEntries(context: CheckContext): boolean {
+  const { parsed } = context;
   if (!parsed.understood || parsed.line.commands.length < 2) return false;
-  return parsed.line.commands.some((command) => {
-    const name = programName(command, isForeignTo({ parsed, ...context }));
-    return name !== undefined && CHANGES_ENTRIES.has(name);
-  });
+  return parsed.line.commands.some(
+    (command) => programOf(command, context)?.application.changesEntries === true,
+  );
 }
 
 function isDirectory(argument: Argument, command: SimpleCommand, context: CheckContext): boolean {
@@ -248,14 +251,13 @@ function isDirectory(argument: Argument, command: SimpleCommand, context: CheckC
 }
 
 /** What gives symbolic links new names comes last: paths behind it were looked up before. */
-function judgeMoves({ parsed, steps, ...context }: CheckContext): readonly Reason[] {
+function judgeMoves(context: CheckContext): readonly Reason[] {
+  const { parsed, steps } = context;
   if (!parsed.understood || parsed.line.commands.length < 2) return [];
   const { commands } = parsed.line;
-  const isForeign = isForeignTo({ parsed, steps, ...context });
   const moves = (command: SimpleCommand) => {
-    const name = programName(command, isForeign);
-    const validator = name === undefined ? undefined : validatorOf(name);
-    return validator?.movesLinks(describeAs(command, validator.program)) === true;
+    const program = programOf(command, context);
+    return program?.application.movesLinks?.(describeAs(command, program)) === true;
   };
   const piped = steps?.ok === true && (steps.steps.pipelines.at(-1)?.stages.length ?? 0) > 1;
   return commands

@@ -112,3 +112,37 @@ export function filesOfAwkProgram(program: string): readonly AwkFile[] {
     [...program.matchAll(pattern)].map((match) => ({ path: match[1] ?? '', effect })),
   );
 }
+
+/*
+ * What is plain. What inspects a program above says what it would do, and the kernel has the last word. The application
+ * backend has nothing that comes after: only what is plain in every reading is let through there.
+ */
+
+/** What reaches files, programs, other variables by their names, or the operands, wherever it stands, be it in strings. */
+const REACHES =
+  /@|\\\n|getline|system|extension|include|load|textdomain|gettext|TEXTDOMAIN|SYMTAB|FUNCTAB|PROCINFO|ENVIRON|ARG(?:V|C|IND)/;
+/** Functions of every awk that compute, and words that stand before a parenthesis. */
+const COMPUTES: ReadonlySet<string> = new Set(
+  'length substr index split sub gsub gensub match sprintf tolower toupper sin cos atan2 exp log sqrt int rand srand and or xor compl lshift rshift strtonum asort asorti patsplit systime strftime mktime typeof isarray print printf if while for switch in return exit else do case delete'.split(
+    ' ',
+  ),
+);
+const STRING_OR_PATTERN =
+  /"(?:[^"\\\n]|\\[^\n])*"|(?<=(?:^|[~!(,;{}&|\n])[ \t]{0,8})\/(?:[^/\\\n[]|\\[^\n])*\//g;
+
+/**
+ * True for a program of awk that reads its operands and prints. It calls nothing but what is known to compute, defines
+ * nothing, and does not hold the names of what reaches further: awk makes none at run time but by those.
+ */
+export function isPlainAwk(program: string): boolean {
+  if (REACHES.test(program)) return false;
+  // A pipe; `||` is none.
+  if (/[|&]/.test(program.replace(/\|\||&&/g, ' '))) return false;
+  const code = program.replace(STRING_OR_PATTERN, '""');
+  if (/\bfunc(?:tion)?\b/.test(code)) return false;
+  for (const [, name = ''] of code.matchAll(/\b([A-Za-z_]\w*)[ \t\n]{0,8}\(/g))
+    if (!COMPUTES.has(name)) return false;
+  // Before the first brace nothing is printed: there `>` compares. So does `<` everywhere without getline.
+  const greater = program.lastIndexOf('>');
+  return greater < 0 || !program.slice(0, greater).includes('{');
+}

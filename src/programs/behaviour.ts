@@ -17,6 +17,8 @@ export type Effect =
  * is unknown, unless the grammar is `open`.
  */
 export interface Grammar {
+  /** The program and version whose help and manual it was compared with: `npm run programs:compare` says what differs. */
+  readonly source?: string;
   /**
    * `gnu`: `-abc`, `-fVALUE`, `--long[=VALUE]`, abbreviated. `single-dash`: `-name[=VALUE]` (Go, Java).
    */
@@ -192,6 +194,28 @@ export interface Behaviour {
   readonly loses?: (use: Use) => Loss | undefined;
 }
 
+/**
+ * What the application backend lets through of a program: nothing holds it there, so that its words have to say all that
+ * it does. What is said here holds there instead of what the row says.
+ */
+export interface Application extends Pick<Behaviour, 'grammar' | 'inspect' | 'paths' | 'morePaths'> {
+  /** Only under these names of the row, separated by blanks. */
+  readonly names?: string;
+  /**
+   * `any`: they name no files, and are not looked at. `expression`: they are a language, read by `paths` and `objection`.
+   * Else options of a closed grammar.
+   */
+  readonly words?: 'any' | 'expression';
+  /** Options that are not let through: they take lists of files, follow links or run programs, or are not needed. */
+  readonly without?: string;
+  /** What else speaks against a call: completes "`program` …"; `undefined`: nothing. */
+  readonly objection?: (use: Use, isDirectory: (argument: Argument) => boolean) => string | undefined;
+  /** It can give other names to symbolic links, so that what comes after it cannot be checked before. */
+  readonly movesLinks?: (use: Use) => boolean;
+  /** It changes what a path of another program may mean. */
+  readonly changesEntries?: boolean;
+}
+
 /** `network`: a server outside; `system`: the right to change what is installed on the machine. */
 export type Need = 'network' | 'system' | 'nothing';
 
@@ -222,6 +246,8 @@ export interface Program extends Behaviour {
   readonly builtin?: boolean;
   /** Not in the tables. */
   readonly unlisted?: boolean;
+  /** Missing: the application backend does not run it. */
+  readonly application?: Application;
 }
 
 /** Something that a program would do with these words. */

@@ -1,6 +1,6 @@
 import type { Behaviour, Grammar, Program } from './behaviour.ts';
 import { optionTable } from './options.ts';
-import { findProgram } from './program-table.ts';
+import { findForApplication, findProgram } from './program-table.ts';
 import { runsSomething } from './runs.ts';
 
 const OPERANDS: Readonly<Record<NonNullable<Behaviour['operands']>, string>> = {
@@ -52,6 +52,9 @@ export function explainProgram(name: string, verbs: readonly string[] = []): rea
     ...(program.danger === undefined
       ? []
       : [`  refused unless the policy permits it by name: it ${DANGERS[program.danger]}`]),
+    ...(verbs.length === 0 && findForApplication(name) !== undefined
+      ? ['  runs under the application backend, too, where its words show that it stays in the workspace']
+      : []),
     ...details(level, '  ', 'all'),
   ];
 }
@@ -113,5 +116,9 @@ function optionLines(grammar: Grammar | undefined, indent: string, harmless: Har
       ? []
       : [`${indent}${text}: ${counted ? `${names.length} options` : names.join(', ')}`];
   });
-  return grammar.open === true ? [...lines, `${indent}other options are not known`] : lines;
+  return [
+    ...lines,
+    ...(grammar.open === true ? [`${indent}other options are not known`] : []),
+    ...(grammar.source === undefined ? [] : [`${indent}options are those of ${grammar.source}`]),
+  ];
 }

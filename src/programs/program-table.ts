@@ -1,5 +1,5 @@
 import type { Word } from '../model/command-line.ts';
-import type { Call, Grammar, Program, ProgramRow, Runs } from './behaviour.ts';
+import type { Application, Call, Grammar, Program, ProgramRow, Runs } from './behaviour.ts';
 import { ARCHIVES } from './families/archives.ts';
 import { BUILD } from './families/build.ts';
 import { BUILTINS } from './families/builtins.ts';
@@ -85,6 +85,26 @@ export function findProgram(name: string): Program | undefined {
   if (exact !== undefined) return exact;
   const general = LOADER.test(name) ? 'ld.so' : VERSIONED.exec(name)?.[1];
   return general === undefined ? undefined : programOf(general);
+}
+
+/** A program that the application backend runs. */
+export type ApplicationProgram = Program & { readonly application: Application };
+
+const forApplication = new Map<string, ApplicationProgram | undefined>();
+
+/** A program as the application backend takes it; `undefined`: its words alone say too little. */
+export function findForApplication(name: string): ApplicationProgram | undefined {
+  if (!forApplication.has(name)) forApplication.set(name, asApplicationTakesIt(name));
+  return forApplication.get(name);
+}
+
+function asApplicationTakesIt(name: string): ApplicationProgram | undefined {
+  const row = ROWS.get(name);
+  if (row?.application === undefined) return undefined;
+  const { names = row.names, words } = row.application;
+  const program = { ...row, ...row.application, name, application: row.application };
+  const isClosed = program.grammar !== undefined && program.grammar.open !== true;
+  return names.split(' ').includes(name) && (isClosed || words !== undefined) ? program : undefined;
 }
 
 /** Names in /proc and /dev/fd of programs that stand elsewhere. */

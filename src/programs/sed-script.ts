@@ -1,5 +1,4 @@
-import type { Finding } from './behaviour.ts';
-import { finding } from './behaviour.ts';
+import { type Finding, finding } from './behaviour.ts';
 
 /** A file that a script names. */
 export interface SedFile {
@@ -176,4 +175,49 @@ export function inspectSedScript(script: string, source: string, files: SedFile[
       return invalid();
   }
   return findings;
+}
+
+/*
+ * What is plain. What inspects a script above says what it would do, and the kernel has the last word. The application
+ * backend has nothing that comes after: only what is plain in every reading is let through there.
+ */
+
+const BLANKS = /[ \t\n]*/y;
+const BETWEEN = /[ \t\n;]*/y;
+const ADDRESS = /\d+(?:~\d+)?|\$|\/(?:[^\\\n/]|\\[^\n/])*\/I?|/y;
+const SECOND_ADDRESS = /,[ \t]{0,8}(?:[+~]\d+|\d+|\$|\/(?:[^\\\n/]|\\[^\n/])*\/I?)|/y;
+const COMMANDS: readonly RegExp[] = [
+  // No line ends, and no delimiter behind a backslash or in brackets, where versions of sed differ.
+  /s(?<d>[/|,#:@!%_~=+])(?:(?!\k<d>)[^\\\n]|\\(?!\k<d>)[^\n])*\k<d>(?:(?!\k<d>)[^\\\n]|\\(?!\k<d>)[^\n])*\k<d>[gpiIM\d]*/y,
+  /[=dDgGhHnNpPxz]/y,
+  /[qQ][ \t]?\d*/y,
+  /[:btT][ \t]?\w*/y,
+];
+/** Behind a command it ends, or a block does. */
+const ENDS = /[ \t]*(?:(?=[;}\n])|$)/y;
+/** Text up to the end of the line. */
+const TEXT = /[aic][ \t]?\\?[^\\\n]*(?=\n|$)/y;
+const BRACE = /[{}]/y;
+
+/** True for a script of sed that only prints, deletes and substitutes. */
+export function isPlainSed(script: string): boolean {
+  let at = 0;
+  const skip = (pattern: RegExp): boolean => {
+    pattern.lastIndex = at;
+    if (!pattern.test(script)) return false;
+    at = pattern.lastIndex;
+    return true;
+  };
+  for (;;) {
+    skip(BETWEEN);
+    if (at >= script.length) return true;
+    skip(ADDRESS);
+    skip(BLANKS);
+    skip(SECOND_ADDRESS);
+    skip(BLANKS);
+    if (script[at] === '!') at += 1;
+    skip(BLANKS);
+    const isCommand = COMMANDS.some(skip) ? skip(ENDS) : skip(TEXT) || skip(BRACE);
+    if (!isCommand) return false;
+  }
 }

@@ -1,5 +1,4 @@
-import type { Use } from '../behaviour.ts';
-import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
+import { type Finding, finding, type PathUse, type ProgramRow, programs, type Use } from '../behaviour.ts';
 import { hasOption } from '../options.ts';
 import { plainPaths } from '../plain-paths.ts';
 
@@ -76,6 +75,7 @@ function toStdout(use: Use): boolean {
 export const ARCHIVES: readonly ProgramRow[] = [
   ...programs('tar bsdtar gtar', 'low', 'local', {
     grammar: {
+      source: 'tar 1.34',
       flags:
         't list v verbose z gzip gunzip ungzip j bzip2 J xz a auto-compress no-auto-compress zstd lzma lzip lzop Z compress p preserve-permissions same-permissions same-owner no-same-owner no-same-permissions k keep-old-files O to-stdout h dereference S sparse w interactive P absolute-names W verify m touch wildcards no-wildcards anchored no-anchored ignore-case null numeric-owner totals overwrite no-overwrite-dir force-local strip l check-links one-file-system exclude-vcs exclude-vcs-ignores exclude-caches exclude-backups no-recursion recursion skip-old-files keep-newer-files keep-directory-symlink unlink-first U o i ignore-zeros B R G N seek n A catenate concatenate d diff compare version help show-transformed-names no-xattrs xattrs acls selinux c create x extract get r append u update',
       values:

@@ -1,7 +1,15 @@
 import type { Word } from '../../model/command-line.ts';
 import { prefixOf } from '../../model/word.ts';
-import type { Argument, Use } from '../behaviour.ts';
-import { type Call, type Finding, finding, type ProgramRow, programs, type Runs } from '../behaviour.ts';
+import {
+  type Argument,
+  type Call,
+  type Finding,
+  finding,
+  type ProgramRow,
+  programs,
+  type Runs,
+  type Use,
+} from '../behaviour.ts';
 import { hasOption } from '../options.ts';
 import { NOTHING, refused } from '../runs.ts';
 import { variableRule } from '../variables.ts';
@@ -128,6 +136,7 @@ export const BUILD: readonly ProgramRow[] = [
   ...programs('make gmake', 'low', 'unknown', {
     runs: runsOfMake,
     grammar: {
+      source: 'make 4.3',
       flags:
         'B always-make b m d e environment-overrides i ignore-errors k keep-going L check-symlink-times n just-print dry-run recon p print-data-base q question r no-builtin-rules R no-builtin-variables s silent quiet no-silent S no-keep-going t touch trace v version w print-directory no-print-directory warn-undefined-variables h help',
       values: 'o old-file assume-old W what-if new-file assume-new',

@@ -1,16 +1,19 @@
 import type { Word } from '../../model/command-line.ts';
-import { type ProgramRow, programs, type Runs } from '../behaviour.ts';
+import { type Argument, type PathUse, type ProgramRow, programs, type Runs, type Use } from '../behaviour.ts';
+import { argumentOf } from '../options.ts';
+import { plainPaths } from '../plain-paths.ts';
 import { NOTHING } from '../runs.ts';
 
 /** Builtins of bash. Which of them may run at all is the parser's business. */
 export const BUILTINS: readonly ProgramRow[] = [
-  ...programs('echo printf', 'low', 'local', { operands: 'none' }),
+  ...programs('echo printf', 'low', 'local', { operands: 'none', application: { words: 'any' } }),
   ...programs(
     'true false : exit return break continue shift wait jobs umask getopts local times',
     'low',
     'local',
     {
       operands: 'none',
+      application: { names: 'true false', words: 'any' },
     },
   ),
   ...programs(
@@ -21,10 +24,13 @@ export const BUILTINS: readonly ProgramRow[] = [
       operands: 'none',
     },
   ),
-  ...programs('test [ [[', 'low', 'local', { operands: 'guess' }),
+  ...programs('test [ [[', 'low', 'local', {
+    operands: 'guess',
+    application: { names: 'test [', words: 'expression', paths: pathsOfTest },
+  }),
   ...programs('cd pushd popd dirs', 'low', 'local', { grammar: { flags: 'L P e' }, operands: 'reads' }),
   ...programs('pwd', 'low', 'local', {
-    grammar: { flags: 'L P logical physical' },
+    grammar: { source: 'coreutils 9.1', flags: 'L P logical physical' },
     operands: 'none',
     strict: ({ command }) =>
       command.words.length === 1
@@ -37,6 +43,7 @@ export const BUILTINS: readonly ProgramRow[] = [
               words: sources(command.words),
             },
           ],
+    application: {},
   }),
   ...programs('eval', 'medium', 'unknown', {
     operands: 'guess',
@@ -62,6 +69,17 @@ export const BUILTINS: readonly ProgramRow[] = [
 
 function sources(words: readonly { readonly source: string }[]): readonly string[] {
   return words.slice(1).map((word) => word.source);
+}
+
+/** Behind an operator that asks about a file, or beside one that compares two. */
+function pathsOfTest({ command: { words } }: Use): readonly PathUse[] {
+  const found = words.flatMap((word, index): readonly Argument[] => {
+    if (index === 0) return [];
+    const around = `${words[index - 1]?.value} ${words[index + 1]?.value}`;
+    const asked = /^-[a-hkLprsuwxGOSN] /.test(around) || /^-(?:nt|ot|ef) | -(?:nt|ot|ef)$/.test(around);
+    return asked ? [argumentOf(word)] : [];
+  });
+  return plainPaths(found, 'reads');
 }
 
 /** A text that the shell reads which reads the command. */

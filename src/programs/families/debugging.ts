@@ -117,6 +117,7 @@ export const DEBUGGING: readonly ProgramRow[] = [
     operands: 'none',
     launches: { inert: 'p attach' },
     grammar: {
+      source: 'strace 6.1',
       stopAtOperand: true,
       flags: 'c C d f h i k n q r t T v V w x y Y z Z D help version follow-forks seccomp-bpf summary-only',
       values: 'a b e E I O p P s S u U X trace string-limit attach env user',
@@ -138,6 +139,7 @@ export const DEBUGGING: readonly ProgramRow[] = [
     operands: 'none',
     launches: {},
     grammar: {
+      source: 'valgrind 3.19.0',
       stopAtOperand: true,
       flags: 'v q d h version help help-debug help-dyn-options',
       optionals: VALGRIND,
@@ -165,6 +167,7 @@ export const DEBUGGING: readonly ProgramRow[] = [
     operands: 'none',
     runs: runsOfHyperfine,
     grammar: {
+      source: 'hyperfine 1.15.0',
       flags: 'N i h V ignore-failure show-output help version',
       values:
         'w m M r p c s n u warmup min-runs max-runs runs setup prepare conclude cleanup command-name time-unit style',

@@ -1,6 +1,14 @@
-import { type Finding, type ProgramRow, programs, type Use } from '../behaviour.ts';
+import {
+  type Argument,
+  type Finding,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  type Use,
+} from '../behaviour.ts';
 import { hasOption } from '../options.ts';
-import { isSink, plainPaths } from '../plain-paths.ts';
+import { isSink, pathInside, plainPaths } from '../plain-paths.ts';
+import { readsZone } from './readers.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
 function atLeast(count: number, message: string): (use: Use) => readonly Finding[] {
@@ -11,10 +19,38 @@ function atLeast(count: number, message: string): (use: Use) => readonly Finding
 const COPY_FLAGS =
   'i interactive n no-clobber u update v verbose T no-target-directory Z debug strip-trailing-slashes';
 
+/** `cp a dir` writes dir/a, through a link if that is one; so does `mv`, and both take `dir/` for a directory. */
+function pathsIntoTarget({ operands }: Use): readonly PathUse[] {
+  const target = operands.at(-1);
+  if (target === undefined) return [];
+  return operands.slice(0, -1).map(({ text }) => {
+    const name = text.replace(/\/+$/, '').split('/').at(-1) ?? '';
+    return { argument: pathInside(target, `${target.text}/${name}`), effect: 'writes' };
+  });
+}
+
+/** True if `cp` may give other names to symbolic links. */
+const copiesLinks = (use: Use) => copiesDirectories(use) || hasOption(use, 'd P no-dereference');
+
+function objectionToCp(use: Use, isDirectory: (argument: Argument) => boolean): string | undefined {
+  if (!copiesLinks(use)) return undefined;
+  // What the first one brings, a link too, lies in the way of the second.
+  if (use.operands.length > 2) return 'copies one directory or link at a time here';
+  if (hasOption(use, 'L dereference H')) return 'follows symbolic links that it meets with this option';
+  // What is there already may hold links, which would be written through.
+  const target = use.operands.at(-1);
+  return target !== undefined && isDirectory(target)
+    ? 'copies directories only to a name that is not there yet'
+    : undefined;
+}
+
+const isPath = ({ text }: Argument) => text.includes('/');
+
 /** Programs that list, make, copy, move and delete files. */
 export const FILES: readonly ProgramRow[] = [
   ...programs('ls dir vdir', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags:
         '1 a all A almost-all b escape B ignore-backups c C d directory D dired f F g G no-group group-directories-first h human-readable si H dereference-command-line dereference-command-line-symlink-to-dir i inode k kibibytes l L dereference m n numeric-uid-gid N literal o p q hide-control-chars show-control-chars Q quote-name r reverse R recursive s size S t u U v x X Z context zero author file-type full-time help version',
       values:
@@ -22,6 +58,10 @@ export const FILES: readonly ProgramRow[] = [
       optionals: 'color hyperlink classify',
     },
     operands: 'reads',
+    application: {
+      names: 'ls',
+      without: 'L dereference H dereference-command-line dereference-command-line-symlink-to-dir',
+    },
   }),
   ...programs('tree eza exa lsd', 'low', 'local', {
     grammar: {
@@ -34,6 +74,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('cp', 'medium', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: `a archive b d f force H l link L dereference P no-dereference p r R recursive s symbolic-link x one-file-system attributes-only parents remove-destination copy-contents help version ${COPY_FLAGS}`,
       values: 'S suffix no-preserve',
       optionals: 'backup preserve reflink sparse context',
@@ -54,9 +95,17 @@ export const FILES: readonly ProgramRow[] = [
           }))
         : atLeast(2, 'needs a source and a target')(use);
     },
+    application: {
+      without: 't target-directory parents s symbolic-link l link b backup S suffix copy-contents',
+      morePaths: pathsIntoTarget,
+      objection: objectionToCp,
+      movesLinks: copiesLinks,
+      changesEntries: true,
+    },
   }),
   ...programs('mv', 'medium', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: `b f force ${COPY_FLAGS}`,
       values: 'S suffix',
       optionals: 'backup',
@@ -64,9 +113,18 @@ export const FILES: readonly ProgramRow[] = [
     },
     operands: 'moves-then-writes',
     targetOptions: 't target-directory',
+    application: {
+      without: 't target-directory b backup S suffix',
+      morePaths: pathsIntoTarget,
+      // The second may lead through a link that the first has moved.
+      objection: ({ operands }) => (operands.length > 2 ? 'moves one file at a time here' : undefined),
+      movesLinks: () => true,
+      changesEntries: true,
+    },
   }),
   ...programs('ln', 'medium', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: `b d F f force L logical P physical r relative s symbolic ${COPY_FLAGS}`,
       values: 'S suffix',
       optionals: 'backup',
@@ -87,6 +145,7 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('install', 'medium', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: `b c C compare d directory D p preserve-timestamps s strip ${COPY_FLAGS}`,
       values: 'g group m mode o owner S suffix',
       optionals: 'backup',
@@ -97,19 +156,37 @@ export const FILES: readonly ProgramRow[] = [
     targetOptions: 't target-directory d directory',
   }),
   ...programs('mkdir', 'medium', 'local', {
-    grammar: { flags: 'p parents v verbose Z', values: 'm mode', optionals: 'context' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'p parents v verbose Z',
+      values: 'm mode',
+      optionals: 'context',
+    },
     operands: 'writes',
+    application: { changesEntries: true },
   }),
   ...programs('touch', 'medium', 'local', {
-    grammar: { flags: 'a c no-create f h no-dereference m', values: 'd date t time', reads: 'r reference' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'a c no-create f h no-dereference m',
+      values: 'd date t time',
+      reads: 'r reference',
+    },
     operands: 'writes',
+    application: { objection: readsZone, changesEntries: true },
   }),
   ...programs('mktemp', 'low', 'local', {
-    grammar: { flags: 'd directory u dry-run q quiet t', values: 'suffix', optionals: 'tmpdir', writes: 'p' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'd directory u dry-run q quiet t',
+      values: 'suffix',
+      optionals: 'tmpdir',
+      writes: 'p',
+    },
     operands: 'writes',
   }),
   ...programs('mkfifo mknod', 'medium', 'local', {
-    grammar: { flags: 'Z', values: 'm mode' },
+    grammar: { source: 'coreutils 9.1', flags: 'Z', values: 'm mode' },
     operands: 'writes',
   }),
   ...programs('truncate fallocate', 'medium', 'local', {
@@ -118,15 +195,19 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('rm', 'high', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'f force i I r R recursive d dir v verbose one-file-system no-preserve-root help version',
       optionals: 'interactive preserve-root',
     },
     operands: 'removes',
+    application: { changesEntries: true },
   }),
   ...programs('unlink trash trash-put srm', 'high', 'local', { operands: 'removes' }),
   ...programs('rmdir', 'medium', 'local', {
-    grammar: { flags: 'p parents v verbose ignore-fail-on-non-empty' },
+    grammar: { source: 'coreutils 9.1', flags: 'p parents v verbose ignore-fail-on-non-empty' },
     operands: 'removes',
+    // With -p it climbs as far as directories are empty, out of the workspace too.
+    application: { without: 'p parents', changesEntries: true },
   }),
   ...programs('chmod chgrp chattr setfacl setfattr', 'high', 'local', {
     grammar: { open: true, flags: 'R recursive v verbose f silent quiet c changes', reads: 'reference' },
@@ -135,14 +216,16 @@ export const FILES: readonly ProgramRow[] = [
     scriptOptions: 'reference',
   }),
   ...programs('tee', 'medium', 'local', {
-    grammar: { flags: 'a append i ignore-interrupts p', optionals: 'output-error' },
+    grammar: { source: 'coreutils 9.1', flags: 'a append i ignore-interrupts p', optionals: 'output-error' },
     operands: 'writes',
     // tee would make a file that is called `-`.
     onlyReads: ({ operands }) =>
       operands.every(({ text, complete }) => complete && text !== '-' && isSink(text)),
+    application: { changesEntries: true },
   }),
   ...programs('split csplit', 'medium', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'd x e elide-empty-files verbose u unbuffered k keep-files s quiet silent z',
       values:
         'a suffix-length additional-suffix b bytes C line-bytes l lines n number t separator f prefix digits',
@@ -151,60 +234,116 @@ export const FILES: readonly ProgramRow[] = [
     },
     operands: 'reads',
   }),
-  ...programs('realpath readlink basename dirname', 'low', 'local', {
+  ...programs('basename dirname', 'low', 'local', {
+    grammar: { source: 'coreutils 9.1', flags: 'a multiple z zero help version', values: 's suffix' },
+    operands: 'none',
+    application: { words: 'any' },
+  }),
+  ...programs('realpath readlink', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags:
-        'f canonicalize e canonicalize-existing m canonicalize-missing n no-newline q quiet s no-symlinks strip z zero a multiple v verbose silent L logical P physical no-symlinks',
-      values: 'S suffix relative-to relative-base',
+        'f canonicalize e canonicalize-existing m canonicalize-missing n no-newline q quiet s no-symlinks strip z zero v verbose silent L logical P physical help version',
+      values: 'relative-to relative-base',
     },
     operands: 'none',
-  }),
-  ...programs(
-    'cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum sum shasum',
-    'low',
-    'local',
-    {
-      // -c is no option with a value: the list of sums is an operand.
-      grammar: {
-        open: true,
-        flags: 'b binary c check t text z zero w warn tag quiet status strict ignore-missing',
-        values: 'a algorithm l length',
-      },
-      operands: 'reads',
+    application: {
+      // The names that they print are those of files: where a link leads is seen.
+      paths: ({ operands, options }) =>
+        plainPaths([...operands, ...options.map(({ value }) => value)], 'reads'),
     },
-  ),
-  ...programs('stat du df wc', 'low', 'local', {
-    // None of their options writes or runs anything.
+  }),
+  ...programs('cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      // -c is no option with a value: the list of sums is an operand.
+      flags:
+        'b binary c check t text z zero w warn tag untagged quiet status strict ignore-missing debug help version',
+      values: 'a algorithm l length',
+    },
+    operands: 'reads',
+    // The list of sums names files of its own.
+    application: {
+      without: 'c check w warn untagged quiet status strict ignore-missing debug a algorithm l length',
+    },
+  }),
+  ...programs('sum shasum', 'low', 'local', {
     grammar: {
       open: true,
-      values: 'c format printf t d max-depth B block-size threshold a algorithm total type x',
-      reads: 'files0-from exclude-from X',
+      flags: 'b binary c check t text z zero w warn tag quiet status strict ignore-missing',
+      values: 'a algorithm l length',
     },
     operands: 'reads',
   }),
+  ...programs('stat', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'L dereference f file-system t terse help version',
+      values: 'c format printf cached',
+    },
+    operands: 'reads',
+    application: {},
+  }),
+  ...programs('du', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      flags:
+        '0 null a all apparent-size b bytes c total D dereference-args H h human-readable inodes k L dereference l count-links m P no-dereference S separate-dirs si s summarize x one-file-system help version',
+      values: 'B block-size d max-depth exclude t threshold time-style',
+      optionals: 'time',
+      reads: 'files0-from X exclude-from',
+    },
+    operands: 'reads',
+    application: {
+      without: 'D dereference-args H L dereference l count-links time time-style files0-from X exclude-from',
+    },
+  }),
+  ...programs('df', 'low', 'local', {
+    // None of its options writes or runs anything.
+    grammar: { open: true, values: 'B block-size t type x exclude-type' },
+    operands: 'reads',
+  }),
+  ...programs('wc', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'c bytes m chars l lines L max-line-length w words help version',
+      values: 'total',
+      reads: 'files0-from',
+    },
+    operands: 'reads',
+    application: { without: 'files0-from' },
+  }),
   ...programs('file', 'low', 'local', {
     grammar: {
-      open: true,
-      values: 'e exclude F separator P parameter',
+      source: 'file 5.44',
+      flags:
+        'b brief c checking-printout d debug h no-dereference i mime mime-type mime-encoding apple extension k keep-going l list L dereference n no-buffer N no-pad 0 print0 p preserve-date r raw s special-files S no-sandbox z uncompress Z uncompress-noreport v version help',
+      values: 'e exclude exclude-quiet F separator P parameter',
       reads: 'f files-from m magic-file',
       writing: 'C compile',
     },
     operands: 'reads',
+    application: {
+      without:
+        'c checking-printout d debug apple extension l list L dereference n no-buffer p preserve-date s special-files S no-sandbox z uncompress Z uncompress-noreport e exclude exclude-quiet P parameter f files-from m magic-file C compile',
+    },
   }),
   ...programs('which', 'low', 'local', {
-    grammar: { flags: 'a s' },
+    grammar: { source: 'debianutils 5.7', flags: 'a s' },
     operands: 'none',
     strict: (use) => [
       ...atLeast(1, 'needs a name')(use),
-      ...use.operands
-        .filter(({ text }) => text.includes('/'))
-        .map(({ word }) => ({
-          effect: 'invalid' as const,
-          code: 'arguments',
-          message: 'takes names, not paths',
-          words: [word.source],
-        })),
+      ...use.operands.filter(isPath).map(({ word }) => ({
+        effect: 'invalid' as const,
+        code: 'arguments',
+        message: 'takes names, not paths',
+        words: [word.source],
+      })),
     ],
+    application: {
+      words: 'any',
+      objection: ({ operands }) => (operands.some(isPath) ? 'takes names, not paths' : undefined),
+    },
   }),
   ...programs('whereis locate', 'low', 'local', { operands: 'none' }),
 ];

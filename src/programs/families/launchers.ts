@@ -174,13 +174,17 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     grammar: { stopAtOperand: true, flags: 'c l', values: 'a' },
     launches: {},
   }),
-  ...programs('nohup', 'low', 'local', launching({ flags: HELP })),
+  ...programs('nohup', 'low', 'local', launching({ source: 'coreutils 9.1', flags: HELP })),
   ...programs(
     'timeout',
     'low',
     'local',
     launching(
-      { flags: `v foreground preserve-status verbose ${HELP}`, values: 'k s kill-after signal' },
+      {
+        source: 'coreutils 9.1',
+        flags: `v foreground preserve-status verbose ${HELP}`,
+        values: 'k s kill-after signal',
+      },
       { operands: 1 },
     ),
   ),
@@ -189,29 +193,50 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'low',
     'local',
     launching({
+      source: 'GNU time 1.9',
       flags: `a append p portability q quiet v verbose V ${HELP}`,
       values: 'f format',
       writes: 'o output',
     }),
   ),
-  ...programs('nice', 'low', 'local', launching({ flags: HELP, values: 'n adjustment', numeric: true })),
+  ...programs(
+    'nice',
+    'low',
+    'local',
+    launching({ source: 'coreutils 9.1', flags: HELP, values: 'n adjustment', numeric: true }),
+  ),
   ...programs(
     'ionice',
     'low',
     'local',
     launching(
-      { flags: `t h V ignore ${HELP}`, values: 'c n p P u class classdata pid pgid uid' },
+      {
+        source: 'util-linux 2.38.1',
+        flags: `t h V ignore ${HELP}`,
+        values: 'c n p P u class classdata pid pgid uid',
+      },
       { inert: 'p P u pid pgid uid' },
     ),
   ),
-  ...programs('stdbuf', 'low', 'local', launching({ flags: HELP, values: 'i o e input output error' })),
-  ...programs('setsid', 'low', 'local', launching({ flags: `c f w h V ctty fork wait ${HELP}` })),
+  ...programs(
+    'stdbuf',
+    'low',
+    'local',
+    launching({ source: 'coreutils 9.1', flags: HELP, values: 'i o e input output error' }),
+  ),
+  ...programs(
+    'setsid',
+    'low',
+    'local',
+    launching({ source: 'util-linux 2.38.1', flags: `c f w h V ctty fork wait ${HELP}` }),
+  ),
   ...programs(
     'setarch',
     'low',
     'local',
     launching(
       {
+        source: 'util-linux 2.38.1',
         flags: `v R F Z L X B I S T 3 h V p 32bit addr-no-randomize uname-2.6 verbose list ${HELP}`,
       },
       { operands: 1, optionsBehind: true },
@@ -221,7 +246,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'taskset',
     'low',
     'local',
-    launching({ flags: `a c h V all-tasks cpu-list ${HELP}` }, { operands: 1 }),
+    launching({ source: 'util-linux 2.38.1', flags: `a c h V all-tasks cpu-list ${HELP}` }, { operands: 1 }),
   ),
   ...programs(
     'chrt',
@@ -229,6 +254,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'local',
     launching(
       {
+        source: 'util-linux 2.38.1',
         flags: `b d f i o r m a h V v R batch deadline fifo idle other rr max ${HELP}`,
         values: 'T P D',
       },
@@ -241,12 +267,13 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'dbus-run-session',
     'low',
     'local',
-    launching({ flags: HELP, values: 'config-file', executes: 'dbus-daemon' }),
+    launching({ source: 'dbus 1.14.10', flags: HELP, values: 'config-file', executes: 'dbus-daemon' }),
   ),
   ...programs('env', 'low', 'local', {
     operands: 'none',
     runs: runsOfEnv,
     grammar: {
+      source: 'coreutils 9.1',
       stopAtOperand: true,
       flags: `i 0 v ignore-environment null debug list-signal-handling ${HELP}`,
       values: 'u C S unset chdir split-string',
@@ -257,6 +284,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     operands: 'none',
     runs: runsOfXargs,
     grammar: {
+      source: 'findutils 4.9.0',
       stopAtOperand: true,
       flags: `0 r t p x o null interactive no-run-if-empty show-limits verbose exit open-tty ${HELP}`,
       values: 'd E I L n P s delimiter max-args max-procs max-chars process-slot-var',
@@ -279,6 +307,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     operands: 'none',
     runs: runsOfWatch,
     grammar: {
+      source: 'procps-ng 4.0.2',
       stopAtOperand: true,
       flags: `b c C e g t p r w x h v beep color no-color errexit chgexit precise no-title no-wrap no-rerun exec ${HELP}`,
       values: 'n q s interval equexit',
@@ -295,6 +324,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     operands: 'none',
     runs: runsOfFlock,
     grammar: {
+      source: 'util-linux 2.38.1',
       stopAtOperand: true,
       flags: `s x e u n o F v h V shared exclusive unlock nonblock nb close no-fork verbose ${HELP}`,
       values: 'w E timeout wait conflict-exit-code',
@@ -304,6 +334,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     operands: 'none',
     runs: runsOfScript,
     grammar: {
+      source: 'util-linux 2.38.1',
       flags: `a e f q h V append return flush force quiet ${HELP}`,
       values: 'c E o m command echo logging-format output-limit',
       optionals: 't timing',
@@ -315,6 +346,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     operands: 'guess',
     runs: runsOfLoader,
     grammar: {
+      source: 'glibc 2.36',
       flags: `list verify inhibit-cache list-tunables list-diagnostics ${HELP}`,
       values: 'library-path inhibit-rpath argv0 glibc-hwcaps-prepend glibc-hwcaps-mask',
       loads: 'preload audit',
@@ -324,7 +356,10 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'chroot',
     'high',
     'unknown',
-    launching({ flags: `skip-chdir ${HELP}`, values: 'groups userspec' }, { operands: 1 }),
+    launching(
+      { source: 'coreutils 9.1', flags: `skip-chdir ${HELP}`, values: 'groups userspec' },
+      { operands: 1 },
+    ),
   ),
   ...programs(
     'unshare',
@@ -332,6 +367,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'unknown',
     launching(
       {
+        source: 'util-linux 2.38.1',
         flags: `f c r h V fork map-root-user map-current-user map-auto keep-caps ${HELP}`,
         values:
           'R w S G map-user map-group map-users map-groups propagation setgroups root wd setuid setgid monotonic boottime',
@@ -345,6 +381,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'high',
     'unknown',
     launching({
+      source: 'util-linux 2.38.1',
       flags: `a e r F Z h V all preserve-credentials no-fork env follow-context ${HELP}`,
       values: 't S G W target setuid setgid wdns',
       optionals: 'm u i n p U C T r w mount uts ipc net pid user cgroup time root wd',
@@ -355,6 +392,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'high',
     'unknown',
     launching({
+      source: 'fakeroot 1.31',
       flags: `u h v unknown-is-real ${HELP}`,
       values: 's i b',
       loads: 'l lib',
@@ -366,6 +404,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'high',
     'unknown',
     launching({
+      source: 'util-linux 2.38.1',
       flags: `d h V no-new-privs clear-groups init-groups keep-groups reset-env ${HELP}`,
       values: 'reuid regid inh-caps bounding-set ruid rgid euid egid groups',
     }),
@@ -386,6 +425,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'high',
     'local',
     launching({
+      source: 'util-linux 2.38.1',
       flags: `h V verbose noheadings raw ${HELP}`,
       optionals: 'c d e f i l m n q r s t u v x y core data nice fsize nofile nproc as cpu stack rss memlock',
     }),
@@ -405,7 +445,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'systemd-inhibit',
     'medium',
     'unknown',
-    launching({ flags: `list ${HELP}`, values: 'what who why mode' }),
+    launching({ source: 'systemd 252', flags: `list ${HELP}`, values: 'what who why mode' }),
   ),
   ...programs(
     'numactl',
@@ -430,13 +470,14 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'ssh-agent',
     'high',
     'unknown',
-    launching({ flags: 'c s D d T U u k', values: 'a E O P t' }, { inert: 'k' }),
+    launching({ source: 'OpenSSH 9.2p1', flags: 'c s D d T U u k', values: 'a E O P t' }, { inert: 'k' }),
   ),
   ...programs(
     'gpg-agent',
     'high',
     'unknown',
     launching({
+      source: 'gnupg 2.2.40',
       flags: `v q s c k daemon server supervised verbose quiet batch sh csh no-options no-detach no-grab keep-tty keep-display debug-all disable-scdaemon use-standard-socket enable-ssh-support enable-putty-support allow-preset-passphrase allow-loopback-pinentry gpgconf-list gpgconf-test dump-options ${HELP}`,
       values: 'debug-level default-cache-ttl default-cache-ttl-ssh max-cache-ttl max-cache-ttl-ssh',
       reads: 'homedir',

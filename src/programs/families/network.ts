@@ -79,6 +79,7 @@ export const NETWORK: readonly ProgramRow[] = [
     outward: 'works on another machine',
     runs: runsOfSsh,
     grammar: {
+      source: 'OpenSSH 9.2p1',
       stopAtOperand: true,
       flags: '4 6 A a C f G g K k M N n q s T t V v X x Y y',
       values: 'B b c D E e F I i J L l m O o p P Q R S W w',

@@ -50,6 +50,7 @@ function runsOfSu(call: Call): Runs {
 }
 
 const SU: Grammar = {
+  source: 'util-linux 2.38.1',
   flags: 'f l m p P h V login preserve-environment fast pty help version',
   values: 'c C s g G w T u command session-command shell group supp-group whitelist-environment user',
 };

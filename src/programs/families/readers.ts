@@ -1,6 +1,6 @@
 import { looksSecret } from '../../util/secret-name.ts';
-import type { Use } from '../behaviour.ts';
-import { type Finding, finding, type ProgramRow, programs } from '../behaviour.ts';
+import { type Finding, finding, type ProgramRow, programs, type Use } from '../behaviour.ts';
+import { hasOption } from '../options.ts';
 import { writtenAt } from '../plain-paths.ts';
 
 /** Reading standard input is not what the program is permitted for. */
@@ -45,16 +45,25 @@ function inspectPager(use: Use): readonly Finding[] {
     .map(({ word }) => finding('executes', 'pager_command', 'runs a command of the pager', word.source));
 }
 
+/** A time may name a file of a zone: `TZ="../x"`. */
+export function readsZone({ command }: Use): string | undefined {
+  return command.words.some(({ value }) => value?.includes('TZ') === true)
+    ? 'reads a file for the zone that it is given'
+    : undefined;
+}
+
 /** Programs that print files, the environment or facts about the machine. */
 export const READERS: readonly ProgramRow[] = [
   ...programs('cat tac', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags:
         'b number-nonblank n number t T show-tabs A show-all e E show-ends s squeeze-blank u v show-nonprinting before r regex',
       values: 'separator',
     },
     operands: 'reads',
     strict: needsFile,
+    application: {},
   }),
   ...programs('bat batcat', 'low', 'local', {
     grammar: {
@@ -68,24 +77,29 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('head', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       numeric: true,
       flags: 'q quiet silent v verbose z zero-terminated',
       values: 'n lines c bytes',
     },
     operands: 'reads',
     strict: strictHead,
+    application: {},
   }),
   ...programs('tail', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       numeric: true,
       flags: 'F q quiet silent v verbose z zero-terminated retry f',
       values: 'n lines c bytes s sleep-interval pid max-unchanged-stats',
       optionals: 'follow',
     },
     operands: 'reads',
+    application: { without: 'pid' },
   }),
   ...programs('less more most pg', 'low', 'local', {
     grammar: {
+      source: 'less 590',
       numeric: true,
       flags:
         'a A c C d e E f F g G i I J K L m M n N q Q r R s S u U w W X quit-at-eof quit-if-one-screen RAW-CONTROL-CHARS chop-long-lines no-init LINE-NUMBERS ignore-case IGNORE-CASE squeeze-blank-lines',
@@ -100,6 +114,7 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('man info apropos whatis tldr', 'low', 'local', {
     grammar: {
+      source: 'man-db 2.11.2',
       flags:
         'a all f k w where location K i I t c e h help d u l local-file ascii regex wildcard names-only no-subpages',
       values: 's S sections L locale m systems R recode E encoding',
@@ -109,13 +124,15 @@ export const READERS: readonly ProgramRow[] = [
     operands: 'guess',
   }),
   ...programs('printenv', 'low', 'local', {
-    grammar: { flags: '0 null' },
+    grammar: { source: 'coreutils 9.1', flags: '0 null' },
     operands: 'none',
     inspect: inspectPrintenv,
     strict: strictPrintenv,
+    application: { words: 'any' },
   }),
   ...programs('date', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'u utc universal R rfc-email debug help version',
       values: 'd date rfc-3339',
       optionals: 'I iso-8601',
@@ -128,6 +145,7 @@ export const READERS: readonly ProgramRow[] = [
         // An operand that is not a format is the time to set.
         .concat(operands.filter(({ text }) => text !== '' && text[0] !== '+').map(({ word }) => word))
         .map(({ source }) => finding('writes', 'sets_clock', 'sets the clock', source)),
+    application: { objection: readsZone },
   }),
   ...programs('hostname', 'low', 'local', {
     operands: 'none',
@@ -140,10 +158,13 @@ export const READERS: readonly ProgramRow[] = [
     'cal uname arch nproc id whoami groups users who w uptime tty logname hostid getconf locale lscpu lsblk lsusb lspci free vmstat iostat ps top htop pgrep pidof pstree lsof lsns tput clear reset stty sleep seq yes expr factor numfmt',
     'low',
     'local',
-    { operands: 'none' },
+    {
+      operands: 'none',
+      application: { names: 'uname arch nproc id whoami sleep seq yes expr', words: 'any' },
+    },
   ),
   ...programs('getent', 'high', 'network', {
-    grammar: { values: 's service', flags: 'i no-idn' },
+    grammar: { source: 'glibc 2.36', values: 's service', flags: 'i no-idn' },
     operands: 'none',
     // The other data bases ask name servers.
     onlyReads: ({ operands }) => /^(?:passwd|group|shells|services|protocols)$/.test(operands[0]?.text ?? ''),
@@ -165,7 +186,48 @@ export const READERS: readonly ProgramRow[] = [
         : [finding('writes', 'writes_output', 'writes its second file', target.word.source)];
     },
   }),
-  ...programs('cmp diff diff3 sdiff comm colordiff', 'low', 'local', {
+  ...programs('comm', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: '1 2 3 z zero-terminated total check-order nocheck-order help version',
+      values: 'output-delimiter',
+    },
+    operands: 'reads',
+    application: {},
+  }),
+  ...programs('cmp', 'low', 'local', {
+    grammar: {
+      source: 'diffutils 3.8',
+      flags: 'b print-bytes l verbose s quiet silent v help version',
+      values: 'i ignore-initial n bytes',
+    },
+    operands: 'reads',
+    application: {},
+  }),
+  ...programs('diff', 'low', 'local', {
+    grammar: {
+      source: 'diffutils 3.8',
+      flags:
+        '0 1 2 3 4 5 6 7 8 9 a text b ignore-space-change B ignore-blank-lines c d minimal e ed E ignore-tab-expansion i ignore-case ignore-file-name-case no-ignore-file-name-case l paginate left-column n rcs N new-file no-dereference normal p show-c-function q brief r recursive s report-identical-files H speed-large-files strip-trailing-cr suppress-blank-empty suppress-common-lines t expand-tabs T initial-tab u P unidirectional-new-file v version w ignore-all-space y side-by-side Z ignore-trailing-space help',
+      values:
+        'C D ifdef F show-function-line horizon-lines I ignore-matching-lines L label line-format old-line-format new-line-format unchanged-line-format old-group-format new-group-format unchanged-group-format changed-group-format palette tabsize U W width x exclude',
+      optionals: 'color context unified',
+      reads: 'S starting-file X exclude-from from-file to-file',
+      // Of its kin.
+      writes: 'o output',
+      executes: 'diff-program',
+    },
+    operands: 'reads',
+    application: {
+      without:
+        'ignore-file-name-case no-ignore-file-name-case l paginate H speed-large-files suppress-blank-empty P unidirectional-new-file D ifdef horizon-lines line-format old-line-format new-line-format unchanged-line-format old-group-format new-group-format unchanged-group-format changed-group-format palette S starting-file X exclude-from from-file to-file o output',
+      objection: (use, isDirectory) =>
+        !hasOption(use, 'no-dereference') && (hasOption(use, 'r recursive') || use.operands.some(isDirectory))
+          ? 'follows symbolic links in directories; give --no-dereference'
+          : undefined,
+    },
+  }),
+  ...programs('diff3 sdiff colordiff', 'low', 'local', {
     grammar: {
       open: true,
       flags:

@@ -1,10 +1,21 @@
 import type { Word } from '../../model/command-line.ts';
 import { inputWord, isSingle, leadingText, prefixOf, withInput } from '../../model/word.ts';
-import type { Call, Run, Runs, Use } from '../behaviour.ts';
-import { type Finding, finding, type Loss, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
-import { argumentOf, readOptions } from '../options.ts';
+import {
+  type Call,
+  type Finding,
+  finding,
+  type Loss,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  type Run,
+  type Runs,
+  type Use,
+} from '../behaviour.ts';
+import { argumentOf, hasOption, readOptions } from '../options.ts';
 import { isRegenerableName } from '../regenerable.ts';
 import { refused } from '../runs.ts';
+import { readsZone } from './readers.ts';
 
 const words = (list: string) => new Set(list.split(' '));
 
@@ -89,6 +100,15 @@ function pathsOfFind({ command }: Use): readonly PathUse[] {
     else if (FIND_WRITES.has(text)) found.push({ argument: argumentOf(next), effect: 'writes' });
   }
   return found;
+}
+
+function objectionToFind(use: Use): string | undefined {
+  return use.command.words.some(({ value }) =>
+    /^-(?:L|H|follow|files0-from|ok|okdir|exec|execdir|delete|newer[aBcm][aBcm])$/.test(value ?? ''),
+  )
+    ? 'follows links, runs programs, deletes or looks at other files with this expression'
+    : // -newermt takes a time.
+      readsZone(use);
 }
 
 /** `find [paths] [expression]`, where the expression may run commands. */
@@ -213,6 +233,7 @@ const GREP_FLAGS =
 export const SEARCH: readonly ProgramRow[] = [
   ...programs('grep egrep fgrep zgrep rgrep pcregrep ugrep', 'low', 'local', {
     grammar: {
+      source: 'grep 3.8',
       numeric: true,
       flags: GREP_FLAGS,
       values:
@@ -222,9 +243,11 @@ export const SEARCH: readonly ProgramRow[] = [
     },
     operands: 'script-then-reads',
     scriptOptions: 'e regexp f file',
+    application: { names: 'grep egrep fgrep', without: 'R dereference-recursive' },
   }),
   ...programs('rg', 'low', 'local', {
     grammar: {
+      source: 'ripgrep 13.0.0',
       flags:
         's case-sensitive count-matches c count column no-column crlf debug stats E F fixed-strings L follow no-follow hidden . i ignore-case v invert-match n line-number N no-line-number x line-regexp w word-regexp l files-with-matches files-without-match files U multiline multiline-dotall no-config no-ignore no-ignore-vcs no-ignore-parent no-ignore-dot no-ignore-global no-ignore-files no-messages no-heading heading H with-filename I no-filename no-hidden 0 null null-data o only-matching P pcre2 p pretty q quiet json S smart-case sort-files text a trim u unrestricted vimgrep passthru passthrough b byte-offset one-file-system no-unicode auto-hybrid-regex type-list block-buffered line-buffered include-zero no-mmap mmap stop-on-nonmatch binary no-binary version V help h trace no-require-git no-pcre2 no-json glob-case-insensitive no-context-separator pcre2-version no-multiline no-stats no-trim no-text no-sort-files ignore no-pre no-search-zip',
       values:
@@ -237,6 +260,14 @@ export const SEARCH: readonly ProgramRow[] = [
     },
     operands: 'script-then-reads',
     scriptOptions: 'e regexp f file files type-list',
+    application: {
+      without: 'L follow',
+      // Files of ignored names may be links, and what is wrong in them is printed.
+      objection: (use) =>
+        hasOption(use, 'no-ignore u unrestricted') && hasOption(use, 'no-config') && !hasOption(use, 'ignore')
+          ? undefined
+          : 'reads .gitignore and its like, and settings, wherever they lead; give --no-ignore --no-config',
+    },
   }),
   ...programs('ag ack', 'low', 'local', {
     grammar: {
@@ -255,6 +286,7 @@ export const SEARCH: readonly ProgramRow[] = [
     inspect: inspectFind,
     loses: lossOfFind,
     runs: runsOfFind,
+    application: { words: 'expression', objection: objectionToFind },
   }),
   ...programs('fd fdfind', 'low', 'local', {
     grammar: {

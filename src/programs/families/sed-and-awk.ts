@@ -1,8 +1,16 @@
-import { filesOfAwkProgram, inspectAwkProgram } from '../awk-program.ts';
-import type { Argument, Use } from '../behaviour.ts';
-import { type Finding, finding, type PathUse, type ProgramRow, programs } from '../behaviour.ts';
+import type { Word } from '../../model/command-line.ts';
+import { filesOfAwkProgram, inspectAwkProgram, isPlainAwk } from '../awk-program.ts';
+import {
+  type Argument,
+  type Finding,
+  finding,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  type Use,
+} from '../behaviour.ts';
 import { pathInside, plainPaths } from '../plain-paths.ts';
-import { inspectSedScript, type SedFile } from '../sed-script.ts';
+import { inspectSedScript, isPlainSed, type SedFile } from '../sed-script.ts';
 
 /** The scripts on the command line: values of options, else the first operand. */
 function scriptsOf(
@@ -43,6 +51,16 @@ function filesOfSed(use: Use): readonly PathUse[] {
     if (script.complete) inspectSedScript(script.text, script.word.source, files);
     return files.map(({ path, effect }) => ({ argument: pathInside(script, path), effect }));
   });
+}
+
+function objectionToSed(use: Use): string | undefined {
+  // The name of a backup is another one than was judged: `sed -ifig p .git/con`.
+  const suffix = use.options.some(({ inPlace, value }) => inPlace && value !== undefined);
+  if (suffix) return 'may write elsewhere with this option (-i takes no suffix here)';
+  const texts = scriptsOf(use, ['e', 'expression'], []).map(({ text }) => text);
+  return texts.length > 0 && texts.every(isPlainSed) && isPlainSed(texts.join('\n'))
+    ? undefined
+    : 'has a script that is not plain: only p, d, q, n, s/…/…/ without e and w, and their like';
 }
 
 /** Settings of mawk that run nothing; `exec`, by any of its abbreviations, loads a program file as -f does. */
@@ -96,10 +114,20 @@ function inspectAwk(use: Use): readonly Finding[] {
   );
 }
 
+/** Operands and -v set variables of awk, those of its own too. */
+const isNoSetting = ({ value }: Word) => value === undefined || !/^(?:-v)?(?:ARG|[A-Z]+TAB)/.test(value);
+
+function objectionToAwk({ command, operands }: Use): string | undefined {
+  return operands.slice(0, 1).every(({ text }) => isPlainAwk(text)) && command.words.every(isNoSetting)
+    ? undefined
+    : 'has a program that is not plain: only printing and computing, without functions of its own, getline, system, ARGV and its like, @, pipes, or > behind a brace';
+}
+
 /** Programs that run a small program of their own over text. */
 export const SED_AND_AWK: readonly ProgramRow[] = [
   ...programs('sed gsed', 'low', 'local', {
     grammar: {
+      source: 'sed 4.9',
       flags:
         'n quiet silent E r regexp-extended s separate u unbuffered z null-data posix debug sandbox b binary follow-symlinks help version',
       values: 'e expression l line-length',
@@ -111,6 +139,12 @@ export const SED_AND_AWK: readonly ProgramRow[] = [
     inspect: inspectSed,
     morePaths: filesOfSed,
     strict: strictSed,
+    application: {
+      names: 'sed',
+      without: 'follow-symlinks',
+      objection: objectionToSed,
+      changesEntries: true,
+    },
   }),
   ...programs('awk gawk mawk nawk', 'low', 'local', {
     code: 'language',
@@ -126,6 +160,15 @@ export const SED_AND_AWK: readonly ProgramRow[] = [
     scriptOptions: 'e source f file E exec',
     inspect: inspectAwk,
     morePaths: filesOfAwk,
+    application: {
+      names: 'awk',
+      // Options end at the program, and not every awk has long ones.
+      grammar: { values: 'F v', stopAtOperand: true },
+      // A plain program opens nothing; what else is found in it only looks so, as the pattern `/inet/`.
+      inspect: () => [],
+      morePaths: () => [],
+      objection: objectionToAwk,
+    },
   }),
   ...programs('perl', 'medium', 'network', {
     code: 'language',

@@ -102,6 +102,7 @@ function fromInput(name: string, word: Word | undefined, input: string | undefin
 }
 
 const SHELL: Grammar = {
+  source: 'bash 5.2.15',
   stopAtOperand: true,
   flags:
     'a b e f h i k l m n p r t u v x B C E H P T login norc noprofile posix restricted verbose noediting',

@@ -7,6 +7,7 @@ import { plainPaths, writtenAt } from '../plain-paths.ts';
 export const TEXT: readonly ProgramRow[] = [
   ...programs('sort', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags:
         'b ignore-leading-blanks d dictionary-order f ignore-case g general-numeric-sort h human-numeric-sort i ignore-nonprinting M month-sort n numeric-sort R random-sort r reverse V version-sort c C m merge s stable u unique z zero-terminated debug help version',
       values: 'k key t field-separator S buffer-size parallel batch-size sort',
@@ -16,9 +17,11 @@ export const TEXT: readonly ProgramRow[] = [
       executes: 'compress-program',
     },
     operands: 'reads',
+    application: { without: 'files0-from T temporary-directory' },
   }),
   ...programs('uniq', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'c count d repeated D i ignore-case u unique z zero-terminated',
       values: 'f skip-fields s skip-chars w check-chars',
       optionals: 'all-repeated group',
@@ -30,31 +33,45 @@ export const TEXT: readonly ProgramRow[] = [
       operands[1] === undefined
         ? []
         : [finding('writes', 'writes_output', 'writes its second file', operands[1].word.source)],
+    application: {},
   }),
   ...programs('shuf', 'low', 'local', {
     grammar: {
+      source: 'coreutils 9.1',
       flags: 'e echo r repeat z zero-terminated',
       values: 'i input-range n head-count',
       reads: 'random-source',
       writes: 'o output',
     },
     operands: 'reads',
+    application: {},
   }),
   ...programs('cut', 'low', 'local', {
     grammar: {
-      open: true,
-      flags: 's n z complement only-delimited',
+      source: 'coreutils 9.1',
+      flags: 's n z complement only-delimited zero-terminated help version',
       values: 'd f c b delimiter fields characters bytes output-delimiter',
     },
     operands: 'reads',
+    application: {},
   }),
   ...programs('paste', 'low', 'local', {
-    grammar: { open: true, flags: 's z serial', values: 'd delimiters' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 's z serial zero-terminated help version',
+      values: 'd delimiters',
+    },
     operands: 'reads',
+    application: {},
   }),
   ...programs('join', 'low', 'local', {
-    grammar: { open: true, flags: 'i z header', values: 't j 1 2 v a e o' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'i ignore-case z zero-terminated header check-order nocheck-order help version',
+      values: 't j 1 2 v a e o',
+    },
     operands: 'reads',
+    application: {},
   }),
   ...programs('column', 'low', 'local', {
     grammar: {
@@ -64,23 +81,54 @@ export const TEXT: readonly ProgramRow[] = [
     },
     operands: 'reads',
   }),
-  ...programs('nl fold fmt expand unexpand', 'low', 'local', {
+  ...programs('nl', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'p no-renumber help version',
+      values:
+        'b body-numbering d section-delimiter f footer-numbering h header-numbering i line-increment l join-blank-lines n number-format s number-separator v starting-line-number w number-width',
+    },
+    operands: 'reads',
+    application: {},
+  }),
+  ...programs('fold', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      numeric: true,
+      flags: 'b bytes s spaces help version',
+      values: 'w width',
+    },
+    operands: 'reads',
+    application: {},
+  }),
+  ...programs('fmt expand unexpand', 'low', 'local', {
     grammar: { open: true, flags: 's p z u c a', values: 'w b d f h i l n v t g width tabs' },
     operands: 'reads',
   }),
-  ...programs('rev pr look tsort', 'low', 'local', {
+  ...programs('rev', 'low', 'local', {
+    grammar: { source: 'util-linux 2.38.1', flags: 'h help V version' },
+    operands: 'reads',
+    application: {},
+  }),
+  ...programs('pr look tsort', 'low', 'local', {
     grammar: { open: true, flags: 'm a d f', values: 'h l w e' },
     operands: 'reads',
   }),
   ...programs('iconv', 'low', 'local', {
-    grammar: { flags: 'c l list s verbose', values: 'f t from-code to-code', writes: 'o output' },
+    grammar: {
+      source: 'glibc 2.36',
+      flags: 'c l list s verbose',
+      values: 'f t from-code to-code',
+      writes: 'o output',
+    },
     operands: 'reads',
   }),
   ...programs('dos2unix unix2dos ptx', 'medium', 'local', { operands: 'writes' }),
   ...programs('envsubst', 'low', 'local', { operands: 'none' }),
-  ...programs('tr', 'low', 'local', { operands: 'none' }),
+  ...programs('tr', 'low', 'local', { operands: 'none', application: { words: 'any' } }),
   ...programs('jq gojq jaq', 'low', 'local', {
     grammar: {
+      source: 'jq 1.6',
       flags:
         'r raw-output R raw-input s slurp n null-input c compact-output C color-output M monochrome-output a ascii-output S sort-keys j join-output e exit-status seq stream tab unbuffered h help V version args jsonargs stream-errors raw-output0',
       // -f takes no value: the first operand is a file then.
@@ -88,6 +136,12 @@ export const TEXT: readonly ProgramRow[] = [
       reads: 'f from-file L library-path',
     },
     paths: pathsOfJq,
+    application: {
+      names: 'jq',
+      without: 'seq stream unbuffered jsonargs stream-errors raw-output0 argfile f from-file L library-path',
+      objection: ({ command }) =>
+        command.words.every(({ value }) => isPlainJq(value ?? '')) ? undefined : 'takes no modules here',
+    },
   }),
   ...programs('yq', 'low', 'local', {
     grammar: {
@@ -111,8 +165,9 @@ export const TEXT: readonly ProgramRow[] = [
     operands: 'reads',
   }),
   ...programs('base64 base32 basenc', 'low', 'local', {
-    grammar: { flags: 'd D decode i ignore-garbage', values: 'w wrap' },
+    grammar: { source: 'coreutils 9.1', flags: 'd D decode i ignore-garbage', values: 'w wrap' },
     operands: 'reads',
+    application: { names: 'base64 base32' },
   }),
   ...programs(
     'pandoc csvcut csvlook csvgrep csvstat mlr xsv miller fx gron dasel tomlq hjson',
@@ -160,4 +215,9 @@ export function pathsOfJq({ command }: Use): readonly PathUse[] {
     else if (text === '--args' || text === '--jsonargs') texts = true;
   }
   return plainPaths([...files, ...(fromFile ? operands : operands.slice(1))], 'reads');
+}
+
+/** True for a program of jq that takes no modules. */
+export function isPlainJq(program: string): boolean {
+  return !/\b(?:import|include|modulemeta|get_search_list)\b/.test(program);
 }

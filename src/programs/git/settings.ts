@@ -2,7 +2,7 @@ import type { Word } from '../../model/command-line.ts';
 import { prefixOf, withoutPrefix, wordFrom } from '../../model/word.ts';
 import type { Grammar, Run } from '../behaviour.ts';
 
-/** Options before the verb. From git 2.39's manual. */
+/** Options before the verb. */
 export const GIT_OPTIONS: Grammar = {
   stopAtOperand: true,
   exact: true,

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { isPlainAwk, isPlainJq, isPlainSed } from '../../../src/programs/application/plain-scripts.ts';
+import { isPlainAwk } from '../../../src/programs/awk-program.ts';
+import { isPlainJq } from '../../../src/programs/families/text.ts';
+import { isPlainSed } from '../../../src/programs/sed-script.ts';
 
 describe('plain scripts', () => {
   it.each([

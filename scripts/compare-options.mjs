@@ -1,0 +1,131 @@
+#!/usr/bin/env node
+// Compares the options of the table of programs (src/programs/families) with what the programs of this machine say of
+// themselves: --help, and the manual page where there is one. Prints what the table lacks, and what only the table has.
+// What is missing in a closed grammar is refused or asked about; what is there too much may be of another version.
+//
+//   npm run programs:compare                 every program that has a grammar and is installed here
+//   npm run programs:compare -- ls wc        only these
+//
+// The programs run without network, in an empty directory, with nothing on their standard input. Those that the table calls
+// dangerous are not run, nor are others where the network cannot be taken away.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin';
+const COLUMNS =
+  'flags values optionals reads writes produces producesAttached writing removing loads executes executing network networking';
+
+/** The options that a text of help names, without dashes. */
+export function optionsOf(text, singleDash = false) {
+  const found = new Set();
+  for (const line of text.split('\n')) {
+    // `-a, --all  what it does`: what stands behind two blanks is prose.
+    const [, head] = /^\s*(?:[·•*oO]\s+)?(-.*?)(?:\s{2,}[^-\s].*|\t.*)?$/.exec(line) ?? [];
+    const isEntry = head !== undefined;
+    if (isEntry && singleDash) addAll(found, head, /(?:^|[\s,|[/])--?([A-Za-z0-9][\w.-]*)/g);
+    else if (isEntry)
+      addAll(found, head, /(?:^|[\s,|[/])(?:-([A-Za-z0-9?#@])(?![\w-])|--([A-Za-z0-9][\w-]*))/g);
+    // `[-abc] [-o FILE]`, in a line of usage.
+    for (const [, letters = ''] of singleDash ? [] : line.matchAll(/\[-([A-Za-z0-9]+)(?=[\]\s])/g))
+      for (const letter of letters) found.add(letter);
+  }
+  return found;
+}
+
+function addAll(found, text, pattern) {
+  for (const match of text.matchAll(pattern)) found.add(match[1] ?? match[2]);
+}
+
+function optionsOfGrammar(grammar) {
+  const names = COLUMNS.split(' ').flatMap((column) => grammar[column]?.split(' ') ?? []);
+  return new Set(names.filter((name) => name !== ''));
+}
+
+/** The rows of the table, as a module that this Node can load. */
+async function loadRows() {
+  const directory = mkdtempSync(join(tmpdir(), 'sandbox-run-compare-'));
+  try {
+    const outfile = join(directory, 'table.mjs');
+    await build({
+      absWorkingDir: ROOT,
+      entryPoints: ['src/programs/program-table.ts'],
+      outfile,
+      bundle: true,
+      format: 'esm',
+      platform: 'node',
+      logLevel: 'warning',
+    });
+    return (await import(pathToFileURL(outfile).href)).PROGRAM_ROWS;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Words that take the network away from the program behind them; `undefined`: nothing here can. */
+function withoutNetwork() {
+  return [
+    ['unshare', '--net'],
+    ['unshare', '--map-root-user', '--net'],
+  ].find(([program, ...args]) => spawnSync(program, [...args, 'true']).status === 0);
+}
+
+/** What a program says, on both outputs; it gets two seconds. */
+function told(prefix, words, cwd) {
+  const [program, ...args] = [...prefix, 'timeout', '--kill-after=1', '2', ...words];
+  const { stdout, stderr } = spawnSync(program, args, {
+    cwd,
+    encoding: 'utf8',
+    env: { PATH, LC_ALL: 'C', HOME: cwd, MANWIDTH: '200' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    maxBuffer: 1 << 24,
+  });
+  return `${stdout}\n${stderr}`;
+}
+
+const isInstalled = (name) => PATH.split(':').some((directory) => existsSync(join(directory, name)));
+const dashed = (name, { style }) => (name.length === 1 || style === 'single-dash' ? `-${name}` : `--${name}`);
+
+function compare(name, grammar, prefix) {
+  const cwd = mkdtempSync(join(tmpdir(), 'sandbox-run-compare-'));
+  try {
+    const help = told(prefix, [name, '--help'], cwd);
+    const page = told(prefix, ['man', '-P', 'cat', name], cwd);
+    const known = optionsOfGrammar(grammar);
+    const said = optionsOf(`${help}\n${page}`, grammar.style === 'single-dash');
+    const list = (names) =>
+      names
+        .map((option) => dashed(option, grammar))
+        .sort()
+        .join(' ') || 'nothing';
+    console.log(
+      `${name}: made from ${grammar.source ?? 'what is not said'}${grammar.open === true ? ', open' : ''}`,
+    );
+    console.log(`  the table lacks ${list([...said].filter((option) => !known.has(option)))}`);
+    console.log(`  only the table has ${list([...known].filter((option) => !said.has(option)))}`);
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
+}
+
+async function main(wanted) {
+  const prefix = withoutNetwork();
+  if (prefix === undefined) {
+    console.error(
+      'Nothing is compared: the network cannot be taken away from programs here (unshare --net).',
+    );
+    process.exit(1);
+  }
+  for (const row of await loadRows()) {
+    if (row.grammar === undefined || row.danger !== undefined) continue;
+    for (const name of row.names.split(' '))
+      if ((wanted.length === 0 || wanted.includes(name)) && isInstalled(name))
+        compare(name, row.grammar, prefix);
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));

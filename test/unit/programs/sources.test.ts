@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
+
+// Scripts have no types.
+const { optionsOf } = (await import(
+  /* @vite-ignore */ `${import.meta.dirname}/../../../scripts/compare-options.mjs`
+)) as { optionsOf: (text: string, singleDash?: boolean) => ReadonlySet<string> };
+
+/** First names of rows that were not compared with a manual yet. It may only become shorter. */
+const WITHOUT_SOURCE =
+  'cd tree bat fd awk git uvx devbox mise builtin command exec catchsegv caffeinate parallel entr xvfb-run cgexec numactl torsocks proxychains rlwrap faketime eatmydata sudo doas pkexec gosu ltrace systemd-run';
+
+describe('where options of the table come from', () => {
+  it('is said by every grammar that is complete', () => {
+    const missing = PROGRAM_ROWS.filter(
+      ({ grammar }) => grammar !== undefined && grammar.open !== true && grammar.source === undefined,
+    );
+    expect(missing.map(({ names }) => names.split(' ')[0]).sort()).toEqual(WITHOUT_SOURCE.split(' ').sort());
+  });
+});
+
+describe('the options that a help names', () => {
+  it.each([
+    ['  -a, --all        do not ignore -b or --other', 'a all'],
+    ['  -c  --format=FORMAT   use it', 'c format'],
+    ['  -u, -U NUM, --unified[=NUM]   output', 'u U unified'],
+    ['       ·   --slurp/-s:', 'slurp s'],
+    ['usage: ssh [-46Aa] [-B bind] host', '4 6 A a B'],
+    ['Text with a-dash, and -x in it.', ''],
+    ['--only-long', 'only-long'],
+  ])('%j', (line, expected) => {
+    expect([...optionsOf(line)].join(' ')).toBe(expected);
+  });
+
+  it('of one dash are whole words', () => {
+    expect([...optionsOf('  -name PATTERN  -x', true)]).toContain('name');
+  });
+});
