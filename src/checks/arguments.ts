@@ -143,7 +143,7 @@ function judgeCopy(command: SimpleCommand, use: Use, context: CheckContext): rea
  * The directory in which git would find a repository other than that of the workspace: its settings are not protected
  * and may name programs (pager, fsmonitor, textconv). `undefined`: there is none.
  */
-export function nestedRepository(
+function nestedRepository(
   command: SimpleCommand,
   use: Use,
   context: CheckContext,

@@ -47,7 +47,7 @@ function afterFailure(check: string, guard: string, error: unknown): Reason {
 }
 
 /** Asks one guard; synchronous as long as the guard is. One that does not answer in time gave no clear answer. */
-export function askGuard(
+function askGuard(
   check: string,
   guard: string,
   context: CheckContext,

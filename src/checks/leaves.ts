@@ -223,7 +223,7 @@ function namesSecretFile(word: string): boolean {
 }
 
 /** The host that a word names: of a URL, `user@host:path`, `host:port`, or the word itself; `undefined`: it is not known. */
-export function hostOf({ text, complete }: Argument): string | undefined {
+function hostOf({ text, complete }: Argument): string | undefined {
   const afterScheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0].length ?? 0;
   const authority = /^[^/?#]*/.exec(text.slice(afterScheme))?.[0] ?? '';
   // What follows an expansion may be the greater part of the name.
@@ -234,7 +234,7 @@ export function hostOf({ text, complete }: Argument): string | undefined {
 }
 
 /** True for names and addresses of the machine itself, which a sandbox without network has for its own. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   if (host === 'localhost' || host.endsWith('.localhost') || host === 'ip6-localhost') return true;
   if (host === '::1' || host === '::' || host === '0' || host === '0.0.0.0') return true;
   // 127.1 is one, too.

@@ -142,7 +142,7 @@ export type Runs =
     };
 
 /** Says what a call runs. */
-export type Runner = (call: Call) => Runs;
+type Runner = (call: Call) => Runs;
 
 /** What one program, or one verb of it, does. What is missing is inherited from the level above. */
 export interface Behaviour {

@@ -3,7 +3,7 @@ import { isSingle, leadingText, withoutPrefix } from '../model/word.ts';
 import type { Argument, Effect, Grammar, OptionUse, Use } from './behaviour.ts';
 
 /** One option. */
-export interface OptionRule {
+interface OptionRule {
   readonly name: string;
   readonly effect: Effect;
   readonly value: 'none' | 'required' | 'optional';
@@ -12,7 +12,7 @@ export interface OptionRule {
 }
 
 /** A grammar, ready for look-ups. */
-export interface OptionTable {
+interface OptionTable {
   readonly rules: ReadonlyMap<string, OptionRule>;
   /** Those that may be abbreviated. */
   readonly longNames: readonly string[];
@@ -79,7 +79,7 @@ export function optionTable(grammar: Grammar): OptionTable {
 }
 
 /** The rule of a long option, which may be abbreviated as long as it is not ambiguous. */
-export function findLong(table: OptionTable, name: string): OptionRule | undefined {
+function findLong(table: OptionTable, name: string): OptionRule | undefined {
   const exact = name.length > 1 ? table.rules.get(name) : undefined;
   if (exact !== undefined) return exact;
   if (name === '') return undefined;

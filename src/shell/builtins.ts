@@ -299,7 +299,7 @@ const BINARY = /^(?:==?|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))$/;
  * what it holds; a word that is not known could be `-v` where an operator is expected. So operators are written out,
  * everything else is one word each, and the longer forms are understood only without expansions.
  */
-export function testProblem(args: readonly Word[], numbers: Numbers): string | undefined {
+function testProblem(args: readonly Word[], numbers: Numbers): string | undefined {
   const evaluating = args.find((word) => word.value === '-v' || word.value === '-R');
   if (evaluating !== undefined) return `${evaluating.value} may run what its operand holds`;
   if (args.every((word) => word.value !== undefined)) return undefined;

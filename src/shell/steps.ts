@@ -190,7 +190,7 @@ interface Named {
 const WRITE_OUT = 'write the commands out, or run a program directly';
 
 /** Syntax that is no simple command. */
-export const NAMES_OF_NODES: Readonly<Record<Exclude<SyntaxNode['kind'], 'simple'>, Named>> = {
+const NAMES_OF_NODES: Readonly<Record<Exclude<SyntaxNode['kind'], 'simple'>, Named>> = {
   list: { name: 'A list inside a list', instead: WRITE_OUT },
   'and-or': { name: 'A list inside a list', instead: WRITE_OUT },
   pipeline: { name: 'A pipeline inside a pipeline', instead: WRITE_OUT },
@@ -207,7 +207,7 @@ export const NAMES_OF_NODES: Readonly<Record<Exclude<SyntaxNode['kind'], 'simple
 };
 
 /** What makes a word unknown before it runs. */
-export const NAMES_OF_PARTS: Readonly<Record<Exclude<WordPart['kind'], 'literal'>, Named>> = {
+const NAMES_OF_PARTS: Readonly<Record<Exclude<WordPart['kind'], 'literal'>, Named>> = {
   glob: { name: 'A pattern for file names', instead: 'write the names out, or quote it if it is text' },
   tilde: { name: 'A tilde', instead: 'write the path out' },
   parameter: { name: 'A variable', instead: 'write its value out, or quote it singly if it is text' },
@@ -222,7 +222,7 @@ export const NAMES_OF_PARTS: Readonly<Record<Exclude<WordPart['kind'], 'literal'
 };
 
 /** For builtins that are not programs too. */
-export const INSTEAD_OF_BUILTIN: Readonly<Record<string, string>> = {
+const INSTEAD_OF_BUILTIN: Readonly<Record<string, string>> = {
   ':': 'write true',
   exit: 'leave it out: the status is that of the last command',
   set: 'leave it out and use &&',

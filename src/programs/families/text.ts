@@ -191,7 +191,7 @@ const NAMES_FILE: ReadonlySet<string> = new Set(['--rawfile', '--slurpfile', '--
 const ONE_VALUE: ReadonlySet<string> = new Set(['--indent', '-L', '--library-path']);
 
 /** The files that jq reads: behind names, with -f the program, and the operands behind the program. */
-export function pathsOfJq({ command }: Use): readonly PathUse[] {
+function pathsOfJq({ command }: Use): readonly PathUse[] {
   const files: Argument[] = [];
   const operands: Argument[] = [];
   let fromFile = false;

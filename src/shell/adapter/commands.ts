@@ -251,7 +251,7 @@ function listing(text: ShellText, nested: boolean) {
 const NUMERIC_COMPARISONS = new Set(['-eq', '-ne', '-lt', '-le', '-gt', '-ge']);
 
 /** What stands in `[[ … ]]`. */
-export function readCondition(node: TestExpression, context: Context): void {
+function readCondition(node: TestExpression, context: Context): void {
   const { text } = context;
   switch (node.type) {
     case 'TestUnary':

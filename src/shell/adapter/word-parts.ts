@@ -181,7 +181,7 @@ function quoted(quoting: Quoting): { readonly quoted?: true } {
 const PARAMETER = /^(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[?#@*$!-])$/;
 
 /** `${…}`; the words in it go to `readOperand`. */
-export function readParameter(
+function readParameter(
   part: ParameterExpansionPart,
   quoting: Quoting,
   text: ShellText,
