@@ -21,8 +21,8 @@ import type { Policy } from '../model/policy.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
-import { canceledBefore, type RunContext } from './launch/classify.ts';
-import { followed, requestOf, resultOf } from './launch/decided-command.ts';
+import { notRun, type RunContext } from './launch/classify.ts';
+import { followed, requestOf } from './launch/decided-command.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
 import { type Launch, Launcher } from './launch/launch.ts';
 import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
@@ -420,9 +420,11 @@ export class OpenSandbox implements Sandbox {
     };
     const context = this.contextOf(decided);
     const { resolved } = decided;
-    if (!decided.allowed || resolved?.ok !== true) return without(resultOf(decided, context));
+    if (!decided.allowed) return without(notRun(context, decided.objection));
     const { ended } = decided;
-    if (isGivenUp()) return without(followed(ended, canceledBefore(context), false));
+    // Without a program that was found, a control has objected.
+    if (isGivenUp() || resolved?.ok !== true)
+      return without(followed(ended, notRun(context, { status: 'canceled' }), false));
     if (ended === undefined) return this.#launcher.launch(resolved, context, options, how);
     // It may be given up while it waits for its turn.
     let launched = false;

@@ -16,8 +16,7 @@ import type { State } from '../model/state.ts';
 import { loadAddon } from '../native/load.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errorMessage } from '../util/error-message.ts';
-import type { MaybePromise } from '../util/promise.ts';
-import { andThen } from '../util/promise.ts';
+import { andThen, type MaybePromise } from '../util/promise.ts';
 import { checkSessionId, sessionOf } from './session/agent-session.ts';
 import {
   auditDirectory,

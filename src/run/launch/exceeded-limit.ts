@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { errorOf } from '../../decide/refusal.ts';
 import type { ExceededLimit, ExecutionError, ResourceUsage } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { NativeLimit, NativeOutcome } from '../../native/contract.ts';
@@ -100,13 +101,7 @@ export function describeExcess(limit: ExceededLimit): string {
 export function describeExceeded(limit: ExceededLimit): ExecutionError {
   const { option, key } = WORDS[limit.name];
   const ways = [option, `limits.${key} in the policy`].filter((way) => way !== '').join(' or ');
-  return {
-    code: 'limit.exceeded',
-    message: `${describeExcess(limit)}; ${ways} allows more`,
-    stage: undefined,
-    errno: undefined,
-    path: undefined,
-  };
+  return errorOf('limit.exceeded', `${describeExcess(limit)}; ${ways} allows more`);
 }
 
 function amountOf(value: number, unit: 'bytes' | 'seconds' | ''): string {

@@ -1,4 +1,5 @@
 import type { ResolvedCommand } from '../../decide/ports.ts';
+import { errorOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import type { ExecutionError, ExecutionResult } from '../../model/execution-result.ts';
@@ -22,7 +23,7 @@ import type { OutputSettings } from '../output/settings.ts';
 import { openSpill, type Spill } from '../output/spill.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
-import { canceledBefore, classify, notStarted, type RunContext } from './classify.ts';
+import { classify, notRun, type RunContext } from './classify.ts';
 import { describeFailure, failureIn } from './failure.ts';
 import { createLaunchQueue } from './launch-queue.ts';
 import { neverBegun, type RunningCommand, signalNumber } from './pending-command.ts';
@@ -88,7 +89,7 @@ export class Launcher {
     const tryNow = () => this.#launchNow(resolved, context, options, how);
     const giveUp = () => {
       how.release?.();
-      return canceledBefore(context);
+      return notRun(context, { status: 'canceled' });
     };
     const started = this.#queue.isEmpty() ? tryNow() : undefined;
     return started ?? this.#queue.add(tryNow, giveUp, options.signal);
@@ -123,7 +124,7 @@ export class Launcher {
       const why = whyNotLaunched(error);
       waits = why === undefined;
       if (why === undefined) return undefined;
-      return neverBegun(notStarted(context, why));
+      return neverBegun(notRun(context, { status: 'setup-failed', error: why }));
     } finally {
       if (!waits) how.release?.();
     }
@@ -265,10 +266,7 @@ function commandOf(
 
 /** What kept a command from being launched; `undefined`: there are no descriptors for it now, and there will be. */
 function whyNotLaunched(error: unknown): ExecutionError | undefined {
-  if (error instanceof SandboxError) {
-    const { code, message } = error;
-    return { code, message, stage: undefined, errno: undefined, path: undefined };
-  }
+  if (error instanceof SandboxError) return errorOf(error.code, error.message);
   const failure = failureIn(error);
   if (failure === undefined) throw error;
   if (failure.stage === NO_ROOM && errnoName(failure.errno) === 'EAGAIN') return undefined;

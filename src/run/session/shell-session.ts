@@ -11,8 +11,8 @@ import type { Policy } from '../../model/policy.ts';
 import type { NativeOutcome } from '../../native/contract.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { shellWord } from '../../util/shell-quote.ts';
-import { canceledBefore, classify, type RunContext } from '../launch/classify.ts';
-import { followed, requestOf, resultOf } from '../launch/decided-command.ts';
+import { classify, notRun, type RunContext } from '../launch/classify.ts';
+import { followed, requestOf } from '../launch/decided-command.ts';
 import { describeFailure, describeThrown } from '../launch/failure.ts';
 import { createOutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
@@ -247,10 +247,10 @@ class OpenShell implements ShellSession {
     signal: AbortSignal,
   ): Promise<TurnResult> {
     const context = this.#sandbox.contextOf(decided);
-    if (!decided.allowed) return this.#after(resultOf(decided, context));
+    if (!decided.allowed) return this.#after(notRun(context, decided.objection));
     const { ended, judgement } = decided;
     if (this.#closed || signal.aborted)
-      return this.#after(await followed(ended, canceledBefore(context), false));
+      return this.#after(await followed(ended, notRun(context, { status: 'canceled' }), false));
     const leavesDoubts = judgement?.leavesDoubts() ?? false;
     const launched = await this.#takeTurn(command, options, context, signal);
     if (leavesDoubts) this.#ranUnseenCode = true;

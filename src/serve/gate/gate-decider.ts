@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Objection } from '../../decide/control.ts';
 import { createDecider } from '../../decide/decide.ts';
-import type { DecisionPorts, SessionMemory } from '../../decide/ports.ts';
+import type { DecisionPorts, Objection, SessionMemory } from '../../decide/ports.ts';
 import { type Assembly, requestMakerOf } from '../../run/assemble.ts';
 import { budgetOf } from '../../run/stateful-ports.ts';
 import type { GateDecide } from './answer.ts';

@@ -1,5 +1,4 @@
-import { decisionAsJson } from '../../decide/decision-json.ts';
-import { refusalOf } from '../../decide/refusal.ts';
+import { decisionAsJson, refusalOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResultBase } from '../../model/execution-result.ts';
 import type { RunOptions } from '../../model/options.ts';
