@@ -6,11 +6,9 @@ import type { HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
 import { CONTROL_IDS, isAtLeast } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { APPLICATION_JUDGES } from './application-controls.ts';
-import { FIREJAIL_JUDGES } from './firejail-controls.ts';
-import { type Judge, REOPENED, type WorkspaceFindings } from './judge-control.ts';
-import type { Mechanisms } from './mechanisms.ts';
-import { resourceLimits } from './resource-limits.ts';
+import { APPLICATION_JUDGES, FIREJAIL_JUDGES } from './backend-controls.ts';
+import { type Judge, type Mechanisms, REOPENED, type WorkspaceFindings } from './mechanisms.ts';
+import { resourceLimits } from './planned-limits.ts';
 
 /** Allowed by a rule, these bring the host's temporary files along. */
 const PLACES_OVER_TEMPORARY = ['/', '/tmp', '/var/tmp', '/dev', '/dev/shm'];
@@ -226,7 +224,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
             'degraded',
             'everything that the command started ends with it, also if the launcher is killed (tier subreaper: a warden), unless it kills the warden or forks faster than it is found: needs Landlock ABI 6 (Linux 6.12)',
           ],
-  'resource-limits': (used, policy, features, found) => resourceLimits(used, policy, features, found),
+  'resource-limits': resourceLimits,
 };
 
 /** Backends of which something else is to be said. */
