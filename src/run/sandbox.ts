@@ -26,17 +26,22 @@ import { followed, requestOf } from './launch/decided-command.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
 import { type Launch, Launcher } from './launch/launch.ts';
 import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
-import { type SandboxProcess, type SpawnParts, spawnOnPipes, type TerminalProcess } from './launch/spawn.ts';
-import { launchOnTerminal, spawnOnTerminal } from './launch/spawn-terminal.ts';
-import { createOutputConsumer } from './output/consumer.ts';
+import {
+  launchOnTerminal,
+  type SandboxProcess,
+  type SpawnParts,
+  spawnOnPipes,
+  spawnOnTerminal,
+  type TerminalProcess,
+} from './launch/spawn.ts';
+import { OutputConsumer } from './output/consumer.ts';
 import { OutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './resolve/prepare-sandbox.ts';
 import type { OptionReader } from './resolve/read-options.ts';
-import { createCommandResolver } from './resolve/resolve-command.ts';
-import { createStepsResolver } from './resolve/resolve-steps.ts';
+import { createCommandResolver, createStepsResolver } from './resolve/resolve-command.ts';
 import { trimCaches } from './resolve/trim-caches.ts';
-import type { ShellSession } from './session/session-options.ts';
+import type { ShellSession } from './session/shell-session.ts';
 
 /** A command of `start()`. */
 export interface StartedCommand extends RunningCommand, OutputReader {}
@@ -351,7 +356,7 @@ export class OpenSandbox implements Sandbox {
         : launchOnTerminal(this.#launching, command, options, how, pty);
     if (onOutput === undefined) return launchWith(this.#launchOf(options, more));
     // A consumer that fails ends the command: what nobody takes is not worth running for.
-    const consumer = createOutputConsumer(onOutput, () => started.cancel());
+    const consumer = new OutputConsumer(onOutput, () => started.cancel());
     const started = launchWith(this.#launchOf(options, { ...more, feed: undefined, consumer }));
     const givenUp = new AbortController();
     this.#consumed.add(givenUp);

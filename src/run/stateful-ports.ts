@@ -17,6 +17,7 @@ import { loadAddon } from '../native/load.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { andThen, type MaybePromise } from '../util/promise.ts';
+import { operatorPolicy } from './resolve/policy-layers.ts';
 import { checkSessionId, sessionOf } from './session/agent-session.ts';
 import {
   auditDirectory,
@@ -24,6 +25,7 @@ import {
   hasState,
   type LazyState,
   lazyState,
+  openOwnState,
   stateDirectory,
 } from './state.ts';
 
@@ -277,4 +279,30 @@ async function openDesk(parts: {
   const desk = createApprovalDesk({ store, approver, timeoutMs });
   if (asking === undefined) return desk;
   return { decide: (request, signal) => asking(() => desk.decide(request, signal)) };
+}
+
+/**
+ * Ends a session of this user from outside, and tells the hooks of the policy.
+ * @throws {SandboxError} `session.invalid` if there is no such session that is open.
+ */
+export async function endSession(id: string, policyFile?: string): Promise<void> {
+  const { state, principal } = await openOwnState();
+  const found = await state.sessions.find(id);
+  state.close();
+  if (found === undefined || found.principal !== principal || found.endedAt !== undefined)
+    throw new SandboxError(
+      'session.invalid',
+      `there is no open session ${id} of this user (sandbox-run session list shows them)`,
+    );
+  const policy = await operatorPolicy(policyFile);
+  const session = sessionOf(id, principal, lazyState(stateDirectory()));
+  // There is no workspace here; no plug-in may lie where the state is.
+  const ports = await createStatefulPorts({
+    policy,
+    options: { session },
+    workspace: stateDirectory(),
+    writable: () => [],
+  });
+  await session.end();
+  await ports.close();
 }

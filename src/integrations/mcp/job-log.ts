@@ -1,4 +1,4 @@
-import { createDecoder } from '../../run/output/decoder.ts';
+import { createDecoder } from '../../run/output/show.ts';
 
 /** Characters that are kept of the output of a job: its last ones. */
 const KEPT = 128 * 1024;

@@ -97,10 +97,13 @@ export function describeExcess(limit: ExceededLimit): string {
     : `ended for using more than ${amount(limit.value)}${what}${seen} (${MEANS[limit.by]})`;
 }
 
+/** The key of a policy that says it. */
+export const policyKeyOf = ({ name }: Pick<ExceededLimit, 'name'>) => `limits.${WORDS[name].key}`;
+
 /** The same, and how to allow more. */
 export function describeExceeded(limit: ExceededLimit): ExecutionError {
-  const { option, key } = WORDS[limit.name];
-  const ways = [option, `limits.${key} in the policy`].filter((way) => way !== '').join(' or ');
+  const { option } = WORDS[limit.name];
+  const ways = [option, `${policyKeyOf(limit)} in the policy`].filter((way) => way !== '').join(' or ');
   return errorOf('limit.exceeded', `${describeExcess(limit)}; ${ways} allows more`);
 }
 

@@ -1,7 +1,7 @@
 import { accessSync, constants, lstatSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants as systemConstants, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import type { Backend } from '../../backends/backend.ts';
+import type { Backend, TryCommand } from '../../backends/backend.ts';
 import { withoutRefusedFacility } from '../../backends/refused-facility.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { probeHost } from '../../host/probe.ts';
@@ -12,12 +12,15 @@ import type { HostFeatures } from '../../model/host-features.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { Policy } from '../../model/policy.ts';
-import type {
-  NativeAddon,
-  NativeConfinement,
-  NativeConfinementSpec,
-  NativeFailure,
+import {
+  type NativeAddon,
+  type NativeConfinement,
+  type NativeConfinementSpec,
+  type NativeFailure,
+  STDIO_CAPTURE,
+  STDIO_NULL,
 } from '../../native/contract.ts';
+import { launchCommand } from '../../native/launch.ts';
 import { loadAddon } from '../../native/load.ts';
 import type { OwnPath } from '../../plan/own-paths.ts';
 import { makePlan } from '../../plan/plan.ts';
@@ -27,12 +30,15 @@ import { stateDirectory } from '../state.ts';
 import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
 import { ownProgram, realPath } from './own-program.ts';
 import { userPolicyPath } from './policy-layers.ts';
-import { closeHooksGap, prepareSettler } from './prepare-settler.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
-import { tryCommand } from './try-command.ts';
 import { cachePlaceOf, type OpenCache, openCache } from './workspace-cache.ts';
-import { findInWorkspace, type WorkspaceFindings } from './workspace-findings.ts';
+import {
+  closeHooksGap,
+  findInWorkspace,
+  prepareSettler,
+  type WorkspaceFindings,
+} from './workspace-findings.ts';
 
 /** Everything that the commands of one sandbox share. */
 export interface PreparedSandbox {
@@ -327,3 +333,45 @@ function writableDirectory(path: string): string | undefined {
     return undefined;
   }
 }
+
+/** What is to be tried takes a tenth of a second; what hangs is not used. */
+const PATIENCE_MS = 15_000;
+
+/** @see TryCommand */
+export const tryCommand: TryCommand = async (spec, program) => {
+  const addon = loadAddon();
+  const confinement = addon.createConfinement(spec);
+  try {
+    return await new Promise((done) => {
+      launchCommand(
+        addon,
+        confinement,
+        {
+          program,
+          argv: [program],
+          env: new Uint8Array(),
+          cwd: '/',
+          stdio: [STDIO_NULL, STDIO_CAPTURE, STDIO_CAPTURE],
+          streamOutput: false,
+          outputLimit: 64 * 1024,
+          timeoutMs: PATIENCE_MS,
+          killGraceMs: 0,
+          extras: undefined,
+        },
+        (event) => {
+          if (event.kind !== 'ended') return;
+          const { failure, exitCode, signal, timedOut, stdout, stderr } = event;
+          done({
+            failure,
+            killed: signal === systemConstants.signals.SIGKILL || timedOut,
+            exitCode: signal === 0 && !timedOut ? exitCode : undefined,
+            stdout: stdout?.toString() ?? '',
+            stderr: stderr?.toString() ?? '',
+          });
+        },
+      );
+    });
+  } finally {
+    addon.closeConfinement(confinement);
+  }
+};

@@ -1,5 +1,4 @@
-import { answerRequest } from '../../approvals/answer-request.ts';
-import { type PendingChange, watchPending } from '../../approvals/watch-pending.ts';
+import { answerRequest, type PendingChange, watchPending } from '../../approvals/queue.ts';
 import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import type { Client, Conversation, Offer } from '../core/offer.ts';

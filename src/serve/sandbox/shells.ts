@@ -3,7 +3,7 @@ import type { TurnResult } from '../../model/execution-result.ts';
 import type { OutputChunk } from '../../model/output.ts';
 import { neutralize } from '../../run/output/neutralize.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-import type { ShellSession } from '../../run/session/session-options.ts';
+import type { ShellSession } from '../../run/session/shell-session.ts';
 import { deferred } from '../../util/deferred.ts';
 import type { Call, Client } from '../core/offer.ts';
 import type { ParamsOf, ResultOf } from '../protocol/method-table.ts';

@@ -1,5 +1,5 @@
 // What the page does: a card for each request that waits, as long as the server can be heard.
-import type { PersonalAnswer } from '../../../../approvals/answer-request.ts';
+import type { PersonalAnswer } from '../../../../model/approval.ts';
 import type { PendingRequest, PendingRequests } from '../page-messages.ts';
 import { make, shown } from './elements.ts';
 import { createRequestCard, type RequestCard } from './request-card.ts';

@@ -1,5 +1,5 @@
 // What the page says to its server, and hears from it.
-import type { PersonalAnswer } from '../../../../approvals/answer-request.ts';
+import type { PersonalAnswer } from '../../../../model/approval.ts';
 import { type PendingRequests, TOKEN_HEADER } from '../page-messages.ts';
 
 const KEY = 'sandbox-run-token';
