@@ -74,13 +74,8 @@ export function shellTool(
       const [approved = false] =
         (isApproved(messages, toolCallId) ? asked.take(contentOf(input), toolCallId) : undefined) ?? [];
       const { command, cwd, timeout } = input;
-      const call = {
-        ...{ command, maxOutput },
-        ...(cwd === undefined ? {} : { cwd }),
-        ...(timeout === undefined ? {} : { timeout }),
-      };
-      const signal = abortSignal === undefined ? {} : { signal: abortSignal };
-      const { result, message } = await runForModel(sandbox, call, { approved, ...signal });
+      const call = { command, maxOutput, cwd, timeout };
+      const { result, message } = await runForModel(sandbox, call, { approved, signal: abortSignal });
       onResult?.(result);
       const { status, stdout, stderr, durationMs } = result;
       return {

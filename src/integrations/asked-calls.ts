@@ -45,7 +45,7 @@ export async function bindNow(
   const checks: Partial<CommandCheck>[] = [];
   for (const command of commands) {
     try {
-      checks.push(await sandbox.check(command, cwd === undefined ? {} : { cwd }));
+      checks.push(await sandbox.check(command, { cwd }));
     } catch (error) {
       // What cannot be looked at cannot be run either, and its result says why.
       if (!(error instanceof SandboxError)) throw error;

@@ -55,7 +55,7 @@ export async function runForModel(
     ...outputOf(sandbox, call),
     // The directory that was looked at, not again what leads there.
     cwd,
-    ...(timeout === undefined ? {} : { timeout }),
+    timeout,
     ...more,
   });
   return outcomeOf(sandbox, call, result);

@@ -3,9 +3,8 @@ import { createPathLookup } from '../../host/resolve-path.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { Checker } from '../../run/assemble.ts';
 import { defaultPrincipal } from '../../run/state.ts';
-import type { AfterCommand, AfterLook, HookAnswer } from './hook-adapter.ts';
+import type { AfterCommand, AfterLook, HookAnswer, HookOptions } from './hook-adapter.ts';
 import { exposuresAfter, openCheckerAfterwards, recordOf } from './hook-checker.ts';
-import type { HookOptions } from './hook-options.ts';
 import type { AgentMemory } from './session-memory.ts';
 
 const NOTHING: HookAnswer = { verdict: 'none' };

@@ -6,9 +6,8 @@ import { issueTicket, newOnce } from '../../run/approval-ticket.ts';
 import type { Checker } from '../../run/assemble.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import type { BeforeCommand, HookAnswer } from './hook-adapter.ts';
+import type { BeforeCommand, HookAnswer, HookOptions } from './hook-adapter.ts';
 import { decideForAgent, decideForRun, isForAgent, openChecker, startOf } from './hook-checker.ts';
-import type { HookOptions } from './hook-options.ts';
 import { rewrittenCommand } from './rewrite.ts';
 import type { AgentMemory } from './session-memory.ts';
 

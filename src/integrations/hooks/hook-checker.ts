@@ -6,7 +6,7 @@ import { currentDirectory } from '../../host/exact-text.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { type Checker, checkOnly, createChecker, type KernelPart } from '../../run/assemble.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
-import type { HookOptions } from './hook-options.ts';
+import type { HookOptions } from './hook-adapter.ts';
 import type { AgentMemory } from './session-memory.ts';
 
 /** For what has happened already: nobody is asked about it, nor told. */

@@ -4,7 +4,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { claimSocketPath, type PathClaim } from './claim-path.ts';
 import { Connection, TOO_MANY, tooManyClients } from './connection.ts';
-import { createEntrance } from './entrance.ts';
+import { Entrance } from './entrance.ts';
 import { responseToError } from './errors.ts';
 import type { Offer, RefusalCode } from './offer.ts';
 import { type Peer, peerOf } from './peer.ts';
@@ -77,7 +77,7 @@ export async function listenForClients(offer: Offer, options: ListenOptions): Pr
   const refused = (peer: Peer | undefined, code: RefusalCode, message: string) =>
     void offer.onRefused?.({ code, peer, message });
   const bounds = { admitted: most, waiting: most };
-  const entrance = createEntrance<Client>(bounds, ({ socket, peer, connection }) => {
+  const entrance = new Entrance<Client>(bounds, ({ socket, peer, connection }) => {
     turnAway(socket);
     refused(peer, 'too_many_connections', TOO_MANY);
     void connection.end('it was turned away');

@@ -9,7 +9,7 @@ import type { ServeLimits } from '../protocol/limits.ts';
 import { createQuestions, type Switchboard } from './questions.ts';
 import { type NamedShell, Shells } from './shells.ts';
 import { createSpawnedCommands } from './spawned.ts';
-import { createTurns, type Turn } from './turns.ts';
+import { type Turn, Turns } from './turns.ts';
 import { wireResult } from './wire.ts';
 
 /** What all connections of a server share. */
@@ -30,7 +30,7 @@ export function converse(client: Client, shared: Shared): Conversation {
   const questions = createQuestions(client, limits.questions, switchboard.answeredBy);
   const commands = createSpawnedCommands({ sandbox, client, most: limits.commands, newId });
   const shells = new Shells({ client, most: limits.sessions, ...shared });
-  const turns = createTurns(limits.runs);
+  const turns = new Turns(limits.runs);
   let isAnswering = false;
 
   const asked = <T>(call: Call, work: () => T, turn?: Turn): T =>
@@ -45,9 +45,9 @@ export function converse(client: Client, shared: Shared): Conversation {
       turns.take(async (turn) => {
         const { command, env, input, encoding, escapes, ...rest } = params;
         const options: RunOptions = {
-          ...given(rest),
-          ...environment(env),
-          ...(input === undefined ? {} : { input: Buffer.from(input.data, input.encoding ?? 'utf8') }),
+          ...rest,
+          env: environment(env),
+          input: input && Buffer.from(input.data, input.encoding ?? 'utf8'),
           ...(encoding === 'base64' ? { encoding: 'bytes' } : { escapes: escapes ?? 'neutralize' }),
           signal: call.signal,
         };
@@ -59,7 +59,7 @@ export function converse(client: Client, shared: Shared): Conversation {
         encoding: encoding ?? 'utf8',
         escapes: escapes ?? (rest.pty === undefined ? 'neutralize' : 'keep'),
       } as const;
-      const options = { ...given(rest), ...environment(env) };
+      const options = { ...rest, env: environment(env) };
       const start = (signal: AbortSignal, turn: Turn) =>
         asked(call, () => sandbox.spawn(command, { ...options, signal }), turn);
       return { command: commands.spawn(start, form, call) };
@@ -69,7 +69,7 @@ export function converse(client: Client, shared: Shared): Conversation {
     kill: ({ command, signal }) => ({ sent: commands.kill(command, signal) }),
     check: async ({ env, ...rest }) => {
       const judge = await sandbox.judge();
-      const decision = await judge({ ...given(rest), ...environment(env) }).decision;
+      const decision = await judge({ ...rest, env: environment(env) }).decision;
       const refused = refusalOf(decision, rest.approved === true);
       if (refused === undefined) return decisionAsJson(decision);
       const { code, message } = refused;
@@ -138,15 +138,7 @@ class UntakenResults {
 const bytesIn = (bytes: ExecutionResultBase['bytes']) =>
   (bytes?.stdout.length ?? 0) + (bytes?.stderr.length ?? 0);
 
-type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> };
-
-/** Without what was not said: an option that is there has a value. */
-function given<T extends object>(options: T): Given<T> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
-}
-
+/** `null` takes a variable away. */
 function environment(env: Readonly<Record<string, string | null>> | undefined) {
-  if (env === undefined) return {};
-  const changed = Object.entries(env).map(([name, value]) => [name, value ?? undefined] as const);
-  return { env: Object.fromEntries(changed) };
+  return env && Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? undefined]));
 }

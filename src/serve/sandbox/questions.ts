@@ -4,8 +4,8 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ApprovalAnswer, Approver } from '../../model/approval.ts';
 import type { RequestId } from '../core/errors.ts';
 import type { Client } from '../core/offer.ts';
-import type { ParamsOf } from '../protocol/method-table.ts';
 import type { Question } from '../protocol/results.ts';
+import type { ParamsOf } from '../protocol/tables.ts';
 import type { Turn } from './turns.ts';
 import { wireQuestion } from './wire.ts';
 

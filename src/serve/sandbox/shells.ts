@@ -6,10 +6,9 @@ import type { Sandbox } from '../../run/sandbox.ts';
 import type { ShellSession } from '../../run/session/shell-session.ts';
 import { deferred } from '../../util/deferred.ts';
 import type { Call, Client } from '../core/offer.ts';
-import type { ParamsOf, ResultOf } from '../protocol/method-table.ts';
 import { refusedCommand } from '../protocol/params.ts';
-import { createOutputEncoder, type OutputForm } from './output-data.ts';
-import { wireResult } from './wire.ts';
+import type { ParamsOf, ResultOf } from '../protocol/tables.ts';
+import { createOutputEncoder, type OutputForm, wireResult } from './wire.ts';
 
 /** A shell, and how it is used. */
 interface Used {
@@ -79,11 +78,7 @@ export class Shells {
       throw new SandboxError('protocol.busy', `${most} sessions are open already; close one of them`);
     this.#opening += 1;
     try {
-      const shell = await sandbox.session({
-        ...(cwd === undefined ? {} : { cwd }),
-        ...(env === undefined ? {} : { env }),
-        ...(restore === undefined ? {} : { restore }),
-      });
+      const shell = await sandbox.session({ cwd, env, restore });
       // Nobody is there to have it.
       if (client.gone.aborted) await shell.close();
       const session = newId();
@@ -109,12 +104,8 @@ export class Shells {
     const result = await this.#turn(session, (shell) =>
       begin(() =>
         shell.run(command, {
-          signal: call.signal,
-          ...(env === undefined ? {} : { env }),
-          ...(approved === undefined ? {} : { approved }),
-          ...(taints === undefined ? {} : { taints }),
-          ...(timeout === undefined ? {} : { timeout }),
-          ...(sender === undefined ? {} : { onOutput: sender.send }),
+          ...{ signal: call.signal, env, approved, taints, timeout },
+          onOutput: sender?.send,
         }),
       ),
     );

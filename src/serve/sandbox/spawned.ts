@@ -4,10 +4,9 @@ import type { SandboxProcess, TerminalProcess } from '../../run/launch/spawn.ts'
 import type { Sandbox } from '../../run/sandbox.ts';
 import { deferred } from '../../util/deferred.ts';
 import type { Call, Client } from '../core/offer.ts';
-import type { ParamsOf } from '../protocol/method-table.ts';
-import { createOutputEncoder, type OutputForm } from './output-data.ts';
-import { createTurns, type Turn } from './turns.ts';
-import { wireResult } from './wire.ts';
+import type { ParamsOf } from '../protocol/tables.ts';
+import { type Turn, Turns } from './turns.ts';
+import { createOutputEncoder, type OutputForm, wireResult } from './wire.ts';
 
 interface Spawned {
   readonly process: SandboxProcess | TerminalProcess;
@@ -39,7 +38,7 @@ interface SpawnParts {
 /** @see SpawnedCommands */
 export function createSpawnedCommands({ sandbox, client, most, newId }: SpawnParts): SpawnedCommands {
   const commands = new Map<string, Spawned>();
-  const places = createTurns(most);
+  const places = new Turns(most);
 
   function find(id: string): Spawned {
     const found = commands.get(id);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createJobLog } from '../../../src/integrations/mcp/job-log.ts';
+import { createJobLog } from '../../../src/integrations/mcp/job-table.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 
