@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import { exitStatus } from '../run/launch/exit-status.ts';
 import type { Sandbox } from '../run/sandbox.ts';
-import { createAskedCalls } from './asked-calls.ts';
+import { AskedCalls } from './asked-calls.ts';
 import { withMessage } from './shell-action.ts';
 import { DEFAULT_MODEL_OUTPUT, LONGEST_COMMAND, runForModel } from './shell-tool.ts';
 
@@ -56,7 +56,7 @@ export function shellTool(
   sandbox: Sandbox,
   { description, maxOutput = DEFAULT_MODEL_OUTPUT, onResult }: ShellToolOptions = {},
 ): Tool<ShellToolInput, ShellToolOutput> {
-  const asked = createAskedCalls(sandbox);
+  const asked = new AskedCalls(sandbox);
   return tool({
     description:
       description ??

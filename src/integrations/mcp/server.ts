@@ -11,7 +11,7 @@ import { packageVersion } from '../../version.ts';
 import { describeBoundaries, type ToolContext } from './context.ts';
 import { canElicit, createElicitApprover } from './elicit-approver.ts';
 import { registerKill, registerOutput } from './job-calls.ts';
-import { createJobTable } from './job-table.ts';
+import { JobTable } from './job-table.ts';
 import { LONGEST_MESSAGE, limitMessages } from './message-limit.ts';
 import { type ExplainContext, registerExplain } from './policy-call.ts';
 import { registerShell } from './shell-call.ts';
@@ -67,7 +67,7 @@ export async function serveMcp(options: McpOptions): Promise<void> {
   );
   const context = {
     sandbox,
-    jobs: createJobTable(),
+    jobs: new JobTable(),
     tell: (result: ExecutionResult) => {
       if (result.leftBehind.length === 0) return;
       for (const line of warningsOf(result))

@@ -3,33 +3,19 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResultBase } from '../../model/execution-result.ts';
 import type { RunOptions } from '../../model/options.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
-import type { OpenSandbox } from '../../run/sandbox.ts';
 import type { Call, Client, Conversation, Handlers } from '../core/offer.ts';
-import type { ServeLimits } from '../protocol/limits.ts';
-import { createQuestions, type Switchboard } from './questions.ts';
-import { type NamedShell, Shells } from './shells.ts';
-import { createSpawnedCommands } from './spawned.ts';
+import { Questions } from './questions.ts';
+import { type Shared, Shells } from './shells.ts';
+import { SpawnedCommands } from './spawned.ts';
 import { type Turn, Turns } from './turns.ts';
 import { wireResult } from './wire.ts';
 
-/** What all connections of a server share. */
-export interface Shared {
-  readonly sandbox: OpenSandbox;
-  readonly switchboard: Switchboard;
-  readonly limits: ServeLimits;
-  readonly newId: () => string;
-  /** A shell that every client may use, and that ends with none of them. */
-  readonly named?: NamedShell | undefined;
-  /** What keeps commands in, in one line. */
-  readonly confinement: string;
-}
-
 /** Serves one client with commands of the sandbox; everything that they start is its own. */
 export function converse(client: Client, shared: Shared): Conversation {
-  const { sandbox, switchboard, limits, newId } = shared;
-  const questions = createQuestions(client, limits.questions, switchboard.answeredBy);
-  const commands = createSpawnedCommands({ sandbox, client, most: limits.commands, newId });
-  const shells = new Shells({ client, most: limits.sessions, ...shared });
+  const { sandbox, switchboard, limits } = shared;
+  const questions = new Questions(client, limits.questions, switchboard.answeredBy);
+  const commands = new SpawnedCommands(client, shared);
+  const shells = new Shells(client, shared);
   const turns = new Turns(limits.runs);
   let isAnswering = false;
 
