@@ -55,7 +55,7 @@ interface QueueApproverOptions {
   /** How often the store is looked at. */
   readonly pollMs?: number;
   /** Called with the id of each request that waits, so that somebody can be told. */
-  readonly onPosted?: (id: string) => void;
+  readonly onPosted?: ((id: string) => void) | undefined;
 }
 
 const QUEUE = 'approval queue';

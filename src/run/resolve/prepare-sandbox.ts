@@ -59,9 +59,6 @@ export interface PreparedSandbox {
 /** Policy, host and plan, without touching the kernel. */
 interface PlannedSandbox {
   readonly addon: NativeAddon;
-  readonly policy: Policy;
-  /** Canonical. */
-  readonly workspace: string;
   readonly resolved: ResolvedPolicy;
   readonly features: HostFeatures;
   /** `undefined`: commands cannot write the workspace. */
@@ -102,7 +99,7 @@ export async function planResolved(
       sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
       lookup: createPathLookup(),
     });
-  return { addon, policy, workspace, resolved, features, findings, planFor };
+  return { addon, resolved, features, findings, planFor };
 }
 
 /**
@@ -131,19 +128,13 @@ async function prepareResolved(
   asIf: (host: HostFeatures) => HostFeatures,
 ): Promise<PreparedSandbox> {
   const planned = await planResolved(resolved, cache?.place);
-  const { addon, policy, workspace } = planned;
+  const { addon, findings } = planned;
+  const { policy, workspace } = resolved;
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
   const rung = await goDownLadder(policy, asIf(planned.features), (tried) => prepareRung(planned, tried));
   try {
-    return {
-      ...rung,
-      addon,
-      policy,
-      resolved: planned.resolved,
-      cache,
-      findings: planned.findings,
-      settle: prepareSettler(addon, rung.plan, planned.findings),
-    };
+    const settle = prepareSettler(addon, rung.plan, findings);
+    return { ...rung, addon, policy, resolved, cache, findings, settle };
   } catch (error) {
     addon.closeConfinement(rung.confinement);
     throw error;
@@ -151,8 +142,8 @@ async function prepareResolved(
 }
 
 /** The plan of the first rung that has one, without touching the kernel: what turns out when it is prepared is not in it. */
-export async function planOnly({ policy, features, planFor }: PlannedSandbox): Promise<LaunchPlan> {
-  return goDownLadder(policy, features, async ({ backend, passedOver, ...known }) => {
+export async function planOnly({ resolved, features, planFor }: PlannedSandbox): Promise<LaunchPlan> {
+  return goDownLadder(resolved.policy, features, async ({ backend, passedOver, ...known }) => {
     const probed = await backend.probe(known.features, tryCommand);
     try {
       if (probed.usable) return { result: planFor({ backend, passedOver, features: probed.features }) };
@@ -172,8 +163,10 @@ export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
   const cache = openCacheFor(resolved);
   try {
     const planned = await planResolved(resolved, cache?.place);
-    const { addon, policy, features } = planned;
-    const { confinement, plan } = await goDownLadder(policy, features, (rung) => prepareRung(planned, rung));
+    const { addon, features } = planned;
+    const { confinement, plan } = await goDownLadder(resolved.policy, features, (rung) =>
+      prepareRung(planned, rung),
+    );
     addon.closeConfinement(confinement);
     return plan;
   } finally {
@@ -190,24 +183,19 @@ export function closePrepared({ addon, confinement, cache }: PreparedSandbox): v
 type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'>;
 
 async function prepareRung(
-  { addon, planFor, findings, policy }: PlannedSandbox,
+  { addon, planFor, findings, resolved }: PlannedSandbox,
   { backend, passedOver, ...known }: Rung,
 ): Promise<RungOutcome<PreparedRung>> {
-  const loadsJudge = !policy.unsafe.unjudgedCommands;
+  const loadsJudge = !resolved.policy.unsafe.unjudgedCommands;
   let { features } = known;
   for (;;) {
     const probed = await backend.probe(features, tryCommand);
     if (!probed.usable) return { refused: new SandboxError('backend.unavailable', probed.reason), features };
     const rung: Rung = { backend, features: probed.features, passedOver };
     let plan: LaunchPlan;
-    try {
-      plan = withHiddenMade(planFor(rung), (impossible) => planFor(rung, impossible));
-    } catch (error) {
-      if (isOfTheRung(error)) return { refused: error, features };
-      throw error;
-    }
     let spec: NativeConfinementSpec;
     try {
+      plan = withHiddenMade(planFor(rung), (impossible) => planFor(rung, impossible));
       spec = await backend.confinement(plan, probed.features, tryCommand);
     } catch (error) {
       if (isOfTheRung(error)) return { refused: error, features };

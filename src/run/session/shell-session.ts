@@ -17,7 +17,7 @@ import { describeFailure, describeThrown } from '../launch/failure.ts';
 import { OutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
-import type { OptionReader } from '../resolve/read-options.ts';
+import type { OptionReader } from '../validation.ts';
 import { type ShellProcess, startShell, type TurnOutcome } from './shell-process.ts';
 import { changedVariables, factsOf, readShellState, type ShellState } from './shell-state.ts';
 import { ANEW, checkSnapshot, isUsableDirectory, restoreVariables } from './snapshot.ts';

@@ -38,7 +38,7 @@ async function portsFor(
   return {
     ...{ policy, plan: undefined, principal, budget, outcome: () => 'allow' },
     judge: await assembly.judge(budget),
-    makeRequest: requestMakerOf(assembly, { principal, session: { id: session } }),
+    makeRequest: requestMakerOf(assembly, principal, session),
     session: memoryOf(assembly, principal, session),
     approvals: stateful.approvals,
     record: stateful.record,
