@@ -14,30 +14,26 @@ export const APPLICATION_JUDGES: Partial<Readonly<Record<ControlId, Judge>>> = {
   rename: () => ['unsupported', `paths are ${CHECKED}`],
   truncate: () => ['unsupported', `paths are ${CHECKED}`],
   metadata: () => ['unsupported', `paths are ${CHECKED}`],
-  'protected-paths': (_, policy) =>
-    policy.filesystem.protect.length === 0
-      ? ['off', 'the policy protects no paths inside the workspace']
-      : ['unsupported', `.git/hooks and its like are ${CHECKED}; they are put back when it ends`],
-  'private-tmp': (_, policy) =>
-    policy.filesystem.tmp === 'host'
-      ? ['off', 'the policy shares the host’s /tmp']
-      : ['degraded', 'TMPDIR is private; that /tmp and /dev/shm are left alone is only checked'],
+  'protected-paths': () => [
+    'unsupported',
+    `.git/hooks and its like are ${CHECKED}; they are put back when it ends`,
+  ],
+  'private-tmp': () => [
+    'degraded',
+    'TMPDIR is private; that /tmp and /dev/shm are left alone is only checked',
+  ],
   devices: () => ['unsupported', `paths are ${CHECKED}`],
-  network: (used, policy) => {
-    if (policy.network.mode === 'open') return ['off', 'the profile allows the network'];
-    return used.seccomp
+  network: (used) =>
+    used.seccomp
       ? [
           'degraded',
           'seccomp refuses sockets, but files are not held, and so not what may be reached through them',
         ]
-      : ['unsupported', `programs are ${CHECKED}: none that uses the network is let through`];
-  },
-  'unix-sockets': (used, policy) => {
-    if (policy.network.unixSockets === 'allowed') return ['off', 'the policy allows sockets of the host'];
-    return used.seccomp
+      : ['unsupported', `programs are ${CHECKED}: none that uses the network is let through`],
+  'unix-sockets': (used) =>
+    used.seccomp
       ? ['enforced', 'socket(AF_UNIX) is refused altogether; socketpair works']
-      : ['unsupported', `programs are ${CHECKED}`];
-  },
+      : ['unsupported', `programs are ${CHECKED}`],
 };
 
 /** Allowed by a rule, these bring the host's temporary files along. */
@@ -62,9 +58,7 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
     'enforced',
     'modes, owners and times outside cannot be changed (absent or on read-only mounts), but that the times of links in / can be set to now where commands do not run as root',
   ],
-  'protected-paths': (_used, policy, _features, found) => {
-    if (policy.filesystem.protect.length === 0)
-      return ['off', 'the policy protects no paths inside the workspace'];
+  'protected-paths': (_used, _policy, _features, found) => {
     if (found.replaceableLinks.length > 0)
       return ['degraded', `symbolic links cannot be held in place: ${found.replaceableLinks.join(', ')}`];
     if (found.shortfall !== undefined) return ['degraded', found.shortfall];
@@ -74,7 +68,6 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
     ];
   },
   'private-tmp': (_used, policy) => {
-    if (policy.filesystem.tmp === 'host') return ['off', 'the policy shares the host’s /tmp'];
     const shared = PLACES_OVER_TEMPORARY.filter((place) =>
       policy.filesystem.rules.some((rule) => rule.path === place),
     );
@@ -86,22 +79,17 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
     'degraded',
     'only null, zero, full, random, urandom, tty and own terminals are there, but ioctl on them is not limited',
   ],
-  network: (used, policy) => {
-    if (policy.network.mode === 'open') return ['off', 'the profile allows the network'];
-    return used.seccomp
+  network: (used) =>
+    used.seccomp
       ? [
           'enforced',
           'own network namespace: nothing but its own loopback, raw and exotic sockets refused (Firejail, seccomp)',
         ]
-      : ['degraded', 'own network namespace, but AF_VSOCK is not part of it: needs seccomp'];
-  },
-  'unix-sockets': (_used, policy) =>
-    policy.network.unixSockets === 'allowed'
-      ? ['off', 'the policy allows sockets of the host']
-      : [
-          'degraded',
-          'sockets of the host are absent, D-Bus too, except those in the workspace and in allowed paths',
-        ],
+      : ['degraded', 'own network namespace, but AF_VSOCK is not part of it: needs seccomp'],
+  'unix-sockets': () => [
+    'degraded',
+    'sockets of the host are absent, D-Bus too, except those in the workspace and in allowed paths',
+  ],
   'abstract-sockets': (used) =>
     used.networkNamespace
       ? ['enforced', 'own network namespace']

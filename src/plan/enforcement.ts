@@ -91,9 +91,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
           'unsupported',
           'chmod, chown, utime and setxattr on the user’s own files outside are not refused; needs namespaces',
         ],
-  'protected-paths': (used, policy, _, found) => {
-    if (policy.filesystem.protect.length === 0)
-      return ['off', 'the policy protects no paths inside the workspace'];
+  'protected-paths': (used, _, __, found) => {
     if (!used.view) {
       return [
         'degraded',
@@ -113,7 +111,6 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     ];
   },
   'private-tmp': (used, policy, _, { tmp }) => {
-    if (policy.filesystem.tmp === 'host') return ['off', 'the policy shares the host’s /tmp'];
     if (!used.view) {
       const shared = tmp !== undefined && 'granted' in tmp;
       return [
@@ -135,8 +132,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     'ioctl on device files is limited to the listed ones',
     'ioctl on readable devices is not limited',
   ),
-  network: (used, policy, features) => {
-    if (policy.network.mode === 'open') return ['off', 'the profile allows the network'];
+  network: (used, _, features) => {
     if (used.networkNamespace && used.seccomp) {
       return [
         'enforced',
@@ -150,8 +146,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
       return ['enforced', 'seccomp refuses every socket but those of AF_UNIX and route queries'];
     return ['unsupported', reasonAgainst(features.seccomp)];
   },
-  'unix-sockets': (used, policy) => {
-    if (policy.network.unixSockets === 'allowed') return ['off', 'the policy allows sockets of the host'];
+  'unix-sockets': (used) => {
     if (used.landlockAbi >= 9)
       return ['enforced', 'sockets by path outside the sandbox are refused (Landlock ABI 9)'];
     if (used.view) {
@@ -227,6 +222,16 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
   'resource-limits': resourceLimits,
 };
 
+/** What a policy can do without, under each backend; why it does, or false. */
+const OFF: Partial<Readonly<Record<ControlId, (policy: Policy) => string | false>>> = {
+  'protected-paths': ({ filesystem }) =>
+    filesystem.protect.length === 0 && 'the policy protects no paths inside the workspace',
+  'private-tmp': ({ filesystem }) => filesystem.tmp === 'host' && 'the policy shares the host’s /tmp',
+  network: ({ network }) => network.mode === 'open' && 'the profile allows the network',
+  'unix-sockets': ({ network }) =>
+    network.unixSockets === 'allowed' && 'the policy allows sockets of the host',
+};
+
 /** Backends of which something else is to be said. */
 const JUDGES_OF: Partial<Readonly<Record<BackendId, Partial<typeof JUDGES>>>> = {
   firejail: FIREJAIL_JUDGES,
@@ -243,7 +248,8 @@ export function enforcementReport(
 ): EnforcementReport {
   const controls = CONTROL_IDS.map((id): Control => {
     const judge = JUDGES_OF[used.backend]?.[id] ?? JUDGES[id];
-    const [state, reason] = judge(used, policy, features, found);
+    const isOff = OFF[id]?.(policy);
+    const [state, reason] = isOff ? (['off', isOff] as const) : judge(used, policy, features, found);
     return { id, state, reason, demand: demandFor(policy, id, used.backend) };
   });
   const { backend, landlockAbi, processTree } = used;
