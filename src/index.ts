@@ -83,4 +83,4 @@ export {
 export type { CommandCheck } from './run/sandbox.ts';
 export { createSandbox, type Sandbox, type StartedCommand } from './run/sandbox.ts';
 export { openSession, type SessionOptions } from './run/session/agent-session.ts';
-export type { ShellSession } from './run/session/session-options.ts';
+export type { ShellSession } from './run/session/shell-session.ts';

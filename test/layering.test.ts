@@ -129,7 +129,7 @@ describe('the import graph of src', () => {
   });
 
   /** Starts a program of ours, which lies beside the addon wherever that is. */
-  const USES_A_PROGRAM = 'backends/application/application.ts';
+  const USES_A_PROGRAM = 'backends/application.ts';
 
   it('loads the addon in run, serve, attack and cli only; everybody else knows its contract at most', () => {
     const others = IMPORTS.filter(({ from, to }) => {

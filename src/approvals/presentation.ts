@@ -20,8 +20,8 @@ export function presentRequest(
   { columns = 100 }: PresentationOptions = {},
 ): string {
   const view = viewOf(request);
-  const width = Math.max(columns - GUTTER, NARROWEST);
-  const rows = [
+  const width = widthFor(columns);
+  return page([
     ...commandRows(view.command, width),
     ...labelled('directory', [view.cwd], width),
     ...labelled('policy', [`${view.verdict}, risk ${view.risk}, reach ${view.reach}`], width),
@@ -37,9 +37,11 @@ export function presentRequest(
       [view.session === undefined ? view.principal : `${view.principal}, session ${view.session}`],
       width,
     ),
-  ];
-  return rows.map((row) => `${row}\n`).join('');
+  ]);
 }
+
+const widthFor = (columns: number) => Math.max(columns - GUTTER, NARROWEST);
+const page = (rows: readonly string[]) => rows.map((row) => `${row}\n`).join('');
 
 /** Which command it is, and where it would run: whole, without what was said about it. */
 export function presentCommand(
@@ -47,9 +49,8 @@ export function presentCommand(
   { columns = 100 }: PresentationOptions = {},
 ): string {
   const view = viewOf(request);
-  const width = Math.max(columns - GUTTER, NARROWEST);
-  const rows = [...commandRows(view.command, width), ...labelled('directory', [view.cwd], width)];
-  return rows.map((row) => `${row}\n`).join('');
+  const width = widthFor(columns);
+  return page([...commandRows(view.command, width), ...labelled('directory', [view.cwd], width)]);
 }
 
 /** The command as one row, if it has one line and fits; for those whose screen is too short for the whole request. */
@@ -59,7 +60,7 @@ export function shortCommand(
 ): string | undefined {
   const { command } = viewOf(request);
   const lines = command.kind === 'argv' ? [command.words.join(' ')] : command.lines;
-  const rows = labelled('command', lines, Math.max(columns - GUTTER, NARROWEST));
+  const rows = labelled('command', lines, widthFor(columns));
   return rows.length === 1 ? `${rows[0]}\n` : undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { ApprovalAnswer, ApprovalRequest, ApprovalScope } from '../model/approval.ts';
+import { deferred } from '../util/deferred.ts';
 import { viewOf } from './approval-view.ts';
-import { createLineEditor } from './line-editor.ts';
 import { presentRequest, scopeSentence, shortCommand, sizeOfCommand } from './presentation.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -52,7 +52,7 @@ export function askOn(
     .map(([key]) => key)
     .join(', ')
     .replace(/, (.)$/, ' or $1');
-  const { promise, settle } = settledOnce<ApprovalAnswer>();
+  const { promise, resolve: settle } = deferred<ApprovalAnswer>();
   const timer = setTimeout(() => settle(EXPIRED), Math.max(end - performance.now(), 0));
   const cancel = () => settle(CANCELED);
   signal?.addEventListener('abort', cancel, { once: true });
@@ -100,7 +100,7 @@ export function askOn(
     }
   }
 
-  const editor = createLineEditor({
+  const type = lineEditor({
     echo: say,
     onLine: heard,
     onEnd: () => settle(DENIED),
@@ -111,7 +111,7 @@ export function askOn(
   });
   terminal.onInput((text) => {
     if (text === undefined) settle(DENIED);
-    else editor.type(text, () => deaf);
+    else type(text, () => deaf);
   });
 
   const size = sizeOfCommand(request);
@@ -141,10 +141,56 @@ function describe(answer: ApprovalAnswer): string {
   return answer.reason === 'failed' ? 'withdrawn' : answer.reason;
 }
 
-function settledOnce<T>(): { readonly promise: Promise<T>; readonly settle: (value: T) => void } {
-  let settle: (value: T) => void = () => {};
-  const promise = new Promise<T>((resolve) => {
-    settle = resolve;
-  });
-  return { promise, settle };
+/** What a line editor tells. */
+interface LineEditorEvents {
+  readonly echo: (text: string) => void;
+  /** A line with an escape in it is told as that one character. */
+  readonly onLine: (line: string) => void;
+  /** Ctrl-D or Ctrl-\. */
+  readonly onEnd: () => void;
+  /** Ctrl-C. */
+  readonly onInterrupt: () => void;
+}
+
+const LONGEST = 20;
+
+/**
+ * Takes what is typed on a terminal that neither echoes nor edits: a line of short words. `isDeaf` is asked for each key: a
+ * line may begin a time in which nothing is heard. Ctrl-C and its kin always are.
+ */
+function lineEditor({ echo, onLine, onEnd, onInterrupt }: LineEditorEvents) {
+  let line = '';
+  /**
+   * An escape came: an arrow key, a paste, or what the terminal itself answers to whoever writes the right thing to it.
+   * None of it is an answer of a person, up to the end of the line.
+   */
+  let strange = false;
+  function key(character: string): void {
+    if (character === '\r' || character === '\n') {
+      const whole = strange ? '\x1b' : line;
+      line = '';
+      strange = false;
+      echo('\n');
+      onLine(whole);
+    } else if (character === '\x1b' || strange) {
+      strange = true;
+    } else if (character === '\x7f' || character === '\b') {
+      if (line === '') return;
+      line = line.slice(0, -1);
+      echo('\b \b');
+    } else if (character === '\x15') {
+      echo('\b \b'.repeat(line.length));
+      line = '';
+    } else if (/^[ -~]$/.test(character) && line.length < LONGEST) {
+      line += character;
+      echo(character);
+    }
+  }
+  return (text: string, isDeaf: () => boolean) => {
+    for (const character of text) {
+      if (character === '\x03') onInterrupt();
+      else if (character === '\x04' || character === '\x1c') onEnd();
+      else if (!isDeaf()) key(character);
+    }
+  };
 }

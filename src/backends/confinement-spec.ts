@@ -1,13 +1,14 @@
 import { FILE_RIGHTS, maskOf, NETWORK_RIGHTS, SCOPES, validOnFiles } from '../kernel/landlock/rights.ts';
 import { RLIMIT_NUMBERS } from '../kernel/rlimits.ts';
 import { seccompProgram } from '../kernel/seccomp/program.ts';
+import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan, PlannedViewStep } from '../model/launch-plan.ts';
 import type { NativeConfinementSpec, NativeViewStep } from '../native/contract.ts';
 
 /** The plan in the addon's terms: names become masks and bytes here. */
 export async function confinementSpec(
   plan: LaunchPlan,
-  architecture: 'x64' | 'arm64',
+  { architecture }: Pick<HostFeatures, 'architecture'>,
 ): Promise<NativeConfinementSpec> {
   const { landlock } = plan;
   return {

@@ -143,11 +143,7 @@ function judgeCopy(command: SimpleCommand, use: Use, context: CheckContext): rea
  * The directory in which git would find a repository other than that of the workspace: its settings are not protected
  * and may name programs (pager, fsmonitor, textconv). `undefined`: there is none.
  */
-function nestedRepository(
-  command: SimpleCommand,
-  use: Use,
-  context: CheckContext,
-): string | undefined {
+function nestedRepository(command: SimpleCommand, use: Use, context: CheckContext): string | undefined {
   // A repository without a folder `.git`: the settings are a file of the work tree itself.
   if (use.options.some(({ name }) => name === 'bare')) return '--bare';
   const cwds = directoriesOf(command, context);

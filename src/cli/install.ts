@@ -1,8 +1,8 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/home-directory.ts';
+import { HOOK_INSTALLERS } from '../integrations/agents.ts';
 import { changedSettings, hooksAreOff } from '../integrations/install/hook-settings.ts';
-import { HOOK_INSTALLERS } from '../integrations/install/installers.ts';
 import { changeSettingsFile } from '../integrations/install/settings-file.ts';
 import { visibleText } from '../util/visible-text.ts';
 import { addHookOptions, agentIn, type HookArguments, hookOptionsOf } from './hook/arguments.ts';

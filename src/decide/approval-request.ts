@@ -8,7 +8,6 @@ import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { POLICY_KEYS } from '../model/policy-keys.ts';
 import { packageVersion } from '../version.ts';
-import { fingerprint } from './fingerprint.ts';
 
 /** What does not change from command to command of one sandbox. */
 export interface ApprovalSurroundings {
@@ -16,9 +15,11 @@ export interface ApprovalSurroundings {
   /** `undefined`: nothing is enforced by us, the command runs somewhere else. */
   readonly plan: LaunchPlan | undefined;
   /** Names of variables that the policy or the caller asked for, beyond what every command has. */
-  readonly given: ReadonlySet<string>;
+  readonly given: () => ReadonlySet<string>;
   readonly principal: string;
   readonly session: string | undefined;
+  /** What the policy gives every command. */
+  readonly usual?: Readonly<Record<string, string>>;
 }
 
 /** What is asked about. */
@@ -49,14 +50,20 @@ const COSMETIC = /^(?:TERM|COLORTERM|NO_COLOR|LANG|LC_ALL|LC_CTYPE|TZ|USER)$/;
  * launch, it has the same fingerprint only if nothing of it has changed.
  */
 export function approvalRequestMaker(surroundings: ApprovalSurroundings): ApprovalRequestMaker {
-  const { policy, plan, given, principal, session } = surroundings;
-  const confinement =
-    plan === undefined ? ['nothing here: it runs somewhere else'] : confinementOf(policy, plan);
+  const { policy, plan, given, principal, session, usual = {} } = surroundings;
   const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
-  const planDigest = digest(plan ?? null);
-  const policyVersion = digest([packageVersion, policy]);
+  // Once there is a request to be made: most commands are asked about by nobody.
+  const once = () => ({
+    confinement: plan === undefined ? ['nothing here: it runs somewhere else'] : confinementOf(policy, plan),
+    planDigest: digest(plan ?? null),
+    policyVersion: digest([packageVersion, policy]),
+    namesGiven: given(),
+  });
+  let made: ReturnType<typeof once> | undefined;
   return (asked) => {
-    const { command, cwd, decision, effects, variables = {} } = asked;
+    made ??= once();
+    const { confinement, planDigest, policyVersion, namesGiven } = made;
+    const { command, cwd, decision, effects, variables = usual } = asked;
     const changed = new Set(asked.changed);
     const text = (name: string) => {
       const value = variables[name];
@@ -90,7 +97,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       cwd,
       decision,
       parts: effects.parts.map(({ source, executable, remarks }) => ({ source, executable, remarks })),
-      environment: names.filter((name) => changed.has(name) || given.has(name)).map(text),
+      environment: names.filter((name) => changed.has(name) || namesGiven.has(name)).map(text),
       profile: policy.profile,
       confinement,
     };
@@ -131,15 +138,55 @@ function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   ];
 }
 
+/** Whether an entry of `environment.pass` speaks of a variable. */
+export const isNamedBy = (entry: string, name: string) =>
+  entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1)));
+
 /** Names of variables that somebody asked for, beyond those that all profiles pass. */
 export function givenVariables({ named }: { readonly named: Policy }): ReadonlySet<string> {
   const builtIn: readonly string[] = POLICY_KEYS.environment.pass.default;
   const passed = Object.keys(process.env).filter((name) =>
-    named.environment.pass.some(
-      (entry) =>
-        !builtIn.includes(entry) &&
-        (entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1)))),
-    ),
+    named.environment.pass.some((entry) => !builtIn.includes(entry) && isNamedBy(entry, name)),
   );
   return new Set([...Object.keys(named.environment.set), ...passed]);
+}
+
+/** A program that a command names, and the file that would be executed for it. */
+interface FingerprintExecutable {
+  /** As the command names it. */
+  readonly name: string;
+  /** Canonical; `undefined`: none was found, or it is no program. */
+  readonly path: string | undefined;
+  /** Changes whenever the file does: device, inode, size, times, …. */
+  readonly identity: string | undefined;
+}
+
+/** Everything that matters about a command: an answer is good for exactly this. */
+export interface FingerprintParts {
+  readonly command: Command;
+  /** Canonical. */
+  readonly cwd: string;
+  readonly executables: readonly FingerprintExecutable[];
+  /** As in `ApprovalRequest`; in any order. */
+  readonly environment: readonly string[];
+  readonly profile: string;
+  readonly confinement: readonly string[];
+  /** Of the effective policy. */
+  readonly policyVersion: string;
+}
+
+/** SHA-256, hexadecimal. Different parts give different text to hash: nested lists in JSON, in which nothing runs together. */
+export function fingerprint(parts: FingerprintParts): string {
+  const { command, executables, environment } = parts;
+  const text = JSON.stringify([
+    'sandbox-run approval 1',
+    typeof command === 'string' ? ['shell', command] : ['argv', ...command],
+    parts.cwd,
+    executables.map(({ name, path, identity }) => [name, path ?? null, identity ?? null]),
+    [...environment].sort(),
+    parts.profile,
+    parts.confinement,
+    parts.policyVersion,
+  ]);
+  return createHash('sha256').update(text).digest('hex');
 }

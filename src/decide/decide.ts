@@ -4,10 +4,18 @@ import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { isPromise } from '../util/promise.ts';
-import type { Control, Deciding, DecisionRequest, Ending, Objection } from './control.ts';
-import { CONTROLS } from './controls/all-controls.ts';
+import { CONTROLS } from './controls.ts';
 import type { Judgement } from './judge.ts';
-import type { DecisionPorts, ResolvedCommand, Seen } from './ports.ts';
+import type {
+  Control,
+  Deciding,
+  DecisionPorts,
+  DecisionRequest,
+  Ending,
+  Objection,
+  ResolvedCommand,
+  Seen,
+} from './ports.ts';
 import { unusableGate } from './refusal.ts';
 
 /** What became of a request. */

@@ -14,7 +14,6 @@ import type { Policy } from '../model/policy.ts';
 import type { ShellFacts } from '../model/shell-facts.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
-import { type Exposure, exposuresOf } from './exposures.ts';
 import {
   CHECKS,
   CHECKS_IN_SESSION,
@@ -28,6 +27,7 @@ import {
   parseShell,
   reachOfLine,
   riskOfLine,
+  secretAmong,
   stepsOf,
 } from './judgement.ts';
 import type { ProgramFinder } from './program-finder.ts';
@@ -215,4 +215,30 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
         effectsOf(context, reasons, typeof command === 'string' ? command : undefined),
     };
   };
+}
+
+/** Something that a command shows to the session that runs it. */
+export interface Exposure {
+  readonly taint: Taint;
+  readonly reason: string;
+}
+
+/**
+ * What a session is exposed to by a command: secret files that its words name, and what comes from outside where it can
+ * reach there. What a program reads without being told to is not seen. Without a plan nothing is enforced by us.
+ */
+function exposuresOf(
+  policy: Policy,
+  plan: LaunchPlan | undefined,
+  decision: Decision,
+  effects: CommandEffects,
+): readonly Exposure[] {
+  const exposures: Exposure[] = [];
+  const secret = secretAmong(effects, policy.filesystem.secret);
+  if (secret !== undefined)
+    exposures.push({ taint: 'secret', reason: `a command reads ${secret} (filesystem.secret)` });
+  const network = plan?.report.controls.find(({ id }) => id === 'network');
+  if (decision.reach === 'network' && network?.state !== 'enforced')
+    exposures.push({ taint: 'corruption', reason: 'a command fetches from outside' });
+  return exposures;
 }

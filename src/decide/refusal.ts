@@ -1,4 +1,5 @@
 import { refusalSentence } from '../checks/evaluate.ts';
+import type { ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';
@@ -6,22 +7,19 @@ import type { ExecutionError } from '../model/execution-result.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { errorMessage } from '../util/error-message.ts';
 
-const denied = (message: string): ExecutionError => ({
-  code: 'command.denied',
-  message,
-  stage: undefined,
-  errno: undefined,
-  path: undefined,
+/** An error that is about no step of a launch. */
+export const errorOf = (code: ErrorCode, message: string, path?: string): ExecutionError => ({
+  ...{ code, message, path },
+  ...{ stage: undefined, errno: undefined },
 });
+
+const denied = (message: string) => errorOf('command.denied', message);
 
 /** Why a judged command is not run; `undefined`: it runs. `approved` answers a question. */
 export function refusalOf(decision: Decision, approved: boolean): ExecutionError | undefined {
   const message = refusalSentence(decision);
   if (message === undefined || (decision.verdict === 'ask' && approved)) return undefined;
-  return {
-    ...denied(message),
-    code: decision.verdict === 'ask' ? 'command.needs_approval' : 'command.denied',
-  };
+  return errorOf(decision.verdict === 'ask' ? 'command.needs_approval' : 'command.denied', message);
 }
 
 /** For a command that is allowed, when other commands have used up the budget. */
@@ -59,16 +57,27 @@ export function approvalRefusal(
 
 /** For a command that cannot be decided about, because the state, the question or the record failed. */
 export function unusableGate(error: unknown): ExecutionError {
-  if (error instanceof SandboxError) return { ...denied(error.message), code: error.code };
+  if (error instanceof SandboxError) return errorOf(error.code, error.message);
   return denied(`refused, because the decision failed: ${errorMessage(error)}`);
 }
 
 /** The approval was for something else. */
-export const VOID: ExecutionError = {
-  code: 'approval.void',
-  message:
-    'something changed after the question was asked (a file that the command uses, the directory, or the policy); ask again',
-  stage: undefined,
-  errno: undefined,
-  path: undefined,
-};
+export const VOID = errorOf(
+  'approval.void',
+  'something changed after the question was asked (a file that the command uses, the directory, or the policy); ask again',
+);
+
+/** A decision in the shape of `check --json`, `--batch` and `serve`. */
+export function decisionAsJson({ verdict, risk, reach, reasons }: Decision) {
+  return {
+    verdict,
+    risk,
+    reach,
+    reasons: reasons.map((reason) => ({
+      check: reason.check,
+      verdict: reason.verdict ?? null,
+      code: reason.code,
+      message: reason.message,
+    })),
+  };
+}

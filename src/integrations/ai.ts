@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import { exitStatus } from '../run/launch/exit-status.ts';
 import type { Sandbox } from '../run/sandbox.ts';
-import { createAskedCalls } from './asked-calls.ts';
+import { AskedCalls } from './asked-calls.ts';
 import { withMessage } from './shell-action.ts';
 import { DEFAULT_MODEL_OUTPUT, LONGEST_COMMAND, runForModel } from './shell-tool.ts';
 
@@ -56,7 +56,7 @@ export function shellTool(
   sandbox: Sandbox,
   { description, maxOutput = DEFAULT_MODEL_OUTPUT, onResult }: ShellToolOptions = {},
 ): Tool<ShellToolInput, ShellToolOutput> {
-  const asked = createAskedCalls(sandbox);
+  const asked = new AskedCalls(sandbox);
   return tool({
     description:
       description ??
@@ -74,13 +74,8 @@ export function shellTool(
       const [approved = false] =
         (isApproved(messages, toolCallId) ? asked.take(contentOf(input), toolCallId) : undefined) ?? [];
       const { command, cwd, timeout } = input;
-      const call = {
-        ...{ command, maxOutput },
-        ...(cwd === undefined ? {} : { cwd }),
-        ...(timeout === undefined ? {} : { timeout }),
-      };
-      const signal = abortSignal === undefined ? {} : { signal: abortSignal };
-      const { result, message } = await runForModel(sandbox, call, { approved, ...signal });
+      const call = { command, maxOutput, cwd, timeout };
+      const { result, message } = await runForModel(sandbox, call, { approved, signal: abortSignal });
       onResult?.(result);
       const { status, stdout, stderr, durationMs } = result;
       return {

@@ -16,23 +16,6 @@ interface AskedCall {
   readonly isApproved: () => boolean;
 }
 
-/**
- * The calls that people were asked about. That a library runs a call says little: an approval may have been given to another
- * call, to all calls, or to none. What counts here is that this very call was asked about, was approved, runs for the first
- * time, and would still be the same question.
- */
-interface AskedCalls {
-  /** Whether a person has to be asked about a call; if so, it is remembered. */
-  ask(call: AskedCall): Promise<boolean>;
-  /** Remembers a call that was approved already. */
-  remember(call: AskedCall): Promise<void>;
-  /**
-   * What to run each command of the call with, if it was approved: only with the question that was asked about it, which
-   * is compared when it is launched; `undefined`: it was not. It is forgotten: an approval is good for once.
-   */
-  take(content: string, id?: string): readonly Approval[] | undefined;
-}
-
 /** What one command is run with. */
 export type Approval = NonNullable<RunOptions['approved']>;
 
@@ -45,7 +28,7 @@ export async function bindNow(
   const checks: Partial<CommandCheck>[] = [];
   for (const command of commands) {
     try {
-      checks.push(await sandbox.check(command, cwd === undefined ? {} : { cwd }));
+      checks.push(await sandbox.check(command, { cwd }));
     } catch (error) {
       // What cannot be looked at cannot be run either, and its result says why.
       if (!(error instanceof SandboxError)) throw error;
@@ -61,34 +44,50 @@ export async function bindNow(
 /** Unanswered questions that are remembered; the oldest are forgotten first, and their calls refused. */
 const MOST_CALLS = 1000;
 
-/** @see AskedCalls */
-export function createAskedCalls(sandbox: Pick<Sandbox, 'check'>): AskedCalls {
-  const open = new Map<string, AskedCall & { readonly approvals: readonly Approval[] }>();
-  const look = ({ commands, cwd }: AskedCall) => bindNow(sandbox, commands, cwd);
+/**
+ * The calls that people were asked about. That a library runs a call says little: an approval may have been given to another
+ * call, to all calls, or to none. What counts here is that this very call was asked about, was approved, runs for the first
+ * time, and would still be the same question.
+ */
+export class AskedCalls {
+  readonly #sandbox: Pick<Sandbox, 'check'>;
+  readonly #open = new Map<string, AskedCall & { readonly approvals: readonly Approval[] }>();
 
-  function keep(call: AskedCall, approvals: readonly Approval[]): void {
-    open.delete(call.id);
-    open.set(call.id, { ...call, approvals });
-    const [oldest] = open.keys();
-    if (open.size > MOST_CALLS && oldest !== undefined) open.delete(oldest);
+  constructor(sandbox: Pick<Sandbox, 'check'>) {
+    this.#sandbox = sandbox;
   }
 
-  return {
-    ask: async (call) => {
-      const { isQuestion, approvals } = await look(call);
-      // An answer that is there already was given to another question, or the library asks again before it runs the call.
-      if (isQuestion && !call.isAnswered) keep(call, approvals);
-      if (!isQuestion) open.delete(call.id);
-      return isQuestion;
-    },
-    remember: async (call) => keep(call, (await look(call)).approvals),
-    take: (content, id) => {
-      const call = [...open.values()].find(
-        (asked) => asked.content === content && (id === undefined || asked.id === id) && asked.isApproved(),
-      );
-      if (call === undefined) return undefined;
-      open.delete(call.id);
-      return call.approvals;
-    },
-  };
+  /** Whether a person has to be asked about a call; if so, it is remembered. */
+  async ask(call: AskedCall): Promise<boolean> {
+    const { isQuestion, approvals } = await bindNow(this.#sandbox, call.commands, call.cwd);
+    // An answer that is there already was given to another question, or the library asks again before it runs the call.
+    if (isQuestion && !call.isAnswered) this.#keep(call, approvals);
+    if (!isQuestion) this.#open.delete(call.id);
+    return isQuestion;
+  }
+
+  /** Remembers a call that was approved already. */
+  async remember(call: AskedCall): Promise<void> {
+    this.#keep(call, (await bindNow(this.#sandbox, call.commands, call.cwd)).approvals);
+  }
+
+  /**
+   * What to run each command of the call with, if it was approved: only with the question that was asked about it, which
+   * is compared when it is launched; `undefined`: it was not. It is forgotten: an approval is good for once.
+   */
+  take(content: string, id?: string): readonly Approval[] | undefined {
+    const call = [...this.#open.values()].find(
+      (asked) => asked.content === content && (id === undefined || asked.id === id) && asked.isApproved(),
+    );
+    if (call === undefined) return undefined;
+    this.#open.delete(call.id);
+    return call.approvals;
+  }
+
+  #keep(call: AskedCall, approvals: readonly Approval[]): void {
+    this.#open.delete(call.id);
+    this.#open.set(call.id, { ...call, approvals });
+    const [oldest] = this.#open.keys();
+    if (this.#open.size > MOST_CALLS && oldest !== undefined) this.#open.delete(oldest);
+  }
 }

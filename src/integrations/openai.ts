@@ -1,5 +1,5 @@
 import type { Sandbox } from '../run/sandbox.ts';
-import { bindNow, createAskedCalls } from './asked-calls.ts';
+import { AskedCalls, bindNow } from './asked-calls.ts';
 import {
   type ActionOutput,
   type CommandOutput,
@@ -60,7 +60,7 @@ export function createShell(
   sandbox: Sandbox,
   { toolName = 'shell', ...options }: ShellOptions = {},
 ): SandboxShell {
-  const asked = createAskedCalls(sandbox);
+  const asked = new AskedCalls(sandbox);
   const contentOf = (action: ShellAction) => JSON.stringify(action);
   return {
     run: async (given) => {

@@ -93,7 +93,7 @@ export async function runAction(
   for (const [index, command] of commands.entries()) {
     // What one leaves is for those after it.
     const room = Math.floor(left / (commands.length - index));
-    const more = { approved: approved[index] ?? false, ...(signal === undefined ? {} : { signal }) };
+    const more = { approved: approved[index] ?? false, signal };
     const one = await runOne(sandbox, command, { end, room, more, onResult });
     const [stdout, stderr] = shortenedTogether(one.stdout, one.stderr, room);
     left -= stdout.length + stderr.length;
@@ -123,7 +123,7 @@ async function runOne(
   try {
     // A character has up to four bytes.
     const maxOutput = Math.min(4 * room, MOST_BYTES);
-    const call = { command, maxOutput, ...(left === undefined ? {} : { timeout: left }) };
+    const call = { command, maxOutput, timeout: left };
     const { result, message } = await runForModel(sandbox, call, more);
     onResult?.(result);
     return {

@@ -1,7 +1,8 @@
+import { errorOf } from '../decide/refusal.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { RunOptions } from '../model/options.ts';
-import { notStarted } from '../run/launch/classify.ts';
+import { notRun } from '../run/launch/classify.ts';
 import type { BackgroundJob } from '../run/launch/jobs.ts';
 import { messageForModel } from '../run/output/model-message.ts';
 import { argumentVector } from '../run/resolve/resolve-command.ts';
@@ -54,7 +55,7 @@ export async function runForModel(
     ...outputOf(sandbox, call),
     // The directory that was looked at, not again what leads there.
     cwd,
-    ...(timeout === undefined ? {} : { timeout }),
+    timeout,
     ...more,
   });
   return outcomeOf(sandbox, call, result);
@@ -96,23 +97,13 @@ export const outsideWorkspace = (workspace: string): string =>
   `the working directory has to lie in the workspace ${workspace}; leave it out, or give one relative to that`;
 
 function misplaced(sandbox: Sandbox, { command }: ToolCall): ExecutionResult {
-  return notStarted(
-    {
-      argv: argumentVector(command),
-      cwd: sandbox.workspace,
-      warnings: [],
-      report: sandbox.plan.report,
-      decision: undefined,
-      approval: undefined,
-    },
-    {
-      code: 'cwd.unusable',
-      message: outsideWorkspace(sandbox.workspace),
-      stage: undefined,
-      errno: undefined,
-      path: undefined,
-    },
-  );
+  const { workspace, plan } = sandbox;
+  const context = {
+    ...{ argv: argumentVector(command), cwd: workspace, warnings: [], report: plan.report },
+    ...{ decision: undefined, approval: undefined },
+  };
+  const error = errorOf('cwd.unusable', outsideWorkspace(workspace));
+  return notRun(context, { status: 'setup-failed', error });
 }
 
 function outputOf({ defaults }: Sandbox, { maxOutput = DEFAULT_MODEL_OUTPUT }: ToolCall) {

@@ -96,3 +96,8 @@ export interface ApprovalOptions {
 export interface Approvals {
   decide(request: ApprovalRequest, signal?: AbortSignal): Promise<ApprovalAnswer>;
 }
+
+/** What somebody says to a request that waits. */
+export type PersonalAnswer =
+  | { readonly approved: true; readonly scope: ApprovalScope }
+  | { readonly approved: false };

@@ -6,11 +6,9 @@ import type { HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
 import { CONTROL_IDS, isAtLeast } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { APPLICATION_JUDGES } from './application-controls.ts';
-import { FIREJAIL_JUDGES } from './firejail-controls.ts';
-import { type Judge, REOPENED, type WorkspaceFindings } from './judge-control.ts';
-import type { Mechanisms } from './mechanisms.ts';
-import { resourceLimits } from './resource-limits.ts';
+import { APPLICATION_JUDGES, FIREJAIL_JUDGES } from './backend-controls.ts';
+import { type Judge, type Mechanisms, REOPENED, type WorkspaceFindings } from './mechanisms.ts';
+import { resourceLimits } from './planned-limits.ts';
 
 /** Allowed by a rule, these bring the host's temporary files along. */
 const PLACES_OVER_TEMPORARY = ['/', '/tmp', '/var/tmp', '/dev', '/dev/shm'];
@@ -93,9 +91,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
           'unsupported',
           'chmod, chown, utime and setxattr on the user’s own files outside are not refused; needs namespaces',
         ],
-  'protected-paths': (used, policy, _, found) => {
-    if (policy.filesystem.protect.length === 0)
-      return ['off', 'the policy protects no paths inside the workspace'];
+  'protected-paths': (used, _, __, found) => {
     if (!used.view) {
       return [
         'degraded',
@@ -115,7 +111,6 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     ];
   },
   'private-tmp': (used, policy, _, { tmp }) => {
-    if (policy.filesystem.tmp === 'host') return ['off', 'the policy shares the host’s /tmp'];
     if (!used.view) {
       const shared = tmp !== undefined && 'granted' in tmp;
       return [
@@ -137,8 +132,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     'ioctl on device files is limited to the listed ones',
     'ioctl on readable devices is not limited',
   ),
-  network: (used, policy, features) => {
-    if (policy.network.mode === 'open') return ['off', 'the profile allows the network'];
+  network: (used, _, features) => {
     if (used.networkNamespace && used.seccomp) {
       return [
         'enforced',
@@ -152,8 +146,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
       return ['enforced', 'seccomp refuses every socket but those of AF_UNIX and route queries'];
     return ['unsupported', reasonAgainst(features.seccomp)];
   },
-  'unix-sockets': (used, policy) => {
-    if (policy.network.unixSockets === 'allowed') return ['off', 'the policy allows sockets of the host'];
+  'unix-sockets': (used) => {
     if (used.landlockAbi >= 9)
       return ['enforced', 'sockets by path outside the sandbox are refused (Landlock ABI 9)'];
     if (used.view) {
@@ -226,7 +219,17 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
             'degraded',
             'everything that the command started ends with it, also if the launcher is killed (tier subreaper: a warden), unless it kills the warden or forks faster than it is found: needs Landlock ABI 6 (Linux 6.12)',
           ],
-  'resource-limits': (used, policy, features, found) => resourceLimits(used, policy, features, found),
+  'resource-limits': resourceLimits,
+};
+
+/** What a policy can do without, under each backend; why it does, or false. */
+const OFF: Partial<Readonly<Record<ControlId, (policy: Policy) => string | false>>> = {
+  'protected-paths': ({ filesystem }) =>
+    filesystem.protect.length === 0 && 'the policy protects no paths inside the workspace',
+  'private-tmp': ({ filesystem }) => filesystem.tmp === 'host' && 'the policy shares the host’s /tmp',
+  network: ({ network }) => network.mode === 'open' && 'the profile allows the network',
+  'unix-sockets': ({ network }) =>
+    network.unixSockets === 'allowed' && 'the policy allows sockets of the host',
 };
 
 /** Backends of which something else is to be said. */
@@ -245,7 +248,8 @@ export function enforcementReport(
 ): EnforcementReport {
   const controls = CONTROL_IDS.map((id): Control => {
     const judge = JUDGES_OF[used.backend]?.[id] ?? JUDGES[id];
-    const [state, reason] = judge(used, policy, features, found);
+    const isOff = OFF[id]?.(policy);
+    const [state, reason] = isOff ? (['off', isOff] as const) : judge(used, policy, features, found);
     return { id, state, reason, demand: demandFor(policy, id, used.backend) };
   });
   const { backend, landlockAbi, processTree } = used;

@@ -1,10 +1,47 @@
 import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
 import type { BackendId } from '../model/backend.ts';
-import type { ProcessTreeTier } from '../model/enforcement-report.ts';
+import type { ControlState, ProcessTreeTier } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
-import type { CgroupPlace } from '../model/launch-plan.ts';
+import type { CgroupPlace, PlannedPath } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { assertNever } from '../util/assert-never.ts';
+
+/** What is done with the host's /tmp where commands cannot have their own. */
+export type TmpOfHost =
+  | { readonly granted: PlannedPath }
+  /** Why it is not, in half a sentence. */
+  | { readonly refused: string };
+
+/** What a plan met in the workspace that weakens a control. */
+export interface WorkspaceFindings {
+  /** Symbolic links on the way to protected paths, which a command can replace. */
+  readonly replaceableLinks: readonly string[];
+  /** Why not all of it is known; `undefined`: it is. */
+  readonly shortfall?: string | undefined;
+  /** The workspace or its repository is a set-group-ID directory. */
+  readonly sharedByGroup?: boolean;
+  /** `undefined`: commands have their own, or it is theirs by policy. */
+  readonly tmp?: TmpOfHost | undefined;
+}
+
+/** What is said about a control. */
+type Finding = readonly [state: ControlState, reason: string];
+/** Says how a control is held. */
+export type Judge = (
+  used: Mechanisms,
+  policy: Policy,
+  features: HostFeatures,
+  found: WorkspaceFindings,
+) => Finding;
+
+/**
+ * The control `descriptors` where Landlock is not used: /proc/self/fd leads to the file itself, outside of every view. A file
+ * given as standard input is therefore read by the launcher and arrives through a pipe.
+ */
+export const REOPENED: Finding = [
+  'enforced',
+  'only standard input, output and error are handed over; a file given as output or error, not as input, can be opened anew, read and written elsewhere, as far as the user may (needs Landlock)',
+];
 
 /** The mechanisms that a plan uses on this host. One decision, taken here; everything else follows from it. */
 export interface Mechanisms {
@@ -39,70 +76,59 @@ export interface Mechanisms {
 
 /** Picks the strongest mechanisms that the host offers for the policy under a backend. */
 export function chooseMechanisms(policy: Policy, features: HostFeatures, backend: BackendId): Mechanisms {
+  const { network } = policy;
+  const off = network.mode === 'off';
+  const common = {
+    backend,
+    seccomp: features.seccomp.available,
+    socketsOfOthers: network.unixSockets === 'allowed',
+    cgroup: features.cgroup.path === undefined ? undefined : features.cgroup,
+  };
+  /** Where neither Landlock nor namespaces are ours. */
+  const withoutKernel = {
+    landlockAbi: 0,
+    view: false,
+    ownUser: false,
+    tracing: 'refused',
+    processTree: 'subreaper',
+  } as const;
   switch (backend) {
     case 'landlock':
-      return ofKernel(policy, features, backend, Math.min(features.landlockAbi, NEWEST_KNOWN_ABI));
+      return { ...common, ...ofKernel(policy, features, Math.min(features.landlockAbi, NEWEST_KNOWN_ABI)) };
     case 'namespaces':
-      return ofKernel(policy, features, backend, 0);
+      return { ...common, ...ofKernel(policy, features, 0) };
     case 'firejail':
-      return ofFirejail(policy, features);
+      // It makes mounts and namespaces by itself; the filter is ours.
+      return {
+        ...{ ...common, ...withoutKernel },
+        ...{ shutsInside: true, ownIpc: true, networkNamespace: off },
+        inetSockets: off ? 'isolated' : 'open',
+        unixSockets: 'allowed',
+        socketsOfOthers: true,
+      };
     case 'application':
       // Defence in depth: what the kernel has is used, also where nothing is built on it.
       return {
-        backend,
-        landlockAbi: 0,
-        seccomp: features.seccomp.available,
-        view: false,
-        shutsInside: false,
-        ownIpc: false,
-        ownUser: false,
-        networkNamespace: false,
-        inetSockets: policy.network.mode === 'off' ? 'refused' : 'open',
-        unixSockets: policy.network.unixSockets === 'allowed' ? 'allowed' : 'refused',
-        socketsOfOthers: policy.network.unixSockets === 'allowed',
-        tracing: 'refused',
-        processTree: 'subreaper',
-        cgroup: cgroupOf(features),
+        ...{ ...common, ...withoutKernel },
+        ...{ shutsInside: false, ownIpc: false, networkNamespace: false },
+        inetSockets: off ? 'refused' : 'open',
+        unixSockets: network.unixSockets === 'allowed' ? 'allowed' : 'refused',
       };
     default:
       return assertNever(backend);
   }
 }
 
-/** It makes mounts and namespaces by itself; the filter is ours. */
-function ofFirejail(policy: Policy, features: HostFeatures): Mechanisms {
-  const off = policy.network.mode === 'off';
-  return {
-    backend: 'firejail',
-    landlockAbi: 0,
-    seccomp: features.seccomp.available,
-    view: false,
-    shutsInside: true,
-    ownIpc: true,
-    ownUser: false,
-    networkNamespace: off,
-    inetSockets: off ? 'isolated' : 'open',
-    unixSockets: 'allowed',
-    socketsOfOthers: true,
-    tracing: 'refused',
-    processTree: 'subreaper',
-    cgroup: cgroupOf(features),
-  };
-}
-
 function ofKernel(
-  policy: Policy,
+  { network }: Policy,
   features: HostFeatures,
-  backend: BackendId,
   landlockAbi: number,
-): Mechanisms {
+): Omit<Mechanisms, 'backend' | 'seccomp' | 'socketsOfOthers' | 'cgroup'> {
   const view = features.namespaces.available;
-  const off = policy.network.mode === 'off';
-  const pathSocketsContained = view || landlockAbi >= 9 || policy.network.unixSockets === 'allowed';
+  const off = network.mode === 'off';
+  const pathSocketsContained = view || landlockAbi >= 9 || network.unixSockets === 'allowed';
   return {
-    backend,
     landlockAbi,
-    seccomp: features.seccomp.available,
     view,
     shutsInside: view,
     ownIpc: view,
@@ -111,7 +137,6 @@ function ofKernel(
     networkNamespace: view && off,
     inetSockets: off ? (view ? 'isolated' : 'refused') : 'open',
     unixSockets: pathSocketsContained ? 'allowed' : 'refused',
-    socketsOfOthers: policy.network.unixSockets === 'allowed',
     // Each command has a domain of its own, which reaches no other (security/landlock/task.c, since ABI 1).
     tracing:
       landlockAbi === 0
@@ -121,10 +146,5 @@ function ofKernel(
           : 'own-but-exits',
     // Without a domain of its own the command would be in the launcher's scope and could signal it.
     processTree: features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper',
-    cgroup: cgroupOf(features),
   };
-}
-
-function cgroupOf({ cgroup }: HostFeatures): CgroupPlace | undefined {
-  return cgroup.path === undefined ? undefined : cgroup;
 }

@@ -1,7 +1,9 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
-import type { PathLookup } from '../model/path-lookup.ts';
+import type { PathLookup, ResolvedPath } from '../model/path-lookup.ts';
+import type { Policy } from '../model/policy.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import type { Mechanisms, TmpOfHost } from './mechanisms.ts';
 
 /** Something that belongs to this program, or to the user who runs it. */
 export interface OwnPath {
@@ -41,14 +43,26 @@ const REACHABLE: Readonly<Record<OwnPath['kind'], { readonly what: string; reado
   },
 };
 
-/** Where our own paths are looked for. */
+/** Where what commands may not change is looked for. */
 export interface OwnPathsInput {
+  readonly policy: Policy;
   /** Canonical. */
   readonly workspace: string;
+  /**
+   * Canonical: where private directories are made where commands may reach /tmp, outside of it. `undefined`: there is no
+   * such place.
+   */
+  readonly parentBesideTmp?: string | undefined;
   readonly lookup: PathLookup;
+  /**
+   * Where this program keeps approvals, audit trail and policy: no command may change them, because a command that writes there
+   * answers for the user. Absolute; need not exist.
+   */
   readonly own: readonly OwnPath[];
   /** Those of them, canonical, that do not exist and that no command can make. */
   readonly impossible?: readonly string[];
+  /** What programs outside obey in the workspace, beside the protected paths of the policy. Absolute. */
+  readonly obeyed?: readonly string[];
 }
 
 /** @throws {SandboxError} `state.reachable` where our own paths cannot be kept from commands. */
@@ -125,4 +139,73 @@ export function ownPathsWithin(
     readOnly.push(canonical);
   }
   return { hidden, readOnly, links: replaceable };
+}
+
+/** What of the workspace is shut for writing. */
+interface Protection {
+  readonly paths: readonly string[];
+  /** Links inside the workspace on the way to a protected path: nothing can be mounted on a link to keep it. */
+  readonly links: readonly SymbolicLink[];
+}
+
+/**
+ * Protected paths by the names that exist; a link is followed, but only within the workspace.
+ * @throws {SandboxError} `confinement.failed` for one of which it cannot be known.
+ */
+export function protectedInWorkspace({ workspace, policy, obeyed = [], lookup }: OwnPathsInput): Protection {
+  if (policy.filesystem.workspaceAccess !== 'write') return { paths: [], links: [] };
+  const inside = (path: string) => path !== workspace && isBeneath(path, workspace);
+  const named = policy.filesystem.protect.map((relative) => `${workspace}/${relative}`);
+  const resolved: readonly ResolvedPath[] = [...named, ...obeyed].map((path) => lookup.resolve(path));
+  for (const { unknown } of resolved) {
+    if (unknown === undefined) continue;
+    // A command may have shut it, for the next one to open it again.
+    throw new SandboxError(
+      'confinement.failed',
+      `${unknown.path} cannot be looked at (${unknown.errno}), so that protected paths in it cannot be shut; make it accessible (chmod u+rwx) or move it out of the workspace`,
+    );
+  }
+  return {
+    paths: [...new Set(resolved.map((path) => path.canonical))].filter(inside),
+    links: resolved.flatMap((path) => path.links).filter(({ path }) => inside(path)),
+  };
+}
+
+const TMP = '/tmp';
+
+/**
+ * What is done with the host's /tmp where commands cannot have their own; `undefined`: they have, or it is theirs by
+ * policy. Without a view commands get /tmp itself, unless something lies in it that Landlock could not take out of it again:
+ * what they may only read, what is ours, and the workspace, in whose place they could put another one. Pure.
+ */
+export function tmpOfHost(
+  input: OwnPathsInput,
+  used: Mechanisms,
+  paths: readonly PlannedPath[],
+): TmpOfHost | undefined {
+  const { policy, workspace, lookup } = input;
+  if (used.backend !== 'landlock' || used.view || policy.filesystem.tmp === 'host') return undefined;
+  if (policy.filesystem.tmp === 'private') return { refused: 'by the policy' };
+  const { canonical: path, kind } = lookup.resolve(TMP);
+  if (kind === 'missing') return { refused: 'there is none' };
+  if (input.parentBesideTmp === undefined)
+    return { refused: 'private directories have no other place: /var/tmp cannot be used' };
+  const inside = paths.find(
+    (planned) => isBeneath(planned.path, path) && (planned.access !== 'write' || planned.path === workspace),
+  );
+  if (inside !== undefined) return { refused: `${inside.path} lies in it` };
+  const granted: PlannedPath = {
+    path,
+    access: 'write',
+    required: false,
+    reason: 'the temporary files of everybody, as there is no /tmp of the command’s own',
+  };
+  try {
+    ownPathsWithin(input, [...paths, granted], used.shutsInside);
+  } catch (error) {
+    // Also where it is not for /tmp: then that is said when the plan itself looks.
+    if (error instanceof SandboxError) return { refused: 'sandbox-run keeps things of its own in it' };
+    throw error;
+  }
+  return { granted };
 }

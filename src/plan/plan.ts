@@ -5,16 +5,13 @@ import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { BackendId, PassedOver } from '../model/backend.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan, PlannedCache, PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
-import type { PathLookup } from '../model/path-lookup.ts';
-import type { Policy } from '../model/policy.ts';
+import type { PathRule } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { enforcementReport, requireDemands } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
 import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
-import { type OwnPath, ownPathsWithin } from './own-paths.ts';
+import { type OwnPathsInput, ownPathsWithin, protectedInWorkspace, tmpOfHost } from './own-paths.ts';
 import { processLimitsOf, treeLimitsOf } from './planned-limits.ts';
-import { protectedInWorkspace } from './protected-paths.ts';
-import { tmpOfHost } from './shared-tmp.ts';
 import { CACHE, COPIES, NOTHING, VIEW_CACHE, VIEW_COPIES, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
 
 /** Where the commands of a workspace keep what their tools cache. */
@@ -24,20 +21,15 @@ export interface WorkspaceCachePlace {
 }
 
 /** What a plan is made from. */
-export interface PlanInput {
-  readonly policy: Policy;
+export interface PlanInput extends OwnPathsInput {
   readonly features: HostFeatures;
   readonly backend: BackendId;
   /** Stronger ones that cannot be used, for the report. */
   readonly passedOver: readonly PassedOver[];
-  /** Canonical. */
-  readonly workspace: string;
   /** As the user named it: its links are kept in the view. */
   readonly workspaceAsNamed: string;
   /** Canonical: where private directories are made. */
   readonly temporaryParent: string;
-  /** The same where commands may reach /tmp: a directory outside of it. `undefined`: there is none. */
-  readonly parentBesideTmp?: string | undefined;
   /** Canonical; undefined: the host has none that we can write to. */
   readonly memoryParent: string | undefined;
   /** The launcher's own home and temporary directory, for policies that share them. */
@@ -45,22 +37,12 @@ export interface PlanInput {
   readonly seedFiles: LaunchPlan['seedFiles'];
   /** The directory of the workspace's cache, canonical, with what is in it; or why there is none. */
   readonly cache: WorkspaceCachePlace | { readonly reason: string };
-  /**
-   * Where this program keeps approvals, audit trail and policy: no command may change them, because a command that writes there
-   * answers for the user. Absolute; need not exist.
-   */
-  readonly own: readonly OwnPath[];
-  /** Those of them, canonical, that do not exist and that no command can make. */
-  readonly impossible?: readonly string[];
-  /** What programs outside obey in the workspace, beside the protected paths of the policy. Absolute. */
-  readonly obeyed?: readonly string[];
   /** Files of which commands get copies of their own where there is a view: git's configuration. Canonical. */
   readonly copied?: readonly string[];
   /** Why not all that is obeyed could be found; `undefined`: it was. */
   readonly shortfall?: string | undefined;
   /** Whether the workspace or its repository is a set-group-ID directory, as several people have it who share one. */
   readonly sharedByGroup?: boolean;
-  readonly lookup: PathLookup;
 }
 
 /**
@@ -70,11 +52,10 @@ export interface PlanInput {
 export function makePlan(input: PlanInput): LaunchPlan {
   const { policy, features, workspace } = input;
   const used = chooseMechanisms(policy, features, input.backend);
-  const links: SymbolicLink[] = [];
-  const named = resolveRules(input, links);
+  const { paths: named, links } = resolveRules(input);
   const tmp = tmpOfHost(input, used, named);
   const paths = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;
-  const protection = protectedInWorkspace({ ...input, obeyed: input.obeyed ?? [] });
+  const protection = protectedInWorkspace(input);
   const report = enforcementReport(
     policy,
     features,
@@ -214,9 +195,17 @@ function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly Secco
 const ACCESS_ORDER = ['data', 'read', 'device', 'write'] as const;
 
 /** Canonical, one entry per object (the widest access wins), links collected. */
-function resolveRules(input: PlanInput, links: SymbolicLink[]): readonly PlannedPath[] {
+function resolveRules(input: PlanInput): {
+  readonly paths: readonly PlannedPath[];
+  readonly links: readonly SymbolicLink[];
+} {
   const planned = new Map<string, PlannedPath>();
+  const links: SymbolicLink[] = [];
   const { filesystem } = input.policy;
+  const shared = (path: string, what: string): PathRule => ({
+    ...{ path, access: 'write', required: true },
+    reason: `the shared ${what} directory`,
+  });
   const rules = [
     ...filesystem.rules,
     {
@@ -225,26 +214,8 @@ function resolveRules(input: PlanInput, links: SymbolicLink[]): readonly Planned
       required: true,
       reason: 'the workspace',
     },
-    ...(filesystem.tmp === 'host'
-      ? [
-          {
-            path: input.temporaryParent,
-            access: 'write' as const,
-            required: true,
-            reason: 'the shared temporary directory',
-          },
-        ]
-      : []),
-    ...(filesystem.home === 'host'
-      ? [
-          {
-            path: input.hostHome,
-            access: 'write' as const,
-            required: true,
-            reason: 'the shared home directory',
-          },
-        ]
-      : []),
+    ...(filesystem.tmp === 'host' ? [shared(input.temporaryParent, 'temporary')] : []),
+    ...(filesystem.home === 'host' ? [shared(input.hostHome, 'home')] : []),
   ];
   for (const rule of rules) {
     const resolved = input.lookup.resolve(rule.path);
@@ -263,16 +234,10 @@ function resolveRules(input: PlanInput, links: SymbolicLink[]): readonly Planned
     const before = planned.get(resolved.canonical);
     if (before !== undefined && ACCESS_ORDER.indexOf(before.access) >= ACCESS_ORDER.indexOf(rule.access))
       continue;
-    planned.set(resolved.canonical, {
-      path: resolved.canonical,
-      access: rule.access,
-      required: rule.required,
-      reason: rule.reason,
-    });
+    const { access, required, reason } = rule;
+    planned.set(resolved.canonical, { path: resolved.canonical, access, required, reason });
   }
-  const unique = new Map(links.map((link) => [link.path, link]));
-  links.splice(0, links.length, ...unique.values());
-  return [...planned.values()];
+  return { paths: [...planned.values()], links: linksByPath(links) };
 }
 
 /** In place of an entry for the same object. */

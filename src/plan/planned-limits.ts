@@ -1,7 +1,38 @@
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan, PlannedTreeLimits, ResourceLimitName } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
-import type { Mechanisms } from './mechanisms.ts';
+import type { Judge, Mechanisms } from './mechanisms.ts';
+
+/** By what each limit of the policy is held. */
+export const resourceLimits: Judge = ({ cgroup }, { limits, filesystem }, features, { tmp }) => {
+  const sharesTmp = filesystem.tmp === 'host' || (tmp !== undefined && 'granted' in tmp);
+  const shared = sharesTmp || filesystem.home === 'host';
+  const noGroup = features.cgroup.path === undefined ? features.cgroup.reason : '';
+  const named = [
+    'memory',
+    ...(limits.processes === undefined ? [] : ['processes']),
+    ...(limits.cpuSeconds === undefined ? [] : ['cpu']),
+  ].join(', ');
+  const parts = [
+    cgroup !== undefined
+      ? `${named} of the tree by control group`
+      : features.processList.available
+        ? `${named} of the tree are looked at every 100 ms, so that a burst can overshoot: ${noGroup}`
+        : `${named} of the tree do not hold, as it cannot be looked at: ${features.processList.reason}, and ${noGroup}`,
+    ...(limits.tmpBytes === undefined
+      ? []
+      : [
+          `private files are added up every 100 ms, except what is deleted and still open or in directories that their owner shut${
+            shared ? '; shared directories are not' : ''
+          }`,
+        ]),
+    ...(limits.idleTimeoutMs === 0 ? [] : ['idle time where output is captured']),
+    `each process by rlimits${limits.userProcesses === undefined ? '' : ' (user_processes does not hold against root)'}`,
+  ];
+  const sampled = cgroup === undefined || limits.tmpBytes !== undefined;
+  if (cgroup === undefined && !features.processList.available) return ['unsupported', parts.join('; ')];
+  return [sampled ? 'degraded' : 'enforced', parts.join('; ')];
+};
 
 /** Of the host's memory, where the policy says nothing: beyond it the kernel would soon end something, perhaps not this. */
 const MEMORY_SHARE = 0.8;

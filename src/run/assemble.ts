@@ -1,9 +1,5 @@
 import type { RulesOfCommands } from '../checks/rules.ts';
-import {
-  type ApprovalSurroundings,
-  approvalRequestMaker,
-  givenVariables,
-} from '../decide/approval-request.ts';
+import { approvalRequestMaker, givenVariables } from '../decide/approval-request.ts';
 import { createDecider, type Decide } from '../decide/decide.ts';
 import type { Judge } from '../decide/judge.ts';
 import type { DecisionPorts } from '../decide/ports.ts';
@@ -84,7 +80,7 @@ export async function assemble(
     ports: async (judge) => ({
       ...{ policy, plan, principal: stateful.principal, once: stateful.once, outcome: () => 'launch' },
       judge: policy.unsafe.unjudgedCommands ? undefined : (judge ?? (await assembly.judge())),
-      makeRequest: requestMakerOf(assembly, stateful),
+      makeRequest: requestMakerOf(assembly, stateful.principal, stateful.session?.id),
       session: stateful.session && memoryOf(stateful.session, stateful.state),
       approvals: stateful.approvals,
       budget: stateful.budget,
@@ -101,24 +97,17 @@ const WITHOUT_GUARDS = ({ reviewer }: Policy): Pick<Policy, 'reviewer' | 'hooks'
   hooks: { gitGuard: false, plugins: [] },
 });
 
-/** Makes approval requests, once there is one to be made. */
+/** What makes approval requests for a principal and the id of a session. */
 export function requestMakerOf(
   { resolved, policy, plan, environment }: Pick<Assembly, 'resolved' | 'policy' | 'plan' | 'environment'>,
-  {
-    principal,
-    session,
-  }: { readonly principal: string; readonly session?: { readonly id: string | undefined } | undefined },
+  principal: string,
+  session: string | undefined,
 ): DecisionPorts['makeRequest'] {
-  let make: DecisionPorts['makeRequest'] | undefined;
   const usual = { ...directoriesOf(plan), ...environment.variables };
-  return (asked) => {
-    const surroundings: ApprovalSurroundings = {
-      ...{ policy, plan, principal, session: session?.id },
-      given: givenVariables(resolved),
-    };
-    make ??= approvalRequestMaker(surroundings);
-    return make({ ...asked, variables: asked.variables ?? usual });
-  };
+  return approvalRequestMaker({
+    ...{ policy, plan, principal, session, usual },
+    given: () => givenVariables(resolved),
+  });
 }
 
 /** How far it is looked at what the kernel will enforce. */
@@ -155,7 +144,7 @@ export async function createChecker(
   const judge = narrowed(await assembly.judge(), resolved);
   const { principal } = assembly.stateful;
   const id = typeof session === 'object' ? session.id : session;
-  const makeRequest = requestMakerOf(assembly, { principal, session: { id } });
+  const makeRequest = requestMakerOf(assembly, principal, id);
   const ports = async () => ({ ...(await assembly.ports(judge)), judge, makeRequest });
   return {
     ...{ ...assembly, judge, ports, unenforceable: problem },

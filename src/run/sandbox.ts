@@ -21,22 +21,27 @@ import type { Policy } from '../model/policy.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
-import { canceledBefore, type RunContext } from './launch/classify.ts';
-import { followed, requestOf, resultOf } from './launch/decided-command.ts';
+import { notRun, type RunContext } from './launch/classify.ts';
+import { followed, requestOf } from './launch/decided-command.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
 import { type Launch, Launcher } from './launch/launch.ts';
 import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
-import { type SandboxProcess, type SpawnParts, spawnOnPipes, type TerminalProcess } from './launch/spawn.ts';
-import { launchOnTerminal, spawnOnTerminal } from './launch/spawn-terminal.ts';
-import { createOutputConsumer } from './output/consumer.ts';
+import {
+  launchOnTerminal,
+  type SandboxProcess,
+  type SpawnParts,
+  spawnOnPipes,
+  spawnOnTerminal,
+  type TerminalProcess,
+} from './launch/spawn.ts';
+import { OutputConsumer } from './output/consumer.ts';
 import { OutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './resolve/prepare-sandbox.ts';
-import type { OptionReader } from './resolve/read-options.ts';
-import { createCommandResolver } from './resolve/resolve-command.ts';
-import { createStepsResolver } from './resolve/resolve-steps.ts';
+import { createCommandResolver, createStepsResolver } from './resolve/resolve-command.ts';
 import { trimCaches } from './resolve/trim-caches.ts';
-import type { ShellSession } from './session/session-options.ts';
+import type { ShellSession } from './session/shell-session.ts';
+import type { OptionReader } from './validation.ts';
 
 /** A command of `start()`. */
 export interface StartedCommand extends RunningCommand, OutputReader {}
@@ -351,7 +356,7 @@ export class OpenSandbox implements Sandbox {
         : launchOnTerminal(this.#launching, command, options, how, pty);
     if (onOutput === undefined) return launchWith(this.#launchOf(options, more));
     // A consumer that fails ends the command: what nobody takes is not worth running for.
-    const consumer = createOutputConsumer(onOutput, () => started.cancel());
+    const consumer = new OutputConsumer(onOutput, () => started.cancel());
     const started = launchWith(this.#launchOf(options, { ...more, feed: undefined, consumer }));
     const givenUp = new AbortController();
     this.#consumed.add(givenUp);
@@ -420,9 +425,11 @@ export class OpenSandbox implements Sandbox {
     };
     const context = this.contextOf(decided);
     const { resolved } = decided;
-    if (!decided.allowed || resolved?.ok !== true) return without(resultOf(decided, context));
+    if (!decided.allowed) return without(notRun(context, decided.objection));
     const { ended } = decided;
-    if (isGivenUp()) return without(followed(ended, canceledBefore(context), false));
+    // Without a program that was found, a control has objected.
+    if (isGivenUp() || resolved?.ok !== true)
+      return without(followed(ended, notRun(context, { status: 'canceled' }), false));
     if (ended === undefined) return this.#launcher.launch(resolved, context, options, how);
     // It may be given up while it waits for its turn.
     let launched = false;

@@ -2,7 +2,7 @@
 // code beside it, like judgement.ts: most command lines need nothing of it.
 
 export { createApprovalDesk } from '../approvals/desk.ts';
-export { createQueueApprover } from '../approvals/queue-approver.ts';
+export { createQueueApprover } from '../approvals/queue.ts';
 export { createTerminalApprover } from '../approvals/terminal-approver.ts';
 export { loadAuditKey } from '../audit/key.ts';
 export { openAudit } from '../audit/open-audit.ts';

@@ -17,6 +17,7 @@ import { loadAddon } from '../native/load.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { andThen, type MaybePromise } from '../util/promise.ts';
+import { operatorPolicy } from './resolve/policy-layers.ts';
 import { checkSessionId, sessionOf } from './session/agent-session.ts';
 import {
   auditDirectory,
@@ -24,6 +25,7 @@ import {
   hasState,
   type LazyState,
   lazyState,
+  openOwnState,
   stateDirectory,
 } from './state.ts';
 
@@ -67,7 +69,8 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
   const principal = principalOf(options);
   const directory = stateDirectory();
   const state = lazyState(directory);
-  const session = sessionFor(options.session, principal, state);
+  const named = options.session;
+  const session = typeof named === 'string' ? sessionOf(checkSessionId(named), principal, state) : named;
   const hooks = [...(await pluginsOf(parts)), ...(given.hooks ?? [])];
   const limit = { within, timeoutMs: policy.approval.reviewerTimeoutMs };
   if (session !== undefined) await startSession(session, hooks, limit, state);
@@ -91,7 +94,7 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
       const asked = given.approver ?? (ask === 'terminal' ? given.terminal : undefined);
       const isAsked = asked !== undefined || ask === 'queue';
       if (!isAsked && !hasState(directory)) return undefined;
-      return openDesk({ policy, approver: asked, given, state });
+      return openDesk(policy.approval, asked, given, state);
     },
     startSession: (begun) => startSession(begun, hooks, limit, state),
     tellHooks: hooks.some((hook) => hook.afterToolUse !== undefined)
@@ -116,14 +119,6 @@ function principalOf({ principal, session }: StatefulPortsParts['options']): str
       `the session belongs to ${owner}, and the sandbox is to be of ${principal}; open a session for that one`,
     );
   return principal ?? owner ?? defaultPrincipal();
-}
-
-function sessionFor(
-  session: AgentSession | string | undefined,
-  principal: string,
-  state: LazyState,
-): AgentSession | undefined {
-  return typeof session === 'string' ? sessionOf(checkSessionId(session), principal, state) : session;
 }
 
 /** What is counted for one principal. */
@@ -261,20 +256,43 @@ function recorder(audit: AuditSink | undefined, { onFailure }: Policy['audit']):
   };
 }
 
-async function openDesk(parts: {
-  readonly policy: Policy;
-  readonly approver: Approver | undefined;
-  readonly given: Pick<GateOptions, 'onQueued' | 'asking'>;
-  readonly state: () => MaybePromise<State>;
-}): Promise<Approvals> {
-  const { policy, state } = parts;
-  const { onQueued, asking } = parts.given;
+async function openDesk(
+  { ask, timeoutMs }: Policy['approval'],
+  asked: Approver | undefined,
+  { onQueued, asking }: GateOptions,
+  state: LazyState,
+): Promise<Approvals> {
   const { createApprovalDesk, createQueueApprover } = await import('./stateful-parts.ts');
-  const { ask, timeoutMs } = policy.approval;
   const store = () => andThen(state(), ({ approvals }) => approvals);
-  const queue = () => createQueueApprover(store, onQueued === undefined ? {} : { onPosted: onQueued });
-  const approver = parts.approver ?? (ask === 'queue' ? queue() : undefined);
+  const queue = () => createQueueApprover(store, { onPosted: onQueued });
+  const approver = asked ?? (ask === 'queue' ? queue() : undefined);
   const desk = createApprovalDesk({ store, approver, timeoutMs });
   if (asking === undefined) return desk;
   return { decide: (request, signal) => asking(() => desk.decide(request, signal)) };
+}
+
+/**
+ * Ends a session of this user from outside, and tells the hooks of the policy.
+ * @throws {SandboxError} `session.invalid` if there is no such session that is open.
+ */
+export async function endSession(id: string, policyFile?: string): Promise<void> {
+  const { state, principal } = await openOwnState();
+  const found = await state.sessions.find(id);
+  state.close();
+  if (found === undefined || found.principal !== principal || found.endedAt !== undefined)
+    throw new SandboxError(
+      'session.invalid',
+      `there is no open session ${id} of this user (sandbox-run session list shows them)`,
+    );
+  const policy = await operatorPolicy(policyFile);
+  const session = sessionOf(id, principal, lazyState(stateDirectory()));
+  // There is no workspace here; no plug-in may lie where the state is.
+  const ports = await createStatefulPorts({
+    policy,
+    options: { session },
+    workspace: stateDirectory(),
+    writable: () => [],
+  });
+  await session.end();
+  await ports.close();
 }

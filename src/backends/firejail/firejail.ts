@@ -30,7 +30,7 @@ export const firejail: Backend = {
       );
     }
     const launcher = firejailLauncher(plan, hostOf(found));
-    const spec = { ...(await confinementSpec(plan, features.architecture)), setUidLauncher: launcher };
+    const spec = { ...(await confinementSpec(plan, features)), setUidLauncher: launcher };
     await trySpec(
       tryCommand,
       found,

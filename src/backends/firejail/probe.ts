@@ -1,5 +1,6 @@
-import { accessSync, constants, readFileSync } from 'node:fs';
+import { accessSync, constants, lstatSync, readFileSync, realpathSync, type Stats } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { dirname } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { refuseShortageOf } from '../../errors/shortage.ts';
 import { errnoName } from '../../kernel/errno.ts';
@@ -7,13 +8,14 @@ import type { FirejailFacility } from '../../model/host-features.ts';
 import type { NativeConfinementSpec, NativeSetUidLauncher } from '../../native/contract.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import type { Trial, TryCommand } from '../backend.ts';
-import type { Answer } from './ask.ts';
 import { canChangeRoot, describeRootFailure, keptOpen, topEntries } from './root-directory.ts';
-import { findFirejail } from './trusted.ts';
 import { parseVersion, refuseVersion, showVersion } from './version.ts';
 
 /** A usable Firejail, or one sentence against it. */
 type FirejailProbe = FirejailFacility | { readonly reason: string };
+
+/** What became of a question to Firejail. */
+type Answer = Omit<Trial, 'failure'>;
 
 let cached: Promise<FirejailProbe> | undefined;
 
@@ -38,7 +40,7 @@ async function probeNow(tryCommand: TryCommand): Promise<FirejailProbe> {
         'set-uid programs gain nothing in this process (no_new_privs), so Firejail cannot work; start sandbox-run outside of the sandbox that it is in',
     };
   }
-  const answer = await ask(found.path, ['--version']);
+  const answer = await askFirejail(found.path, ['--version']);
   const said = versionIn(answer, found.path);
   if ('reason' in said) return said;
   const { version } = said;
@@ -106,18 +108,6 @@ export function trySpec(
   });
   tried.set(key, attempt);
   return attempt;
-}
-
-/** Loaded here and not before: who has Landlock needs none of it. */
-async function ask(path: string, options: readonly string[]): Promise<Answer> {
-  const { askFirejail } = await import('./ask.ts');
-  try {
-    return await askFirejail(path, options);
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    refuseShortageOf(String(code), 'Firejail');
-    return { exitCode: undefined, killed: false, stdout: '', stderr: message };
-  }
 }
 
 /** Beneath something that the sandbox shows. */
@@ -220,4 +210,95 @@ function plainSpec(program: string, keptOpen: readonly string[] | undefined): Na
     processTree: 'subreaper',
     exitTracing: false,
   };
+}
+
+/** Where Firejail is looked for: never where a PATH leads. */
+const PLACES = ['/usr/bin/firejail', '/usr/local/bin/firejail'];
+
+const SET_UID = 0o4000;
+const WRITABLE_BY_OTHERS = 0o022;
+
+/** Port: what is said of a path without following a last link. */
+type Look = (path: string) => Pick<Stats, 'uid' | 'mode' | 'isFile'> | undefined;
+
+/** The Firejail of this host, if only root can have changed it. */
+export function findFirejail(
+  look: Look = lookNow,
+  resolve: (path: string) => string | undefined = resolveNow,
+): { readonly path: string } | { readonly reason: string } {
+  const found = PLACES.flatMap((place) => resolve(place) ?? [])[0];
+  if (found === undefined) {
+    return {
+      reason: `Firejail is not installed (neither ${PLACES.join(' nor ')}); install the package firejail`,
+    };
+  }
+  const program = look(found);
+  if (program === undefined || !program.isFile() || program.uid !== 0)
+    return { reason: `${found} is not a program of root's, so it is not trusted; install Firejail anew` };
+  if ((program.mode & SET_UID) === 0) {
+    return {
+      reason: `${found} has no set-uid bit, without which it can do nothing; as root: chmod u+s ${found}`,
+    };
+  }
+  for (let path = found; ; path = dirname(path)) {
+    const one = look(path);
+    if (one === undefined || one.uid !== 0 || (one.mode & WRITABLE_BY_OTHERS) !== 0) {
+      return {
+        reason: `others than root can change ${path}, so Firejail is not trusted; as root: chmod go-w ${path}`,
+      };
+    }
+    if (path === '/') return { path: found };
+  }
+}
+
+function lookNow(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+function resolveNow(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Firejail answers in a tenth of a second; one that hangs is not used. */
+const PATIENCE_MS = 15_000;
+
+/**
+ * Starts Firejail to ask it something. With an environment of its own and without standard input: nothing that the user
+ * has set changes the answer.
+ *
+ * Not with execa: to load it opens this process's own standard streams, and Node makes pipes among them non-blocking, for
+ * the command that inherits them as well, whose writes then fail where they should wait.
+ * @throws {SandboxError} `launch.failed` if there is not enough of something to start it.
+ */
+export function askFirejail(path: string, options: readonly string[]): Promise<Answer> {
+  // Loaded here and not before: who has Landlock needs none of it.
+  const { execFile } = process.getBuiltinModule('node:child_process');
+  return new Promise<Answer>((answered, failed) => {
+    const child = execFile(
+      path,
+      options,
+      {
+        timeout: PATIENCE_MS,
+        killSignal: 'SIGKILL',
+        cwd: '/',
+        env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+        maxBuffer: 64 * 1024,
+        encoding: 'utf8',
+      },
+      (error, stdout, stderr) => {
+        const code = error === null ? 0 : error.code;
+        const exitCode = typeof code === 'number' ? code : undefined;
+        if (typeof code === 'string') failed(error);
+        else answered({ exitCode, killed: error?.signal === 'SIGKILL', stdout, stderr });
+      },
+    );
+    child.stdin?.end();
+  }).catch(({ code, message }: NodeJS.ErrnoException) => {
+    refuseShortageOf(String(code), 'Firejail');
+    return { exitCode: undefined, killed: false, stdout: '', stderr: message };
+  });
 }

@@ -1,7 +1,8 @@
-import { answerRequest, type PersonalAnswer } from '../../approvals/answer-request.ts';
 import { viewOf } from '../../approvals/approval-view.ts';
 import { scopeSentence } from '../../approvals/presentation.ts';
+import { answerRequest } from '../../approvals/queue.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { PersonalAnswer } from '../../model/approval.ts';
 import type { ApprovalStore } from '../../model/state.ts';
 import { describeGrant, describeRequest } from './show.ts';
 

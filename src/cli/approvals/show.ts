@@ -1,6 +1,6 @@
-import { requestOf } from '../../approvals/answer-request.ts';
 import { viewOf } from '../../approvals/approval-view.ts';
 import { presentCommand, presentRequest, scopeSentence } from '../../approvals/presentation.ts';
+import { requestOf } from '../../approvals/queue.ts';
 import type { ApprovalGrant, QueuedRequest } from '../../model/approval.ts';
 import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';

@@ -1,7 +1,6 @@
 import { isatty } from 'node:tty';
-import { answerRequest } from '../../approvals/answer-request.ts';
+import { answerRequest, watchPending } from '../../approvals/queue.ts';
 import { createTerminalApprover } from '../../approvals/terminal-approver.ts';
-import { watchPending } from '../../approvals/watch-pending.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
 import { loadAddon } from '../../native/load.ts';

@@ -1,7 +1,6 @@
-import type { DecisionRequest } from '../../decide/control.ts';
 import { decisionOf } from '../../decide/decide.ts';
-import { decisionAsJson } from '../../decide/decision-json.ts';
-import { refusalOf } from '../../decide/refusal.ts';
+import type { DecisionRequest } from '../../decide/ports.ts';
+import { decisionAsJson, refusalOf } from '../../decide/refusal.ts';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { BackendId } from '../../model/backend.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { SandboxOptions } from '../../model/options.ts';
-import type { GateAnswer, GateRequest } from '../../serve/gate/answer.ts';
+import type { GateAnswer, GateRequest } from '../../serve/gate/gate-decider.ts';
 import { startGateService } from '../../serve/gate/gate-service.ts';
 import type { RefusedMessage } from '../../serve/gate/refusal-report.ts';
 import { visibleLine } from '../../util/visible-text.ts';

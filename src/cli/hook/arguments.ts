@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { HOOK_MODES, type HookMode, type HookOptions } from '../../integrations/hooks/hook-options.ts';
+import { HOOK_MODES, type HookMode, type HookOptions } from '../../integrations/hooks/hook-adapter.ts';
 import type { BackendId } from '../../model/backend.ts';
 import type { Autonomy } from '../../model/decision.ts';
 import { autonomyOption, backendOption } from '../shared/policy-options.ts';

@@ -1,8 +1,8 @@
 import { readSync } from 'node:fs';
 import { requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
+import { HOOK_ADAPTERS } from '../../integrations/agents.ts';
 import { answerHook, MAX_INPUT_BYTES } from '../../integrations/hooks/answer-hook.ts';
-import { HOOK_ADAPTERS } from '../../integrations/hooks/hook-adapters.ts';
-import type { HookOptions } from '../../integrations/hooks/hook-options.ts';
+import type { HookOptions } from '../../integrations/hooks/hook-adapter.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';

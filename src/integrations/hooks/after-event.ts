@@ -1,12 +1,11 @@
 import { secretAmong } from '../../decide/judgement.ts';
+import { currentDirectory } from '../../host/exact-text.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { Taint } from '../../model/decision.ts';
-import type { Checker } from '../../run/assemble.ts';
+import { type Checker, createChecker } from '../../run/assemble.ts';
 import { defaultPrincipal } from '../../run/state.ts';
-import type { AfterCommand, AfterLook, HookAnswer } from './hook-adapter.ts';
-import { exposuresAfter, openCheckerAfterwards, recordOf } from './hook-checker.ts';
-import type { HookOptions } from './hook-options.ts';
-import type { AgentMemory } from './session-memory.ts';
+import type { AfterCommand, AfterLook, HookAnswer, HookOptions } from './hook-adapter.ts';
+import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
 
 const NOTHING: HookAnswer = { verdict: 'none' };
 
@@ -103,4 +102,20 @@ async function recordTaint(
     ...{ type: 'event', code: 'session_tainted', principal: defaultPrincipal(), session: memory.id },
     ...{ message: reason, details: { taint } },
   });
+}
+
+/** For what has happened already: nobody is asked about it, nor told. */
+async function openCheckerAfterwards(
+  { sandbox }: HookOptions,
+  workspace: string | undefined,
+): Promise<Checker> {
+  const options = { ...sandbox, workspace: workspace ?? currentDirectory() };
+  return createChecker(options, { kernel: 'none', records: true });
+}
+
+/** What the session was exposed to by a command that the agent has run itself. */
+async function exposuresAfter(checker: Checker, command: string, cwd: string | undefined) {
+  const judgement = checker.judge({ command, cwd: cwd ?? checker.workspace, env: ofAgent() });
+  const decision = await judgement.decision;
+  return judgement.exposures(decision, judgement.effects(decision), undefined);
 }

@@ -2,8 +2,7 @@ import { failureForModel } from '../../run/output/model-message.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { afterCommand, afterLook } from './after-event.ts';
 import { beforeCommand } from './before-command.ts';
-import type { HookAdapter, HookAnswer } from './hook-adapter.ts';
-import type { HookOptions } from './hook-options.ts';
+import type { HookAdapter, HookAnswer, HookOptions } from './hook-adapter.ts';
 import { sessionMemory, sessionNameOf } from './session-memory.ts';
 
 /** Larger than any call of a tool; more of it would only take memory. */

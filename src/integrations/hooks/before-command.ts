@@ -1,21 +1,31 @@
+import { realpathSync } from 'node:fs';
 import { decisiveReason } from '../../checks/evaluate.ts';
-import type { Decided } from '../../decide/decide.ts';
+import { createDecider, type Decided } from '../../decide/decide.ts';
+import type { DecisionPorts, Seen } from '../../decide/ports.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { currentDirectory } from '../../host/exact-text.ts';
 import type { Decision } from '../../model/decision.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import { issueTicket, newOnce } from '../../run/approval-ticket.ts';
-import type { Checker } from '../../run/assemble.ts';
+import { type Checker, checkOnly, createChecker, type KernelPart } from '../../run/assemble.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import type { BeforeCommand, HookAnswer } from './hook-adapter.ts';
-import { decideForAgent, decideForRun, isForAgent, openChecker, startOf } from './hook-checker.ts';
-import type { HookOptions } from './hook-options.ts';
+import type { BeforeCommand, HookAnswer, HookOptions } from './hook-adapter.ts';
 import { rewrittenCommand } from './rewrite.ts';
-import type { AgentMemory } from './session-memory.ts';
+import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
 
 /** How long whoever is asked may take: the agent's question stays open for as long as nobody answers. */
 const TICKET_LIFETIME_MS = 3_600_000;
 /** The most of a command that a question shows. */
 const SHOWN_CHARACTERS = 2_000;
+
+/** A command, where it starts, and the agent's name for the call. */
+interface About {
+  readonly command: string;
+  readonly cwd: string;
+  readonly call: string | undefined;
+}
 
 /** Decides about a command that an agent wants to run. Whatever fails is thrown, and is a refusal. */
 export async function beforeCommand(
@@ -60,7 +70,7 @@ async function rewrite(
   options: HookOptions,
   memory: AgentMemory,
   checker: Checker,
-  about: { readonly command: string; readonly call: string | undefined; readonly cwd: string },
+  about: About,
 ): Promise<HookAnswer> {
   const { command, isBackground, timeoutMs: asked } = event;
   const decided = await decideForRun(checker, memory, about);
@@ -126,4 +136,63 @@ function timeLimit(
   if (asked === undefined || asked === 0) return ofPolicy;
   const whole = Math.max(1, Math.round(asked));
   return ofPolicy === 0 ? whole : Math.min(ofPolicy, whole);
+}
+
+/**
+ * What decides about the command of one event. Where the agent runs the commands itself nothing counts on the kernel.
+ * @throws {SandboxError} as `createChecker`.
+ */
+async function openChecker(
+  { mode, sandbox }: HookOptions,
+  workspace: string | undefined,
+  more: SandboxOptions,
+  kernel: KernelPart = mode === 'rewrite' ? 'planned' : 'none',
+): Promise<Checker> {
+  const options = { ...sandbox, workspace: workspace ?? currentDirectory(), ...more };
+  return createChecker(options, { kernel, guards: true, records: true });
+}
+
+/** Where a command starts: a run of ours starts in the workspace if it cannot start where the agent is. */
+function startOf({ workspace }: Checker, { mode }: HookOptions, given: string | undefined): string {
+  const cwd = given ?? currentDirectory();
+  if (mode === 'decide') return cwd;
+  try {
+    const real = realpathSync(cwd);
+    return isBeneath(real, workspace) ? real : workspace;
+  } catch {
+    return workspace;
+  }
+}
+
+/** The agent asks what the policy asks, and runs the command itself, if it does. */
+async function decideForAgent(
+  checker: Checker,
+  memory: AgentMemory,
+  { command, cwd, call }: About,
+): Promise<Decided> {
+  const ports: DecisionPorts = {
+    ...(await checker.ports()),
+    ...{ session: memory, approvals: 'elsewhere' },
+    outcome: (seen) => (isForAgent(seen) ? 'allow' : 'left_to_agent'),
+  };
+  return createDecider(ports)({ command, cwd, env: ofAgent(), id: recordOf(memory, call) });
+}
+
+/** The policy allows `npm test` because the sandbox holds whatever the project makes of it; where the agent runs it none does. */
+function isForAgent(seen: Seen | undefined): boolean {
+  return seen?.decision.verdict === 'allow' && seen.judgement.isPlain();
+}
+
+/** A run of ours follows, which decides again, counts and records: here only what is refused is on record. */
+async function decideForRun(
+  checker: Checker,
+  memory: AgentMemory,
+  { command, cwd, call }: About,
+): Promise<Decided> {
+  const ports = await checker.ports();
+  const silent: DecisionPorts = {
+    ...checkOnly({ ...ports, session: memory }),
+    ...{ record: ports.record, outcome: () => undefined },
+  };
+  return createDecider(silent)({ command, cwd, id: recordOf(memory, call) });
 }

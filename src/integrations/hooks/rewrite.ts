@@ -1,6 +1,6 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { shellWords } from '../../util/shell-quote.ts';
-import type { HookOptions } from './hook-options.ts';
+import type { HookOptions } from './hook-adapter.ts';
 
 /** Linux takes 128 KiB of one argument (MAX_ARG_STRLEN); a byte is left for its end. */
 const LONGEST_ARGUMENT = 128 * 1024 - 1;

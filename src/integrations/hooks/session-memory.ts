@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { SessionMemory } from '../../decide/ports.ts';
 import { defaultPrincipal, hasState, lazyState, stateDirectory } from '../../run/state.ts';
 
@@ -32,4 +32,12 @@ export function sessionMemory(id: string): AgentMemory {
     taint: async (taint, reason) => (await state()).sessions.taint(id, principal, taint, reason),
     close: () => state.close(),
   };
+}
+
+/** The agent's shell finds programs along its own search path, which is about that of its hooks. */
+export const ofAgent = () => ({ PATH: process.env.PATH });
+
+/** The same for a decision and for the end of the command. An agent that gives no id has no result for its decision. */
+export function recordOf({ id }: AgentMemory, call: string | undefined): string {
+  return `hook:${id}:${call ?? randomBytes(8).toString('hex')}`.slice(0, 400);
 }

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { shellWords } from '../../util/shell-quote.ts';
 import { CLAUDE_CODE_TOOLS } from '../hooks/claude-code.ts';
-import type { HookOptions } from '../hooks/hook-options.ts';
+import type { HookOptions } from '../hooks/hook-adapter.ts';
 import { operatorWords } from '../hooks/rewrite.ts';
-import type { SettingsChange, WantedHook } from './hook-settings.ts';
-import type { HookInstaller } from './installer.ts';
+import type { HookInstaller, SettingsChange, WantedHook } from './hook-settings.ts';
 
 /** Seconds; a reviewer of the policy may take some. What is not answered by then is let through by old versions. */
 const TIMEOUT_SECONDS = 120;

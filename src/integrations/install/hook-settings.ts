@@ -1,5 +1,6 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { visibleLine } from '../../util/visible-text.ts';
+import type { HookOptions } from '../hooks/hook-adapter.ts';
 import {
   indentationOf,
   type JsonMember,
@@ -172,4 +173,18 @@ function withHook(text: string, { event, group }: WantedHook): string {
   if (groups === undefined)
     return withEntry(text, hooks, spansOf(membersOf(hooks)), `${json(event)}: ${json([group])}`, 2);
   return withEntry(text, groups, itemsOf(groups), json(group), 3);
+}
+
+/** Whose sessions the hooks are for. */
+type InstallScope = 'user' | 'project';
+
+/** How the hooks get into one agent's settings. */
+export interface HookInstaller {
+  readonly agent: string;
+  readonly fileOf: (
+    scope: InstallScope,
+    places: { readonly home: string; readonly project: string },
+  ) => string;
+  /** `undefined`: they are to be taken out. */
+  readonly changeOf: (options: HookOptions | undefined) => SettingsChange;
 }

@@ -1,6 +1,6 @@
 import type { BackgroundJob } from '../../run/launch/jobs.ts';
+import { createDecoder } from '../../run/output/show.ts';
 import type { ToolOutcome } from '../shell-tool.ts';
-import { createJobLog, type JobLog } from './job-log.ts';
 
 /** Jobs that may run, or be about to, at the same time. */
 export const MOST_JOBS = 16;
@@ -16,57 +16,117 @@ export interface Job {
 }
 
 /** The background jobs of one client. */
-export interface JobTable {
+export class JobTable {
+  readonly #jobs = new Map<string, Job>();
+  #active = 0;
+  #count = 0;
+
   /**
    * Starts one; `too-many`: {@link MOST_JOBS} run already. `begin` gives a job, or the result if there is none, and has to
    * hand its output to the log.
    */
-  start(
+  async start(
     begin: (log: JobLog) => Promise<BackgroundJob | ToolOutcome>,
-  ): Promise<Job | ToolOutcome | 'too-many'>;
-  find(id: string): Job | undefined;
-  /** Ids of those that can be asked about, oldest first. */
-  ids(): readonly string[];
-}
-
-/** Makes an empty one. */
-export function createJobTable(): JobTable {
-  const jobs = new Map<string, Job>();
-  let active = 0;
-  let count = 0;
-
-  function forgetOldest(): void {
-    const ended = [...jobs.values()].filter(({ running }) => running.result !== undefined);
-    for (const { id } of ended.slice(0, Math.max(ended.length - MOST_ENDED, 0))) jobs.delete(id);
+  ): Promise<Job | ToolOutcome | 'too-many'> {
+    if (this.#active >= MOST_JOBS) return 'too-many';
+    this.#active += 1;
+    const log = new JobLog();
+    try {
+      const running = await begin(log);
+      if (!('launched' in running)) {
+        this.#active -= 1;
+        return running;
+      }
+      this.#count += 1;
+      const job: Job = { id: `job-${this.#count}`, running, log };
+      this.#jobs.set(job.id, job);
+      const over = () => {
+        this.#active -= 1;
+        log.end();
+        this.#forgetOldest();
+      };
+      running.wait().then(over, over);
+      return job;
+    } catch (error) {
+      this.#active -= 1;
+      throw error;
+    }
   }
 
-  return {
-    async start(begin) {
-      if (active >= MOST_JOBS) return 'too-many';
-      active += 1;
-      const log = createJobLog();
-      try {
-        const running = await begin(log);
-        if (!('launched' in running)) {
-          active -= 1;
-          return running;
-        }
-        count += 1;
-        const job: Job = { id: `job-${count}`, running, log };
-        jobs.set(job.id, job);
-        const over = () => {
-          active -= 1;
-          log.end();
-          forgetOldest();
-        };
-        running.wait().then(over, over);
-        return job;
-      } catch (error) {
-        active -= 1;
-        throw error;
-      }
-    },
-    find: (id) => jobs.get(id),
-    ids: () => [...jobs.keys()],
-  };
+  find(id: string): Job | undefined {
+    return this.#jobs.get(id);
+  }
+
+  /** Ids of those that can be asked about, oldest first. */
+  ids(): readonly string[] {
+    return [...this.#jobs.keys()];
+  }
+
+  #forgetOldest(): void {
+    const ended = [...this.#jobs.values()].filter(({ running }) => running.result !== undefined);
+    for (const { id } of ended.slice(0, Math.max(ended.length - MOST_ENDED, 0))) this.#jobs.delete(id);
+  }
+}
+
+/** Characters that are kept of the output of a job: its last ones. */
+const KEPT = 128 * 1024;
+
+/** A part of what a job wrote. */
+interface LogPart {
+  readonly output: string;
+  /** Where the next part begins: characters from the start of the job. */
+  readonly next: number;
+  /** Characters that were asked for and are not kept any more. */
+  readonly leftOut: number;
+  /** There is more behind this part already. */
+  readonly more: boolean;
+}
+
+/** The output of a job as text for a model, to be read piece by piece. It keeps its last `limit` characters. */
+export class JobLog {
+  readonly #decoder = createDecoder(true);
+  readonly #limit: number;
+  #text = '';
+  /** Characters before `#text`. */
+  #gone = 0;
+  #cursor = 0;
+
+  constructor(limit = KEPT) {
+    this.#limit = limit;
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#add(this.#decoder.write(bytes));
+  }
+
+  /** Nothing more will come. */
+  end(): void {
+    this.#add(this.#decoder.end());
+  }
+
+  /** At most so many characters, from `since`, or from where the last part ended. */
+  read(since = this.#cursor, most: number): LogPart {
+    const asked = Math.min(since, this.#gone + this.#text.length);
+    const from = Math.max(asked, this.#gone);
+    const end = from - this.#gone + most;
+    const output = this.#text.slice(from - this.#gone, isInsidePair(this.#text, end) ? end - 1 : end);
+    const next = from + output.length;
+    this.#cursor = next;
+    return { output, next, leftOut: from - asked, more: next < this.#gone + this.#text.length };
+  }
+
+  #add(piece: string): void {
+    this.#text += piece;
+    // Not each time: cutting copies what is left.
+    if (this.#text.length <= 2 * this.#limit) return;
+    const count = this.#text.length - this.#limit;
+    const from = isInsidePair(this.#text, count) ? count + 1 : count;
+    this.#text = this.#text.slice(from);
+    this.#gone += from;
+  }
+}
+
+/** Between the halves of a character that takes two. */
+function isInsidePair(text: string, at: number): boolean {
+  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(Math.max(at - 1, 0), at + 1));
 }

@@ -1,5 +1,5 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { refusalOf } from '../../decide/refusal.ts';
+import { decisionAsJson, refusalOf } from '../../decide/refusal.ts';
 import type { Taint } from '../../model/decision.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
 import { visibleText } from '../../util/visible-text.ts';
@@ -39,13 +39,10 @@ export function registerExplain(server: McpServer, { sandbox, taints }: ToolCont
         const structured: ExplainOutput = {
           verdict: judged ? decision.verdict : 'allow',
           judged,
-          risk: decision.risk,
-          reach: decision.reach,
-          reasons: decision.reasons.map(({ check, verdict, code, message }) => ({
-            check,
-            verdict: verdict ?? null,
-            code,
-            message: visibleText(message),
+          ...{ risk: decision.risk, reach: decision.reach },
+          reasons: decisionAsJson(decision).reasons.map((reason) => ({
+            ...reason,
+            message: visibleText(reason.message),
           })),
           allowed: {
             writable: [...allowed.writable],

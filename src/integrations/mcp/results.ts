@@ -43,19 +43,18 @@ export function shellResult({ result, message }: ToolOutcome): CallToolResult {
   };
 }
 
+/** What is known of the end of a command that runs. */
+const RUNNING = {
+  ...{ status: 'running' as const, exitCode: null, signal: null, error: null },
+  ...{ warnings: [], leftBehind: [] },
+};
+
 /** A command that runs in the background now. */
 export function startedResult({ id }: Job): CallToolResult {
   const structured: ShellOutput = {
-    status: 'running',
-    exitCode: null,
-    signal: null,
-    stdout: '',
-    stderr: '',
-    leftOut: { stdout: 0, stderr: 0 },
+    ...RUNNING,
+    ...{ stdout: '', stderr: '', leftOut: { stdout: 0, stderr: 0 } },
     durationMs: 0,
-    error: null,
-    warnings: [],
-    leftBehind: [],
     job: id,
   };
   return {
@@ -70,14 +69,7 @@ export function jobResult({ id, running, log }: Job, since?: number, said?: stri
   const { result, exited } = running;
   const end =
     result === undefined
-      ? {
-          status: 'running' as const,
-          exitCode: exited?.exitCode ?? null,
-          signal: exited?.signal ?? null,
-          error: null,
-          warnings: [],
-          leftBehind: [],
-        }
+      ? { ...RUNNING, exitCode: exited?.exitCode ?? null, signal: exited?.signal ?? null }
       : endOf(result);
   const structured: JobOutput = { id, ...part, ...end };
   const state =

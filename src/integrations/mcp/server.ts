@@ -1,5 +1,4 @@
-import type { Readable, Writable } from 'node:stream';
-import { finished } from 'node:stream';
+import { finished, type Readable, type Writable } from 'node:stream';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { ExecutionResult } from '../../model/execution-result.ts';
@@ -9,11 +8,13 @@ import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
 import { openSession } from '../../run/session/agent-session.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { packageVersion } from '../../version.ts';
-import { describeBoundaries } from './context.ts';
+import { describeBoundaries, type ToolContext } from './context.ts';
 import { canElicit, createElicitApprover } from './elicit-approver.ts';
-import { createJobTable } from './job-table.ts';
+import { registerKill, registerOutput } from './job-calls.ts';
+import { JobTable } from './job-table.ts';
 import { LONGEST_MESSAGE, limitMessages } from './message-limit.ts';
-import { TOOLS } from './tools.ts';
+import { type ExplainContext, registerExplain } from './policy-call.ts';
+import { registerShell } from './shell-call.ts';
 
 /** What a client that is not understood may have us write on standard error, which perhaps no one reads. */
 const MOST_REMARKS = 50;
@@ -66,7 +67,7 @@ export async function serveMcp(options: McpOptions): Promise<void> {
   );
   const context = {
     sandbox,
-    jobs: createJobTable(),
+    jobs: new JobTable(),
     tell: (result: ExecutionResult) => {
       if (result.leftBehind.length === 0) return;
       for (const line of warningsOf(result))
@@ -119,3 +120,11 @@ async function untilGone(server: McpServer, options: McpOptions): Promise<void> 
     messages.destroy();
   }
 }
+
+/** THE registry of tools. */
+const TOOLS: readonly ((server: McpServer, context: ToolContext & ExplainContext) => void)[] = [
+  registerShell,
+  registerOutput,
+  registerKill,
+  registerExplain,
+];

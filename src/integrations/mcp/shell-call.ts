@@ -65,8 +65,7 @@ async function inForeground(
   { signal }: CallExtra,
   { onOutput }: ReturnType<typeof reportProgress>,
 ): Promise<CallToolResult> {
-  const more = { signal, ...(onOutput === undefined ? {} : { onOutput }) };
-  const outcome = await runForModel(sandbox, callOf(input), more);
+  const outcome = await runForModel(sandbox, callOf(input), { signal, onOutput });
   tell(outcome.result);
   return shellResult(outcome);
 }

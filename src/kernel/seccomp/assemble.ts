@@ -1,4 +1,3 @@
-import { ALLOW, actionValue, type SeccompAction } from './action.ts';
 import {
   AUDIT_ARCHITECTURES,
   highestSyscallNumber,
@@ -6,10 +5,26 @@ import {
   type SeccompArchitecture,
   syscallNumber,
 } from './architecture.ts';
-import { BPF_MAX_INSTRUCTIONS, encodeInstructions, SECCOMP_DATA } from './bpf.ts';
-import type { ArgumentCondition, SeccompFilter, SeccompLayer, SeccompRule } from './ir.ts';
-import { type JumpTarget, type Label, layOut, type SymbolicInstruction } from './layout.ts';
-import { compileRules } from './rules.ts';
+import {
+  ALLOW,
+  type ArgumentCondition,
+  actionValue,
+  type FullWidthCondition,
+  type LowWordCondition,
+  type SeccompAction,
+  type SeccompFilter,
+  type SeccompLayer,
+  type SeccompRule,
+} from './ir.ts';
+import {
+  BPF_MAX_INSTRUCTIONS,
+  encodeInstructions,
+  type JumpTarget,
+  type Label,
+  layOut,
+  SECCOMP_DATA,
+  type SymbolicInstruction,
+} from './layout.ts';
 
 /** A seccomp filter in the form that the kernel takes. */
 export interface SeccompProgram {
@@ -163,4 +178,99 @@ function validateCondition(condition: ArgumentCondition, where: string): void {
     // A negative number has infinitely many high bits as a bigint, so this refuses it as well.
     if ((BigInt(value) & ~mask) !== 0n) throw new RangeError(`${where}: value ${value} outside the mask`);
   }
+}
+
+const WORD = 0xffff_ffff;
+
+/** Code that judges one system call by its arguments: runs when its number is known, ends in a return. */
+function compileRules(
+  layers: readonly (readonly SeccompRule[])[],
+  newLabel: () => Label,
+): readonly SymbolicInstruction[] {
+  const code: SymbolicInstruction[] = [];
+  for (const rules of layers) {
+    const nextLayer = newLabel();
+    for (const rule of rules) {
+      const nextRule = newLabel();
+      code.push(
+        ...rule.when.flatMap((condition) => compileCondition(condition, nextRule, newLabel)),
+        // An allow is only this layer's word; the next layer may still refuse.
+        rule.action.kind === 'allow' ? { kind: 'goto', target: nextLayer } : returning(rule.action),
+        { kind: 'label', label: nextRule },
+      );
+    }
+    if (!letsSomethingPass(rules)) return code;
+    code.push({ kind: 'label', label: nextLayer });
+  }
+  return [...code, returning(ALLOW)];
+}
+
+/** Whether a call can get past a layer's rules for it, so that later layers have a say. */
+function letsSomethingPass(rules: readonly SeccompRule[]): boolean {
+  return rules.every((rule) => rule.when.length > 0) || rules.some((rule) => rule.action.kind === 'allow');
+}
+
+/** Falls through where the condition holds and jumps to `failed` where it does not. */
+function compileCondition(
+  condition: ArgumentCondition,
+  failed: Label,
+  newLabel: () => Label,
+): readonly SymbolicInstruction[] {
+  return condition.width === 32
+    ? compileLowWord(condition, failed, newLabel())
+    : compileFullWidth(condition, failed, newLabel);
+}
+
+function compileLowWord(
+  condition: LowWordCondition,
+  failed: Label,
+  matched: Label,
+): readonly SymbolicInstruction[] {
+  const last = condition.values.length - 1;
+  return [
+    ...loadMasked(SECCOMP_DATA.lowHalf(condition.arg), condition.mask),
+    ...condition.values.map((value, index) =>
+      condition.test === 'none-of'
+        ? compare(value, failed, 'next')
+        : compare(value, matched, index === last ? failed : 'next'),
+    ),
+    { kind: 'label', label: matched },
+  ];
+}
+
+function compileFullWidth(
+  condition: FullWidthCondition,
+  failed: Label,
+  newLabel: () => Label,
+): readonly SymbolicInstruction[] {
+  const matched = newLabel();
+  const [hit, miss] = condition.test === 'any-of' ? [matched, failed] : [failed, matched];
+  const code = condition.values.flatMap((value): readonly SymbolicInstruction[] => {
+    const nextValue = newLabel();
+    return [
+      ...loadMasked(SECCOMP_DATA.highHalf(condition.arg), highWord(condition.mask)),
+      compare(highWord(value), 'next', nextValue),
+      ...loadMasked(SECCOMP_DATA.lowHalf(condition.arg), lowWord(condition.mask)),
+      compare(lowWord(value), hit, nextValue),
+      { kind: 'label', label: nextValue },
+    ];
+  });
+  return [...code, { kind: 'goto', target: miss }, { kind: 'label', label: matched }];
+}
+
+function loadMasked(offset: number, mask: number): readonly SymbolicInstruction[] {
+  const load: SymbolicInstruction = { kind: 'load', offset };
+  return mask === WORD ? [load] : [load, { kind: 'and', mask }];
+}
+
+function compare(k: number, onTrue: JumpTarget, onFalse: JumpTarget): SymbolicInstruction {
+  return { kind: 'branch', compare: 'jeq', k, onTrue, onFalse };
+}
+
+function highWord(value: bigint): number {
+  return Number(value >> 32n);
+}
+
+function lowWord(value: bigint): number {
+  return Number(value & BigInt(WORD));
 }

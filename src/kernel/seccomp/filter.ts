@@ -1,6 +1,5 @@
-import { KILL_PROCESS, refuseWith } from './action.ts';
 import { SECCOMP_GROUP_NAMES, SECCOMP_GROUPS, type SeccompGroupName } from './groups.ts';
-import type { SeccompFilter } from './ir.ts';
+import { KILL_PROCESS, refuseWith, type SeccompFilter } from './ir.ts';
 
 /**
  * What a command may do with sockets.

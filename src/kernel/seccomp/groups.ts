@@ -1,5 +1,5 @@
-import { ALLOW, refuseWith, type SeccompErrno } from './action.ts';
 import {
+  ALLOW,
   type ArgumentCondition,
   type ArgumentIndex,
   differs,
@@ -7,6 +7,8 @@ import {
   equals64,
   hasAnyBit,
   maskedEquals,
+  refuseWith,
+  type SeccompErrno,
   type SeccompRule,
 } from './ir.ts';
 import {

@@ -1,5 +1,13 @@
-import { ALLOW, refuseWith, type SeccompAction } from './action.ts';
-import { type ArgumentCondition, differs, equals, maskedEquals, type SeccompRule } from './ir.ts';
+import {
+  ALLOW,
+  type ArgumentCondition,
+  differs,
+  equals,
+  maskedEquals,
+  refuseWith,
+  type SeccompAction,
+  type SeccompRule,
+} from './ir.ts';
 
 const AF_UNIX = 1;
 const AF_INET = 2;

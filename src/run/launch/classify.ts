@@ -1,13 +1,9 @@
+import type { Objection } from '../../decide/ports.ts';
 import { signalName } from '../../kernel/errno.ts';
 import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { Decision } from '../../model/decision.ts';
 import type { EnforcementReport } from '../../model/enforcement-report.ts';
-import type {
-  ExecutionError,
-  ExecutionResult,
-  ExecutionResultBase,
-  SpilledOutput,
-} from '../../model/execution-result.ts';
+import type { ExecutionResult, ExecutionResultBase, SpilledOutput } from '../../model/execution-result.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { NativeOutcome } from '../../native/contract.ts';
 import { type OutputView, type ShownOutput, showOutput } from '../output/show.ts';
@@ -64,11 +60,7 @@ export function classify(
   const shown = output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.headBytes);
   const outputHeld = outcome.outputHeld ?? false;
   const base: ExecutionResultBase = {
-    argv: context.argv,
-    cwd: context.cwd,
-    report: context.report,
-    decision: context.decision,
-    approval: context.approval,
+    ...context,
     ...shown,
     outputBytes: {
       stdout: output && outcome.stdoutBytes,
@@ -106,57 +98,23 @@ export function classify(
     };
   }
   const signal = outcome.signal === 0 ? undefined : signalName(outcome.signal);
-  const limit = exceededLimit(outcome, signal, limits);
-  if (limit !== undefined && !outcome.timedOut && !outcome.canceled) {
-    return {
-      ...base,
-      status: 'limit-exceeded',
-      exitCode: signal === undefined && !isLost ? outcome.exitCode : undefined,
-      signal,
-      limit,
-      error: describeExceeded(limit),
-    };
-  }
+  const exitCode = signal === undefined && !isLost ? outcome.exitCode : undefined;
   if (outcome.timedOut || outcome.canceled) {
     const status = outcome.timedOut ? 'timed-out' : 'canceled';
-    return {
-      ...base,
-      status,
-      exitCode: signal === undefined && !isLost ? outcome.exitCode : undefined,
-      signal,
-      error: undefined,
-    };
+    return { ...base, status, exitCode, signal, error: undefined };
   }
+  const limit = exceededLimit(outcome, signal, limits);
+  if (limit !== undefined)
+    return { ...base, status: 'limit-exceeded', exitCode, signal, limit, error: describeExceeded(limit) };
   if (signal !== undefined)
     return { ...base, status: 'signaled', exitCode: undefined, signal, error: undefined };
   return { ...base, status: 'exited', exitCode: outcome.exitCode, signal: undefined, error: undefined };
 }
 
 /** The result of a command that never got to the launch. */
-export function notStarted(context: RunContext, error: ExecutionError): ExecutionResult {
-  return { ...emptyResult(context), status: 'setup-failed', exitCode: undefined, signal: undefined, error };
-}
-
-/** The result of a command that was judged and is not run. */
-export function denied(context: RunContext, error: ExecutionError): ExecutionResult {
-  return { ...emptyResult(context), status: 'denied', exitCode: undefined, signal: undefined, error };
-}
-
-/** The result of a command whose signal was aborted before it was launched. */
-export function canceledBefore(context: RunContext): ExecutionResult {
-  return {
-    ...emptyResult(context),
-    status: 'canceled',
-    exitCode: undefined,
-    signal: undefined,
-    error: undefined,
-  };
-}
-
-function emptyResult(context: RunContext): ExecutionResultBase {
-  return {
-    argv: context.argv,
-    cwd: context.cwd,
+export function notRun(context: RunContext, why: Objection): ExecutionResult {
+  const base: ExecutionResultBase = {
+    ...context,
     ...NO_OUTPUT,
     outputBytes: { stdout: 0, stderr: 0 },
     spilled: undefined,
@@ -169,11 +127,11 @@ function emptyResult(context: RunContext): ExecutionResultBase {
     processTree: { tier: context.report.processTree, ended: true },
     outputHeld: false,
     leftBehind: [],
-    warnings: context.warnings,
-    report: context.report,
-    decision: context.decision,
-    approval: context.approval,
   };
+  const end = { exitCode: undefined, signal: undefined };
+  return why.status === 'canceled'
+    ? { ...base, ...end, status: 'canceled', error: undefined }
+    : { ...base, ...end, ...why };
 }
 
 function peakMemory(outcome: NativeOutcome): number | undefined {

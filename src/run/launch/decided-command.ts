@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { DecisionRequest } from '../../decide/control.ts';
 import type { Decided } from '../../decide/decide.ts';
+import type { DecisionRequest } from '../../decide/ports.ts';
 import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SpawnOptions } from '../../model/options.ts';
 import type { ShellFacts } from '../../model/shell-facts.ts';
-import { canceledBefore, denied, notStarted, type RunContext } from './classify.ts';
 
 /** What is decided about: a command with the options that make a difference. */
 export function requestOf(
@@ -30,13 +29,6 @@ export function requestOf(
     // Of the time `check()` knows nothing.
     detailsOfCheck: details,
   };
-}
-
-/** The result of a command that does not run. */
-export function resultOf(decided: Decided, context: RunContext): ExecutionResult {
-  if (decided.allowed || decided.objection.status === 'canceled') return canceledBefore(context);
-  const { status, error } = decided.objection;
-  return status === 'denied' ? denied(context, error) : notStarted(context, error);
 }
 
 /** The result with what is to be said after the end: it was counted, recorded and told. */

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { errorOf } from '../../decide/refusal.ts';
 import type { ExceededLimit, ExecutionError, ResourceUsage } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { NativeLimit, NativeOutcome } from '../../native/contract.ts';
@@ -96,17 +97,14 @@ export function describeExcess(limit: ExceededLimit): string {
     : `ended for using more than ${amount(limit.value)}${what}${seen} (${MEANS[limit.by]})`;
 }
 
+/** The key of a policy that says it. */
+export const policyKeyOf = ({ name }: Pick<ExceededLimit, 'name'>) => `limits.${WORDS[name].key}`;
+
 /** The same, and how to allow more. */
 export function describeExceeded(limit: ExceededLimit): ExecutionError {
-  const { option, key } = WORDS[limit.name];
-  const ways = [option, `limits.${key} in the policy`].filter((way) => way !== '').join(' or ');
-  return {
-    code: 'limit.exceeded',
-    message: `${describeExcess(limit)}; ${ways} allows more`,
-    stage: undefined,
-    errno: undefined,
-    path: undefined,
-  };
+  const { option } = WORDS[limit.name];
+  const ways = [option, `${policyKeyOf(limit)} in the policy`].filter((way) => way !== '').join(' or ');
+  return errorOf('limit.exceeded', `${describeExcess(limit)}; ${ways} allows more`);
 }
 
 function amountOf(value: number, unit: 'bytes' | 'seconds' | ''): string {

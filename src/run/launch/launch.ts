@@ -1,4 +1,5 @@
 import type { ResolvedCommand } from '../../decide/ports.ts';
+import { errorOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import type { ExecutionError, ExecutionResult } from '../../model/execution-result.ts';
@@ -16,16 +17,14 @@ import {
 import { launchCommand } from '../../native/launch.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import { type Deferred, deferred } from '../../util/deferred.ts';
-import type { ChunkReceiver } from '../output/chunk.ts';
-import type { OutputFeed } from '../output/feed.ts';
+import type { ChunkReceiver, OutputFeed } from '../output/feed.ts';
 import type { OutputSettings } from '../output/settings.ts';
 import { openSpill, type Spill } from '../output/spill.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
-import { canceledBefore, classify, notStarted, type RunContext } from './classify.ts';
+import { classify, notRun, type RunContext } from './classify.ts';
 import { describeFailure, failureIn } from './failure.ts';
-import { createLaunchQueue } from './launch-queue.ts';
-import { neverBegun, type RunningCommand, signalNumber } from './pending-command.ts';
+import { neverBegun, pendingCommand, type RunningCommand, signalNumber } from './pending-command.ts';
 
 /** A command whose program, directory and environment are known. */
 type StartableCommand = ResolvedCommand & { readonly ok: true };
@@ -73,7 +72,7 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
 export class Launcher {
   readonly #sandbox: PreparedSandbox;
   readonly #running = new Map<number, Promise<ExecutionResult>>();
-  readonly #queue = createLaunchQueue();
+  readonly #queue = new LaunchQueue();
 
   constructor(sandbox: PreparedSandbox) {
     this.#sandbox = sandbox;
@@ -88,7 +87,7 @@ export class Launcher {
     const tryNow = () => this.#launchNow(resolved, context, options, how);
     const giveUp = () => {
       how.release?.();
-      return canceledBefore(context);
+      return notRun(context, { status: 'canceled' });
     };
     const started = this.#queue.isEmpty() ? tryNow() : undefined;
     return started ?? this.#queue.add(tryNow, giveUp, options.signal);
@@ -123,7 +122,7 @@ export class Launcher {
       const why = whyNotLaunched(error);
       waits = why === undefined;
       if (why === undefined) return undefined;
-      return neverBegun(notStarted(context, why));
+      return neverBegun(notRun(context, { status: 'setup-failed', error: why }));
     } finally {
       if (!waits) how.release?.();
     }
@@ -265,10 +264,7 @@ function commandOf(
 
 /** What kept a command from being launched; `undefined`: there are no descriptors for it now, and there will be. */
 function whyNotLaunched(error: unknown): ExecutionError | undefined {
-  if (error instanceof SandboxError) {
-    const { code, message } = error;
-    return { code, message, stage: undefined, errno: undefined, path: undefined };
-  }
+  if (error instanceof SandboxError) return errorOf(error.code, error.message);
   const failure = failureIn(error);
   if (failure === undefined) throw error;
   if (failure.stage === NO_ROOM && errnoName(failure.errno) === 'EAGAIN') return undefined;
@@ -284,4 +280,75 @@ function withTerminalType({ env, variables }: StartableCommand): Uint8Array {
 /** `undefined` where there are none, as for most commands: it is faster. */
 function mergedExtras(...some: readonly (NativeLaunchExtras | undefined)[]): NativeLaunchExtras | undefined {
   return some.every((extras) => extras === undefined) ? undefined : Object.assign({}, ...some);
+}
+
+/** Others in this process have commands, too, of whose end nothing is heard here. */
+const LOOK_AGAIN_MS = 5;
+
+interface Waiting {
+  readonly tryIt: () => boolean;
+  readonly giveUp: () => void;
+}
+
+/** Commands that wait until the limit of open files carries one more, in order. */
+class LaunchQueue {
+  readonly #waiting = new Set<Waiting>();
+  #timer: NodeJS.Timeout | undefined;
+
+  isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  /** `launch`: `undefined` as long as it has to wait. `giveUp`: the result of a command that is not wanted any more. */
+  add(
+    launch: () => RunningCommand | undefined,
+    giveUp: () => ExecutionResult,
+    signal: AbortSignal | undefined,
+  ): RunningCommand {
+    const { promise, resolve, reject } = deferred<RunningCommand>();
+    const over = () => {
+      this.#waiting.delete(one);
+      signal?.removeEventListener('abort', one.giveUp);
+    };
+    const one: Waiting = {
+      tryIt: () => {
+        try {
+          const started = launch();
+          if (started === undefined) return false;
+          over();
+          resolve(started);
+        } catch (error) {
+          over();
+          reject(error);
+        }
+        return true;
+      },
+      giveUp: () => {
+        if (!this.#waiting.has(one)) return;
+        over();
+        resolve(neverBegun(giveUp()));
+      },
+    };
+    this.#waiting.add(one);
+    signal?.addEventListener('abort', one.giveUp, { once: true });
+    this.tryNow();
+    return pendingCommand(promise, one.giveUp);
+  }
+
+  /** Something has ended. */
+  tryNow(): void {
+    for (const one of this.#waiting) {
+      if (!one.tryIt()) break;
+      this.#waiting.delete(one);
+    }
+    if (this.isEmpty()) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    } else this.#timer ??= setInterval(() => this.tryNow(), LOOK_AGAIN_MS);
+  }
+
+  giveUpAll(): void {
+    for (const one of this.#waiting) one.giveUp();
+    this.tryNow();
+  }
 }

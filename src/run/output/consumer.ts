@@ -1,15 +1,6 @@
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { OutputChunk } from '../../model/output.ts';
-import type { ChunkReceiver } from './chunk.ts';
-
-/** Hands output to a function. */
-interface OutputConsumer extends ChunkReceiver {
-  /**
-   * The result once every piece was consumed. A command that was ended, and one that by `givenUp` no caller waits for any
-   * more, has its result without that: the consumer has a moment, and is not called again after it.
-   */
-  settled(result: Promise<ExecutionResult>, givenUp?: AbortSignal): Promise<ExecutionResult>;
-}
+import type { OutputChunk, OutputStream } from '../../model/output.ts';
+import type { ChunkReceiver } from './feed.ts';
 
 /** As long as what a command left behind may hold its output. */
 const GRACE_MS = 250;
@@ -27,34 +18,43 @@ const NOT_CONSUMED =
  * Hands streamed output to a consumer, one piece after the other. One that throws or rejects gets no more output,
  * `abandon` is called, and the run's promise rejects with its error.
  */
-export function createOutputConsumer(
-  onOutput: (chunk: OutputChunk) => void | Promise<void>,
-  abandon: () => void,
-): OutputConsumer {
-  let queue: Promise<void> = Promise.resolve();
-  let failed: { readonly error: unknown } | undefined;
-  let left = false;
-  return {
-    onChunk(stream, bytes, acknowledge) {
-      queue = queue.then(async () => {
-        try {
-          if (failed === undefined && !left) await onOutput({ stream, bytes });
-        } catch (error) {
-          failed = { error };
-          abandon();
-        }
-        acknowledge();
-      });
-    },
-    async settled(result, givenUp) {
-      const ended = await result;
-      const consumed = await isConsumed(queue, ENDED_BY_US.has(ended.status) ? AbortSignal.abort() : givenUp);
-      if (failed !== undefined) throw failed.error;
-      if (consumed) return ended;
-      left = true;
-      return { ...ended, warnings: [...ended.warnings, NOT_CONSUMED] };
-    },
-  };
+export class OutputConsumer implements ChunkReceiver {
+  readonly #onOutput: (chunk: OutputChunk) => void | Promise<void>;
+  readonly #abandon: () => void;
+  #queue: Promise<void> = Promise.resolve();
+  #failed: { readonly error: unknown } | undefined;
+  #left = false;
+
+  constructor(onOutput: (chunk: OutputChunk) => void | Promise<void>, abandon: () => void) {
+    this.#onOutput = onOutput;
+    this.#abandon = abandon;
+  }
+
+  onChunk(stream: OutputStream, bytes: Uint8Array, acknowledge: () => void): void {
+    this.#queue = this.#queue.then(async () => {
+      try {
+        if (this.#failed === undefined && !this.#left) await this.#onOutput({ stream, bytes });
+      } catch (error) {
+        this.#failed = { error };
+        this.#abandon();
+      }
+      acknowledge();
+    });
+  }
+
+  /**
+   * The result once every piece was consumed. A command that was ended, and one that by `givenUp` no caller waits for any
+   * more, has its result without that: the consumer has a moment, and is not called again after it.
+   */
+  async settled(result: Promise<ExecutionResult>, givenUp?: AbortSignal): Promise<ExecutionResult> {
+    const ended = await result;
+    const hurried = ENDED_BY_US.has(ended.status) ? AbortSignal.abort() : givenUp;
+    const consumed = await isConsumed(this.#queue, hurried);
+    if (this.#failed !== undefined) throw this.#failed.error;
+    if (consumed) return ended;
+    this.#left = true;
+    return { ...ended, warnings: [...ended.warnings, NOT_CONSUMED] };
+  }
 }
 
 /** False: it was not, a moment after it was given up. */

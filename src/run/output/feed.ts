@@ -1,8 +1,15 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { OutputChunk, OutputStream, OutputText } from '../../model/output.ts';
 import type { NativeCapture } from '../../native/contract.ts';
-import type { ChunkReceiver } from './chunk.ts';
-import { createDecoder } from './decoder.ts';
+import { createDecoder } from './show.ts';
+
+/** Receives pieces of output. */
+export interface ChunkReceiver {
+  /** `acknowledge` says that the piece was consumed; too many that were not hold the command back. */
+  onChunk(stream: OutputStream, bytes: Uint8Array, acknowledge: () => void): void;
+  /** Bytes before the next piece of the stream were not kept. Told only to who begins late. */
+  onGap?(stream: OutputStream, missing: number): void;
+}
 
 /** Output of a running command, to be iterated once. */
 export interface OutputReader {

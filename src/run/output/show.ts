@@ -1,8 +1,57 @@
 import type { ExecutionResultBase } from '../../model/execution-result.ts';
 import type { OutputLimits } from '../../model/output.ts';
 import type { NativeCapture } from '../../native/contract.ts';
-import { findGap, omissionLine } from './gap.ts';
-import { neutralize, openSequence } from './neutralize.ts';
+import { wholeCharactersEnd, wholeCharactersStart } from '../../util/utf8-edges.ts';
+import { createNeutralizer, neutralize, openSequence } from './neutralize.ts';
+
+/** Where something of a stream is missing, and what is left on both sides, in whole characters. */
+interface Gap {
+  readonly head: Uint8Array;
+  readonly tail: Uint8Array;
+  /** What came right before the tail, if that was kept. */
+  readonly beforeTail: Uint8Array;
+  /** Bytes of the stream that are in neither. */
+  readonly missing: number;
+}
+
+/**
+ * The gap in what was kept of a stream, `undefined` if everything is to be shown.
+ * @param kept its first `headBytes` bytes and directly after them its last ones, perhaps more than the limits say.
+ * @param total bytes that the stream had.
+ */
+export function findGap(
+  kept: Uint8Array,
+  headBytes: number,
+  total: number,
+  limits: OutputLimits,
+): Gap | undefined {
+  if (total === kept.length && total <= limits.head + limits.tail) return undefined;
+  const head = kept.subarray(0, Math.min(headBytes, limits.head));
+  // Of a stream that was kept as a whole the tail may begin anywhere behind the head.
+  const from = Math.max(kept.length - limits.tail, head.length);
+  const shownHead = head.subarray(0, wholeCharactersEnd(head));
+  const tail = kept.subarray(from);
+  const shownTail = tail.subarray(wholeCharactersStart(tail));
+  return {
+    head: shownHead,
+    tail: shownTail,
+    beforeTail: kept.subarray(head.length, from),
+    missing: total - shownHead.length - shownTail.length,
+  };
+}
+
+let digits: Intl.NumberFormat | undefined;
+
+/** The line that stands in output where bytes of it are missing. Always of this form. */
+export function omissionLine(missing: number): string {
+  return `\n[... ${numberFormat().format(missing)} bytes left out ...]\n`;
+}
+
+/** Made on first use: it takes milliseconds of every start. */
+function numberFormat(): Intl.NumberFormat {
+  digits ??= new Intl.NumberFormat('en-US');
+  return digits;
+}
 
 /** What a caller wants of captured output. */
 export interface OutputView {
@@ -82,4 +131,29 @@ function showBytes(
 
 function decode(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
+const KEEPER = { write: (text: string) => text, end: () => '' };
+const newDecoder = () => new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** Decodes one stream piece by piece; a character that was cut between two of them is whole. */
+export function createDecoder(neutralizes: boolean) {
+  const show = neutralizes ? createNeutralizer() : KEEPER;
+  let decoder = newDecoder();
+  let afterGap = false;
+  return {
+    write(bytes: Uint8Array): string {
+      const whole = afterGap ? bytes.subarray(wholeCharactersStart(bytes)) : bytes;
+      afterGap = false;
+      return show.write(decoder.decode(whole, { stream: true }));
+    },
+    /** So many bytes are missing here; what was cut in two by that is left out. */
+    skip(missing: number): string {
+      decoder = newDecoder();
+      afterGap = true;
+      return show.end() + omissionLine(missing);
+    },
+    /** What is left at the end. */
+    end: (): string => show.write(decoder.decode()) + show.end(),
+  };
 }

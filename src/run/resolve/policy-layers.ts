@@ -27,21 +27,19 @@ export async function loadOperatorLayers(
   policy: SandboxOptions['policy'],
   withFiles = true,
 ): Promise<readonly PolicyLayer[]> {
-  const files: readonly { readonly name: LayerName; readonly path: string; readonly required: boolean }[] = [
+  const files: readonly { readonly name: LayerName; readonly path: string }[] = [
     ...(withFiles
-      ? [
-          { name: 'system' as const, path: SYSTEM_POLICY, required: false },
-          {
-            name: 'user' as const,
-            path: userPolicyPath(home, process.env.XDG_CONFIG_HOME),
-            required: false,
-          },
-        ]
+      ? ([
+          { name: 'system', path: SYSTEM_POLICY },
+          { name: 'user', path: userPolicyPath(home, process.env.XDG_CONFIG_HOME) },
+        ] as const)
       : []),
-    ...(typeof policy === 'string' ? [{ name: 'option' as const, path: policy, required: true }] : []),
+    ...(typeof policy === 'string' ? [{ name: 'option', path: policy } as const] : []),
   ];
   const layers: PolicyLayer[] = [];
-  for (const { name, path, required } of files) {
+  for (const { name, path } of files) {
+    // Who names a file means that it is there.
+    const required = name === 'option';
     if (!required && !mayExist(path)) continue;
     const { loadLayer } = await import('../validation.ts');
     const layer = await loadLayer(name, path, { required });

@@ -1,7 +1,7 @@
 import { accessSync, constants, lstatSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants as systemConstants, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import type { Backend } from '../../backends/backend.ts';
+import type { Backend, TryCommand } from '../../backends/backend.ts';
 import { withoutRefusedFacility } from '../../backends/refused-facility.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { probeHost } from '../../host/probe.ts';
@@ -12,12 +12,15 @@ import type { HostFeatures } from '../../model/host-features.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { Policy } from '../../model/policy.ts';
-import type {
-  NativeAddon,
-  NativeConfinement,
-  NativeConfinementSpec,
-  NativeFailure,
+import {
+  type NativeAddon,
+  type NativeConfinement,
+  type NativeConfinementSpec,
+  type NativeFailure,
+  STDIO_CAPTURE,
+  STDIO_NULL,
 } from '../../native/contract.ts';
+import { launchCommand } from '../../native/launch.ts';
 import { loadAddon } from '../../native/load.ts';
 import type { OwnPath } from '../../plan/own-paths.ts';
 import { makePlan } from '../../plan/plan.ts';
@@ -27,12 +30,15 @@ import { stateDirectory } from '../state.ts';
 import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
 import { ownProgram, realPath } from './own-program.ts';
 import { userPolicyPath } from './policy-layers.ts';
-import { closeHooksGap, prepareSettler } from './prepare-settler.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
-import { tryCommand } from './try-command.ts';
 import { cachePlaceOf, type OpenCache, openCache } from './workspace-cache.ts';
-import { findInWorkspace, type WorkspaceFindings } from './workspace-findings.ts';
+import {
+  closeHooksGap,
+  findInWorkspace,
+  prepareSettler,
+  type WorkspaceFindings,
+} from './workspace-findings.ts';
 
 /** Everything that the commands of one sandbox share. */
 export interface PreparedSandbox {
@@ -53,9 +59,6 @@ export interface PreparedSandbox {
 /** Policy, host and plan, without touching the kernel. */
 interface PlannedSandbox {
   readonly addon: NativeAddon;
-  readonly policy: Policy;
-  /** Canonical. */
-  readonly workspace: string;
   readonly resolved: ResolvedPolicy;
   readonly features: HostFeatures;
   /** `undefined`: commands cannot write the workspace. */
@@ -96,7 +99,7 @@ export async function planResolved(
       sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
       lookup: createPathLookup(),
     });
-  return { addon, policy, workspace, resolved, features, findings, planFor };
+  return { addon, resolved, features, findings, planFor };
 }
 
 /**
@@ -125,19 +128,13 @@ async function prepareResolved(
   asIf: (host: HostFeatures) => HostFeatures,
 ): Promise<PreparedSandbox> {
   const planned = await planResolved(resolved, cache?.place);
-  const { addon, policy, workspace } = planned;
+  const { addon, findings } = planned;
+  const { policy, workspace } = resolved;
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
   const rung = await goDownLadder(policy, asIf(planned.features), (tried) => prepareRung(planned, tried));
   try {
-    return {
-      ...rung,
-      addon,
-      policy,
-      resolved: planned.resolved,
-      cache,
-      findings: planned.findings,
-      settle: prepareSettler(addon, rung.plan, planned.findings),
-    };
+    const settle = prepareSettler(addon, rung.plan, findings);
+    return { ...rung, addon, policy, resolved, cache, findings, settle };
   } catch (error) {
     addon.closeConfinement(rung.confinement);
     throw error;
@@ -145,8 +142,8 @@ async function prepareResolved(
 }
 
 /** The plan of the first rung that has one, without touching the kernel: what turns out when it is prepared is not in it. */
-export async function planOnly({ policy, features, planFor }: PlannedSandbox): Promise<LaunchPlan> {
-  return goDownLadder(policy, features, async ({ backend, passedOver, ...known }) => {
+export async function planOnly({ resolved, features, planFor }: PlannedSandbox): Promise<LaunchPlan> {
+  return goDownLadder(resolved.policy, features, async ({ backend, passedOver, ...known }) => {
     const probed = await backend.probe(known.features, tryCommand);
     try {
       if (probed.usable) return { result: planFor({ backend, passedOver, features: probed.features }) };
@@ -166,8 +163,10 @@ export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
   const cache = openCacheFor(resolved);
   try {
     const planned = await planResolved(resolved, cache?.place);
-    const { addon, policy, features } = planned;
-    const { confinement, plan } = await goDownLadder(policy, features, (rung) => prepareRung(planned, rung));
+    const { addon, features } = planned;
+    const { confinement, plan } = await goDownLadder(resolved.policy, features, (rung) =>
+      prepareRung(planned, rung),
+    );
     addon.closeConfinement(confinement);
     return plan;
   } finally {
@@ -184,24 +183,19 @@ export function closePrepared({ addon, confinement, cache }: PreparedSandbox): v
 type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'>;
 
 async function prepareRung(
-  { addon, planFor, findings, policy }: PlannedSandbox,
+  { addon, planFor, findings, resolved }: PlannedSandbox,
   { backend, passedOver, ...known }: Rung,
 ): Promise<RungOutcome<PreparedRung>> {
-  const loadsJudge = !policy.unsafe.unjudgedCommands;
+  const loadsJudge = !resolved.policy.unsafe.unjudgedCommands;
   let { features } = known;
   for (;;) {
     const probed = await backend.probe(features, tryCommand);
     if (!probed.usable) return { refused: new SandboxError('backend.unavailable', probed.reason), features };
     const rung: Rung = { backend, features: probed.features, passedOver };
     let plan: LaunchPlan;
-    try {
-      plan = withHiddenMade(planFor(rung), (impossible) => planFor(rung, impossible));
-    } catch (error) {
-      if (isOfTheRung(error)) return { refused: error, features };
-      throw error;
-    }
     let spec: NativeConfinementSpec;
     try {
+      plan = withHiddenMade(planFor(rung), (impossible) => planFor(rung, impossible));
       spec = await backend.confinement(plan, probed.features, tryCommand);
     } catch (error) {
       if (isOfTheRung(error)) return { refused: error, features };
@@ -327,3 +321,45 @@ function writableDirectory(path: string): string | undefined {
     return undefined;
   }
 }
+
+/** What is to be tried takes a tenth of a second; what hangs is not used. */
+const PATIENCE_MS = 15_000;
+
+/** @see TryCommand */
+export const tryCommand: TryCommand = async (spec, program) => {
+  const addon = loadAddon();
+  const confinement = addon.createConfinement(spec);
+  try {
+    return await new Promise((done) => {
+      launchCommand(
+        addon,
+        confinement,
+        {
+          program,
+          argv: [program],
+          env: new Uint8Array(),
+          cwd: '/',
+          stdio: [STDIO_NULL, STDIO_CAPTURE, STDIO_CAPTURE],
+          streamOutput: false,
+          outputLimit: 64 * 1024,
+          timeoutMs: PATIENCE_MS,
+          killGraceMs: 0,
+          extras: undefined,
+        },
+        (event) => {
+          if (event.kind !== 'ended') return;
+          const { failure, exitCode, signal, timedOut, stdout, stderr } = event;
+          done({
+            failure,
+            killed: signal === systemConstants.signals.SIGKILL || timedOut,
+            exitCode: signal === 0 && !timedOut ? exitCode : undefined,
+            stdout: stdout?.toString() ?? '',
+            stderr: stderr?.toString() ?? '',
+          });
+        },
+      );
+    });
+  } finally {
+    addon.closeConfinement(confinement);
+  }
+};

@@ -1,6 +1,7 @@
-import { mkdtempSync, realpathSync, rmdirSync, statSync } from 'node:fs';
+import { mkdtempSync, rmdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { isNamedBy } from '../../decide/approval-request.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory, exactRealPath, requireExactVariables } from '../../host/exact-text.ts';
 import { homeDirectory } from '../../host/home-directory.ts';
@@ -15,6 +16,7 @@ import { PROTECTED_PATHS } from '../../policy/profiles/obeyed-files.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../policy/profiles/package-caches.ts';
 import { TOOL_CHAINS } from '../../policy/profiles/tool-chains.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { realPath } from './own-program.ts';
 import { callerLayer, loadOperatorLayers, loadWorkspaceLayer, workspaceNamed } from './policy-layers.ts';
 import { hasNpmCache } from './seed-npm-cache.ts';
 import { cacheDirectoryOf } from './workspace-cache.ts';
@@ -72,7 +74,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     workspaceAsNamed,
     home,
     temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace) ?? temporary,
-    parentBesideTmp: () => outOfReach([temporary, '/var/tmp'], policy, workspace, [realPathOf('/tmp')]),
+    parentBesideTmp: () => outOfReach([temporary, '/var/tmp'], policy, workspace, [realPath('/tmp')]),
     settings,
   };
 }
@@ -92,9 +94,9 @@ function outOfReach(
   const written = [
     ...also,
     ...(workspaceAccess === 'write' ? [workspace] : []),
-    ...rules.filter((rule) => rule.access === 'write').map((rule) => realPathOf(rule.path)),
+    ...rules.filter((rule) => rule.access === 'write').map((rule) => realPath(rule.path)),
   ];
-  const usable = candidates.filter(isDirectory).map(realPathOf);
+  const usable = candidates.filter(isDirectory).map(realPath);
   const isOut = (path: string) => !written.some((root) => isBeneath(path, root));
   // The one that was named fails with its own name; another one only takes its place if it works.
   return usable.find((path, at) => isOut(path) && (at === 0 || canMakeDirectory(path)));
@@ -110,27 +112,18 @@ function canMakeDirectory(parent: string): boolean {
   }
 }
 
-function realPathOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
+function withHostFindings(named: Policy, home: string, workspace: string): Policy {
+  const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
+  return withFound(withFound(named, caches), installedToolChains(home));
 }
 
-function withHostFindings(named: Policy, home: string, workspace: string): Policy {
-  const toolChains = installedToolChains(home);
-  const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
+/** The policy's own rules and variables come last: they hold where both speak of the same. */
+function withFound(policy: Policy, { rules, env }: Found): Policy {
+  const { filesystem, environment } = policy;
   return {
-    ...named,
-    filesystem: {
-      ...named.filesystem,
-      rules: [...toolChains.rules, ...caches.rules, ...named.filesystem.rules],
-    },
-    environment: {
-      ...named.environment,
-      set: { ...toolChains.env, ...caches.env, ...named.environment.set },
-    },
+    ...policy,
+    filesystem: { ...filesystem, rules: [...rules, ...filesystem.rules] },
+    environment: { ...environment, set: { ...env, ...environment.set } },
   };
 }
 
@@ -140,10 +133,7 @@ async function settingsFor(policy: Policy, workspace: string, home: string): Pro
   if (filesystem.home === 'host') return NO_SETTINGS;
   const set = new Set(Object.keys(environment.set).map((name) => name.toLowerCase()));
   const isPassed = (name: string) =>
-    set.has(name.toLowerCase()) ||
-    environment.pass.some(
-      (entry) => entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1))),
-    );
+    set.has(name.toLowerCase()) || environment.pass.some((entry) => isNamedBy(entry, name));
   return carrySettings({
     home,
     machine: '/',
@@ -153,23 +143,18 @@ async function settingsFor(policy: Policy, workspace: string, home: string): Pro
     hasNetwork: network.mode === 'open',
     writable: [
       ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
-      ...(filesystem.tmp === 'host' ? [realPathOf(tmpdir())] : []),
-      ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [realPathOf(path)] : [])),
+      ...(filesystem.tmp === 'host' ? [realPath(tmpdir())] : []),
+      ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [realPath(path)] : [])),
     ],
-    granted: () => [workspace, ...filesystem.rules.map(({ path }) => realPathOf(path))],
+    granted: () => [workspace, ...filesystem.rules.map(({ path }) => realPath(path))],
   });
 }
 
 function withSettings(policy: Policy, { readable, variables }: CarriedSettings): Policy {
-  const { filesystem, environment } = policy;
   const rules = readable.map(
     (path): PathRule => ({ path, access: 'data', required: false, reason: CERTIFICATES }),
   );
-  return {
-    ...policy,
-    filesystem: { ...filesystem, rules: [...rules, ...filesystem.rules] },
-    environment: { ...environment, set: { ...variables, ...environment.set } },
-  };
+  return withFound(policy, { rules, env: variables });
 }
 
 const CERTIFICATES = 'certificates that settings of the user name';
@@ -230,9 +215,9 @@ const OBEYED_IN_SYSTEM = ['/var/spool', '/var/lib/systemd'];
 
 /** The place that holds it, if what is in it is run or obeyed by something trusted. */
 function obeyedPlace(workspace: string, home: string): string | undefined {
-  const realHome = realPathOf(home);
+  const realHome = realPath(home);
   const places = [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
-  const place = places.find((path) => isBeneath(workspace, realPathOf(path)));
+  const place = places.find((path) => isBeneath(workspace, realPath(path)));
   if (place !== undefined || !isBeneath(workspace, realHome)) return place;
   // Also in a project: `.git`, `.claude`, …. As a whole: a project may well be called `mise` or `.github`.
   const beneath = `${workspace.slice(realHome.length)}/`;

@@ -1,9 +1,15 @@
-import type { NativeAddon, NativeConfinement, NativeOutcome, NativeTurnEnd } from '../../native/contract.ts';
-import { STDIO_CAPTURE, STDIO_NULL } from '../../native/contract.ts';
+import {
+  type NativeAddon,
+  type NativeConfinement,
+  type NativeOutcome,
+  type NativeTurnEnd,
+  STDIO_CAPTURE,
+  STDIO_NULL,
+} from '../../native/contract.ts';
 import { launchCommand } from '../../native/launch.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import { deferred } from '../../util/deferred.ts';
-import type { ChunkReceiver } from '../output/chunk.ts';
+import type { ChunkReceiver } from '../output/feed.ts';
 import type { OutputSettings } from '../output/settings.ts';
 
 /** What one turn is. */

@@ -11,18 +11,36 @@ import type { Policy } from '../../model/policy.ts';
 import type { NativeOutcome } from '../../native/contract.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { shellWord } from '../../util/shell-quote.ts';
-import { canceledBefore, classify, type RunContext } from '../launch/classify.ts';
-import { followed, requestOf, resultOf } from '../launch/decided-command.ts';
+import { classify, notRun, type RunContext } from '../launch/classify.ts';
+import { followed, requestOf } from '../launch/decided-command.ts';
 import { describeFailure, describeThrown } from '../launch/failure.ts';
-import { createOutputConsumer } from '../output/consumer.ts';
+import { OutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
-import type { OptionReader } from '../resolve/read-options.ts';
-import type { ShellSession } from './session-options.ts';
-import { changedVariables, factsOf } from './shell-facts.ts';
+import type { OptionReader } from '../validation.ts';
 import { type ShellProcess, startShell, type TurnOutcome } from './shell-process.ts';
-import { readShellState, type ShellState } from './shell-state.ts';
-import { checkSnapshot, isUsableDirectory, restoreVariables } from './snapshot.ts';
+import { changedVariables, factsOf, readShellState, type ShellState } from './shell-state.ts';
+import { ANEW, checkSnapshot, isUsableDirectory, restoreVariables } from './snapshot.ts';
+
+/**
+ * One long-lived confined bash. Directory, variables, functions and activated environments last from command to
+ * command. Its commands are one trust domain: what one of them does to the shell, the next ones get.
+ */
+export interface ShellSession extends AsyncDisposable {
+  readonly id: string;
+  /** Canonical directory in which the next command starts. */
+  readonly cwd: string;
+  /** Remarks on the start: variables of a snapshot that were left out. */
+  readonly warnings: readonly string[];
+  /** Judges a command and runs it in the shell. One at a time: others wait for their turn. */
+  run(command: string, options?: TurnOptions): Promise<TurnResult>;
+  /** Interrupts the command that runs, as Ctrl-C would, and ends what does not heed that. False: none runs. */
+  interrupt(): boolean;
+  /** Where the shell is and what it exports. */
+  snapshot(): ShellSnapshot;
+  /** Ends the shell and everything that it started. */
+  close(): Promise<void>;
+}
 
 const BROKEN =
   'the shell was ended, because the command wrote to the channel through which the shell reports to its session';
@@ -31,9 +49,6 @@ const IDLE_UNSEEN = 'limits.idle_timeout_seconds does not hold for the commands 
 
 /** The first turn tells what the shell begins with; a shell that cannot even do that is of no use. */
 const START_TIMEOUT_MS = 20_000;
-
-/** Set for each shell anew. */
-const NOT_IN_SNAPSHOTS = ['PWD', 'OLDPWD', 'SHLVL', '_', 'HOME', 'TMPDIR'];
 
 const isClosed = () =>
   new SandboxError('session.closed', 'this session has ended; make a new one with sandbox.session()');
@@ -149,9 +164,8 @@ class OpenShell implements ShellSession {
   }
 
   snapshot(): ShellSnapshot {
-    const env = { ...this.#known.exported };
-    for (const name of NOT_IN_SNAPSHOTS) delete env[name];
-    return { cwd: this.#known.cwd, env };
+    const { cwd, exported } = this.#known;
+    return { cwd, env: Object.fromEntries(Object.entries(exported).filter(([name]) => !ANEW.test(name))) };
   }
 
   async close(): Promise<void> {
@@ -247,10 +261,10 @@ class OpenShell implements ShellSession {
     signal: AbortSignal,
   ): Promise<TurnResult> {
     const context = this.#sandbox.contextOf(decided);
-    if (!decided.allowed) return this.#after(resultOf(decided, context));
+    if (!decided.allowed) return this.#after(notRun(context, decided.objection));
     const { ended, judgement } = decided;
     if (this.#closed || signal.aborted)
-      return this.#after(await followed(ended, canceledBefore(context), false));
+      return this.#after(await followed(ended, notRun(context, { status: 'canceled' }), false));
     const leavesDoubts = judgement?.leavesDoubts() ?? false;
     const launched = await this.#takeTurn(command, options, context, signal);
     if (leavesDoubts) this.#ranUnseenCode = true;
@@ -286,7 +300,7 @@ class OpenShell implements ShellSession {
   ): Promise<{ readonly result: ExecutionResult; readonly alive: boolean }> {
     const { policy, plan, prepared } = this.#sandbox;
     const shell = this.#shell.process;
-    const consumer = options.onOutput && createOutputConsumer(options.onOutput, () => shell.interrupt());
+    const consumer = options.onOutput && new OutputConsumer(options.onOutput, () => shell.interrupt());
     const onAbort = () => shell.interrupt();
     signal.addEventListener('abort', onAbort, { once: true });
     this.#isTurn = true;

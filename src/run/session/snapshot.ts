@@ -14,7 +14,7 @@ interface Restored {
 }
 
 /** Set for each shell anew. */
-const ANEW = /^(?:PWD|OLDPWD|SHLVL|_|HOME|TMPDIR)$/;
+export const ANEW = /^(?:PWD|OLDPWD|SHLVL|_|HOME|TMPDIR)$/;
 
 /**
  * Splits the variables of a snapshot: those that make programs run other code are not restored. PATH is, because each

@@ -50,7 +50,7 @@ export async function claimSocketPath(
   claim: PathClaim,
 ): Promise<ClaimedPath> {
   const refuse: Refuse = refuser(claim);
-  const directory = realDirectory(wanted, claim);
+  const directory = realDirectory(wanted, claim.sharedDirectory, refuse);
   const path = join(directory, basename(wanted));
   if (!fitsAddress(path))
     refuse(path, `has more than ${LONGEST_PATH} bytes, which is the most for a socket; choose a shorter one`);
@@ -98,9 +98,8 @@ async function lockDirectory(
   return () => closeSync(fd);
 }
 
-function realDirectory(wanted: string, claim: PathClaim): string {
+function realDirectory(wanted: string, sharedDirectory: boolean, refuse: Refuse): string {
   const directory = dirname(wanted);
-  const refuse: Refuse = refuser(claim);
   let path: string;
   let info: Stats;
   try {
@@ -116,7 +115,7 @@ function realDirectory(wanted: string, claim: PathClaim): string {
       path,
       `belongs to user ${info.uid}, who could put another socket there; choose a directory of yours`,
     );
-  const sticky = claim.sharedDirectory && (info.mode & 0o1000) !== 0;
+  const sticky = sharedDirectory && (info.mode & 0o1000) !== 0;
   if ((info.mode & 0o022) !== 0 && !sticky)
     refuse(
       path,

@@ -1,16 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { createConnection, type Socket } from 'node:net';
 import { z } from 'zod';
+import { within } from '../../decide/time-limit.ts';
 import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { createLineReader } from '../../util/line-reader.ts';
 import { PROTOCOL_VERSION } from '../protocol/limits.ts';
-import { CANCEL, METHODS, type MethodName, type ParamsFor, type ResultOf } from '../protocol/method-table.ts';
 import {
+  CANCEL,
+  METHODS,
+  type MethodName,
   NOTIFICATIONS,
   type NotificationName,
   type NotificationParams,
-} from '../protocol/notification-table.ts';
+  type ParamsFor,
+  type ResultOf,
+} from '../protocol/tables.ts';
 import { describeIssue } from './errors.ts';
 import { readMessage } from './message.ts';
 
@@ -145,12 +150,7 @@ export class ServerConnection {
    */
   async end(patienceMs: number): Promise<void> {
     this.#socket.end();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((done) => {
-      timer = setTimeout(done, patienceMs);
-    });
-    await Promise.race([this.ended, late]);
-    clearTimeout(timer);
+    await within(this.ended, patienceMs);
     this.#socket.destroy();
     if (this.#broken !== undefined && this.#broken !== ENDED) throw this.#broken;
   }

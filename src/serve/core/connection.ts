@@ -5,11 +5,10 @@ import { errorMessage } from '../../util/error-message.ts';
 import { createLineReader, type LineReader } from '../../util/line-reader.ts';
 import { packageVersion } from '../../version.ts';
 import { type ConnectionLimits, PROTOCOL_VERSION } from '../protocol/limits.ts';
-import { CANCEL, METHODS, type MethodName, type ParamsOf, type ResultOf } from '../protocol/method-table.ts';
+import { CANCEL, METHODS, type MethodName, type ParamsOf, type ResultOf } from '../protocol/tables.ts';
 import { errorResponse, type RequestId, type Response, RPC_ERROR } from './errors.ts';
 import { readMessage } from './message.ts';
 import type { Call, Conversation, Offer, RefusalCode } from './offer.ts';
-import { createOutgoing, type Outgoing } from './outgoing.ts';
 import type { Peer } from './peer.ts';
 import { Requests } from './requests.ts';
 
@@ -70,7 +69,7 @@ export class Connection {
     this.#offer = offer;
     this.#parts = parts;
     this.#reader = createLineReader(limits.messageBytes);
-    this.#outgoing = createOutgoing(parts.output);
+    this.#outgoing = new Outgoing(parts.output);
     this.#conversation = offer.open({
       peer: parts.peer,
       notify: (method, params) => this.#outgoing.send({ jsonrpc: '2.0', method, params }),
@@ -333,5 +332,50 @@ export class Connection {
     input.destroy();
     output.destroy();
     this.#over.resolve();
+  }
+}
+
+/** What is said to one client, in order. Nothing is encoded before there is room for it. */
+class Outgoing {
+  readonly #stream: Writable;
+  #last: Promise<void> = Promise.resolve();
+  #closed = false;
+  // One for all waits: each of them would otherwise add listeners of its own.
+  #wake = () => {};
+
+  constructor(stream: Writable) {
+    this.#stream = stream;
+    for (const event of ['drain', 'close', 'error']) stream.on(event, () => this.#wake());
+  }
+
+  /** Settles when the message was handed on and there is room for the next, or nobody listens any more. Never rejects. */
+  send(message: unknown): Promise<void> {
+    this.#last = this.#last.then(async () => {
+      if (!this.#isOpen()) return;
+      if (!this.#stream.write(`${JSON.stringify(message)}\n`)) await this.#room();
+    });
+    return this.#last;
+  }
+
+  /** Settles when all that was to be said before has been taken. */
+  flush(): Promise<void> {
+    return this.#last;
+  }
+
+  /** Nothing is said from now on. */
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  #isOpen(): boolean {
+    return !this.#closed && this.#stream.writable;
+  }
+
+  #room(): Promise<void> {
+    return new Promise((done) => {
+      this.#wake = done;
+      if (!this.#isOpen() || !this.#stream.writableNeedDrain) done();
+    });
   }
 }

@@ -1,10 +1,11 @@
 import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { deferred } from '../../util/deferred.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { claimSocketPath, type PathClaim } from './claim-path.ts';
 import { Connection, TOO_MANY, tooManyClients } from './connection.ts';
-import { createEntrance } from './entrance.ts';
+import { Entrance } from './entrance.ts';
 import { responseToError } from './errors.ts';
 import type { Offer, RefusalCode } from './offer.ts';
 import { type Peer, peerOf } from './peer.ts';
@@ -60,10 +61,7 @@ export async function listenForClients(offer: Offer, options: ListenOptions): Pr
   const { path, release } = await claimSocketPath(options.path, addon.tryLock, options);
   const connections = new Set<Connection>();
   let idle: NodeJS.Timeout | undefined;
-  let end = () => {};
-  const ended = new Promise<void>((done) => {
-    end = done;
-  });
+  const { promise: ended, resolve: end } = deferred<void>();
   const rest = () => {
     clearTimeout(idle);
     if (unusedTimeout > 0 && connections.size === 0) idle = setTimeout(end, unusedTimeout);
@@ -77,7 +75,7 @@ export async function listenForClients(offer: Offer, options: ListenOptions): Pr
   const refused = (peer: Peer | undefined, code: RefusalCode, message: string) =>
     void offer.onRefused?.({ code, peer, message });
   const bounds = { admitted: most, waiting: most };
-  const entrance = createEntrance<Client>(bounds, ({ socket, peer, connection }) => {
+  const entrance = new Entrance<Client>(bounds, ({ socket, peer, connection }) => {
     turnAway(socket);
     refused(peer, 'too_many_connections', TOO_MANY);
     void connection.end('it was turned away');

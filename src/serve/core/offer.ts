@@ -1,6 +1,11 @@
 import type { ConnectionLimits } from '../protocol/limits.ts';
-import type { MethodName, ParamsOf, ResultOf } from '../protocol/method-table.ts';
-import type { NotificationName, NotificationParams } from '../protocol/notification-table.ts';
+import type {
+  MethodName,
+  NotificationName,
+  NotificationParams,
+  ParamsOf,
+  ResultOf,
+} from '../protocol/tables.ts';
 import type { RequestId } from './errors.ts';
 import type { Peer } from './peer.ts';
 

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ConnectionLimits } from '../protocol/limits.ts';
-import { CANCEL, cancelParams, METHODS, type MethodName, type ParamsOf } from '../protocol/method-table.ts';
+import { CANCEL, cancelParams, METHODS, type MethodName, type ParamsOf } from '../protocol/tables.ts';
 import { describeIssue, errorResponse, type RequestId, type Response, responseToError } from './errors.ts';
 import type { Call, Handler, RefusalCode } from './offer.ts';
 

@@ -3,8 +3,8 @@ import { errnoOf } from '../../util/errno-of.ts';
 import { ServerConnection } from '../core/connect.ts';
 import { describeIssue } from '../core/errors.ts';
 import { GATE_LIMITS } from '../protocol/limits.ts';
-import { METHODS, type ParamsFor } from '../protocol/method-table.ts';
-import type { GateAnswer } from './answer.ts';
+import { METHODS, type ParamsFor } from '../protocol/tables.ts';
+import type { GateAnswer } from './gate-decider.ts';
 
 /** What the host said, or a no for want of a usable answer. */
 export interface GateOutcome extends GateAnswer {

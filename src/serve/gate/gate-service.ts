@@ -6,10 +6,12 @@ import { loadAddon } from '../../native/load.ts';
 import { assemble } from '../../run/assemble.ts';
 import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 import { listenForClients } from '../core/listener.ts';
-import { createAnswerer, type OnAnswer } from './answer.ts';
-import { createGateDecider } from './gate-decider.ts';
-import { gateOffer } from './gate-offer.ts';
-import { createRefusalReport, type RefusedMessage } from './refusal-report.ts';
+import type { Offer } from '../core/offer.ts';
+import type { Peer } from '../core/peer.ts';
+import { type ConnectionLimits, GATE_LIMITS } from '../protocol/limits.ts';
+import { LONGEST_REASON } from '../protocol/results.ts';
+import { createAnswerer, createGateDecider, type GateDecide, type OnAnswer } from './gate-decider.ts';
+import { createRefusalReport, type RefusedMessage, type ReportRefusal } from './refusal-report.ts';
 
 /** Beyond what people and the reviewer may take: for the store, the disk and the judge. */
 const MARGIN_MS = 15_000;
@@ -85,4 +87,43 @@ function refuseAmbiguous(uids: ReadonlySet<number>): void {
     'gate.unusable',
     `user ${ambiguous} may not ask here: in this user namespace everybody who has no place in it looks like that; start the gate outside of it`,
   );
+}
+
+/** What a gate answers with. */
+interface GateParts {
+  readonly answer: GateDecide;
+  readonly report: ReportRefusal;
+  readonly onProblem: (message: string) => void;
+  readonly limits?: Partial<ConnectionLimits>;
+}
+
+const principalOf = (peer: Peer | undefined) => (peer === undefined ? 'unknown' : `uid:${peer.uid}`);
+
+/** What a gate offers: whoever asks is who the kernel says it is. */
+export function gateOffer({ answer, report, onProblem, limits }: GateParts): Offer {
+  return {
+    limits: { ...GATE_LIMITS, ...limits },
+    strangers: true,
+    notifications: [],
+    open: ({ peer }) => {
+      const principal = principalOf(peer);
+      return {
+        handlers: {
+          'gate.check': async ({ command, session, tool }, { id, signal }) => {
+            const requestId = String(id);
+            const { decision, reason } = await answer({
+              ...{ requestId, command, session, tool, principal, signal },
+            });
+            return { decision, ...(reason === undefined ? {} : { reason: reason.slice(0, LONGEST_REASON) }) };
+          },
+        },
+        begin: () => ({ approvals: 'nobody' }),
+        close: async () => {},
+      };
+    },
+    onProblem,
+    onRefused: ({ code, peer, message, requestId }) => {
+      return report({ code, principal: principalOf(peer), message, requestId });
+    },
+  };
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { ERROR_CODES } from '../../errors/codes.ts';
-import { CANCEL, cancelParams, METHODS } from './method-table.ts';
-import { NOTIFICATIONS } from './notification-table.ts';
+import { CANCEL, cancelParams, METHODS, NOTIFICATIONS } from './tables.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -1,37 +1,22 @@
-import { decisionAsJson } from '../../decide/decision-json.ts';
-import { refusalOf } from '../../decide/refusal.ts';
+import { decisionAsJson, refusalOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResultBase } from '../../model/execution-result.ts';
 import type { RunOptions } from '../../model/options.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
-import type { OpenSandbox } from '../../run/sandbox.ts';
 import type { Call, Client, Conversation, Handlers } from '../core/offer.ts';
-import type { ServeLimits } from '../protocol/limits.ts';
-import { createQuestions, type Switchboard } from './questions.ts';
-import { type NamedShell, Shells } from './shells.ts';
-import { createSpawnedCommands } from './spawned.ts';
-import { createTurns, type Turn } from './turns.ts';
+import { Questions } from './questions.ts';
+import { type Shared, Shells } from './shells.ts';
+import { SpawnedCommands } from './spawned.ts';
+import { type Turn, Turns } from './turns.ts';
 import { wireResult } from './wire.ts';
-
-/** What all connections of a server share. */
-export interface Shared {
-  readonly sandbox: OpenSandbox;
-  readonly switchboard: Switchboard;
-  readonly limits: ServeLimits;
-  readonly newId: () => string;
-  /** A shell that every client may use, and that ends with none of them. */
-  readonly named?: NamedShell | undefined;
-  /** What keeps commands in, in one line. */
-  readonly confinement: string;
-}
 
 /** Serves one client with commands of the sandbox; everything that they start is its own. */
 export function converse(client: Client, shared: Shared): Conversation {
-  const { sandbox, switchboard, limits, newId } = shared;
-  const questions = createQuestions(client, limits.questions, switchboard.answeredBy);
-  const commands = createSpawnedCommands({ sandbox, client, most: limits.commands, newId });
-  const shells = new Shells({ client, most: limits.sessions, ...shared });
-  const turns = createTurns(limits.runs);
+  const { sandbox, switchboard, limits } = shared;
+  const questions = new Questions(client, limits.questions, switchboard.answeredBy);
+  const commands = new SpawnedCommands(client, shared);
+  const shells = new Shells(client, shared);
+  const turns = new Turns(limits.runs);
   let isAnswering = false;
 
   const asked = <T>(call: Call, work: () => T, turn?: Turn): T =>
@@ -46,9 +31,9 @@ export function converse(client: Client, shared: Shared): Conversation {
       turns.take(async (turn) => {
         const { command, env, input, encoding, escapes, ...rest } = params;
         const options: RunOptions = {
-          ...given(rest),
-          ...environment(env),
-          ...(input === undefined ? {} : { input: Buffer.from(input.data, input.encoding ?? 'utf8') }),
+          ...rest,
+          env: environment(env),
+          input: input && Buffer.from(input.data, input.encoding ?? 'utf8'),
           ...(encoding === 'base64' ? { encoding: 'bytes' } : { escapes: escapes ?? 'neutralize' }),
           signal: call.signal,
         };
@@ -60,7 +45,7 @@ export function converse(client: Client, shared: Shared): Conversation {
         encoding: encoding ?? 'utf8',
         escapes: escapes ?? (rest.pty === undefined ? 'neutralize' : 'keep'),
       } as const;
-      const options = { ...given(rest), ...environment(env) };
+      const options = { ...rest, env: environment(env) };
       const start = (signal: AbortSignal, turn: Turn) =>
         asked(call, () => sandbox.spawn(command, { ...options, signal }), turn);
       return { command: commands.spawn(start, form, call) };
@@ -70,7 +55,7 @@ export function converse(client: Client, shared: Shared): Conversation {
     kill: ({ command, signal }) => ({ sent: commands.kill(command, signal) }),
     check: async ({ env, ...rest }) => {
       const judge = await sandbox.judge();
-      const decision = await judge({ ...given(rest), ...environment(env) }).decision;
+      const decision = await judge({ ...rest, env: environment(env) }).decision;
       const refused = refusalOf(decision, rest.approved === true);
       if (refused === undefined) return decisionAsJson(decision);
       const { code, message } = refused;
@@ -139,15 +124,7 @@ class UntakenResults {
 const bytesIn = (bytes: ExecutionResultBase['bytes']) =>
   (bytes?.stdout.length ?? 0) + (bytes?.stderr.length ?? 0);
 
-type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> };
-
-/** Without what was not said: an option that is there has a value. */
-function given<T extends object>(options: T): Given<T> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
-}
-
+/** `null` takes a variable away. */
 function environment(env: Readonly<Record<string, string | null>> | undefined) {
-  if (env === undefined) return {};
-  const changed = Object.entries(env).map(([name, value]) => [name, value ?? undefined] as const);
-  return { env: Object.fromEntries(changed) };
+  return env && Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? undefined]));
 }

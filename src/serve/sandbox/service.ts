@@ -6,11 +6,10 @@ import { type OpenSandbox, openSandbox } from '../../run/sandbox.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import type { Handlers, Offer } from '../core/offer.ts';
 import { SERVE_LIMITS, type ServeLimits } from '../protocol/limits.ts';
-import type { MethodName } from '../protocol/method-table.ts';
-import { NOTIFICATIONS, type NotificationName } from '../protocol/notification-table.ts';
-import { converse, type Shared } from './handlers.ts';
-import { createSwitchboard } from './questions.ts';
-import { type NamedShell, nameShell } from './shells.ts';
+import { type MethodName, NOTIFICATIONS, type NotificationName } from '../protocol/tables.ts';
+import { converse } from './handlers.ts';
+import { Switchboard } from './questions.ts';
+import { type NamedShell, nameShell, type Shared } from './shells.ts';
 
 /** What a server is made from. */
 interface ServiceOptions {
@@ -49,9 +48,8 @@ const SHELL_IDLE_MS = 30_000;
 export async function createService(settings: ServiceOptions): Promise<Service> {
   const { sandbox: options, onProblem, describe, shell } = settings;
   const limits = shell === undefined ? SERVE_LIMITS : { ...SERVE_LIMITS, idleMs: SHELL_IDLE_MS };
-  const switchboard = createSwitchboard(shell === undefined ? 'client of serve' : 'terminal');
-  const { approver: terminal, onQueued, asking } = switchboard;
-  const sandbox = await openSandbox({ ...options, gate: { ...options.gate, terminal, onQueued, asking } });
+  const switchboard = new Switchboard(shell === undefined ? 'client of serve' : 'terminal');
+  const sandbox = await openSandbox({ ...options, gate: { ...options.gate, ...switchboard.gate } });
   let named: NamedShell | undefined;
   try {
     if (shell !== undefined) named = nameShell(shell.name, await sandbox.session(), shell.unusedTimeout);

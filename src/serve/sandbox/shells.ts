@@ -2,14 +2,15 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { TurnResult } from '../../model/execution-result.ts';
 import type { OutputChunk } from '../../model/output.ts';
 import { neutralize } from '../../run/output/neutralize.ts';
-import type { Sandbox } from '../../run/sandbox.ts';
-import type { ShellSession } from '../../run/session/session-options.ts';
+import type { OpenSandbox } from '../../run/sandbox.ts';
+import type { ShellSession } from '../../run/session/shell-session.ts';
 import { deferred } from '../../util/deferred.ts';
 import type { Call, Client } from '../core/offer.ts';
-import type { ParamsOf, ResultOf } from '../protocol/method-table.ts';
+import type { ServeLimits } from '../protocol/limits.ts';
 import { refusedCommand } from '../protocol/params.ts';
-import { createOutputEncoder, type OutputForm } from './output-data.ts';
-import { wireResult } from './wire.ts';
+import type { ParamsOf, ResultOf } from '../protocol/tables.ts';
+import type { Switchboard } from './questions.ts';
+import { createOutputEncoder, type OutputForm, wireResult } from './wire.ts';
 
 /** A shell, and how it is used. */
 interface Used {
@@ -31,13 +32,15 @@ export interface NamedShell extends Used {
   readonly ended: Promise<void>;
 }
 
-/** What the shells of a connection are made with. */
-interface ShellParts {
-  readonly sandbox: Sandbox;
-  readonly client: Client;
-  readonly most: number;
+/** What all connections of a server share. */
+export interface Shared {
+  readonly sandbox: OpenSandbox;
+  readonly switchboard: Switchboard;
+  readonly limits: ServeLimits;
   readonly newId: () => string;
+  /** A shell that every client may use, and that ends with none of them. */
   readonly named?: NamedShell | undefined;
+  /** What keeps commands in, in one line. */
   readonly confinement: string;
 }
 
@@ -65,27 +68,26 @@ const fresh = () => ({ startedAt: Date.now(), lastUsedAt: Date.now(), running: 0
 
 /** The shells of one connection. */
 export class Shells {
-  readonly #parts: ShellParts;
+  readonly #client: Client;
+  readonly #shared: Shared;
   readonly #shells = new Map<string, Used>();
   #opening = 0;
 
-  constructor(parts: ShellParts) {
-    this.#parts = parts;
+  constructor(client: Client, shared: Shared) {
+    this.#client = client;
+    this.#shared = shared;
   }
 
   async open({ cwd, env, restore }: ParamsOf<'session.open'>): Promise<ResultOf<'session.open'>> {
-    const { sandbox, client, most, newId } = this.#parts;
+    const { sandbox, limits, newId } = this.#shared;
+    const most = limits.sessions;
     if (this.#shells.size + this.#opening >= most)
       throw new SandboxError('protocol.busy', `${most} sessions are open already; close one of them`);
     this.#opening += 1;
     try {
-      const shell = await sandbox.session({
-        ...(cwd === undefined ? {} : { cwd }),
-        ...(env === undefined ? {} : { env }),
-        ...(restore === undefined ? {} : { restore }),
-      });
+      const shell = await sandbox.session({ cwd, env, restore });
       // Nobody is there to have it.
-      if (client.gone.aborted) await shell.close();
+      if (this.#client.gone.aborted) await shell.close();
       const session = newId();
       this.#shells.set(session, { shell, ...fresh() });
       return { session, cwd: shell.cwd, warnings: shell.warnings };
@@ -100,21 +102,17 @@ export class Shells {
     call: Call,
     begin: (run: () => Promise<TurnResult>) => Promise<TurnResult>,
   ): Promise<ResultOf<'session.run'>> {
-    const { sandbox, client, named } = this.#parts;
+    const { sandbox, named } = this.#shared;
     const { session, command, env, approved, taints, timeout, stream, encoding, escapes } = params;
     const form: OutputForm = { encoding: encoding ?? 'utf8', escapes: escapes ?? 'neutralize' };
-    const sender = stream === true ? streamTo(client, session, call, form) : undefined;
+    const sender = stream === true ? streamTo(this.#client, session, call, form) : undefined;
     const refused = session === named?.name ? refusedCommand(command) : undefined;
     if (refused !== undefined) throw new SandboxError('usage.invalid', refused);
     const result = await this.#turn(session, (shell) =>
       begin(() =>
         shell.run(command, {
-          signal: call.signal,
-          ...(env === undefined ? {} : { env }),
-          ...(approved === undefined ? {} : { approved }),
-          ...(taints === undefined ? {} : { taints }),
-          ...(timeout === undefined ? {} : { timeout }),
-          ...(sender === undefined ? {} : { onOutput: sender.send }),
+          ...{ signal: call.signal, env, approved, taints, timeout },
+          onOutput: sender?.send,
         }),
       ),
     );
@@ -129,7 +127,7 @@ export class Shells {
   }
 
   info(id: string): ResultOf<'session.info'> {
-    const { sandbox, named, confinement } = this.#parts;
+    const { sandbox, named, confinement } = this.#shared;
     const { shell, startedAt, lastUsedAt, running } = this.#use(id);
     return {
       ...{ id, pid: process.pid, workspace: sandbox.workspace, cwd: shell.cwd, startedAt, lastUsedAt },
@@ -146,7 +144,7 @@ export class Shells {
 
   async close(id: string): Promise<void> {
     const { shell } = this.#use(id);
-    const { named } = this.#parts;
+    const { named } = this.#shared;
     if (id === named?.name) {
       named.stop();
       return;
@@ -161,7 +159,7 @@ export class Shells {
   }
 
   #use(id: string): Used {
-    const { named } = this.#parts;
+    const { named } = this.#shared;
     const found = id === named?.name ? named : this.#shells.get(id);
     if (found !== undefined) return found;
     throw new SandboxError(
@@ -172,7 +170,7 @@ export class Shells {
 
   /** A command of a shell, which is in use meanwhile. */
   async #turn<T>(id: string, work: (shell: ShellSession) => Promise<T>): Promise<T> {
-    const { named } = this.#parts;
+    const { named } = this.#shared;
     const used = this.#use(id);
     const note = (by: number) => {
       used.running += by;

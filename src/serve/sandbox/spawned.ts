@@ -1,13 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { SandboxProcess, TerminalProcess } from '../../run/launch/spawn.ts';
-import type { Sandbox } from '../../run/sandbox.ts';
 import { deferred } from '../../util/deferred.ts';
 import type { Call, Client } from '../core/offer.ts';
-import type { ParamsOf } from '../protocol/method-table.ts';
-import { createOutputEncoder, type OutputForm } from './output-data.ts';
-import { createTurns, type Turn } from './turns.ts';
-import { wireResult } from './wire.ts';
+import type { ParamsOf } from '../protocol/tables.ts';
+import type { Shared } from './shells.ts';
+import { type Turn, Turns } from './turns.ts';
+import { createOutputEncoder, type OutputForm, wireResult } from './wire.ts';
 
 interface Spawned {
   readonly process: SandboxProcess | TerminalProcess;
@@ -16,33 +15,67 @@ interface Spawned {
 }
 
 /** The commands of `spawn` of one connection. */
-interface SpawnedCommands {
+export class SpawnedCommands {
+  readonly #client: Client;
+  readonly #shared: Shared;
+  readonly #commands = new Map<string, Spawned>();
+  readonly #places: Turns;
+
+  constructor(client: Client, shared: Shared) {
+    this.#client = client;
+    this.#shared = shared;
+    this.#places = new Turns(shared.limits.commands);
+  }
+
   spawn(
     start: (signal: AbortSignal, turn: Turn) => SandboxProcess | TerminalProcess,
     form: OutputForm,
     call: Call,
-  ): string;
-  write(params: ParamsOf<'write'>): Promise<boolean>;
-  resize(id: string, cols: number, rows: number): boolean;
-  kill(id: string, signal: NodeJS.Signals | undefined): boolean;
-}
+  ): string {
+    const { limits, newId } = this.#shared;
+    if (this.#places.isFull())
+      throw new SandboxError(
+        'protocol.busy',
+        `${limits.commands} spawned commands run already; end one of them`,
+      );
+    const ending = new AbortController();
+    const over = deferred<void>();
+    const begin = (turn: Turn): string => {
+      const process = start(AbortSignal.any([ending.signal, this.#client.gone]), turn);
+      // What is written to a command that reads no more is nobody's.
+      process.stdin.on('error', () => {});
+      const id = newId();
+      const spawned: Spawned = { process, end: () => ending.abort(), hasEnded: false };
+      this.#commands.set(id, spawned);
+      call.afterwards(() => {
+        this.#follow(id, spawned, form)
+          .catch(() => this.#commands.delete(id))
+          .finally(() => over.resolve());
+      });
+      return id;
+    };
+    return this.#places.hold(begin, over.promise);
+  }
 
-/** What they are made with. */
-interface SpawnParts {
-  readonly sandbox: Sandbox;
-  readonly client: Client;
-  readonly most: number;
-  /** Never the same one, whichever connection asks. */
-  readonly newId: () => string;
-}
+  write(params: ParamsOf<'write'>): Promise<boolean> {
+    return writeTo(this.#find(params.command).process.stdin, params);
+  }
 
-/** @see SpawnedCommands */
-export function createSpawnedCommands({ sandbox, client, most, newId }: SpawnParts): SpawnedCommands {
-  const commands = new Map<string, Spawned>();
-  const places = createTurns(most);
+  resize(id: string, cols: number, rows: number): boolean {
+    const { process, hasEnded } = this.#find(id);
+    return !hasEnded && 'resize' in process && process.resize(cols, rows);
+  }
 
-  function find(id: string): Spawned {
-    const found = commands.get(id);
+  kill(id: string, signal: NodeJS.Signals | undefined): boolean {
+    const spawned = this.#find(id);
+    if (spawned.hasEnded) return false;
+    if (signal !== undefined) return spawned.process.kill(signal);
+    spawned.end();
+    return true;
+  }
+
+  #find(id: string): Spawned {
+    const found = this.#commands.get(id);
     if (found !== undefined) return found;
     throw new SandboxError(
       'protocol.unknown_id',
@@ -51,13 +84,13 @@ export function createSpawnedCommands({ sandbox, client, most, newId }: SpawnPar
   }
 
   /** Tells of its output as fast as the client takes it, and then of its end. */
-  async function follow(id: string, spawned: Spawned, form: OutputForm): Promise<void> {
+  async #follow(id: string, spawned: Spawned, form: OutputForm): Promise<void> {
     const { process } = spawned;
     const send = async (stream: Readable, name: 'stdout' | 'stderr') => {
       const encoder = createOutputEncoder(form);
       const say = async (data: string) => {
         if (data === '') return;
-        await client.notify('output', { command: id, stream: name, data, encoding: form.encoding });
+        await this.#client.notify('output', { command: id, stream: name, data, encoding: form.encoding });
       };
       try {
         for await (const bytes of stream) await say(encoder.write(bytes));
@@ -73,45 +106,10 @@ export function createSpawnedCommands({ sandbox, client, most, newId }: SpawnPar
       send(process.stdout, 'stdout'),
       send(process.stderr, 'stderr'),
     ]);
-    commands.delete(id);
-    await client.notify('ended', { command: id, result: wireResult(result, sandbox.plan) });
+    this.#commands.delete(id);
+    const { plan } = this.#shared.sandbox;
+    await this.#client.notify('ended', { command: id, result: wireResult(result, plan) });
   }
-
-  return {
-    spawn: (start, form, call) => {
-      if (places.isFull())
-        throw new SandboxError('protocol.busy', `${most} spawned commands run already; end one of them`);
-      const ending = new AbortController();
-      const over = deferred<void>();
-      const begin = (turn: Turn): string => {
-        const process = start(AbortSignal.any([ending.signal, client.gone]), turn);
-        // What is written to a command that reads no more is nobody's.
-        process.stdin.on('error', () => {});
-        const id = newId();
-        const spawned: Spawned = { process, end: () => ending.abort(), hasEnded: false };
-        commands.set(id, spawned);
-        call.afterwards(() => {
-          follow(id, spawned, form)
-            .catch(() => commands.delete(id))
-            .finally(() => over.resolve());
-        });
-        return id;
-      };
-      return places.hold(begin, over.promise);
-    },
-    write: (params) => writeTo(find(params.command).process.stdin, params),
-    resize: (id, cols, rows) => {
-      const { process, hasEnded } = find(id);
-      return !hasEnded && 'resize' in process && process.resize(cols, rows);
-    },
-    kill: (id, signal) => {
-      const spawned = find(id);
-      if (spawned.hasEnded) return false;
-      if (signal !== undefined) return spawned.process.kill(signal);
-      spawned.end();
-      return true;
-    },
-  };
 }
 
 /** False: nobody reads it any more. */

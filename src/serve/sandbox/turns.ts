@@ -4,60 +4,64 @@ export interface Turn {
   without<T>(wait: () => Promise<T>): Promise<T>;
 }
 
-/** Places for work. */
-interface Turns {
-  isFull(): boolean;
-  /** Does it at once if there is a place; what comes on top waits, in order. */
-  take<T>(work: (turn: Turn) => Promise<T>): Promise<T>;
-  /** Begins at once, where it is not full, and keeps the place until it is over; what throws keeps none. */
-  hold<T>(begin: (turn: Turn) => T, over: Promise<void>): T;
-}
-
 /** Lets so much work be done at once. */
-export function createTurns(most: number): Turns {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  const enter = async (isFirst: boolean) => {
-    if (running < most) running += 1;
-    else await new Promise<void>((go) => (isFirst ? waiting.unshift(go) : waiting.push(go)));
-  };
-  const leave = () => {
-    const next = waiting.shift();
-    // Whoever is next takes the place over.
-    if (next === undefined) running -= 1;
-    else next();
-  };
-  const turn: Turn = {
+export class Turns {
+  readonly #most: number;
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+  readonly #turn: Turn = {
     without: async (wait) => {
-      leave();
+      this.#leave();
       try {
         return await wait();
       } finally {
-        await enter(true);
+        await this.#enter(true);
       }
     },
   };
-  return {
-    isFull: () => running >= most,
-    hold: (begin, over) => {
-      running += 1;
-      try {
-        return begin(turn);
-      } catch (error) {
-        over = Promise.resolve();
-        throw error;
-      } finally {
-        void over.then(leave);
-      }
-    },
-    take: async (work) => {
-      if (running < most) running += 1;
-      else await enter(false);
-      try {
-        return await work(turn);
-      } finally {
-        leave();
-      }
-    },
-  };
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  isFull(): boolean {
+    return this.#running >= this.#most;
+  }
+
+  /** Begins at once, where it is not full, and keeps the place until it is over; what throws keeps none. */
+  hold<T>(begin: (turn: Turn) => T, over: Promise<void>): T {
+    this.#running += 1;
+    let end = over;
+    try {
+      return begin(this.#turn);
+    } catch (error) {
+      end = Promise.resolve();
+      throw error;
+    } finally {
+      void end.then(() => this.#leave());
+    }
+  }
+
+  /** Does it at once if there is a place; what comes on top waits, in order. */
+  async take<T>(work: (turn: Turn) => Promise<T>): Promise<T> {
+    if (this.isFull()) await this.#enter(false);
+    else this.#running += 1;
+    try {
+      return await work(this.#turn);
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async #enter(isFirst: boolean): Promise<void> {
+    if (!this.isFull()) this.#running += 1;
+    else await new Promise<void>((go) => (isFirst ? this.#waiting.unshift(go) : this.#waiting.push(go)));
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    // Whoever is next takes the place over.
+    if (next === undefined) this.#running -= 1;
+    else next();
+  }
 }

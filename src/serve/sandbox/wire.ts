@@ -3,6 +3,7 @@ import type { Decision } from '../../model/decision.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import { messageForModel } from '../../run/output/model-message.ts';
+import { createDecoder } from '../../run/output/show.ts';
 import type { CommandResult, Question } from '../protocol/results.ts';
 
 const base64 = (bytes: Uint8Array) =>
@@ -38,4 +39,15 @@ export function wireQuestion(
   about: Pick<Question, 'question' | 'request' | 'expiresAt'>,
 ): Question {
   return { ...about, ...request, decision: sentDecision(request.decision) };
+}
+
+/** How output is sent. */
+export interface OutputForm {
+  readonly encoding: 'utf8' | 'base64';
+  readonly escapes: 'keep' | 'neutralize';
+}
+
+/** Makes data for messages of the bytes of one stream, wherever they are cut. */
+export function createOutputEncoder({ encoding, escapes }: OutputForm) {
+  return encoding === 'base64' ? { write: base64, end: () => '' } : createDecoder(escapes === 'neutralize');
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { createQueueApprover } from '../../../src/approvals/queue-approver.ts';
+import { createQueueApprover } from '../../../src/approvals/queue.ts';
 import type { ApprovalRequest } from '../../../src/model/approval.ts';
 import { makeStatePlace, sampleRequest, until } from '../../support/approvals.ts';
 

@@ -5,7 +5,9 @@ import { CONTAINER, hostWith, planOf } from '../plan/fixtures.ts';
 
 describe('confinementSpec', () => {
   it('has masks instead of names', async () => {
-    const { landlock, rules } = await confinementSpec(planOf({ features: CONTAINER }), 'x64');
+    const { landlock, rules } = await confinementSpec(planOf({ features: CONTAINER }), {
+      architecture: 'x64',
+    });
     expect(landlock).toEqual({ handledFs: 0x1_ffffn, handledNet: 0xfn, scoped: 0x3n });
     expect(rules.find((rule) => rule.path === '/usr')).toEqual({
       path: '/usr',
@@ -17,21 +19,21 @@ describe('confinementSpec', () => {
   });
 
   it.each(['x64', 'arm64'] as const)('has a filter of whole instructions for %s', async (architecture) => {
-    const { filter } = await confinementSpec(planOf(), architecture);
+    const { filter } = await confinementSpec(planOf(), { architecture });
     expect(filter.length).toBeGreaterThan(0);
     expect(filter.length % 8).toBe(0);
   });
 
   it('has no filter and no namespaces where the plan has none', async () => {
     const plan = { ...planOf({ features: CONTAINER }), seccompGroups: [] };
-    const spec = await confinementSpec(plan, 'x64');
+    const spec = await confinementSpec(plan, { architecture: 'x64' });
     expect(spec.filter.length).toBe(0);
     expect(spec.namespaces).toBeUndefined();
   });
 
   it('has every step of the view, writable only where the plan says so', async () => {
     const plan = planOf({ features: hostWith({ abi: 7, namespaces: true, seccomp: true }) });
-    const steps = (await confinementSpec(plan, 'x64')).namespaces?.view ?? [];
+    const steps = (await confinementSpec(plan, { architecture: 'x64' })).namespaces?.view ?? [];
     const planned = plan.namespaces?.view ?? [];
     expect(steps.map((step) => step.target)).toEqual(planned.map((step) => step.target));
     for (const [at, step] of steps.entries()) {
@@ -48,11 +50,11 @@ describe('confinementSpec', () => {
   });
 
   it('leaves umask and shared memory out by the values that the addon knows', async () => {
-    expect(await confinementSpec(planOf({ features: CONTAINER }), 'x64')).toMatchObject({
+    expect(await confinementSpec(planOf({ features: CONTAINER }), { architecture: 'x64' })).toMatchObject({
       umask: -1,
       memoryParent: '',
       limits: [{ resource: RLIMIT_NUMBERS.core, value: 0n }],
     });
-    expect((await confinementSpec({ ...planOf(), umask: 0o077 }, 'x64')).umask).toBe(0o077);
+    expect((await confinementSpec({ ...planOf(), umask: 0o077 }, { architecture: 'x64' })).umask).toBe(0o077);
   });
 });

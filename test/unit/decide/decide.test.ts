@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Control } from '../../../src/decide/control.ts';
-import { CONTROLS } from '../../../src/decide/controls/all-controls.ts';
+import { CONTROLS } from '../../../src/decide/controls.ts';
 import { createDecider, type Decided } from '../../../src/decide/decide.ts';
 import type { Judgement } from '../../../src/decide/judge.ts';
-import type { DecisionPorts } from '../../../src/decide/ports.ts';
+import type { Control, DecisionPorts } from '../../../src/decide/ports.ts';
 import type { ApprovalRequest } from '../../../src/model/approval.ts';
 import type { AuditRecord } from '../../../src/model/audit-record.ts';
 import type { Verdict } from '../../../src/model/decision.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type FingerprintParts, fingerprint } from '../../../src/decide/fingerprint.ts';
+import { type FingerprintParts, fingerprint } from '../../../src/decide/approval-request.ts';
 
 const PARTS: FingerprintParts = {
   command: 'git push',

@@ -6,8 +6,7 @@ import type { ControlId } from '../../../src/model/enforcement-report.ts';
 import type { Policy } from '../../../src/model/policy.ts';
 import { CONTROL_IDS } from '../../../src/model/words.ts';
 import { enforcementReport, requireDemands } from '../../../src/plan/enforcement.ts';
-import type { WorkspaceFindings } from '../../../src/plan/judge-control.ts';
-import { chooseMechanisms, type Mechanisms } from '../../../src/plan/mechanisms.ts';
+import { chooseMechanisms, type Mechanisms, type WorkspaceFindings } from '../../../src/plan/mechanisms.ts';
 import {
   ABIS,
   BEST_HOST,

@@ -44,7 +44,7 @@ describe('a plan', () => {
     );
     for (const network of NETWORKS) {
       const plan = planOf({ policy: undemanding(policyWith(network)), features: hostWith(kind) });
-      const { landlock, rules } = await confinementSpec(plan, 'x64');
+      const { landlock, rules } = await confinementSpec(plan, { architecture: 'x64' });
       expect(landlock.handledFs & ~known(FILE_RIGHTS)).toBe(0n);
       expect(landlock.handledNet & ~known(NETWORK_RIGHTS)).toBe(0n);
       expect(landlock.scoped & ~known(SCOPES)).toBe(0n);

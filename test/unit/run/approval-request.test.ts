@@ -5,7 +5,7 @@ import { profile } from '../plan/fixtures.ts';
 const make = approvalRequestMaker({
   policy: profile('workspace-write'),
   plan: undefined,
-  given: new Set(),
+  given: () => new Set(),
   principal: 'p',
   session: undefined,
 });

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import type { NativeOutcome } from '../../../src/native/contract.ts';
-import { type AfterRun, classify, notStarted, type RunContext } from '../../../src/run/launch/classify.ts';
+import { type AfterRun, classify, notRun, type RunContext } from '../../../src/run/launch/classify.ts';
 import type { LimitsOfPlan } from '../../../src/run/launch/exceeded-limit.ts';
 
 const CONTEXT: RunContext = {
@@ -102,7 +102,7 @@ describe('classify', () => {
     const expected = keys(result({}));
     for (const other of [result({ failure }), result({ timedOut: true }), result({ signal: 9 })])
       expect(keys(other)).toEqual(expected);
-    expect(keys(notStarted(CONTEXT, error))).toEqual(expected);
+    expect(keys(notRun(CONTEXT, { status: 'setup-failed', error }))).toEqual(expected);
   });
 
   it('decodes output and says how much was dropped', () => {
@@ -243,7 +243,7 @@ describe('what was used', () => {
   });
 });
 
-describe('notStarted', () => {
+describe('notRun', () => {
   it('is a failure of the set-up with nothing left running', () => {
     const error = {
       code: 'program.not_found',
@@ -252,7 +252,7 @@ describe('notStarted', () => {
       errno: undefined,
       path: 'p',
     } as const;
-    expect(notStarted(CONTEXT, error)).toMatchObject({
+    expect(notRun(CONTEXT, { status: 'setup-failed', error })).toMatchObject({
       status: 'setup-failed',
       error,
       exitCode: undefined,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SandboxError } from '../../../src/errors/sandbox-error.ts';
-import { readOptions } from '../../../src/run/resolve/read-options.ts';
+import { readOptions } from '../../../src/run/validation.ts';
 
 const WRONG: readonly (readonly [keyof typeof readOptions, unknown])[] = [
   ...[

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { GateAnswer, GateRequest } from '../../../src/serve/gate/answer.ts';
-import { createAnswerer } from '../../../src/serve/gate/answer.ts';
+import { createAnswerer, type GateAnswer, type GateRequest } from '../../../src/serve/gate/gate-decider.ts';
 import { pause } from './support.ts';
 
 const request = (signal = new AbortController().signal): GateRequest => ({

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../../src/native/load.ts';
 import { listenForClients } from '../../../src/serve/core/listener.ts';
 import { askGate } from '../../../src/serve/gate/ask-gate.ts';
-import { gateOffer } from '../../../src/serve/gate/gate-offer.ts';
+import { gateOffer } from '../../../src/serve/gate/gate-service.ts';
 import { makeRoom, serverParts } from './support.ts';
 
 const requestId = 'the-id';

@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../../src/native/load.ts';
 import { type Listener, listenForClients } from '../../../src/serve/core/listener.ts';
 import type { Peer } from '../../../src/serve/core/peer.ts';
-import { gateOffer } from '../../../src/serve/gate/gate-offer.ts';
+import { gateOffer } from '../../../src/serve/gate/gate-service.ts';
 import type { ConnectionLimits } from '../../../src/serve/protocol/limits.ts';
 import { eventually } from '../../support/eventually.ts';
 import { connectTo, makeRoom, OWN_UID, pause, requestText, serverParts } from './support.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { describeIssue } from '../../../src/serve/core/errors.ts';
 import { readMessage } from '../../../src/serve/core/message.ts';
-import { METHODS } from '../../../src/serve/protocol/method-table.ts';
+import { METHODS } from '../../../src/serve/protocol/tables.ts';
 
 const read = (text: string | Buffer) => readMessage(Buffer.from(text), 8);
 const problemOf = (text: string | Buffer) => {

@@ -2,8 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { GateDecide, GateRequest } from '../../../src/serve/gate/answer.ts';
-import { createAnswerer } from '../../../src/serve/gate/answer.ts';
+import { createAnswerer, type GateDecide, type GateRequest } from '../../../src/serve/gate/gate-decider.ts';
 import type { RefusedMessage } from '../../../src/serve/gate/refusal-report.ts';
 
 export const OWN_UID = process.geteuid?.() ?? -1;

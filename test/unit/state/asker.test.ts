@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { processAskers } from '../../../src/state/asker.ts';
+import { processAskers } from '../../../src/state/approval-store.ts';
 
 describe('who asks', () => {
   const askers = processAskers();

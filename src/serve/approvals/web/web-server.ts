@@ -1,18 +1,18 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { z } from 'zod';
-import { answerRequest } from '../../../approvals/answer-request.ts';
 import { viewOf } from '../../../approvals/approval-view.ts';
 import { scopeSentence } from '../../../approvals/presentation.ts';
-import { watchPending } from '../../../approvals/watch-pending.ts';
+import { answerRequest, watchPending } from '../../../approvals/queue.ts';
 import { SandboxError } from '../../../errors/sandbox-error.ts';
 import type { ApprovalStore, StoredApproval } from '../../../model/state.ts';
 import { APPROVAL_SCOPES } from '../../../model/words.ts';
-import { createEntrance } from '../../core/entrance.ts';
-import { PAGE, PAGE_POLICY } from './page.ts';
+import { Entrance } from '../../core/entrance.ts';
+import { text as STYLE } from './browser/page.css?text';
+import { text as FRAME } from './browser/page.html?text';
+import { text as SCRIPT } from './browser/page.ts?text';
 import { type PendingRequest, type PendingRequests, TOKEN_HEADER } from './page-messages.ts';
-import { hasToken, isFromHere, isFromOurPage } from './request-guard.ts';
 
 /** A running server. */
 export interface ApprovalServer {
@@ -65,7 +65,7 @@ export async function serveApprovalPage({
 }: ApprovalWebOptions): Promise<ApprovalServer> {
   const token = randomBytes(32).toString('base64url');
   const over = new AbortController();
-  const entrance = createEntrance<Socket>(CONNECTIONS, (socket) => socket.destroy());
+  const entrance = new Entrance<Socket>(CONNECTIONS, (socket) => socket.destroy());
   let port = 0;
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -219,4 +219,55 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   } catch {
     return undefined;
   }
+}
+
+const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+/** Nothing runs and nothing is loaded but what the page brings; it cannot be framed; text cannot become markup. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  `script-src ${hash(SCRIPT)}`,
+  `style-src ${hash(STYLE)}`,
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+/** The page, in one piece: its policy lets it load nothing. It is the same for everybody: there is no secret in it. */
+export const PAGE = FRAME.replace(
+  '<link rel="stylesheet" href="page.css">',
+  () => `<style>${STYLE}</style>`,
+).replace('<script src="page.js"></script>', () => `<script>${SCRIPT}</script>`);
+
+/**
+ * True if a request names this server by its own address: another name that was made to point here (DNS rebinding) is
+ * refused, and so is what another page sends.
+ */
+function isFromHere({ headers }: IncomingMessage, port: number): boolean {
+  const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
+  const { host, origin } = headers;
+  if (host === undefined || !hosts.includes(host)) return false;
+  if (origin !== undefined && origin !== `http://${host}`) return false;
+  // `none`: typed, or opened from a bookmark.
+  const site = headers['sec-fetch-site'];
+  return site === undefined || site === 'same-origin' || site === 'none';
+}
+
+/** True if a request comes from our page: by origin, by token and with JSON. */
+function isFromOurPage({ headers }: IncomingMessage, token: string): boolean {
+  return (
+    headers.origin !== undefined &&
+    headers['content-type'] === 'application/json' &&
+    hasToken(headers[TOKEN_HEADER], token)
+  );
+}
+
+/** Compared in a time that says nothing about the token. */
+function hasToken(given: string | string[] | undefined, token: string): boolean {
+  const bytes = Buffer.from(typeof given === 'string' ? given : '');
+  const right = Buffer.from(token);
+  return bytes.length === right.length && timingSafeEqual(bytes, right);
 }

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Trial } from '../../../../src/backends/backend.ts';
-import { askFirejail } from '../../../../src/backends/firejail/ask.ts';
-import { probeFirejail, trySpec, versionIn } from '../../../../src/backends/firejail/probe.ts';
+import { askFirejail, probeFirejail, trySpec, versionIn } from '../../../../src/backends/firejail/probe.ts';
 
 const FAILED = { stdout: '', stderr: '', exitCode: undefined, killed: false } as const;
 const WENT_WELL: Trial = { ...FAILED, exitCode: 0, failure: undefined };

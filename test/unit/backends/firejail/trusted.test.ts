@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findFirejail } from '../../../../src/backends/firejail/trusted.ts';
+import { findFirejail } from '../../../../src/backends/firejail/probe.ts';
 
 const GOOD = { uid: 0, mode: 0o104755, isFile: () => true };
 const DIRECTORY = { uid: 0, mode: 0o40755, isFile: () => false };

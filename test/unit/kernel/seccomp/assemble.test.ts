@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { ALLOW, KILL_PROCESS, refuseWith } from '../../../../src/kernel/seccomp/action.ts';
 import {
   AUDIT_ARCHITECTURES,
   highestSyscallNumber,
@@ -10,7 +9,15 @@ import {
 import { assembleFilter } from '../../../../src/kernel/seccomp/assemble.ts';
 import { buildFilter, seccompGroupsFor } from '../../../../src/kernel/seccomp/filter.ts';
 import { SECCOMP_GROUP_NAMES } from '../../../../src/kernel/seccomp/groups.ts';
-import { equals, equals64, type SeccompFilter, type SeccompRule } from '../../../../src/kernel/seccomp/ir.ts';
+import {
+  ALLOW,
+  equals,
+  equals64,
+  KILL_PROCESS,
+  refuseWith,
+  type SeccompFilter,
+  type SeccompRule,
+} from '../../../../src/kernel/seccomp/ir.ts';
 import { SYSCALL_NUMBERS } from '../../../../src/kernel/seccomp/syscalls.gen.ts';
 import { encodeSyscallData, runBpf } from '../../../support/bpf-interpreter.ts';
 import { evaluateFilter, expectedValue } from './evaluate-filter.ts';

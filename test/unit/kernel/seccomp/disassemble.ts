@@ -1,11 +1,11 @@
-import { formatActionValue } from '../../../../src/kernel/seccomp/action.ts';
 import {
   AUDIT_ARCHITECTURES,
   type SeccompArchitecture,
   syscallName,
 } from '../../../../src/kernel/seccomp/architecture.ts';
 import type { SeccompProgram } from '../../../../src/kernel/seccomp/assemble.ts';
-import { BPF_OPCODES, type BpfInstruction, SECCOMP_DATA } from '../../../../src/kernel/seccomp/bpf.ts';
+import { formatActionValue } from '../../../../src/kernel/seccomp/ir.ts';
+import { BPF_OPCODES, type BpfInstruction, SECCOMP_DATA } from '../../../../src/kernel/seccomp/layout.ts';
 
 /** What the accumulator holds at an instruction: text of the last load, or undefined where ways that differ meet. */
 type Operand = string | undefined;

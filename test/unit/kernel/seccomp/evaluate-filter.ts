@@ -1,5 +1,4 @@
-import type { SeccompAction } from '../../../../src/kernel/seccomp/action.ts';
-import type { ArgumentCondition, SeccompFilter } from '../../../../src/kernel/seccomp/ir.ts';
+import type { ArgumentCondition, SeccompAction, SeccompFilter } from '../../../../src/kernel/seccomp/ir.ts';
 import { SYSCALL_NUMBERS } from '../../../../src/kernel/seccomp/syscalls.gen.ts';
 import type { SyscallData } from '../../../support/bpf-interpreter.ts';
 

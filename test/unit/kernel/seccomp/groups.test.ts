@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { KILL_PROCESS, refuseWith } from '../../../../src/kernel/seccomp/action.ts';
 import { isSyscallName } from '../../../../src/kernel/seccomp/architecture.ts';
 import { assembleFilter } from '../../../../src/kernel/seccomp/assemble.ts';
 import { buildFilter, seccompGroupsFor } from '../../../../src/kernel/seccomp/filter.ts';
 import { SECCOMP_GROUP_NAMES, SECCOMP_GROUPS } from '../../../../src/kernel/seccomp/groups.ts';
-import { equals, type SeccompLayer } from '../../../../src/kernel/seccomp/ir.ts';
+import { equals, KILL_PROCESS, refuseWith, type SeccompLayer } from '../../../../src/kernel/seccomp/ir.ts';
 import { judge, programOf } from './judge.ts';
 
 const GARBAGE = 0xdead_beef_0000_0000n;

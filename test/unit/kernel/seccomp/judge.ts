@@ -1,8 +1,8 @@
-import { formatActionValue } from '../../../../src/kernel/seccomp/action.ts';
 import { AUDIT_ARCHITECTURES, syscallNumber } from '../../../../src/kernel/seccomp/architecture.ts';
 import { assembleFilter, type SeccompProgram } from '../../../../src/kernel/seccomp/assemble.ts';
 import { buildFilter } from '../../../../src/kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../../../../src/kernel/seccomp/groups.ts';
+import { formatActionValue } from '../../../../src/kernel/seccomp/ir.ts';
 import { encodeSyscallData, runBpf } from '../../../support/bpf-interpreter.ts';
 
 /** The x64 program of the named groups. */

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { encodeInstructions } from '../../../../src/kernel/seccomp/bpf.ts';
-import { layOut, type SymbolicInstruction } from '../../../../src/kernel/seccomp/layout.ts';
+import {
+  encodeInstructions,
+  layOut,
+  type SymbolicInstruction,
+} from '../../../../src/kernel/seccomp/layout.ts';
 import { encodeSyscallData, runBpf } from '../../../support/bpf-interpreter.ts';
 
 const returning = (value: number): SymbolicInstruction => ({ kind: 'return', value });

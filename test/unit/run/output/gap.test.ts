@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findGap, omissionLine } from '../../../../src/run/output/gap.ts';
-import { showOutput, showStream } from '../../../../src/run/output/show.ts';
+import { findGap, omissionLine, showOutput, showStream } from '../../../../src/run/output/show.ts';
 
 const view = (head: number, tail: number) => ({
   limits: { head, tail },

@@ -1,13 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createDecoder } from '../../../../src/run/output/decoder.ts';
-import { omissionLine } from '../../../../src/run/output/gap.ts';
 import {
   createNeutralizer,
   LONGEST_OPEN_SEQUENCE,
   neutralize,
 } from '../../../../src/run/output/neutralize.ts';
-import { showStream } from '../../../../src/run/output/show.ts';
+import { createDecoder, omissionLine, showStream } from '../../../../src/run/output/show.ts';
 
 const ESC = '\x1b';
 const UNWANTED = /(?![\n\t])\p{Cc}|[\p{Bidi_Control}\u{e0000}-\u{e007f}]/u;

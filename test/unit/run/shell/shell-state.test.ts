@@ -1,8 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { readDeclarations } from '../../../../src/run/session/declarations.ts';
-import { changedVariables, factsOf } from '../../../../src/run/session/shell-facts.ts';
-import { readShellState, type ShellState } from '../../../../src/run/session/shell-state.ts';
+import {
+  changedVariables,
+  factsOf,
+  readDeclarations,
+  readShellState,
+  type ShellState,
+} from '../../../../src/run/session/shell-state.ts';
 import { restoreVariables } from '../../../../src/run/session/snapshot.ts';
 
 describe('what export -p writes', () => {

@@ -1,9 +1,9 @@
 // What the page does: a card for each request that waits, as long as the server can be heard.
-import type { PersonalAnswer } from '../../../../approvals/answer-request.ts';
+import type { PersonalAnswer } from '../../../../model/approval.ts';
 import type { PendingRequest, PendingRequests } from '../page-messages.ts';
 import { make, shown } from './elements.ts';
 import { createRequestCard, type RequestCard } from './request-card.ts';
-import { createServer } from './server.ts';
+import { listen, sendAnswer } from './server.ts';
 
 const TICK_MS = 500;
 const RETRY_MS = 1000;
@@ -12,7 +12,6 @@ const list = element('requests');
 const empty = element('empty');
 const connection = element('connection');
 const log = element('log');
-const server = createServer();
 const cards = new Map<string, RequestCard>();
 /** The server's clock, seen from ours. */
 let clockOffset = 0;
@@ -25,7 +24,7 @@ function element(id: string): HTMLElement {
 
 async function send(request: PendingRequest, answer: PersonalAnswer): Promise<string | undefined> {
   try {
-    const { ok, sentence } = await server.answer(request.id, answer);
+    const { ok, sentence } = await sendAnswer(request.id, answer);
     if (!ok) return sentence;
     note(sentence, request);
     return undefined;
@@ -92,7 +91,7 @@ function lost(why: string): void {
 async function keepListening(): Promise<void> {
   for (;;) {
     try {
-      await server.listen(connected);
+      await listen(connected);
       return lost('Not admitted: open the address that the server printed.');
     } catch {
       lost('The server is gone. Trying again…');

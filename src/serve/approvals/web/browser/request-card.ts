@@ -1,5 +1,4 @@
-import type { PersonalAnswer } from '../../../../approvals/answer-request.ts';
-import type { ApprovalScope } from '../../../../model/approval.ts';
+import type { ApprovalScope, PersonalAnswer } from '../../../../model/approval.ts';
 import type { PendingRequest } from '../page-messages.ts';
 import { commandList, fact, make, section, shown } from './elements.ts';
 

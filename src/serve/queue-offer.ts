@@ -1,11 +1,10 @@
-import { answerRequest } from '../../approvals/answer-request.ts';
-import { type PendingChange, watchPending } from '../../approvals/watch-pending.ts';
-import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
-import { errorMessage } from '../../util/error-message.ts';
-import type { Client, Conversation, Offer } from '../core/offer.ts';
-import { QUEUE_LIMITS } from '../protocol/limits.ts';
-import type { Question } from '../protocol/results.ts';
-import { wireQuestion } from '../sandbox/wire.ts';
+import { answerRequest, type PendingChange, watchPending } from '../approvals/queue.ts';
+import type { ApprovalStore, StoredApproval } from '../model/state.ts';
+import { errorMessage } from '../util/error-message.ts';
+import type { Client, Conversation, Offer } from './core/offer.ts';
+import { QUEUE_LIMITS } from './protocol/limits.ts';
+import type { Question } from './protocol/results.ts';
+import { wireQuestion } from './sandbox/wire.ts';
 
 /** What waits in the queue, for programs of this user to answer. */
 export function queueOffer(store: ApprovalStore, onProblem: (message: string) => void): Offer {

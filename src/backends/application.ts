@@ -1,9 +1,9 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ResolvedStage, ResolvedSteps, StepRedirect } from '../../model/steps.ts';
-import { programBesideAddon } from '../../native/load.ts';
-import { assertNever } from '../../util/assert-never.ts';
-import type { Backend } from '../backend.ts';
-import { confinementSpec } from '../confinement-spec.ts';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { ResolvedStage, ResolvedSteps, StepRedirect } from '../model/steps.ts';
+import { programBesideAddon } from '../native/load.ts';
+import { assertNever } from '../util/assert-never.ts';
+import type { Backend } from './backend.ts';
+import { confinementSpec } from './confinement-spec.ts';
 
 const STEPS = 'sandbox-run-steps';
 
@@ -24,7 +24,7 @@ export const application: Backend = {
       return { usable: false, reason: error.message };
     }
   },
-  confinement: (plan, { architecture }) => confinementSpec(plan, architecture),
+  confinement: confinementSpec,
   steps: ({ workspace }, steps) => {
     const program = programBesideAddon(STEPS);
     return { program, argv: [program, workspace, ...encodeSteps(steps)] };

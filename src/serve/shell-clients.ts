@@ -1,9 +1,15 @@
 import { unlinkSync } from 'node:fs';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ShellInfo } from '../../model/session.ts';
-import { shellNames, shellSocket } from '../../run/session/shell-places.ts';
-import { errnoOf } from '../../util/errno-of.ts';
-import { type ConnectOptions, ServerConnection } from '../core/connect.ts';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { ApprovalRequest } from '../model/approval.ts';
+import type { Decision } from '../model/decision.ts';
+import type { EnforcementReport } from '../model/enforcement-report.ts';
+import type { TurnResult } from '../model/execution-result.ts';
+import type { ShellInfo } from '../model/session.ts';
+import { shellNames, shellSocket } from '../run/session/shell-places.ts';
+import { errnoOf } from '../util/errno-of.ts';
+import { type ConnectOptions, ServerConnection } from './core/connect.ts';
+import type { CommandResult, Question } from './protocol/results.ts';
+import type { ResultOf } from './protocol/tables.ts';
 
 /** A server that does not say what it is within this time hangs, and is left alone. */
 const PATIENCE_MS = 2_000;
@@ -65,4 +71,31 @@ async function connectOrRemove(
     }
     return undefined;
   }
+}
+
+/** A result that was sent, again as the model has it. `report`: what `initialize` told once for all of them. */
+export function receivedTurn(
+  { message: _, gapAt: __, decision, ...told }: ResultOf<'session.run'>,
+  report: EnforcementReport | undefined,
+): TurnResult {
+  // It was validated as what is sent, which has no type for each status.
+  return { ...told, report, decision: decision && receivedDecision(decision) } as TurnResult;
+}
+
+/** The same of a question: what somebody has to see. */
+export function receivedRequest({
+  question: _,
+  request: __,
+  expiresAt: ___,
+  decision,
+  ...told
+}: Question): ApprovalRequest {
+  return { ...told, decision: receivedDecision(decision) };
+}
+
+function receivedDecision({ reasons, ...decision }: NonNullable<CommandResult['decision']>): Decision {
+  return {
+    ...decision,
+    reasons: reasons.map(({ verdict, ...reason }) => ({ ...reason, verdict: verdict ?? undefined })),
+  };
 }

@@ -1,6 +1,40 @@
 import type { ControlId } from '../model/enforcement-report.ts';
-import { type Judge, REOPENED } from './judge-control.ts';
-import { resourceLimits } from './resource-limits.ts';
+import { type Judge, REOPENED } from './mechanisms.ts';
+import { resourceLimits } from './planned-limits.ts';
+
+const CHECKED = 'checked before a command runs, and nothing holds it while it runs';
+
+/** What is to be said of controls where words are judged and nothing else keeps a command in. */
+export const APPLICATION_JUDGES: Partial<Readonly<Record<ControlId, Judge>>> = {
+  filesystem: () => [
+    'unsupported',
+    `programs, options and paths are ${CHECKED}: what others put in the way of a path meanwhile is followed (not by redirects, which follow no links)`,
+  ],
+  'filesystem-view': () => ['unsupported', 'the whole file system of the host is there'],
+  rename: () => ['unsupported', `paths are ${CHECKED}`],
+  truncate: () => ['unsupported', `paths are ${CHECKED}`],
+  metadata: () => ['unsupported', `paths are ${CHECKED}`],
+  'protected-paths': () => [
+    'unsupported',
+    `.git/hooks and its like are ${CHECKED}; they are put back when it ends`,
+  ],
+  'private-tmp': () => [
+    'degraded',
+    'TMPDIR is private; that /tmp and /dev/shm are left alone is only checked',
+  ],
+  devices: () => ['unsupported', `paths are ${CHECKED}`],
+  network: (used) =>
+    used.seccomp
+      ? [
+          'degraded',
+          'seccomp refuses sockets, but files are not held, and so not what may be reached through them',
+        ]
+      : ['unsupported', `programs are ${CHECKED}: none that uses the network is let through`],
+  'unix-sockets': (used) =>
+    used.seccomp
+      ? ['enforced', 'socket(AF_UNIX) is refused altogether; socketpair works']
+      : ['unsupported', `programs are ${CHECKED}`],
+};
 
 /** Allowed by a rule, these bring the host's temporary files along. */
 const PLACES_OVER_TEMPORARY = ['/', '/tmp', '/dev/shm'];
@@ -24,9 +58,7 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
     'enforced',
     'modes, owners and times outside cannot be changed (absent or on read-only mounts), but that the times of links in / can be set to now where commands do not run as root',
   ],
-  'protected-paths': (_used, policy, _features, found) => {
-    if (policy.filesystem.protect.length === 0)
-      return ['off', 'the policy protects no paths inside the workspace'];
+  'protected-paths': (_used, _policy, _features, found) => {
     if (found.replaceableLinks.length > 0)
       return ['degraded', `symbolic links cannot be held in place: ${found.replaceableLinks.join(', ')}`];
     if (found.shortfall !== undefined) return ['degraded', found.shortfall];
@@ -36,7 +68,6 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
     ];
   },
   'private-tmp': (_used, policy) => {
-    if (policy.filesystem.tmp === 'host') return ['off', 'the policy shares the host’s /tmp'];
     const shared = PLACES_OVER_TEMPORARY.filter((place) =>
       policy.filesystem.rules.some((rule) => rule.path === place),
     );
@@ -48,22 +79,17 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
     'degraded',
     'only null, zero, full, random, urandom, tty and own terminals are there, but ioctl on them is not limited',
   ],
-  network: (used, policy) => {
-    if (policy.network.mode === 'open') return ['off', 'the profile allows the network'];
-    return used.seccomp
+  network: (used) =>
+    used.seccomp
       ? [
           'enforced',
           'own network namespace: nothing but its own loopback, raw and exotic sockets refused (Firejail, seccomp)',
         ]
-      : ['degraded', 'own network namespace, but AF_VSOCK is not part of it: needs seccomp'];
-  },
-  'unix-sockets': (_used, policy) =>
-    policy.network.unixSockets === 'allowed'
-      ? ['off', 'the policy allows sockets of the host']
-      : [
-          'degraded',
-          'sockets of the host are absent, D-Bus too, except those in the workspace and in allowed paths',
-        ],
+      : ['degraded', 'own network namespace, but AF_VSOCK is not part of it: needs seccomp'],
+  'unix-sockets': () => [
+    'degraded',
+    'sockets of the host are absent, D-Bus too, except those in the workspace and in allowed paths',
+  ],
   'abstract-sockets': (used) =>
     used.networkNamespace
       ? ['enforced', 'own network namespace']
