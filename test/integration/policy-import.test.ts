@@ -637,6 +637,7 @@ describe('whatever the source is', () => {
     ['comments in JSON', 'claude-code', 'json', '{ // no\n "permissions": {} }', /no JSON/],
     ['a list', 'srt', 'json', '[]', /no JSON object/],
     ['half a file', 'srt', 'json', '{"network": {', /no JSON/],
+    ['a value without quotes', 'srt', 'json', '{"token": sk-12345678901234}', /^(?!.*sk-1).*no JSON/],
     ['no TOML', 'codex', 'toml', 'a = = 1', /line 1/],
     ['a huge file', 'srt', 'json', `{"a": "${'x'.repeat(300_000)}"}`, /larger than/],
     ['deep nesting', 'srt', 'json', `{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}`, /levels deep/],

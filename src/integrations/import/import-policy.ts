@@ -85,7 +85,9 @@ function parseTable(read: (text: string) => unknown, text: string, { file }: Imp
     const [reason = ''] = errorMessage(error).split('\n');
     if (error instanceof TomlError)
       throw invalid(file, `line ${error.line}: ${reason.replace(/^Invalid TOML document: /, '')}`);
-    throw invalid(file, `it is no JSON (${reason}); comments are not part of it`);
+    // Some of these messages repeat what stands around the place, which may be a secret.
+    const place = reason.replace(/, ".*" is not valid JSON$/, '');
+    throw invalid(file, `it is no JSON (${place}); comments are not part of it`);
   }
   if (!isTable(value)) throw invalid(file, 'it is no JSON object');
   if (isDeeper(value, MOST_LEVELS)) throw invalid(file, `it is nested more than ${MOST_LEVELS} levels deep`);
