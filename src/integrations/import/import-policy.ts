@@ -86,7 +86,7 @@ function parseTable(read: (text: string) => unknown, text: string, { file }: Imp
     if (error instanceof TomlError)
       throw invalid(file, `line ${error.line}: ${reason.replace(/^Invalid TOML document: /, '')}`);
     // Some of these messages repeat what stands around the place, which may be a secret.
-    const place = reason.replace(/, ".*" is not valid JSON$/, '');
+    const place = reason.replace(/, (?:\.\.\.)?".*$/, '');
     throw invalid(file, `it is no JSON (${place}); comments are not part of it`);
   }
   if (!isTable(value)) throw invalid(file, 'it is no JSON object');
