@@ -18,8 +18,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { createPathLookup } from '../../src/host/resolve-path.ts';
 import { createSandbox } from '../../src/index.ts';
 import { importPolicy } from '../../src/integrations/import/import-policy.ts';
-import type { ImportPlace, Place } from '../../src/integrations/import/importer.ts';
-import { leavesOf } from '../../src/integrations/import/place.ts';
+import { type ImportPlace, leavesOf, type Place } from '../../src/integrations/import/importer.ts';
 import { cli, expectOneLine, makePlace } from '../cli/support.ts';
 import { HOST } from '../support/tiers.ts';
 
@@ -344,6 +343,44 @@ prefix_rule(pattern=FORBIDDEN, decision="forbidden")
   });
 });
 
+describe('literals in rules of Codex', () => {
+  const rulesOf = async (source: string) => {
+    const { policy, losses } = await importPolicy('codex', source, where('default.rules'));
+    return { rules: policy.commands?.rules, losses: losses.map(({ effect }) => effect) };
+  };
+
+  it.each([
+    [String.raw`["a", 'it\'s "b"']`, ['it\'s "b"']],
+    ['["a", "tab\t, # and ("]', ['tab\t, # and (']],
+    [String.raw`["a", "b\\c\n",]`, ['b\\c\n']],
+  ])('reads %s', async (pattern, words) => {
+    const { rules, losses } = await rulesOf(
+      `prefix_rule(pattern = ${pattern}, decision = "forbidden",) # end`,
+    );
+    expect({ rules, losses }).toEqual({ rules: [{ program: 'a', words, verdict: 'deny' }], losses: [] });
+  });
+
+  it.each([
+    ...[
+      'pattern=["a"], pattern=["b"]',
+      'pattern={"a": 1}',
+      'pattern=["a" "b"]',
+      'pattern=true, decision=null',
+    ],
+    ...[
+      'pattern=["a"] + x',
+      'pattern=f("a")',
+      '"pattern"=["a"]',
+      String.raw`pattern=["\q"]`,
+      'pattern=[["a", 1]]',
+    ],
+    ...['pattern=["a"], other=1', 'pattern=[]', 'pattern=[""]', 'pattern=["a", []]', 'pattern=[" "]'],
+  ])('takes (%s) for nothing that it understands', async (args) => {
+    const source = `prefix_rule(${args}, decision="forbidden")\nprefix_rule(pattern=["z"], decision="prompt")`;
+    expect(await rulesOf(source)).toEqual({ rules: [{ program: 'z', verdict: 'ask' }], losses: ['wider'] });
+  });
+});
+
 /** Values as they may stand anywhere, the real keys among them. */
 const KEYS = [
   ...[
@@ -499,6 +536,19 @@ describe('never wider than the source', () => {
     expect(policy.environment?.pass).toEqual(['PATH', 'CARGO_*']);
   });
 
+  it('repeats no value whose name is that of a secret, or of no variable', async () => {
+    const variables = { API_KEY: 'not-to-be-seen', 'MY KEY': 'not-to-be-seen', CI: '1' };
+    const toml = `[shell_environment_policy.set]\nAPI_KEY = "not-to-be-seen"\n"MY KEY" = "not-to-be-seen"\nCI = "1"`;
+    for (const [from, text] of [
+      ['claude-code', JSON.stringify({ env: variables })],
+      ['codex', toml],
+    ] as const) {
+      const made = await importPolicy(from, text, where('settings'));
+      expect(JSON.stringify(made)).not.toContain('not-to-be-seen');
+      expect(made.policy.environment?.set).toEqual({ CI: '1' });
+    }
+  });
+
   it.each([
     'Edit',
     'Edit(*)',
@@ -539,6 +589,7 @@ describe('never wider than the source', () => {
     ['profile = "toString"\n[profiles]', 'profile'],
     ['profile = "p"\n[profiles.p.sandbox_workspace_write]\nx = 1', 'profiles.p.sandbox_workspace_write.x'],
     ['profile = "p"\n[profiles.p.other]\nx = 1', 'profiles.p.other.x'],
+    ['[profile]\nx = 1', 'profile.x'],
   ])('calls a profile wider that is not understood: %j', async (source, at) => {
     expect((await told('codex', source)).effects.get(at)).toBe('wider');
   });

@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import { IMPORT_SOURCES } from '../../integrations/import/sources.ts';
+import { IMPORT_SOURCES } from '../../integrations/import/importer.ts';
 import { withSubcommands } from '../shared/subcommands.ts';
 import type { ImportArguments } from './import.ts';
 

@@ -1,35 +1,244 @@
-import { keepFromReading, keepFromWriting, readableAnyway } from './access-denials.ts';
-import { grantRead, grantWrite } from './access-grants.ts';
-import type { AccessRules, AccessWords, Denial, Word } from './access-words.ts';
-import { type Draft, loss, type Outcome } from './draft.ts';
-import type { ImportPlace } from './importer.ts';
-import { sourcePath } from './paths.ts';
+import { join, relative, resolve } from 'node:path';
+import { PACKAGE_CACHES } from '../../policy/profiles/package-caches.ts';
+import { SYSTEM_PATHS } from '../../policy/profiles/system-paths.ts';
+import { TOOL_CHAINS } from '../../policy/profiles/tool-chains.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import {
+  as,
+  type Draft,
+  type NamedPath,
+  narrower,
+  type Outcome,
+  type PathMeaning,
+  type PathUse,
+  wider,
+} from './draft.ts';
+import type { ImportPlace, Part } from './importer.ts';
 
-/** Puts what the source says of paths into the policy: never more than it allows. */
-export function translateAccess(
-  draft: Draft,
-  words: AccessWords,
-  where: ImportPlace,
-  rules: AccessRules,
-): void {
-  const read = (word: Word): Denial => ({
-    ...word,
-    ...sourcePath(word.text, word.base, where, word.literal ?? false),
-  });
-  const denyRead = words.denyRead.map(read);
-  const denyWrite = words.denyWrite.map(read);
-  const allowRead = words.allowRead.map(read);
-  const open = readableAnyway(where);
-  for (const word of allowRead) draft.note(word, grantRead(draft, word, where, denyRead, rules));
-  for (const word of words.allowWrite.map(read))
-    draft.note(word, grantWrite(draft, word, where, { denyRead, denyWrite }));
-  for (const word of denyWrite) draft.note(word, refused(word, keepFromWriting(draft, word, where)));
-  for (const word of denyRead)
-    draft.note(word, keepFromReading(draft, word, where, { ...rules, open, allowed: allowRead }));
+/**
+ * Takes down what the source says of a path: `base` is what relative ones are relative to. Links are followed after `..` is
+ * taken away by text, as the products do.
+ */
+export function namePath(
+  { where, paths }: Draft,
+  use: PathUse,
+  part: Part,
+  { text, base, ...meaning }: PathMeaning & { readonly text: string; readonly base: string },
+): 'noted' {
+  const { root, pattern } = readPattern(text, base, where.home, meaning.literal === true);
+  const { canonical, links } = where.lookup.resolve(root);
+  const isByLink = links.some(({ path }) => path !== where.workspace && isBeneath(path, where.workspace));
+  paths[use].push({ ...part, ...meaning, text, root: canonical, pattern, isByLink });
+  return 'noted';
 }
 
-/** What would be asked about is refused. */
-function refused({ asked }: Word, outcome: Outcome): Outcome {
-  if (asked !== true || !('to' in outcome)) return outcome;
-  return loss('narrower', 'files cannot be asked about here, so it is refused', 'allow it if it may be used');
+/** `dir/**` is `dir` and what is beneath it. */
+function readPattern(text: string, base: string, home: string, isLiteral: boolean) {
+  const expanded = /^~(?=\/|$)/.test(text) ? `${home}${text.slice(1)}` : text;
+  if (isLiteral) return { root: resolve(base, expanded), pattern: '' };
+  const whole = /^\*\*(\/\*)?$/.test(expanded) ? '.' : expanded.replace(/\/\*\*(\/\*)?$/, '') || '/';
+  const parts = whole.split('/');
+  const first = parts.findIndex((part) => /[*?[\]{}!]/.test(part));
+  if (first === -1) return { root: resolve(base, whole), pattern: '' };
+  const before = parts.slice(0, first).join('/');
+  const root = before === '' && whole.startsWith('/') ? '/' : before;
+  return { root: resolve(base, root), pattern: parts.slice(first).join('/') };
+}
+
+/** Puts what the source says of paths into the policy: never more than it allows. */
+export function translateAccess(draft: Draft): void {
+  const { allowRead, allowWrite, denyWrite, denyRead } = draft.paths;
+  const open = readableAnyway(draft.where);
+  for (const path of allowRead) draft.note(path, grantRead(draft, path));
+  for (const path of allowWrite) draft.note(path, grantWrite(draft, path));
+  for (const path of denyWrite) {
+    const outcome = keepFromWriting(draft, path);
+    const isRefused = path.asked === true && 'to' in outcome;
+    draft.note(path, isRefused ? REFUSED : outcome);
+  }
+  for (const path of denyRead) draft.note(path, keepFromReading(draft, path, open));
+}
+
+const REFUSED = narrower('files cannot be asked about here, so it is refused', 'allow it if it may be used');
+
+const overlaps = (one: string, other: string) => isBeneath(one, other) || isBeneath(other, one);
+
+const NO_PATTERNS = narrower(
+  'patterns of paths are not known here',
+  'name the directory or file itself, if it may be allowed',
+);
+
+/** Lets commands read it, if nothing in it is denied. */
+function grantRead(draft: Draft, path: NamedPath): Outcome {
+  const { root } = path;
+  if (isBeneath(root, draft.where.workspace)) return as('the workspace, which can be read');
+  if (path.pattern !== '') return NO_PATTERNS;
+  const { denyRead } = draft.paths;
+  const against =
+    denyRead.find((denial) => isBeneath(denial.root, root) && denial.root !== root) ??
+    denyRead.find((denial) => isBeneath(root, denial.root) && (denial.firm === true || path.firm === true));
+  if (against === undefined) return grant(draft, 'read', path);
+  return narrower(
+    `something in it must not be read (${against.text}), and nothing can be kept back from a path that is allowed here`,
+    'put the parts that may be read into filesystem.read',
+  );
+}
+
+/** Here commands share no temporary directory with other programs. */
+export const OWN_TMP = narrower(
+  'here each command has its own temporary directory, which is deleted when the command ends',
+  'set filesystem.tmp = "host" if commands have to share files there with other programs',
+);
+
+/** Lets commands write it, if nothing in it is denied. */
+function grantWrite(draft: Draft, path: NamedPath): Outcome {
+  const { root } = path;
+  const { workspace } = draft.where;
+  if (path.pattern !== '') return NO_PATTERNS;
+  if (root === workspace) return as('profile = "workspace-write": the workspace can be written');
+  if (isBeneath(workspace, root))
+    return narrower(
+      'it holds the workspace and more, and only the workspace is made writable',
+      'add filesystem.write for what else has to be written',
+    );
+  if (isBeneath(root, workspace) && draft.policy.profile === 'workspace-write')
+    return keepNames(draft, path, as('the workspace, which can be written'));
+  if (['/tmp', '/var/tmp', '/private/tmp'].includes(root)) return OWN_TMP;
+  const { denyRead, denyWrite } = draft.paths;
+  const against = [...denyRead, ...denyWrite].find((denial) => overlaps(denial.root, root));
+  if (against === undefined) return keepNames(draft, path, grant(draft, 'write', path));
+  return narrower(
+    `it overlaps with what must not be used (${against.text}), which cannot be kept back from a path that is allowed here`,
+    'put the parts that may be written into filesystem.write',
+  );
+}
+
+/** What the product itself keeps read-only in it: only the workspace has protected paths here. */
+function keepNames({ policy, where }: Draft, { kept = [], root }: NamedPath, outcome: Outcome): Outcome {
+  if (kept.length === 0 || !('to' in outcome)) return outcome;
+  if (isBeneath(root, where.workspace)) {
+    policy.filesystem.protect.push(...kept.map((name) => relative(where.workspace, join(root, name))));
+    return outcome;
+  }
+  return wider(
+    `${kept.join(', ')} in it cannot be written there, and only paths in the workspace can be protected here`,
+    'put the parts that may be written into filesystem.write',
+  );
+}
+
+function grant({ policy, where }: Draft, use: 'read' | 'write', { root, isByLink }: NamedPath): Outcome {
+  const key = `filesystem.${use}`;
+  // Neither the root nor a whole home should be given to a command; the sandbox would refuse to start.
+  if (root === '/' || isBeneath(where.home, root))
+    return narrower(
+      'it is the root or a whole home directory, which holds what no command should have',
+      `put the directories that are needed into ${key}`,
+    );
+  if (isByLink)
+    return narrower(
+      'a link in the workspace leads to it, and what lies in the workspace can allow nothing',
+      `put ${key} there yourself, if it may be used`,
+    );
+  if (!where.exists(root))
+    return narrower(
+      'it is not there, and a policy whose paths are not there cannot be used',
+      `make it, and add it to ${key}`,
+    );
+  policy.filesystem[use].push(root);
+  return as(key);
+}
+
+/** Keeps commands from writing it. */
+function keepFromWriting({ policy, where }: Draft, { root, pattern, isByLink }: NamedPath): Outcome {
+  const { workspace } = where;
+  const isReadOnly = policy.profile === 'read-only';
+  // `dir/*` is all of it.
+  const isPattern = !/^\**$/.test(pattern);
+  if (isPattern && root === workspace && !isReadOnly)
+    return wider(
+      'patterns cannot be protected here, and this one may match anywhere in the workspace',
+      'name the paths in filesystem.protect, or use profile = "read-only"',
+    );
+  if (isBeneath(workspace, root)) {
+    policy.profile = 'read-only';
+    return as('profile = "read-only": the workspace cannot be written');
+  }
+  const isInside = isBeneath(root, workspace);
+  if (isInside) policy.filesystem.protect.push(relative(workspace, root));
+  if (isByLink && !isReadOnly)
+    return wider(
+      'a link in the workspace leads to it, and a command can put something else in its place',
+      'name what it leads to, or use profile = "read-only"',
+    );
+  if (!isInside) return as('nothing there can be written');
+  if (!where.exists(root) && !isReadOnly)
+    return wider(
+      'it is not there: a command that names it is refused, but a program that is run can make it',
+      'make it first, and import again',
+    );
+  if (!isPattern) return as('filesystem.protect');
+  return narrower(
+    'patterns cannot be protected here, so the whole directory is',
+    'name the paths in filesystem.protect instead, if the others have to be written',
+  );
+}
+
+/** Keeps commands from reading it; `open`: what can be read in any case. */
+function keepFromReading(draft: Draft, path: NamedPath, open: readonly string[]): Outcome {
+  const { root, firm } = path;
+  const { workspace } = draft.where;
+  const isAllowed = (inner: string) =>
+    firm !== true &&
+    draft.paths.allowRead.some(
+      (allow) =>
+        allow.firm !== true &&
+        allow.pattern === '' &&
+        isBeneath(inner, allow.root) &&
+        isBeneath(allow.root, root),
+    );
+  if (overlaps(root, workspace) && !(isBeneath(workspace, root) && isAllowed(workspace)))
+    return keepFromReadingInside(draft, path);
+  const left = open.filter((one) => overlaps(one, root) && !isAllowed(one));
+  if (left.length === 0) return as('nothing there can be read');
+  return wider(
+    `programs and libraries have to be read: ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''} can be`,
+    'look whether they hold anything that a command must not see',
+  );
+}
+
+/** What every sandbox lets commands read: of the system, and of tool chains that are there. */
+function readableAnyway({ home, exists, lookup }: ImportPlace): readonly string[] {
+  const ofHome = [...TOOL_CHAINS, ...PACKAGE_CACHES].map(({ path }) => `${home}/${path}`);
+  const all = [...SYSTEM_PATHS.map(({ path }) => path), ...ofHome].filter(exists);
+  return [...new Set(all.map((path) => lookup.resolve(path).canonical))];
+}
+
+/** The words of a command can be refused; a program that is run can still read it. */
+function keepFromReadingInside({ policy, where }: Draft, { root, pattern, text }: NamedPath): Outcome {
+  const inside = relative(where.workspace, root);
+  if (pattern === '' && root !== where.workspace && isBeneath(root, where.workspace))
+    policy.filesystem.secret.push(inside);
+  const word = wordPattern(
+    [inside, pattern].filter((part) => part !== '' && !part.startsWith('..')).join('/'),
+  );
+  const readable = 'the workspace can be read as a whole';
+  if (word === undefined) return wider(readable, 'use security.autonomy = "readonly" if nothing may be read');
+  // With and without a directory before it, and what is beneath it.
+  for (const one of [word, `*/${word}`, `${word}/*`, `*/${word}/*`])
+    policy.commands.rules.push({
+      ...{ program: '*', words: [one], verdict: 'deny', reason: `${text} must not be read` },
+    });
+  return wider(
+    `${readable}: rules refuse commands that name it as it stands there, but it can be named otherwise (dir/./file, a link, < file), and a program that is run can read it`,
+    'move it out of the workspace',
+  );
+}
+
+/** A pattern of paths as one of words, in which `*` stands for anything; `undefined`: it would match every word. */
+function wordPattern(path: string): string | undefined {
+  const pattern = path
+    .replace(/(^|\/)(\*\*\/)+/g, '$1')
+    .replace(/\{[^}]*\}|\[[^\]]*\]|[?{}[\]!]/g, '*')
+    .replace(/\*+/g, '*');
+  return /^[*/]*$/.test(pattern) ? undefined : pattern;
 }

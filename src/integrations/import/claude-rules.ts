@@ -1,156 +1,139 @@
 import type { RuleInFile } from '../../model/policy-keys.ts';
-import type { Word } from './access-words.ts';
-import { type ClaudeBases, claudePath, READING_TOOLS, readClaudeRule, WRITING_TOOLS } from './claude-rule.ts';
-import { as, type Draft, loss, type Outcome } from './draft.ts';
-import type { Leaf } from './place.ts';
+import { namePath } from './access.ts';
+import { as, type Draft, narrower, type Outcome, type Reader, unrelated, wider } from './draft.ts';
 
-type List = 'allow' | 'ask' | 'deny';
-/** Paths that the rules name. */
-export type Words = Record<'allowRead' | 'allowWrite' | 'denyRead' | 'denyWrite', Word[]>;
-
-/** Tools of which a denial without a path is one of all files: it holds for the sandbox of commands too. */
-const ABOUT_EVERY_FILE: ReadonlySet<string> = new Set(['Read', 'Edit', 'Write', 'MultiEdit', 'Update']);
-
-/** What a rule is translated to; `undefined`: known once all paths are known. */
-export function translateRule(
-  draft: Draft,
-  words: Words,
-  list: List,
-  leaf: Leaf,
-  text: string,
-  bases: ClaudeBases,
-): Outcome | undefined {
-  const rule = readClaudeRule(text);
-  if (rule === undefined) return unreadable(list);
-  const { tool, specifier } = rule;
-  if (tool === 'Bash' || tool === '*') return commandRule(draft, list, text, specifier);
-  if (tool === 'WebFetch' || tool === 'WebSearch') return webRule(list);
-  const reads = READING_TOOLS.has(tool);
-  if (!reads && !WRITING_TOOLS.has(tool)) return OTHER_TOOL;
-  // Without a path, or with `**`, a denial is about every file, and not only about the tool.
-  if (specifier === undefined && (list === 'allow' || !ABOUT_EVERY_FILE.has(tool))) return OTHER_TOOL;
-  const path =
-    specifier === undefined ? { text: '/', base: '/', anyDepth: false } : claudePath(specifier, bases);
-  const word: Word = { ...leaf, text: path.text, base: path.base, firm: true };
-  if (list === 'allow') {
-    if (path.anyDepth) return as('the workspace, which can be used');
-    words[reads ? 'allowRead' : 'allowWrite'].push(word);
-    return undefined;
-  }
-  const denial: Word = list === 'ask' ? { ...word, asked: true } : word;
-  if (reads) {
-    words.denyRead.push(denial);
-    return undefined;
-  }
-  words.denyWrite.push(denial);
-  return path.anyDepth
-    ? loss(
-        'wider',
-        'a name without a directory is meant at any depth there, and only at the top of the workspace it is protected here',
-        'name the other places in filesystem.protect',
-      )
-    : undefined;
+/** Where Claude Code looks for the path of a rule. */
+export interface ClaudeBases {
+  /** Of the settings file: the project, or `~/.claude`. */
+  readonly settings: string;
+  readonly cwd: string;
 }
 
-const OTHER_TOOL = loss(
-  'none',
+const READING_TOOLS = ['Read', 'Glob', 'Grep', 'LS', 'NotebookRead'];
+const WRITING_TOOLS = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit', 'Update'];
+/** Tools of which a denial without a path is one of all files: it holds for the sandbox of commands too. */
+const ABOUT_EVERY_FILE = ['Read', 'Edit', 'Write', 'MultiEdit', 'Update'];
+
+/** A permission rule: `Tool`, which is about every use of the tool, or `Tool(specifier)`. */
+export const claudeRule =
+  (list: 'allow' | 'ask' | 'deny', bases: ClaudeBases): Reader =>
+  (part, draft) => {
+    if (typeof part.value !== 'string') return undefined;
+    const text = part.value;
+    const [, tool, , inner] = /^([A-Za-z_][\w-]*|\*)(\(([\s\S]*)\))?$/.exec(text.trim()) ?? [];
+    const specifier = inner === undefined || /^\**$/.test(inner) ? undefined : inner;
+    if (tool === undefined) return (list === 'allow' ? narrower : wider)(...NO_RULE);
+    if (tool === 'Bash' || tool === '*')
+      return list === 'allow' ? ALLOWED_BEFOREHAND : commandRule(draft, list, text, specifier);
+    if (tool === 'WebFetch' || tool === 'WebSearch')
+      return list === 'deny' ? as('network.mode = "off"') : ONE_BY_ONE;
+    const reads = READING_TOOLS.includes(tool);
+    if (!reads && !WRITING_TOOLS.includes(tool)) return OTHER_TOOL;
+    // Without a path, or with `**`, a denial is about every file, and not only about the tool.
+    if (specifier === undefined && (list === 'allow' || !ABOUT_EVERY_FILE.includes(tool))) return OTHER_TOOL;
+    const { anyDepth, ...path } = claudePath(specifier ?? '//', bases);
+    if (list === 'allow') {
+      if (anyDepth) return as('the workspace, which can be used');
+      return namePath(draft, reads ? 'allowRead' : 'allowWrite', part, { ...path, firm: true });
+    }
+    const use = reads ? 'denyRead' : 'denyWrite';
+    const noted = namePath(draft, use, part, { ...path, firm: true, asked: list === 'ask' });
+    return anyDepth && !reads ? AT_ANY_DEPTH : noted;
+  };
+
+const NO_RULE = ['it is no rule of the form Tool(specifier)', 'correct it and import again'] as const;
+
+const ALLOWED_BEFOREHAND = narrower(
+  'nothing can be allowed beforehand: what is of medium or high risk is asked',
+  'approve it once for always (sandbox-run approvals), or set security.autonomy = "autonomous"',
+);
+
+const ONE_BY_ONE = narrower(
+  'hosts cannot be allowed or asked about one by one; the network is off',
+  'leave it off, or set network.mode = "open" if commands may reach every host',
+);
+
+const OTHER_TOOL = unrelated(
   'it is about another tool of Claude Code, or about all uses of one, and not about commands',
   'leave it in Claude Code',
 );
 
-function unreadable(list: List): Outcome {
-  return list === 'allow'
-    ? loss('narrower', 'it is no rule of the form Tool(specifier)', 'correct it and import again')
-    : loss('wider', 'it is no rule of the form Tool(specifier)', 'correct it and import again');
+const AT_ANY_DEPTH = wider(
+  'a name without a directory is meant at any depth there, and only at the top of the workspace it is protected here',
+  'name the other places in filesystem.protect',
+);
+
+/** A path of a rule in plain form, and what it is relative to. A bare name is meant at any depth. */
+function claudePath(specifier: string, { settings, cwd }: ClaudeBases) {
+  if (specifier.startsWith('//')) return { text: specifier.slice(1), base: '/', anyDepth: false };
+  if (specifier.startsWith('~')) return { text: specifier, base: cwd, anyDepth: false };
+  if (specifier.startsWith('/')) return { text: `.${specifier}`, base: settings, anyDepth: false };
+  const text = specifier.replace(/^\.\//, '');
+  // As in .gitignore: without a slash but the last, it is a name and not a path.
+  return { text, base: cwd, anyDepth: text === specifier && !text.replace(/\/$/, '').includes('/') };
 }
 
-function webRule(list: List): Outcome {
-  if (list === 'deny') return as('network.mode = "off"');
-  return loss(
-    'narrower',
-    'hosts cannot be allowed or asked about one by one; the network is off',
-    'leave it off, or set network.mode = "open" if commands may reach every host',
-  );
-}
-
-function commandRule(draft: Draft, list: List, text: string, specifier: string | undefined): Outcome {
-  if (list === 'allow')
-    return loss(
-      'narrower',
-      'nothing can be allowed beforehand: what is of medium or high risk is asked',
-      'approve it once for always (sandbox-run approvals), or set security.autonomy = "autonomous"',
-    );
-  const found =
+/** Rules that match at least what a rule about commands matches. */
+function commandRule(
+  draft: Draft,
+  verdict: 'ask' | 'deny',
+  text: string,
+  specifier: string | undefined,
+): Outcome {
+  const { rules, isBroader } =
     specifier === undefined ? { rules: [{ program: '*' }], isBroader: false } : rulesOfPattern(specifier);
-  if (found === undefined)
-    return loss(
-      'wider',
-      'it names no program that a rule could be about',
-      'write a rule into commands.rules',
-    );
-  for (const rule of found.rules)
-    draft.rules.push({ ...rule, verdict: list, reason: `Claude Code: ${text}` });
-  if (!found.isBroader) return as('commands.rules');
-  return loss(
-    'narrower',
+  if (rules.length === 0)
+    return wider('it names no program that a rule could be about', 'write a rule into commands.rules');
+  const reason = `Claude Code: ${text}`;
+  draft.policy.commands.rules.push(...rules.map((rule) => ({ ...rule, verdict, reason })));
+  if (!isBroader) return as('commands.rules');
+  return narrower(
     'rules here compare program and words; the one that was made for it matches more commands',
     'make the rule in commands.rules narrower if that is too much',
   );
 }
 
-/** Rules that match at least what a pattern of commands matches. */
-interface PatternRules {
-  readonly rules: readonly Pick<RuleInFile, 'program' | 'words'>[];
-  /** They may match more. */
-  readonly isBroader: boolean;
-}
-
 /** From here on a pattern is about more than the words of one simple command. */
 const BEYOND_WORDS = /["'\\$`|&;<>(){}#\n]/;
-const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 
 /**
  * A pattern of Claude Code (`git push *`, `npm run test:*`) as rules. There it is compared with the text of a command, and
- * `*` goes over blanks; here each word is. What is kept of it are words that every text has that it matches, in order.
- * `undefined`: it says nothing that a rule could be made of.
+ * `*` goes over blanks; here each word is. What is kept of it are words that every text has that it matches, in order. No
+ * rules: it says nothing that one could be made of. `isBroader`: they may match more.
  */
-function rulesOfPattern(pattern: string): PatternRules | undefined {
+function rulesOfPattern(pattern: string): {
+  readonly rules: readonly Pick<RuleInFile, 'program' | 'words'>[];
+  readonly isBroader: boolean;
+} {
   const trimmed = pattern.trim().replace(/:\*$/, ' *');
   const beyond = trimmed.search(BEYOND_WORDS);
-  const isCut = beyond !== -1;
-  const tokens = (isCut ? trimmed.slice(0, beyond) : trimmed).split(/\s+/).filter((token) => token !== '');
-  // The word that was cut through is not whole.
-  if (isCut && !/\s$/.test(trimmed.slice(0, beyond))) tokens.pop();
-  while (tokens[0] !== undefined && ASSIGNMENT.test(tokens[0])) tokens.shift();
-  const [first, ...rest] = tokens;
-  if (first === undefined) return undefined;
+  const whole = beyond === -1 ? trimmed : trimmed.slice(0, beyond);
+  const tokens = whole.split(/\s+/).filter((token) => token !== '');
+  // The word that is cut through is not whole.
+  if (beyond !== -1 && whole === whole.trimEnd()) tokens.pop();
+  const from = tokens.findIndex((token) => !/^[A-Za-z_]\w*=/.test(token));
+  const [first = '', ...rest] = from === -1 ? [] : tokens.slice(from);
+  // Rules compare the last part of what is run.
+  const program = ownPart(first).replace(/^.*\//s, '');
+  if (program === '') return { rules: [], isBroader: false };
   const words = rest.map(ownPart).filter((word) => word !== '*');
-  const endsOpen = tokens.at(-1)?.endsWith('*') === true;
   const isBroader =
-    isCut || !endsOpen || rest.slice(0, -1).some((token) => token.includes('*')) || first.includes('/');
-  const program = programOf(first);
-  if (program === undefined) return undefined;
+    beyond !== -1 ||
+    tokens.at(-1)?.endsWith('*') !== true ||
+    rest.slice(0, -1).some((token) => token.includes('*')) ||
+    first.includes('/');
+  const rules: Pick<RuleInFile, 'program' | 'words'>[] = [{ program, words }];
   // It may stand for the program and words behind it.
-  const more =
-    first.startsWith('*') && first !== '*' ? [{ program: '*', words: [ownPart(first), ...words] }] : [];
-  return { rules: [{ program, words }, ...more], isBroader };
+  if (first.startsWith('*') && first !== '*') rules.push({ program: '*', words: [ownPart(first), ...words] });
+  return { rules, isBroader };
 }
 
 /** Of a word with `*` the part that lies in one word: `http*evil` may go over several. */
 function ownPart(token: string): string {
-  const parts = token.split('*');
-  if (parts.length === 1) return token;
-  const [head = ''] = parts;
+  const [head = '', ...others] = token.split('*');
+  if (others.length === 0) return token;
   if (head !== '') return `${head}*`;
-  const tail = parts.at(-1) ?? '';
-  if (parts.length === 2) return tail === '' ? '*' : `*${tail}`;
-  const inner = parts.slice(1).find((part) => part !== '');
-  return inner === undefined ? '*' : `*${inner}*`;
-}
-
-/** Rules compare the last part of what is run. */
-function programOf(token: string): string | undefined {
-  const part = ownPart(token);
-  const name = part.slice(part.lastIndexOf('/') + 1);
-  return name === '' ? undefined : name;
+  const inner = others.find((part) => part !== '');
+  if (inner === undefined) return '*';
+  return others.length === 1 ? `*${inner}` : `*${inner}*`;
 }

@@ -1,198 +1,187 @@
-import { parse, TomlError } from 'smol-toml';
-import { translateAccess } from './access.ts';
-import type { Word } from './access-words.ts';
-import { translateEnvironment } from './codex-environment.ts';
-import { importRules } from './codex-rules.ts';
-import { as, createDraft, type Draft, loss } from './draft.ts';
-import type { Imported, ImportPlace, Place, PolicyImporter } from './importer.ts';
-import { invalid, refuseDepth } from './parse-json.ts';
-import { isTable, type Leaf, leavesOf, type Table } from './place.ts';
+import { looksSecret } from '../../util/secret-name.ts';
+import { namePath, OWN_TMP, translateAccess } from './access.ts';
+import { as, Draft, MAY_FORBID, narrower, type Outcome, type Reader, unrelated, wider } from './draft.ts';
+import { type Imported, type ImportPlace, isTable, type Table, tableOf } from './importer.ts';
+import { autonomy, choice, isAlways, items, keys, leaves, type Rows, variables } from './readers.ts';
 
-/** Configuration of Codex: `config.toml`, or a `.rules` file. */
-export const codex: PolicyImporter = {
-  id: 'codex',
-  summary: 'Codex: config.toml, or a .rules file',
-  translate: (text, where) =>
-    /\.(rules|codexpolicy|execpolicy)$/.test(where.file)
-      ? importRules(text, where)
-      : importConfig(text, where),
-};
-
-function importConfig(text: string, where: ImportPlace): Imported {
-  const config = parseToml(text, where.file);
-  const draft = createDraft();
-  const settings = selectProfile(draft, config);
-  translateMode(draft, settings('sandbox_mode'), config);
-  translateRoots(draft, config.sandbox_workspace_write, where);
-  translateApprovals(draft, settings('approval_policy'));
-  translateEnvironment(draft, config.shell_environment_policy);
+/** Configuration of Codex: `config.toml`. */
+export function codex(config: Table, where: ImportPlace): Imported {
+  const draft = new Draft(where, ([first, name, ...rest]) => {
+    // What is in the selected profile is in force.
+    const isSelected = first === 'profiles' && name === config.profile;
+    const [key] = isSelected ? rest : [first];
+    const mayForbid = key !== 'profiles' && Object.hasOwn(rows, String(key));
+    return mayForbid || (isSelected && rest.length !== 1) ? MAY_FORBID : NOT_OF_COMMANDS;
+  });
+  const rows = configRows(draft, config);
+  draft.read({ place: [], value: config }, keys(rows));
+  translateAccess(draft);
   draft.remarks.push(
     'There, commands can read everything; here, only the workspace, the system and what is listed.',
   );
-  return draft.finish(config, (place) =>
-    mayForbid(place, config.profile)
-      ? {
-          effect: 'wider',
-          why: 'it is not known here, or not of the form that it has to have, and may forbid something',
-          what: 'look it up, and say it in the policy if it forbids something',
-        }
-      : { effect: 'none', why: 'it is not about what commands may do', what: 'leave it in Codex' },
-  );
+  return draft.imported();
 }
 
-const OF_SANDBOX = [
-  ...['sandbox_mode', 'sandbox_workspace_write', 'approval_policy', 'shell_environment_policy'],
-  ...['permissions', 'default_permissions', 'profile'],
-];
-
-/** Of the selected profile tables too: what is in them is in force. */
-function mayForbid(place: Place, profile: unknown): boolean {
-  const [first, name, key] = place;
-  if (first === 'profiles' && name === profile) return place.length !== 3 || OF_SANDBOX.includes(String(key));
-  return OF_SANDBOX.includes(String(first));
-}
-
-function parseToml(text: string, file: string): Table {
-  try {
-    const config: Table = parse(text.replace(/^\ufeff/, ''));
-    refuseDepth(config, file);
-    return config;
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const reason = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '') ?? '';
-    throw invalid(file, `line ${error.line}: ${reason}`);
-  }
-}
+const NOT_OF_COMMANDS = unrelated('it is not about what commands may do', 'leave it in Codex');
 
 /** A profile that is selected goes before what stands at the top. */
-function selectProfile(draft: Draft, config: Table): (key: string) => Leaf {
-  const { profile, profiles } = config;
-  const selected =
-    typeof profile === 'string' && isTable(profiles) && Object.hasOwn(profiles, profile)
-      ? profiles[profile]
-      : undefined;
-  if (typeof profile === 'string' && isTable(selected))
-    draft.note({ place: ['profile'], value: profile }, as('its settings are taken'));
-  else if (typeof profile === 'string')
-    draft.note(
-      { place: ['profile'], value: profile },
-      loss(
-        'wider',
-        'there is no such table of profiles in this file, so what it forbids is not known',
-        'import the file that has it, or take the line away',
-      ),
-    );
-  return (key) => {
-    const top: Leaf = { place: [key], value: config[key] };
-    if (typeof profile !== 'string' || !isTable(selected) || !Object.hasOwn(selected, key)) return top;
-    if (Object.hasOwn(config, key)) draft.note(top, as(`profiles.${profile} says otherwise`));
-    return { place: ['profiles', profile, key], value: selected[key] };
+function configRows(draft: Draft, config: Table): Rows {
+  const { profile } = config;
+  const profiles = new Map<unknown, unknown>(Object.entries(tableOf(config.profiles)));
+  const found = profiles.get(profile);
+  const selected = isTable(found) ? found : undefined;
+  const inForce = { ...config, ...selected };
+  const hasMode = Object.hasOwn(inForce, 'sandbox_mode');
+  const mode = setMode(draft, hasMode ? inForce.sandbox_mode : BUILT_IN.get(config.default_permissions));
+  const settings: Rows = { sandbox_mode: mode, approval_policy: APPROVALS };
+  const overridden = Object.keys(settings).filter((key) => Object.hasOwn(selected ?? {}, key));
+  return {
+    profile: ({ value }) => {
+      if (typeof value !== 'string') return undefined;
+      return selected === undefined ? NO_PROFILE : as('its settings are taken');
+    },
+    ...settings,
+    ...Object.fromEntries(overridden.map((key) => [key, as(`profiles.${profile} says otherwise`)])),
+    profiles: keys(selected === undefined ? {} : { [String(profile)]: keys(settings) }),
+    default_permissions: hasMode ? undefined : mode,
+    permissions: undefined,
+    sandbox_workspace_write: draft.policy.profile === 'workspace-write' ? keys(WORKSPACE_WRITE) : notInForce,
+    shell_environment_policy: keys(environmentRows(tableOf(config.shell_environment_policy))),
   };
 }
+
+const NO_PROFILE = wider(
+  'there is no such table of profiles in this file, so what it forbids is not known',
+  'import the file that has it, or take the line away',
+);
 
 /** What is kept read-only in every directory that may be written. */
 const KEPT = ['.git', '.agents', '.codex'];
 
-const BUILT_IN: Readonly<Record<string, string>> = {
-  ':read-only': 'read-only',
-  ':workspace': 'workspace-write',
-  ':danger-full-access': 'danger-full-access',
+/** Permissions that have a name there without being written down: as modes of the sandbox. */
+const BUILT_IN: ReadonlyMap<unknown, string> = new Map([
+  [':read-only', 'read-only'],
+  [':workspace', 'workspace-write'],
+  [':danger-full-access', 'danger-full-access'],
+]);
+
+function setMode({ policy, remarks }: Draft, mode: unknown): Outcome | undefined {
+  switch (mode) {
+    case 'workspace-write':
+      policy.filesystem.protect.push(...KEPT);
+      return as(`profile = "workspace-write", with ${KEPT.join(', ')} protected`);
+    case 'danger-full-access':
+      return narrower(
+        'nothing runs without a sandbox here',
+        'add filesystem.read, filesystem.write and network.mode',
+      );
+    case 'read-only':
+      policy.profile = 'read-only';
+      return as('profile = "read-only"');
+    default:
+      policy.profile = 'read-only';
+      remarks.push('No mode of the sandbox that is known here is set, so the profile is read-only.');
+      return undefined;
+  }
+}
+
+const notInForce: Reader = (part, draft) =>
+  isTable(part.value) ? leaves(as('without effect, as there: the mode is another'))(part, draft) : undefined;
+
+const withoutTmp: Reader = ({ value }, { policy }) => {
+  if (typeof value !== 'boolean') return undefined;
+  if (!value) return OWN_TMP;
+  policy.filesystem.tmp = 'private';
+  return as('filesystem.tmp = "private"');
 };
 
-function translateMode(draft: Draft, mode: Leaf, config: Table): void {
-  const { default_permissions: named } = config;
-  const isNamed = mode.value === undefined && typeof named === 'string' && Object.hasOwn(BUILT_IN, named);
-  const leaf: Leaf = isNamed ? { place: ['default_permissions'], value: named } : mode;
-  switch (isNamed ? BUILT_IN[named] : mode.value) {
-    case 'workspace-write':
-      draft.protect.push(...KEPT);
-      draft.note(leaf, as(`profile = "workspace-write", with ${KEPT.join(', ')} protected`));
-      return;
-    case 'danger-full-access':
-      draft.note(
-        leaf,
-        loss(
-          'narrower',
-          'nothing runs without a sandbox here',
-          'add filesystem.read, filesystem.write and network.mode',
-        ),
-      );
-      return;
-    case 'read-only':
-      draft.profile = 'read-only';
-      draft.note(leaf, as('profile = "read-only"'));
-      return;
-    default:
-      draft.profile = 'read-only';
-      draft.remarks.push('No mode of the sandbox that is known here is set, so the profile is read-only.');
-  }
+const WORKSPACE_WRITE: Rows = {
+  writable_roots: items((part, draft) => {
+    if (typeof part.value !== 'string') return undefined;
+    const meaning = { text: part.value, base: draft.where.workspace, literal: true, kept: KEPT };
+    return namePath(draft, 'allowWrite', part, meaning);
+  }, as('nothing else can be written')),
+  network_access: ({ value }, { policy }) => {
+    if (typeof value !== 'boolean') return undefined;
+    policy.network.mode = value ? 'open' : 'off';
+    return as(`network.mode = "${policy.network.mode}"`);
+  },
+  exclude_tmpdir_env_var: withoutTmp,
+  exclude_slash_tmp: withoutTmp,
+};
+
+const ASKED_INSIDE = narrower(
+  'what is of medium or high risk is asked about, and not only what is to run outside the sandbox',
+  'set security.autonomy = "autonomous" if nothing is to be asked inside of it',
+);
+
+const APPROVALS = choice({
+  untrusted: autonomy('supervised'),
+  'unless-trusted': autonomy('supervised'),
+  'on-request': autonomy('supervised', ASKED_INSIDE),
+  'on-failure': autonomy('supervised', ASKED_INSIDE),
+  never: [
+    { security: { autonomy: 'autonomous' }, approval: { ask: 'nobody' } },
+    as('security.autonomy = "autonomous", approval.ask = "nobody"'),
+  ],
+});
+
+const NAME_THEM = 'name them in environment.pass';
+const SECRETS_STAY = isAlways(
+  false,
+  'names that look like secrets are not passed on by a pattern, and no profile is read',
+  NAME_THEM,
+);
+
+/** Of the variables of the launcher, what "core" means there. */
+const CORE = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'USER', 'USERNAME', 'TMPDIR', 'TEMP', 'TMP'];
+
+function environmentRows({ inherit, exclude, include_only: only }: Table): Rows {
+  const isOnly = (name: string) =>
+    Array.isArray(only) && only.some((pattern) => typeof pattern === 'string' && nameMatches(name, pattern));
+  const isLimited =
+    inherit === 'none' || inherit === 'core' || (Array.isArray(exclude) && exclude.length > 0);
+  return {
+    inherit: ({ value }, draft) => {
+      if (value === 'all') return narrower('only variables that are named are passed on', NAME_THEM);
+      if (value !== 'core' && value !== 'none') return undefined;
+      draft.hide((name) => value === 'none' || !CORE.includes(name));
+      return as('what else would be passed on is given empty');
+    },
+    ignore_default_excludes: SECRETS_STAY,
+    experimental_use_profile: SECRETS_STAY,
+    exclude: items(({ value }, draft) => {
+      if (typeof value !== 'string') return undefined;
+      draft.hide((name) => nameMatches(name, value));
+      return as('it is not passed on');
+    }),
+    include_only: (part, draft) => {
+      if (Array.isArray(only)) draft.hide((name) => !isOnly(name));
+      return items(passedOn(isLimited))(part, draft);
+    },
+    set: variables,
+  };
 }
 
-function translateRoots(draft: Draft, settings: unknown, where: ImportPlace): void {
-  if (!isTable(settings)) return;
-  const at = (key: string): Leaf => ({ place: ['sandbox_workspace_write', key], value: settings[key] });
-  const isInForce = draft.profile === 'workspace-write';
-  if (!isInForce) {
-    for (const leaf of leavesOf(settings, ['sandbox_workspace_write']))
-      draft.note(leaf, as('without effect, as there: the mode is another'));
-    return;
-  }
-  const { writable_roots: roots, network_access: network } = settings;
-  if (Array.isArray(roots)) {
-    if (roots.length === 0) draft.note(at('writable_roots'), as('nothing else can be written'));
-    const allowWrite = roots.flatMap((root: unknown, index): readonly Word[] => {
-      if (typeof root !== 'string') return [];
-      const place = ['sandbox_workspace_write', 'writable_roots', index];
-      return [{ place, value: root, text: root, base: where.workspace, literal: true, kept: KEPT }];
-    });
-    const words = { allowRead: [], denyRead: [], denyWrite: [], allowWrite };
-    translateAccess(draft, words, where, { innerAllowWins: true });
-  }
-  if (typeof network === 'boolean') {
-    draft.network = network ? 'open' : 'off';
-    draft.note(at('network_access'), as(`network.mode = "${draft.network}"`));
-  }
-  for (const key of ['exclude_tmpdir_env_var', 'exclude_slash_tmp']) {
-    if (settings[key] === true) {
-      draft.tmp = 'private';
-      draft.note(at(key), as('filesystem.tmp = "private"'));
-    }
-    if (settings[key] === false)
-      draft.note(
-        at(key),
-        loss(
-          'narrower',
-          'here each command has its own temporary directory, which is deleted when the command ends',
-          'set filesystem.tmp = "host" if commands have to share files there with other programs',
-        ),
-      );
-  }
-}
+const passedOn =
+  (isLimited: boolean): Reader =>
+  ({ value }, draft) => {
+    if (typeof value !== 'string') return undefined;
+    if (isLimited || looksSecret(value) || !/^[A-Za-z_]\w*\*?$/.test(value)) return NOT_PASSED;
+    draft.policy.environment.pass.push(value);
+    return as('environment.pass');
+  };
 
-function translateApprovals(draft: Draft, leaf: Leaf): void {
-  switch (leaf.value) {
-    case 'untrusted':
-    case 'unless-trusted':
-      draft.autonomy = 'supervised';
-      draft.note(leaf, as('security.autonomy = "supervised"'));
-      return;
-    case 'on-request':
-    case 'on-failure':
-      draft.autonomy = 'supervised';
-      draft.note(
-        leaf,
-        loss(
-          'narrower',
-          'what is of medium or high risk is asked about, and not only what is to run outside the sandbox',
-          'set security.autonomy = "autonomous" if nothing is to be asked inside of it',
-        ),
-      );
-      return;
-    case 'never':
-      draft.autonomy = 'autonomous';
-      draft.ask = 'nobody';
-      draft.note(leaf, as('security.autonomy = "autonomous", approval.ask = "nobody"'));
-      return;
-    default:
-  }
+const NOT_PASSED = narrower(
+  'it is not passed on: only names, or beginnings of names, can be, and none that looks like a secret (KEY, SECRET, TOKEN), as by default there',
+  NAME_THEM,
+);
+
+/** As there: `*` and `?`, whatever the case. */
+function nameMatches(name: string, pattern: string): boolean {
+  const source = pattern
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replace(/\*+/g, '.*')
+    .replace(/\?/g, '.');
+  return pattern.length <= 200 && new RegExp(`^${source}$`, 'i').test(name);
 }

@@ -1,112 +1,122 @@
 import type { Autonomy } from '../../model/decision.ts';
-import type { ApproverName, PolicyFile, RuleInFile } from '../../model/policy-keys.ts';
-import type { Imported, Loss, LossEffect, Place, Translated } from './importer.ts';
-import { isTable, isWithin, type Leaf, leavesOf } from './place.ts';
-
-/** A path that the source lets commands use, or keeps from them. Absolute, without a pattern. */
-export interface PathEntry {
-  readonly path: string;
-}
+import { type ApproverName, POLICY_KEYS, type RuleInFile } from '../../model/policy-keys.ts';
+import type { Imported, ImportPlace, Loss, Lost, Part, Place, Represented, Table } from './importer.ts';
+import { isTable, leavesOf } from './importer.ts';
 
 /** How a part of the source is translated. */
-export type Outcome = Pick<Translated, 'to'> | Pick<Loss, 'effect' | 'why' | 'what'>;
+export type Outcome = Represented | Lost;
 
 /** It is represented. */
 export const as = (to: string): Outcome => ({ to });
+const lost =
+  (effect: Lost['effect']) =>
+  (why: string, what = 'nothing is to be done'): Outcome => ({ effect, why, what });
+/** Less is allowed here than there. */
+export const narrower = lost('narrower');
+/** Something is allowed here that was not there. */
+export const wider = lost('wider');
+/** It is not about what commands may do. */
+export const unrelated = lost('none');
 
-/** It has no equivalent, or not the same one. */
-export const loss = (effect: LossEffect, why: string, what: string): Outcome => ({ effect, why, what });
+export const MAY_FORBID = wider(
+  'it is not known here, or not of the form that it has to have, and may forbid something',
+  'look it up, and say it in the policy if it forbids something',
+);
+
+/** Reads a part of the source. What becomes of it; `undefined`: it is not known. */
+export type Reader = (part: Part, draft: Draft) => Outcome | 'noted' | undefined;
+
+/** What the source says of a path. */
+export type PathUse = 'allowRead' | 'allowWrite' | 'denyRead' | 'denyWrite';
+
+/** How the source means a path. */
+export interface PathMeaning {
+  /** Never a pattern, whatever is in it. */
+  readonly literal?: boolean;
+  /** A denial that nothing opens again inside; of something allowed: it opens nothing inside of what is denied. */
+  readonly firm?: boolean;
+  /** A denial of what would be asked about there: files cannot be asked about here. */
+  readonly asked?: boolean;
+  /** Names in a directory that may be written which the product itself keeps read-only. */
+  readonly kept?: readonly string[];
+}
+
+/** A path of the source, where it stands, and where it leads. */
+export interface NamedPath extends Part, PathMeaning {
+  readonly text: string;
+  /** Canonical as far as it exists: the path, or of a pattern what stands before it. */
+  readonly root: string;
+  /** What stands behind `root` in a pattern; empty: it is `root` and what is beneath it. */
+  readonly pattern: string;
+  /** A link in the workspace is on the way to it, which a command can put another in place of. */
+  readonly isByLink: boolean;
+}
+
+type Files = Record<'read' | 'write' | 'protect' | 'secret', string[]> & { tmp?: 'private' };
 
 /** A policy that is being made, and the account of how the source was translated. */
-export interface Draft {
-  profile: 'workspace-write' | 'read-only';
-  autonomy: Autonomy | undefined;
-  ask: ApproverName | undefined;
-  network: 'off' | 'open';
-  unixSockets: 'contained' | 'allowed';
-  /** The source keeps commands out of /tmp, also where they can have none of their own. */
-  tmp: 'private' | undefined;
-  readonly rules: RuleInFile[];
-  readonly read: PathEntry[];
-  readonly write: PathEntry[];
-  readonly protect: string[];
-  readonly secret: string[];
-  readonly pass: string[];
-  readonly set: Record<string, string>;
-  readonly remarks: string[];
+export class Draft {
+  /** By its keys. */
+  readonly policy = {
+    profile: 'workspace-write' as 'workspace-write' | 'read-only',
+    security: {} as { readonly autonomy?: Autonomy },
+    approval: {} as { readonly ask?: ApproverName },
+    filesystem: { read: [], write: [], protect: [], secret: [] } as Files,
+    network: { mode: 'off' } as { mode: 'off' | 'open'; unix_sockets?: 'allowed' },
+    environment: { pass: [] as string[], set: {} as Record<string, string> },
+    commands: { rules: [] as RuleInFile[] },
+  };
+  /** They are weighed against each other once all are known: by `translateAccess`. */
+  readonly paths: Readonly<Record<PathUse, NamedPath[]>>;
+  readonly remarks: string[] = [];
+  readonly where: ImportPlace;
+  readonly #unknown: (place: Place) => Outcome;
+  readonly #translated: (Part & Represented)[] = [];
+  readonly #losses: Loss[] = [];
+
+  /** `unknown`: what becomes of what no reader knows. */
+  constructor(where: ImportPlace, unknown: (place: Place) => Outcome = () => MAY_FORBID) {
+    this.paths = { allowRead: [], allowWrite: [], denyRead: [], denyWrite: [] };
+    this.where = where;
+    this.#unknown = unknown;
+  }
+
   /** Notes how a part of the source is translated. */
-  note(at: Leaf, outcome: Outcome): void;
-  /** A setting that no rule mentions becomes a loss by `unknown`. */
-  finish(source: unknown, unknown: (place: Place) => Omit<Loss, 'place' | 'value'>): Imported;
+  note({ place, value }: Part, outcome: Outcome): void {
+    if ('to' in outcome) this.#translated.push({ place, value, ...outcome });
+    else this.#losses.push({ place, value, ...outcome });
+  }
+
+  /** Reads a part of the source, and notes what becomes of it. */
+  read(part: Part, reader: Reader | Outcome | undefined): void {
+    const outcome = typeof reader === 'function' ? reader(part, this) : reader;
+    if (outcome === undefined)
+      for (const leaf of leavesOf(part.value, part.place))
+        this.note(leaf, isTable(leaf.value) ? as('nothing, as it is empty') : this.#unknown(leaf.place));
+    else if (outcome !== 'noted') this.note(part, outcome);
+  }
+
+  /** Of the variables that every command is given, gives these empty. */
+  hide(isHidden: (name: string) => boolean): void {
+    for (const name of POLICY_KEYS.environment.pass.default)
+      if (isHidden(name)) this.policy.environment.set[name] = name === 'PATH' ? BASIC_PATH : '';
+  }
+
+  imported(): Imported {
+    const policy = filled({ ...this.policy });
+    return { policy, translated: this.#translated, losses: this.#losses, remarks: this.remarks };
+  }
 }
 
-export function createDraft(): Draft {
-  const translated: Translated[] = [];
-  const losses: Loss[] = [];
-  const draft: Draft = {
-    profile: 'workspace-write',
-    autonomy: undefined,
-    ask: undefined,
-    network: 'off',
-    unixSockets: 'contained',
-    tmp: undefined,
-    ...{ rules: [], read: [], write: [], protect: [], secret: [], pass: [], set: {}, remarks: [] },
-    note({ place, value }, outcome) {
-      if ('to' in outcome) translated.push({ place, value, ...outcome });
-      else losses.push({ place, value, ...outcome });
-    },
-    finish(source, unknown) {
-      const known = [...translated, ...losses].map(({ place }) => JSON.stringify(place));
-      const seen = new Set(known);
-      const isKnown = (place: Place) =>
-        place.some((_, index) => seen.has(JSON.stringify(place.slice(0, index + 1)))) ||
-        (place.length === 0 && [...translated, ...losses].some((entry) => isWithin(entry.place, place)));
-      for (const { place, value } of leavesOf(source)) {
-        if (isKnown(place)) continue;
-        // An empty table allows and forbids nothing.
-        if (isTable(value)) translated.push({ place, value, to: 'nothing, as it is empty' });
-        else losses.push({ place, value, ...unknown(place) });
-      }
-      return { policy: policyOf(draft), translated, losses, remarks: draft.remarks };
-    },
-  };
-  return draft;
-}
+const BASIC_PATH = '/usr/local/bin:/usr/bin:/bin';
 
-const unique = (all: readonly string[]) => [...new Set(all)];
-
-function policyOf(draft: Draft): PolicyFile {
-  const { autonomy, ask, rules, read, write, protect, secret, pass, set } = draft;
-  const list = (key: string, all: readonly string[]) => (all.length === 0 ? {} : { [key]: unique(all) });
-  const filesystem = {
-    ...list(
-      'read',
-      read.map(({ path }) => path),
-    ),
-    ...list(
-      'write',
-      write.map(({ path }) => path),
-    ),
-    ...list('protect', protect),
-    ...list('secret', secret),
-    ...(draft.tmp === undefined ? {} : { tmp: draft.tmp }),
-  };
-  const environment = {
-    ...list('pass', pass),
-    ...(Object.keys(set).length === 0 ? {} : { set }),
-  };
-  const table = (key: string, content: object) =>
-    Object.keys(content).length === 0 ? {} : { [key]: content };
-  return {
-    profile: draft.profile,
-    ...table('security', autonomy === undefined ? {} : { autonomy }),
-    ...table('approval', ask === undefined ? {} : { ask }),
-    ...table('filesystem', filesystem),
-    network: {
-      mode: draft.network,
-      ...(draft.unixSockets === 'allowed' ? { unix_sockets: 'allowed' as const } : {}),
-    },
-    ...table('environment', environment),
-    ...table('commands', rules.length === 0 ? {} : { rules }),
-  };
+/** Without empty lists and tables, and of each list every item once. */
+function filled(table: Table): Table {
+  const members = Object.entries(table).map(([key, value]): [string, unknown] => {
+    if (Array.isArray(value)) return [key, [...new Set(value)]];
+    return [key, isTable(value) ? filled(value) : value];
+  });
+  return Object.fromEntries(
+    members.filter(([, value]) => typeof value === 'string' || Object.keys(Object(value)).length > 0),
+  );
 }

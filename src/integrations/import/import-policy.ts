@@ -1,24 +1,34 @@
-import { stringify } from 'smol-toml';
+import { parse, stringify, TomlError } from 'smol-toml';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { PolicyFile } from '../../model/policy-keys.ts';
 import { parsePolicy } from '../../policy/load.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { claudeCode } from './claude-code.ts';
 import { codex } from './codex.ts';
-import type { Imported, ImportPlace, PolicyImporter } from './importer.ts';
-import { placeText } from './place.ts';
-import { IMPORT_SOURCES, type ImportSource } from './sources.ts';
+import { codexRules } from './codex-rules.ts';
+import type { IMPORT_SOURCES, Imported, ImportPlace, Table } from './importer.ts';
+import { isTable, placeText } from './importer.ts';
 import { srt } from './srt.ts';
 
-const BY_SOURCE: Readonly<Record<ImportSource, PolicyImporter>> = { srt, 'claude-code': claudeCode, codex };
+type Importer = (text: string, place: ImportPlace) => Imported;
 
 /** THE registry of importers. */
-const IMPORTERS: readonly PolicyImporter[] = IMPORT_SOURCES.map((id) => BY_SOURCE[id]);
+const IMPORTERS: Readonly<Record<(typeof IMPORT_SOURCES)[number], Importer>> = {
+  srt: (text, place) => srt(parseTable(JSON.parse, text, place), place),
+  'claude-code': (text, place) => claudeCode(parseTable(JSON.parse, text, place), place),
+  codex: (text, place) => {
+    if (/\.(rules|codexpolicy|execpolicy)$/.test(place.file)) return codexRules(text, place);
+    return codex(parseTable(parse, text, place), place);
+  },
+};
 
 /** Of a value that is repeated in a comment. */
 const VALUE_CHARACTERS = 120;
 
 /** A policy that was made, as a value and as a file. */
-export interface ImportedPolicy extends Imported {
+export interface ImportedPolicy extends Omit<Imported, 'policy'> {
+  readonly policy: PolicyFile;
   readonly toml: string;
 }
 
@@ -27,16 +37,15 @@ export interface ImportedPolicy extends Imported {
  * @throws {SandboxError} `usage.invalid` for an unknown source, `import.invalid`, `policy.invalid`.
  */
 export async function importPolicy(from: string, text: string, place: ImportPlace): Promise<ImportedPolicy> {
-  const importer = IMPORTERS.find(({ id }) => id === from);
+  const importer = Object.entries(IMPORTERS).find(([id]) => id === from)?.[1];
   if (importer === undefined)
     throw new SandboxError(
       'usage.invalid',
-      `--from takes ${IMPORTERS.map(({ id }) => id).join(', ')}, and not ${JSON.stringify(from)}`,
+      `--from takes ${Object.keys(IMPORTERS).join(', ')}, and not ${JSON.stringify(from)}`,
     );
-  const imported = importer.translate(text, place);
+  const imported = importer(text, place);
   const toml = `${comments(from, imported, place)}\n${stringify(imported.policy)}`;
-  const policy = await parsePolicy(toml, 'the imported policy');
-  return { ...imported, policy, toml };
+  return { ...imported, policy: await parsePolicy(toml, 'the imported policy'), toml };
 }
 
 /** Where everything came from. */
@@ -54,4 +63,36 @@ function comments(from: string, { translated, losses, remarks }: Imported, { fil
     ),
     '',
   ].join('\n');
+}
+
+/** What is wrong with a source. */
+export function invalid(file: string, why: string): SandboxError {
+  return new SandboxError('import.invalid', `${file} cannot be imported: ${why}`);
+}
+
+/** Nested deeper than any settings are; what is deeper would take the stack. */
+const MOST_LEVELS = 64;
+
+/**
+ * The settings in a text, as the products read it: JSON has no comments, and no commas at the end.
+ * @throws {SandboxError} `import.invalid`.
+ */
+function parseTable(read: (text: string) => unknown, text: string, { file }: ImportPlace): Table {
+  let value: unknown;
+  try {
+    value = read(text.replace(/^\ufeff/, ''));
+  } catch (error) {
+    const [reason = ''] = errorMessage(error).split('\n');
+    if (error instanceof TomlError)
+      throw invalid(file, `line ${error.line}: ${reason.replace(/^Invalid TOML document: /, '')}`);
+    throw invalid(file, `it is no JSON (${reason}); comments are not part of it`);
+  }
+  if (!isTable(value)) throw invalid(file, 'it is no JSON object');
+  if (isDeeper(value, MOST_LEVELS)) throw invalid(file, `it is nested more than ${MOST_LEVELS} levels deep`);
+  return value;
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels < 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
