@@ -2,8 +2,8 @@
 // the command line need not compile them.
 import { join } from 'node:path';
 import { writeCompiledCode } from './compiled-code.mjs';
-import { useGateParts } from './warm-gate-parts.mjs';
 import { decideSamples } from './warm-judgement.mjs';
+import { useStatefulParts } from './warm-stateful-parts.mjs';
 import { readSamples } from './warm-validation.mjs';
 
 /** By name; what uses them once. A module may use those before it. */
@@ -11,7 +11,7 @@ const MODULES = [
   { name: 'judgement', folder: 'decide', use: decideSamples },
   // With its libraries: finding and loading their files takes longer than what they do.
   { name: 'validation', use: readSamples, bundled: ['zod', 'smol-toml'] },
-  { name: 'gate-parts', use: useGateParts },
+  { name: 'stateful-parts', use: useStatefulParts },
 ];
 
 /** Libraries that next to no start needs: files of their own, so that the others are shorter. By what they export. */

@@ -16,7 +16,7 @@ const LAYERS = [
   ['native'],
   ['model'],
   ['programs'],
-  ['shell', 'policy', 'checks', 'plan', 'backends', 'gate', 'audit', 'host'],
+  ['shell', 'policy', 'checks', 'plan', 'backends', 'approvals', 'state', 'review', 'hooks', 'audit', 'host'],
   ['left-behind'],
   ['decide'],
   ['run'],
@@ -118,6 +118,14 @@ describe('the import graph of src', () => {
     const imported = IMPORTS.filter(({ from }) => from === file).map(({ to }) => to);
     expect(importers.filter((from) => !rule.importedBy.test(from))).toEqual([]);
     expect(imported.filter((to) => !rule.imports.test(to))).toEqual([]);
+  });
+
+  it('ties decide to what has a state by ports of the model only', () => {
+    const rooms = ['approvals', 'state', 'review', 'hooks', 'audit', 'backends'];
+    const known = IMPORTS.filter(
+      ({ from, to }) => folderOf(from) === 'decide' && rooms.includes(folderOf(to)),
+    );
+    expect(known.map(describeImport)).toEqual([]);
   });
 
   /** Starts a program of ours, which lies beside the addon wherever that is. */

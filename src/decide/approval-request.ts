@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type BigIntStats, statSync } from 'node:fs';
 import type { CommandEffects } from '../checks/effects.ts';
-import { fingerprint } from '../gate/approvals/fingerprint.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { Command } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
@@ -9,6 +8,7 @@ import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { POLICY_KEYS } from '../model/policy-keys.ts';
 import { packageVersion } from '../version.ts';
+import { fingerprint } from './fingerprint.ts';
 
 /** What does not change from command to command of one sandbox. */
 export interface ApprovalSurroundings {

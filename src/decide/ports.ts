@@ -1,6 +1,6 @@
 import type { CommandEffects } from '../checks/effects.ts';
 import type { ErrorCode } from '../errors/codes.ts';
-import type { ApprovalAnswer, ApprovalRequest } from '../model/approval.ts';
+import type { Approvals } from '../model/approval.ts';
 import type { AuditRecord } from '../model/audit-record.ts';
 import type { Command } from '../model/command.ts';
 import type { Decision, Taint } from '../model/decision.ts';
@@ -51,11 +51,6 @@ export interface SessionMemory {
   /** Taints in force: those given and those remembered. */
   taints(given: readonly Taint[]): MaybePromise<readonly Taint[]>;
   taint(taint: Taint, reason: string): MaybePromise<void>;
-}
-
-/** Who answers what the policy asks. Never rejects: only an answer that clearly approves is an approval. */
-export interface Approvals {
-  decide(request: ApprovalRequest, signal?: AbortSignal): Promise<ApprovalAnswer>;
 }
 
 /**

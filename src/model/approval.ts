@@ -91,3 +91,8 @@ export interface ApprovalOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
+
+/** Who answers what the policy asks. Never rejects: only an answer that clearly approves is an approval. */
+export interface Approvals {
+  decide(request: ApprovalRequest, signal?: AbortSignal): Promise<ApprovalAnswer>;
+}

@@ -194,12 +194,14 @@ class Reading {
   long(word: Word, text: string, dashes: number): void {
     const equals = text.indexOf('=');
     const given = equals < 0 ? text.slice(dashes) : text.slice(dashes, equals);
-    if (equals < 0 && word.value === undefined) return this.refuse(word, notWritten(word));
     const rule = dashes === 2 ? findLong(this.table, given) : this.table.rules.get(given);
-    if (rule === undefined)
-      return this.refuse(word, `The option ${text.slice(0, dashes)}${given} is not known here.`);
-    if (equals >= 0 && rule.value === 'none') this.note(word, `The option --${rule.name} takes no value.`);
-    this.take(rule, word, equals < 0 ? undefined : argumentOf(word, equals + 1));
+    if (equals < 0 && word.value === undefined) this.refuse(word, notWritten(word));
+    else if (rule === undefined)
+      this.refuse(word, `The option ${text.slice(0, dashes)}${given} is not known here.`);
+    else {
+      if (equals >= 0 && rule.value === 'none') this.note(word, `The option --${rule.name} takes no value.`);
+      this.take(rule, word, equals < 0 ? undefined : argumentOf(word, equals + 1));
+    }
   }
 
   /** `-abc`, `-ovalue`. */
@@ -207,15 +209,11 @@ class Reading {
     const complete = word.value !== undefined;
     for (let at = 1; at < text.length; at++) {
       const rule = this.table.rules.get(text[at] ?? '');
-      if (rule === undefined) return this.refuse(word, `The option -${text[at]} is not known here.`);
-      if (rule.value !== 'none') {
-        return this.take(
-          rule,
-          word,
-          at + 1 < text.length || !complete ? argumentOf(word, at + 1) : undefined,
-        );
-      }
-      this.take(rule, word, undefined);
+      const hasValue = rule !== undefined && rule.value !== 'none';
+      if (rule === undefined) this.refuse(word, `The option -${text[at]} is not known here.`);
+      else if (!hasValue) this.take(rule, word, undefined);
+      else this.take(rule, word, at + 1 < text.length || !complete ? argumentOf(word, at + 1) : undefined);
+      if (rule === undefined || hasValue) return;
     }
     // What follows may be more letters.
     if (!complete) this.refuse(word, notWritten(word));

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { ApprovalRequest } from '../model/approval.ts';
+import type { ApprovalAnswer, ApprovalRequest } from '../model/approval.ts';
 import type { GateOptions } from '../model/gate-ports.ts';
+import type { ApprovalStore } from '../model/state.ts';
 import { lazyState, stateDirectory } from './state.ts';
 
 /** As it stands on a command line: the id of the stored approval, and what stands for what cannot be known beforehand. */
@@ -43,7 +44,6 @@ export function gateOfTicket(ticket: string): GateOptions {
     once,
     approver: {
       ask: async (request) => {
-        const { answerByTicket } = await import('./gate-parts.ts');
         const state = lazyState(stateDirectory());
         try {
           return await answerByTicket((await state()).approvals, id, request);
@@ -53,4 +53,30 @@ export function gateOfTicket(ticket: string): GateOptions {
       },
     },
   };
+}
+
+const refused = (detail: string): ApprovalAnswer => ({
+  approved: false,
+  reason: 'failed',
+  by: 'approval ticket',
+  detail,
+});
+
+/**
+ * Answers with what was approved beforehand: for exactly the request that the ticket was made for, once, and before it
+ * expires. Where anything differs the ticket stays as it is, for the command that it belongs to.
+ */
+async function answerByTicket(
+  approvals: ApprovalStore,
+  id: string,
+  request: ApprovalRequest,
+): Promise<ApprovalAnswer> {
+  const found = await approvals.find(id);
+  if (found === undefined || found.request.principal !== request.principal)
+    return refused('there is no such approval');
+  if (found.request.fingerprint !== request.fingerprint || found.request.session !== request.session)
+    return refused(
+      'what was approved is not what would run: another command, or something behind it has changed',
+    );
+  return (await approvals.take(id)) ?? refused('nobody has approved it');
 }

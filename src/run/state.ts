@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { GateState } from '../gate/state/state.ts';
 import { homeDirectory } from '../host/home-directory.ts';
 import { ensureStateDirectory, stateDirectoryPath } from '../host/state-directory.ts';
+import type { State } from '../model/state.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import type { MaybePromise } from '../util/promise.ts';
 
@@ -38,14 +38,14 @@ export function hasState(directory: string = stateDirectory()): boolean {
 
 /** The state of a directory, opened with the first call; at once from then on. A failure is tried again by the next. */
 export interface LazyState {
-  (): MaybePromise<GateState>;
+  (): MaybePromise<State>;
   /** Closes what was opened. A later call opens it again. */
   close(): Promise<void>;
 }
 
 /** Opens nothing before it is needed. */
 export function lazyState(directory: string): LazyState {
-  let state: MaybePromise<GateState> | undefined;
+  let state: MaybePromise<State> | undefined;
   const get = () => {
     state ??= open(directory).then(
       (opened) => {
@@ -67,8 +67,8 @@ export function lazyState(directory: string): LazyState {
   return Object.assign(get, { close });
 }
 
-async function open(directory: string): Promise<GateState> {
-  const { openState } = await import('./gate-parts.ts');
+async function open(directory: string): Promise<State> {
+  const { openState } = await import('./stateful-parts.ts');
   return openState(ensureStateDirectory(directory));
 }
 
@@ -80,6 +80,6 @@ export function defaultPrincipal(): string {
 /** The state of this user, for commands that only show or change it, and whose it is. */
 export async function openOwnState(
   principal: string = defaultPrincipal(),
-): Promise<{ readonly state: GateState; readonly principal: string }> {
+): Promise<{ readonly state: State; readonly principal: string }> {
   return { state: await open(stateDirectory()), principal };
 }

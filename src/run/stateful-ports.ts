@@ -1,19 +1,18 @@
 import type { AuditTrail } from '../audit/open-audit.ts';
 import { TOOL_NAME } from '../checks/hooks.ts';
-import type { Approvals, DecisionPorts, SessionMemory } from '../decide/ports.ts';
+import type { DecisionPorts, SessionMemory } from '../decide/ports.ts';
 import { within } from '../decide/time-limit.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { EventLimit } from '../gate/hooks/events.ts';
-import { budgetOf } from '../gate/principal-budget.ts';
-import type { GateState } from '../gate/state/state.ts';
+import type { EventLimit } from '../hooks/events.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { ensureStateDirectory } from '../host/state-directory.ts';
-import type { Approver } from '../model/approval.ts';
+import type { Approvals, Approver } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
 import type { ActionBudget, GateOptions, GitGuard, Reviewer, ToolHook } from '../model/gate-ports.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { type Policy, reviewerSettings } from '../model/policy.ts';
 import type { AgentSession } from '../model/session.ts';
+import type { State } from '../model/state.ts';
 import { loadAddon } from '../native/load.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errorMessage } from '../util/error-message.ts';
@@ -79,7 +78,7 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
   return {
     principal,
     session,
-    budget: given.budget ?? budgetOf(principal, () => andThen(state(), (opened) => opened.budget)),
+    budget: given.budget ?? budgetOf(principal, state),
     reviewer: given.reviewer ?? (await reviewerFor(parts)),
     gitGuard: given.gitGuard ?? (policy.hooks.gitGuard ? await ownGitGuard() : undefined),
     hooks,
@@ -98,7 +97,7 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
     startSession: (begun) => startSession(begun, hooks, limit, state),
     tellHooks: hooks.some((hook) => hook.afterToolUse !== undefined)
       ? async (command, cwd, { status, exitCode, durationMs }) => {
-          const { afterToolUse } = await import('./gate-parts.ts');
+          const { afterToolUse } = await import('./stateful-parts.ts');
           return afterToolUse(hooks, TOOL_NAME, { command, cwd }, { status, exitCode, durationMs }, limit);
         }
       : undefined,
@@ -128,10 +127,18 @@ function sessionFor(
   return typeof session === 'string' ? sessionOf(checkSessionId(session), principal, state) : session;
 }
 
+/** What is counted for one principal. */
+export function budgetOf(principal: string, state: () => MaybePromise<State>): ActionBudget {
+  return {
+    used: () => andThen(state(), ({ budget }) => budget.used(principal)),
+    reserve: (limit) => andThen(state(), ({ budget }) => budget.reserve(principal, limit)),
+  };
+}
+
 /** What is remembered of the session of an agent. */
 export function memoryOf(
   { id, principal, taint }: AgentSession,
-  state: () => MaybePromise<GateState>,
+  state: () => MaybePromise<State>,
 ): SessionMemory {
   return {
     id,
@@ -150,11 +157,11 @@ async function startSession(
   { id, principal }: Pick<AgentSession, 'id' | 'principal'>,
   hooks: readonly ToolHook[],
   limit: EventLimit,
-  state: () => MaybePromise<GateState>,
+  state: () => MaybePromise<State>,
 ): Promise<void> {
   const begun = await (await state()).sessions.use(id, principal);
   if (begun === 'known' || !hooks.some((hook) => hook.sessionStart !== undefined)) return;
-  const { sessionStart } = await import('./gate-parts.ts');
+  const { sessionStart } = await import('./stateful-parts.ts');
   const answer = await sessionStart(hooks, { id, principal }, limit);
   const { sessions } = await state();
   if (answer.allowed) {
@@ -175,13 +182,13 @@ async function tellEnd(
   limit: EventLimit,
 ): Promise<void> {
   if (!hooks.some((hook) => hook.sessionEnd !== undefined)) return;
-  const { sessionEnd } = await import('./gate-parts.ts');
+  const { sessionEnd } = await import('./stateful-parts.ts');
   await sessionEnd(hooks, { id, principal }, limit);
 }
 
 async function pluginsOf({ policy, workspace, writable }: StatefulPortsParts): Promise<readonly ToolHook[]> {
   if (policy.hooks.plugins.length === 0) return [];
-  const { loadHooks } = await import('./gate-parts.ts');
+  const { loadHooks } = await import('./stateful-parts.ts');
   return loadHooks(policy.hooks.plugins, { workspace, writable: writable() });
 }
 
@@ -205,13 +212,13 @@ async function reviewerFor({
         `the reviewer ${named} lies in ${root}, where commands can write; move it elsewhere`,
       );
   }
-  const { reviewerOf } = await import('./gate-parts.ts');
+  const { reviewerOf } = await import('./stateful-parts.ts');
   return reviewerOf(reviewer, process.env, policy.approval.reviewerTimeoutMs);
 }
 
 async function ownGitGuard(): Promise<GitGuard> {
   const [{ createGitGuard, readAliases }, { parseShell }] = await Promise.all([
-    import('./gate-parts.ts'),
+    import('./stateful-parts.ts'),
     import('../decide/judgement.ts'),
   ]);
   return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, process.env) });
@@ -223,7 +230,7 @@ async function trailOf(
   directory: string,
 ): Promise<AuditTrail | undefined> {
   if (!(policy.audit.enabled ?? auditByDefault)) return undefined;
-  const { openAudit, loadAuditKey } = await import('./gate-parts.ts');
+  const { openAudit, loadAuditKey } = await import('./stateful-parts.ts');
   const { hmacKeyFile, onFailure } = policy.audit;
   const path = auditDirectory(directory);
   const trail = openAudit(path, {
@@ -259,11 +266,11 @@ async function openDesk(parts: {
   readonly policy: Policy;
   readonly approver: Approver | undefined;
   readonly given: Pick<GateOptions, 'onQueued' | 'asking'>;
-  readonly state: () => MaybePromise<GateState>;
+  readonly state: () => MaybePromise<State>;
 }): Promise<Approvals> {
   const { policy, state } = parts;
   const { onQueued, asking } = parts.given;
-  const { createApprovalDesk, createQueueApprover } = await import('./gate-parts.ts');
+  const { createApprovalDesk, createQueueApprover } = await import('./stateful-parts.ts');
   const { ask, timeoutMs } = policy.approval;
   const store = () => andThen(state(), ({ approvals }) => approvals);
   const queue = () => createQueueApprover(store, onQueued === undefined ? {} : { onPosted: onQueued });

@@ -5,7 +5,7 @@ import { wrapped } from '../../src/run/load-compiled.ts';
 
 const dist = (name: string) => new URL(`../../dist/${name}`, import.meta.url);
 
-describe.each(['dispatch', 'sh', 'gate-parts', 'hook', 'judgement', 'validation'])(
+describe.each(['dispatch', 'sh', 'stateful-parts', 'hook', 'judgement', 'validation'])(
   'the compiled code of %s in dist',
   (name) => {
     it('is of this version of Node and V8 takes it', () => {

@@ -2,11 +2,11 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import type { Clock } from '../../src/gate/state/clock.ts';
-import { openState } from '../../src/gate/state/open-state.ts';
-import type { GateState } from '../../src/gate/state/state.ts';
 import { ensureStateDirectory, stateDirectoryPath } from '../../src/host/state-directory.ts';
 import type { ApprovalRequest } from '../../src/model/approval.ts';
+import type { State } from '../../src/model/state.ts';
+import type { Clock } from '../../src/state/clock.ts';
+import { openState } from '../../src/state/open-state.ts';
 
 /** A request like those that `run/` makes. */
 export function sampleRequest(changes: Partial<ApprovalRequest> = {}): ApprovalRequest {
@@ -43,14 +43,14 @@ export function sampleRequest(changes: Partial<ApprovalRequest> = {}): ApprovalR
 export interface StatePlace {
   readonly stateHome: string;
   readonly directory: string;
-  open(clock?: Clock): Promise<GateState>;
+  open(clock?: Clock): Promise<State>;
 }
 
 /** Makes one, which is removed at the end of the file. */
 export function makeStatePlace(): StatePlace {
   const stateHome = realpathSync(mkdtempSync(join(tmpdir(), 'approvals-')));
   const directory = ensureStateDirectory(stateDirectoryPath('/nowhere', stateHome));
-  const opened: GateState[] = [];
+  const opened: State[] = [];
   afterAll(() => {
     for (const state of opened) state.close();
     rmSync(stateHome, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 // A program for tests: asks on its terminal about the request in its first argument and prints the answer. The others:
 // how long in milliseconds, and a file with the native addon (for the lock).
 import { createRequire } from 'node:module';
-import { createTerminalApprover } from '../../src/gate/approvals/terminal-approver.ts';
+import { createTerminalApprover } from '../../src/approvals/terminal-approver.ts';
 import type { NativeAddon } from '../../src/native/contract.ts';
 
 const [request = '', timeoutMs, addon] = process.argv.slice(2);

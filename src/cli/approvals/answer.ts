@@ -1,8 +1,8 @@
+import { answerRequest, type PersonalAnswer } from '../../approvals/answer-request.ts';
+import { viewOf } from '../../approvals/approval-view.ts';
+import { scopeSentence } from '../../approvals/presentation.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { answerRequest, type PersonalAnswer } from '../../gate/approvals/answer-request.ts';
-import { viewOf } from '../../gate/approvals/approval-view.ts';
-import { scopeSentence } from '../../gate/approvals/presentation.ts';
-import type { ApprovalStore } from '../../gate/state/state.ts';
+import type { ApprovalStore } from '../../model/state.ts';
 import { describeGrant, describeRequest } from './show.ts';
 
 /** `approvals approve` and `approvals deny`: says what was answered. */

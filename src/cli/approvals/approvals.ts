@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
-import type { ApprovalStore } from '../../gate/state/state.ts';
 import type { ApprovalScope } from '../../model/approval.ts';
+import type { ApprovalStore } from '../../model/state.ts';
 import { APPROVAL_SCOPES } from '../../model/words.ts';
 import { lazyState, stateDirectory } from '../../run/state.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';

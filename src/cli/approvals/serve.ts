@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path';
-import { serveApprovalPage } from '../../gate/approvals/web/web-server.ts';
-import type { ApprovalStore } from '../../gate/state/state.ts';
+import type { ApprovalStore } from '../../model/state.ts';
 import { loadAddon } from '../../native/load.ts';
 import { stateDirectory } from '../../run/state.ts';
 import { queueOffer } from '../../serve/approvals/queue-offer.ts';
+import { serveApprovalPage } from '../../serve/approvals/web/web-server.ts';
 import { fitsAddress, LONGEST_PATH } from '../../serve/core/claim-path.ts';
 import { type Listener, listenForClients } from '../../serve/core/listener.ts';
 import { isOurs } from '../../serve/core/peer.ts';

@@ -1,8 +1,8 @@
-import { requestOf } from '../../gate/approvals/answer-request.ts';
-import { viewOf } from '../../gate/approvals/approval-view.ts';
-import { presentCommand, presentRequest, scopeSentence } from '../../gate/approvals/presentation.ts';
-import type { ApprovalStore, StoredApproval } from '../../gate/state/state.ts';
+import { requestOf } from '../../approvals/answer-request.ts';
+import { viewOf } from '../../approvals/approval-view.ts';
+import { presentCommand, presentRequest, scopeSentence } from '../../approvals/presentation.ts';
 import type { ApprovalGrant, QueuedRequest } from '../../model/approval.ts';
+import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { type Mood, type Paint, paintFor } from '../shared/style.ts';
 

@@ -1,9 +1,9 @@
 import { isatty } from 'node:tty';
+import { answerRequest } from '../../approvals/answer-request.ts';
+import { createTerminalApprover } from '../../approvals/terminal-approver.ts';
+import { watchPending } from '../../approvals/watch-pending.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { answerRequest } from '../../gate/approvals/answer-request.ts';
-import { createTerminalApprover } from '../../gate/approvals/terminal-approver.ts';
-import { watchPending } from '../../gate/approvals/watch-pending.ts';
-import type { ApprovalStore, StoredApproval } from '../../gate/state/state.ts';
+import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
 import { loadAddon } from '../../native/load.ts';
 import { visibleJson } from '../../util/visible-text.ts';
 import { printError, printOut } from '../shared/print.ts';

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
-import type { GateAnswer, GateRequest, RefusedMessage } from '../../gate/server/ports.ts';
 import type { SandboxOptions } from '../../model/options.ts';
+import type { GateAnswer, GateRequest } from '../../serve/gate/answer.ts';
 import { startGateService } from '../../serve/gate/gate-service.ts';
+import type { RefusedMessage } from '../../serve/gate/refusal-report.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { aborted, untilEnded } from '../shared/until-ended.ts';

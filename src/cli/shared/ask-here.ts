@@ -49,6 +49,6 @@ export function hasTerminal(): boolean {
 
 /** Asks on the controlling terminal of this process. */
 export async function terminalApprover(onInterrupt: () => void): Promise<Approver> {
-  const { createTerminalApprover } = await import('../../run/gate-parts.ts');
+  const { createTerminalApprover } = await import('../../run/stateful-parts.ts');
   return createTerminalApprover({ tryLock: loadAddon().tryLock, onInterrupt });
 }

@@ -1,10 +1,10 @@
 import { decisiveReason } from '../../checks/evaluate.ts';
-import type { ApprovalAnswer, ApprovalRequest } from '../../model/approval.ts';
+import type { ApprovalAnswer, ApprovalRequest, Approvals } from '../../model/approval.ts';
 import type { Decision, Reason } from '../../model/decision.ts';
 import type { ExecutionError } from '../../model/execution-result.ts';
 import type { Control, Deciding, Objection } from '../control.ts';
 import { look } from '../look.ts';
-import type { Approvals, ResolvedCommand, Seen } from '../ports.ts';
+import type { ResolvedCommand, Seen } from '../ports.ts';
 import { approvalRefusal, refusalOf, VOID } from '../refusal.ts';
 
 const BY_CALLER: ApprovalAnswer = { approved: true, scope: 'once', by: 'the caller' };

@@ -1,6 +1,6 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { type ElicitRequestFormParams, ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import { presentRequest } from '../../gate/approvals/presentation.ts';
+import { presentRequest } from '../../approvals/presentation.ts';
 import type { ApprovalAnswer, Approver } from '../../model/approval.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';

@@ -1,6 +1,6 @@
-import { answerRequest } from '../../gate/approvals/answer-request.ts';
-import { type PendingChange, watchPending } from '../../gate/approvals/watch-pending.ts';
-import type { ApprovalStore, StoredApproval } from '../../gate/state/state.ts';
+import { answerRequest } from '../../approvals/answer-request.ts';
+import { type PendingChange, watchPending } from '../../approvals/watch-pending.ts';
+import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import type { Client, Conversation, Offer } from '../core/offer.ts';
 import { QUEUE_LIMITS } from '../protocol/limits.ts';

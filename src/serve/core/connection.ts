@@ -1,6 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { RefusalCode } from '../../gate/server/ports.ts';
 import { deferred } from '../../util/deferred.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { createLineReader, type LineReader } from '../../util/line-reader.ts';
@@ -9,7 +8,7 @@ import { type ConnectionLimits, PROTOCOL_VERSION } from '../protocol/limits.ts';
 import { CANCEL, METHODS, type MethodName, type ParamsOf, type ResultOf } from '../protocol/method-table.ts';
 import { errorResponse, type RequestId, type Response, RPC_ERROR } from './errors.ts';
 import { readMessage } from './message.ts';
-import type { Call, Conversation, Offer } from './offer.ts';
+import type { Call, Conversation, Offer, RefusalCode } from './offer.ts';
 import { createOutgoing, type Outgoing } from './outgoing.ts';
 import type { Peer } from './peer.ts';
 import { Requests } from './requests.ts';

@@ -1,13 +1,12 @@
 import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { createEntrance } from '../../gate/entrance.ts';
-import type { RefusalCode } from '../../gate/server/ports.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { claimSocketPath, type PathClaim } from './claim-path.ts';
 import { Connection, TOO_MANY, tooManyClients } from './connection.ts';
+import { createEntrance } from './entrance.ts';
 import { responseToError } from './errors.ts';
-import type { Offer } from './offer.ts';
+import type { Offer, RefusalCode } from './offer.ts';
 import { type Peer, peerOf } from './peer.ts';
 
 /** For a client that is turned away to read why. */

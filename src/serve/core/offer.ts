@@ -1,4 +1,3 @@
-import type { RefusalCode } from '../../gate/server/ports.ts';
 import type { ConnectionLimits } from '../protocol/limits.ts';
 import type { MethodName, ParamsOf, ResultOf } from '../protocol/method-table.ts';
 import type { NotificationName, NotificationParams } from '../protocol/notification-table.ts';
@@ -53,8 +52,17 @@ export interface Conversation {
   close(): Promise<void>;
 }
 
+/** Stable names of why a message or a connection is refused before anybody looks at what it asks. */
+export type RefusalCode =
+  | 'foreign_peer'
+  | 'too_many_connections'
+  | 'malformed'
+  | 'too_long'
+  | 'incomplete'
+  | 'duplicate_id';
+
 /** What was refused before anybody looked at what it asks. */
-interface Refusal {
+export interface Refusal {
   readonly code: RefusalCode;
   readonly peer: Peer | undefined;
   readonly message: string;

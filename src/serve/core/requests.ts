@@ -1,10 +1,9 @@
 import type { ErrorCode } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { RefusalCode } from '../../gate/server/ports.ts';
 import type { ConnectionLimits } from '../protocol/limits.ts';
 import { CANCEL, cancelParams, METHODS, type MethodName, type ParamsOf } from '../protocol/method-table.ts';
 import { describeIssue, errorResponse, type RequestId, type Response, responseToError } from './errors.ts';
-import type { Call, Handler } from './offer.ts';
+import type { Call, Handler, RefusalCode } from './offer.ts';
 
 /** What they are answered with. */
 interface RequestParts {

@@ -1,10 +1,10 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { GateAnswer } from '../../gate/server/ports.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { ServerConnection } from '../core/connect.ts';
 import { describeIssue } from '../core/errors.ts';
 import { GATE_LIMITS } from '../protocol/limits.ts';
 import { METHODS, type ParamsFor } from '../protocol/method-table.ts';
+import type { GateAnswer } from './answer.ts';
 
 /** What the host said, or a no for want of a usable answer. */
 export interface GateOutcome extends GateAnswer {

@@ -1,16 +1,19 @@
-import type { Answerer } from '../../gate/server/answer.ts';
-import { principalOf, type ReportRefusal } from '../../gate/server/ports.ts';
 import type { Offer } from '../core/offer.ts';
+import type { Peer } from '../core/peer.ts';
 import { type ConnectionLimits, GATE_LIMITS } from '../protocol/limits.ts';
 import { LONGEST_REASON } from '../protocol/results.ts';
+import type { GateDecide } from './answer.ts';
+import type { ReportRefusal } from './refusal-report.ts';
 
 /** What a gate answers with. */
 interface GateParts {
-  readonly answer: Answerer;
+  readonly answer: GateDecide;
   readonly report: ReportRefusal;
   readonly onProblem: (message: string) => void;
   readonly limits?: Partial<ConnectionLimits>;
 }
+
+const principalOf = (peer: Peer | undefined) => (peer === undefined ? 'unknown' : `uid:${peer.uid}`);
 
 /** What a gate offers: whoever asks is who the kernel says it is. */
 export function gateOffer({ answer, report, onProblem, limits }: GateParts): Offer {
@@ -19,7 +22,7 @@ export function gateOffer({ answer, report, onProblem, limits }: GateParts): Off
     strangers: true,
     notifications: [],
     open: ({ peer }) => {
-      const principal = peer === undefined ? 'unknown' : principalOf(peer.uid);
+      const principal = principalOf(peer);
       return {
         handlers: {
           'gate.check': async ({ command, session, tool }, { id, signal }) => {
@@ -36,8 +39,7 @@ export function gateOffer({ answer, report, onProblem, limits }: GateParts): Off
     },
     onProblem,
     onRefused: ({ code, peer, message, requestId }) => {
-      const principal = peer === undefined ? 'unknown' : principalOf(peer.uid);
-      return report({ code, principal, message, requestId });
+      return report({ code, principal: principalOf(peer), message, requestId });
     },
   };
 }

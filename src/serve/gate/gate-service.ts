@@ -1,20 +1,24 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { createAnswerer } from '../../gate/server/answer.ts';
-import type { GateServer, OnAnswer, RefusedMessage } from '../../gate/server/ports.ts';
-import { createRefusalReport } from '../../gate/server/refusal-report.ts';
 import { ambiguousUid } from '../../host/ambiguous-uid.ts';
 import type { AuditRecord } from '../../model/audit-record.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';
 import { assemble } from '../../run/assemble.ts';
-import { createGateDecider } from '../../run/gate-decider.ts';
 import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
-
 import { listenForClients } from '../core/listener.ts';
+import { createAnswerer, type OnAnswer } from './answer.ts';
+import { createGateDecider } from './gate-decider.ts';
 import { gateOffer } from './gate-offer.ts';
+import { createRefusalReport, type RefusedMessage } from './refusal-report.ts';
 
 /** Beyond what people and the reviewer may take: for the store, the disk and the judge. */
 const MARGIN_MS = 15_000;
+
+/** A server that is ready. */
+export interface GateServer {
+  /** Denies what is pending, answers that, and takes away what it made. */
+  close(): Promise<void>;
+}
 
 /** What a gate server is made from. */
 interface GateServiceOptions {

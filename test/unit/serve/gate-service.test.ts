@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { GateServer } from '../../../src/gate/server/ports.ts';
 import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../../src/model/approval.ts';
 import type { AuditRecord } from '../../../src/model/audit-record.ts';
 import type { PolicyFile } from '../../../src/model/policy-keys.ts';
+import type { GateServer } from '../../../src/serve/gate/gate-service.ts';
 import { startGateService } from '../../../src/serve/gate/gate-service.ts';
 import { eventually } from '../../support/eventually.ts';
 import { connectTo, OWN_UID, requestText } from './support.ts';

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { ApprovalStore } from '../../../src/gate/state/state.ts';
+import type { ApprovalStore } from '../../../src/model/state.ts';
 import { loadAddon } from '../../../src/native/load.ts';
 import { queueOffer } from '../../../src/serve/approvals/queue-offer.ts';
 import { type Listener, listenForClients } from '../../../src/serve/core/listener.ts';

@@ -2,8 +2,9 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAnswerer } from '../../../src/gate/server/answer.ts';
-import type { GateDecide, GateRequest, RefusedMessage } from '../../../src/gate/server/ports.ts';
+import type { GateDecide, GateRequest } from '../../../src/serve/gate/answer.ts';
+import { createAnswerer } from '../../../src/serve/gate/answer.ts';
+import type { RefusedMessage } from '../../../src/serve/gate/refusal-report.ts';
 
 export const OWN_UID = process.geteuid?.() ?? -1;
 

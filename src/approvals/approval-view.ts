@@ -1,0 +1,76 @@
+import type { ApprovalRequest } from '../model/approval.ts';
+import type { Reach, Risk, Verdict } from '../model/decision.ts';
+import { readableWord } from '../util/shell-quote.ts';
+import { visibleText } from '../util/visible-text.ts';
+
+/** A request ready to be shown: every text is whole, and nothing in it is invisible. Only lines of a command are lines. */
+export interface ApprovalView {
+  readonly command: CommandView;
+  readonly cwd: string;
+  readonly principal: string;
+  readonly session: string | undefined;
+  readonly verdict: Verdict;
+  readonly risk: Risk;
+  readonly reach: Reach;
+  /** What the checks of the policy said that did not simply allow. */
+  readonly remarks: readonly {
+    readonly check: string;
+    readonly verdict: Verdict;
+    readonly message: string;
+  }[];
+  readonly parts: readonly PartView[];
+  readonly environment: readonly string[];
+  readonly profile: string;
+  readonly confinement: readonly string[];
+  readonly fingerprint: string;
+}
+
+/** A shell string by its lines; or an argument vector, each word as a shell would have it written. */
+export type CommandView =
+  | { readonly kind: 'shell'; readonly lines: readonly string[] }
+  | { readonly kind: 'argv'; readonly words: readonly string[] };
+
+/** One simple command. */
+interface PartView {
+  readonly source: string;
+  readonly executable: string | undefined;
+  readonly remarks: readonly string[];
+}
+
+/** Makes a request fit to be shown. */
+export function viewOf(request: ApprovalRequest): ApprovalView {
+  const { command, decision } = request;
+  const whole = typeof command === 'string' ? undefined : command.join(' ');
+  const visible = (text: string) => visibleText(text);
+  return {
+    command:
+      typeof command === 'string'
+        ? { kind: 'shell', lines: visibleText(command, { keep: '\n' }).split('\n') }
+        : { kind: 'argv', words: command.map(shownWord) },
+    cwd: visible(request.cwd),
+    principal: visible(request.principal),
+    session: request.session === undefined ? undefined : visible(request.session),
+    verdict: decision.verdict,
+    risk: decision.risk,
+    reach: decision.reach,
+    remarks: decision.reasons.flatMap(({ check, verdict, message }) =>
+      verdict === undefined || verdict === 'allow' ? [] : [{ check, verdict, message: visible(message) }],
+    ),
+    parts: request.parts.map(({ source, executable, remarks }) => ({
+      // What a part of an argument vector was written as does not tell its words apart.
+      source:
+        typeof command !== 'string' && source === whole ? command.map(shownWord).join(' ') : visible(source),
+      executable: executable === undefined ? undefined : visible(executable),
+      remarks: remarks.map(visible),
+    })),
+    environment: request.environment.map(visible),
+    profile: visible(request.profile),
+    confinement: request.confinement.map(visible),
+    fingerprint: visible(request.fingerprint),
+  };
+}
+
+/** A word of an argument vector: its beginning and its end can be seen. */
+function shownWord(word: string): string {
+  return readableWord(visibleText(word));
+}

@@ -1,0 +1,141 @@
+import type { ApprovalRequest, ApprovalScope } from '../model/approval.ts';
+import { assertNever } from '../util/assert-never.ts';
+import { type ApprovalView, type CommandView, viewOf } from './approval-view.ts';
+
+/** How wide the text may be. */
+interface PresentationOptions {
+  readonly columns?: number;
+}
+
+const NARROWEST = 24;
+const GUTTER = 14;
+
+/**
+ * A request as text for people: all of it, however long. What the asker wrote never reaches the left edge: each line
+ * begins with a gutter of ours, lines that are too long go on behind one of their own, so that no text can pass for
+ * another part of the page.
+ */
+export function presentRequest(
+  request: ApprovalRequest,
+  { columns = 100 }: PresentationOptions = {},
+): string {
+  const view = viewOf(request);
+  const width = Math.max(columns - GUTTER, NARROWEST);
+  const rows = [
+    ...commandRows(view.command, width),
+    ...labelled('directory', [view.cwd], width),
+    ...labelled('policy', [`${view.verdict}, risk ${view.risk}, reach ${view.reach}`], width),
+    ...view.remarks.flatMap((remark) =>
+      labelled(remark.check, [`${remark.verdict}: ${remark.message}`], width),
+    ),
+    ...partsRows(view, width),
+    ...labelled('environment', view.environment, width),
+    ...labelled('profile', [view.profile], width),
+    ...labelled('confinement', view.confinement, width),
+    ...labelled(
+      'asked by',
+      [view.session === undefined ? view.principal : `${view.principal}, session ${view.session}`],
+      width,
+    ),
+  ];
+  return rows.map((row) => `${row}\n`).join('');
+}
+
+/** Which command it is, and where it would run: whole, without what was said about it. */
+export function presentCommand(
+  request: ApprovalRequest,
+  { columns = 100 }: PresentationOptions = {},
+): string {
+  const view = viewOf(request);
+  const width = Math.max(columns - GUTTER, NARROWEST);
+  const rows = [...commandRows(view.command, width), ...labelled('directory', [view.cwd], width)];
+  return rows.map((row) => `${row}\n`).join('');
+}
+
+/** The command as one row, if it has one line and fits; for those whose screen is too short for the whole request. */
+export function shortCommand(
+  request: ApprovalRequest,
+  { columns = 100 }: PresentationOptions = {},
+): string | undefined {
+  const { command } = viewOf(request);
+  const lines = command.kind === 'argv' ? [command.words.join(' ')] : command.lines;
+  const rows = labelled('command', lines, Math.max(columns - GUTTER, NARROWEST));
+  return rows.length === 1 ? `${rows[0]}\n` : undefined;
+}
+
+/** How much there is to read, for those whose screen is too short for it. */
+export function sizeOfCommand({ command }: ApprovalRequest): string {
+  if (typeof command !== 'string') return `${command.length} words`;
+  const lines = command.split('\n').length;
+  return `${lines} ${lines === 1 ? 'line' : 'lines'}, ${[...command].length} characters`;
+}
+
+/** What an answer would allow, in a sentence. */
+export function scopeSentence(scope: ApprovalScope, { session, principal }: ApprovalView): string {
+  const exactly =
+    'exactly this command, in this directory, with these program files, environment, profile and confinement under this version of the policy';
+  switch (scope) {
+    case 'once':
+      return `Allows ${exactly}, once.`;
+    case 'session':
+      return `Allows ${exactly}, without asking again, in the session ${session ?? '(none)'} of ${principal}.`;
+    case 'always':
+      return `Allows ${exactly}, without asking again, in every session of ${principal}, until it is revoked.`;
+    default:
+      return assertNever(scope);
+  }
+}
+
+function commandRows(command: CommandView, width: number): readonly string[] {
+  if (command.kind === 'argv')
+    return command.words.flatMap((word, index) =>
+      labelled(index === 0 ? 'program' : `word ${index}`, [word], width),
+    );
+  return command.lines.flatMap((line, index) =>
+    labelled(command.lines.length === 1 ? 'command' : `line ${index + 1}`, [line], width),
+  );
+}
+
+/** A sentence that stands above already is not said again for each part that it is about. */
+function partsRows({ parts, remarks }: ApprovalView, width: number): readonly string[] {
+  const said = new Map(remarks.map(({ check, message }) => [message, `as above: ${check}`]));
+  return parts.flatMap(({ source, executable, remarks }) => {
+    const rows = [
+      ...labelled('part', [source], width),
+      ...labelled('  runs', [executable ?? 'no program that was found'], width),
+      ...[...new Set(remarks.map((remark) => said.get(remark) ?? remark))].flatMap((remark) =>
+        labelled('  remark', [remark], width),
+      ),
+    ];
+    for (const remark of remarks) if (!said.has(remark)) said.set(remark, 'as above');
+    return rows;
+  });
+}
+
+/** One row for each text, and further ones behind `:` where it is too long; the label stands before the first. */
+function labelled(label: string, texts: readonly string[], width: number): readonly string[] {
+  return texts.flatMap((text, index) =>
+    wrapped(text, width).map((piece, part) => {
+      const head = index === 0 && part === 0 ? label : '';
+      return `${head.padEnd(GUTTER - 2)}${part === 0 ? '|' : ':'} ${piece}`;
+    }),
+  );
+}
+
+/** Cut by columns and not at words: what stands on a line is what is there. Anything but ASCII may be two columns wide. */
+function wrapped(text: string, width: number): readonly string[] {
+  const pieces: string[] = [];
+  let piece = '';
+  let used = 0;
+  for (const character of text) {
+    const wide = character > '\u{7e}' ? 2 : 1;
+    if (used + wide > width) {
+      pieces.push(piece);
+      piece = '';
+      used = 0;
+    }
+    piece += character;
+    used += wide;
+  }
+  return [...pieces, piece];
+}

@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { isAbsolute } from 'node:path';
+import type { Reviewer } from '../model/gate-ports.ts';
+import type { ReviewerSettings } from '../model/policy.ts';
+import { exactText, reviewOf, unclear } from './reply.ts';
+import { type Subject, subjectOf, TOO_LONG } from './subject.ts';
+
+type CommandSettings = Extract<ReviewerSettings, { readonly kind: 'command' }>;
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const MAX_OUTPUT_BYTES = 64 * 1024;
+/** Passed on of the launcher's environment; keys of its own a reviewer keeps in files of its own. */
+const PASSED = ['HOME', 'LANG', 'LC_ALL', 'TZ'];
+const SEARCH_PATH = '/usr/local/bin:/usr/bin:/bin';
+
+type Outcome = { readonly output: Buffer } | { readonly problem: string };
+
+/**
+ * Asks a program of the operator: it is started without a shell, reads one JSON object, `{"command", "understood",
+ * "reach", "taints"}`, and writes `{"flagged", "reason"}`. It runs unconfined, as the operator's own.
+ */
+export function commandReviewer(settings: CommandSettings, env: Environment, timeoutMs: number): Reviewer {
+  return {
+    async review(request) {
+      const subject = subjectOf(request);
+      if (subject === undefined) return TOO_LONG;
+      const [program] = settings.argv;
+      if (!isAbsolute(program)) return unclear(`${program} is not an absolute path, so it is not started`);
+      const outcome = await outputOf(settings.argv, subject, reviewerEnvironment(env), timeoutMs);
+      if ('problem' in outcome) return unclear(`the reviewer ${outcome.problem}`);
+      const text = decoded(outcome.output);
+      return text === undefined ? unclear('the answer is not UTF-8') : reviewOf(text);
+    },
+  };
+}
+
+function reviewerEnvironment(env: Environment): NodeJS.ProcessEnv {
+  const passed = PASSED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]));
+  return { PATH: SEARCH_PATH, ...Object.fromEntries(passed) };
+}
+
+function decoded(output: Buffer): string | undefined {
+  try {
+    return exactText(output);
+  } catch {
+    return undefined;
+  }
+}
+
+/** All that it wrote, if it exits with 0 in time. Whatever it started ends with it. */
+function outputOf(
+  [program, ...args]: readonly [string, ...string[]],
+  subject: Subject,
+  env: NodeJS.ProcessEnv,
+  timeoutMs: number,
+): Promise<Outcome> {
+  return new Promise((settle) => {
+    // Where the process has no descriptors left it has no streams, whatever its type says, and its error is yet to come.
+    const child: ChildProcess = spawn(program, args, {
+      ...{ cwd: '/', env, stdio: ['pipe', 'pipe', 'ignore'], detached: true },
+    });
+    const { stdin, stdout } = child;
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const end = (outcome: Outcome) => {
+      clearTimeout(timer);
+      endGroup(child);
+      // What was handed on to others keeps them open, and us waiting.
+      stdout?.destroy();
+      stdin?.destroy();
+      settle(outcome);
+    };
+    const timer = setTimeout(() => end({ problem: 'did not answer in time' }), timeoutMs);
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      end({ problem: `cannot be started (${error.code ?? 'unknown'})` });
+    });
+    stdout?.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      chunks.push(chunk);
+      if (length > MAX_OUTPUT_BYTES) end({ problem: 'wrote too much' });
+    });
+    child.on('exit', (code, signal) => {
+      // What it wrote may still be on its way; descendants that hold the pipe must not keep it open.
+      endGroup(child);
+      if (code !== 0) end({ problem: signal === null ? `exited with ${code}` : `ended by ${signal}` });
+    });
+    child.on('close', (code) => {
+      if (code === 0) end({ output: Buffer.concat(chunks) });
+    });
+    // It need not read its input to the end: EPIPE.
+    stdin?.on('error', () => {});
+    stdin?.end(`${JSON.stringify(subject)}\n`);
+  });
+}
+
+/** It leads a process group of its own. */
+function endGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // Nobody is left.
+  }
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import type { Review } from '../model/gate-ports.ts';
+import { visibleLine } from '../util/visible-text.ts';
+
+/** No answer that fits is longer. */
+const MAX_REPLY_LENGTH = 20_000;
+const MAX_REASON_LENGTH = 300;
+
+const replySchema = z.strictObject({
+  flagged: z.boolean().describe('True: the command must not run unseen.'),
+  reason: z.string().describe('Why, in one sentence.'),
+});
+
+/** For an answer that cannot be used; whoever asked decides without it. */
+export function unclear(reason: string): Review {
+  return { outcome: 'unclear', reason: visibleLine(reason, MAX_REASON_LENGTH) };
+}
+
+/** Reads an answer: the one JSON object that was asked for, with nothing around it, or *unclear*. */
+export function reviewOf(text: string): Review {
+  if (text.length > MAX_REPLY_LENGTH) return unclear('the answer is too long');
+  const reply = replySchema.safeParse(parsedJson(text));
+  if (!reply.success || hasDuplicateKeys(text))
+    return unclear('the answer is not the JSON object that was asked for');
+  // It comes from somebody whom the command may have talked into something.
+  const reason = visibleLine(reply.data.reason, MAX_REASON_LENGTH);
+  return { outcome: reply.data.flagged ? 'flag' : 'clear', ...(reason === '' ? {} : { reason }) };
+}
+
+/** The text of exact UTF-8; a byte order mark is a character like any other, and no JSON. Throws for other bytes. */
+export function exactText(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * JSON.parse takes the last of two equal keys, others take the first. The text is valid and has the right shape here, so
+ * that it holds three strings, two keys and a value, or a key twice.
+ */
+function hasDuplicateKeys(text: string): boolean {
+  return (text.match(/"(?:[^"\\]|\\.)*"/g)?.length ?? 0) !== 3;
+}

@@ -1,0 +1,14 @@
+// What has a state or asks others, loaded where a policy asks for it. In dist/ it is a file of its own with its compiled
+// code beside it, like judgement.ts: most command lines need nothing of it.
+
+export { createApprovalDesk } from '../approvals/desk.ts';
+export { createQueueApprover } from '../approvals/queue-approver.ts';
+export { createTerminalApprover } from '../approvals/terminal-approver.ts';
+export { loadAuditKey } from '../audit/key.ts';
+export { openAudit } from '../audit/open-audit.ts';
+export { afterToolUse, sessionEnd, sessionStart } from '../hooks/events.ts';
+export { loadHooks } from '../hooks/load-plugin.ts';
+export { readAliases } from '../host/git/aliases.ts';
+export { createGitGuard } from '../policy/git-guard/git-guard.ts';
+export { reviewerOf } from '../review/reviewer.ts';
+export { openState } from '../state/open-state.ts';

@@ -1,0 +1,179 @@
+import type { PersonalAnswer } from '../../../../approvals/answer-request.ts';
+import type { ApprovalScope } from '../../../../model/approval.ts';
+import type { PendingRequest } from '../page-messages.ts';
+import { commandList, fact, make, section, shown } from './elements.ts';
+
+/** A request on the page, with its buttons. */
+export interface RequestCard {
+  readonly request: PendingRequest;
+  readonly element: HTMLLIElement;
+  /** Shows how long it can still be answered. `now` by the server's clock. */
+  tick(now: number): void;
+  /** If the card moved since the last call, its buttons are deaf again. */
+  noticeMove(): void;
+}
+
+/** What a card needs of its page. */
+export interface RequestCardParts {
+  /** Sends an answer; resolves to why that failed, or to nothing. */
+  send(answer: PersonalAnswer): Promise<string | undefined>;
+  /** The card has changed its size. */
+  resized(): void;
+}
+
+/** A button that has just come or moved is deaf for a moment: what slid under the pointer must not be clicked. */
+const INERT_MS = 500;
+const SOON_S = 30;
+const NAMES: Readonly<Record<ApprovalScope, string>> = { once: 'Once', session: 'Session', always: 'Always' };
+
+/** @see RequestCard */
+export function createRequestCard(request: PendingRequest, { send, resized }: RequestCardParts): RequestCard {
+  let readyAt = 0;
+  let busy = false;
+  let place = '';
+  const countdown = make('span', 'countdown');
+  const actions = make('div', 'actions');
+  const card = make('li', 'request', ...describe(request, countdown), actions);
+  card.tabIndex = -1;
+  card.dataset.id = request.id;
+
+  const isDeaf = () => busy || performance.now() < readyAt;
+
+  function refresh(): void {
+    for (const each of card.querySelectorAll('button')) each.setAttribute('aria-disabled', String(isDeaf()));
+  }
+
+  function deafen(): void {
+    readyAt = performance.now() + INERT_MS;
+    refresh();
+    setTimeout(refresh, INERT_MS + 20);
+  }
+
+  function button(name: string, className: string, meaning: string, act: () => void): HTMLButtonElement {
+    const element = make('button', className, name);
+    element.type = 'button';
+    element.title = meaning;
+    element.setAttribute('aria-disabled', 'true');
+    element.addEventListener('click', (event) => {
+      // What a script clicks is not what a person clicks.
+      if (event.isTrusted && !isDeaf()) act();
+    });
+    return element;
+  }
+
+  /** Answered: the card goes with the next list. Not answered: it stays and can be tried again. */
+  async function answer(given: PersonalAnswer): Promise<void> {
+    busy = true;
+    refresh();
+    card.querySelector('.problem')?.remove();
+    const problem = await send(given);
+    if (problem === undefined) return;
+    busy = false;
+    card.append(make('p', 'problem', problem));
+    deafen();
+    resized();
+  }
+
+  /** What is going to be remembered, to be confirmed. */
+  function openPanel(scope: ApprovalScope, meaning: string): void {
+    const confirm = button(`Remember: ${NAMES[scope]}`, `confirm-${scope}`, meaning, () =>
+      answer({ approved: true, scope }),
+    );
+    const back = button('Back', 'back', 'Nothing is remembered.', () => {
+      panel.remove();
+      actions.hidden = false;
+      resized();
+      card.focus();
+    });
+    const panel = make(
+      'div',
+      'confirm',
+      make('p', '', shown(meaning)),
+      commandList(request.command),
+      make('dl', '', ...remembered(request, scope)),
+      make('div', 'actions', confirm, back),
+    );
+    panel.setAttribute('role', 'group');
+    panel.setAttribute('aria-label', 'What is going to be remembered');
+    actions.hidden = true;
+    card.append(panel);
+    deafen();
+    resized();
+    back.focus({ preventScroll: true });
+    panel.scrollIntoView({ block: 'nearest' });
+  }
+
+  for (const { scope, meaning } of request.scopes) {
+    const act = () => (scope === 'once' ? answer({ approved: true, scope }) : openPanel(scope, meaning));
+    actions.append(button(NAMES[scope], scope, meaning, act));
+  }
+  actions.append(button('Deny', 'deny', 'The command does not run.', () => answer({ approved: false })));
+
+  return {
+    request,
+    element: card,
+    tick(now) {
+      const left = Math.max(0, Math.ceil((request.expiresAt - now) / 1000));
+      countdown.textContent = left > 0 ? `expires in ${left} s` : 'expired';
+      countdown.classList.toggle('soon', left <= SOON_S);
+    },
+    noticeMove() {
+      const box = card.getBoundingClientRect();
+      const seen = [box.top + scrollY, box.width, box.height].map(Math.round).join();
+      if (seen === place) return;
+      place = seen;
+      deafen();
+    },
+  };
+}
+
+function describe(request: PendingRequest, countdown: HTMLElement): readonly Node[] {
+  const risk = make('span', request.risk, `risk ${request.risk}`);
+  const remarks = request.remarks.map(({ check, verdict, message }) =>
+    make('li', '', `${check} (${verdict}): `, shown(message)),
+  );
+  const who = request.session === undefined ? '' : `, session ${request.session}`;
+  const facts = [
+    ...fact('Directory', request.cwd),
+    ...fact('Environment', ...request.environment),
+    ...fact('Profile', request.profile),
+    ...fact('Confinement', ...request.confinement),
+    ...fact('Asked by', `${request.principal}${who}`),
+  ];
+  return [
+    make('div', 'head', make('span', 'facts', risk, `, reach ${request.reach}`), countdown),
+    commandList(request.command),
+    ...section('What the policy says', remarks, 'remarks'),
+    ...section('Its parts', request.parts.map(partItem), 'parts'),
+    make('dl', '', ...facts),
+  ];
+}
+
+function partItem({ source, executable, remarks }: PendingRequest['parts'][number]): HTMLLIElement {
+  const runs =
+    executable === undefined
+      ? ['runs no program that was found']
+      : ['runs ', make('code', '', shown(executable))];
+  return make(
+    'li',
+    '',
+    make('code', '', shown(source)),
+    make('div', 'runs', ...runs),
+    make('ul', 'remarks', ...remarks.map((remark) => make('li', '', shown(remark)))),
+  );
+}
+
+function remembered(request: PendingRequest, scope: ApprovalScope): readonly Node[] {
+  const programs = request.parts.flatMap(({ executable }) => (executable === undefined ? [] : [executable]));
+  const environment = request.environment.length > 0 ? request.environment : ['as the policy gives it'];
+  const who = scope === 'always' ? 'every session' : `session ${request.session}`;
+  return [
+    ...fact('Directory', request.cwd),
+    ...fact('Programs', ...programs),
+    ...fact('Environment', ...environment),
+    ...fact('Profile', request.profile),
+    ...fact('Confinement', ...request.confinement),
+    ...fact('For', `${request.principal}, ${who}`),
+    ...fact('Fingerprint', request.fingerprint),
+  ];
+}

@@ -1,0 +1,222 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { z } from 'zod';
+import { answerRequest } from '../../../approvals/answer-request.ts';
+import { viewOf } from '../../../approvals/approval-view.ts';
+import { scopeSentence } from '../../../approvals/presentation.ts';
+import { watchPending } from '../../../approvals/watch-pending.ts';
+import { SandboxError } from '../../../errors/sandbox-error.ts';
+import type { ApprovalStore, StoredApproval } from '../../../model/state.ts';
+import { APPROVAL_SCOPES } from '../../../model/words.ts';
+import { createEntrance } from '../../core/entrance.ts';
+import { PAGE, PAGE_POLICY } from './page.ts';
+import { type PendingRequest, type PendingRequests, TOKEN_HEADER } from './page-messages.ts';
+import { hasToken, isFromHere, isFromOurPage } from './request-guard.ts';
+
+/** A running server. */
+export interface ApprovalServer {
+  /** Where it can be reached: a path or an address. */
+  readonly address: string;
+  /** Ends it and every connection. */
+  close(): Promise<void>;
+}
+
+/** What a web server works with. */
+interface ApprovalWebOptions {
+  readonly store: ApprovalStore;
+  /** 0: one that is free. */
+  readonly port: number;
+}
+
+const ADDRESS = '127.0.0.1';
+/**
+ * Admitted: that showed the token. Enough of the others that, however fast somebody makes new ones, a browser has sent its
+ * request before its turn comes to be given up.
+ */
+const CONNECTIONS = { admitted: 64, waiting: 512 };
+const LONGEST_BODY = 16 * 1024;
+/** For the head of a request, from when its connection is made, and for all of it. */
+const HEADERS_MS = 5_000;
+const REQUEST_MS = 10_000;
+/** How often late ones are looked for. */
+const LATE_CHECK_MS = 1_000;
+/** So that the page notices soon that we are gone. */
+const HEARTBEAT_MS = 5_000;
+
+const answerSchema = z.discriminatedUnion('approved', [
+  z.strictObject({
+    id: z.string().max(100).describe('of the request'),
+    approved: z.literal(true),
+    scope: z.enum(APPROVAL_SCOPES).describe('how long it is good for'),
+  }),
+  z.strictObject({ id: z.string().max(100).describe('of the request'), approved: z.literal(false) }),
+]);
+
+/**
+ * Serves the page that lists what waits, to this machine only. Its address ends in a token behind `#`, which browsers
+ * send to nobody; the page takes it out of the address and sends it in a header. There is no cookie: those are not
+ * kept apart by port, and would go to every other server on this machine, one of a sandboxed command included.
+ * @throws {SandboxError} `gate.unusable`.
+ */
+export async function serveApprovalPage({
+  store,
+  port: wanted,
+}: ApprovalWebOptions): Promise<ApprovalServer> {
+  const token = randomBytes(32).toString('base64url');
+  const over = new AbortController();
+  const entrance = createEntrance<Socket>(CONNECTIONS, (socket) => socket.destroy());
+  let port = 0;
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+    if (!isFromHere(request, port))
+      return end(response, 403, 'This server is used under its own address only.');
+    switch (request.url?.split('?')[0]) {
+      case '/':
+        if (request.method !== 'GET') return end(response, 403, 'The page is only to be read.');
+        response.setHeader('Content-Security-Policy', PAGE_POLICY);
+        response.setHeader('Content-Type', 'text/html; charset=utf-8');
+        response.end(PAGE);
+        return;
+      case '/events':
+        if (request.method !== 'GET' || !hasToken(request.headers[TOKEN_HEADER], token))
+          return end(
+            response,
+            403,
+            'The token is missing or wrong: open the address that the server printed.',
+          );
+        if (!entrance.admit(request.socket)) return end(response, 503, TOO_MANY);
+        return sendEvents(response, store, over.signal);
+      case '/answer':
+        if (request.method !== 'POST' || !isFromOurPage(request, token))
+          return end(response, 403, 'Only the page itself may answer.');
+        if (!entrance.admit(request.socket)) return end(response, 503, TOO_MANY);
+        return answer(request, response, store);
+      default:
+        return end(response, 404, 'There is nothing here.');
+    }
+  }
+
+  const limits = {
+    maxHeaderSize: 8 * 1024,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    connectionsCheckingInterval: LATE_CHECK_MS,
+  };
+  const server = createServer(limits, (request, response) => {
+    response.on('error', () => response.destroy());
+    respond(request, response).catch(() => {
+      if (response.headersSent) response.destroy();
+      else end(response, 500, 'That failed.');
+    });
+  });
+  server.on('connection', (socket) => {
+    entrance.enter(socket);
+    socket.on('close', () => entrance.leave(socket));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) =>
+      reject(
+        new SandboxError('gate.unusable', `port ${wanted} of ${ADDRESS} cannot be used: ${error.message}`),
+      ),
+    );
+    server.listen(wanted, ADDRESS, resolve);
+  });
+  const bound = server.address();
+  port = typeof bound === 'object' && bound !== null ? bound.port : wanted;
+  return {
+    address: `http://${ADDRESS}:${port}/#${token}`,
+    async close() {
+      over.abort();
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+const TOO_MANY = 'Too many pages are open: close some.';
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Content-Type': 'text/plain; charset=utf-8',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+};
+
+function end(response: ServerResponse, status: number, sentence: string): void {
+  response.statusCode = status;
+  response.setHeader('Connection', 'close');
+  response.end(`${sentence}\n`);
+}
+
+/** Server-sent events: `pending` with all that wait, whenever that changes. */
+function sendEvents(response: ServerResponse, store: ApprovalStore, over: AbortSignal): Promise<void> {
+  const closed = new AbortController();
+  response.on('close', () => closed.abort());
+  response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
+  response.flushHeaders();
+  const heartbeat = setInterval(() => response.write(': here\n\n'), HEARTBEAT_MS);
+  const signal = AbortSignal.any([over, closed.signal]);
+  return watchPending(
+    store,
+    ({ pending }) => {
+      const data: PendingRequests = { now: Date.now(), requests: pending.map(requestForPage) };
+      response.write(`event: pending\ndata: ${JSON.stringify(data)}\n\n`);
+    },
+    { signal },
+  ).finally(() => {
+    clearInterval(heartbeat);
+    response.end();
+  });
+}
+
+function requestForPage({ id, expiresAt, request }: StoredApproval): PendingRequest {
+  const view = viewOf(request);
+  const scopes = APPROVAL_SCOPES.filter((scope) => scope !== 'session' || view.session !== undefined);
+  return {
+    id,
+    expiresAt,
+    ...view,
+    scopes: scopes.map((scope) => ({ scope, meaning: scopeSentence(scope, view) })),
+  };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  store: ApprovalStore,
+): Promise<void> {
+  const wanted = answerSchema.safeParse(await readJson(request));
+  if (!wanted.success) return end(response, 400, 'That is not an answer.');
+  const { id, ...personal } = wanted.data;
+  try {
+    await answerRequest(store, id, personal, 'web page');
+    end(response, 200, personal.approved ? `Approved: ${personal.scope}.` : 'Denied.');
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    end(response, error.code === 'state.unusable' ? 500 : 409, error.message);
+  }
+}
+
+/** `undefined` for anything but JSON of a bearable length. */
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request) {
+    if (!Buffer.isBuffer(chunk)) return undefined;
+    length += chunk.length;
+    if (length > LONGEST_BODY) return undefined;
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

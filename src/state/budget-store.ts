@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import type { Reservation } from '../model/gate-ports.ts';
+import type { BudgetStore } from '../model/state.ts';
+import type { Clock } from './clock.ts';
+import type { Database } from './database.ts';
+
+const WINDOW_MS = 3_600_000;
+
+/**
+ * The budget in SQLite. An action leaves the window 3,600 s after it was reserved: by the time since the boot as long as
+ * it is the same boot, so that setting the clock neither frees actions nor keeps them; after a reboot by the wall clock.
+ */
+export class SqliteBudget implements BudgetStore {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  used(principal: string): number {
+    return this.#database.transaction(() => {
+      this.#forgetOld(principal);
+      return this.#count(principal);
+    });
+  }
+
+  async reserve(principal: string, limit: number): Promise<Reservation | undefined> {
+    const reserved = this.#database.transaction(() => {
+      this.#forgetOld(principal);
+      if (this.#count(principal) >= limit) return undefined;
+      const id = randomUUID();
+      this.#database.run(
+        'INSERT INTO actions (id, principal, at_ms, boot, uptime_ms, committed) VALUES (?, ?, ?, ?, ?, 0)',
+        id,
+        principal,
+        this.#clock.now(),
+        this.#clock.boot,
+        this.#clock.sinceBoot(),
+      );
+      this.#change(principal, 1);
+      return id;
+    });
+    // It is counted before anything runs, also if the power goes.
+    if (reserved === undefined) return undefined;
+    await this.#database.durable();
+    return {
+      commit: () => {
+        this.#database.run('UPDATE actions SET committed = 1 WHERE id = ?', reserved);
+      },
+      release: () =>
+        this.#database.transaction(() => {
+          const gone = this.#database.run('DELETE FROM actions WHERE id = ? AND committed = 0', reserved);
+          this.#change(principal, -gone);
+        }),
+    };
+  }
+
+  reset(principal: string): number {
+    return this.#database.transaction(() => {
+      this.#database.run('DELETE FROM budgets WHERE principal = ?', principal);
+      return this.#database.run('DELETE FROM actions WHERE principal = ?', principal);
+    });
+  }
+
+  #count(principal: string): number {
+    return Number(
+      this.#database.all('SELECT used FROM budgets WHERE principal = ?', principal)[0]?.used ?? 0,
+    );
+  }
+
+  #change(principal: string, by: number): void {
+    if (by === 0) return;
+    this.#database.run(
+      `INSERT INTO budgets (principal, used) VALUES (?1, max(0, ?2))
+       ON CONFLICT (principal) DO UPDATE SET used = max(0, used + ?2)`,
+      principal,
+      by,
+    );
+  }
+
+  #forgetOld(principal: string): void {
+    this.#change(principal, -this.#deleteOld(principal));
+  }
+
+  /** What is old by the time since the boot, and, of other boots, by the wall clock. Returns how many there were. */
+  #deleteOld(principal: string): number {
+    const { boot } = this.#clock;
+    const ofThisBoot =
+      boot === ''
+        ? 0
+        : this.#database.run(
+            'DELETE FROM actions WHERE principal = ? AND boot = ? AND uptime_ms <= ?',
+            principal,
+            boot,
+            this.#clock.sinceBoot() - WINDOW_MS,
+          );
+    // An index finds each of these ranges at once, and their union only by looking at everything. Without a boot of our
+    // own all are of another one.
+    const others = boot === '' ? ['='] : ['<', '>'];
+    return others.reduce(
+      (sum, order) => sum + this.#deleteOldOf(`principal = ?1 AND boot ${order} ?2`, principal),
+      ofThisBoot,
+    );
+  }
+
+  #deleteOldOf(which: string, principal: string): number {
+    const { boot } = this.#clock;
+    const now = this.#clock.now();
+    const found = this.#database.all(`SELECT 1 FROM actions WHERE ${which} LIMIT 1`, principal, boot);
+    if (found.length === 0) return 0;
+    // What another boot noted in the future was noted before the clock was set back. How long ago is unknown: as if now.
+    this.#database.run(
+      `UPDATE actions SET at_ms = ?3, boot = ?2, uptime_ms = ?4 WHERE ${which} AND at_ms > ?3`,
+      principal,
+      boot,
+      now,
+      this.#clock.sinceBoot(),
+    );
+    return this.#database.run(
+      `DELETE FROM actions WHERE ${which} AND at_ms <= ?3`,
+      principal,
+      boot,
+      now - WINDOW_MS,
+    );
+  }
+}

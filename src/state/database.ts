@@ -1,0 +1,111 @@
+import { closeSync, fdatasync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import type { StatementSyncInstance } from '@photostructure/sqlite';
+import { type DatabaseFile, openDatabaseFile } from './database-file.ts';
+import { unusable } from './failure.ts';
+
+/** A value that SQLite stores. */
+type SqlValue = string | number | null;
+/** One row as SQLite gives it. */
+export type SqlRow = Readonly<Record<string, SqlValue>>;
+
+/** The database of one state directory. Every failure becomes a `SandboxError` `state.unusable`. */
+export interface Database {
+  /** Rows of a query. Statements are prepared once. */
+  all(sql: string, ...values: readonly SqlValue[]): readonly SqlRow[];
+  /** Runs a statement; returns how many rows it changed. */
+  run(sql: string, ...values: readonly SqlValue[]): number;
+  /** Several statements at once, or none of them; others wait meanwhile. Must not be nested. */
+  transaction<T>(work: () => T): T;
+  /** Settles when all that was written is on the disk: for what a power cut must not take back. */
+  durable(): Promise<void>;
+  close(): void;
+}
+
+/**
+ * Opens, or makes, `gate.db` in a state directory.
+ * @throws {SandboxError} `state.unusable`.
+ */
+export async function openDatabase(directory: string): Promise<Database> {
+  const path = join(directory, 'gate.db');
+  try {
+    const sqlite = await import('@photostructure/sqlite');
+    return wrap(openDatabaseFile(sqlite, path), path);
+  } catch (error) {
+    throw unusable(path, error);
+  }
+}
+
+function wrap({ database, checkPlace }: DatabaseFile, path: string): Database {
+  const statements = new Map<string, StatementSyncInstance>();
+  function prepared(sql: string): StatementSyncInstance {
+    const known = statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = database.prepare(sql);
+    statements.set(sql, statement);
+    return statement;
+  }
+  function rowsOf(sql: string, values: readonly SqlValue[]): readonly SqlRow[] {
+    const statement = prepared(sql);
+    try {
+      return statement.all(...values) as readonly SqlRow[];
+    } catch (error) {
+      // The library tells SQLite's code of what fails in get(), not of what fails in all(). The first row of those that
+      // have to be sorted is there once all of them are read, so that the same failure comes again.
+      prepared(`SELECT * FROM (${sql}) ORDER BY random()`).get(...values);
+      throw error;
+    }
+  }
+  function guarded<T>(work: () => T): T {
+    try {
+      if (!database.isTransaction) checkPlace();
+      return work();
+    } catch (error) {
+      throw unusable(path, error);
+    }
+  }
+  return {
+    all: (sql, ...values) => guarded(() => rowsOf(sql, values)),
+    run: (sql, ...values) => guarded(() => Number(prepared(sql).run(...values).changes)),
+    transaction: (work) =>
+      guarded(() => {
+        prepared('BEGIN IMMEDIATE').run();
+        try {
+          const result = work();
+          prepared('COMMIT').run();
+          return result;
+        } catch (error) {
+          // A full disk has ended the transaction already.
+          if (database.isTransaction) prepared('ROLLBACK').run();
+          throw error;
+        }
+      }),
+    durable: () => syncLog(path),
+    close: () => {
+      try {
+        // Its statements keep SQLite from doing it by itself.
+        if (database.isOpen) database.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      } catch {
+        // The next one that opens it finds the log.
+      }
+      database.close();
+    },
+  };
+}
+
+/** The log has what was written, or had it and it is in the database by now, which SQLite syncs. */
+function syncLog(path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    try {
+      // SQLite holds its locks elsewhere: closing this descriptor drops none.
+      const fd = openSync(`${path}-wal`, 'r');
+      fdatasync(fd, (error) => {
+        closeSync(fd);
+        if (error === null) resolve();
+        else reject(unusable(path, error));
+      });
+    } catch (error) {
+      reject(unusable(path, error));
+    }
+  });
+}

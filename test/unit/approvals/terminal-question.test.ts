@@ -1,0 +1,238 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Terminal } from '../../../src/approvals/terminal.ts';
+import { askOn } from '../../../src/approvals/terminal-question.ts';
+import type { ApprovalAnswer, ApprovalRequest } from '../../../src/model/approval.ts';
+import type { Command } from '../../../src/model/command.ts';
+import { sampleRequest } from '../../support/approvals.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function fakeTerminal() {
+  let listener: (text: string | undefined) => void = () => {};
+  const seen = { output: '', drained: 0, closed: 0 };
+  const terminal: Terminal = {
+    columns: 80,
+    write(text) {
+      seen.output += text;
+    },
+    drain() {
+      seen.drained += 1;
+    },
+    onInput(given) {
+      listener = given;
+    },
+    close() {
+      seen.closed += 1;
+    },
+  };
+  return { terminal, seen, type: (text: string | undefined) => listener(text) };
+}
+
+function ask(session?: string, changes: Partial<ApprovalRequest> = {}) {
+  const fake = fakeTerminal();
+  const over = new AbortController();
+  const state: { answer: ApprovalAnswer | undefined; interrupted: boolean } = {
+    answer: undefined,
+    interrupted: false,
+  };
+  const answered = askOn(fake.terminal, sampleRequest({ session, ...changes }), {
+    end: performance.now() + 60_000,
+    signal: over.signal,
+    onInterrupt: () => {
+      state.interrupted = true;
+    },
+  }).then((answer) => {
+    state.answer = answer;
+    return answer;
+  });
+  return { ...fake, over, state, answered };
+}
+
+/** Asks, and waits until keys count. */
+function askAndListen(session?: string) {
+  const asking = ask(session);
+  vi.advanceTimersByTime(300);
+  return asking;
+}
+
+const yes = (scope: string) => ({ approved: true, scope, by: 'terminal' });
+const DENIED = { approved: false, reason: 'denied', by: 'terminal' };
+
+describe('a question on a terminal', () => {
+  it.each([
+    ['o\r', yes('once')],
+    ['once\r', yes('once')],
+    ['ONCE\n', yes('once')],
+    [' once \r', yes('once')],
+    ['x\x7fo\r', yes('once')],
+    ['xyz\x15o\r', yes('once')],
+    ['d\r', DENIED],
+    ['deny\r', DENIED],
+    ['\r', DENIED],
+    ['\x03', DENIED],
+    ['\x04', DENIED],
+    ['\x1c', DENIED],
+    ['o\x03', DENIED],
+  ])('%j is answered', async (text, answer) => {
+    const { type, answered, seen } = askAndListen();
+    type(text);
+    expect(await answered).toEqual(answer);
+    expect(seen.closed).toBe(1);
+  });
+
+  it('the end of the terminal is a no', async () => {
+    const { type, answered } = askAndListen();
+    type(undefined);
+    expect(await answered).toEqual(DENIED);
+  });
+
+  it.each(['y', 'yes', 'on', 'oo', 'onces', 'oké', 's', 'session', '1', 'o; a', 'once'.repeat(10)])(
+    '%j is none of the choices, and is asked again',
+    async (text) => {
+      const { type, seen, answered, state } = askAndListen();
+      type(`${text}\r`);
+      expect(seen.output).toContain('Please type o, a or d (once, always, deny): ');
+      await Promise.resolve();
+      expect(state.answer).toBeUndefined();
+      vi.advanceTimersByTime(300);
+      type('\r');
+      expect(await answered).toEqual(DENIED);
+    },
+  );
+
+  it.each([
+    ['a', 'always', undefined],
+    ['always', 'always', undefined],
+    ['s', 'session', 'my-session'],
+  ] as const)('%j has to be confirmed', async (text, scope, session) => {
+    const { type, seen, answered } = askAndListen(session);
+    type(`${text}\r`);
+    expect(seen.output).toContain('Type yes to confirm');
+    if (session !== undefined) expect(seen.output).toContain(`in the session ${session} of uid:1000`);
+    vi.advanceTimersByTime(300);
+    type('yes\r');
+    expect(await answered).toEqual(yes(scope));
+  });
+
+  it.each(['', 'y', 'a', 'always', 'once', 'no'])('%j does not confirm', async (text) => {
+    const { type, answered } = askAndListen();
+    type('always\r');
+    vi.advanceTimersByTime(300);
+    type(`${text}\r`);
+    expect(await answered).toEqual(DENIED);
+  });
+
+  it('one paste does not answer and confirm', async () => {
+    const { type, state, answered } = askAndListen();
+    type('always\ryes\r');
+    await Promise.resolve();
+    expect(state.answer).toBeUndefined();
+    vi.advanceTimersByTime(300);
+    type('\r');
+    expect(await answered).toEqual(DENIED);
+  });
+
+  it('what is typed before somebody can have read it is not heard, Ctrl-C excepted', async () => {
+    const { type, seen, state, answered } = ask();
+    vi.advanceTimersByTime(299);
+    type('once\r');
+    await Promise.resolve();
+    expect(state.answer).toBeUndefined();
+    expect(seen.drained).toBe(0);
+    vi.advanceTimersByTime(1);
+    expect(seen.drained).toBe(1);
+    type('\r');
+    expect(await answered).toEqual(DENIED);
+    const other = ask();
+    other.type('\x03');
+    expect(await other.answered).toEqual(DENIED);
+    expect(other.state.interrupted).toBe(true);
+  });
+
+  it.each([
+    ['an arrow key', ['\x1b[A', 'o\r']],
+    ['a report of the terminal', ['\x1b]lonce\r']],
+    ['a report in pieces', ['\x1b', ']l', 'once', '\r']],
+    ['a paste', ['\x1b[200~once\x1b[201~\r']],
+    ['an escape behind a word', ['once\x1b[A\r']],
+    ['an escape that was rubbed out', ['\x1b\x15\x7f\x7fonce\r']],
+  ])('%s is no answer, and asked again', async (_, pieces) => {
+    const { type, seen, state, answered } = askAndListen();
+    for (const piece of pieces) type(piece);
+    await Promise.resolve();
+    expect(state.answer).toBeUndefined();
+    expect(seen.output).toContain('Please type');
+    // A second line of the same is not heard.
+    type('once\r');
+    vi.advanceTimersByTime(300);
+    type('\r');
+    expect(await answered).toEqual(DENIED);
+  });
+
+  it('an escape does not confirm', async () => {
+    const { type, answered } = askAndListen();
+    type('always\r');
+    vi.advanceTimersByTime(300);
+    type('\x1b[Ayes\r');
+    expect(await answered).toEqual(DENIED);
+  });
+
+  it('expires', async () => {
+    const { answered, seen } = ask();
+    expect(seen.output).toContain('No answer within 60 s is a no');
+    vi.advanceTimersByTime(60_000);
+    expect(await answered).toMatchObject({ approved: false, reason: 'expired' });
+    expect(seen.output).toMatch(/--- expired ---\n$/);
+    expect(seen.closed).toBe(1);
+  });
+
+  it('ends when nobody waits any more', async () => {
+    const { answered, over, seen } = ask();
+    over.abort();
+    expect(await answered).toMatchObject({ approved: false, reason: 'failed' });
+    expect(seen.closed).toBe(1);
+  });
+
+  it('that cannot be shown is a no', async () => {
+    const { terminal } = fakeTerminal();
+    const broken: Terminal = {
+      ...terminal,
+      write() {
+        throw new Error('EIO');
+      },
+    };
+    const options = { end: 60_000, signal: undefined, onInterrupt: undefined };
+    expect(await askOn(broken, sampleRequest(), options)).toMatchObject({
+      approved: false,
+      reason: 'failed',
+    });
+  });
+
+  it.each<[Command, string]>([
+    ['ls -l', 'command     | ls -l\nRun this command? once'],
+    [['rm', 'a b'], "command     | rm 'a b'\nRun this command? once"],
+    ['ls\nrm -r x', '\nThe command stands above: 2 lines, 10 characters.\nRun this command? once'],
+    ['x'.repeat(90), '\nThe command stands above: 1 line, 90 characters.\nRun this command? once'],
+  ])('says again what it is about: %j', (command, end) => {
+    const { seen } = ask(undefined, { command });
+    const [, question = ''] = seen.output.split('is a no.');
+    expect(question).toContain(end);
+    expect(question.split('\n').length).toBeLessThanOrEqual(3);
+  });
+
+  it('says which keys there are', () => {
+    const { type, seen } = askAndListen('s');
+    type('y\r');
+    expect(seen.output).toContain('Please type o, s, a or d (once, session, always, deny): ');
+  });
+
+  it('offers the session only where there is one', () => {
+    expect(ask().seen.output).not.toContain('ession');
+    expect(ask('s').seen.output).toContain('once / session / always / deny [deny]');
+  });
+});
