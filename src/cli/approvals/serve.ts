@@ -8,7 +8,7 @@ import { fitsAddress, LONGEST_PATH } from '../../serve/core/claim-path.ts';
 import { type Listener, listenForClients } from '../../serve/core/listener.ts';
 import { isOurs } from '../../serve/core/peer.ts';
 import { printError, printOut } from '../shared/print.ts';
-import { aborted, untilEnded } from '../shared/until-ended.ts';
+import { aborted, untilEnded } from '../shared/signals.ts';
 
 /** `approvals serve`: until a signal comes. */
 export async function serveApprovals(
