@@ -86,7 +86,7 @@ const PROGRAMS = [
 ];
 /** Files with compiled code, for what somebody waits for at every start, and what each exports. */
 const COMPILED = { dispatch: 'dispatch', hook: 'hook', sh: 'shell' };
-/** `src/cli/audit/audit.ts` becomes `audit`, `src/cli/sh/plain.ts` `sh-plain`. */
+/** `src/cli/audit/audit.ts` becomes `audit`, `src/cli/sh/interactive.ts` `sh-interactive`. */
 function fileNameOf(source) {
   const [, folder, name] = /^src\/cli\/(?:([a-z-]+)\/)?([a-z-]+)\.ts$/.exec(source) ?? [];
   return folder === undefined || folder === name ? name : `${folder}-${name}`;

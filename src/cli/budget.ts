@@ -1,6 +1,7 @@
 import { operatorPolicy } from '../run/resolve/policy-layers.ts';
 import { openOwnState } from '../run/state.ts';
-import { withSubcommands } from './shared/subcommands.ts';
+import { withSubcommands } from './shared/parse.ts';
+import { jsonLine } from './shared/print.ts';
 
 const HELP_AFTER = `
 security.max_actions_per_hour in the policy is the limit: commands that were launched within any
@@ -43,7 +44,7 @@ async function show({ principal: named, policy: file, json }: Options): Promise<
   const { state, principal } = await openOwnState(named);
   const used = await state.budget.used(principal);
   state.close();
-  if (json === true) return `${JSON.stringify({ principal, used, limit: limit ?? null })}\n`;
+  if (json === true) return jsonLine({ principal, used, limit: limit ?? null });
   const rest = limit === undefined ? 'there is no limit' : `of ${limit}, ${Math.max(0, limit - used)} left`;
   return `${principal}: ${used} actions in the last hour, ${rest}\n`;
 }

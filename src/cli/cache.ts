@@ -6,7 +6,8 @@ import { loadAddon } from '../native/load.ts';
 import { CACHE_LIMITS } from '../run/resolve/trim-caches.ts';
 import { type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/resolve/workspace-cache.ts';
 import { visibleLine } from '../util/visible-text.ts';
-import { withSubcommands } from './shared/subcommands.ts';
+import { withSubcommands } from './shared/parse.ts';
+import { jsonLine } from './shared/print.ts';
 
 const GIB = 1024 ** 3;
 
@@ -54,9 +55,7 @@ async function show(addon: NativeAddon, json: boolean): Promise<string> {
   for (const entry of listCaches(addon)) {
     const { bytes, complete } = await sizeOfCache(addon, entry);
     total += bytes;
-    lines.push(
-      json ? `${JSON.stringify(plain(entry, bytes, complete))}\n` : describe(entry, bytes, complete),
-    );
+    lines.push(json ? jsonLine(plain(entry, bytes, complete)) : describe(entry, bytes, complete));
   }
   if (json) return lines.join('');
   return lines.length === 0

@@ -15,7 +15,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   completion: async () => (await import('./help/completion.ts')).completion,
   doctor: async () => (await import('./doctor/doctor.ts')).doctor,
   examples: async () => (await import('./help/examples.ts')).examples,
-  gate: async () => (await import('./gate/gate.ts')).gate,
+  gate: async () => (await import('./gate.ts')).gate,
   help: async () => (await import('./help/help.ts')).help,
   hook: async () => (await import('./hook/hook.ts')).hook,
   install: async () => (await import('./install.ts')).install,

@@ -39,15 +39,18 @@ interface Options extends HookArguments {
 
 /** `sandbox-run install AGENT`: adds the hooks to the settings of an agent, or takes them out. */
 export async function install(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run install')
+  const program = createProgram(
+    'sandbox-run install',
+    "Adds hooks to an agent's settings, so that sandbox-run judges its commands.",
+    HELP_AFTER,
+  )
     .usage('[options] AGENT')
-    .description("Adds hooks to an agent's settings, so that sandbox-run judges its commands.")
     .argument('<agent>', 'the agent whose settings are changed')
     .option('--user', 'for all projects of the user (default)')
     .option('--project', 'only for you, in the project in the current directory (its settings.local.json)')
     .option('--dry-run', 'show what would change; nothing is written')
     .option('--uninstall', 'remove the hooks');
-  addHookOptions(program).addHelpText('after', HELP_AFTER);
+  addHookOptions(program);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const { user, project, dryRun = false, uninstall, ...hook } = parsed.opts<Options>();

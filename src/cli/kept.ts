@@ -1,7 +1,8 @@
 import { type KeptItem, openKept } from '../left-behind/kept.ts';
 import { stateDirectory } from '../run/state.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
-import { withSubcommands } from './shared/subcommands.ts';
+import { withSubcommands } from './shared/parse.ts';
+import { jsonLine } from './shared/print.ts';
 
 const HELP_AFTER = `
 A command may leave something in the workspace that git, an editor or an agent would run later without
@@ -43,7 +44,7 @@ export async function kept(args: readonly string[]): Promise<number> {
 
 function list(json: boolean): string {
   const items = openKept(stateDirectory()).list();
-  if (json) return items.map((item) => `${JSON.stringify(plain(item))}\n`).join('');
+  if (json) return items.map((item) => jsonLine(plain(item))).join('');
   if (items.length === 0) return 'nothing is kept\n';
   return items
     .map((item) => {

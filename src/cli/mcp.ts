@@ -1,11 +1,15 @@
 import { Console } from 'node:console';
 import { visibleText } from '../util/visible-text.ts';
+import {
+  addSandboxOptions,
+  parseSeconds,
+  type SandboxArguments,
+  sandboxOptionsOf,
+} from './shared/options.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { printError } from './shared/print.ts';
-import { parseSeconds } from './shared/quantities.ts';
-import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './shared/sandbox-options.ts';
 import { describeBackend, describeConfinement } from './shared/show-plan.ts';
-import { untilEnded } from './shared/until-ended.ts';
+import { untilEnded } from './shared/signals.ts';
 
 const DEFAULT_LONGEST_JOB_MS = 3600 * 1000;
 
@@ -38,9 +42,11 @@ interface McpArguments extends SandboxArguments {
 /** `sandbox-run mcp`: serves an agent over the Model Context Protocol. */
 export async function mcp(args: readonly string[]): Promise<number> {
   const program = addSandboxOptions(
-    createProgram('sandbox-run mcp')
-      .description('Serves the shell tools of an agent over the Model Context Protocol (stdio).')
-      .allowExcessArguments(false),
+    createProgram(
+      'sandbox-run mcp',
+      'Serves the shell tools of an agent over the Model Context Protocol (stdio).',
+      HELP_AFTER,
+    ),
   )
     .option(
       '--background-timeout <seconds>',
@@ -52,8 +58,7 @@ export async function mcp(args: readonly string[]): Promise<number> {
       '--no-elicitation',
       'do not ask the user through the client, only in the way that the policy says',
     )
-    .option('-q, --quiet', 'no remarks on standard error')
-    .addHelpText('after', HELP_AFTER);
+    .option('-q, --quiet', 'no remarks on standard error');
   const options = parseArguments(program, args)?.opts<McpArguments>();
   if (options === undefined) return 0;
   const say = options.quiet === true ? () => {} : (line: string) => printError(`mcp: ${line}`);

@@ -92,14 +92,13 @@ function jsonSchemaOf({ of, schema, input }: PublishedSchema): object {
 
 /** `sandbox-run schema`: JSON Schemas of what is printed with `--json`. */
 export async function schema(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run schema')
-    .description(
-      'Prints the JSON Schema of the output of a command with --json. Without a name, lists the schemas.',
-    )
+  const program = createProgram(
+    'sandbox-run schema',
+    'Prints the JSON Schema of the output of a command with --json. Without a name, lists the schemas.',
+    HELP_AFTER,
+  )
     .argument('[name]', 'name of a schema')
-    .option('--all', 'print all schemas, as one JSON object by name')
-    .allowExcessArguments(false)
-    .addHelpText('after', HELP_AFTER);
+    .option('--all', 'print all schemas, as one JSON object by name');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const [name] = parsed.args;

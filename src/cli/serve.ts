@@ -6,12 +6,16 @@ import { listenForClients } from '../serve/core/listener.ts';
 import { isOurs } from '../serve/core/peer.ts';
 import { serveSchema } from '../serve/protocol/schema.ts';
 import { createService, refuseReachable, type Service } from '../serve/sandbox/service.ts';
+import {
+  addSandboxOptions,
+  parseSeconds,
+  type SandboxArguments,
+  sandboxOptionsOf,
+} from './shared/options.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { jsonText, printError, printOut } from './shared/print.ts';
-import { parseSeconds } from './shared/quantities.ts';
-import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from './shared/sandbox-options.ts';
 import { describeConfinement } from './shared/show-plan.ts';
-import { aborted, untilEnded } from './shared/until-ended.ts';
+import { aborted, untilEnded } from './shared/signals.ts';
 
 const HELP_AFTER = `
 A client sends one JSON-RPC 2.0 message per line and gets one per line. The first is
@@ -41,9 +45,12 @@ interface ServeArguments extends SandboxArguments {
 
 /** `sandbox-run serve`: commands for programs in any language. */
 export async function serve(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run serve')
+  const program = createProgram(
+    'sandbox-run serve',
+    'Runs and judges commands for other programs: JSON-RPC 2.0, one message per line.',
+    HELP_AFTER,
+  )
     .usage('--stdio | --socket PATH [options]\n       sandbox-run serve --schema')
-    .description('Runs and judges commands for other programs: JSON-RPC 2.0, one message per line.')
     .option('--stdio', 'one client, on standard input and output; ends when its input ends')
     .option(
       '--socket <path>',
@@ -56,7 +63,7 @@ export async function serve(args: readonly string[]): Promise<number> {
       parseSeconds,
       0,
     );
-  addSandboxOptions(program).addHelpText('after', HELP_AFTER);
+  addSandboxOptions(program);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const options = parsed.opts<ServeArguments>();

@@ -10,7 +10,7 @@ import { POLICY_KEYS } from '../model/policy-keys.ts';
 import { packageVersion } from '../version.ts';
 
 /** What does not change from command to command of one sandbox. */
-export interface ApprovalSurroundings {
+interface ApprovalSurroundings {
   readonly policy: Policy;
   /** `undefined`: nothing is enforced by us, the command runs somewhere else. */
   readonly plan: LaunchPlan | undefined;

@@ -178,7 +178,7 @@ function requestFor({ request, ports, resolved }: Deciding, seen: Seen, how: How
 }
 
 /** What the policy says about a request now; `undefined`: commands are not judged. */
-export function look(deciding: Deciding): MaybePromise<Seen | undefined> {
+function look(deciding: Deciding): MaybePromise<Seen | undefined> {
   const { request, ports, taints, said } = deciding;
   const judgement = ports.judge?.({ ...request, approved: request.approved === true, taints, said });
   if (judgement === undefined) return undefined;

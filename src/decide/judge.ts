@@ -218,7 +218,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
 }
 
 /** Something that a command shows to the session that runs it. */
-export interface Exposure {
+interface Exposure {
   readonly taint: Taint;
   readonly reason: string;
 }

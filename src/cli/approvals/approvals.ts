@@ -1,10 +1,15 @@
 import { InvalidArgumentError, Option } from 'commander';
-import type { ApprovalScope } from '../../model/approval.ts';
+import { viewOf } from '../../approvals/approval-view.ts';
+import { scopeSentence } from '../../approvals/presentation.ts';
+import { answerRequest } from '../../approvals/queue.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ApprovalScope, PersonalAnswer } from '../../model/approval.ts';
 import type { ApprovalStore } from '../../model/state.ts';
 import { APPROVAL_SCOPES } from '../../model/words.ts';
-import { lazyState, stateDirectory } from '../../run/state.ts';
-import { createProgram, parseArguments } from '../shared/parse.ts';
-import { printOut } from '../shared/print.ts';
+import { openOwnState } from '../../run/state.ts';
+import { withSubcommands } from '../shared/parse.ts';
+import { describeGrant, describeRequest, listGrants, listRequests, showRequest } from './show.ts';
+import { watchRequests } from './watch.ts';
 
 const HELP_AFTER = `
 A request waits in the state directory ($XDG_STATE_HOME/sandbox-run, ~/.local/state without it)
@@ -39,38 +44,31 @@ interface Format {
 
 /** `sandbox-run approvals`: requests that wait for an answer, and what is remembered. */
 export async function approvals(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run approvals')
-    .description('Shows and answers what the policy asks about.')
-    .addHelpText('after', HELP_AFTER);
-  let task = async (): Promise<string> => program.helpInformation();
-  const command = (usage: string, description: string) =>
-    program.command(usage).description(description).allowExcessArguments(false).configureHelp({});
+  const { command, does, run } = withSubcommands(
+    'sandbox-run approvals',
+    'Shows and answers what the policy asks about.',
+    HELP_AFTER,
+  );
   /** A command that works with the store, which is closed when it is done. */
-  const withStore = (work: (store: ApprovalStore) => Promise<string>) => {
-    task = async () => {
-      const state = await lazyState(stateDirectory())();
+  const withStore = (work: (store: ApprovalStore) => Promise<string>) =>
+    does(async () => {
+      const { state } = await openOwnState();
       try {
         return await work(state.approvals);
       } finally {
         state.close();
       }
-    };
-  };
+    });
 
   command('list', 'requests that wait for an answer')
     .option('--all', 'also the answered and expired ones of the last day')
     .option('--json', 'one JSON object per line')
     .action(({ all, json }: Format & { readonly all?: boolean }) =>
-      withStore(async (store) => {
-        const { listRequests } = await import('./show.ts');
-        return listRequests(store, { all: all === true, json: json === true });
-      }),
+      withStore((store) => listRequests(store, { all: all === true, json: json === true })),
     );
   command('show <id>', 'all that is known of a request')
     .option('--json', 'one JSON object')
-    .action((id: string, { json }: Format) =>
-      withStore(async (store) => (await import('./show.ts')).showRequest(store, id, json === true)),
-    );
+    .action((id: string, { json }: Format) => withStore((store) => showRequest(store, id, json === true)));
   command('approve <id>', 'lets the command of a request run; prints what that is')
     .addOption(
       new Option('--scope <scope>', 'how long the approval is valid')
@@ -78,40 +76,52 @@ export async function approvals(args: readonly string[]): Promise<number> {
         .default('once'),
     )
     .action((id: string, { scope }: { readonly scope: ApprovalScope }) =>
-      withStore(async (store) =>
-        (await import('./answer.ts')).answerFromHere(store, id, { approved: true, scope }),
-      ),
+      withStore((store) => answerFromHere(store, id, { approved: true, scope })),
     );
   command('deny <id>', 'refuses the command of a request').action((id: string) =>
-    withStore(async (store) => (await import('./answer.ts')).answerFromHere(store, id, { approved: false })),
+    withStore((store) => answerFromHere(store, id, { approved: false })),
   );
   command('watch', 'shows requests as they come; asks, if standard input is a terminal')
     .option('--json', 'one JSON object per line, and no questions')
-    .action(({ json }: Format) =>
-      withStore(async (store) => (await import('./watch.ts')).watchRequests(store, json === true)),
-    );
+    .action(({ json }: Format) => withStore((store) => watchRequests(store, json === true)));
   command('grants', 'what was approved for longer than once, in full')
     .option('--json', 'one JSON object per line')
-    .action(({ json }: Format) =>
-      withStore(async (store) => (await import('./show.ts')).listGrants(store, json === true)),
-    );
+    .action(({ json }: Format) => withStore((store) => listGrants(store, json === true)));
   command('revoke <id>', 'forgets a grant, so that it is asked again').action((id: string) =>
-    withStore(async (store) => (await import('./answer.ts')).revokeGrant(store, id)),
+    withStore((store) => revokeGrant(store, id)),
   );
-  command('serve', 'a web page and a Unix socket to answer by')
+  command('serve', 'a web page and a Unix socket to answer by', SERVE_HELP)
     .option('--port <number>', 'the port of the web page on 127.0.0.1 (default: a free one)', parsePort)
     .option('--socket <path>', 'the path of the socket (default: approvals.sock in the state directory)')
-    .addHelpText('after', SERVE_HELP)
     .action((options: { readonly port?: number; readonly socket?: string }) =>
       withStore(async (store) => (await import('./serve.ts')).serveApprovals(store, options)),
     );
-  if (parseArguments(program, args) === undefined) return 0;
-  printOut(await task());
-  return 0;
+  return run(args);
 }
 
 function parsePort(text: string): number {
   const port = Number(text);
   if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be 0 to 65535.');
   return port;
+}
+
+/** `approvals approve` and `approvals deny`: says what was answered. */
+async function answerFromHere(store: ApprovalStore, id: string, answer: PersonalAnswer): Promise<string> {
+  const stored = await answerRequest(store, id, answer, 'command line');
+  const { request } = stored;
+  const outcome = answer.approved
+    ? `Approved (${answer.scope}). ${scopeSentence(answer.scope, viewOf(request))}`
+    : 'Denied.';
+  return `${describeRequest(stored)}${outcome}\n`;
+}
+
+/** `approvals revoke`: says what is forgotten. */
+async function revokeGrant(store: ApprovalStore, id: string): Promise<string> {
+  const grant = (await store.grants()).find((known) => known.id === id);
+  if (grant === undefined || !(await store.revoke(id)))
+    throw new SandboxError(
+      'approval.unknown',
+      `there is no grant ${id}; \`sandbox-run approvals grants\` shows them`,
+    );
+  return `${describeGrant(grant)}Revoked.\n`;
 }

@@ -8,7 +8,7 @@ import { type Listener, listenForClients } from '../../serve/core/listener.ts';
 import { isOurs } from '../../serve/core/peer.ts';
 import { queueOffer } from '../../serve/queue-offer.ts';
 import { printError, printOut } from '../shared/print.ts';
-import { aborted, untilEnded } from '../shared/until-ended.ts';
+import { aborted, untilEnded } from '../shared/signals.ts';
 
 /** `approvals serve`: until a signal comes. */
 export async function serveApprovals(

@@ -3,7 +3,8 @@ import { presentCommand, presentRequest, scopeSentence } from '../../approvals/p
 import { requestOf } from '../../approvals/queue.ts';
 import type { ApprovalGrant, QueuedRequest } from '../../model/approval.ts';
 import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
-import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { visibleText } from '../../util/visible-text.ts';
+import { jsonLine } from '../shared/print.ts';
 import { type Mood, type Paint, paintFor } from '../shared/style.ts';
 
 /** As wide as the terminal, if it is one. */
@@ -15,7 +16,7 @@ export async function listRequests(
   { all, json }: { readonly all: boolean; readonly json: boolean },
 ): Promise<string> {
   const found = await store.list(all ? 'all' : 'pending');
-  if (json) return found.map((stored) => `${visibleJson(JSON.stringify(requestAsJson(stored)))}\n`).join('');
+  if (json) return found.map((stored) => jsonLine(requestAsJson(stored))).join('');
   if (found.length === 0)
     return all ? 'No requests within the last day.\n' : 'Nothing waits for an answer.\n';
   return found
@@ -26,7 +27,7 @@ export async function listRequests(
 /** `approvals show`. */
 export async function showRequest(store: ApprovalStore, id: string, json: boolean): Promise<string> {
   const stored = await requestOf(store, id);
-  return json ? `${visibleJson(JSON.stringify(requestAsJson(stored)))}\n` : describeRequest(stored);
+  return json ? jsonLine(requestAsJson(stored)) : describeRequest(stored);
 }
 
 /** A request as other programs get it. */
@@ -62,7 +63,7 @@ function headOf({ id, state, scope, expiresAt, answeredBy }: StoredApproval, pai
 /** `approvals grants`. */
 export async function listGrants(store: ApprovalStore, json: boolean): Promise<string> {
   const grants = await store.grants();
-  if (json) return grants.map((grant) => `${visibleJson(JSON.stringify(grant))}\n`).join('');
+  if (json) return grants.map(jsonLine).join('');
   return grants.length === 0 ? 'Nothing is remembered.\n' : grants.map(describeGrant).join('\n');
 }
 

@@ -4,9 +4,8 @@ import { createTerminalApprover } from '../../approvals/terminal-approver.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
 import { loadAddon } from '../../native/load.ts';
-import { visibleJson } from '../../util/visible-text.ts';
-import { printError, printOut } from '../shared/print.ts';
-import { untilEnded } from '../shared/until-ended.ts';
+import { jsonLine, printError, printOut } from '../shared/print.ts';
+import { untilEnded } from '../shared/signals.ts';
 import { describeRequest, requestAsJson } from './show.ts';
 
 /** `approvals watch`: until a signal comes. */
@@ -17,16 +16,15 @@ export async function watchRequests(store: ApprovalStore, json: boolean): Promis
 }
 
 function tellAll(store: ApprovalStore, json: boolean, signal: AbortSignal): Promise<void> {
-  const line = (value: object) => printOut(`${visibleJson(JSON.stringify(value))}\n`);
   return watchPending(
     store,
     ({ come, gone }) => {
       for (const stored of come) {
-        if (json) line({ type: 'pending', request: requestAsJson(stored) });
+        if (json) printOut(jsonLine({ type: 'pending', request: requestAsJson(stored) }));
         else printOut(`\n${describeRequest(stored)}`);
       }
       for (const stored of gone) {
-        if (json) line({ type: 'settled', id: stored.id, state: stored.state });
+        if (json) printOut(jsonLine({ type: 'settled', id: stored.id, state: stored.state }));
         else printOut(`\n${stored.id}  ${stored.state}\n`);
       }
     },

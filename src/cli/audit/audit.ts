@@ -1,7 +1,8 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { VERDICTS } from '../../model/words.ts';
-import { withSubcommands } from '../shared/subcommands.ts';
-import type { SearchOptions } from './search.ts';
+import { withSubcommands } from '../shared/parse.ts';
+import { type SearchOptions, searchTrail, showRecords, type TailOptions, tailTrail } from './show.ts';
+import { trailStatistics } from './stats.ts';
 
 const HELP_AFTER = `
 The trail is in $XDG_STATE_HOME/sandbox-run/audit (~/.local/state without it): one file per day
@@ -86,14 +87,10 @@ export async function audit(args: readonly string[]): Promise<number> {
     .option('-n, --lines <count>', 'how many (default: 20)', parseCount)
     .option('-f, --follow', 'also print new records, until a signal ends it')
     .option('--json', 'print the records as they are stored')
-    .action((options: { readonly lines?: number; readonly follow?: boolean; readonly json?: boolean }) =>
-      does(async () => (await import('./tail.ts')).tailTrail(options)),
-    );
+    .action((options: TailOptions) => does(() => tailTrail(options)));
   command('show <id>', 'everything about a request id, or the record of a number', SHOW_HELP)
     .option('--json', 'print the records as they are stored')
-    .action((id: string, options: { readonly json?: boolean }) =>
-      does(async () => (await import('./show.ts')).showRecords(id, options)),
-    );
+    .action((id: string, options: { readonly json?: boolean }) => does(() => showRecords(id, options)));
   command('search', 'the records that have all of this', SEARCH_HELP)
     .option(
       '--text <text>',
@@ -113,7 +110,7 @@ export async function audit(args: readonly string[]): Promise<number> {
     )
     .option('--until <time>', 'records before this time, in the same form', parseTime)
     .option('--json', 'print the records as they are stored')
-    .action((options: SearchOptions) => does(async () => (await import('./search.ts')).searchTrail(options)));
+    .action((options: SearchOptions) => does(() => searchTrail(options)));
   command('verify', 'whether the trail is as it was written', VERIFY_HELP)
     .option('--key <file>', 'the key that the records were signed with')
     .option('--anchor <seq:hash>', 'a record that you noted elsewhere; it must be in the trail')
@@ -125,13 +122,13 @@ export async function audit(args: readonly string[]): Promise<number> {
   command('acknowledge', 'go on after a break at the end of the trail', ACKNOWLEDGE_HELP)
     .option('--key <file>', 'the key that records are signed with')
     .action((options: { readonly key?: string }) =>
-      does(async () => (await import('./acknowledge.ts')).acknowledge(options)),
+      does(async () => (await import('./verify.ts')).acknowledge(options)),
     );
   command('stats', 'how much of what', STATS_HELP)
     .option('--since <time>', 'records after this time: 30s, 10m, 2h, 7d ago, or a date', parseTime)
     .option('--json', 'one JSON object')
     .action((options: { readonly since?: number; readonly json?: boolean }) =>
-      does(async () => (await import('./stats.ts')).trailStatistics(options)),
+      does(() => trailStatistics(options)),
     );
   return run(args);
 }

@@ -1,11 +1,86 @@
-import { isObject, objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
-import { linesOfFile } from '../../audit/trail-cursor.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { commandText, isObject, objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
+import { createCursor, lastLines, linesOfFile } from '../../audit/trail-cursor.ts';
 import { listDayFiles } from '../../audit/trail-files.ts';
+import type { Verdict } from '../../model/decision.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { moodOf, type Paint, paintFor } from '../shared/style.ts';
-import { describeRecord } from './line.ts';
-import { type ReadRecord, reading, recordsFrom, trailDirectory } from './read.ts';
+import {
+  describeRecord,
+  printRecords,
+  type ReadRecord,
+  reading,
+  recordsFrom,
+  recordsSince,
+  trailDirectory,
+} from './records.ts';
+
+const DEFAULT_LINES = 20;
+/** How often a growing trail is looked at. */
+const INTERVAL_MS = 200;
+
+/** Options of `audit tail`. */
+export interface TailOptions {
+  readonly lines?: number;
+  readonly follow?: boolean;
+  readonly json?: boolean;
+}
+
+/** Prints the last records, and with `follow` new ones, until the reader is gone. */
+export async function tailTrail({ lines = DEFAULT_LINES, follow, json }: TailOptions): Promise<number> {
+  const directory = trailDirectory();
+  const cursor = reading(() => createCursor(directory, lastLines(directory, lines)));
+  const print = () => reading(() => printRecords(recordsFrom(cursor.lines()), json));
+  while (print() && follow === true) await sleep(INTERVAL_MS);
+  return 0;
+}
+
+/** What a record has to have. */
+export interface SearchOptions {
+  readonly text?: string;
+  readonly session?: string;
+  readonly verdict?: Verdict;
+  readonly outcome?: string;
+  readonly type?: 'decision' | 'result' | 'event';
+  readonly since?: number;
+  readonly until?: number;
+  readonly json?: boolean;
+}
+
+/** Prints what is found; 1 if nothing is. */
+export async function searchTrail(options: SearchOptions): Promise<number> {
+  const directory = trailDirectory();
+  let found = 0;
+  function* matches(): Generator<ReadRecord> {
+    for (const read of recordsSince(directory, options.since)) {
+      if (!isMatch(read.record, options)) continue;
+      found += 1;
+      yield read;
+    }
+  }
+  reading(() => printRecords(matches(), options.json));
+  return found > 0 ? 0 : 1;
+}
+
+function isMatch(record: StoredRecord, wanted: SearchOptions): boolean {
+  const { fields, type, at } = record;
+  const has = (value: string | undefined, ...names: readonly string[]) =>
+    value === undefined || names.some((name) => textOf(fields, name) === value);
+  return (
+    (wanted.type === undefined || wanted.type === type) &&
+    (wanted.until === undefined || at <= wanted.until) &&
+    has(wanted.session, 'session') &&
+    has(wanted.verdict, 'verdict') &&
+    has(wanted.outcome, 'outcome', 'status') &&
+    (wanted.text === undefined || hasText(record, wanted.text.toLowerCase()))
+  );
+}
+
+function hasText(record: StoredRecord, text: string): boolean {
+  const texts = ['request', 'cwd', 'message', 'code'].map((name) => textOf(record.fields, name) ?? '');
+  return [commandText(record), ...texts].some((one) => one.toLowerCase().includes(text));
+}
 
 /** Prints all records of a request, or the record with a number; 1 if there is none. */
 export async function showRecords(id: string, { json }: { readonly json?: boolean }): Promise<number> {

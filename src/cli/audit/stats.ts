@@ -1,7 +1,7 @@
 import { isObject, objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { jsonText, printOut } from '../shared/print.ts';
-import { reading, recordsSince, trailDirectory } from './read.ts';
+import { reading, recordsSince, trailDirectory } from './records.ts';
 
 /** Of a table with names from outside, so many rows are shown; more are counted. */
 const MOST_ROWS = 12;

@@ -1,12 +1,15 @@
 import { loadAuditKey } from '../../audit/key.ts';
+import { openAudit } from '../../audit/open-audit.ts';
 import { verifyTrail } from '../../audit/verify.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { ensureStateDirectory } from '../../host/state-directory.ts';
 import type { Verification } from '../../model/audit-record.ts';
+import { loadAddon } from '../../native/load.ts';
 import { operatorPolicy } from '../../run/resolve/policy-layers.ts';
+import { defaultPrincipal } from '../../run/state.ts';
 import { visibleText } from '../../util/visible-text.ts';
-import { jsonText, printOut } from '../shared/print.ts';
-import { startProgress } from '../shared/progress.ts';
-import { reading, trailDirectory } from './read.ts';
+import { jsonText, printOut, startProgress } from '../shared/print.ts';
+import { reading, trailDirectory } from './records.ts';
 
 /** So many are shown to people. */
 const MOST_SHOWN = 50;
@@ -41,7 +44,7 @@ export async function verify({ key, anchor, complete, json }: Options): Promise<
 }
 
 /** The key that is named, or that of the policy: without it a trail that was made anew looks right. */
-export async function signingKey(named: string | undefined): Promise<Uint8Array | undefined> {
+async function signingKey(named: string | undefined): Promise<Uint8Array | undefined> {
   const path = named ?? (await operatorPolicy()).audit.hmacKeyFile;
   return path === undefined ? undefined : loadAuditKey(path);
 }
@@ -72,4 +75,23 @@ function describe(found: Verification): string {
   if (first !== undefined && last !== undefined)
     lines.push(`first: ${first.seq}`, `last: ${last.seq}:${last.hash}`);
   return lines.map((line) => `${visibleText(line)}\n`).join('');
+}
+
+/** Goes on after a break at the end of the trail; 1 if there is none. */
+export async function acknowledge({ key }: { readonly key?: string }): Promise<number> {
+  const directory = ensureStateDirectory(trailDirectory());
+  const trail = openAudit(directory, { lock: loadAddon(), hmacKey: await signingKey(key) });
+  try {
+    const record = await trail.acknowledge(defaultPrincipal());
+    if (record === undefined) {
+      printOut('nothing to acknowledge: the end of the trail is whole\n');
+      return 1;
+    }
+    const { kept } = record.details;
+    const torn = kept === '' ? '' : `; what was torn is in ${directory}/${kept}`;
+    printOut(`${visibleText(`${record.message}${torn}`)}\n`);
+    return 0;
+  } finally {
+    await trail.close();
+  }
 }

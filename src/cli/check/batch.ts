@@ -9,7 +9,7 @@ import type { Autonomy, Decision, Taint } from '../../model/decision.ts';
 import { AUTONOMIES } from '../../model/words.ts';
 import { andThen } from '../../util/promise.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import { isTaint } from '../shared/policy-options.ts';
+import { isTaint } from '../shared/options.ts';
 
 const EXIT_BAD_LINE = 125;
 /** Written at once: a system call per line would take longer than the decisions. */

@@ -9,11 +9,11 @@ import type { Autonomy, Decision, Reason, Taint, Verdict } from '../../model/dec
 import { type Checker, createChecker } from '../../run/assemble.ts';
 import { EXIT_STATUS } from '../../run/launch/exit-status.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
-import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { visibleText } from '../../util/visible-text.ts';
 import { commandOf } from '../run/options.ts';
+import { autonomyOption, backendOption, parseTaints } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
-import { autonomyOption, backendOption, parseTaints } from '../shared/policy-options.ts';
-import { printError, printOut } from '../shared/print.ts';
+import { jsonLine, printError, printOut } from '../shared/print.ts';
 import { moodOf, type Paint, paintFor } from '../shared/style.ts';
 import type { DecisionAnswer } from './batch.ts';
 
@@ -56,9 +56,12 @@ interface Options {
 
 /** `sandbox-run check`: what the policy thinks of a command. */
 export async function check(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run check')
+  const program = createProgram(
+    'sandbox-run check',
+    'Says what the policy thinks of a command, with every reason. Nothing is run.',
+    HELP_AFTER,
+  )
     .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run check [options] -c 'SHELL STRING'")
-    .description('Says what the policy thinks of a command, with every reason. Nothing is run.')
     .argument('[command...]', 'the program and its arguments, unchanged')
     .passThroughOptions()
     .option('-c, --shell <string>', 'a shell string')
@@ -71,8 +74,7 @@ export async function check(args: readonly string[]): Promise<number> {
     .option('--approved', 'judge it as if a person had approved the risk')
     .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
     .option('--json', 'one JSON object')
-    .option('--batch', 'JSON lines from standard input to standard output')
-    .addHelpText('after', HELP_AFTER);
+    .option('--batch', 'JSON lines from standard input to standard output');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const { shell, json, batch, cwd, autonomy, approved, taint: taints, ...sandbox } = parsed.opts<Options>();
@@ -96,11 +98,7 @@ export async function check(args: readonly string[]): Promise<number> {
       return await checkBatch(parts, process.stdin, process.stdout);
     }
     const decision = decisionOf(await checker.decide(request));
-    printOut(
-      json === true
-        ? `${visibleJson(JSON.stringify(answer(command, decision)))}\n`
-        : describe(decision, paintFor(1)),
-    );
+    printOut(json === true ? jsonLine(answer(command, decision)) : describe(decision, paintFor(1)));
     return EXIT[decision.verdict];
   } finally {
     await checker.close();

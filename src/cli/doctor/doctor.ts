@@ -1,9 +1,8 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { BackendId } from '../../model/backend.ts';
+import { backendOption } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
-import { backendOption } from '../shared/policy-options.ts';
-import { jsonText, printOut } from '../shared/print.ts';
-import { startProgress } from '../shared/progress.ts';
+import { jsonText, printOut, startProgress } from '../shared/print.ts';
 import { paintFor } from '../shared/style.ts';
 
 const HELP_AFTER = `
@@ -42,8 +41,11 @@ interface DoctorArguments {
 
 /** `sandbox-run doctor`: what this host can enforce, and whether that holds. */
 export async function doctor(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run doctor')
-    .description('Says what this host can enforce, and how to get what is missing.')
+  const program = createProgram(
+    'sandbox-run doctor',
+    'Says what this host can enforce, and how to get what is missing.',
+    HELP_AFTER,
+  )
     .option('--attack', 'try to get out of the sandbox, and say what held')
     .option('--profile <name>', 'with --attack: built-in profile (default: workspace-write)')
     .option(
@@ -51,9 +53,7 @@ export async function doctor(args: readonly string[]): Promise<number> {
       'with --attack: a policy file (TOML), added to those of the machine and the user',
     )
     .addOption(backendOption())
-    .option('--json', 'one JSON object')
-    .allowExcessArguments(false)
-    .addHelpText('after', HELP_AFTER);
+    .option('--json', 'one JSON object');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const { json, attack, ...sandbox } = parsed.opts<DoctorArguments>();

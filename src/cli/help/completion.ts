@@ -21,11 +21,11 @@ Exit status: 0; 125 wrong usage, or the script is not there.`;
 
 /** `sandbox-run completion SHELL`: prints the script, which was made when sandbox-run was built. */
 export async function completion(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run completion')
-    .description('Prints the completion for a shell.')
-    .addArgument(new Argument('<shell>', 'which one').choices(SHELLS))
-    .allowExcessArguments(false)
-    .addHelpText('after', HELP_AFTER);
+  const program = createProgram(
+    'sandbox-run completion',
+    'Prints the completion for a shell.',
+    HELP_AFTER,
+  ).addArgument(new Argument('<shell>', 'which one').choices(SHELLS));
   const shell = parseArguments(program, args)?.args[0];
   if (shell === undefined) return 0;
   printOut(scriptFor(shell));

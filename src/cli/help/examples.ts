@@ -107,11 +107,11 @@ Exit status: 0; 125 if there is no such topic.`;
 
 /** `sandbox-run examples [TOPIC]`: command lines to copy. */
 export async function examples(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run examples')
-    .description('Shows command lines to copy, by topic. Nothing is run.')
-    .addArgument(new Argument('[topic]', 'only those of one topic').choices(Object.keys(EXAMPLE_LINES)))
-    .allowExcessArguments(false)
-    .addHelpText('after', HELP_AFTER);
+  const program = createProgram(
+    'sandbox-run examples',
+    'Shows command lines to copy, by topic. Nothing is run.',
+    HELP_AFTER,
+  ).addArgument(new Argument('[topic]', 'only those of one topic').choices(Object.keys(EXAMPLE_LINES)));
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const [wanted] = parsed.args;

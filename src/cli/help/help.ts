@@ -96,11 +96,11 @@ const TOPICS: Readonly<Record<string, () => string>> = {
 
 /** `sandbox-run help [TOPIC]`: what holds for every subcommand. */
 export async function help(args: readonly string[]): Promise<number> {
-  const program = createProgram('sandbox-run help')
-    .description('Shows what holds for every subcommand.')
-    .addArgument(new Argument('[topic]', 'what about').choices(Object.keys(TOPICS)))
-    .allowExcessArguments(false)
-    .addHelpText('after', HELP_AFTER);
+  const program = createProgram(
+    'sandbox-run help',
+    'Shows what holds for every subcommand.',
+    HELP_AFTER,
+  ).addArgument(new Argument('[topic]', 'what about').choices(Object.keys(TOPICS)));
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const [topic] = parsed.args;

@@ -5,8 +5,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { HOOK_MODES, type HookMode, type HookOptions } from '../../integrations/hooks/hook-adapter.ts';
 import type { BackendId } from '../../model/backend.ts';
 import type { Autonomy } from '../../model/decision.ts';
-import { autonomyOption, backendOption } from '../shared/policy-options.ts';
-import { parseSeconds } from '../shared/quantities.ts';
+import { autonomyOption, backendOption, parseSeconds } from '../shared/options.ts';
 
 /** What {@link addHookOptions} reads. */
 export interface HookArguments {

@@ -55,13 +55,14 @@ export async function hook(args: readonly string[]): Promise<number> {
 function parseHookArguments(
   args: readonly string[],
 ): { readonly agent: string; readonly options: HookOptions } | undefined {
-  const program = createProgram('sandbox-run hook')
+  const program = createProgram(
+    'sandbox-run hook',
+    'Answers the hooks of an agent: judges its commands, and remembers what its session has seen.',
+    HELP_AFTER,
+  )
     .usage('[options] AGENT')
-    .description(
-      'Answers the hooks of an agent: judges its commands, and remembers what its session has seen.',
-    )
     .argument('<agent>', 'the agent whose hooks are answered');
-  addHookOptions(program).addHelpText('after', HELP_AFTER);
+  addHookOptions(program);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return undefined;
   return { agent: parsed.args[0] ?? '', options: hookOptionsOf(parsed.opts<HookArguments>()) };

@@ -6,8 +6,8 @@ import { createPathLookup } from '../../host/resolve-path.ts';
 import { type ImportedPolicy, importPolicy, invalid } from '../../integrations/import/import-policy.ts';
 import { type Loss, placeText } from '../../integrations/import/importer.ts';
 import { errnoOf } from '../../util/errno-of.ts';
-import { visibleJson, visibleLine } from '../../util/visible-text.ts';
-import { printError, printNote, printOut } from '../shared/print.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
 import { writeNewPolicy } from './init.ts';
 
 /** Exit statuses of `policy import`. */
@@ -33,15 +33,14 @@ export async function printImported(source: string, options: ImportArguments): P
   const lookup = createPathLookup();
   const workspace = lookup.resolve(resolve(options.workspace ?? '.')).canonical;
   const home = lookup.resolve(homeDirectory()).canonical;
-  const place = { workspace, home, file, exists: isThere, lookup };
+  const place = { workspace, home, file, exists: existsSync, lookup };
   const imported = await importPolicy(options.from, await readSource(file), place);
   const { losses, remarks, toml } = imported;
   const isWider = losses.some(({ effect }) => effect === 'wider');
   const isUsable = !isWider || options.allowWider === true;
   const output = options.output !== undefined && isUsable ? resolve(options.output) : undefined;
   if (output !== undefined) writeNewPolicy(output, toml, 'remove it, or name another file');
-  if (options.json === true)
-    printOut(`${visibleJson(JSON.stringify(asJson(file, options.from, imported, output)))}\n`);
+  if (options.json === true) printOut(jsonLine(asJson(file, options.from, imported, output)));
   else {
     printNote([...remarks.map((remark) => `${remark}\n`), ...losses.map(describe)].join(''));
     if (output !== undefined) printOut(`wrote ${output}\n`);
@@ -97,6 +96,3 @@ async function readSource(path: string): Promise<string> {
     await file.close();
   }
 }
-
-/** Whether a path is there. */
-const isThere = (path: string): boolean => existsSync(path);

@@ -1,7 +1,15 @@
+import { basename, resolve } from 'node:path';
 import { Option } from 'commander';
+import { z } from 'zod';
 import { IMPORT_SOURCES } from '../../integrations/import/importer.ts';
-import { withSubcommands } from '../shared/subcommands.ts';
+import type { SandboxOptions } from '../../model/options.ts';
+import { policyFileSchema } from '../../model/policy-file.ts';
+import { validateFile, WORKSPACE_POLICY } from '../../run/resolve/policy-layers.ts';
+import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
+import { withSubcommands } from '../shared/parse.ts';
+import { jsonText } from '../shared/print.ts';
 import type { ImportArguments } from './import.ts';
+import { initPolicy } from './init.ts';
 
 const HELP_AFTER = `
 Layers, weakest first:
@@ -26,10 +34,9 @@ not; none, the setting is about something else. A wider policy is not written wi
 Exit status: 0; 125 if a file is wrong or anything else failed. Of import: 0 all is translated, 10 some
 is narrower here, 11 some would be wider.`;
 
-interface Where {
-  readonly workspace?: string;
-  readonly profile?: string;
-  readonly policy?: string;
+interface ShowOptions extends Pick<SandboxOptions, 'workspace' | 'profile' | 'policy'> {
+  readonly explain?: boolean;
+  readonly json?: boolean;
 }
 
 /** `sandbox-run policy`: policy files. */
@@ -42,21 +49,19 @@ export async function policy(args: readonly string[]): Promise<number> {
   command(
     'init [file]',
     "writes a policy file with every key as a comment; without FILE, the user's file, if there is none",
-  ).action((file: string | undefined) => does(async () => (await import('./init.ts')).initPolicy(file)));
+  ).action((file: string | undefined) => does(() => initPolicy(file)));
   command('show', 'the effective policy')
     .option('--explain', 'print the source of every value, too')
     .option('--json', 'one JSON object')
     .option('--workspace <dir>', 'the workspace (default: the current directory)')
     .option('--profile <name>', 'built-in profile')
     .option('--policy <file>', 'policy file')
-    .action(({ explain, json, ...where }: Where & { readonly explain?: boolean; readonly json?: boolean }) =>
+    .action(({ explain, json, ...where }: ShowOptions) =>
       does(async () => (await import('./show.ts')).showPolicy(where, explain === true, json === true)),
     );
   command('validate [file]', 'checks FILE, or every file that is in force here')
     .option('--workspace <dir>', 'the workspace (default: the current directory)')
-    .action((file: string | undefined, where: Where) =>
-      does(async () => (await import('./validate.ts')).validatePolicy(file, where)),
-    );
+    .action((file: string | undefined, where: SandboxOptions) => does(() => validatePolicy(file, where)));
   command('import <file>', 'makes a policy of the settings of another sandbox')
     .addOption(
       new Option('--from <product>', 'the product that the settings belong to')
@@ -71,7 +76,9 @@ export async function policy(args: readonly string[]): Promise<number> {
       does(async () => (await import('./import.ts')).printImported(file, options)),
     );
   command('schema', 'the JSON Schema of policy files').action(() =>
-    does(async () => (await import('./schema.ts')).policySchema()),
+    does(() =>
+      jsonText({ title: 'Policy of sandbox-run', ...z.toJSONSchema(policyFileSchema, { io: 'input' }) }),
+    ),
   );
   command(
     'explain-program [name] [verb...]',
@@ -80,4 +87,17 @@ export async function policy(args: readonly string[]): Promise<number> {
     does(async () => (await import('./explain-program.ts')).explainProgramText(name, verbs)),
   );
   return run(args);
+}
+
+/** Checks one file, or all that are in force; says which are fine. */
+async function validatePolicy(file: string | undefined, options: SandboxOptions): Promise<string> {
+  if (file !== undefined) {
+    const narrowing = basename(file) === WORKSPACE_POLICY;
+    await validateFile(resolve(file), narrowing);
+    return `${file}: valid${narrowing ? ' (as the file of a workspace)' : ''}\n`;
+  }
+  const { layers } = await resolvePolicy(options);
+  const paths = layers.map((layer) => layer.path).filter((path) => path !== undefined);
+  if (paths.length === 0) return 'no policy file is in force here; the built-in policy is\n';
+  return paths.map((path) => `${path}: valid\n`).join('');
 }

@@ -6,9 +6,13 @@ import type { Taint } from '../../model/decision.ts';
 import type { RunOptions, SandboxOptions } from '../../model/options.ts';
 import { PROFILES } from '../../policy/profiles/built-in.ts';
 import { packageVersion } from '../../version.ts';
+import {
+  addSandboxOptions,
+  parseTaints,
+  type SandboxArguments,
+  sandboxOptionsOf,
+} from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
-import { parseTaints } from '../shared/policy-options.ts';
-import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from '../shared/sandbox-options.ts';
 
 /** What the command line of `sandbox-run [options] COMMAND` asks for. */
 export interface RunArguments {
@@ -76,9 +80,12 @@ More: sandbox-run help exit-status, sandbox-run examples`;
  * @throws {SandboxError} `usage.invalid`.
  */
 export function parseRunArguments(args: readonly string[]): RunArguments | undefined {
-  const program = createProgram('sandbox-run')
+  const program = createProgram(
+    'sandbox-run',
+    'Runs a command confined to a workspace: by Landlock, seccomp and namespaces.',
+    HELP_AFTER,
+  )
     .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run [options] -c 'SHELL STRING'")
-    .description('Runs a command confined to a workspace: by Landlock, seccomp and namespaces.')
     .argument('[command...]', 'the program and its arguments, unchanged')
     .passThroughOptions();
   addSandboxOptions(program)
@@ -95,8 +102,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
     .option('-v, --verbose', 'print on standard error what is enforced')
     .option('-q, --quiet', 'no remarks on standard error')
-    .version(packageVersion, '--version', 'show the version')
-    .addHelpText('after', HELP_AFTER);
+    .version(packageVersion, '--version', 'show the version');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return undefined;
   const options = parsed.opts<

@@ -5,8 +5,8 @@ import type { RunOptions } from '../../model/options.ts';
 import { messageForModel } from '../../run/output/model-message.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-import type { SignalForwarding } from '../shared/forward-signals.ts';
 import { printBytes, printError, printNote } from '../shared/print.ts';
+import type { SignalForwarding } from '../shared/signals.ts';
 
 /** The reader of the output is gone. */
 const READER_GONE = new Error('the reader of the output is gone');

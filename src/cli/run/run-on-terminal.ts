@@ -5,7 +5,7 @@ import type { SpawnOptions, TerminalSize } from '../../model/options.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-import type { SignalForwarding } from '../shared/forward-signals.ts';
+import type { SignalForwarding } from '../shared/signals.ts';
 
 const STDIN = 0;
 /** Of a terminal that does not know its own, such as a serial line. */

@@ -8,13 +8,26 @@ import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
 import { failureForModel, messageForModel } from '../../run/output/model-message.ts';
 import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { shellWord } from '../../util/shell-quote.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { gateOf } from '../shared/ask-here.ts';
-import { forwardSignals, type SignalForwarding } from '../shared/forward-signals.ts';
 import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describeConfinement, describePlan, describeReport } from '../shared/show-plan.ts';
+import { SignalForwarding } from '../shared/signals.ts';
 import { parseRunArguments, type RunArguments } from './options.ts';
 import { ownStreams, printRemarks, printWarnings, runForwarding } from './pass-through.ts';
+
+/** More letters wrong than that are another word. */
+const MOST_TYPOS = 2;
+
+/** Words that other programs use for what a subcommand of ours does. */
+const OTHER_WORDS: Readonly<Record<string, string>> = {
+  setup: 'install',
+  uninstall: 'install --uninstall',
+  logs: 'audit',
+  explain: 'check',
+  version: '--version',
+};
 
 /**
  * `sandbox-run [options] COMMAND`: runs it and returns the exit status. `subcommands`: what its first word may have been
@@ -29,7 +42,7 @@ export async function run(args: readonly string[], subcommands: readonly string[
       '-t needs a terminal on standard input; leave it out, or add --json to capture what is shown on one',
     );
   }
-  const signals = forwardSignals();
+  using signals = new SignalForwarding();
   try {
     const asked = { quiet: wanted.quiet || wanted.forModel, ticket: wanted.ticket };
     await using sandbox = await openSandbox({ ...wanted.sandbox, gate: gateOf(asked, signals) });
@@ -38,8 +51,6 @@ export async function run(args: readonly string[], subcommands: readonly string[
     if (!wanted.forModel || !(error instanceof SandboxError)) throw error;
     printError(failureForModel('nothing was run, or its end is not known', error.message));
     return error.exitStatus;
-  } finally {
-    signals.stop();
   }
 }
 
@@ -62,7 +73,7 @@ async function runIn(
   if (weaker !== undefined) printError(weaker);
   // Signals are delivered between turns of the event loop.
   await new Promise(setImmediate);
-  const early = signals.early();
+  const early = signals.early;
   if (early !== undefined) return endedBy(early);
   const current = currentDirectory();
   const options = {
@@ -85,7 +96,7 @@ async function runIn(
   }
   if (wanted.json)
     printOut(`${jsonOf(result, messageForModel(result, sandbox.plan, { command: wanted.command }))}\n`);
-  const unheard = signals.early();
+  const unheard = signals.early;
   if (result.status === 'canceled' && unheard !== undefined) {
     if (!wanted.quiet) printError(`${unheard} came while the command waited for an answer; it was not run`);
     return endedBy(unheard);
@@ -93,7 +104,10 @@ async function runIn(
   if (wanted.forModel)
     printRemarks(result, { said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet });
   else if (!wanted.quiet) {
-    const meant = await meantBy(wanted.command, result.error?.code, subcommands);
+    const meant =
+      result.error?.code === 'program.not_found' && typeof wanted.command !== 'string'
+        ? await meantInstead(wanted.command, subcommands)
+        : undefined;
     remark(result, sandbox, { json: wanted.json, meant });
   }
   return exitStatus(result);
@@ -143,13 +157,23 @@ function remark(
   }
 }
 
-/** For a word that names no program. */
-async function meantBy(
-  command: RunArguments['command'],
-  code: string | undefined,
+/**
+ * What a user may have meant by a first word for which there is no program, in one line; `undefined`: just that word.
+ */
+async function meantInstead(
+  words: readonly string[],
   subcommands: readonly string[],
 ): Promise<string | undefined> {
-  if (code !== 'program.not_found' || typeof command === 'string') return undefined;
-  const { meantInstead } = await import('./mistaken-command.ts');
-  return meantInstead(command, subcommands);
+  const [first = '', ...rest] = words;
+  if (rest.length === 0 && /\s|[;&|<>$`]/.test(first))
+    return `a shell string needs -c: sandbox-run -c ${shellWord(first)}`;
+  const other = Object.hasOwn(OTHER_WORDS, first) ? OTHER_WORDS[first] : undefined;
+  const { distance } = await import('fastest-levenshtein');
+  const near = subcommands
+    .map((name) => ({ name, typos: distance(first, name) }))
+    .sort((one, two) => one.typos - two.typos)[0];
+  // Of a short word everything is near.
+  const isNear = near !== undefined && near.typos <= Math.min(MOST_TYPOS, Math.floor(near.name.length / 2));
+  const meant = other ?? (isNear ? near.name : undefined);
+  return meant === undefined ? undefined : `did you mean sandbox-run ${meant}?`;
 }

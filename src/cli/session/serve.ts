@@ -6,10 +6,10 @@ import { shellSocket } from '../../run/session/shell-places.ts';
 import { listenForClients } from '../../serve/core/listener.ts';
 import { isOurs } from '../../serve/core/peer.ts';
 import { createService } from '../../serve/sandbox/service.ts';
+import { sandboxOptionsOf } from '../shared/options.ts';
 import { parseArguments } from '../shared/parse.ts';
-import { sandboxOptionsOf } from '../shared/sandbox-options.ts';
 import { describeConfinement } from '../shared/show-plan.ts';
-import { aborted, untilEnded } from '../shared/until-ended.ts';
+import { aborted, untilEnded } from '../shared/signals.ts';
 import { addStartOptions, type StartArguments } from './start.ts';
 
 /** What `session start` waits for. */

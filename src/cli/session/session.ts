@@ -5,9 +5,9 @@ import { TAINTS } from '../../model/words.ts';
 import { checkSessionId } from '../../run/session/agent-session.ts';
 import { openOwnState } from '../../run/state.ts';
 import { endSession } from '../../run/stateful-ports.ts';
-import { visibleJson, visibleText } from '../../util/visible-text.ts';
-import { createProgram, parseArguments } from '../shared/parse.ts';
-import { printOut } from '../shared/print.ts';
+import { visibleText } from '../../util/visible-text.ts';
+import { withSubcommands } from '../shared/parse.ts';
+import { jsonLine } from '../shared/print.ts';
 import { addStartOptions, type StartArguments, startShellServer } from './start.ts';
 
 const HELP_AFTER = `
@@ -42,50 +42,37 @@ interface Options {
 export async function session(args: readonly string[]): Promise<number> {
   if (args[0] === 'run') return runCommand(args.slice(1));
   if (args[0] === 'serve') return (await import('./serve.ts')).serveShell(args.slice(1));
-  const program = createProgram('sandbox-run session')
-    .description('Shells that live on, and sessions of agents with what they were exposed to.')
-    .enablePositionalOptions()
-    .addHelpText('after', HELP_AFTER);
-  let task = async (): Promise<string | number> => program.helpInformation() + HELP_AFTER;
-  const command = (usage: string, description: string) =>
-    program.command(usage).description(description).allowExcessArguments(false);
+  const { command, does, run } = withSubcommands(
+    'sandbox-run session',
+    'Shells that live on, and sessions of agents with what they were exposed to.',
+    HELP_AFTER,
+  );
   addStartOptions(command('start', 'starts a shell session in the background and prints its name')).action(
-    (options: StartArguments) => {
-      task = () => startShellServer(args.slice(1), options);
-    },
+    (options: StartArguments) => does(() => startShellServer(args.slice(1), options)),
   );
   // Only for the help: what stands behind the name of the session is a command line of its own.
-  program
-    .command('run <name> [command...]')
-    .description('runs a command in a shell session; one word is a shell string');
-  command('stop <name>', 'ends a shell session and everything that it started').action((name: string) => {
-    task = async () => (await import('./shell.ts')).stopShell(name);
-  });
+  command('run <name> [command...]', 'runs a command in a shell session; one word is a shell string');
+  command('stop <name>', 'ends a shell session and everything that it started').action((name: string) =>
+    does(async () => (await import('./shell.ts')).stopShell(name)),
+  );
   command('list', 'shell sessions and sessions of agents of this user, the last one used last')
     .option('--json', 'one JSON object a line')
-    .action((options: Options) => {
-      task = () => list(options);
-    });
+    .action((options: Options) => does(() => list(options)));
   command('show <id>', 'one session with its taints')
     .option('--json', 'one JSON object')
-    .action((id: string, options: Options) => {
-      task = () => show(id, options);
-    });
+    .action((id: string, options: Options) => does(() => show(id, options)));
   command('taint <id> <taint>', `notes that the session was exposed: ${TAINTS.join(' or ')}`)
     .option('--reason <text>', 'where it came from', 'said on the command line')
-    .action((id: string, taint: string, { reason = '' }: Options) => {
-      task = () => addTaint(id, taint, reason);
-    });
+    .action((id: string, taint: string, { reason = '' }: Options) => does(() => addTaint(id, taint, reason)));
   command('end <id>', 'ends it: what was approved for the session is asked again; hooks are told')
     .option('--policy <file>', 'policy file, for its hooks')
-    .action((id: string, options: Options) => {
-      task = () => end(id, options);
-    });
-  if (parseArguments(program, args) === undefined) return 0;
-  const done = await task();
-  if (typeof done === 'number') return done;
-  printOut(done);
-  return 0;
+    .action((id: string, { policy }: Options) =>
+      does(async () => {
+        await endSession(id, policy);
+        return `${id}: ended\n`;
+      }),
+    );
+  return run(args);
 }
 
 async function runCommand(args: readonly string[]): Promise<number> {
@@ -100,8 +87,7 @@ async function list({ json }: Options): Promise<string> {
   state.close();
   const { describeShells } = await import('./shell.ts');
   const shells = await describeShells(json === true);
-  if (json === true)
-    return sessions.map((found) => `${visibleJson(JSON.stringify(found))}\n`).join('') + shells;
+  if (json === true) return sessions.map(jsonLine).join('') + shells;
   if (sessions.length === 0 && shells === '')
     return `${principal} has no shell sessions and no sessions of agents\n`;
   return sessions.map((found) => `${describe(found)}\n`).join('') + shells;
@@ -112,8 +98,12 @@ async function show(id: string, { json }: Options): Promise<string> {
   const found = await state.sessions.find(id);
   const inForce = await state.sessions.taints(id, principal);
   state.close();
-  if (found === undefined || found.principal !== principal) throw unknown(id);
-  if (json === true) return `${visibleJson(JSON.stringify({ ...found, taintsInForce: inForce }))}\n`;
+  if (found === undefined || found.principal !== principal)
+    throw new SandboxError(
+      'session.invalid',
+      `there is no open session ${id} of this user (sandbox-run session list shows them)`,
+    );
+  if (json === true) return jsonLine({ ...found, taintsInForce: inForce });
   const taints = found.taints.map(
     ({ taint, reason, at }) =>
       `  ${taint.padEnd(11)} since ${new Date(at).toISOString()}: ${visibleText(reason)}\n`,
@@ -138,16 +128,4 @@ async function addTaint(id: string, name: string, reason: string): Promise<strin
   await state.sessions.taint(checkSessionId(id), principal, taint, reason);
   state.close();
   return `${id}: ${taint}\n`;
-}
-
-async function end(id: string, { policy }: Options): Promise<string> {
-  await endSession(id, policy);
-  return `${id}: ended\n`;
-}
-
-function unknown(id: string): SandboxError {
-  return new SandboxError(
-    'session.invalid',
-    `there is no open session ${id} of this user (sandbox-run session list shows them)`,
-  );
 }

@@ -8,12 +8,12 @@ import { refusedCommand } from '../../serve/protocol/params.ts';
 import type { Question } from '../../serve/protocol/results.ts';
 import { connectToSession, listShells, receivedRequest, receivedTurn } from '../../serve/shell-clients.ts';
 import { readableWord } from '../../util/shell-quote.ts';
-import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { visibleText } from '../../util/visible-text.ts';
 import { hasTerminal, sayQueued, terminalApprover } from '../shared/ask-here.ts';
+import { parseSeconds, parseTaints } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
-import { parseTaints } from '../shared/policy-options.ts';
-import { printBytes, printError, printOut } from '../shared/print.ts';
-import { parseSeconds } from '../shared/quantities.ts';
+import { jsonLine, printBytes, printError, printOut } from '../shared/print.ts';
+import { ENDING, onSignals } from '../shared/signals.ts';
 
 /** Options of `session run`. */
 interface ShellRunArguments {
@@ -44,11 +44,10 @@ export function parseShellRun(
   args: readonly string[],
 ): { readonly name: string; readonly command: string; readonly options: ShellRunArguments } | undefined {
   const parser = () =>
-    createProgram('sandbox-run session run')
+    createProgram('sandbox-run session run', 'Runs a command in a shell session.', RUN_HELP)
       .usage(
         "NAME [options] [--] COMMAND [ARG...]\n       sandbox-run session run NAME [options] 'SHELL STRING'",
       )
-      .description('Runs a command in a shell session.')
       .argument('[name]', 'the session')
       .argument('[command...]', 'the program and its arguments, or a shell string')
       .passThroughOptions()
@@ -57,8 +56,7 @@ export function parseShellRun(
       .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
       .option('--timeout <seconds>', 'interrupt the command after this time; 0: never', parseSeconds)
       .option('--json', 'print one result object, with captured output, instead of passing it through')
-      .option('-q, --quiet', 'no remarks on standard error')
-      .addHelpText('after', RUN_HELP);
+      .option('-q, --quiet', 'no remarks on standard error');
   const before = parseArguments(parser(), args);
   if (before === undefined) return undefined;
   const [name, ...rest] = before.args;
@@ -83,8 +81,6 @@ function shellStringOf(shell: string | undefined, operands: readonly string[]): 
   return text;
 }
 
-const INTERRUPTING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-
 /** Runs a command in a session and returns the exit status. */
 export async function runInShell(name: string, command: string, options: ShellRunArguments): Promise<number> {
   const refused = refusedCommand(command);
@@ -98,7 +94,7 @@ export async function runInShell(name: string, command: string, options: ShellRu
     onTold: (told) => hear(told, asker, quiet),
   });
   asker.answerTo(connection);
-  for (const signal of INTERRUPTING) process.on(signal, interrupt);
+  using _ = onSignals(ENDING, interrupt);
   try {
     const sent = await connection.call(
       'session.run',
@@ -111,7 +107,7 @@ export async function runInShell(name: string, command: string, options: ShellRu
       { signal: given.signal },
     );
     const result = receivedTurn(sent, connection.about?.report);
-    if (json) printOut(`${JSON.stringify({ ...result, messageForModel: sent.message })}\n`);
+    if (json) printOut(jsonLine({ ...result, messageForModel: sent.message }));
     if (!quiet) {
       remark(result, json);
       if (!json && result.status === 'exited' && result.exitCode !== 0) {
@@ -127,7 +123,6 @@ export async function runInShell(name: string, command: string, options: ShellRu
       ? new SandboxError('session.closed', `the session ${name} ended while the command ran`)
       : error;
   } finally {
-    for (const signal of INTERRUPTING) process.off(signal, interrupt);
     asker.end();
     connection.close();
   }
@@ -214,8 +209,7 @@ export async function stopShell(name: string): Promise<string> {
 /** The lines about shell sessions in `session list`. */
 export async function describeShells(json: boolean): Promise<string> {
   const shells = await listShells();
-  if (json)
-    return shells.map((found) => `${visibleJson(JSON.stringify({ kind: 'shell', ...found }))}\n`).join('');
+  if (json) return shells.map((found) => jsonLine({ kind: 'shell', ...found })).join('');
   const time = (at: number) => new Date(at).toISOString();
   return shells
     .map(

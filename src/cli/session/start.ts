@@ -3,9 +3,8 @@ import type { Command } from 'commander';
 import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { newShellName, shellSocket } from '../../run/session/shell-places.ts';
+import { addSandboxOptions, parseSeconds, type SandboxArguments } from '../shared/options.ts';
 import { printOut } from '../shared/print.ts';
-import { parseSeconds } from '../shared/quantities.ts';
-import { addSandboxOptions, type SandboxArguments } from '../shared/sandbox-options.ts';
 
 const DEFAULT_UNUSED_MS = 30 * 60 * 1000;
 

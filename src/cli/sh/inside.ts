@@ -1,4 +1,8 @@
+import { once } from 'node:events';
 import { readFileSync, statfsSync } from 'node:fs';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { endedBy } from '../../run/launch/exit-status.ts';
+import { onSignals } from '../shared/signals.ts';
 
 /** Of `/proc`, in linux/magic.h: no other file system has it, so what is read there comes from the kernel. */
 const PROC_MAGIC = 0x9fa0;
@@ -27,4 +31,20 @@ export function hasOwnRoot(mountinfo: string): boolean {
     .filter((line) => line.split(' ')[4] === '/')
     .at(-1);
   return root !== undefined && /^\d+ \d+ \d+:\d+ \/ \/ ro,\S* (?:\S+:\S+ )*- tmpfs sandbox-run /.test(root);
+}
+
+/** Runs the shell itself, with these arguments and our streams, and returns its exit status. */
+export async function plainShell(program: string, argv: readonly string[]): Promise<number> {
+  // Outside of a sandbox it is not needed.
+  const { spawn } = await import('node:child_process');
+  const child = spawn(program, [...argv], { stdio: 'inherit' });
+  using _ = onSignals(
+    ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH'],
+    (signal) => void child.kill(signal),
+  );
+  const ended = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  const [status, signal] = await ended.catch((cause: unknown) => {
+    throw new SandboxError('launch.failed', `${program} cannot be started`, { cause });
+  });
+  return signal === null ? (status ?? 1) : endedBy(signal);
 }

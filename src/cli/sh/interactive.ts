@@ -8,6 +8,7 @@ import type { Sandbox } from '../../run/sandbox.ts';
 import { deferred } from '../../util/deferred.ts';
 import { printRemarks } from '../run/pass-through.ts';
 import { printBytes, printError, printNote } from '../shared/print.ts';
+import { onSignals } from '../shared/signals.ts';
 import type { Wanted } from './arguments.ts';
 
 const HISTORY_LINES = 1000;
@@ -74,8 +75,8 @@ export async function runInteractively(sandbox: Sandbox, wanted: Wanted, quiet: 
     shell.interrupt();
     editor.close();
   };
-  process.on('SIGINT', interrupt);
-  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
+  using _ = onSignals(['SIGINT'], interrupt);
+  using __ = onSignals(['SIGTERM', 'SIGHUP'], end);
   try {
     prompt();
     for (;;) {
@@ -105,8 +106,6 @@ export async function runInteractively(sandbox: Sandbox, wanted: Wanted, quiet: 
       if (lines.length === 0 && !isOver) prompt();
     }
   } finally {
-    process.off('SIGINT', interrupt);
-    for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.off(signal, end);
     editor.close();
     process.stdin.destroy();
   }

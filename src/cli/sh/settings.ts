@@ -14,7 +14,7 @@ export interface ShellSettings {
 const PREFIX = 'SANDBOX_SH_';
 
 /** THE table of variables, with what help says of each. Autonomy and approvals are not among them: see a policy file. */
-export const SHELL_SETTINGS = {
+const SHELL_SETTINGS = {
   WORKSPACE:
     "the directory to work in (default: the policy's security.workspace_dir; one of the two must be set)",
   POLICY: 'absolute path of a policy file outside the workspace, added to those of the machine and the user',
@@ -73,4 +73,32 @@ export function readShellSettings(env: Readonly<Record<string, string | undefine
     policy,
     quiet: quiet === '1',
   };
+}
+
+/** What `sandbox-sh --help` prints. */
+export function shellHelp(): string {
+  const settings = Object.entries(SHELL_SETTINGS).map(
+    ([name, meaning]) => `  ${PREFIX}${name.padEnd(11)} ${meaning}`,
+  );
+  return `Usage: sandbox-sh [options] -c STRING [NAME [ARG...]]
+       sandbox-sh [options] SCRIPT [ARG...]
+       sandbox-sh [options] [-s [ARG...]] < SCRIPT
+       sandbox-sh [-i]
+
+A shell for programs that start one: bash, each command judged by the policy of sandbox-run and run in its sandbox.
+It takes the arguments of bash: -c, -s, -i, -l, -a -b -e -f -n -u -v -x -C -E, -o NAME, --login, --norc, --noprofile.
+Start-up files are never read. Inside a sandbox of sandbox-run it is bash itself.
+
+Settings, which only the environment says (arguments may come from a model):
+${settings.join('\n')}
+
+Examples:
+  SHELL=$(command -v sandbox-sh) SANDBOX_SH_WORKSPACE=$PWD my-agent
+  SANDBOX_SH_WORKSPACE=~/project sandbox-sh -lc 'make -j4'
+  SANDBOX_SH_WORKSPACE=$PWD make SHELL=sandbox-sh
+  npm config set script-shell sandbox-sh
+
+Exit status: the command's; 128+n if signal n ended it; 2 arguments that are not taken; 123 a limit was exceeded;
+124 time-out; 125 sandbox-sh itself failed; 126 refused or not executable; 127 not found.
+`;
 }

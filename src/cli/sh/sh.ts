@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { realpathSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -12,18 +13,28 @@ import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { ownStreams, printRemarks, runForwarding } from '../run/pass-through.ts';
 import { gateOf } from '../shared/ask-here.ts';
-import { forwardSignals, type SignalForwarding } from '../shared/forward-signals.ts';
 import { printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend } from '../shared/show-plan.ts';
+import { SignalForwarding } from '../shared/signals.ts';
 import { parseShellArguments, type Wanted } from './arguments.ts';
-import { isInsideOwnView } from './inside.ts';
-import { readShellSettings, type ShellSettings } from './settings.ts';
-import { readInput, readScript } from './text.ts';
+import { isInsideOwnView, plainShell } from './inside.ts';
+import { readShellSettings, type ShellSettings, shellHelp } from './settings.ts';
 
 const SHELL = '/bin/bash';
 const WITHOUT_FILES = ['--noprofile', '--norc'] as const;
 /** As bash's for arguments that it does not know. */
 const USAGE_STATUS = 2;
+
+/** The kernel's limit for one argument (MAX_ARG_STRLEN, 32 pages), with its NUL: what is longer cannot be given to bash as text. */
+const LONGEST_TEXT = 128 * 1024 - 1;
+/** In these words a script asks bash where it was read from, and only a bash that reads the file knows. */
+const ASKS_FOR_ITS_FILE = /BASH_SOURCE|BASH_ARGV/;
+
+/** A script: its text, to be judged and run from the same bytes; a file that only bash itself can run; or none. */
+type Script =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'file' }
+  | { readonly kind: 'none'; readonly reason: string; readonly status: 126 | 127 };
 
 /** `sandbox-sh [arguments of bash]`: runs it and returns the exit status. */
 export async function shell(given: readonly string[]): Promise<number> {
@@ -31,11 +42,11 @@ export async function shell(given: readonly string[]): Promise<number> {
     requireExactArguments(given);
     requireExactVariables();
     // A process in here has what the sandbox around it gives, and no more. So sandbox-sh is plain bash there.
-    if (isInsideOwnView()) return await (await import('./plain.ts')).plainShell(SHELL, given);
+    if (isInsideOwnView()) return await plainShell(SHELL, given);
     const wanted = parseShellArguments(given);
     switch (wanted.kind) {
       case 'help':
-        printOut((await import('./help.ts')).SHELL_HELP);
+        printOut(shellHelp());
         return 0;
       case 'refused':
         printNote(`sandbox-sh: ${visibleLine(wanted.message, 300)}\n`);
@@ -58,26 +69,22 @@ export async function shell(given: readonly string[]): Promise<number> {
 async function runConfined(wanted: Wanted | readonly [string, ...string[]]): Promise<number> {
   const settings = readShellSettings(process.env);
   await requireWorkspace(settings);
-  const signals = forwardSignals();
-  try {
-    await using sandbox = await openSandbox({ ...settings.sandbox, gate: gateOf(settings, signals) });
-    checkPlaces(sandbox, settings);
-    const weaker = settings.quiet ? undefined : describeBackend(sandbox.plan);
-    if (weaker !== undefined) printError(weaker);
-    // Signals are delivered between turns of the event loop.
-    await new Promise(setImmediate);
-    const early = signals.early();
-    if (early !== undefined) return endedBy(early);
-    if (!('kind' in wanted)) return await runCommand(sandbox, { command: wanted, settings, signals });
-    if (isInteractive(wanted)) {
-      const { runInteractively } = await import('./interactive.ts');
-      return await runInteractively(sandbox, wanted, settings.quiet);
-    }
-    const found = await commandOf(sandbox, wanted);
-    return typeof found === 'number' ? found : await runCommand(sandbox, { ...found, settings, signals });
-  } finally {
-    signals.stop();
+  using signals = new SignalForwarding();
+  await using sandbox = await openSandbox({ ...settings.sandbox, gate: gateOf(settings, signals) });
+  checkPlaces(sandbox, settings);
+  const weaker = settings.quiet ? undefined : describeBackend(sandbox.plan);
+  if (weaker !== undefined) printError(weaker);
+  // Signals are delivered between turns of the event loop.
+  await new Promise(setImmediate);
+  const early = signals.early;
+  if (early !== undefined) return endedBy(early);
+  if (!('kind' in wanted)) return await runCommand(sandbox, { command: wanted, settings, signals });
+  if (isInteractive(wanted)) {
+    const { runInteractively } = await import('./interactive.ts');
+    return await runInteractively(sandbox, wanted, settings.quiet);
   }
+  const found = await commandOf(sandbox, wanted);
+  return typeof found === 'number' ? found : await runCommand(sandbox, { ...found, settings, signals });
 }
 
 /** A model picks the current directory: it says nothing of where commands may write. */
@@ -158,8 +165,72 @@ async function runCommand(sandbox: Sandbox, { command, said, settings, signals }
   const result = await runForwarding(sandbox, command, options, signals);
   // As of the command, had it written there itself.
   if (result === undefined) return endedBy('SIGPIPE');
-  const unheard = signals.early();
+  const unheard = signals.early;
   if (result.status === 'canceled' && unheard !== undefined) return endedBy(unheard);
   printRemarks(result, { said: said ?? result.argv, plan: sandbox.plan, quiet: settings.quiet });
   return exitStatus(result);
+}
+
+/**
+ * All of standard input as a text.
+ * @throws {SandboxError} `usage.invalid` if it is none, or too long for one.
+ */
+async function readInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > LONGEST_TEXT)
+      throw new SandboxError(
+        'usage.invalid',
+        `the script on standard input is longer than ${LONGEST_TEXT} bytes; put it into a file and run that`,
+      );
+  }
+  const text = textOf(Buffer.concat(chunks));
+  if (text === undefined)
+    throw new SandboxError('usage.invalid', 'the script on standard input is not UTF-8 text');
+  return text;
+}
+
+/**
+ * Reads a script in the sandbox, as a command of it: this process may read more than commands may, and would show it in
+ * error messages.
+ */
+async function readScript(sandbox: Sandbox, path: string): Promise<Script> {
+  if (/^\/(?:dev\/(?:fd|stdin)|proc\/[^/]*\/fd)(?:\/|$)/.test(path))
+    return {
+      kind: 'none',
+      status: 126,
+      reason:
+        'descriptors are not passed on; put the script into a file, or on standard input without a name',
+    };
+  const result = await sandbox.run(['/bin/cat', '--', path], {
+    cwd: currentDirectory(),
+    env: { LC_ALL: 'C' },
+    encoding: 'bytes',
+    maxOutput: { head: LONGEST_TEXT, tail: 0 },
+  });
+  const { bytes, error, truncated } = result;
+  if (error !== undefined) return { kind: 'none', reason: error.message, status: 126 };
+  if (truncated.stdout > 0) return { kind: 'file' };
+  if (result.status !== 'exited' || result.exitCode !== 0 || bytes === undefined) {
+    const said = Buffer.from(bytes?.stderr ?? [])
+      .toString()
+      .trim();
+    const reason = /[^:]+$/.exec(said)?.[0]?.trim() ?? 'it cannot be read';
+    return { kind: 'none', reason, status: reason === 'No such file or directory' ? 127 : 126 };
+  }
+  const content = Buffer.from(bytes.stdout);
+  // Where bash looks, too.
+  const line = content.indexOf(0x0a);
+  if (content.subarray(0, line < 0 ? undefined : line).includes(0))
+    return { kind: 'none', reason: 'cannot execute binary file', status: 126 };
+  const text = textOf(content);
+  return text === undefined || ASKS_FOR_ITS_FILE.test(text) ? { kind: 'file' } : { kind: 'text', text };
+}
+
+/** `undefined`: it is no text. */
+function textOf(bytes: Buffer): string | undefined {
+  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString() : undefined;
 }

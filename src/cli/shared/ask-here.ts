@@ -3,8 +3,8 @@ import type { Approver } from '../../model/approval.ts';
 import type { GateOptions } from '../../model/gate-ports.ts';
 import { loadAddon } from '../../native/load.ts';
 import { gateOfTicket } from '../../run/approval-ticket.ts';
-import type { SignalForwarding } from './forward-signals.ts';
 import { printError } from './print.ts';
+import type { SignalForwarding } from './signals.ts';
 
 /** Who is asked, and what is said of it. */
 interface AskedHere {

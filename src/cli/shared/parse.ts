@@ -3,9 +3,11 @@ import { Command, CommanderError } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { printOut } from './print.ts';
 
-/** A commander program that reports through us: one line and exit status 125. */
-export function createProgram(name: string): Command {
+/** A commander program that reports through us: one line and exit status 125. `help`: what its help ends with. */
+export function createProgram(name: string, description: string, help: string): Command {
   return new Command(name)
+    .description(description)
+    .addHelpText('after', help)
     .exitOverride()
     .showSuggestionAfterError(true)
     .configureOutput({ writeOut: printOut, writeErr: () => {} })
@@ -54,4 +56,39 @@ export function parseArguments(program: Command, args: readonly string[]): Comma
     const reason = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
     throw new SandboxError('usage.invalid', `${reason} (see ${program.name()} --help)`);
   }
+}
+
+/** What a subcommand does; what it returns is the exit status, or a text to print. */
+type Task = () => string | number | Promise<string | number>;
+
+/** A program whose first word says what it does. */
+interface ProgramWithSubcommands {
+  /** Adds one. Its action says by `does` what is to be done. `help`: what its help ends with. */
+  readonly command: (usage: string, description: string, help?: string) => Command;
+  /** To be done once all of the command line is understood. */
+  readonly does: (task: Task) => void;
+  /** Parses, does it, and returns the exit status. Without a subcommand the parser refuses. */
+  readonly run: (args: readonly string[]) => Promise<number>;
+}
+
+/** Makes one. */
+export function withSubcommands(name: string, description: string, help: string): ProgramWithSubcommands {
+  const program = createProgram(name, description, help);
+  let wanted: Task = () => 0;
+  return {
+    command: (usage, does, innerHelp) => {
+      const inner = program.command(usage).description(does);
+      return innerHelp === undefined ? inner : inner.addHelpText('after', innerHelp);
+    },
+    does: (task) => {
+      wanted = task;
+    },
+    run: async (args) => {
+      if (parseArguments(program, args) === undefined) return 0;
+      const done = await wanted();
+      if (typeof done === 'number') return done;
+      printOut(done);
+      return 0;
+    },
+  };
 }

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { errnoOf } from '../../util/errno-of.ts';
-import { visibleText } from '../../util/visible-text.ts';
-import { paintFor } from './style.ts';
+import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { isLively, paintFor } from './style.ts';
 
 /** Writes to standard output, all of it, before anything else happens. False: the reader is gone. */
 export function printOut(text: string): boolean {
@@ -12,6 +12,11 @@ export function printOut(text: string): boolean {
 /** A value as JSON that people can read, too. */
 export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** A value as JSON on a line of its own, in which nothing is left that a terminal would obey. */
+export function jsonLine(value: unknown): string {
+  return `${visibleJson(JSON.stringify(value))}\n`;
 }
 
 /** Output of a command, unchanged. False: the reader is gone. */
@@ -54,4 +59,48 @@ function writeAll(fd: number, text: string | Uint8Array): boolean {
     }
   }
   return true;
+}
+
+/** Before this time a person does not wonder what takes so long. */
+const QUIET_MS = 1_000;
+const NARROWEST = 20;
+const USUAL_COLUMNS = 80;
+
+/** A line for those who wait. */
+interface Progress {
+  /** What is being done now: text of our own, in ASCII. */
+  show(text: string): void;
+  /** Takes the line away. Has to be called at the end, before anything else is printed. */
+  clear(): void;
+}
+
+/**
+ * A line on standard error that is written over. It appears after one second, also while nothing is reported, and only on a
+ * terminal: nothing is written anywhere else.
+ */
+export function startProgress(): Progress {
+  if (!isLively(2)) return { show: () => {}, clear: () => {} };
+  const from = performance.now();
+  let text = '';
+  let isShown = false;
+  const write = () => {
+    const columns = Math.max(process.stderr.columns ?? USUAL_COLUMNS, NARROWEST);
+    // A line that is wrapped could not be written over.
+    const line = `sandbox-run: ${text}`.slice(0, columns - 1);
+    isShown = true;
+    printBytes(2, Buffer.from(`\r\u001b[K${line}`));
+  };
+  const timer = setTimeout(write, QUIET_MS);
+  timer.unref();
+  return {
+    show: (now) => {
+      text = now;
+      if (performance.now() - from >= QUIET_MS) write();
+    },
+    clear: () => {
+      clearTimeout(timer);
+      if (isShown) printBytes(2, Buffer.from('\r\u001b[K'));
+      isShown = false;
+    },
+  };
 }

@@ -47,7 +47,7 @@ type Pipe = readonly [number, number];
  * A pipe of this process: the end to read and the end to write.
  * @throws {SandboxError} `launch.failed`.
  */
-export function makePipe(addon: NativeAddon): Pipe {
+function makePipe(addon: NativeAddon): Pipe {
   try {
     return addon.makePipe();
   } catch (error) {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { makeArena } from '../../../src/attack/arena.ts';
 import { improvementFor, isClaimed, judgeAttack, worstOf } from '../../../src/attack/attack-report.ts';
-import { attackTable } from '../../../src/cli/doctor/attack-table.ts';
+import { attackTable } from '../../../src/cli/doctor/attack.ts';
 import { painted, unpainted } from '../../../src/cli/shared/style.ts';
 
 const ATTACK = { id: 'read-outside', does: 'reads' };

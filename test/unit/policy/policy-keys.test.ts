@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { policyTemplate } from '../../../src/cli/policy/init.ts';
-import { policyOptions } from '../../../src/cli/shared/policy-options.ts';
+import { policyOptions } from '../../../src/cli/shared/options.ts';
 import type { Autonomy } from '../../../src/model/decision.ts';
 import { fileSchema, policyFileSchema, workspaceFileSchema } from '../../../src/model/policy-file.ts';
 import {
