@@ -1,4 +1,5 @@
 import type { Word } from '../../model/command-line.ts';
+import type { Reach, Risk } from '../../model/decision.ts';
 import { inputWord, prefixOf, withInput, wordFrom } from '../../model/word.ts';
 import {
   type Behaviour,
@@ -141,9 +142,19 @@ export function runsOfProcName(call: Call): Runs {
     : runWords([wordFrom(inner, first), ...call.args]);
 }
 
-/** A row of a program that runs what stands behind its options. */
-function launching(grammar: Grammar, launches: Behaviour['launches'] = {}): Behaviour {
-  return { operands: 'none', grammar: { ...grammar, stopAtOperand: true }, launches };
+/** A row of programs that run what stands behind their options. */
+function launchers(
+  names: string,
+  risk: Risk,
+  reach: Reach,
+  grammar: Grammar,
+  launches: Behaviour['launches'] = {},
+): readonly ProgramRow[] {
+  return programs(names, risk, reach, {
+    operands: 'none',
+    grammar: { ...grammar, stopAtOperand: true },
+    launches,
+  });
 }
 
 /** Builtins that run their words in the shell: `command -p NAME …`, `builtin NAME …`. */
@@ -174,101 +185,86 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     grammar: { stopAtOperand: true, flags: 'c l', values: 'a' },
     launches: {},
   }),
-  ...programs('nohup', 'low', 'local', launching({ source: 'coreutils 9.1', flags: HELP })),
-  ...programs(
+  ...launchers('nohup', 'low', 'local', { source: 'coreutils 9.1', flags: HELP }),
+  ...launchers(
     'timeout',
     'low',
     'local',
-    launching(
-      {
-        source: 'coreutils 9.1',
-        flags: `v foreground preserve-status verbose ${HELP}`,
-        values: 'k s kill-after signal',
-      },
-      { operands: 1 },
-    ),
+    {
+      source: 'coreutils 9.1',
+      flags: `v foreground preserve-status verbose ${HELP}`,
+      values: 'k s kill-after signal',
+    },
+    { operands: 1 },
   ),
-  ...programs(
-    'time',
-    'low',
-    'local',
-    launching({
-      source: 'GNU time 1.9',
-      flags: `a append p portability q quiet v verbose V ${HELP}`,
-      values: 'f format',
-      writes: 'o output',
-    }),
-  ),
-  ...programs(
-    'nice',
-    'low',
-    'local',
-    launching({ source: 'coreutils 9.1', flags: HELP, values: 'n adjustment', numeric: true }),
-  ),
-  ...programs(
+  ...launchers('time', 'low', 'local', {
+    source: 'GNU time 1.9',
+    flags: `a append p portability q quiet v verbose V ${HELP}`,
+    values: 'f format',
+    writes: 'o output',
+  }),
+  ...launchers('nice', 'low', 'local', {
+    source: 'coreutils 9.1',
+    flags: HELP,
+    values: 'n adjustment',
+    numeric: true,
+  }),
+  ...launchers(
     'ionice',
     'low',
     'local',
-    launching(
-      {
-        source: 'util-linux 2.38.1',
-        flags: `t h V ignore ${HELP}`,
-        values: 'c n p P u class classdata pid pgid uid',
-      },
-      { inert: 'p P u pid pgid uid' },
-    ),
+    {
+      source: 'util-linux 2.38.1',
+      flags: `t h V ignore ${HELP}`,
+      values: 'c n p P u class classdata pid pgid uid',
+    },
+    { inert: 'p P u pid pgid uid' },
   ),
-  ...programs(
-    'stdbuf',
-    'low',
-    'local',
-    launching({ source: 'coreutils 9.1', flags: HELP, values: 'i o e input output error' }),
-  ),
-  ...programs(
-    'setsid',
-    'low',
-    'local',
-    launching({ source: 'util-linux 2.38.1', flags: `c f w h V ctty fork wait ${HELP}` }),
-  ),
-  ...programs(
+  ...launchers('stdbuf', 'low', 'local', {
+    source: 'coreutils 9.1',
+    flags: HELP,
+    values: 'i o e input output error',
+  }),
+  ...launchers('setsid', 'low', 'local', {
+    source: 'util-linux 2.38.1',
+    flags: `c f w h V ctty fork wait ${HELP}`,
+  }),
+  ...launchers(
     'setarch',
     'low',
     'local',
-    launching(
-      {
-        source: 'util-linux 2.38.1',
-        flags: `v R F Z L X B I S T 3 h V p 32bit addr-no-randomize uname-2.6 verbose list ${HELP}`,
-      },
-      { operands: 1, optionsBehind: true },
-    ),
+    {
+      source: 'util-linux 2.38.1',
+      flags: `v R F Z L X B I S T 3 h V p 32bit addr-no-randomize uname-2.6 verbose list ${HELP}`,
+    },
+    { operands: 1, optionsBehind: true },
   ),
-  ...programs(
+  ...launchers(
     'taskset',
     'low',
     'local',
-    launching({ source: 'util-linux 2.38.1', flags: `a c h V all-tasks cpu-list ${HELP}` }, { operands: 1 }),
+    { source: 'util-linux 2.38.1', flags: `a c h V all-tasks cpu-list ${HELP}` },
+    { operands: 1 },
   ),
-  ...programs(
+  ...launchers(
     'chrt',
     'low',
     'local',
-    launching(
-      {
-        source: 'util-linux 2.38.1',
-        flags: `b d f i o r m a h V v R batch deadline fifo idle other rr max ${HELP}`,
-        values: 'T P D',
-      },
-      { operands: 1 },
-    ),
+    {
+      source: 'util-linux 2.38.1',
+      flags: `b d f i o r m a h V v R batch deadline fifo idle other rr max ${HELP}`,
+      values: 'T P D',
+    },
+    { operands: 1 },
   ),
-  ...programs('catchsegv', 'low', 'local', launching({})),
-  ...programs('caffeinate', 'low', 'local', launching({ flags: 'd i s u m', values: 't w' })),
-  ...programs(
-    'dbus-run-session',
-    'low',
-    'local',
-    launching({ source: 'dbus 1.14.10', flags: HELP, values: 'config-file', executes: 'dbus-daemon' }),
-  ),
+  ...launchers('catchsegv', 'low', 'local', {}),
+  ...launchers('caffeinate', 'low', 'local', { flags: 'd i s u m', values: 't w' }),
+  ...launchers('dbus-run-session', 'low', 'local', {
+    source: 'dbus 1.14.10',
+    flags: HELP,
+    values: 'config-file',
+    executes: 'dbus-daemon',
+  }),
   ...programs('env', 'low', 'local', {
     operands: 'none',
     runs: runsOfEnv,
@@ -352,63 +348,44 @@ export const LAUNCHERS: readonly ProgramRow[] = [
       loads: 'preload audit',
     },
   }),
-  ...programs(
+  ...launchers(
     'chroot',
     'high',
     'unknown',
-    launching(
-      { source: 'coreutils 9.1', flags: `skip-chdir ${HELP}`, values: 'groups userspec' },
-      { operands: 1 },
-    ),
+    { source: 'coreutils 9.1', flags: `skip-chdir ${HELP}`, values: 'groups userspec' },
+    { operands: 1 },
   ),
-  ...programs(
+  ...launchers(
     'unshare',
     'high',
     'unknown',
-    launching(
-      {
-        source: 'util-linux 2.38.1',
-        flags: `f c r h V fork map-root-user map-current-user map-auto keep-caps ${HELP}`,
-        values:
-          'R w S G map-user map-group map-users map-groups propagation setgroups root wd setuid setgid monotonic boottime',
-        optionals: 'm u i n p U C T mount uts ipc net pid user cgroup time kill-child mount-proc',
-      },
-      { directory: 'w wd' },
-    ),
-  ),
-  ...programs(
-    'nsenter',
-    'high',
-    'unknown',
-    launching({
+    {
       source: 'util-linux 2.38.1',
-      flags: `a e r F Z h V all preserve-credentials no-fork env follow-context ${HELP}`,
-      values: 't S G W target setuid setgid wdns',
-      optionals: 'm u i n p U C T r w mount uts ipc net pid user cgroup time root wd',
-    }),
+      flags: `f c r h V fork map-root-user map-current-user map-auto keep-caps ${HELP}`,
+      values:
+        'R w S G map-user map-group map-users map-groups propagation setgroups root wd setuid setgid monotonic boottime',
+      optionals: 'm u i n p U C T mount uts ipc net pid user cgroup time kill-child mount-proc',
+    },
+    { directory: 'w wd' },
   ),
-  ...programs(
-    'fakeroot',
-    'high',
-    'unknown',
-    launching({
-      source: 'fakeroot 1.31',
-      flags: `u h v unknown-is-real ${HELP}`,
-      values: 's i b',
-      loads: 'l lib',
-      executes: 'f faked',
-    }),
-  ),
-  ...programs(
-    'setpriv',
-    'high',
-    'unknown',
-    launching({
-      source: 'util-linux 2.38.1',
-      flags: `d h V no-new-privs clear-groups init-groups keep-groups reset-env ${HELP}`,
-      values: 'reuid regid inh-caps bounding-set ruid rgid euid egid groups',
-    }),
-  ),
+  ...launchers('nsenter', 'high', 'unknown', {
+    source: 'util-linux 2.38.1',
+    flags: `a e r F Z h V all preserve-credentials no-fork env follow-context ${HELP}`,
+    values: 't S G W target setuid setgid wdns',
+    optionals: 'm u i n p U C T r w mount uts ipc net pid user cgroup time root wd',
+  }),
+  ...launchers('fakeroot', 'high', 'unknown', {
+    source: 'fakeroot 1.31',
+    flags: `u h v unknown-is-real ${HELP}`,
+    values: 's i b',
+    loads: 'l lib',
+    executes: 'f faked',
+  }),
+  ...launchers('setpriv', 'high', 'unknown', {
+    source: 'util-linux 2.38.1',
+    flags: `d h V no-new-privs clear-groups init-groups keep-groups reset-env ${HELP}`,
+    values: 'reuid regid inh-caps bounding-set ruid rgid euid egid groups',
+  }),
   ...programs('bwrap firejail capsh start-stop-daemon sg newgrp', 'high', 'unknown', {
     operands: 'none',
     runs: unreadable,
@@ -420,71 +397,49 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     runs: unreadable,
   }),
   ...programs('nodemon', 'medium', 'network', { operands: 'guess', runs: unreadable }),
-  ...programs(
-    'prlimit',
-    'high',
-    'local',
-    launching({
-      source: 'util-linux 2.38.1',
-      flags: `h V verbose noheadings raw ${HELP}`,
-      optionals: 'c d e f i l m n q r s t u v x y core data nice fsize nofile nproc as cpu stack rss memlock',
-    }),
-  ),
-  ...programs(
-    'xvfb-run',
-    'medium',
-    'unknown',
-    launching({
-      flags: `a l h auto-servernum ${HELP}`,
-      values: 'e f n p s w server-args server-num',
-      produces: 'error-file',
-    }),
-  ),
-  ...programs('cgexec', 'medium', 'unknown', launching({ flags: 'sticky', values: 'g' })),
-  ...programs(
-    'systemd-inhibit',
-    'medium',
-    'unknown',
-    launching({ source: 'systemd 252', flags: `list ${HELP}`, values: 'what who why mode' }),
-  ),
-  ...programs(
-    'numactl',
-    'medium',
-    'unknown',
-    launching({
-      flags: `a s l H m localalloc ${HELP}`,
-      values: 'i N C p S interleave membind cpunodebind physcpubind',
-    }),
-  ),
-  ...programs('torsocks', 'high', 'network', launching({})),
-  ...programs('proxychains proxychains4', 'high', 'network', launching({ flags: 'q', loads: 'f' })),
-  ...programs(
-    'rlwrap',
-    'medium',
-    'unknown',
-    launching({ flags: 'a c i m n r v N', values: 'b C D f H l O p P s S z' }),
-  ),
-  ...programs('faketime', 'medium', 'unknown', launching({ flags: `f m ${HELP}` }, { operands: 1 })),
-  ...programs('eatmydata ccache sccache distcc', 'medium', 'unknown', launching({})),
-  ...programs(
+  ...launchers('prlimit', 'high', 'local', {
+    source: 'util-linux 2.38.1',
+    flags: `h V verbose noheadings raw ${HELP}`,
+    optionals: 'c d e f i l m n q r s t u v x y core data nice fsize nofile nproc as cpu stack rss memlock',
+  }),
+  ...launchers('xvfb-run', 'medium', 'unknown', {
+    flags: `a l h auto-servernum ${HELP}`,
+    values: 'e f n p s w server-args server-num',
+    produces: 'error-file',
+  }),
+  ...launchers('cgexec', 'medium', 'unknown', { flags: 'sticky', values: 'g' }),
+  ...launchers('systemd-inhibit', 'medium', 'unknown', {
+    source: 'systemd 252',
+    flags: `list ${HELP}`,
+    values: 'what who why mode',
+  }),
+  ...launchers('numactl', 'medium', 'unknown', {
+    flags: `a s l H m localalloc ${HELP}`,
+    values: 'i N C p S interleave membind cpunodebind physcpubind',
+  }),
+  ...launchers('torsocks', 'high', 'network', {}),
+  ...launchers('proxychains proxychains4', 'high', 'network', { flags: 'q', loads: 'f' }),
+  ...launchers('rlwrap', 'medium', 'unknown', {
+    flags: 'a c i m n r v N',
+    values: 'b C D f H l O p P s S z',
+  }),
+  ...launchers('faketime', 'medium', 'unknown', { flags: `f m ${HELP}` }, { operands: 1 }),
+  ...launchers('eatmydata ccache sccache distcc', 'medium', 'unknown', {}),
+  ...launchers(
     'ssh-agent',
     'high',
     'unknown',
-    launching({ source: 'OpenSSH 9.2p1', flags: 'c s D d T U u k', values: 'a E O P t' }, { inert: 'k' }),
+    { source: 'OpenSSH 9.2p1', flags: 'c s D d T U u k', values: 'a E O P t' },
+    { inert: 'k' },
   ),
-  ...programs(
-    'gpg-agent',
-    'high',
-    'unknown',
-    launching({
-      source: 'gnupg 2.2.40',
-      flags: `v q s c k daemon server supervised verbose quiet batch sh csh no-options no-detach no-grab keep-tty keep-display debug-all disable-scdaemon use-standard-socket enable-ssh-support enable-putty-support allow-preset-passphrase allow-loopback-pinentry gpgconf-list gpgconf-test dump-options ${HELP}`,
-      values: 'debug-level default-cache-ttl default-cache-ttl-ssh max-cache-ttl max-cache-ttl-ssh',
-      reads: 'homedir',
-      loads: 'options',
-      produces: 'log-file',
-      executes: 'pinentry-program scdaemon-program',
-      optionals: 'write-env-file',
-    }),
-  ),
+  ...launchers('gpg-agent', 'high', 'unknown', {
+    source: 'gnupg 2.2.40',
+    flags: `v q s c k daemon server supervised verbose quiet batch sh csh no-options no-detach no-grab keep-tty keep-display debug-all disable-scdaemon use-standard-socket enable-ssh-support enable-putty-support allow-preset-passphrase allow-loopback-pinentry gpgconf-list gpgconf-test dump-options ${HELP}`,
+    values: 'debug-level default-cache-ttl default-cache-ttl-ssh max-cache-ttl max-cache-ttl-ssh',
+    reads: 'homedir',
+    loads: 'options',
+    produces: 'log-file',
+    executes: 'pinentry-program scdaemon-program',
+    optionals: 'write-env-file',
+  }),
 ];
