@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import { describe, expect, it } from 'vitest';
+import { parseShell } from '../../../src/shell/parse.ts';
 import { codeOf, listed } from '../shell/fixtures.ts';
 
 /** What each string runs, behind the command itself. */
@@ -265,4 +266,27 @@ describe('runners', () => {
   it.each(REFUSED)('%s is not understood', (source, code) => {
     expect(codeOf(source)).toBe(code);
   });
+});
+
+describe('words before a verb that cannot be read', () => {
+  it.each([
+    // What stands behind an option that is not known may be its value, or the verb.
+    'git --weird push',
+    'git -Z status',
+    'git --config-env=alias.x=Y x',
+    'git --exec-path=./programs status',
+    'uv --weird run rm x',
+    'uv --weird "$verb" rm x',
+    'docker --weird "$verb" container rm x',
+    'uv "$verb" rm x',
+  ])('%s is not understood', (command) => {
+    expect(parseShell(command).understood).toBe(false);
+  });
+
+  it.each(['git --no-pager -C sub status', 'uv --quiet lock', 'docker --weird ps', 'uv run rm x'])(
+    '%s is understood (control)',
+    (command) => {
+      expect(parseShell(command).understood).toBe(true);
+    },
+  );
 });
