@@ -103,8 +103,7 @@ function mayGo(setting: GitSetting): boolean {
 
 /** Reads a file that a command may have written; `unreadable` where git would stop at it, or it is none. */
 export function readGitConfig({ workspace, path }: ConfigPlace): GitConfigFile | 'missing' | 'unreadable' {
-  const content = inDirectoryOf(workspace, path, (directory, name) => {
-    const at = `${directory}/${name}`;
+  const content = inDirectoryOf(workspace, path, (at) => {
     if (lstatSync(at, { throwIfNoEntry: false }) === undefined) return 'missing';
     return readRegular(at, CONFIG_BYTES) ?? 'unreadable';
   });
@@ -120,8 +119,7 @@ export function changeGitConfig(
   { workspace, path }: ConfigPlace,
   edits: (current: GitConfigFile) => readonly GitEdit[],
 ): string | undefined {
-  const problem = inWritableDirectoryOf(workspace, path, (directory, name) => {
-    const at = `${directory}/${name}`;
+  const problem = inWritableDirectoryOf(workspace, path, (at) => {
     const info = lstatSync(at, { throwIfNoEntry: false });
     if (info !== undefined && !info.isFile()) return 'it is not a file any more';
     const mode = (info?.mode ?? 0o644) & 0o777;

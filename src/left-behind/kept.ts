@@ -53,75 +53,68 @@ function asItem(value: KeptItem): KeptItem {
 /** What is to be kept. */
 type ToKeep = Pick<KeptItem, 'workspace' | 'path' | 'reason' | 'settings'>;
 
-/** Keeps what was taken away, so that a person can look at it and put it back. */
-export interface Kept {
+/**
+ * Keeps what was taken away, so that a person can look at it and put it back: in a state directory, where nothing is made
+ * before there is something to keep.
+ */
+export class Kept {
+  private readonly stateDirectory: string;
+  private readonly root: string;
+
+  constructor(stateDirectory: string) {
+    this.stateDirectory = stateDirectory;
+    this.root = join(stateDirectory, 'kept');
+  }
+
   /** Notes settings, or moves the object at the path; `undefined`: it is gone already. Returns the id. */
-  keep(what: ToKeep): string | undefined;
-  list(): readonly KeptItem[];
-  /** @throws {SandboxError} `kept.unknown`. */
-  find(id: string): KeptItem;
-  /** Of a small file or a link; of a directory, the names in it; `undefined`: it cannot be shown. */
-  contentOf(id: string): string | undefined;
-  /**
-   * Puts it back and forgets it.
-   * @throws {SandboxError} `kept.unknown`, `kept.in_the_way`, `state.unusable`.
-   */
-  restore(id: string): KeptItem;
-  /** Forgets it, and removes it where it is in the state directory. */
-  forget(id: string): KeptItem;
-}
-
-/** Opens the place in a state directory. Nothing is made before there is something to keep. */
-export function openKept(stateDirectory: string): Kept {
-  const root = join(stateDirectory, 'kept');
-  const placeOf = (id: string) => join(root, id);
-
-  function keep(what: ToKeep): string | undefined {
-    ensureStateDirectory(stateDirectory);
-    ensureStateDirectory(root);
+  keep(what: ToKeep): string | undefined {
+    ensureStateDirectory(this.stateDirectory);
+    ensureStateDirectory(this.root);
     const at = Date.now();
     const id = `${new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, '').replace('T', '-')}-${randomBytes(3).toString('hex')}`;
-    const place = placeOf(id);
+    const place = join(this.root, id);
     mkdirSync(place, { mode: 0o700 });
     let movedTo: string | undefined;
     if (what.settings === undefined) {
-      const moved = inWritableDirectoryOf(what.workspace, what.path, (directory, name) =>
-        moveAway(directory, name, join(place, 'content'), id),
+      const moved = inWritableDirectoryOf(what.workspace, what.path, (from) =>
+        moveAway(from, join(place, 'content'), id),
       );
       if (moved === undefined) {
         rmSync(place, { recursive: true });
         return undefined;
       }
-      if (moved.beside) movedTo = `${what.path}${besideSuffix(id)}`;
+      if (moved === 'beside') movedTo = `${what.path}${besideSuffix(id)}`;
     }
     const item: KeptItem = { id, at, ...what, ...(movedTo === undefined ? {} : { movedTo }) };
     writeFileSync(join(place, 'item.json'), `${JSON.stringify(item, null, 2)}\n`, { mode: 0o600 });
     return id;
   }
 
-  function list(): readonly KeptItem[] {
+  list(): readonly KeptItem[] {
     let names: readonly string[];
     try {
-      names = readdirSync(root);
+      names = readdirSync(this.root);
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return [];
-      throw unusable(root, error);
+      throw unusable(this.root, error);
     }
-    return names.flatMap((id) => readItem(id) ?? []).sort((a, b) => a.at - b.at);
+    return names.flatMap((id) => this.read(id) ?? []).sort((a, b) => a.at - b.at);
   }
 
-  function readItem(id: string): KeptItem | undefined {
+  private read(id: string): KeptItem | undefined {
     if (!/^[0-9a-f-]+$/.test(id)) return undefined;
+    const path = join(this.root, id, 'item.json');
     try {
-      return asItem(JSON.parse(readFileSync(join(placeOf(id), 'item.json'), 'utf8')) as KeptItem);
+      return asItem(JSON.parse(readFileSync(path, 'utf8')) as KeptItem);
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return undefined;
-      throw unusable(join(placeOf(id), 'item.json'), error);
+      throw unusable(path, error);
     }
   }
 
-  function itemOf(id: string): KeptItem {
-    const item = readItem(id);
+  /** @throws {SandboxError} `kept.unknown`. */
+  find(id: string): KeptItem {
+    const item = this.read(id);
     if (item !== undefined) return item;
     throw new SandboxError(
       'kept.unknown',
@@ -129,22 +122,9 @@ export function openKept(stateDirectory: string): Kept {
     );
   }
 
-  function restore(id: string): KeptItem {
-    const item = itemOf(id);
-    if (item.settings !== undefined) restoreSettings(item, item.settings);
-    else putBack(item, join(placeOf(id), 'content'));
-    rmSync(placeOf(id), { recursive: true });
-    return item;
-  }
-
-  function forget(id: string): KeptItem {
-    const item = itemOf(id);
-    rmSync(placeOf(id), { recursive: true });
-    return item;
-  }
-
-  function contentOf(id: string): string | undefined {
-    const path = itemOf(id).movedTo ?? join(placeOf(id), 'content');
+  /** Of a small file or a link; of a directory, the names in it; `undefined`: it cannot be shown. */
+  contentOf(id: string): string | undefined {
+    const path = this.find(id).movedTo ?? join(this.root, id, 'content');
     const info = lstatSync(path, { throwIfNoEntry: false });
     if (info === undefined) return undefined;
     if (info.isSymbolicLink()) return `-> ${readlinkSync(path)}`;
@@ -152,7 +132,23 @@ export function openKept(stateDirectory: string): Kept {
     return readRegular(path, SHOWN_BYTES)?.toString('utf8');
   }
 
-  return { keep, list, find: itemOf, contentOf, restore, forget };
+  /**
+   * Puts it back and forgets it.
+   * @throws {SandboxError} `kept.unknown`, `kept.in_the_way`, `state.unusable`.
+   */
+  restore(id: string): KeptItem {
+    const item = this.find(id);
+    if (item.settings !== undefined) restoreSettings(item, item.settings);
+    else putBack(item, join(this.root, id, 'content'));
+    return this.forget(id);
+  }
+
+  /** Forgets it, and removes it where it is in the state directory. */
+  forget(id: string): KeptItem {
+    const item = this.find(id);
+    rmSync(join(this.root, id), { recursive: true });
+    return item;
+  }
 }
 
 const besideSuffix = (id: string) => `.kept-${id}`;
@@ -164,8 +160,8 @@ export const isBeside = (name: string) => /\.kept-[0-9a-f-]+$/.test(name);
 export function moveBeside(workspace: string, path: string): string | undefined {
   const suffix = besideSuffix(randomBytes(6).toString('hex'));
   try {
-    return inWritableDirectoryOf(workspace, path, (directory, name) => {
-      renameSync(`${directory}/${name}`, `${directory}/${name}${suffix}`);
+    return inWritableDirectoryOf(workspace, path, (at) => {
+      renameSync(at, `${at}${suffix}`);
       return `${path}${suffix}`;
     });
   } catch {
@@ -174,20 +170,14 @@ export function moveBeside(workspace: string, path: string): string | undefined 
 }
 
 /** Where it came to; `undefined`: there was nothing. */
-function moveAway(
-  directory: string,
-  name: string,
-  to: string,
-  id: string,
-): { readonly beside: boolean } | undefined {
-  const from = `${directory}/${name}`;
+function moveAway(from: string, to: string, id: string): 'there' | 'beside' | undefined {
   const rest = () => {
     renameSync(from, `${from}${besideSuffix(id)}`);
-    return { beside: true };
+    return 'beside' as const;
   };
   try {
     renameSync(from, to);
-    return { beside: false };
+    return 'there';
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
     // A directory that its owner may not write cannot go into another one.
@@ -204,15 +194,14 @@ function moveAway(
     writeFileSync(to, content, { mode: info.mode & 0o700 });
   }
   unlinkSync(from);
-  return { beside: false };
+  return 'there';
 }
 
 function putBack(item: KeptItem, content: string): void {
-  const done = inDirectoryOf(item.workspace, item.path, (directory, name) => {
-    const target = `${directory}/${name}`;
+  const done = inDirectoryOf(item.workspace, item.path, (target) => {
     if (lstatSync(target, { throwIfNoEntry: false }) !== undefined)
       throw new SandboxError('kept.in_the_way', `${item.path} is there already; move it away first`);
-    const from = item.movedTo === undefined ? content : join(directory, basename(item.movedTo));
+    const from = item.movedTo === undefined ? content : join(dirname(target), basename(item.movedTo));
     try {
       renameSync(from, target);
     } catch (error) {

@@ -1,8 +1,8 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { inDirectoryOf } from '../../host/held-directory.ts';
-import { takeBaseline } from '../../left-behind/baseline.ts';
-import { openKept } from '../../left-behind/kept.ts';
+import { Baseline } from '../../left-behind/baseline.ts';
+import { Kept } from '../../left-behind/kept.ts';
 import { createSettler, type Settler } from '../../left-behind/settle.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { NativeAddon } from '../../native/contract.ts';
@@ -17,9 +17,7 @@ import type { WorkspaceFindings } from './workspace-findings.ts';
  */
 export function closeHooksGap(workspace: string): void {
   try {
-    inDirectoryOf(workspace, join(workspace, '.git/hooks'), (directory, name) =>
-      mkdirSync(`${directory}/${name}`),
-    );
+    inDirectoryOf(workspace, join(workspace, '.git/hooks'), (at) => mkdirSync(at));
   } catch {
     // No repository, hooks already there, or not ours to write: then a command cannot write there either.
   }
@@ -42,7 +40,7 @@ export function prepareSettler(
     if (around.length === 0) return 'open';
     return around.some((one) => identityOf(one.path) === one.was) ? 'held' : 'lost';
   };
-  const baseline = takeBaseline([...links, ...(shutsInside ? findings.configurations : inside)]);
+  const baseline = new Baseline([...links, ...(shutsInside ? findings.configurations : inside)]);
   const named = new Set(findings.names.names);
   // A name is found where it comes, and of a directory that is there the names tell nothing of what comes in it.
   const unnamed = [...inside, ...findings.names.paths, ...baseline.paths].filter(
@@ -56,7 +54,7 @@ export function prepareSettler(
     names: findings.names,
     holdOf,
     baseline,
-    kept: openKept(stateDirectory()),
+    kept: new Kept(stateDirectory()),
   });
 }
 
