@@ -1,7 +1,6 @@
 import type { EventRecord } from '../../model/audit-record.ts';
 import { commandText, isObject, objectsOf, type StoredRecord, textOf, textsOf } from '../stored-record.ts';
-import { PATTERNS } from './all-patterns.ts';
-import type { ObservedDecision } from './pattern.ts';
+import { type ObservedDecision, PATTERNS } from './all-patterns.ts';
 
 /** How long a command is remembered. */
 export const REMEMBERED_MS = 10 * 60_000;
@@ -9,44 +8,26 @@ export const REMEMBERED_MS = 10 * 60_000;
 const MOST_COMMANDS = 200;
 const MOST_SESSIONS = 500;
 
-/** Recognizes patterns in the records of a trail, which it is shown in their order. */
-interface Recognizer {
-  /** `own`: the record was written by this process, which is then the one to raise events about it. */
-  show(record: StoredRecord, own: boolean): readonly EventRecord[];
-}
-
 interface Memory {
   readonly decisions: ObservedDecision[];
   /** When which event was raised. */
   readonly raised: Map<string, number>;
 }
 
-/** Knows nothing yet. */
-export function createRecognizer(): Recognizer {
-  const memories = new Map<string, Memory>();
+/** Recognizes patterns in the records of a trail, which it is shown in their order. */
+export class Recognizer {
+  private readonly memories = new Map<string, Memory>();
 
-  function memoryOf({ fields }: StoredRecord): Memory {
-    const principal = textOf(fields, 'principal') ?? '';
-    const session = textOf(fields, 'session');
-    const key = JSON.stringify(session === undefined ? [principal] : [principal, session]);
-    const memory = memories.get(key) ?? { decisions: [], raised: new Map() };
-    // Moves it to the end: the one that was used longest ago is forgotten first.
-    memories.delete(key);
-    memories.set(key, memory);
-    const [oldest] = memories.keys();
-    if (memories.size > MOST_SESSIONS && oldest !== undefined) memories.delete(oldest);
-    return memory;
-  }
-
-  function show(record: StoredRecord, own: boolean): readonly EventRecord[] {
+  /** `own`: the record was written by this process, which is then the one to raise events about it. */
+  show(record: StoredRecord, own: boolean): readonly EventRecord[] {
     if (record.type === 'event') {
       const about = isObject(record.fields.details) ? textOf(record.fields.details, 'about') : undefined;
       if (about !== undefined)
-        memoryOf(record).raised.set(`${textOf(record.fields, 'code')} ${about}`, record.at);
+        this.memoryOf(record).raised.set(`${textOf(record.fields, 'code')} ${about}`, record.at);
       return [];
     }
     if (record.type !== 'decision') return [];
-    const { decisions, raised } = memoryOf(record);
+    const { decisions, raised } = this.memoryOf(record);
     const since = record.at - REMEMBERED_MS;
     const forgotten = decisions.findIndex(({ at }) => at >= since);
     decisions.splice(0, forgotten === -1 ? decisions.length : forgotten);
@@ -58,7 +39,19 @@ export function createRecognizer(): Recognizer {
     return events;
   }
 
-  return { show };
+  private memoryOf({ fields }: StoredRecord): Memory {
+    const { memories } = this;
+    const principal = textOf(fields, 'principal') ?? '';
+    const session = textOf(fields, 'session');
+    const key = JSON.stringify(session === undefined ? [principal] : [principal, session]);
+    const memory = memories.get(key) ?? { decisions: [], raised: new Map() };
+    // Moves it to the end: the one that was used longest ago is forgotten first.
+    memories.delete(key);
+    memories.set(key, memory);
+    const [oldest] = memories.keys();
+    if (memories.size > MOST_SESSIONS && oldest !== undefined) memories.delete(oldest);
+    return memory;
+  }
 }
 
 /** Of what was launched, only the files that it wrote matter later. */
