@@ -86,15 +86,9 @@ export function requireExactArguments(args: readonly string[]): void {
 
 function startedWith(name: 'cmdline' | 'environ'): readonly Buffer[] | undefined {
   try {
-    const all = readFileSync(`/proc/self/${name}`);
-    const found: Buffer[] = [];
-    for (let at = 0; at < all.length; ) {
-      const next = all.indexOf(0, at);
-      const end = next === -1 ? all.length : next;
-      found.push(all.subarray(at, end));
-      at = end + 1;
-    }
-    return found;
+    // Bytes are characters here; behind the last NUL there is nothing.
+    const all = readFileSync(`/proc/self/${name}`, 'latin1').replace(/\0$/, '');
+    return all.split('\0').map((text) => Buffer.from(text, 'latin1'));
   } catch {
     // Then it is unknown.
     return undefined;

@@ -103,24 +103,13 @@ function rows(table: string): readonly (readonly string[])[] {
 /** An address as the kernel prints it: words of four bytes, each in the order of the machine, which is little endian. */
 function ipAddress(hex: string): string {
   const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) => [...Buffer.from(word, 'hex').reverse()]);
-  return bytes.length === 4 ? bytes.join('.') : ipv6Address(bytes);
-}
-
-function ipv6Address(bytes: readonly number[]): string {
+  if (bytes.length === 4) return bytes.join('.');
   const groups = Array.from({ length: 8 }, (_, at) =>
-    (((bytes[2 * at] ?? 0) << 8) | (bytes[2 * at + 1] ?? 0)).toString(16),
+    Buffer.from(bytes)
+      .readUInt16BE(2 * at)
+      .toString(16),
   );
-  if (groups.slice(0, 5).every((group) => group === '0') && groups[5] === 'ffff')
-    return `::ffff:${bytes.slice(12).join('.')}`;
-  // RFC 5952: the longest run of two or more zeros, the first of several.
-  const text = groups.join(':');
-  const runs = [...text.matchAll(/(?<=^|:)0(?::0)+(?=:|$)/g)].sort(
-    (one, other) => other[0].length - one[0].length,
-  );
-  const [longest] = runs;
-  if (longest === undefined) return text;
-  return text
-    .slice(0, longest.index)
-    .replace(/:$/, '')
-    .concat('::', text.slice(longest.index + longest[0].length).replace(/^:/, ''));
+  // Loaded at each start of a command it would take longer than all of this.
+  const { SocketAddress } = process.getBuiltinModule('node:net');
+  return new SocketAddress({ address: groups.join(':'), family: 'ipv6' }).address;
 }

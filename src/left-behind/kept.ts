@@ -15,7 +15,7 @@ import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { valuesByKey } from '../host/git/config-file.ts';
 import { inDirectoryOf, inWritableDirectoryOf, readRegular } from '../host/held-directory.ts';
-import { ensureStateDirectory } from '../host/state-directory.ts';
+import { ensureStateDirectory } from '../host/user-directories.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { changeGitConfig } from './git-config.ts';
 

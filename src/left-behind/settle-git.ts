@@ -7,7 +7,7 @@ import {
   type GitEdit,
   parseGitConfig,
 } from '../host/git/config-file.ts';
-import { repositoriesOutOfSight } from '../host/git/gitlinks.ts';
+import { repositoriesOutOfSight } from '../host/git/index-file.ts';
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { repositoriesOutOfSight } from '../../host/git/gitlinks.ts';
+import { repositoriesOutOfSight } from '../../host/git/index-file.ts';
 import {
   GIT_NAMES,
   gitDirectories,
