@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { arch, release, tmpdir } from 'node:os';
 import { delimiter, isAbsolute, join } from 'node:path';
+import { noTemporaryDirectory } from '../../attack/arena.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { findProgram } from '../../host/find-program.ts';
 import { CAP_SYS_ADMIN, hasCapability, probeHost } from '../../host/probe.ts';
@@ -24,7 +25,6 @@ import { profileFile } from '../../policy/effective.ts';
 import { PROFILES } from '../../policy/profiles/built-in.ts';
 import { closePrepared, prepareSandbox } from '../../run/resolve/prepare-sandbox.ts';
 import { openSandbox } from '../../run/sandbox.ts';
-import { errnoOf } from '../../util/errno-of.ts';
 import { packageVersion } from '../../version.ts';
 import { type Findings, remediesFor } from './remedies.ts';
 
@@ -181,11 +181,7 @@ function temporaryWorkspace(): string {
   try {
     return mkdtempSync(join(tmpdir(), 'sandbox-run-doctor-'));
   } catch (error) {
-    const code = errnoOf(error) ?? String(error);
-    throw new SandboxError(
-      'confinement.failed',
-      `no temporary directory can be made in ${tmpdir()} (${code}); set TMPDIR to a writable directory`,
-    );
+    throw noTemporaryDirectory(error);
   }
 }
 
