@@ -1,5 +1,5 @@
 import type { AuditRecord } from '../model/audit-record.ts';
-import { REMEMBERED_MS, Recognizer } from './patterns/recognize.ts';
+import { REMEMBERED_MS, Recognizer } from './patterns.ts';
 import { parseRecord } from './stored-record.ts';
 import { type Place, somewhatBefore, TrailCursor } from './trail-files.ts';
 import type { Written } from './trail-writer.ts';

@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { type Shutter, told } from './shutter.ts';
+import { type Shutter, told } from './kept.ts';
 
 /** So much is remembered of what commands can change and shall not; more is told. */
 const MAX_BYTES = 8 * 1024 * 1024;

@@ -13,11 +13,12 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { valuesByKey } from '../host/git/config-file.ts';
+import { type GitSetting, valuesByKey } from '../host/git/config-file.ts';
 import { inDirectoryOf, inWritableDirectoryOf, readRegular } from '../host/held-directory.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
+import type { LeftBehind } from '../model/left-behind.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { changeGitConfig } from './git-config.ts';
+import { changeGitConfig, describeSetting } from './git-config.ts';
 
 /** A file larger than this stays beside its place under another name: it is not copied to another file system. */
 const COPIED_BYTES = 64 * 1024 * 1024;
@@ -157,7 +158,7 @@ const besideSuffix = (id: string) => `.kept-${id}`;
 export const isBeside = (name: string) => /\.kept-[0-9a-f-]+$/.test(name);
 
 /** Gives a path another name where nothing can be kept in the state directory. Returns the name; `undefined`: that fails, too. */
-export function moveBeside(workspace: string, path: string): string | undefined {
+function moveBeside(workspace: string, path: string): string | undefined {
   const suffix = besideSuffix(randomBytes(6).toString('hex'));
   try {
     return inWritableDirectoryOf(workspace, path, (at) => {
@@ -233,4 +234,57 @@ function unusable(path: string, error: unknown): SandboxError {
   return new SandboxError('state.unusable', `${path} cannot be used (${errnoOf(error) ?? String(error)})`, {
     cause: error,
   });
+}
+
+/** Nothing was done about something: a person starts it, or nothing could be done. */
+export const told = (path: string, reason: string, program = 'sandbox-run'): LeftBehind => ({
+  path,
+  done: 'told',
+  program,
+  reason,
+});
+
+/** Takes away what would be obeyed, and says so. */
+export class Shutter {
+  readonly workspace: string;
+  private readonly kept: Kept;
+
+  constructor(workspace: string, kept: Kept) {
+    this.workspace = workspace;
+    this.kept = kept;
+  }
+
+  /** Moves the object at the path away. Nothing to say where it is gone already. */
+  shut(path: string, program: string, reason: string): readonly LeftBehind[] {
+    const { workspace } = this;
+    try {
+      const id = this.kept.keep({ workspace, path, reason: `${program}: ${reason}` });
+      return id === undefined ? [] : [{ path, done: 'shut', program, reason, kept: id }];
+    } catch (error) {
+      const why = errnoOf(error) ?? String(error);
+      const beside = moveBeside(workspace, path);
+      return beside === undefined
+        ? [told(path, `${reason}; it could not be moved away (${why})`, program)]
+        : [{ path, done: 'shut', program, reason: `${reason}; it is ${beside} now (${why})` }];
+    }
+  }
+
+  /** Keeps settings that were taken out of a file, or that did not get into it. */
+  settings(path: string, settings: readonly GitSetting[], reason: string): LeftBehind {
+    const shut: LeftBehind = {
+      ...{ path, done: 'shut', program: 'git', reason },
+      settings: settings.map(describeSetting),
+    };
+    if (settings.length === 0) return shut;
+    try {
+      const id = this.kept.keep({
+        ...{ workspace: this.workspace, path, reason: `git: ${reason}` },
+        settings: settings.map(({ key, value }) => [key, value ?? null]),
+      });
+      return id === undefined ? shut : { ...shut, kept: id };
+    } catch (error) {
+      const why = errnoOf(error) ?? String(error);
+      return { ...shut, reason: `${reason}; they could not be kept (${why})` };
+    }
+  }
 }

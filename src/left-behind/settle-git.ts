@@ -14,8 +14,7 @@ import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { judgeChange, readGitConfig } from './git-config.ts';
-import { isBeside } from './kept.ts';
-import type { Shutter } from './shutter.ts';
+import { isBeside, type Shutter } from './kept.ts';
 
 /** Files of git that are read here are a few lines. */
 const SMALL_FILE = 64 * 1024;

@@ -8,10 +8,9 @@ import { directoriesBetween } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import type { Baseline } from './baseline.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
-import type { Kept } from './kept.ts';
+import { type Kept, Shutter, told } from './kept.ts';
 import type { ObeyedNames } from './obeyed-names.ts';
 import { createGitSettler } from './settle-git.ts';
-import { Shutter, told } from './shutter.ts';
 
 /** What is known of a workspace when its commands begin. */
 interface SettlerParts {

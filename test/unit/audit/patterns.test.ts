@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { encodeRecord } from '../../../src/audit/encode-record.ts';
-import { PATTERNS } from '../../../src/audit/patterns/all-patterns.ts';
-import { Recognizer } from '../../../src/audit/patterns/recognize.ts';
+import { PATTERNS, Recognizer } from '../../../src/audit/patterns.ts';
 import { NO_HASH, sealRecord } from '../../../src/audit/record-line.ts';
 import { parseRecord } from '../../../src/audit/stored-record.ts';
 import type { AuditRecord, DecisionRecord } from '../../../src/model/audit-record.ts';
