@@ -4,6 +4,7 @@ import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { orElse } from '../util/or-else.ts';
 import { TRUSTED_FILES } from './file-attacks.ts';
 
 const PREFIX = 'sandbox-run-doctor-';
@@ -52,7 +53,7 @@ export class Arena implements Disposable {
       this.temporary = inRoot('tmp');
       for (const path of [this.workspace, this.bareWorkspace]) fillWorkspace(path);
       this.sharedIn = new Map(
-        ['/tmp', '/dev/shm'].map((parent) => [parent, orNothing(() => this.make(parent))]),
+        ['/tmp', '/dev/shm'].map((parent) => [parent, orElse(() => this.make(parent), undefined)]),
       );
     } catch (error) {
       this[Symbol.dispose]();
@@ -63,7 +64,7 @@ export class Arena implements Disposable {
   /** A directory that `isGranted` says no to; `undefined`: the policy grants every place where one could be made. */
   makeOutside(isGranted: (path: string) => boolean): Outside | undefined {
     for (const parent of [tmpdir(), '/var/tmp', homedir()]) {
-      const path = isGranted(parent) ? undefined : orNothing(() => this.make(parent));
+      const path = isGranted(parent) ? undefined : orElse(() => this.make(parent), undefined);
       if (path === undefined || isGranted(path)) continue;
       writeFileSync(join(path, 'open-by-launcher'), `${this.secret}\n`, { mode: 0o600 });
       const descriptor = openSync(path, 'r');
@@ -80,7 +81,8 @@ export class Arena implements Disposable {
   [Symbol.dispose](): void {
     for (const descriptor of this.open.splice(0)) closeSync(descriptor);
     // What an attack shut stays: it lies in a directory of its own.
-    for (const path of this.made.splice(0)) orNothing(() => rmSync(path, { recursive: true, force: true }));
+    for (const path of this.made.splice(0))
+      orElse(() => rmSync(path, { recursive: true, force: true }), undefined);
   }
 
   private make(parent: string): string {
@@ -94,13 +96,5 @@ function fillWorkspace(workspace: string): void {
   for (const [name, content] of Object.entries(TRUSTED_FILES)) {
     mkdirSync(dirname(join(workspace, name)), { recursive: true });
     writeFileSync(join(workspace, name), content);
-  }
-}
-
-function orNothing<T>(make: () => T): T | undefined {
-  try {
-    return make();
-  } catch {
-    return undefined;
   }
 }

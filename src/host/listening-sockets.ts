@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { orElse } from '../util/or-else.ts';
 
 /** A socket that waits for connections. */
 export interface ListeningSocket {
@@ -34,37 +35,18 @@ export function listeningSockets(pids: readonly number[]): readonly ListeningSoc
   );
 }
 
-function whereLinkLeads(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
-  }
-}
+const whereLinkLeads = (path: string) => orElse(() => readlinkSync(path), undefined);
 
 /** The inodes of a process's sockets. */
 function socketsOf(pid: number): readonly string[] {
-  let descriptors: readonly string[];
-  try {
-    descriptors = readdirSync(`/proc/${pid}/fd`);
-  } catch {
-    return [];
-  }
-  return descriptors.flatMap((fd) => {
-    const inode = /^socket:\[(\d+)\]$/.exec(whereLinkLeads(`/proc/${pid}/fd/${fd}`) ?? '')?.[1];
-    return inode === undefined ? [] : [inode];
-  });
+  return orElse(() => readdirSync(`/proc/${pid}/fd`), []).flatMap(
+    (fd) => /^socket:\[(\d+)\]$/.exec(whereLinkLeads(`/proc/${pid}/fd/${fd}`) ?? '')?.[1] ?? [],
+  );
 }
 
 function readTables(pid: number): ReadonlyMap<string, Listed> {
-  const read = (name: string) => {
-    try {
-      return readFileSync(`/proc/${pid}/net/${name}`, 'utf8');
-    } catch {
-      // No IPv6 here, or the process is gone.
-      return '';
-    }
-  };
+  // No IPv6 here, or the process is gone.
+  const read = (name: string) => orElse(() => readFileSync(`/proc/${pid}/net/${name}`, 'utf8'), '');
   return new Map([...listedTcp(read('tcp')), ...listedTcp(read('tcp6')), ...listedUnix(read('unix'))]);
 }
 

@@ -24,6 +24,7 @@ import { effectOfKey } from '../host/git/config-keys.ts';
 import { CONFIG_BYTES } from '../host/git/repositories.ts';
 import { inDirectoryOf, inWritableDirectoryOf, readRegular, takeLock } from '../host/held-directory.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import { orElse } from '../util/or-else.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
@@ -153,12 +154,8 @@ export function changeGitConfig(
  * another file takes its place. A process that reads it meanwhile finds at most empty lines at its end.
  */
 function overwrite(path: string, content: Buffer): boolean {
-  let file: number;
-  try {
-    file = openSync(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch {
-    return false;
-  }
+  const file = orElse(() => openSync(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK), undefined);
+  if (file === undefined) return false;
   try {
     const { size } = fstatSync(file);
     const filled = Buffer.concat([content, Buffer.alloc(Math.max(0, size - content.length), '\n')]);

@@ -18,6 +18,7 @@ import { inDirectoryOf, inWritableDirectoryOf, readRegular } from '../host/held-
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { orElse } from '../util/or-else.ts';
 import { changeGitConfig, describeSetting } from './git-config.ts';
 
 /** A file larger than this stays beside its place under another name: it is not copied to another file system. */
@@ -160,14 +161,11 @@ export const isBeside = (name: string) => /\.kept-[0-9a-f-]+$/.test(name);
 /** Gives a path another name where nothing can be kept in the state directory. Returns the name; `undefined`: that fails, too. */
 function moveBeside(workspace: string, path: string): string | undefined {
   const suffix = besideSuffix(randomBytes(6).toString('hex'));
-  try {
-    return inWritableDirectoryOf(workspace, path, (at) => {
-      renameSync(at, `${at}${suffix}`);
-      return `${path}${suffix}`;
-    });
-  } catch {
-    return undefined;
-  }
+  const move = (at: string) => {
+    renameSync(at, `${at}${suffix}`);
+    return `${path}${suffix}`;
+  };
+  return orElse(() => inWritableDirectoryOf(workspace, path, move), undefined);
 }
 
 /** Where it came to; `undefined`: there was nothing. */

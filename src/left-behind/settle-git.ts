@@ -13,6 +13,7 @@ import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import { orElse } from '../util/or-else.ts';
 import { judgeChange, readGitConfig } from './git-config.ts';
 import { isBeside, type Shutter } from './kept.ts';
 
@@ -195,17 +196,11 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     return [shutter.settings(path, aside, reason)];
   }
 
-  function replaceConfig(
-    path: string,
-    after: GitConfigFile,
-    edits: readonly GitEdit[],
-  ): GitConfigFile | undefined {
-    try {
+  function replaceConfig(path: string, after: GitConfigFile, edits: readonly GitEdit[]) {
+    return orElse(() => {
       const content = editGitConfig(after, edits);
       return replaceFile(workspace, path, content) ? parseGitConfig(content) : undefined;
-    } catch {
-      return undefined;
-    }
+    }, undefined);
   }
 
   /** Takes a whole configuration file away, and puts the last one that was good in its place: it holds what is the user's own. */

@@ -1,10 +1,9 @@
 import { isatty } from 'node:tty';
 import { answerRequest } from '../../approvals/answer-request.ts';
-import { createTerminalApprover } from '../../approvals/terminal-approver.ts';
 import { watchPending } from '../../approvals/watch-pending.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
-import { loadAddon } from '../../native/load.ts';
+import { terminalApprover } from '../shared/ask-here.ts';
 import { jsonLine, printError, printOut } from '../shared/print.ts';
 import { untilEnded } from '../shared/signals.ts';
 import { describeRequest, requestAsJson } from './show.ts';
@@ -35,7 +34,7 @@ function tellAll(store: ApprovalStore, json: boolean, signal: AbortSignal): Prom
 
 /** Asks about each request, the longest waiting first; gives up on one that is answered elsewhere. */
 async function askAll(store: ApprovalStore, over: AbortController): Promise<void> {
-  const approver = createTerminalApprover({ tryLock: tryLockOfAddon(), onInterrupt: () => over.abort() });
+  const approver = await terminalApprover(() => over.abort());
   const asked = new Map<string, AbortController>();
   const answers: Promise<void>[] = [];
 
@@ -69,14 +68,5 @@ async function askAll(store: ApprovalStore, over: AbortController): Promise<void
   } finally {
     over.abort();
     await Promise.all(answers);
-  }
-}
-
-/** Without the addon two processes may ask on one terminal at the same time. */
-function tryLockOfAddon(): ((fd: number) => boolean) | undefined {
-  try {
-    return loadAddon().tryLock;
-  } catch {
-    return undefined;
   }
 }

@@ -10,6 +10,7 @@ import type { Command } from '../../model/command.ts';
 import type { Decision } from '../../model/decision.ts';
 import { TAINTS } from '../../model/words.ts';
 import { createLineReader } from '../../util/line-reader.ts';
+import { orElse } from '../../util/or-else.ts';
 import { andThen } from '../../util/promise.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { isTaint } from '../shared/options.ts';
@@ -135,13 +136,9 @@ function isNear(key: string, known: string): boolean {
 }
 
 function parseRow(text: string): Row | string {
-  try {
-    const row: unknown = JSON.parse(text);
-    if (typeof row === 'object' && row !== null && !Array.isArray(row)) return row as Row;
-    return 'not a JSON object';
-  } catch {
-    return 'not JSON';
-  }
+  const row: unknown = orElse(() => JSON.parse(text), undefined);
+  if (row === undefined) return 'not JSON';
+  return typeof row === 'object' && row !== null && !Array.isArray(row) ? (row as Row) : 'not a JSON object';
 }
 
 const NO_TAINTS = `taint must be a list of ${TAINTS.join(' and ')}`;

@@ -25,6 +25,7 @@ import { profileFile } from '../../policy/effective.ts';
 import { PROFILES } from '../../policy/profiles/built-in.ts';
 import { closePrepared, prepareSandbox } from '../../run/resolve/prepare-sandbox.ts';
 import { openSandbox } from '../../run/sandbox.ts';
+import { orElse } from '../../util/or-else.ts';
 import { packageVersion } from '../../version.ts';
 import { type Findings, remediesFor } from './remedies.ts';
 
@@ -318,18 +319,10 @@ async function askVersion(path: string): Promise<Pick<ProgramFacts, 'version' | 
 }
 
 function mayWrite(path: string): boolean {
-  try {
+  return orElse(() => {
     accessSync(path, constants.W_OK);
     return true;
-  } catch {
-    return false;
-  }
+  }, false);
 }
 
-function readIfAny(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
-}
+const readIfAny = (path: string) => orElse(() => readFileSync(path, 'utf8'), undefined);

@@ -6,6 +6,7 @@ import { shellSocket } from '../../run/session/shell-places.ts';
 import { listenForClients } from '../../serve/core/listener.ts';
 import { isOurs } from '../../serve/core/peer.ts';
 import { createService } from '../../serve/sandbox/service.ts';
+import { orElse } from '../../util/or-else.ts';
 import { sandboxOptionsOf } from '../shared/options.ts';
 import { parseArguments } from '../shared/parse.ts';
 import { describeConfinement } from '../shared/show-plan.ts';
@@ -58,9 +59,6 @@ async function serve(options: StartArguments, name: string, signal: AbortSignal)
 }
 
 function tell(message: object): void {
-  try {
-    writeSync(READY_FD, `${JSON.stringify(message)}\n`);
-  } catch {
-    // Whoever started it is gone.
-  }
+  // Whoever started it may be gone.
+  orElse(() => writeSync(READY_FD, `${JSON.stringify(message)}\n`), undefined);
 }

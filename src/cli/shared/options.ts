@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { BackendId } from '../../model/backend.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { OutputLimits } from '../../model/output.ts';
@@ -122,13 +121,8 @@ export function parseTaints(text: string): readonly Taint[] {
 }
 
 /** What {@link addSandboxOptions} reads, beside the options that stand for keys of the policy. */
-export interface SandboxArguments extends Pick<SandboxOptions, 'ask' | 'timeout'> {
-  workspace?: string;
-  policy?: string;
-  backend?: BackendId | 'auto';
-  session?: string;
+export interface SandboxArguments extends Pick<SandboxOptions, 'timeout' | (typeof UNCHANGED)[number]> {
   env?: string[];
-  maxOutput?: number | OutputLimits;
 }
 
 /** Adds the options that say under which policy commands run. */
