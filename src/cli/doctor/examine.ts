@@ -71,6 +71,10 @@ export async function examineHost(): Promise<DoctorReport> {
   ]);
   const who = processFacts();
   const namespaces = trial.features?.namespaces;
+  const asked =
+    addon instanceof SandboxError
+      ? undefined
+      : { kernel: addon.probe(), features: trial.features ?? probeHost(addon) };
   const found: Findings = {
     version: packageVersion,
     ok: trial.problem === undefined,
@@ -84,8 +88,8 @@ export async function examineHost(): Promise<DoctorReport> {
       reason: addon instanceof SandboxError ? addon.problem : null,
     },
     backends: trial.backends,
-    landlock: describeLandlock(addon, trial.features),
-    seccomp: describeSeccomp(addon, trial.features),
+    landlock: describeLandlock(asked),
+    seccomp: describeSeccomp(asked),
     namespaces: {
       available: namespaces?.available ?? null,
       user: !who.sysAdmin,
@@ -186,22 +190,24 @@ function temporaryWorkspace(): string {
   }
 }
 
-function describeLandlock(
-  addon: NativeAddon | SandboxError,
-  features: HostFeatures | undefined,
-): DoctorReport['landlock'] {
-  if (addon instanceof SandboxError) {
+/** What the kernel said when it was asked. Where no backend could be prepared it was asked all the same. */
+interface Asked {
+  readonly kernel: ReturnType<NativeAddon['probe']>;
+  readonly features: HostFeatures;
+}
+
+function describeLandlock(asked: Asked | undefined): DoctorReport['landlock'] {
+  const newestKnownAbi = NEWEST_KNOWN_ABI;
+  if (asked === undefined) {
     const reason = 'unknown without the addon';
-    return { available: null, abi: null, newestKnownAbi: NEWEST_KNOWN_ABI, errata: [], errno: null, reason };
+    return { available: null, abi: null, newestKnownAbi, errata: [], errno: null, reason };
   }
-  const { landlockAbi, landlockErrata } = addon.probe();
-  const abi = Math.max(0, landlockAbi);
-  // Where no backend could be prepared it is known all the same: the kernel was asked.
-  const { landlock } = features ?? probeHost(addon);
+  const { landlockAbi, landlockErrata } = asked.kernel;
+  const { landlock, landlockAbi: abi } = asked.features;
   return {
     available: abi > 0,
     abi,
-    newestKnownAbi: NEWEST_KNOWN_ABI,
+    newestKnownAbi,
     errata: ERRATA.filter((erratum) => erratum.sinceAbi <= abi).map(({ number, meaning }) => ({
       number,
       meaning,
@@ -212,16 +218,11 @@ function describeLandlock(
   };
 }
 
-function describeSeccomp(
-  addon: NativeAddon | SandboxError,
-  features: HostFeatures | undefined,
-): DoctorReport['seccomp'] {
+function describeSeccomp(asked: Asked | undefined): DoctorReport['seccomp'] {
   const listed = seccompActions();
-  const available =
-    addon instanceof SandboxError ? (listed?.includes('errno') ?? null) : addon.probe().seccompErrno === 0;
-  const seccomp = addon instanceof SandboxError ? undefined : (features ?? probeHost(addon)).seccomp;
+  const seccomp = asked?.features.seccomp;
   return {
-    available,
+    available: asked === undefined ? (listed?.includes('errno') ?? null) : asked.kernel.seccompErrno === 0,
     actions: SECCOMP_ACTIONS.map((name) => ({ name, available: listed?.includes(name) ?? null })),
     reason: seccomp === undefined || seccomp.available ? null : seccomp.reason,
   };

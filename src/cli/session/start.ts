@@ -1,4 +1,7 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -48,19 +51,14 @@ export async function startShellServer(args: readonly string[], given: StartArgu
     ],
     { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe'] },
   );
-  const ready = server.stdio[3];
-  const said = await new Promise<string>((done) => {
-    let text = '';
-    ready?.on('data', (chunk: Buffer) => {
-      text += chunk.toString('utf8');
-      if (text.includes('\n')) done(text);
-    });
-    ready?.once('close', () => done(text));
-    server.once('error', () => done(''));
-  });
-  ready?.destroy();
+  const ready = server.stdio[3] as Readable;
+  const said = createInterface({ input: ready });
+  // One that cannot be started says nothing.
+  server.once('error', () => said.close());
+  const [line] = await Promise.race([once(said, 'line'), once(said, 'close')]);
+  ready.destroy();
   server.unref();
-  const message = said.includes('\n') ? JSON.parse(said.slice(0, said.indexOf('\n'))) : undefined;
+  const message = line === undefined ? undefined : JSON.parse(line);
   if (message?.type === 'ready') {
     printOut(`${name}\n`);
     return 0;

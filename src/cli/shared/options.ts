@@ -21,7 +21,7 @@ export function parseSeconds(text: string): number {
 const SIZE_UNITS = ['', 'K', 'M', 'G', 'T'];
 
 /** `512M` and the like, in bytes. */
-export function parseSize(text: string): number {
+function parseSize(text: string): number {
   const size = sizeOf(text);
   if (!Number.isSafeInteger(size) || size === 0) {
     throw new InvalidArgumentError('it must be a number of bytes above 0, with K, M, G or T at most.');
@@ -34,16 +34,15 @@ function sizeOf(text: string): number {
   return Number(match?.[1]) * 1024 ** SIZE_UNITS.indexOf((match?.[2] ?? '').toUpperCase());
 }
 
-/** A whole number above 0. */
-export function parseWhole(text: string): number {
-  if (!/^\d{1,15}$/.test(text) || Number(text) === 0) {
-    throw new InvalidArgumentError('it must be a whole number above 0.');
-  }
-  return Number(text);
-}
+/** Reads a whole number of a range; `must` is what is said of anything else. */
+export const wholeNumber = (least: number, most: number, must: string) => (text: string) => {
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= least && number <= most) return number;
+  throw new InvalidArgumentError(must);
+};
 
 /** `SIZE` or `HEAD+TAIL`. */
-export function parseOutputLimit(text: string): number | OutputLimits {
+function parseOutputLimit(text: string): number | OutputLimits {
   const [head = Number.NaN, tail] = text.split('+', 2).map(sizeOf);
   if (text.split('+').length > 2 || !(head + (tail ?? 0) <= MAX_OUTPUT_BYTES)) {
     throw new InvalidArgumentError(
@@ -59,7 +58,7 @@ const READERS: Readonly<Record<FlagKind, ((text: string, before: unknown) => unk
   paths: (path, before) => [...(Array.isArray(before) ? before : []), path],
   seconds: parseSeconds,
   size: parseSize,
-  count: parseWhole,
+  count: wholeNumber(1, Number.MAX_SAFE_INTEGER, 'it must be a whole number above 0.'),
 };
 
 /** The option of a key that has one. */
