@@ -17,8 +17,14 @@ import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { aborted, untilEnded } from '../shared/signals.ts';
-import { describeGrant, describeRequest, listGrants, listRequests, showRequest } from './show.ts';
-import { watchRequests } from './watch.ts';
+import {
+  describeGrant,
+  describeRequest,
+  listGrants,
+  listRequests,
+  showRequest,
+  watchRequests,
+} from './show.ts';
 
 const HELP_AFTER = `
 A request waits in the state directory ($XDG_STATE_HOME/sandbox-run, ~/.local/state without it)

@@ -135,7 +135,8 @@ function rows(table: readonly (readonly [string, string])[]): string {
     .join('');
 }
 
-const SHELLS = ['bash', 'fish', 'zsh'] as const;
+/** THE list of shells that have a completion. */
+export const SHELLS = ['bash', 'fish', 'zsh'] as const;
 
 const COMPLETION_HELP = `
 The script starts no program: subcommands, options and the words that options take stand in it; files,
