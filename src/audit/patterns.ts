@@ -2,7 +2,7 @@ import type { EventRecord } from '../model/audit-record.ts';
 import { commandText, isObject, objectsOf, type StoredRecord, textOf, textsOf } from './stored-record.ts';
 
 /** What the patterns know of a decision. */
-export interface ObservedDecision {
+interface ObservedDecision {
   readonly seq: number;
   /** Milliseconds since 1970. */
   readonly at: number;
