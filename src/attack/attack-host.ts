@@ -1,15 +1,16 @@
 import type { ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { AttackReport } from '../model/attack-report.ts';
-import type { DoctorReport } from '../model/doctor-report.ts';
+import type { AttackOutcome, AttackReport, AttackResult } from '../model/attack-report.ts';
+import type { DoctorReport, Remedy } from '../model/doctor-report.ts';
+import type { Control, ControlId, EnforcementReport } from '../model/enforcement-report.ts';
 import type { SandboxOptions } from '../model/options.ts';
+import { ATTACK_RESULTS, BACKEND_IDS } from '../model/words.ts';
 import { programBesideAddon } from '../native/load.ts';
 import { type PreparedSandbox, prepareSandbox } from '../run/resolve/prepare-sandbox.ts';
 import { type Sandbox, sandboxOn } from '../run/sandbox.ts';
 import { packageVersion } from '../version.ts';
-import { type Arena, makeArena } from './arena.ts';
-import { type Attack, SECRET_VARIABLE } from './attack.ts';
-import { improvementFor, judgeAttack, type Observation, worstOf } from './attack-report.ts';
+import { Arena } from './arena.ts';
+import { type Attack, type Observation, SECRET_VARIABLE } from './attack.ts';
 import { BYSTANDER_ATTACKS } from './bystander-attacks.ts';
 import { type CarryOutParts, carryOut } from './carry-out.ts';
 import { FILE_ATTACKS } from './file-attacks.ts';
@@ -116,14 +117,13 @@ function reportOf(
 async function attackWithin(parts: AttackParts): Promise<Attacked | SandboxError> {
   const program = await orRefusal(async () => programBesideAddon('sandbox-run-attack'));
   if (program instanceof SandboxError) return program;
-  const arena = makeArena();
+  using arena = new Arena();
   // A sandbox looks at the environment when it is made.
   process.env[SECRET_VARIABLE] = arena.secret;
   try {
     return await attackIn(arena, program, parts);
   } finally {
     delete process.env[SECRET_VARIABLE];
-    arena.dispose();
   }
 }
 
@@ -143,16 +143,8 @@ async function attackIn(arena: Arena, program: string, parts: AttackParts): Prom
   const limited = { ...options, limits: LOW_LIMITS };
   const makeLimited = async () => attackable(await prepare(limited), limited);
   try {
-    const seen = await carryOut({
-      arena,
-      program,
-      prepared,
-      sandbox,
-      makeLimited,
-      attacks,
-      signal,
-      onProgress,
-    });
+    const place = { arena, program, prepared, sandbox, makeLimited };
+    const seen = await carryOut({ ...place, attacks, signal, onProgress });
     return { plan, policy, seen };
   } finally {
     await sandbox.close();
@@ -178,4 +170,83 @@ async function orRefusal<T>(make: () => Promise<T>): Promise<T | SandboxError> {
     if (error instanceof SandboxError && NO_SANDBOX.includes(error.code)) return error;
     throw error;
   }
+}
+
+/** The worst. */
+export function worstOf(attacks: readonly Pick<AttackOutcome, 'result'>[]): AttackResult {
+  return ATTACK_RESULTS.find((result) => attacks.some((attack) => attack.result === result)) ?? 'not-tried';
+}
+
+/** The backends whose degraded controls are those of this program's own mechanisms. */
+const OWN_BACKENDS: readonly EnforcementReport['backend'][] = BACKEND_IDS.slice(0, 2);
+
+/** Whether the report says that this attack cannot work. */
+export function isClaimed(
+  { claimedInPart }: Pick<Attack, 'claimedInPart'>,
+  { state }: Pick<Control, 'state'>,
+  backend: EnforcementReport['backend'],
+): boolean {
+  if (state === 'enforced') return true;
+  return state === 'degraded' && claimedInPart === true && OWN_BACKENDS.includes(backend);
+}
+
+/** An attack and what was seen, made into a line of the report. Pure. */
+export function judgeAttack(
+  attack: Pick<Attack, 'id' | 'does' | 'claimedInPart'>,
+  seen: Observation,
+  control: Pick<Control, 'state'>,
+  backend: EnforcementReport['backend'],
+): AttackOutcome {
+  const { id, does } = attack;
+  if (seen.kind !== 'worked')
+    return {
+      id,
+      result: seen.kind === 'short' ? 'failed' : seen.kind,
+      detail: `${does}: ${seen.reason}`,
+    };
+  return isClaimed(attack, control, backend)
+    ? { id, result: 'escaped', detail: `${does}: IT WORKED, although the report says that it cannot` }
+    : { id, result: 'not-covered', detail: `${does}: it worked, as the report says (${control.state})` };
+}
+
+/** The controls that the advice of each topic completes. Of a newer kernel the advice names them itself. */
+const CONTROLS_OF_TOPIC: Readonly<Record<string, readonly ControlId[]>> = {
+  landlock: [
+    ...(['filesystem', 'rename', 'truncate', 'devices', 'unix-sockets', 'abstract-sockets'] as const),
+    ...(['signals', 'process-inspection', 'process-tree'] as const),
+  ],
+  namespaces: [
+    ...(['filesystem', 'filesystem-view', 'truncate', 'metadata', 'protected-paths'] as const),
+    ...(['private-tmp', 'unix-sockets', 'abstract-sockets', 'process-inspection'] as const),
+  ],
+  seccomp: ['syscalls', 'network', 'unix-sockets', 'abstract-sockets', 'terminal-injection'],
+  cgroup: ['resource-limits'],
+};
+
+/**
+ * What to do for a control, with the line to run where one line does; null: nothing is to be done. `stronger`: a backend
+ * that this host has and that was not used. Pure.
+ */
+export function improvementFor(
+  control: Pick<Control, 'id' | 'state' | 'reason'>,
+  result: AttackResult,
+  remedies: readonly Remedy[],
+  stronger?: string,
+): string | null {
+  if (result === 'escaped') {
+    return 'This is a defect of sandbox-run: report it as SECURITY.md says, with the output of sandbox-run doctor --attack --json. Until it is mended, do not count on this control.';
+  }
+  if (control.state === 'enforced') return null;
+  if (control.state === 'off') return `It is the policy that leaves it off: ${control.reason}.`;
+  if (stronger !== undefined)
+    return `The backend ${stronger} can be used here and holds more: leave --backend out. $ sandbox-run doctor --attack`;
+  const lines = remedies
+    .filter((remedy) => isAbout(remedy, control.id))
+    .map(({ text, command }) => (command === null ? text : `${text} $ ${command}`));
+  return lines.length > 0 ? lines.join(' Or: ') : `Known: ${control.reason}.`;
+}
+
+function isAbout({ topic, text }: Remedy, id: ControlId): boolean {
+  if (topic === 'kernel') return new RegExp(`[:,] ${id}[,.]`).test(text);
+  return CONTROLS_OF_TOPIC[topic]?.includes(id) === true;
 }

@@ -69,6 +69,13 @@ export interface Attack {
   readonly stage: Stage;
 }
 
+/** What came of an attack in a place. */
+export type Observation =
+  | { readonly kind: 'worked' }
+  | { readonly kind: 'held' | 'failed' | 'not-tried'; readonly reason: string }
+  /** It failed for want of descriptors or memory, which says nothing at all. */
+  | { readonly kind: 'short'; readonly reason: string };
+
 type Further = Pick<Attack, 'manner' | 'claimedInPart'>;
 type Row = readonly [id: string, does: string, stage: Stage, further?: Further];
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { describeShortage } from '../errors/shortage.ts';
 import { createLineReader } from '../util/line-reader.ts';
+import { orElse } from '../util/or-else.ts';
 
 /** The victim: a process outside the sandbox that is there to be attacked. */
 export interface Bystander {
@@ -114,35 +115,14 @@ function tell({ lines, waiting }: Told, line: string): void {
 
 /** Processes, zombies aside, with this word in their command line. */
 export function markedProcesses(mark: string): readonly number[] {
-  return processIds().filter((pid) => commandLine(pid).includes(mark));
+  const commandLine = (pid: number) => orElse(() => readFileSync(`/proc/${pid}/cmdline`, 'latin1'), '');
+  return orElse(() => readdirSync('/proc'), [])
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => pid !== process.pid && commandLine(pid).includes(mark));
 }
 
-/** Ends them: nobody else has such a word. */
+/** Ends them: nobody else has such a word. One may be gone by itself. */
 export function endMarkedProcesses(mark: string): void {
-  for (const pid of markedProcesses(mark)) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // Gone by itself.
-    }
-  }
-}
-
-function processIds(): readonly number[] {
-  try {
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number)
-      .filter((pid) => pid !== process.pid);
-  } catch {
-    return [];
-  }
-}
-
-function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
-  } catch {
-    return '';
-  }
+  for (const pid of markedProcesses(mark)) orElse(() => process.kill(pid, 'SIGKILL'), undefined);
 }

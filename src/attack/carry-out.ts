@@ -5,10 +5,19 @@ import type { ControlId } from '../model/enforcement-report.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { PreparedSandbox } from '../run/resolve/prepare-sandbox.ts';
 import type { Sandbox } from '../run/sandbox.ts';
-import { type Arena, isGrantedBy, makePlaces } from './arena.ts';
-import { type Attack, freshName, type Manner, type Place, type Said, type Staged } from './attack.ts';
-import type { Observation } from './attack-report.ts';
-import { endMarkedProcesses, socketIn, startBystander } from './bystander.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import type { Arena } from './arena.ts';
+import {
+  type Attack,
+  freshName,
+  type Manner,
+  type Observation,
+  onlyIf,
+  type Place,
+  type Said,
+  type Staged,
+} from './attack.ts';
+import { type Bystander, endMarkedProcesses, socketIn, startBystander } from './bystander.ts';
 
 /** Everything that is needed to carry attacks out. */
 export interface CarryOutParts {
@@ -48,7 +57,9 @@ const TERMINAL = { cols: 80, rows: 24 };
 /** Tries each attack without a sandbox, then inside if it worked there. */
 export async function carryOut(parts: CarryOutParts): Promise<ReadonlyMap<string, Observation>> {
   const { arena, program, prepared, attacks, signal, onProgress } = parts;
-  const outside = arena.makeOutside(isGrantedBy(prepared.plan));
+  // Whether the policy lets commands have a path.
+  const isGranted = (path: string) => prepared.plan.paths.some((grant) => isBeneath(path, grant.path));
+  const outside = arena.makeOutside(isGranted);
   const directories = [
     arena.workspace,
     arena.bareWorkspace,
@@ -56,7 +67,7 @@ export async function carryOut(parts: CarryOutParts): Promise<ReadonlyMap<string
   ];
   const victim = await startBystander(program, arena.secret, `@${freshName()}`, directories.map(socketIn));
   try {
-    const places = makePlaces({ arena, outside, victim, program, ...prepared });
+    const places = makePlaces(parts, outside?.path, victim, isGranted);
     const bare = await tryIn(places.bare, attacks, signal, {
       together: () => '',
       speak: (attempts) => tryBare(program, attempts, arena, outside?.descriptor, signal),
@@ -74,6 +85,44 @@ export async function carryOut(parts: CarryOutParts): Promise<ReadonlyMap<string
   } finally {
     victim.end();
   }
+}
+
+/** The first real-time signal that libc leaves to programs, and some for those who use them. */
+const FIRST_SIGNAL = 40;
+
+/** The two places in which attacks are tried. */
+function makePlaces(
+  { arena, program, prepared: { plan, policy } }: CarryOutParts,
+  outside: string | undefined,
+  victim: Bystander,
+  isGranted: Place['isGranted'],
+): { readonly bare: Place; readonly confined: Place } {
+  let lastSignal = FIRST_SIGNAL;
+  const isReadOnly = plan.paths.some(({ path, access }) => path === arena.readable && access === 'read');
+  const place = (inSandbox: boolean): Place => ({
+    inSandbox,
+    workspace: inSandbox ? arena.workspace : arena.bareWorkspace,
+    get outside() {
+      onlyIf(outside !== undefined, 'the policy grants every place where a file could be put');
+      return outside;
+    },
+    get readable() {
+      onlyIf(isReadOnly, 'the policy gives nothing that may only be read');
+      return arena.readable;
+    },
+    shared: (parent) => {
+      const directory = arena.shared(parent);
+      onlyIf(directory !== undefined, `nothing can be made in ${parent}`);
+      return directory;
+    },
+    victim,
+    program,
+    secret: arena.secret,
+    signal: () => lastSignal++,
+    files: policy.filesystem,
+    isGranted,
+  });
+  return { bare: place(false), confined: place(true) };
 }
 
 /** What does not work without a sandbox says nothing about one. */

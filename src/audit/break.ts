@@ -13,10 +13,8 @@ import {
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { EventRecord } from '../model/audit-record.ts';
-import type { Head, Position } from './head.ts';
-import { readLines } from './read-lines.ts';
-import { closingHash, NO_HASH, openLine, TAIL_BYTES } from './record-line.ts';
-import { listDayFiles } from './trail-files.ts';
+import { closingHash, type Head, NO_HASH, openLine, type Position, TAIL_BYTES } from './record-line.ts';
+import { listDayFiles, readLines } from './trail-files.ts';
 
 /** A trail whose end is not the one that was written: a power cut or a person removed it. */
 interface Break {

@@ -1,10 +1,8 @@
 import type { AuditProblem } from '../model/audit-record.ts';
 import { ACKNOWLEDGED, type Kept } from './break.ts';
-import { createGaps, tellAcknowledged } from './gaps.ts';
-import type { Head } from './head.ts';
-import type { FileLine } from './read-lines.ts';
-import { macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
+import { type Head, macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
 import { isObject, parseRecord, type StoredRecord, textOf } from './stored-record.ts';
+import type { FileLine } from './trail-files.ts';
 
 /** What a chain is compared with. */
 interface Expected {
@@ -24,7 +22,7 @@ const CONFESSIONS: Readonly<Record<string, string>> = {
 
 /** Compares the lines of a trail, shown in their order, with each other. Memory does not grow with the trail. */
 export function createChainCheck({ report, key, head, anchor, isKept }: Expected) {
-  const gaps = createGaps();
+  const gaps = new Gaps();
   let file = '';
   let line = 0;
   let beyond = false;
@@ -48,7 +46,9 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
   let tornAtHead = false;
   const acknowledged: string[] = [];
 
-  const at = (seq?: number) => ({ file, line, ...(seq === undefined ? {} : { seq }) });
+  /** Of the line that is looked at; `seq`: of this record. */
+  const reportHere = (kind: AuditProblem['kind'], message: string, seq?: number) =>
+    report({ kind, message, file, line, ...(seq === undefined ? {} : { seq }) });
 
   function checkLine({ bytes, offset, complete }: FileLine): void {
     line += 1;
@@ -57,12 +57,12 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
       // Behind the head: a process was killed, or is writing.
       if (beyond) torn = true;
       else if (head?.file === file) tornAtHead = true;
-      else report({ kind: 'truncated', message: 'the file ends in the middle of a record', ...at() });
+      else reportHere('truncated', 'the file ends in the middle of a record');
       return;
     }
     const opened = openLine(bytes);
     if (opened === undefined) {
-      report({ kind: 'unreadable', message: 'this line is no record: it was changed or put in', ...at() });
+      reportHere('unreadable', 'this line is no record: it was changed or put in');
       return;
     }
     records += 1;
@@ -73,20 +73,12 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
   function checkRecord(record: OpenedLine, bytes: Buffer): void {
     const { seq, hash, intact } = record;
     first ??= { seq, file };
-    if (!intact) report({ kind: 'changed', message: `record ${seq} was changed`, ...at(seq) });
+    if (!intact) reportHere('changed', `record ${seq} was changed`, seq);
     checkPlace(record);
     if (line === 1 && record.follows === undefined)
-      report({
-        kind: 'removed',
-        message: `records before record ${seq} were removed from the beginning of the file`,
-        ...at(seq),
-      });
+      reportHere('removed', `records before record ${seq} were removed from the beginning of the file`, seq);
     if (line !== 1 && record.follows !== undefined)
-      report({
-        kind: 'inserted',
-        message: `record ${seq} is the first of a file, but others stand before it`,
-        ...at(seq),
-      });
+      reportHere('inserted', `record ${seq} is the first of a file, but others stand before it`, seq);
     checkMac(record);
     if (head !== undefined && seq === head.seq && hash === head.hash) headSeen = true;
     if (anchor !== undefined && seq === anchor.seq && hash === anchor.hash) anchorSeen = true;
@@ -96,20 +88,19 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
   function checkPlace({ seq, prev, hash }: OpenedLine): void {
     if (last === undefined) {
       if (seq === 1 && prev !== NO_HASH)
-        report({ kind: 'changed', message: 'record 1 says that another one goes before it', ...at(seq) });
+        reportHere('changed', 'record 1 says that another one goes before it', seq);
     } else if (seq > last.seq + 1) {
-      gaps.add({ first: last.seq + 1, last: seq - 1, file, line });
+      gaps.all.push({ first: last.seq + 1, last: seq - 1, file, line });
     } else if (seq === last.seq + 1) {
       if (!last.hashes.includes(prev))
-        report({
-          kind: 'changed',
-          message: `record ${last.seq} is not the one that record ${seq} was written after`,
-          ...at(last.seq),
-        });
+        reportHere(
+          'changed',
+          `record ${last.seq} is not the one that record ${seq} was written after`,
+          last.seq,
+        );
     } else {
-      if (gaps.takeOne(seq))
-        report({ kind: 'reordered', message: `record ${seq} stands behind record ${last.seq}`, ...at(seq) });
-      else report({ kind: 'inserted', message: `two records have the number ${seq}`, ...at(seq) });
+      if (gaps.takeOne(seq)) reportHere('reordered', `record ${seq} stands behind record ${last.seq}`, seq);
+      else reportHere('inserted', `two records have the number ${seq}`, seq);
       if (seq === last.seq) last = { ...last, hashes: [...last.hashes, hash].slice(-8) };
       return;
     }
@@ -120,17 +111,13 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
     if (key === undefined) return;
     if (mac === undefined) {
       if (signedSince !== undefined)
-        report({
-          kind: 'mac',
-          message: `record ${seq} has no MAC: it was written without the key`,
-          ...at(seq),
-        });
+        reportHere('mac', `record ${seq} has no MAC: it was written without the key`, seq);
       return;
     }
     signedSince ??= seq;
     signedRecords += 1;
     if (mac !== macOf(key, 'record', hash))
-      report({ kind: 'mac', message: `record ${seq} has a MAC that was not made with this key`, ...at(seq) });
+      reportHere('mac', `record ${seq} has a MAC that was not made with this key`, seq);
   }
 
   function checkConfession(bytes: Buffer, { seq, intact, mac, hash }: OpenedLine): void {
@@ -140,8 +127,7 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
     const isOurs = intact && (key === undefined || mac === macOf(key, 'record', hash));
     if (record !== undefined && code === ACKNOWLEDGED && isOurs) acknowledge(record);
     const message = CONFESSIONS[code];
-    if (message !== undefined)
-      report({ kind: 'truncated', message: `record ${seq} says: ${message}`, ...at(seq) });
+    if (message !== undefined) reportHere('truncated', `record ${seq} says: ${message}`, seq);
   }
 
   /** What a person has acknowledged as missing is no problem any more, as long as there is what was kept of it. */
@@ -152,11 +138,7 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
     const details = isObject(fields.details) ? fields.details : {};
     const [name = '', sha256 = ''] = [textOf(details, 'kept'), textOf(details, 'sha256')];
     if (name !== '' && !isKept({ name, sha256 }))
-      report({
-        kind: 'removed',
-        message: `${name}, which record ${seq} kept, is not there as it was`,
-        ...at(seq),
-      });
+      reportHere('removed', `${name}, which record ${seq} kept, is not there as it was`, seq);
   }
 
   /** The line that is not whole, and nothing else, is what a power cut leaves. */
@@ -164,17 +146,15 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
     const until = head?.seq ?? 0;
     const missing = until - (last?.seq ?? 0);
     if (!tornAtHead || missing < 1) return;
-    report({
-      kind: 'torn',
-      message: `the file ends in the middle of record ${until - missing + 1}${missing === 1 ? ', the last one' : `, and those up to ${until} are missing`}: a power cut or a person did that. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`,
-      file,
-      line,
-    });
+    reportHere(
+      'torn',
+      `the file ends in the middle of record ${until - missing + 1}${missing === 1 ? ', the last one' : `, and those up to ${until} are missing`}: a power cut or a person did that. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`,
+    );
   }
 
   function checkEnd(): void {
     checkTorn();
-    for (const { first: from, last: to, file: where, line: number } of gaps.all()) {
+    for (const { first: from, last: to, file: where, line: number } of gaps.all) {
       const which = from === to ? `record ${from} is` : `records ${from} to ${to} are`;
       report({ kind: 'removed', message: `${which} missing`, file: where, line: number, seq: from });
     }
@@ -219,4 +199,50 @@ export function createChainCheck({ report, key, head, anchor, isKept }: Expected
         : []),
     ],
   };
+}
+
+/** Records that are missing in a trail. */
+interface Gap {
+  readonly first: number;
+  readonly last: number;
+  readonly file: string;
+  readonly line: number;
+}
+
+/** The gaps of a trail, as its records are shown in their order. */
+class Gaps {
+  readonly all: Gap[] = [];
+
+  /** A record that was missing until now; false: it was not. */
+  takeOne(seq: number): boolean {
+    const index = this.all.findIndex((gap) => gap.first <= seq && seq <= gap.last);
+    const gap = this.all[index];
+    if (gap === undefined) return false;
+    const parts = [
+      { ...gap, last: seq - 1 },
+      { ...gap, first: seq + 1 },
+    ];
+    this.all.splice(index, 1, ...parts.filter((part) => part.first <= part.last));
+    return true;
+  }
+
+  /** What a record acknowledges is none any more, if it is exactly that; false: it is not. */
+  acknowledge({ seq, fields }: StoredRecord, isFirst: boolean): boolean {
+    const details = isObject(fields.details) ? fields.details : {};
+    // What is missing before the first record that is there are older files.
+    if (isFirst) return true;
+    const index = this.all.findIndex((gap) => gap.last === seq - 1);
+    const gap = this.all[index];
+    if (gap === undefined) return details.missing === 0;
+    if (details.last !== gap.first - 1 || details.missing !== gap.last - gap.first + 1) return false;
+    this.all.splice(index, 1);
+    return true;
+  }
+}
+
+/** An acknowledgement in a sentence. */
+function tellAcknowledged({ seq, fields }: StoredRecord): string {
+  const kept = isObject(fields.details) ? (textOf(fields.details, 'kept') ?? '') : '';
+  const torn = kept === '' ? '' : `; what was torn is in ${kept}`;
+  return `record ${seq} (${textOf(fields, 'time')}) says ${textOf(fields, 'message') ?? 'that the trail was broken'}${torn}`;
 }

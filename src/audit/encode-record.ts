@@ -21,10 +21,7 @@ function plain(record: AuditRecord, redactor: Redactor): object {
       return plainResult(record, redactor);
     case 'event':
       return {
-        type: record.type,
-        code: record.code,
-        principal: record.principal,
-        session: record.session,
+        ...record,
         message: redactor.text(record.message),
         details: Object.fromEntries(
           Object.entries(record.details).map(([name, value]) => [
@@ -94,26 +91,14 @@ function plainReport({ landlockAbi, controls, passedOver }: EnforcementReport): 
   };
 }
 
-function plainResult(record: ResultRecord, redactor: Redactor): object {
-  const { type, request, principal, session, status, exitCode, signal, error, limit, durationMs } = record;
-  const { outputBytes, leftBehind } = record;
+function plainResult({ leftBehind, ...record }: ResultRecord, redactor: Redactor): object {
   return {
-    type,
-    request,
-    principal,
-    session,
-    status,
-    exitCode,
-    signal,
-    error,
-    limit,
+    ...record,
     leftBehind: leftBehind?.map((one) => ({
       ...one,
       path: redactor.text(one.path),
       ...(one.settings === undefined ? {} : { settings: one.settings.map(redactor.text) }),
     })),
-    durationMs,
-    outputBytes,
   };
 }
 

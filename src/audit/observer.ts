@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../model/audit-record.ts';
-import { createRecognizer, REMEMBERED_MS } from './patterns/recognize.ts';
+import { REMEMBERED_MS, Recognizer } from './patterns.ts';
 import { parseRecord } from './stored-record.ts';
-import { createCursor, type Place, somewhatBefore, type TrailCursor } from './trail-cursor.ts';
+import { type Place, somewhatBefore, TrailCursor } from './trail-files.ts';
 import type { Written } from './trail-writer.ts';
 
 /**
@@ -13,79 +13,81 @@ const MOST_LOOK_BYTES = 4 * 1024 * 1024;
 /** The command shall start first, and one after it perhaps as well. */
 const DELAY_MS = 50;
 
-/** Looks for patterns in what was written, by us and by others, after it was written. */
-interface Observer {
-  wrote(written: Written, count: number): void;
+/**
+ * Looks for patterns in what was written, by us and by others, after it was written. Raises events through `append`; one that
+ * cannot be written is lost, the next append says why.
+ */
+export class TrailObserver {
+  private readonly directory: string;
+  private readonly append: (record: AuditRecord) => Promise<void>;
+  private readonly clock: () => number;
+  private readonly recognizer = new Recognizer();
+  private readonly own: { readonly first: number; readonly end: number }[] = [];
+  private ahead: TrailCursor | undefined;
+  private cursor: TrailCursor | undefined;
+  private finished = false;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(directory: string, append: (record: AuditRecord) => Promise<void>, clock: () => number) {
+    this.directory = directory;
+    this.append = append;
+    this.clock = clock;
+  }
+
+  wrote({ file, first, offset }: Written, count: number): void {
+    this.own.push({ first, end: first + count });
+    this.ahead ??= new TrailCursor(this.directory, { name: file.name, offset });
+    if (!this.finished) this.timer ??= setTimeout(() => this.look(), DELAY_MS);
+  }
+
   /** Looks at what was not looked at yet, and at nothing from then on. */
-  finish(): void;
-}
+  finish(): void {
+    this.finished = true;
+    if (this.timer === undefined) return;
+    clearTimeout(this.timer);
+    this.look();
+  }
 
-/** Raises events through `append`; one that cannot be written is lost, the next append says why. */
-export function createObserver(
-  directory: string,
-  append: (record: AuditRecord) => Promise<void>,
-  clock: () => number,
-): Observer {
-  const recognizer = createRecognizer();
-  const own: { readonly first: number; readonly end: number }[] = [];
-  let ahead: TrailCursor | undefined;
-  let cursor: TrailCursor | undefined;
-  let finished = false;
-  let timer: NodeJS.Timeout | undefined;
-
-  function look(): void {
-    timer = undefined;
-    const since = clock() - REMEMBERED_MS;
+  private look(): void {
+    this.timer = undefined;
+    const since = this.clock() - REMEMBERED_MS;
     try {
-      cursor ??= cursorBeforeConspicuous(since);
-      for (const line of cursor?.lines() ?? []) lookAt(line, since);
+      this.cursor ??= this.cursorBeforeConspicuous(since);
+      for (const line of this.cursor?.lines() ?? []) this.lookAt(line, since);
     } catch {
       // The trail was removed while it was open: the next append reports it.
     }
   }
 
   /** As long as nothing that we wrote can raise an event, what was before it does not have to be known. */
-  function cursorBeforeConspicuous(since: number): TrailCursor | undefined {
-    if (ahead === undefined) return undefined;
-    let place = ahead.place();
-    for (const line of ahead.lines()) {
+  private cursorBeforeConspicuous(since: number): TrailCursor | undefined {
+    if (this.ahead === undefined) return undefined;
+    let { place } = this.ahead;
+    for (const line of this.ahead.lines()) {
       const start = startOf(line);
-      if (isOwn(start) && isConspicuous(line, start))
-        return createCursor(directory, placeBefore(directory, place, since));
-      place = ahead.place();
+      if (this.isOwn(start) && isConspicuous(line, start))
+        return new TrailCursor(this.directory, placeBefore(this.directory, place, since));
+      ({ place } = this.ahead);
     }
     return undefined;
   }
 
   /** Asked in the order of the trail. */
-  function isOwn(start: string): boolean {
+  private isOwn(start: string): boolean {
+    const { own } = this;
     const seq = Number(/^\{"seq":(\d+)/.exec(start)?.[1]);
     while (own[0] !== undefined && own[0].end <= seq) own.shift();
     return own[0] !== undefined && own[0].first <= seq;
   }
 
-  function lookAt(line: Buffer, since: number): void {
+  private lookAt(line: Buffer, since: number): void {
     const start = startOf(line);
-    const ours = isOwn(start);
+    const ours = this.isOwn(start);
     if (isBefore(start, since) || isNothing(line, start, ours)) return;
     const record = parseRecord(line);
     if (record === undefined) return;
-    for (const event of recognizer.show(record, ours)) append(event).catch(() => {});
+    for (const event of this.recognizer.show(record, ours)) this.append(event).catch(() => {});
   }
-
-  return {
-    wrote: ({ file, first, offset }, count) => {
-      own.push({ first, end: first + count });
-      ahead ??= createCursor(directory, { name: file.name, offset });
-      if (!finished) timer ??= setTimeout(look, DELAY_MS);
-    },
-    finish: () => {
-      finished = true;
-      if (timer === undefined) return;
-      clearTimeout(timer);
-      look();
-    },
-  };
 }
 
 /** A place before `begin` where a record is from before `since`. */
@@ -102,7 +104,7 @@ function placeBefore(directory: string, begin: Place, since: number): Place {
 
 function beginsBefore(directory: string, place: Place, since: number): boolean {
   let lines = 0;
-  for (const line of createCursor(directory, place).lines()) {
+  for (const line of new TrailCursor(directory, place).lines()) {
     lines += 1;
     // The first one is the rest of a line.
     if (lines === 2) return isBefore(startOf(line), since);

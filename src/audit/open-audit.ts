@@ -1,9 +1,9 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { AuditRecord, AuditSink, EventRecord } from '../model/audit-record.ts';
+import { auditFailure } from './day-file.ts';
 import { encodeRecord } from './encode-record.ts';
-import { auditFailure } from './failure.ts';
-import { createObserver } from './observer.ts';
-import { type Acknowledged, createTrailWriter, type FileLock, type Written } from './trail-writer.ts';
+import { TrailObserver } from './observer.ts';
+import { type Acknowledged, type FileLock, TrailWriter, type Written } from './trail-writer.ts';
 
 /** How long another process may hold the lock before we give up. It holds it for well under a millisecond. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -46,12 +46,12 @@ interface Entry {
  */
 export function openAudit(directory: string, options: AuditOptions): AuditTrail {
   const clock = options.clock ?? Date.now;
-  const writer = createTrailWriter(directory, { lock: options.lock, key: options.hmacKey, clock });
+  const writer = new TrailWriter(directory, { lock: options.lock, key: options.hmacKey, clock });
   const queue: Entry[] = [];
   const pending = new Set<Promise<unknown>>();
   let draining: Promise<void> | undefined;
   let closed = false;
-  const observer = createObserver(directory, enqueue, clock);
+  const observer = new TrailObserver(directory, enqueue, clock);
 
   /** Records that arrive in one turn of the event loop are written together. */
   function enqueue(record: AuditRecord): Promise<void> {

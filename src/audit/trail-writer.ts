@@ -3,13 +3,10 @@ import { dirname } from 'node:path';
 import type { EventRecord } from '../model/audit-record.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { acknowledgement, brokenTrail, endsAsKnown, findBreak, keepTorn } from './break.ts';
-import { type DayFile, openDayFile } from './day-file.ts';
+import { auditFailure, DayFile } from './day-file.ts';
 import { encodeRecord } from './encode-record.ts';
-import { auditFailure } from './failure.ts';
-import { readHead, writeHead } from './head.ts';
-import { type Reconciled, type Remark, reconcile } from './reconcile.ts';
-import { NO_HASH, sealRecord } from './record-line.ts';
-import { dayFileName, headPath } from './trail-files.ts';
+import { NO_HASH, openLine, type Position, readHead, sealRecord, writeHead } from './record-line.ts';
+import { dayFileName, headPath, readLines } from './trail-files.ts';
 
 /** The exclusive lock of an open file; the addon has it. */
 export type FileLock = Pick<NativeAddon, 'tryLock' | 'unlock'>;
@@ -36,6 +33,19 @@ interface OpenedFile {
   readonly size: number;
 }
 
+/** Something about the trail that has to be said in the trail itself. */
+interface Remark {
+  readonly code: 'audit_foreign_lines';
+  readonly message: string;
+  readonly details: Readonly<Record<string, string | number>>;
+}
+
+/** A file whose end is known again. */
+interface Reconciled {
+  readonly position: Position;
+  readonly remarks: readonly Remark[];
+}
+
 /** Where the next record goes. */
 interface Place extends Reconciled {
   readonly file: DayFile;
@@ -48,78 +58,121 @@ export interface Acknowledged {
   readonly record: EventRecord;
 }
 
-/** Writes records under the lock of the trail. Nothing here waits, but for the disk when a new file is begun. */
-interface TrailWriter {
+/**
+ * Writes records under the lock of the trail. Nothing here waits, but for the disk when a new file is begun. Opens nothing
+ * before it is needed. Every failure becomes a `SandboxError` `audit.failed`.
+ */
+export class TrailWriter {
+  private readonly directory: string;
+  private readonly settings: TrailSettings;
+  private head: number | undefined;
+  private day: DayFile | undefined;
+
+  constructor(directory: string, settings: TrailSettings) {
+    this.directory = directory;
+    this.settings = settings;
+  }
+
   /** False: another process has the lock. */
-  lock(): boolean;
-  unlock(): void;
+  lock(): boolean {
+    try {
+      for (;;) {
+        const fd = this.openHead();
+        if (!this.settings.lock.tryLock(fd)) return false;
+        if (fstatSync(fd).nlink > 0) return true;
+        // Deleted or replaced: the others lock the new one.
+        closeSync(fd);
+        this.head = undefined;
+      }
+    } catch (error) {
+      throw auditFailure(headPath(this.directory), error);
+    }
+  }
+
+  unlock(): void {
+    this.settings.lock.unlock(this.openHead());
+  }
+
   /** Writes encoded records, all of them or none. The caller has the lock. */
-  write(records: readonly string[]): Written;
+  write(records: readonly string[]): Written {
+    try {
+      return this.writeLocked(records, this.openHead());
+    } catch (error) {
+      throw auditFailure(this.directory, error);
+    }
+  }
+
   /**
    * Goes on after a break: keeps what is torn, and says in the trail what is missing. `undefined`: nothing is. The caller
    * has the lock.
    */
-  acknowledge(principal: string): Acknowledged | undefined;
-  close(): void;
-}
+  acknowledge(principal: string): Acknowledged | undefined {
+    try {
+      return this.acknowledgeLocked(principal, this.openHead());
+    } catch (error) {
+      throw auditFailure(this.directory, error);
+    }
+  }
 
-/** Opens nothing yet. Every failure becomes a `SandboxError` `audit.failed`. */
-export function createTrailWriter(directory: string, { lock, key, clock }: TrailSettings): TrailWriter {
-  let head: number | undefined;
-  let day: DayFile | undefined;
+  close(): void {
+    if (this.head !== undefined) closeSync(this.head);
+    this.day?.retire();
+    this.head = undefined;
+    this.day = undefined;
+  }
 
-  function openHead(): number {
+  private openHead(): number {
     const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
-    head ??= openSync(headPath(directory), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
-    return head;
+    this.head ??= openSync(headPath(this.directory), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+    return this.head;
   }
 
   /** The file of that name as it is now; a descriptor of one that was moved or deleted is given up. */
-  function dayFile(name: string, create: boolean): OpenedFile | undefined {
-    const size = day?.name === name ? day.size() : undefined;
-    if (day !== undefined && size !== undefined) return { file: day, size };
-    day?.retire();
-    day = undefined;
-    day = openDayFile(directory, name, create);
-    return day && { file: day, size: day.size() ?? 0 };
+  private dayFile(name: string, create: boolean): OpenedFile | undefined {
+    const size = this.day?.name === name ? this.day.size() : undefined;
+    if (this.day !== undefined && size !== undefined) return { file: this.day, size };
+    this.day?.retire();
+    this.day = undefined;
+    this.day = DayFile.open(this.directory, name, create);
+    return this.day && { file: this.day, size: this.day.size() ?? 0 };
   }
 
   /**
    * The end of the trail, after what a killed process left behind is put in order. Throws if it is not the end that was
    * written: to go on is for people to say (`acknowledge`).
    */
-  function findEnd(fd: number, today: string): Reconciled {
+  private findEnd(fd: number, today: string): Reconciled {
     const known = readHead(fd);
-    const opened = known && dayFile(known.file, known.size === 0);
+    const opened = known && this.dayFile(known.file, known.size === 0);
     if (known !== undefined && opened !== undefined && endsAsKnown(opened.file.fd, opened.size, known))
       return reconcile(opened.file, known, opened.size);
-    const found = findBreak(directory, known);
-    if (found !== undefined) throw brokenTrail(directory, found);
+    const found = findBreak(this.directory, known);
+    if (found !== undefined) throw brokenTrail(this.directory, found);
     if (known !== undefined) throw new Error('it was changed this moment by what does not take its lock');
     // Before the first record, and on the disk, so that a trail with records and without a head is one that lost it.
     const position = { seq: 0, hash: NO_HASH, file: today, size: 0 };
-    writeHead(fd, position, key);
+    writeHead(fd, position, this.settings.key);
     fsyncSync(fd);
     return { position, remarks: [] };
   }
 
   /** Goes on to a new file if the day is over. A clock that was set back never leads to an older one. */
-  function findPlace(end: Reconciled, today: string): Place {
+  private findPlace(end: Reconciled, today: string): Place {
     const { file: previous, size: used } = end.position;
     const [, name = today] = [previous, today].sort();
-    const opened = dayFile(name, true);
+    const opened = this.dayFile(name, true);
     if (opened === undefined) throw new Error('it was taken away this moment');
     const { file, size } = opened;
     const follows = end.position.seq === 0 ? null : previous;
     // A record counts only once the entry of its file is in the directory on the disk. Once a day, under the lock.
-    if (name !== previous || used === 0) syncDirectories();
+    if (name !== previous || used === 0) this.syncDirectories();
     if (name === previous) return { ...end, file, follows };
     const begun = reconcile(file, { ...end.position, file: name, size: 0 }, size);
     return { ...begun, remarks: [...end.remarks, ...begun.remarks], file, follows };
   }
 
-  function syncDirectories(): void {
-    for (const path of [directory, dirname(directory)]) {
+  private syncDirectories(): void {
+    for (const path of [this.directory, dirname(this.directory)]) {
       const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
       try {
         fsyncSync(fd);
@@ -129,10 +182,11 @@ export function createTrailWriter(directory: string, { lock, key, clock }: Trail
     }
   }
 
-  function writeLocked(records: readonly string[], fd: number, after?: Reconciled): Written {
+  private writeLocked(records: readonly string[], fd: number, after?: Reconciled): Written {
+    const { key, clock } = this.settings;
     const now = clock();
     const today = dayFileName(now);
-    const { position, remarks, file, follows } = findPlace(after ?? findEnd(fd, today), today);
+    const { position, remarks, file, follows } = this.findPlace(after ?? this.findEnd(fd, today), today);
     let { seq, hash } = position;
     let text = '';
     for (const fields of [...remarks.map(encodeRemark), ...records]) {
@@ -155,55 +209,53 @@ export function createTrailWriter(directory: string, { lock, key, clock }: Trail
   }
 
   /** The head is written last: a process that is killed before it has acknowledged nothing. */
-  function acknowledgeLocked(principal: string, fd: number): Acknowledged | undefined {
-    const found = findBreak(directory, readHead(fd));
+  private acknowledgeLocked(principal: string, fd: number): Acknowledged | undefined {
+    const found = findBreak(this.directory, readHead(fd));
     if (found === undefined) return undefined;
     const { position } = found;
-    const record = acknowledgement(found, keepTorn(directory, found), principal);
-    syncDirectories();
-    const opened = dayFile(position.file, false);
+    const record = acknowledgement(found, keepTorn(this.directory, found), principal);
+    this.syncDirectories();
+    const opened = this.dayFile(position.file, false);
     if (opened !== undefined) ftruncateSync(opened.file.fd, position.size);
-    const written = writeLocked([encodeRecord(record)], fd, { position, remarks: [] });
+    const written = this.writeLocked([encodeRecord(record)], fd, { position, remarks: [] });
     return { written, record };
   }
+}
 
-  return {
-    acknowledge: (principal) => {
-      try {
-        return acknowledgeLocked(principal, openHead());
-      } catch (error) {
-        throw auditFailure(directory, error);
-      }
-    },
-    lock: () => {
-      try {
-        for (;;) {
-          const fd = openHead();
-          if (!lock.tryLock(fd)) return false;
-          if (fstatSync(fd).nlink > 0) return true;
-          // Deleted or replaced: the others lock the new one.
-          closeSync(fd);
-          head = undefined;
-        }
-      } catch (error) {
-        throw auditFailure(headPath(directory), error);
-      }
-    },
-    unlock: () => lock.unlock(openHead()),
-    write: (records) => {
-      try {
-        return writeLocked(records, openHead());
-      } catch (error) {
-        throw auditFailure(directory, error);
-      }
-    },
-    close: () => {
-      if (head !== undefined) closeSync(head);
-      day?.retire();
-      head = undefined;
-      day = undefined;
-    },
-  };
+/**
+ * Looks at what a file has behind the end that the head knows, which is there (`endsAsKnown`). A process that was killed may have left records that the head does
+ * not know: those that continue the chain are adopted, a torn last line, which was never reported as written, is cut off.
+ * Nothing else is ever taken away: `verify` has to find it. The caller has the lock.
+ */
+function reconcile(file: DayFile, position: Position, size: number): Reconciled {
+  if (size === position.size) return { position, remarks: [] };
+  let end: Position = { ...position, file: file.name };
+  let foreign = 0;
+  for (const { bytes, offset, complete } of readLines(file.fd, position.size, size)) {
+    if (!complete) {
+      ftruncateSync(file.fd, offset);
+      break;
+    }
+    const line = openLine(bytes);
+    const continues = line?.intact === true && line.seq === end.seq + 1 && line.prev === end.hash;
+    if (!continues) foreign += 1;
+    end = {
+      ...end,
+      size: offset + bytes.length + 1,
+      ...(continues ? { seq: line.seq, hash: line.hash } : {}),
+    };
+  }
+  const remarks: readonly Remark[] =
+    foreign === 0
+      ? []
+      : [
+          {
+            code: 'audit_foreign_lines',
+            message: `${file.name} had lines that no process of ours wrote; they are left as they are`,
+            details: { file: file.name, lines: foreign, after: end.seq },
+          },
+        ];
+  return { position: end, remarks };
 }
 
 /** What the trail says about itself. */

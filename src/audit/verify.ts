@@ -1,12 +1,11 @@
-import { closeSync, fstatSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AuditProblem, Verification } from '../model/audit-record.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { isKept, type Kept } from './break.ts';
 import { createChainCheck } from './chain-check.ts';
-import { type Head, headMac, readHead } from './head.ts';
-import { readLines } from './read-lines.ts';
-import { headPath, listDayFiles } from './trail-files.ts';
+import { type Head, headMac, readHead } from './record-line.ts';
+import { headPath, linesOfFile, listDayFiles } from './trail-files.ts';
 
 /** How to verify. */
 interface VerifyOptions {
@@ -58,7 +57,8 @@ function walk(directory: string, { key, anchor, complete, onFile }: VerifyOption
   const check = createChainCheck({ report, key, head, anchor, isKept: isKeptHere });
   for (const [index, name] of files.entries()) {
     onFile?.(name, index, files.length);
-    verifyFile(directory, name, check);
+    check.beginFile(name);
+    for (const line of linesOfFile(join(directory, name))) check.line(line);
   }
   const { acknowledged, ...end } = check.finish();
   if (complete === true && end.first !== undefined && end.first.seq !== 1)
@@ -105,16 +105,6 @@ function readHeadOf(directory: string): Head | undefined {
       if (JSON.stringify(head) === JSON.stringify(last) || tries === 100) return head;
       last = head;
     }
-  } finally {
-    closeSync(fd);
-  }
-}
-
-function verifyFile(directory: string, name: string, check: ReturnType<typeof createChainCheck>): void {
-  const fd = openSync(join(directory, name), 'r');
-  try {
-    check.beginFile(name);
-    for (const line of readLines(fd, 0, fstatSync(fd).size)) check.line(line);
   } finally {
     closeSync(fd);
   }

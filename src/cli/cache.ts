@@ -5,6 +5,7 @@ import type { NativeAddon } from '../native/contract.ts';
 import { loadAddon } from '../native/load.ts';
 import { CACHE_LIMITS } from '../run/resolve/trim-caches.ts';
 import { type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/resolve/workspace-cache.ts';
+import { orElse } from '../util/or-else.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import { withSubcommands } from './shared/parse.ts';
 import { jsonLine } from './shared/print.ts';
@@ -99,7 +100,9 @@ async function clear(
 ): Promise<string> {
   if (all === true && workspace !== undefined)
     throw new SandboxError('usage.invalid', '--all and --workspace exclude each other; give one of them');
-  const path = realPath(resolve(workspace ?? '.'));
+  const named = resolve(workspace ?? '.');
+  // As it is known to caches: of a workspace that is gone, as it was named.
+  const path = orElse(() => realpathSync(named), named);
   const chosen = listCaches(addon).filter((entry) => all === true || entry.workspace === path);
   if (chosen.length === 0) return all === true ? 'nothing is cached\n' : `nothing is cached for ${path}\n`;
   const said: string[] = [];
@@ -120,13 +123,4 @@ function cannotClear(name: string, why: 'in-use' | 'failed'): SandboxError {
         'state.unusable',
         `not all of the cache of ${name} could be removed; look at it with sandbox-run cache show --json`,
       );
-}
-
-/** As it is known to caches: of a workspace that is gone, as it was named. */
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
 }

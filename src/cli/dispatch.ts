@@ -12,7 +12,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   budget: async () => (await import('./budget.ts')).budget,
   cache: async () => (await import('./cache.ts')).cache,
   check: async () => (await import('./check/check.ts')).check,
-  completion: async () => (await import('./help/completion.ts')).completion,
+  completion: async () => (await import('./help/help.ts')).completion,
   doctor: async () => (await import('./doctor/doctor.ts')).doctor,
   examples: async () => (await import('./help/examples.ts')).examples,
   gate: async () => (await import('./gate.ts')).gate,

@@ -10,7 +10,7 @@ import type { GateOutcome } from '../serve/gate/ask-gate.ts';
 import type { GateAnswer, GateRequest } from '../serve/gate/gate-decider.ts';
 import type { RefusedMessage } from '../serve/gate/refusal-report.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
-import { parseTaints } from './shared/options.ts';
+import { parseTaints, wholeNumber } from './shared/options.ts';
 import { withSubcommands } from './shared/parse.ts';
 import { jsonLine, printError, printOut } from './shared/print.ts';
 import { aborted, untilEnded } from './shared/signals.ts';
@@ -202,11 +202,7 @@ async function ask(options: CheckOptions, socket: string, requestId: string): Pr
 /** (uid_t)-1 is nobody, for the kernel. */
 const MAX_UID = 0xffff_fffe;
 
-/** `--allow-uid N`. */
-function parseUid(text: string): number {
-  if (/^\d{1,10}$/.test(text) && Number(text) <= MAX_UID) return Number(text);
-  throw new InvalidArgumentError('it must be the number of a user.');
-}
+const parseUid = wholeNumber(0, MAX_UID, 'it must be the number of a user.');
 
 /** `--timeout S`, in milliseconds. */
 function parseGateSeconds(text: string): number {

@@ -1,6 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory } from '../host/exact-text.ts';
-import { homeDirectory } from '../host/home-directory.ts';
+import { homeDirectory } from '../host/user-directories.ts';
 import { HOOK_INSTALLERS } from '../integrations/agents.ts';
 import { changedSettings, hooksAreOff } from '../integrations/install/hook-settings.ts';
 import { changeSettingsFile } from '../integrations/install/settings-file.ts';

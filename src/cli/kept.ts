@@ -1,4 +1,4 @@
-import { type KeptItem, openKept } from '../left-behind/kept.ts';
+import { Kept, type KeptItem } from '../left-behind/kept.ts';
 import { stateDirectory } from '../run/state.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
 import { withSubcommands } from './shared/parse.ts';
@@ -32,18 +32,18 @@ export async function kept(args: readonly string[]): Promise<number> {
       .action((id: string) => does(() => act(id)));
   ofOne('show', 'what it is', show);
   ofOne('restore', 'puts it back where it was', (id) => {
-    const { path } = openKept(stateDirectory()).restore(id);
+    const { path } = new Kept(stateDirectory()).restore(id);
     return `${path} is back\n`;
   });
   ofOne('forget', 'removes it', (id) => {
-    const { movedTo } = openKept(stateDirectory()).forget(id);
+    const { movedTo } = new Kept(stateDirectory()).forget(id);
     return movedTo === undefined ? `${id} is gone\n` : `${id} is forgotten; ${movedTo} stays\n`;
   });
   return run(args);
 }
 
 function list(json: boolean): string {
-  const items = openKept(stateDirectory()).list();
+  const items = new Kept(stateDirectory()).list();
   if (json) return items.map((item) => jsonLine(plain(item))).join('');
   if (items.length === 0) return 'nothing is kept\n';
   return items
@@ -55,7 +55,7 @@ function list(json: boolean): string {
 }
 
 function show(id: string): string {
-  const store = openKept(stateDirectory());
+  const store = new Kept(stateDirectory());
   const item = store.find(id);
   const content = item.settings === undefined ? store.contentOf(id) : undefined;
   return [

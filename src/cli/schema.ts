@@ -35,7 +35,6 @@ Exit status: 0; 125 if there is no schema of that name.`;
 
 /** What a schema describes. */
 interface PublishedSchema {
-  readonly name: string;
   /** Where it comes out, for people. */
   readonly of: string;
   readonly schema: z.ZodType;
@@ -43,47 +42,39 @@ interface PublishedSchema {
   readonly input?: true;
 }
 
-/** THE registry of what `--json` prints, and of what is read as JSON or TOML. */
-const PUBLISHED_SCHEMAS: readonly PublishedSchema[] = [
-  { name: 'run', of: 'sandbox-run --json', schema: RunAnswer },
-  { name: 'plan', of: 'sandbox-run --dry-run --json', schema: PlanAnswer },
-  { name: 'check', of: 'sandbox-run check --json', schema: CheckAnswer },
-  { name: 'check-batch', of: 'a line of sandbox-run check --batch', schema: BatchLine },
-  {
-    ...{ name: 'check-batch-request', of: 'a line that sandbox-run check --batch reads' },
-    ...{ schema: BatchRequest, input: true },
+/** THE registry of what `--json` prints, and of what is read as JSON or TOML, by name. */
+const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {
+  run: { of: 'sandbox-run --json', schema: RunAnswer },
+  plan: { of: 'sandbox-run --dry-run --json', schema: PlanAnswer },
+  check: { of: 'sandbox-run check --json', schema: CheckAnswer },
+  'check-batch': { of: 'a line of sandbox-run check --batch', schema: BatchLine },
+  'check-batch-request': {
+    of: 'a line that sandbox-run check --batch reads',
+    schema: BatchRequest,
+    input: true,
   },
-  { name: 'policy', of: 'a policy file (TOML)', schema: policyFileSchema, input: true },
-  { name: 'policy-show', of: 'sandbox-run policy show --json', schema: PolicyShown },
-  { name: 'policy-import', of: 'sandbox-run policy import --json', schema: PolicyImported },
-  {
-    ...{ name: 'approval-request', schema: QueuedRequest },
+  policy: { of: 'a policy file (TOML)', schema: policyFileSchema, input: true },
+  'policy-show': { of: 'sandbox-run policy show --json', schema: PolicyShown },
+  'policy-import': { of: 'sandbox-run policy import --json', schema: PolicyImported },
+  'approval-request': {
     of: 'a line of sandbox-run approvals list --json, and approvals show --json',
+    schema: QueuedRequest,
   },
-  {
-    ...{ name: 'approval-grant', schema: ApprovalGrant },
-    of: 'a line of sandbox-run approvals grants --json',
-  },
-  {
-    ...{ name: 'approvals-watch', schema: WatchedRequest },
-    of: 'a line of sandbox-run approvals watch --json',
-  },
-  {
-    ...{ name: 'audit-record', schema: AuditLine },
-    of: 'a line of sandbox-run audit tail, show and search --json',
-  },
-  { name: 'audit-verify', of: 'sandbox-run audit verify --json', schema: VerifyAnswer },
-  { name: 'audit-stats', of: 'sandbox-run audit stats --json', schema: AuditStatistics },
-  { name: 'budget', of: 'sandbox-run budget show --json', schema: BudgetAnswer },
-  { name: 'cache', of: 'a line of sandbox-run cache show --json', schema: CacheLine },
-  { name: 'kept', of: 'a line of sandbox-run kept list --json', schema: KeptLine },
-  { name: 'session-run', of: 'sandbox-run session run --json', schema: TurnAnswer },
-  { name: 'session-list', of: 'a line of sandbox-run session list --json', schema: SessionLine },
-  { name: 'session-show', of: 'sandbox-run session show --json', schema: SessionShown },
-  { name: 'gate-check', of: 'sandbox-run gate check --json', schema: GateCheckAnswer },
-  { name: 'doctor', of: 'sandbox-run doctor --json', schema: DoctorReport },
-  { name: 'doctor-attack', of: 'sandbox-run doctor --attack --json', schema: AttackReport },
-];
+  'approval-grant': { of: 'a line of sandbox-run approvals grants --json', schema: ApprovalGrant },
+  'approvals-watch': { of: 'a line of sandbox-run approvals watch --json', schema: WatchedRequest },
+  'audit-record': { of: 'a line of sandbox-run audit tail, show and search --json', schema: AuditLine },
+  'audit-verify': { of: 'sandbox-run audit verify --json', schema: VerifyAnswer },
+  'audit-stats': { of: 'sandbox-run audit stats --json', schema: AuditStatistics },
+  budget: { of: 'sandbox-run budget show --json', schema: BudgetAnswer },
+  cache: { of: 'a line of sandbox-run cache show --json', schema: CacheLine },
+  kept: { of: 'a line of sandbox-run kept list --json', schema: KeptLine },
+  'session-run': { of: 'sandbox-run session run --json', schema: TurnAnswer },
+  'session-list': { of: 'a line of sandbox-run session list --json', schema: SessionLine },
+  'session-show': { of: 'sandbox-run session show --json', schema: SessionShown },
+  'gate-check': { of: 'sandbox-run gate check --json', schema: GateCheckAnswer },
+  doctor: { of: 'sandbox-run doctor --json', schema: DoctorReport },
+  'doctor-attack': { of: 'sandbox-run doctor --attack --json', schema: AttackReport },
+};
 
 /** A published schema as JSON Schema (draft 2020-12). */
 function jsonSchemaOf({ of, schema, input }: PublishedSchema): object {
@@ -107,13 +98,15 @@ export async function schema(args: readonly string[]): Promise<number> {
     throw new SandboxError('usage.invalid', '--all prints every schema; leave the name out');
   const print = (value: object) => printOut(jsonText(value));
   if (all === true) {
-    print(
-      Object.fromEntries(PUBLISHED_SCHEMAS.map((published) => [published.name, jsonSchemaOf(published)])),
-    );
+    const schemas = Object.entries(PUBLISHED_SCHEMAS).map(([each, published]) => [
+      each,
+      jsonSchemaOf(published),
+    ]);
+    print(Object.fromEntries(schemas));
   } else if (name === undefined) {
-    for (const published of PUBLISHED_SCHEMAS) printOut(`${published.name.padEnd(20)} ${published.of}\n`);
+    for (const [each, { of }] of Object.entries(PUBLISHED_SCHEMAS)) printOut(`${each.padEnd(20)} ${of}\n`);
   } else {
-    const found = PUBLISHED_SCHEMAS.find((published) => published.name === name);
+    const found = Object.hasOwn(PUBLISHED_SCHEMAS, name) ? PUBLISHED_SCHEMAS[name] : undefined;
     if (found === undefined)
       throw new SandboxError(
         'usage.invalid',

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { orElse } from '../util/or-else.ts';
 
 /**
  * What Node gives as text although its bytes are no UTF-8 has this character in their place. As a name it means something
@@ -12,12 +13,9 @@ const REMEDY = 'which sandbox-run cannot name without meaning another; rename it
 
 /** @throws {SandboxError} `cwd.unusable`: it is gone, or its name is not UTF-8. */
 export function currentDirectory(): string {
-  let path: string;
-  try {
-    path = process.cwd();
-  } catch {
+  const path = orElse(() => process.cwd(), undefined);
+  if (path === undefined)
     throw new SandboxError('cwd.unusable', 'the current directory no longer exists; change to another one');
-  }
   if (!path.includes(LOST) || isSame(path, '.')) return path;
   throw new SandboxError(
     'cwd.unusable',
@@ -30,12 +28,8 @@ export function currentDirectory(): string {
  * @throws {SandboxError} `workspace.missing`: it is not UTF-8.
  */
 export function exactRealPath(path: string, what: string): string | undefined {
-  let real: Buffer;
-  try {
-    real = realpathSync.native(path, 'buffer');
-  } catch {
-    return undefined;
-  }
+  const real = orElse(() => realpathSync.native(path, 'buffer'), undefined);
+  if (real === undefined) return undefined;
   if (isUtf8(real)) return real.toString();
   throw new SandboxError(
     'workspace.missing',
@@ -84,21 +78,11 @@ export function requireExactArguments(args: readonly string[]): void {
   );
 }
 
+/** `undefined`: it is unknown. */
 function startedWith(name: 'cmdline' | 'environ'): readonly Buffer[] | undefined {
-  try {
-    const all = readFileSync(`/proc/self/${name}`);
-    const found: Buffer[] = [];
-    for (let at = 0; at < all.length; ) {
-      const next = all.indexOf(0, at);
-      const end = next === -1 ? all.length : next;
-      found.push(all.subarray(at, end));
-      at = end + 1;
-    }
-    return found;
-  } catch {
-    // Then it is unknown.
-    return undefined;
-  }
+  // Bytes are characters here; behind the last NUL there is nothing.
+  const all = orElse(() => readFileSync(`/proc/self/${name}`, 'latin1').replace(/\0$/, ''), undefined);
+  return all?.split('\0').map((text) => Buffer.from(text, 'latin1'));
 }
 
 function isSame(path: string, other: string): boolean {

@@ -1,5 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { orElse } from '../util/or-else.ts';
 
 /** What a search for a program found. */
 export type FoundProgram =
@@ -33,33 +34,19 @@ export function findProgram(
 
 /** True if a program that was found before is still there and executable. */
 export function isStillExecutable(path: string): boolean {
-  try {
+  return orElse(() => {
     accessSync(path, constants.X_OK);
     return true;
-  } catch {
-    return false;
-  }
+  }, false);
 }
 
 function reasonAgainst(path: string, isVisible: (path: string) => boolean): string | undefined {
-  const info = statIfAny(path);
+  // ENOTDIR, ELOOP or EACCES on the way: as good as missing, as for execvp.
+  const info = orElse(() => statSync(path, { throwIfNoEntry: false }), undefined);
   if (info === undefined) return 'missing';
   if (!info.isFile()) return 'it is not a file';
-  try {
-    accessSync(path, constants.X_OK);
-  } catch {
-    return 'it has no execute permission';
-  }
+  if (!isStillExecutable(path)) return 'it has no execute permission';
   return isVisible(path)
     ? undefined
     : 'it is outside of what the sandbox may execute; allow its directory with --ro';
-}
-
-function statIfAny(path: string) {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    // ENOTDIR, ELOOP or EACCES on the way: as good as missing, as for execvp.
-    return undefined;
-  }
 }

@@ -22,15 +22,10 @@ let impatientUntil = 0;
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /**
- * Calls `use` with a name for the directory of a path that keeps leading to it, whatever commands rename meanwhile, and
- * with the last part of the path. No link is followed on the way from `root` (canonical). Returns `undefined` where there is
- * no such directory.
+ * Calls `use` with a name for a path, the directory of which stays the same one, whatever commands rename meanwhile. No link
+ * is followed on the way from `root` (canonical). Returns `undefined` where there is no such directory.
  */
-export function inDirectoryOf<T>(
-  root: string,
-  path: string,
-  use: (directory: string, name: string) => T,
-): T | undefined {
+export function inDirectoryOf<T>(root: string, path: string, use: (at: string) => T): T | undefined {
   if (!isBeneath(path, root) || path === root) return undefined;
   const parts = dirname(path).slice(root.length).split('/').filter(Boolean);
   let held: number | undefined;
@@ -41,7 +36,7 @@ export function inDirectoryOf<T>(
       closeSync(held);
       held = next;
     }
-    return use(`/proc/self/fd/${held}`, basename(path));
+    return use(`/proc/self/fd/${held}/${basename(path)}`);
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === 'ENOENT' || errno === 'ENOTDIR' || errno === 'ELOOP') return undefined;
@@ -52,18 +47,15 @@ export function inDirectoryOf<T>(
 }
 
 /** As `inDirectoryOf`, for who changes something there: a command may have taken its user's right to write away. */
-export function inWritableDirectoryOf<T>(
-  root: string,
-  path: string,
-  use: (directory: string, name: string) => T,
-): T | undefined {
-  return inDirectoryOf(root, path, (directory, name) => {
+export function inWritableDirectoryOf<T>(root: string, path: string, use: (at: string) => T): T | undefined {
+  return inDirectoryOf(root, path, (at) => {
     try {
-      return use(directory, name);
+      return use(at);
     } catch (error) {
       if (errnoOf(error) !== 'EACCES') throw error;
+      const directory = dirname(at);
       chmodSync(directory, (statSync(directory).mode & 0o777) | 0o300);
-      return use(directory, name);
+      return use(at);
     }
   });
 }
@@ -106,8 +98,7 @@ export function readRegular(path: string, limit: number): Buffer | undefined {
  * there any more. By way of `NAME.lock`, as git does; `false` where that is there, or the directory is gone.
  */
 export function replaceFile(root: string, path: string, content: string | Buffer): boolean {
-  const isDone = inDirectoryOf(root, path, (directory, name) => {
-    const at = `${directory}/${name}`;
+  const isDone = inDirectoryOf(root, path, (at) => {
     const mode = lstatSync(at, { throwIfNoEntry: false })?.mode ?? 0o644;
     const lock = takeLock(`${at}.lock`, mode & 0o777);
     if (lock === undefined) return false;

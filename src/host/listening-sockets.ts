@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { orElse } from '../util/or-else.ts';
 
 /** A socket that waits for connections. */
 export interface ListeningSocket {
@@ -34,37 +35,18 @@ export function listeningSockets(pids: readonly number[]): readonly ListeningSoc
   );
 }
 
-function whereLinkLeads(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
-  }
-}
+const whereLinkLeads = (path: string) => orElse(() => readlinkSync(path), undefined);
 
 /** The inodes of a process's sockets. */
 function socketsOf(pid: number): readonly string[] {
-  let descriptors: readonly string[];
-  try {
-    descriptors = readdirSync(`/proc/${pid}/fd`);
-  } catch {
-    return [];
-  }
-  return descriptors.flatMap((fd) => {
-    const inode = /^socket:\[(\d+)\]$/.exec(whereLinkLeads(`/proc/${pid}/fd/${fd}`) ?? '')?.[1];
-    return inode === undefined ? [] : [inode];
-  });
+  return orElse(() => readdirSync(`/proc/${pid}/fd`), []).flatMap(
+    (fd) => /^socket:\[(\d+)\]$/.exec(whereLinkLeads(`/proc/${pid}/fd/${fd}`) ?? '')?.[1] ?? [],
+  );
 }
 
 function readTables(pid: number): ReadonlyMap<string, Listed> {
-  const read = (name: string) => {
-    try {
-      return readFileSync(`/proc/${pid}/net/${name}`, 'utf8');
-    } catch {
-      // No IPv6 here, or the process is gone.
-      return '';
-    }
-  };
+  // No IPv6 here, or the process is gone.
+  const read = (name: string) => orElse(() => readFileSync(`/proc/${pid}/net/${name}`, 'utf8'), '');
   return new Map([...listedTcp(read('tcp')), ...listedTcp(read('tcp6')), ...listedUnix(read('unix'))]);
 }
 
@@ -103,24 +85,13 @@ function rows(table: string): readonly (readonly string[])[] {
 /** An address as the kernel prints it: words of four bytes, each in the order of the machine, which is little endian. */
 function ipAddress(hex: string): string {
   const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) => [...Buffer.from(word, 'hex').reverse()]);
-  return bytes.length === 4 ? bytes.join('.') : ipv6Address(bytes);
-}
-
-function ipv6Address(bytes: readonly number[]): string {
+  if (bytes.length === 4) return bytes.join('.');
   const groups = Array.from({ length: 8 }, (_, at) =>
-    (((bytes[2 * at] ?? 0) << 8) | (bytes[2 * at + 1] ?? 0)).toString(16),
+    Buffer.from(bytes)
+      .readUInt16BE(2 * at)
+      .toString(16),
   );
-  if (groups.slice(0, 5).every((group) => group === '0') && groups[5] === 'ffff')
-    return `::ffff:${bytes.slice(12).join('.')}`;
-  // RFC 5952: the longest run of two or more zeros, the first of several.
-  const text = groups.join(':');
-  const runs = [...text.matchAll(/(?<=^|:)0(?::0)+(?=:|$)/g)].sort(
-    (one, other) => other[0].length - one[0].length,
-  );
-  const [longest] = runs;
-  if (longest === undefined) return text;
-  return text
-    .slice(0, longest.index)
-    .replace(/:$/, '')
-    .concat('::', text.slice(longest.index + longest[0].length).replace(/^:/, ''));
+  // Loaded at each start of a command it would take longer than all of this.
+  const { SocketAddress } = process.getBuiltinModule('node:net');
+  return new SocketAddress({ address: groups.join(':'), family: 'ipv6' }).address;
 }

@@ -5,11 +5,11 @@ import { refuseShortage, refuseShortageOf } from '../errors/shortage.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { Facility, HostFeatures } from '../model/host-features.ts';
 import type { NativeAddon } from '../native/contract.ts';
-import { processListFacility } from './process-list.ts';
 
 const AVAILABLE: Facility = { available: true };
 const CAP_SYS_PTRACE = 19n;
-const CAP_SYS_ADMIN = 21n;
+/** @see capabilities(7) */
+export const CAP_SYS_ADMIN = 21n;
 
 let cached: HostFeatures | undefined;
 
@@ -92,7 +92,8 @@ function landlockReason(errno: number): string {
   }
 }
 
-function hasCapability(number: bigint): boolean {
+/** Whether this process has it in force. */
+export function hasCapability(number: bigint): boolean {
   try {
     const match = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'));
     return match?.[1] !== undefined && ((BigInt(`0x${match[1]}`) >> number) & 1n) === 1n;
@@ -101,4 +102,71 @@ function hasCapability(number: bigint): boolean {
     // Without /proc: try the way that needs no capability.
     return false;
   }
+}
+
+/** `ESRCH` of `NativeAddon.processListErrno`. */
+const OTHER_NAMESPACE = 'ESRCH';
+
+/**
+ * Whether every process of a tree can be seen in /proc.
+ * `seesAll`: we have CAP_SYS_PTRACE, from which no mount option hides anything.
+ */
+export function processListFacility(errno: number, seesAll: boolean, mounts = readMounts): Facility {
+  if (errno !== 0) {
+    const name = errnoName(errno);
+    refuseShortageOf(name);
+    const reason =
+      name === OTHER_NAMESPACE
+        ? '/proc is that of another process namespace (mount one that belongs to this, as `unshare --mount-proc` does)'
+        : `/proc cannot be read (${name}), as if it was not mounted`;
+    return { available: false, reason };
+  }
+  const option = seesAll ? undefined : hidingOption(mounts());
+  return option === undefined
+    ? { available: true }
+    : {
+        available: false,
+        reason: `/proc is mounted with ${option}, from which a process can hide itself (prctl(PR_SET_DUMPABLE))`,
+      };
+}
+
+/** The last mount at /proc is the one that is seen. */
+function hidingOption(mounts: string): string | undefined {
+  let option: string | undefined;
+  for (const line of mounts.split('\n')) {
+    const [place = '', filesystem = ''] = line.split(' - ');
+    if (place.split(' ')[4] !== '/proc') continue;
+    option = /(?:^|[ ,])(hidepid=(?!0|off)\w+)/.exec(filesystem)?.[1];
+  }
+  return option;
+}
+
+function readMounts(): string {
+  try {
+    return readFileSync('/proc/self/mountinfo', 'utf8');
+  } catch (error) {
+    refuseShortage(error);
+    return '';
+  }
+}
+
+/** Ids that there are: all but -1. */
+const ALL = 0xffff_ffff;
+
+/**
+ * The user id that stands for all users without an id in our user namespace (user_namespaces(7)): a user who seems to be that
+ * one may be any of them. `undefined`: every user has an id here, or nothing is known of user namespaces.
+ */
+export function ambiguousUid(read: (path: string) => string = readText): number | undefined {
+  try {
+    const rows = read('/proc/self/uid_map').trim().split('\n');
+    const mapped = rows.reduce((sum, row) => sum + Number(row.trim().split(/\s+/)[2]), 0);
+    return mapped >= ALL ? undefined : Number(read('/proc/sys/kernel/overflowuid'));
+  } catch {
+    return undefined;
+  }
+}
+
+function readText(path: string): string {
+  return readFileSync(path, 'utf8');
 }

@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import type { Shutter } from './shutter.ts';
+import { type Shutter, told } from './kept.ts';
 
 /** So much is remembered of what commands can change and shall not; more is told. */
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -23,82 +23,77 @@ type Remembered =
   | { readonly kind: 'link'; readonly content: string }
   | { readonly kind: 'directory'; readonly names: readonly string[]; readonly mode: number };
 
-/** What paths were before commands could change them, so that they can be put back. */
-export interface Baseline {
-  /** What has to be looked at after a command. */
-  readonly paths: readonly string[];
-  /** It was too much to remember, or is of a kind that cannot be: it cannot be put back. */
-  isTooMuch(path: string): boolean;
-  covers(path: string): boolean;
-  contentOf(path: string): Buffer | undefined;
-  /** Makes of the path what it was, if it is something else now. */
-  restore(path: string, shutter: Shutter): readonly LeftBehind[];
-}
+/** What paths, and what is beneath them, were before commands could change them, so that they can be put back. */
+export class Baseline {
+  private readonly known = new Map<string, Remembered>();
+  private readonly tooMuch = new Set<string>();
 
-/** Remembers what is at these paths and beneath them. */
-export function takeBaseline(paths: readonly string[]): Baseline {
-  const known = new Map<string, Remembered>();
-  const tooMuch = new Set<string>();
-  let bytes = 0;
-  const pending = [...paths];
-  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
-    if (known.has(path)) continue;
-    const remembered = known.size < MAX_ENTRIES ? look(path, MAX_BYTES - bytes) : 'too much';
-    if (remembered === undefined) continue;
-    if (remembered === 'too much') {
-      tooMuch.add(path);
-      continue;
+  constructor(paths: readonly string[]) {
+    const { known, tooMuch } = this;
+    let bytes = 0;
+    const pending = [...paths];
+    for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+      if (known.has(path)) continue;
+      const remembered = known.size < MAX_ENTRIES ? look(path, MAX_BYTES - bytes) : 'too much';
+      if (remembered === undefined) continue;
+      if (remembered === 'too much') {
+        tooMuch.add(path);
+        continue;
+      }
+      known.set(path, remembered);
+      if (remembered.kind === 'file') bytes += remembered.content.length;
+      if (remembered.kind === 'directory') pending.push(...remembered.names.map((name) => join(path, name)));
     }
-    known.set(path, remembered);
-    if (remembered.kind === 'file') bytes += remembered.content.length;
-    if (remembered.kind === 'directory') pending.push(...remembered.names.map((name) => join(path, name)));
   }
 
-  function restore(path: string, shutter: Shutter): readonly LeftBehind[] {
-    const was = known.get(path);
+  /** What has to be looked at after a command. */
+  get paths(): readonly string[] {
+    return [...this.known.keys(), ...this.tooMuch];
+  }
+
+  /** It was too much to remember, or is of a kind that cannot be: it cannot be put back. */
+  isTooMuch(path: string): boolean {
+    return this.tooMuch.has(path);
+  }
+
+  covers(path: string): boolean {
+    return this.known.has(path);
+  }
+
+  contentOf(path: string): Buffer | undefined {
+    const remembered = this.known.get(path);
+    return remembered?.kind === 'file' ? remembered.content : undefined;
+  }
+
+  /** Makes of the path what it was, if it is something else now. */
+  restore(path: string, shutter: Shutter): readonly LeftBehind[] {
+    const was = this.known.get(path);
     if (was === undefined) return [];
     const root = isBeneath(path, shutter.workspace) ? shutter.workspace : dirname(path);
-    const is = inDirectoryOf(root, path, (directory, name) => look(`${directory}/${name}`, MAX_BYTES));
+    const is = inDirectoryOf(root, path, (at) => look(at, MAX_BYTES));
     if (isSame(was, is)) {
-      if (was.kind === 'directory') return withoutStrangers(path, was, shutter);
+      if (was.kind === 'directory') return withoutStrangers(path, was.names, shutter);
       // What still runs may have it mapped, to change it unseen.
       if (was.kind === 'link' || replaceFile(root, path, was.content)) return [];
     }
     const moved = is === undefined ? [] : shutter.shut(path, PROGRAM, CHANGED);
     if (moved.some(({ done }) => done === 'told')) return moved;
-    const isBack = inDirectoryOf(root, path, (directory, name) => make(`${directory}/${name}`, was));
-    if (isBack === undefined)
-      return [{ path, done: 'told', program: PROGRAM, reason: `${CHANGED}; it could not be put back` }];
+    const isBack = inDirectoryOf(root, path, (at) => make(at, was));
+    if (isBack === undefined) return [told(path, `${CHANGED}; it could not be put back`, PROGRAM)];
     const children = was.kind === 'directory' ? was.names.map((name) => join(path, name)) : [];
-    for (const child of children) restore(child, shutter);
+    for (const child of children) this.restore(child, shutter);
     const kept = moved[0]?.kept;
     return [
       { path, done: 'restored', program: PROGRAM, reason: CHANGED, ...(kept === undefined ? {} : { kept }) },
     ];
   }
+}
 
-  function withoutStrangers(
-    path: string,
-    { names }: Remembered & { readonly kind: 'directory' },
-    shutter: Shutter,
-  ): readonly LeftBehind[] {
-    const now =
-      inDirectoryOf(shutter.workspace, path, (directory, name) => readdirSync(`${directory}/${name}`)) ?? [];
-    return now
-      .filter((name) => !names.includes(name) && !name.endsWith('.sample'))
-      .flatMap((name) => shutter.shut(join(path, name), PROGRAM, 'it is new where commands may not write'));
-  }
-
-  return {
-    paths: [...known.keys(), ...tooMuch],
-    isTooMuch: (path) => tooMuch.has(path),
-    covers: (path) => known.has(path),
-    contentOf: (path) => {
-      const remembered = known.get(path);
-      return remembered?.kind === 'file' ? remembered.content : undefined;
-    },
-    restore,
-  };
+function withoutStrangers(path: string, names: readonly string[], shutter: Shutter): readonly LeftBehind[] {
+  const now = inDirectoryOf(shutter.workspace, path, (at) => readdirSync(at)) ?? [];
+  return now
+    .filter((name) => !names.includes(name) && !name.endsWith('.sample'))
+    .flatMap((name) => shutter.shut(join(path, name), PROGRAM, 'it is new where commands may not write'));
 }
 
 const PROGRAM = 'what trusts this path';

@@ -24,6 +24,7 @@ import { effectOfKey } from '../host/git/config-keys.ts';
 import { CONFIG_BYTES } from '../host/git/repositories.ts';
 import { inDirectoryOf, inWritableDirectoryOf, readRegular, takeLock } from '../host/held-directory.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import { orElse } from '../util/or-else.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
@@ -103,8 +104,7 @@ function mayGo(setting: GitSetting): boolean {
 
 /** Reads a file that a command may have written; `unreadable` where git would stop at it, or it is none. */
 export function readGitConfig({ workspace, path }: ConfigPlace): GitConfigFile | 'missing' | 'unreadable' {
-  const content = inDirectoryOf(workspace, path, (directory, name) => {
-    const at = `${directory}/${name}`;
+  const content = inDirectoryOf(workspace, path, (at) => {
     if (lstatSync(at, { throwIfNoEntry: false }) === undefined) return 'missing';
     return readRegular(at, CONFIG_BYTES) ?? 'unreadable';
   });
@@ -120,8 +120,7 @@ export function changeGitConfig(
   { workspace, path }: ConfigPlace,
   edits: (current: GitConfigFile) => readonly GitEdit[],
 ): string | undefined {
-  const problem = inWritableDirectoryOf(workspace, path, (directory, name) => {
-    const at = `${directory}/${name}`;
+  const problem = inWritableDirectoryOf(workspace, path, (at) => {
     const info = lstatSync(at, { throwIfNoEntry: false });
     if (info !== undefined && !info.isFile()) return 'it is not a file any more';
     const mode = (info?.mode ?? 0o644) & 0o777;
@@ -155,12 +154,8 @@ export function changeGitConfig(
  * another file takes its place. A process that reads it meanwhile finds at most empty lines at its end.
  */
 function overwrite(path: string, content: Buffer): boolean {
-  let file: number;
-  try {
-    file = openSync(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch {
-    return false;
-  }
+  const file = orElse(() => openSync(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK), undefined);
+  if (file === undefined) return false;
   try {
     const { size } = fstatSync(file);
     const filled = Buffer.concat([content, Buffer.alloc(Math.max(0, size - content.length), '\n')]);

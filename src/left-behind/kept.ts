@@ -13,11 +13,13 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { valuesByKey } from '../host/git/config-file.ts';
+import { type GitSetting, valuesByKey } from '../host/git/config-file.ts';
 import { inDirectoryOf, inWritableDirectoryOf, readRegular } from '../host/held-directory.ts';
-import { ensureStateDirectory } from '../host/state-directory.ts';
+import { ensureStateDirectory } from '../host/user-directories.ts';
+import type { LeftBehind } from '../model/left-behind.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { changeGitConfig } from './git-config.ts';
+import { orElse } from '../util/or-else.ts';
+import { changeGitConfig, describeSetting } from './git-config.ts';
 
 /** A file larger than this stays beside its place under another name: it is not copied to another file system. */
 const COPIED_BYTES = 64 * 1024 * 1024;
@@ -53,75 +55,68 @@ function asItem(value: KeptItem): KeptItem {
 /** What is to be kept. */
 type ToKeep = Pick<KeptItem, 'workspace' | 'path' | 'reason' | 'settings'>;
 
-/** Keeps what was taken away, so that a person can look at it and put it back. */
-export interface Kept {
+/**
+ * Keeps what was taken away, so that a person can look at it and put it back: in a state directory, where nothing is made
+ * before there is something to keep.
+ */
+export class Kept {
+  private readonly stateDirectory: string;
+  private readonly root: string;
+
+  constructor(stateDirectory: string) {
+    this.stateDirectory = stateDirectory;
+    this.root = join(stateDirectory, 'kept');
+  }
+
   /** Notes settings, or moves the object at the path; `undefined`: it is gone already. Returns the id. */
-  keep(what: ToKeep): string | undefined;
-  list(): readonly KeptItem[];
-  /** @throws {SandboxError} `kept.unknown`. */
-  find(id: string): KeptItem;
-  /** Of a small file or a link; of a directory, the names in it; `undefined`: it cannot be shown. */
-  contentOf(id: string): string | undefined;
-  /**
-   * Puts it back and forgets it.
-   * @throws {SandboxError} `kept.unknown`, `kept.in_the_way`, `state.unusable`.
-   */
-  restore(id: string): KeptItem;
-  /** Forgets it, and removes it where it is in the state directory. */
-  forget(id: string): KeptItem;
-}
-
-/** Opens the place in a state directory. Nothing is made before there is something to keep. */
-export function openKept(stateDirectory: string): Kept {
-  const root = join(stateDirectory, 'kept');
-  const placeOf = (id: string) => join(root, id);
-
-  function keep(what: ToKeep): string | undefined {
-    ensureStateDirectory(stateDirectory);
-    ensureStateDirectory(root);
+  keep(what: ToKeep): string | undefined {
+    ensureStateDirectory(this.stateDirectory);
+    ensureStateDirectory(this.root);
     const at = Date.now();
     const id = `${new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, '').replace('T', '-')}-${randomBytes(3).toString('hex')}`;
-    const place = placeOf(id);
+    const place = join(this.root, id);
     mkdirSync(place, { mode: 0o700 });
     let movedTo: string | undefined;
     if (what.settings === undefined) {
-      const moved = inWritableDirectoryOf(what.workspace, what.path, (directory, name) =>
-        moveAway(directory, name, join(place, 'content'), id),
+      const moved = inWritableDirectoryOf(what.workspace, what.path, (from) =>
+        moveAway(from, join(place, 'content'), id),
       );
       if (moved === undefined) {
         rmSync(place, { recursive: true });
         return undefined;
       }
-      if (moved.beside) movedTo = `${what.path}${besideSuffix(id)}`;
+      if (moved === 'beside') movedTo = `${what.path}${besideSuffix(id)}`;
     }
     const item: KeptItem = { id, at, ...what, ...(movedTo === undefined ? {} : { movedTo }) };
     writeFileSync(join(place, 'item.json'), `${JSON.stringify(item, null, 2)}\n`, { mode: 0o600 });
     return id;
   }
 
-  function list(): readonly KeptItem[] {
+  list(): readonly KeptItem[] {
     let names: readonly string[];
     try {
-      names = readdirSync(root);
+      names = readdirSync(this.root);
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return [];
-      throw unusable(root, error);
+      throw unusable(this.root, error);
     }
-    return names.flatMap((id) => readItem(id) ?? []).sort((a, b) => a.at - b.at);
+    return names.flatMap((id) => this.read(id) ?? []).sort((a, b) => a.at - b.at);
   }
 
-  function readItem(id: string): KeptItem | undefined {
+  private read(id: string): KeptItem | undefined {
     if (!/^[0-9a-f-]+$/.test(id)) return undefined;
+    const path = join(this.root, id, 'item.json');
     try {
-      return asItem(JSON.parse(readFileSync(join(placeOf(id), 'item.json'), 'utf8')) as KeptItem);
+      return asItem(JSON.parse(readFileSync(path, 'utf8')) as KeptItem);
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return undefined;
-      throw unusable(join(placeOf(id), 'item.json'), error);
+      throw unusable(path, error);
     }
   }
 
-  function itemOf(id: string): KeptItem {
-    const item = readItem(id);
+  /** @throws {SandboxError} `kept.unknown`. */
+  find(id: string): KeptItem {
+    const item = this.read(id);
     if (item !== undefined) return item;
     throw new SandboxError(
       'kept.unknown',
@@ -129,22 +124,9 @@ export function openKept(stateDirectory: string): Kept {
     );
   }
 
-  function restore(id: string): KeptItem {
-    const item = itemOf(id);
-    if (item.settings !== undefined) restoreSettings(item, item.settings);
-    else putBack(item, join(placeOf(id), 'content'));
-    rmSync(placeOf(id), { recursive: true });
-    return item;
-  }
-
-  function forget(id: string): KeptItem {
-    const item = itemOf(id);
-    rmSync(placeOf(id), { recursive: true });
-    return item;
-  }
-
-  function contentOf(id: string): string | undefined {
-    const path = itemOf(id).movedTo ?? join(placeOf(id), 'content');
+  /** Of a small file or a link; of a directory, the names in it; `undefined`: it cannot be shown. */
+  contentOf(id: string): string | undefined {
+    const path = this.find(id).movedTo ?? join(this.root, id, 'content');
     const info = lstatSync(path, { throwIfNoEntry: false });
     if (info === undefined) return undefined;
     if (info.isSymbolicLink()) return `-> ${readlinkSync(path)}`;
@@ -152,7 +134,23 @@ export function openKept(stateDirectory: string): Kept {
     return readRegular(path, SHOWN_BYTES)?.toString('utf8');
   }
 
-  return { keep, list, find: itemOf, contentOf, restore, forget };
+  /**
+   * Puts it back and forgets it.
+   * @throws {SandboxError} `kept.unknown`, `kept.in_the_way`, `state.unusable`.
+   */
+  restore(id: string): KeptItem {
+    const item = this.find(id);
+    if (item.settings !== undefined) restoreSettings(item, item.settings);
+    else putBack(item, join(this.root, id, 'content'));
+    return this.forget(id);
+  }
+
+  /** Forgets it, and removes it where it is in the state directory. */
+  forget(id: string): KeptItem {
+    const item = this.find(id);
+    rmSync(join(this.root, id), { recursive: true });
+    return item;
+  }
 }
 
 const besideSuffix = (id: string) => `.kept-${id}`;
@@ -161,33 +159,24 @@ const besideSuffix = (id: string) => `.kept-${id}`;
 export const isBeside = (name: string) => /\.kept-[0-9a-f-]+$/.test(name);
 
 /** Gives a path another name where nothing can be kept in the state directory. Returns the name; `undefined`: that fails, too. */
-export function moveBeside(workspace: string, path: string): string | undefined {
+function moveBeside(workspace: string, path: string): string | undefined {
   const suffix = besideSuffix(randomBytes(6).toString('hex'));
-  try {
-    return inWritableDirectoryOf(workspace, path, (directory, name) => {
-      renameSync(`${directory}/${name}`, `${directory}/${name}${suffix}`);
-      return `${path}${suffix}`;
-    });
-  } catch {
-    return undefined;
-  }
+  const move = (at: string) => {
+    renameSync(at, `${at}${suffix}`);
+    return `${path}${suffix}`;
+  };
+  return orElse(() => inWritableDirectoryOf(workspace, path, move), undefined);
 }
 
 /** Where it came to; `undefined`: there was nothing. */
-function moveAway(
-  directory: string,
-  name: string,
-  to: string,
-  id: string,
-): { readonly beside: boolean } | undefined {
-  const from = `${directory}/${name}`;
+function moveAway(from: string, to: string, id: string): 'there' | 'beside' | undefined {
   const rest = () => {
     renameSync(from, `${from}${besideSuffix(id)}`);
-    return { beside: true };
+    return 'beside' as const;
   };
   try {
     renameSync(from, to);
-    return { beside: false };
+    return 'there';
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return undefined;
     // A directory that its owner may not write cannot go into another one.
@@ -204,15 +193,14 @@ function moveAway(
     writeFileSync(to, content, { mode: info.mode & 0o700 });
   }
   unlinkSync(from);
-  return { beside: false };
+  return 'there';
 }
 
 function putBack(item: KeptItem, content: string): void {
-  const done = inDirectoryOf(item.workspace, item.path, (directory, name) => {
-    const target = `${directory}/${name}`;
+  const done = inDirectoryOf(item.workspace, item.path, (target) => {
     if (lstatSync(target, { throwIfNoEntry: false }) !== undefined)
       throw new SandboxError('kept.in_the_way', `${item.path} is there already; move it away first`);
-    const from = item.movedTo === undefined ? content : join(directory, basename(item.movedTo));
+    const from = item.movedTo === undefined ? content : join(dirname(target), basename(item.movedTo));
     try {
       renameSync(from, target);
     } catch (error) {
@@ -244,4 +232,57 @@ function unusable(path: string, error: unknown): SandboxError {
   return new SandboxError('state.unusable', `${path} cannot be used (${errnoOf(error) ?? String(error)})`, {
     cause: error,
   });
+}
+
+/** Nothing was done about something: a person starts it, or nothing could be done. */
+export const told = (path: string, reason: string, program = 'sandbox-run'): LeftBehind => ({
+  path,
+  done: 'told',
+  program,
+  reason,
+});
+
+/** Takes away what would be obeyed, and says so. */
+export class Shutter {
+  readonly workspace: string;
+  private readonly kept: Kept;
+
+  constructor(workspace: string, kept: Kept) {
+    this.workspace = workspace;
+    this.kept = kept;
+  }
+
+  /** Moves the object at the path away. Nothing to say where it is gone already. */
+  shut(path: string, program: string, reason: string): readonly LeftBehind[] {
+    const { workspace } = this;
+    try {
+      const id = this.kept.keep({ workspace, path, reason: `${program}: ${reason}` });
+      return id === undefined ? [] : [{ path, done: 'shut', program, reason, kept: id }];
+    } catch (error) {
+      const why = errnoOf(error) ?? String(error);
+      const beside = moveBeside(workspace, path);
+      return beside === undefined
+        ? [told(path, `${reason}; it could not be moved away (${why})`, program)]
+        : [{ path, done: 'shut', program, reason: `${reason}; it is ${beside} now (${why})` }];
+    }
+  }
+
+  /** Keeps settings that were taken out of a file, or that did not get into it. */
+  settings(path: string, settings: readonly GitSetting[], reason: string): LeftBehind {
+    const shut: LeftBehind = {
+      ...{ path, done: 'shut', program: 'git', reason },
+      settings: settings.map(describeSetting),
+    };
+    if (settings.length === 0) return shut;
+    try {
+      const id = this.kept.keep({
+        ...{ workspace: this.workspace, path, reason: `git: ${reason}` },
+        settings: settings.map(({ key, value }) => [key, value ?? null]),
+      });
+      return id === undefined ? shut : { ...shut, kept: id };
+    } catch (error) {
+      const why = errnoOf(error) ?? String(error);
+      return { ...shut, reason: `${reason}; they could not be kept (${why})` };
+    }
+  }
 }

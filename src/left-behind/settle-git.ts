@@ -7,15 +7,15 @@ import {
   type GitEdit,
   parseGitConfig,
 } from '../host/git/config-file.ts';
-import { repositoriesOutOfSight } from '../host/git/gitlinks.ts';
+import { repositoriesOutOfSight } from '../host/git/index-file.ts';
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import { orElse } from '../util/or-else.ts';
 import { judgeChange, readGitConfig } from './git-config.ts';
-import { isBeside } from './kept.ts';
-import type { Shutter } from './shutter.ts';
+import { isBeside, type Shutter } from './kept.ts';
 
 /** Files of git that are read here are a few lines. */
 const SMALL_FILE = 64 * 1024;
@@ -109,15 +109,11 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   }
 
   function infoOf(path: string): Stats | undefined {
-    return inDirectoryOf(workspace, path, (directory, name) =>
-      lstatSync(`${directory}/${name}`, { throwIfNoEntry: false }),
-    );
+    return inDirectoryOf(workspace, path, (at) => lstatSync(at, { throwIfNoEntry: false }));
   }
 
   /** `git status` runs what the configuration of a repository says that the index names, also where nothing else is looked at. */
   function settleIndex(path: string): readonly LeftBehind[] {
-    const read = (at: string, limit: number) =>
-      inDirectoryOf(workspace, at, (directory, name) => readRegular(`${directory}/${name}`, limit));
     for (const repository of repositoriesOutOfSight(path, read)) outOfSight.add(repository);
     return settleOutOfSight();
   }
@@ -138,24 +134,16 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   }
 
   function linkTarget(path: string): string | undefined {
-    return inDirectoryOf(workspace, path, (directory, name) =>
-      straight(dirname(path), readlinkSync(`${directory}/${name}`)),
-    );
+    return inDirectoryOf(workspace, path, (at) => straight(dirname(path), readlinkSync(at)));
   }
 
   function gitFileTarget(path: string): string | undefined {
-    const named = /^gitdir: (.*?)[\r\n]*$/s.exec(readSmall(path) ?? '')?.[1];
+    const named = /^gitdir: (.*?)[\r\n]*$/s.exec(read(path)?.toString() ?? '')?.[1];
     return named === undefined ? undefined : straight(dirname(path), named);
   }
 
-  function readSmall(
-    path: string,
-    limit = SMALL_FILE,
-    encoding: 'utf8' | 'latin1' = 'utf8',
-  ): string | undefined {
-    return inDirectoryOf(workspace, path, (directory, name) =>
-      readRegular(`${directory}/${name}`, limit)?.toString(encoding),
-    );
+  function read(path: string, limit = SMALL_FILE): Buffer | undefined {
+    return inDirectoryOf(workspace, path, (at) => readRegular(at, limit));
   }
 
   /** A repository that came: everything in it that git obeys. */
@@ -169,8 +157,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   }
 
   function settleHooks(path: string): readonly LeftBehind[] {
-    const info = inDirectoryOf(workspace, path, (directory, name) => {
-      const at = `${directory}/${name}`;
+    const info = inDirectoryOf(workspace, path, (at) => {
       const found = lstatSync(at, { throwIfNoEntry: false });
       if (found === undefined) return undefined;
       return found.isDirectory() ? readdirSync(at) : ('no directory' as const);
@@ -181,19 +168,15 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   }
 
   function settleCommonDirectory(path: string): readonly LeftBehind[] {
-    const text = readSmall(path);
-    if (text === undefined) {
-      const isThere = inDirectoryOf(workspace, path, (at, name) =>
-        lstatSync(`${at}/${name}`, { throwIfNoEntry: false }),
-      );
-      return isThere === undefined ? [] : shut(path, 'git', 'it leads git to other settings and hooks');
-    }
+    const leadsAway = () => shut(path, 'git', 'it leads git to other settings and hooks');
+    const text = read(path)?.toString();
+    if (text === undefined) return infoOf(path) === undefined ? [] : leadsAway();
     const directory = dirname(path);
     const isWorktree = basename(dirname(directory)) === 'worktrees';
     // As git writes it: what else comes to the same by its text may lead through a link.
     const common = text.replace(/[\r\n]+$/, '');
     if (isWorktree && (common === '../..' || common === dirname(dirname(directory)))) return [];
-    return shut(path, 'git', 'it leads git to other settings and hooks');
+    return leadsAway();
   }
 
   function settleConfig(path: string): readonly LeftBehind[] {
@@ -210,20 +193,14 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     if (settled === undefined) return putBack(path, restore.length === 0 ? after : last, reason || LOCKED);
     accepted.set(path, settled);
     if (restore.length === 0) return [];
-    return [shutter.settings(path, aside, reason, 'shut')];
+    return [shutter.settings(path, aside, reason)];
   }
 
-  function replaceConfig(
-    path: string,
-    after: GitConfigFile,
-    edits: readonly GitEdit[],
-  ): GitConfigFile | undefined {
-    try {
+  function replaceConfig(path: string, after: GitConfigFile, edits: readonly GitEdit[]) {
+    return orElse(() => {
       const content = editGitConfig(after, edits);
       return replaceFile(workspace, path, content) ? parseGitConfig(content) : undefined;
-    } catch {
-      return undefined;
-    }
+    }, undefined);
   }
 
   /** Takes a whole configuration file away, and puts the last one that was good in its place: it holds what is the user's own. */
@@ -236,8 +213,8 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   }
 
   function writeNew(path: string, content: Buffer): boolean {
-    const isWritten = inDirectoryOf(workspace, path, (directory, name) => {
-      writeFileSync(`${directory}/${name}`, content, { flag: 'wx', mode: 0o644 });
+    const isWritten = inDirectoryOf(workspace, path, (at) => {
+      writeFileSync(at, content, { flag: 'wx', mode: 0o644 });
       return true;
     });
     return isWritten === true;
@@ -245,7 +222,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
 
   /** Lines of a to-do list that run something are made comments: git runs the list when a rebase goes on. */
   function settleTodo(path: string): readonly LeftBehind[] {
-    const text = readSmall(path, TODO_BYTES, 'latin1');
+    const text = read(path, TODO_BYTES)?.toString('latin1');
     if (text === undefined) return shut(path, 'git', 'git rebase --continue runs it');
     const lines = text.split('\n');
     const harmless = lines.map((line) => (/^\s*(exec|x)\b/.test(line) ? `# ${line}` : line));
@@ -260,7 +237,7 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
 
   /** git runs `git-merge-NAME`, in the directory `git-merge-…` of the project if there is a slash in it. */
   function settleStrategy(path: string): readonly LeftBehind[] {
-    const text = readSmall(path);
+    const text = read(path)?.toString();
     const named = basename(path) === 'opts' ? strategyOf(text) : text;
     return named === undefined || named.includes('/')
       ? shut(path, 'git', 'a program that goes on with a rebase or cherry-pick')

@@ -8,10 +8,9 @@ import { directoriesBetween } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import type { Baseline } from './baseline.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
-import type { Kept } from './kept.ts';
+import { type Kept, Shutter, told } from './kept.ts';
 import type { ObeyedNames } from './obeyed-names.ts';
 import { createGitSettler } from './settle-git.ts';
-import { createShutter } from './shutter.ts';
 
 /** What is known of a workspace when its commands begin. */
 interface SettlerParts {
@@ -37,12 +36,8 @@ export type Settler = (effects: NativeEffects) => readonly LeftBehind[];
 /** Most likely the user's own work, which is not taken from them. */
 const REPLACED = 'it was replaced while a command ran, which could have changed it from then on';
 
-const untold = (path: string, reason: string): LeftBehind => ({
-  path,
-  done: 'told',
-  program: 'sandbox-run',
-  reason: `${reason}; git or an editor may run what is in it`,
-});
+const unsettled = (path: string, reason: string): LeftBehind =>
+  told(path, `${reason}; git or an editor may run what is in it`);
 
 const existsAt = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
@@ -51,7 +46,7 @@ const NOTHING: readonly LeftBehind[] = [];
 /** @see Settler */
 export function createSettler(parts: SettlerParts): Settler {
   const { workspace, obeyed, names, holdOf, baseline, kept } = parts;
-  const shutter = createShutter(workspace, kept);
+  const shutter = new Shutter(workspace, kept);
   const git = createGitSettler(shutter, {
     isHeld: (path) => holdOf(path) === 'held',
     configOf: (path) => {
@@ -67,11 +62,11 @@ export function createSettler(parts: SettlerParts): Settler {
     const { path } = entry;
     // The addon's names are text: what is no UTF-8 cannot be reached by them.
     if (path.includes('\ufffd') && entry.change !== 'vanished' && !existsAt(path))
-      return [untold(path, 'its name is not valid UTF-8, so that it cannot be looked at')];
+      return [unsettled(path, 'its name is not valid UTF-8, so that it cannot be looked at')];
     const hold = holdOf(path);
     if (hold === 'held' || (hold === 'lost' && entry.change === 'vanished')) return NOTHING;
     if (baseline.isTooMuch(path))
-      return [untold(path, 'it changed, and was too large, or of a kind, to be remembered and put back')];
+      return [unsettled(path, 'it changed, and was too large, or of a kind, to be remembered and put back')];
     const isConfig = /^config(\.worktree)?$/.test(basename(path));
     // A configuration file is settled by key, whatever it was.
     if (!(isConfig && entry.kind === 'file') && baseline.covers(path)) return baseline.restore(path, shutter);
@@ -80,11 +75,9 @@ export function createSettler(parts: SettlerParts): Settler {
     if (byGit !== undefined) return byGit;
     const row = names.rowFor(path);
     const reason = obeyed.get(path);
-    if (hold === 'lost') return [{ path, done: 'told', program: row?.tool ?? 'git', reason: REPLACED }];
+    if (hold === 'lost') return [told(path, REPLACED, row?.tool ?? 'git')];
     if (row?.treatment === 'told' && reason === undefined)
-      return isInstalled(path, row)
-        ? NOTHING
-        : [{ path, done: 'told', program: row.tool, reason: row.reason }];
+      return isInstalled(path, row) ? NOTHING : [told(path, row.reason, row.tool)];
     if (row !== undefined) return shutter.shut(path, row.tool, row.reason);
     return reason === undefined ? NOTHING : shutter.shut(path, 'git', reason);
   }
@@ -115,9 +108,9 @@ export function createSettler(parts: SettlerParts): Settler {
     const found: LeftBehind[] = [];
     if (problem !== undefined) {
       const lost = over.flatMap(({ key, values }) => values.map((value) => ({ key, value })));
-      found.push(shutter.settings(source, lost, `it could not be changed: ${problem}`, 'shut'));
+      found.push(shutter.settings(source, lost, `it could not be changed: ${problem}`));
     }
-    if (restore.length > 0) found.push(shutter.settings(source, aside, reason, 'shut'));
+    if (restore.length > 0) found.push(shutter.settings(source, aside, reason));
     return found;
   }
 
@@ -128,7 +121,7 @@ export function createSettler(parts: SettlerParts): Settler {
         return settle();
       } catch (error) {
         // Whatever a command made of one path, the others are settled.
-        return [untold(path, `it could not be looked at or shut (${errnoOf(error) ?? String(error)})`)];
+        return [unsettled(path, `it could not be looked at or shut (${errnoOf(error) ?? String(error)})`)];
       }
     };
     found.push(...note(workspace, git.settleOutOfSight));
@@ -154,21 +147,19 @@ export function createSettler(parts: SettlerParts): Settler {
     }
     const { spent = false, unreadable = [] } = effects.leftBehind ?? {};
     if (spent)
-      found.push({
-        path: workspace,
-        done: 'told',
-        program: 'sandbox-run',
-        reason:
+      found.push(
+        told(
+          workspace,
           'there are too many new directories to look at all of them for what git or an editor would run',
-      });
+        ),
+      );
     for (const path of unreadable)
-      found.push({
-        path,
-        done: 'told',
-        program: 'sandbox-run',
-        reason:
+      found.push(
+        told(
+          path,
           'it cannot be looked into for what git or an editor would run (chmod u+rwx makes it readable)',
-      });
+        ),
+      );
     return found;
   };
 }

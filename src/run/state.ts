@@ -1,8 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { homeDirectory } from '../host/home-directory.ts';
-import { ensureStateDirectory, stateDirectoryPath } from '../host/state-directory.ts';
+import { ensureStateDirectory, homeDirectory, stateDirectoryPath } from '../host/user-directories.ts';
 import type { State } from '../model/state.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import type { MaybePromise } from '../util/promise.ts';

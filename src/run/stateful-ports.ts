@@ -5,7 +5,7 @@ import { within } from '../decide/time-limit.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { EventLimit } from '../hooks/events.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
-import { ensureStateDirectory } from '../host/state-directory.ts';
+import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { Approvals, Approver } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
 import type { ActionBudget, GateOptions, GitGuard, Reviewer, ToolHook } from '../model/gate-ports.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { ensureStateDirectory, stateDirectoryPath } from '../../src/host/state-directory.ts';
+import { ensureStateDirectory, stateDirectoryPath } from '../../src/host/user-directories.ts';
 import type { ApprovalRequest } from '../../src/model/approval.ts';
 import type { State } from '../../src/model/state.ts';
 import type { Clock } from '../../src/state/clock.ts';

@@ -1,4 +1,5 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { join, resolve } from 'node:path';
+import { Option } from 'commander';
 import { viewOf } from '../../approvals/approval-view.ts';
 import { scopeSentence } from '../../approvals/presentation.ts';
 import { answerRequest } from '../../approvals/queue.ts';
@@ -6,10 +7,24 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ApprovalScope, PersonalAnswer } from '../../model/approval.ts';
 import type { ApprovalStore } from '../../model/state.ts';
 import { APPROVAL_SCOPES } from '../../model/words.ts';
-import { openOwnState } from '../../run/state.ts';
+import { loadAddon } from '../../native/load.ts';
+import { openOwnState, stateDirectory } from '../../run/state.ts';
+import { fitsAddress, LONGEST_PATH } from '../../serve/core/claim-path.ts';
+import { type Listener, listenForClients } from '../../serve/core/listener.ts';
+import { isOurs } from '../../serve/core/peer.ts';
+import { queueOffer } from '../../serve/queue-offer.ts';
+import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';
-import { describeGrant, describeRequest, listGrants, listRequests, showRequest } from './show.ts';
-import { watchRequests } from './watch.ts';
+import { printError, printOut } from '../shared/print.ts';
+import { aborted, untilEnded } from '../shared/signals.ts';
+import {
+  describeGrant,
+  describeRequest,
+  listGrants,
+  listRequests,
+  showRequest,
+  watchRequests,
+} from './show.ts';
 
 const HELP_AFTER = `
 A request waits in the state directory ($XDG_STATE_HOME/sandbox-run, ~/.local/state without it)
@@ -94,16 +109,12 @@ export async function approvals(args: readonly string[]): Promise<number> {
     .option('--port <number>', 'the port of the web page on 127.0.0.1 (default: a free one)', parsePort)
     .option('--socket <path>', 'the path of the socket (default: approvals.sock in the state directory)')
     .action((options: { readonly port?: number; readonly socket?: string }) =>
-      withStore(async (store) => (await import('./serve.ts')).serveApprovals(store, options)),
+      withStore((store) => serveApprovals(store, options)),
     );
   return run(args);
 }
 
-function parsePort(text: string): number {
-  const port = Number(text);
-  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError('It must be 0 to 65535.');
-  return port;
-}
+const parsePort = wholeNumber(0, 65_535, 'It must be 0 to 65535.');
 
 /** `approvals approve` and `approvals deny`: says what was answered. */
 async function answerFromHere(store: ApprovalStore, id: string, answer: PersonalAnswer): Promise<string> {
@@ -124,4 +135,45 @@ async function revokeGrant(store: ApprovalStore, id: string): Promise<string> {
       `there is no grant ${id}; \`sandbox-run approvals grants\` shows them`,
     );
   return `${describeGrant(grant)}Revoked.\n`;
+}
+
+/** `approvals serve`: until a signal comes. */
+async function serveApprovals(
+  store: ApprovalStore,
+  { port = 0, socket }: { readonly port?: number; readonly socket?: string },
+): Promise<string> {
+  const { serveApprovalPage } = await import('../../serve/approvals/web/web-server.ts');
+  const path = socket === undefined ? defaultSocket() : resolve(socket);
+  await untilEnded(async (over) => {
+    const listener = path === undefined ? undefined : await listen(store, path);
+    try {
+      const pageServer = await serveApprovalPage({ store, port });
+      try {
+        const place = listener === undefined ? '' : `socket    ${listener.path}\n`;
+        printOut(`web page  ${pageServer.address}\n${place}`);
+        await aborted(over.signal);
+      } finally {
+        await pageServer.close();
+      }
+    } finally {
+      await listener?.close('the server is stopping');
+    }
+  });
+  return '';
+}
+
+function listen(store: ApprovalStore, path: string): Promise<Listener> {
+  return listenForClients(queueOffer(store, printError), {
+    ...{ path, name: 'approvals serve', sharedDirectory: true, admits: isOurs, addon: loadAddon() },
+  });
+}
+
+/** In the state directory; `undefined`, and said, if no socket can be there. Nobody chose that path for it. */
+function defaultSocket(): string | undefined {
+  const path = join(stateDirectory(), 'approvals.sock');
+  if (fitsAddress(path)) return path;
+  printError(
+    `there is no socket: ${path} is longer than ${LONGEST_PATH} bytes; --socket gives it another path`,
+  );
+  return undefined;
 }

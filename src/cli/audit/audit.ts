@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { VERDICTS } from '../../model/words.ts';
+import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { type SearchOptions, searchTrail, showRecords, type TailOptions, tailTrail } from './show.ts';
 import { trailStatistics } from './stats.ts';
@@ -133,10 +134,7 @@ export async function audit(args: readonly string[]): Promise<number> {
   return run(args);
 }
 
-function parseCount(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
-}
+const parseCount = wholeNumber(0, 999_999_999, 'It must be a whole number.');
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { commandText, isObject, parseRecord, type StoredRecord, textOf } from '../../audit/stored-record.ts';
-import { beginning, createCursor } from '../../audit/trail-cursor.ts';
-import { dayFileName, headPath, listDayFiles } from '../../audit/trail-files.ts';
+import { beginning, dayFileName, headPath, listDayFiles, TrailCursor } from '../../audit/trail-files.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { auditDirectory } from '../../run/state.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
@@ -48,7 +47,7 @@ export interface ReadRecord {
 export function* recordsSince(directory: string, since: number | undefined): Generator<ReadRecord> {
   // A record is never in a file of an earlier day.
   const start = since === undefined ? beginning() : beginning(dayFileName(since));
-  for (const read of recordsFrom(createCursor(directory, start).lines()))
+  for (const read of recordsFrom(new TrailCursor(directory, start).lines()))
     if (since === undefined || read.record.at >= since) yield read;
 }
 

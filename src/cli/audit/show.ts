@@ -1,7 +1,7 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { commandText, isObject, objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
-import { createCursor, lastLines, linesOfFile } from '../../audit/trail-cursor.ts';
-import { listDayFiles } from '../../audit/trail-files.ts';
+import { lastLines, linesOfFile, listDayFiles, TrailCursor } from '../../audit/trail-files.ts';
 import type { Verdict } from '../../model/decision.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { printError, printOut } from '../shared/print.ts';
@@ -30,7 +30,7 @@ export interface TailOptions {
 /** Prints the last records, and with `follow` new ones, until the reader is gone. */
 export async function tailTrail({ lines = DEFAULT_LINES, follow, json }: TailOptions): Promise<number> {
   const directory = trailDirectory();
-  const cursor = reading(() => createCursor(directory, lastLines(directory, lines)));
+  const cursor = reading(() => new TrailCursor(directory, lastLines(directory, lines)));
   const print = () => reading(() => printRecords(recordsFrom(cursor.lines()), json));
   while (print() && follow === true) await sleep(INTERVAL_MS);
   return 0;
@@ -103,7 +103,7 @@ function find(directory: string, id: string): readonly ReadRecord[] {
     isNumber ? seq === Number(id) : textOf(fields, 'request') === id;
   let found: readonly ReadRecord[] = [];
   for (const name of listDayFiles(directory).toReversed()) {
-    const lines = withMark(linesOfFile(directory, name), isNumber ? `{"seq":${id},` : JSON.stringify(id));
+    const lines = withMark(join(directory, name), isNumber ? `{"seq":${id},` : JSON.stringify(id));
     const here = [...recordsFrom(lines)].filter(({ record }) => isWanted(record));
     found = [...here, ...found];
     if (here.some(({ record }) => isNumber || record.type === 'decision')) break;
@@ -112,8 +112,8 @@ function find(directory: string, id: string): readonly ReadRecord[] {
 }
 
 /** Most lines need not be parsed. */
-function* withMark(lines: Iterable<Buffer>, mark: string): Generator<Buffer> {
-  for (const line of lines) if (line.includes(mark)) yield line;
+function* withMark(path: string, mark: string): Generator<Buffer> {
+  for (const { bytes, complete } of linesOfFile(path)) if (complete && bytes.includes(mark)) yield bytes;
 }
 
 function describeWhole(record: StoredRecord, paint: Paint): string {

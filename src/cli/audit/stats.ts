@@ -9,23 +9,11 @@ const MOST_ROWS = 12;
 const MOST_NAMES = 10_000;
 
 type Counts = Map<string, number>;
-type Tables = Map<Table, Counts>;
 
 /** The tables, in the order in which they are shown. */
 const TABLES = ['types', 'verdicts', 'outcomes', 'approvals', 'objections', 'results', 'events'] as const;
 
 type Table = (typeof TABLES)[number];
-
-interface Statistics {
-  records: number;
-  first: string | undefined;
-  last: string | undefined;
-  /** Those in which something was counted. */
-  readonly tables: Tables;
-  readonly sessions: Set<string>;
-  outputBytes: number;
-  durationMs: number;
-}
 
 /** Prints how much of what the trail has. */
 export async function trailStatistics({
@@ -36,78 +24,85 @@ export async function trailStatistics({
   readonly json?: boolean;
 }): Promise<number> {
   const directory = trailDirectory();
-  const statistics: Statistics = {
-    records: 0,
-    first: undefined,
-    last: undefined,
-    tables: new Map(),
-    sessions: new Set(),
-    outputBytes: 0,
-    durationMs: 0,
-  };
+  const statistics = new Statistics();
   reading(() => {
-    for (const { record } of recordsSince(directory, since)) count(record, statistics);
+    for (const { record } of recordsSince(directory, since)) statistics.count(record);
   });
-  printOut(json === true ? jsonText(asJson(statistics)) : describe(statistics));
+  printOut(json === true ? jsonText(statistics) : statistics.describe());
   return 0;
 }
 
-function count({ fields, type }: StoredRecord, statistics: Statistics): void {
-  statistics.records += 1;
-  statistics.first ??= textOf(fields, 'time');
-  statistics.last = textOf(fields, 'time');
-  const { tables, sessions } = statistics;
-  add(tables, 'types', type);
-  const session = textOf(fields, 'session');
-  if (session !== undefined && sessions.size < MOST_NAMES) sessions.add(session);
-  if (type === 'decision') {
-    add(tables, 'verdicts', textOf(fields, 'verdict') ?? 'not judged');
-    add(tables, 'outcomes', textOf(fields, 'outcome') ?? '-');
-    if (isObject(fields.approval))
-      add(
-        tables,
-        'approvals',
-        fields.approval.approved === true
-          ? `approved (${String(fields.approval.scope)}) by ${String(fields.approval.by)}`
-          : `${String(fields.approval.reason)} (${String(fields.approval.by)})`,
-      );
-    for (const { check, code, verdict } of objectsOf(fields, 'checks'))
-      if (verdict === 'ask' || verdict === 'deny')
-        add(tables, 'objections', `${verdict} ${String(check)}.${String(code)}`);
-  } else if (type === 'result') {
-    add(tables, 'results', textOf(fields, 'status') ?? '-');
-    const { outputBytes: bytes, durationMs } = fields;
-    if (isObject(bytes)) statistics.outputBytes += numberOf(bytes.stdout) + numberOf(bytes.stderr);
-    statistics.durationMs += numberOf(durationMs);
-  } else if (type === 'event') {
-    add(tables, 'events', textOf(fields, 'code') ?? '-');
+class Statistics {
+  private records = 0;
+  private first: string | undefined;
+  private last: string | undefined;
+  /** Those in which something was counted. */
+  private readonly tables = new Map<Table, Counts>();
+  private readonly sessions = new Set<string>();
+  private outputBytes = 0;
+  private durationMs = 0;
+
+  count({ fields, type }: StoredRecord): void {
+    this.records += 1;
+    this.first ??= textOf(fields, 'time');
+    this.last = textOf(fields, 'time');
+    this.add('types', type);
+    const session = textOf(fields, 'session');
+    if (session !== undefined && this.sessions.size < MOST_NAMES) this.sessions.add(session);
+    if (type === 'decision') {
+      this.add('verdicts', textOf(fields, 'verdict') ?? 'not judged');
+      this.add('outcomes', textOf(fields, 'outcome') ?? '-');
+      if (isObject(fields.approval)) this.add('approvals', describeApproval(fields.approval));
+      for (const { check, code, verdict } of objectsOf(fields, 'checks'))
+        if (verdict === 'ask' || verdict === 'deny')
+          this.add('objections', `${verdict} ${String(check)}.${String(code)}`);
+    } else if (type === 'result') {
+      this.add('results', textOf(fields, 'status') ?? '-');
+      const { outputBytes: bytes, durationMs } = fields;
+      if (isObject(bytes)) this.outputBytes += numberOf(bytes.stdout) + numberOf(bytes.stderr);
+      this.durationMs += numberOf(durationMs);
+    } else if (type === 'event') {
+      this.add('events', textOf(fields, 'code') ?? '-');
+    }
   }
+
+  private add(table: Table, name: string): void {
+    const counts = this.tables.get(table) ?? new Map<string, number>();
+    this.tables.set(table, counts);
+    const key = counts.has(name) || counts.size < MOST_NAMES ? name : 'others';
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+
+  toJSON(): object {
+    const { records, first, last, outputBytes, durationMs, sessions } = this;
+    const counted = TABLES.map((name) => [name, Object.fromEntries(this.tables.get(name) ?? [])]);
+    return {
+      ...{ records, first, last, ...Object.fromEntries(counted) },
+      ...{ outputBytes, durationMs, sessions: sessions.size },
+    };
+  }
+
+  describe(): string {
+    const ran = `commands ran for ${(this.durationMs / 1000).toFixed(1)} s and wrote ${this.outputBytes} bytes`;
+    return [
+      `${this.records} records from ${this.first ?? '-'} to ${this.last ?? '-'}`,
+      `${this.sessions.size} sessions; ${ran}`,
+      ...TABLES.flatMap((name) => tableRows(name, this.tables.get(name))),
+    ]
+      .map((line) => `${visibleText(line)}\n`)
+      .join('');
+  }
+}
+
+function describeApproval(approval: Readonly<Record<string, unknown>>): string {
+  const by = String(approval.by);
+  return approval.approved === true
+    ? `approved (${String(approval.scope)}) by ${by}`
+    : `${String(approval.reason)} (${by})`;
 }
 
 function numberOf(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : 0;
-}
-
-function add(tables: Tables, table: Table, name: string): void {
-  const counts = tables.get(table) ?? new Map<string, number>();
-  tables.set(table, counts);
-  const key = counts.has(name) || counts.size < MOST_NAMES ? name : 'others';
-  counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-
-function asJson({ tables, sessions, outputBytes, durationMs, ...range }: Statistics): object {
-  const counted = TABLES.map((name) => [name, Object.fromEntries(tables.get(name) ?? [])]);
-  return { ...range, ...Object.fromEntries(counted), outputBytes, durationMs, sessions: sessions.size };
-}
-
-function describe({ records, first, last, tables, sessions, durationMs, outputBytes }: Statistics): string {
-  return [
-    `${records} records from ${first ?? '-'} to ${last ?? '-'}`,
-    `${sessions.size} sessions; commands ran for ${(durationMs / 1000).toFixed(1)} s and wrote ${outputBytes} bytes`,
-    ...TABLES.flatMap((name) => tableRows(name, tables.get(name))),
-  ]
-    .map((line) => `${visibleText(line)}\n`)
-    .join('');
 }
 
 function tableRows(name: Table, counts: Counts = new Map()): readonly string[] {

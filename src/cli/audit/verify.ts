@@ -2,7 +2,7 @@ import { loadAuditKey } from '../../audit/key.ts';
 import { openAudit } from '../../audit/open-audit.ts';
 import { verifyTrail } from '../../audit/verify.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { ensureStateDirectory } from '../../host/state-directory.ts';
+import { ensureStateDirectory } from '../../host/user-directories.ts';
 import type { Verification } from '../../model/audit-record.ts';
 import { loadAddon } from '../../native/load.ts';
 import { operatorPolicy } from '../../run/resolve/policy-layers.ts';

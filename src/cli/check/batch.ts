@@ -1,12 +1,16 @@
 import { isUtf8 } from 'node:buffer';
+import { once } from 'node:events';
 import { isAbsolute, join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import { distance } from 'fastest-levenshtein';
 import { type Decide, decisionOf } from '../../decide/decide.ts';
 import type { DecisionRequest } from '../../decide/ports.ts';
+import { BatchRequest } from '../../model/answers.ts';
 import type { Command } from '../../model/command.ts';
-import type { Autonomy, Decision, Taint } from '../../model/decision.ts';
-import { AUTONOMIES } from '../../model/words.ts';
+import type { Decision } from '../../model/decision.ts';
+import { TAINTS } from '../../model/words.ts';
+import { createLineReader } from '../../util/line-reader.ts';
+import { orElse } from '../../util/or-else.ts';
 import { andThen } from '../../util/promise.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { isTaint } from '../shared/options.ts';
@@ -14,6 +18,8 @@ import { isTaint } from '../shared/options.ts';
 const EXIT_BAD_LINE = 125;
 /** Written at once: a system call per line would take longer than the decisions. */
 const CHUNK = 64 * 1024;
+/** A longer line is not kept. */
+const MAX_LINE = 1024 * 1024;
 
 /** What is said of a decision, as it becomes JSON. */
 export type DecisionAnswer = (command: Command, decision: Decision) => object;
@@ -30,45 +36,46 @@ interface BatchParts {
  * Judges JSON lines in order. Reads no faster than its output is taken; a reader that goes away ends it.
  * Returns the exit status.
  */
-export async function checkBatch(parts: BatchParts, input: Readable, output: Writable): Promise<number> {
-  let bad = 0;
-  let gone = false;
-  let pending = '';
+export async function checkBatch(
+  parts: BatchParts,
+  input: AsyncIterable<Buffer>,
+  output: Writable,
+): Promise<number> {
+  const lines = createLineReader(MAX_LINE);
   /** By id, the line that had it. */
   const ids = new Map<string, number>();
-  output.on('error', () => {
-    gone = true;
-  });
+  const gone = new AbortController();
+  for (const event of ['error', 'close']) output.on(event, () => gone.abort());
+  let number = 0;
+  let bad = 0;
+  let pending = '';
   const flush = async () => {
     const text = pending;
     pending = '';
-    if (text === '' || gone || output.write(text)) return;
-    await roomIn(output);
+    if (text === '' || gone.signal.aborted || output.write(text)) return;
+    await once(output, 'drain', { signal: gone.signal }).catch(() => {});
   };
-  for await (const { number, text, last } of splitLines(input)) {
-    if (gone) break;
-    if (text === undefined || text.trim() !== '') {
+  const answerAll = async () => {
+    for (let line = lines.take(); line !== undefined && !gone.signal.aborted; line = lines.take()) {
+      number += 1;
+      const text = line === 'too-long' || !isUtf8(line) ? undefined : line.toString();
+      if (text?.trim() === '') continue;
       const answer = await answerTo(parts, number, text, ids);
       if ('error' in answer) bad += 1;
       pending += `${JSON.stringify(answer)}\n`;
+      if (pending.length > CHUNK) await flush();
     }
     // What is there is passed on before the next input is waited for.
-    if (last || pending.length > CHUNK) await flush();
+    await flush();
+  };
+  for await (const chunk of input) {
+    lines.push(chunk);
+    await answerAll();
+    if (gone.signal.aborted) break;
   }
-  await flush();
+  if (lines.isPartial()) lines.push(Buffer.from('\n'));
+  await answerAll();
   return bad === 0 ? 0 : EXIT_BAD_LINE;
-}
-
-/** Until the reader has taken something, or is gone. */
-function roomIn(output: Writable): Promise<void> {
-  const events = ['drain', 'close', 'error'] as const;
-  return new Promise((done) => {
-    const settle = () => {
-      for (const event of events) output.off(event, settle);
-      done();
-    };
-    for (const event of events) output.on(event, settle);
-  });
 }
 
 type Answer = { readonly id: unknown; readonly error?: string };
@@ -105,7 +112,7 @@ function idProblem(id: unknown, number: number, ids: Map<string, number>): strin
   return before === undefined ? undefined : `the id ${visibleLine(text, 100)} is that of line ${before}`;
 }
 
-const KEYS = ['id', 'command', 'autonomy', 'taint', 'approved', 'cwd'];
+const KEYS = Object.keys(BatchRequest.shape);
 /** Keys besides ours are a corpus's own, but one that is nearly ours is a mistake that would change the answer. */
 function misspelled(row: Row): string | undefined {
   for (const key of Object.keys(row)) {
@@ -129,25 +136,24 @@ function isNear(key: string, known: string): boolean {
 }
 
 function parseRow(text: string): Row | string {
-  try {
-    const row: unknown = JSON.parse(text);
-    if (typeof row === 'object' && row !== null && !Array.isArray(row)) return row as Row;
-    return 'not a JSON object';
-  } catch {
-    return 'not JSON';
-  }
+  const row: unknown = orElse(() => JSON.parse(text), undefined);
+  if (row === undefined) return 'not JSON';
+  return typeof row === 'object' && row !== null && !Array.isArray(row) ? (row as Row) : 'not a JSON object';
 }
 
-/** A row as a request, or what is wrong with it. Keys besides ours are a corpus's own. */
+const NO_TAINTS = `taint must be a list of ${TAINTS.join(' and ')}`;
+
+/** A row as a request, or what is wrong with it. */
 function requestOf(row: Row, defaults: DecisionRequest): DecisionRequest | string {
-  const { command, autonomy, taint, approved, cwd } = row;
-  if (!isCommand(command)) return 'command must be a string or an array of strings that is not empty';
-  if (autonomy !== undefined && !isAutonomy(autonomy))
-    return `autonomy must be one of ${AUTONOMIES.join(', ')}`;
-  const taints = taintsOf(taint);
-  if (taint !== undefined && taints === undefined) return 'taint must be a list of corruption and secret';
-  if (approved !== undefined && typeof approved !== 'boolean') return 'approved must be true or false';
-  if (cwd !== undefined && typeof cwd !== 'string') return 'cwd must be a string';
+  const read = BatchRequest.safeParse(row);
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    const [key] = issue?.path ?? [];
+    return key === 'taint' ? NO_TAINTS : `${String(key)}: ${issue?.message}`;
+  }
+  const { command, autonomy, taint, approved, cwd } = read.data;
+  const taints = typeof taint === 'string' ? taint.split(',').filter((word) => word !== '') : taint;
+  if (taints?.every(isTaint) === false) return NO_TAINTS;
   return {
     command,
     autonomy: autonomy ?? defaults.autonomy,
@@ -155,64 +161,4 @@ function requestOf(row: Row, defaults: DecisionRequest): DecisionRequest | strin
     taints: taints ?? defaults.taints,
     cwd: cwd === undefined || isAbsolute(cwd) ? (cwd ?? defaults.cwd) : join(defaults.cwd ?? '.', cwd),
   };
-}
-
-function isCommand(value: unknown): value is Command {
-  if (typeof value === 'string') return true;
-  return Array.isArray(value) && value.length > 0 && value.every((word) => typeof word === 'string');
-}
-
-function isAutonomy(value: unknown): value is Autonomy {
-  return AUTONOMIES.some((autonomy) => autonomy === value);
-}
-
-function taintsOf(value: unknown): readonly Taint[] | undefined {
-  const words: unknown = typeof value === 'string' ? value.split(',').filter((word) => word !== '') : value;
-  return Array.isArray(words) && words.every(isTaint) ? words : undefined;
-}
-
-const MAX_LINE = 1024 * 1024;
-const NEWLINE = 10;
-
-/** One line of a stream. */
-interface Line {
-  /** From 1. */
-  readonly number: number;
-  /** `undefined`: it is too long, and was not kept, or not UTF-8, and would be another text. */
-  readonly text: string | undefined;
-  /** The last one of what has arrived. */
-  readonly last: boolean;
-}
-
-/** Splits a stream of bytes into lines. A line break inside a character cannot be. */
-async function* splitLines(input: Readable): AsyncGenerator<Line> {
-  let number = 0;
-  let parts: Buffer[] = [];
-  let size = 0;
-  const keep = (part: Buffer) => {
-    size += part.length;
-    if (size <= MAX_LINE) parts.push(part);
-    else parts = [];
-  };
-  const take = (last: boolean): Line => {
-    const line = Buffer.concat(parts);
-    const text = size > MAX_LINE || !isUtf8(line) ? undefined : line.toString('utf8');
-    parts = [];
-    size = 0;
-    number += 1;
-    return { number, text, last };
-  };
-  for await (const chunk of input) {
-    const bytes: Buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
-    let start = 0;
-    for (;;) {
-      const end = bytes.indexOf(NEWLINE, start);
-      if (end === -1) break;
-      keep(bytes.subarray(start, end));
-      start = end + 1;
-      yield take(bytes.indexOf(NEWLINE, start) === -1);
-    }
-    keep(bytes.subarray(start));
-  }
-  if (size > 0) yield take(true);
 }

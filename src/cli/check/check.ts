@@ -3,9 +3,9 @@ import type { DecisionRequest } from '../../decide/ports.ts';
 import { decisionAsJson, refusalOf } from '../../decide/refusal.ts';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { BackendId } from '../../model/backend.ts';
 import type { Command } from '../../model/command.ts';
 import type { Autonomy, Decision, Reason, Taint, Verdict } from '../../model/decision.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import { type Checker, createChecker } from '../../run/assemble.ts';
 import { EXIT_STATUS } from '../../run/launch/exit-status.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
@@ -40,12 +40,8 @@ Examples:
 Exit status: 0 allowed, 10 the policy asks, 126 refused, 125 check itself failed.
 With --batch: 0 if every line was judged.`;
 
-interface Options {
+interface Options extends Pick<SandboxOptions, 'workspace' | 'backend' | 'profile' | 'policy'> {
   readonly shell?: string;
-  readonly workspace?: string;
-  readonly backend?: BackendId | 'auto';
-  readonly profile?: string;
-  readonly policy?: string;
   readonly cwd?: string;
   readonly autonomy?: Autonomy;
   readonly approved?: boolean;

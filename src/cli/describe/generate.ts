@@ -1,6 +1,7 @@
 // Run by the build: node generate.mjs DIRECTORY_OF_THIS_SOURCE DIRECTORY_TO_WRITE_TO
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SHELLS } from '../help/help.ts';
 import {
   type CommandDescription,
   collectPrograms,
@@ -8,9 +9,6 @@ import {
   everyCommand,
   type ValueKind,
 } from './describe-programs.ts';
-
-/** THE list of shells that have a completion. */
-const SHELLS = ['bash', 'fish', 'zsh'];
 
 /** All that completions know, as `completion.sh` and `completion.fish` describe it. */
 function tableRows({ path, subcommands, options, arguments: operands }: CommandDescription) {

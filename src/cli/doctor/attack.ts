@@ -1,6 +1,6 @@
 import { type AttackParts, attackHost } from '../../attack/attack-host.ts';
 import type { AttackedControl, AttackReport, AttackResult } from '../../model/attack-report.ts';
-import type { BackendId } from '../../model/backend.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import { endedBy } from '../../run/launch/exit-status.ts';
 import { jsonText, printOut, startProgress } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
@@ -9,11 +9,7 @@ import { examineHost } from './examine.ts';
 
 /** What `sandbox-run doctor --attack` is asked for. */
 interface DoctorAttackOptions extends Pick<AttackParts, 'prepare' | 'attacks'> {
-  readonly sandbox: {
-    readonly profile?: string;
-    readonly policy?: string;
-    readonly backend?: BackendId | 'auto';
-  };
+  readonly sandbox: Pick<SandboxOptions, 'profile' | 'policy' | 'backend'>;
   readonly json: boolean;
   /** Default: standard output. */
   readonly print?: (text: string) => void;

@@ -1,5 +1,5 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { BackendId } from '../../model/backend.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import { backendOption } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { jsonText, printOut, startProgress } from '../shared/print.ts';
@@ -31,12 +31,9 @@ Examples:
 Exit status: 0 if the default profile can be enforced, 1 if not, 125 if doctor itself failed.
 With --attack: 1 also if an attack escaped or could not be carried out.`;
 
-interface DoctorArguments {
+interface DoctorArguments extends Pick<SandboxOptions, 'profile' | 'policy' | 'backend'> {
   readonly json?: boolean;
   readonly attack?: boolean;
-  readonly profile?: string;
-  readonly policy?: string;
-  readonly backend?: BackendId | 'auto';
 }
 
 /** `sandbox-run doctor`: what this host can enforce, and whether that holds. */

@@ -1,20 +1,20 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { arch, release, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, isAbsolute, join } from 'node:path';
+import { noTemporaryDirectory } from '../../attack/arena.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import {
-  cgroupFacts,
-  namespaceSysctls,
-  processFacts,
-  programFacts,
-  seccompActions,
-  securityModules,
-} from '../../host/doctor-facts.ts';
-import { probeHost } from '../../host/probe.ts';
+import { findProgram } from '../../host/find-program.ts';
+import { CAP_SYS_ADMIN, hasCapability, probeHost } from '../../host/probe.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import { NEWEST_KNOWN_ABI } from '../../kernel/landlock/rights.ts';
 import type { BackendId } from '../../model/backend.ts';
-import type { DoctorReport } from '../../model/doctor-report.ts';
+import type {
+  CgroupFacts,
+  DoctorReport,
+  ProcessFacts,
+  ProgramFacts,
+  Sysctl,
+} from '../../model/doctor-report.ts';
 import type { Control } from '../../model/enforcement-report.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
 import { BACKEND_IDS } from '../../model/words.ts';
@@ -25,7 +25,7 @@ import { profileFile } from '../../policy/effective.ts';
 import { PROFILES } from '../../policy/profiles/built-in.ts';
 import { closePrepared, prepareSandbox } from '../../run/resolve/prepare-sandbox.ts';
 import { openSandbox } from '../../run/sandbox.ts';
-import { errnoOf } from '../../util/errno-of.ts';
+import { orElse } from '../../util/or-else.ts';
 import { packageVersion } from '../../version.ts';
 import { type Findings, remediesFor } from './remedies.ts';
 
@@ -71,6 +71,10 @@ export async function examineHost(): Promise<DoctorReport> {
   ]);
   const who = processFacts();
   const namespaces = trial.features?.namespaces;
+  const asked =
+    addon instanceof SandboxError
+      ? undefined
+      : { kernel: addon.probe(), features: trial.features ?? probeHost(addon) };
   const found: Findings = {
     version: packageVersion,
     ok: trial.problem === undefined,
@@ -84,8 +88,8 @@ export async function examineHost(): Promise<DoctorReport> {
       reason: addon instanceof SandboxError ? addon.problem : null,
     },
     backends: trial.backends,
-    landlock: describeLandlock(addon, trial.features),
-    seccomp: describeSeccomp(addon, trial.features),
+    landlock: describeLandlock(asked),
+    seccomp: describeSeccomp(asked),
     namespaces: {
       available: namespaces?.available ?? null,
       user: !who.sysAdmin,
@@ -182,30 +186,28 @@ function temporaryWorkspace(): string {
   try {
     return mkdtempSync(join(tmpdir(), 'sandbox-run-doctor-'));
   } catch (error) {
-    const code = errnoOf(error) ?? String(error);
-    throw new SandboxError(
-      'confinement.failed',
-      `no temporary directory can be made in ${tmpdir()} (${code}); set TMPDIR to a writable directory`,
-    );
+    throw noTemporaryDirectory(error);
   }
 }
 
-function describeLandlock(
-  addon: NativeAddon | SandboxError,
-  features: HostFeatures | undefined,
-): DoctorReport['landlock'] {
-  if (addon instanceof SandboxError) {
+/** What the kernel said when it was asked. Where no backend could be prepared it was asked all the same. */
+interface Asked {
+  readonly kernel: ReturnType<NativeAddon['probe']>;
+  readonly features: HostFeatures;
+}
+
+function describeLandlock(asked: Asked | undefined): DoctorReport['landlock'] {
+  const newestKnownAbi = NEWEST_KNOWN_ABI;
+  if (asked === undefined) {
     const reason = 'unknown without the addon';
-    return { available: null, abi: null, newestKnownAbi: NEWEST_KNOWN_ABI, errata: [], errno: null, reason };
+    return { available: null, abi: null, newestKnownAbi, errata: [], errno: null, reason };
   }
-  const { landlockAbi, landlockErrata } = addon.probe();
-  const abi = Math.max(0, landlockAbi);
-  // Where no backend could be prepared it is known all the same: the kernel was asked.
-  const { landlock } = features ?? probeHost(addon);
+  const { landlockAbi, landlockErrata } = asked.kernel;
+  const { landlock, landlockAbi: abi } = asked.features;
   return {
     available: abi > 0,
     abi,
-    newestKnownAbi: NEWEST_KNOWN_ABI,
+    newestKnownAbi,
     errata: ERRATA.filter((erratum) => erratum.sinceAbi <= abi).map(({ number, meaning }) => ({
       number,
       meaning,
@@ -216,17 +218,112 @@ function describeLandlock(
   };
 }
 
-function describeSeccomp(
-  addon: NativeAddon | SandboxError,
-  features: HostFeatures | undefined,
-): DoctorReport['seccomp'] {
+function describeSeccomp(asked: Asked | undefined): DoctorReport['seccomp'] {
   const listed = seccompActions();
-  const available =
-    addon instanceof SandboxError ? (listed?.includes('errno') ?? null) : addon.probe().seccompErrno === 0;
-  const seccomp = addon instanceof SandboxError ? undefined : (features ?? probeHost(addon)).seccomp;
+  const seccomp = asked?.features.seccomp;
   return {
-    available,
+    available: asked === undefined ? (listed?.includes('errno') ?? null) : asked.kernel.seccompErrno === 0,
     actions: SECCOMP_ACTIONS.map((name) => ({ name, available: listed?.includes(name) ?? null })),
     reason: seccomp === undefined || seccomp.available ? null : seccomp.reason,
   };
 }
+
+const NAMESPACE_SYSCTLS = [
+  'kernel.unprivileged_userns_clone',
+  'kernel.apparmor_restrict_unprivileged_userns',
+  'user.max_user_namespaces',
+  'user.max_mnt_namespaces',
+  'user.max_net_namespaces',
+  'user.max_ipc_namespaces',
+] as const;
+
+const VERSION_TIMEOUT_MS = 5_000;
+const SETUID_BIT = 0o4000;
+
+/** The settings that decide who may make namespaces. */
+function namespaceSysctls(): readonly Sysctl[] {
+  return NAMESPACE_SYSCTLS.map((name) => ({
+    name,
+    value: readIfAny(`/proc/sys/${name.replaceAll('.', '/')}`)?.trim() ?? null,
+  }));
+}
+
+/** Names of the seccomp actions that the kernel has (SECCOMP_RET_*, in lower case); undefined if it does not say. */
+function seccompActions(): readonly string[] | undefined {
+  return readIfAny('/proc/sys/kernel/seccomp/actions_avail')?.trim().split(/\s+/);
+}
+
+/** The active security modules; undefined where securityfs is not mounted. For advice only, never for a decision. */
+function securityModules(): string | undefined {
+  return readIfAny('/sys/kernel/security/lsm')?.trim();
+}
+
+/** Where this process stands in the control groups. */
+function cgroupFacts(): CgroupFacts {
+  const mounts = (readIfAny('/proc/self/mounts') ?? '').split('\n').map((line) => line.split(' '));
+  const v1 = mounts.some(([, , type]) => type === 'cgroup');
+  const v2 = mounts.find(([, , type]) => type === 'cgroup2')?.[1];
+  const own = /^0::(.*)$/m.exec(readIfAny('/proc/self/cgroup') ?? '')?.[1];
+  const version = v2 === undefined ? (v1 ? 'v1' : 'none') : v1 ? 'v1+v2' : 'v2';
+  if (v2 === undefined || own === undefined) return { version, path: null, controllers: [], writable: false };
+  const path = join(v2, own);
+  const controllers = readIfAny(join(path, 'cgroup.controllers'))?.trim().split(/\s+/) ?? [];
+  const writable = mayWrite(path) && mayWrite(join(path, 'cgroup.procs'));
+  return { version, path, controllers: controllers.filter(Boolean), writable };
+}
+
+/** Looks a program up and asks it for its version. */
+async function programFacts(name: string): Promise<ProgramFacts> {
+  const places = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute);
+  const found = findProgram(name, places.join(delimiter), '/', () => true);
+  if (places.length === 0 || found.kind !== 'found')
+    return { name, path: null, version: null, problem: null, setuidRoot: false };
+  const { path } = found;
+  const { mode, uid } = statSync(path);
+  return { name, path, ...(await askVersion(path)), setuidRoot: uid === 0 && (mode & SETUID_BIT) !== 0 };
+}
+
+/** Who we are. */
+function processFacts(): ProcessFacts {
+  const status = readIfAny('/proc/self/status') ?? '';
+  const field = (name: string) => new RegExp(`^${name}:\\s*(\\S+)$`, 'm').exec(status)?.[1];
+  const mode = field('Seccomp');
+  return {
+    uid: process.getuid?.() ?? -1,
+    sysAdmin: hasCapability(CAP_SYS_ADMIN),
+    container: containerKind(),
+    seccompMode: mode === undefined ? null : Number(mode),
+    noNewPrivs: field('NoNewPrivs') === '1',
+  };
+}
+
+function containerKind(): string | null {
+  if (existsSync('/.dockerenv')) return 'Docker';
+  if (existsSync('/run/.containerenv')) return 'Podman';
+  if (/microsoft/i.test(readIfAny('/proc/sys/kernel/osrelease') ?? '')) return 'WSL';
+  return null;
+}
+
+async function askVersion(path: string): Promise<Pick<ProgramFacts, 'version' | 'problem'>> {
+  const { execa } = await import('execa');
+  const result = await execa(path, ['--version'], {
+    reject: false,
+    stdin: 'ignore',
+    timeout: VERSION_TIMEOUT_MS,
+    env: { PATH: process.env.PATH, LC_ALL: 'C' },
+    extendEnv: false,
+  });
+  const version = result.exitCode === 0 ? (/\d+(\.\d+)+/.exec(result.stdout)?.[0] ?? null) : null;
+  if (version !== null) return { version, problem: null };
+  const said = `${result.stderr}\n${result.stdout}`.split('\n').find((line) => line.trim() !== '');
+  return { version, problem: said?.trim() ?? 'it does not say its version' };
+}
+
+function mayWrite(path: string): boolean {
+  return orElse(() => {
+    accessSync(path, constants.W_OK);
+    return true;
+  }, false);
+}
+
+const readIfAny = (path: string) => orElse(() => readFileSync(path, 'utf8'), undefined);

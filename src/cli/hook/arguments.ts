@@ -3,18 +3,13 @@ import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { HOOK_MODES, type HookMode, type HookOptions } from '../../integrations/hooks/hook-adapter.ts';
-import type { BackendId } from '../../model/backend.ts';
-import type { Autonomy } from '../../model/decision.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import { autonomyOption, backendOption, parseSeconds } from '../shared/options.ts';
 
 /** What {@link addHookOptions} reads. */
-export interface HookArguments {
+export interface HookArguments extends Pick<SandboxOptions, 'profile' | 'backend' | 'autonomy' | 'timeout'> {
   readonly mode: HookMode;
-  readonly profile?: string;
   readonly policy?: string;
-  readonly backend?: BackendId | 'auto';
-  readonly autonomy?: Autonomy;
-  readonly timeout?: number;
 }
 
 /** Adds the options that say how a hook decides. */

@@ -1,8 +1,8 @@
 import { constants, existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { homeDirectory } from '../../host/home-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
+import { homeDirectory } from '../../host/user-directories.ts';
 import { type ImportedPolicy, importPolicy, invalid } from '../../integrations/import/import-policy.ts';
 import { type Loss, placeText } from '../../integrations/import/importer.ts';
 import { errnoOf } from '../../util/errno-of.ts';

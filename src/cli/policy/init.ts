@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { homeDirectory } from '../../host/home-directory.ts';
-import { makeDirectories } from '../../host/state-directory.ts';
+import { homeDirectory, makeDirectories } from '../../host/user-directories.ts';
 import { PLACED_KEYS, type PlacedKey } from '../../model/policy-keys.ts';
 import { userPolicyPath } from '../../run/resolve/policy-layers.ts';
 import { errnoOf } from '../../util/errno-of.ts';

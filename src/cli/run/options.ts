@@ -14,24 +14,37 @@ import {
 } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 
+/** Options of `sandbox-run [options] COMMAND`. */
+interface Options extends SandboxArguments {
+  readonly shell?: string;
+  readonly approved?: boolean;
+  /** What a hook left for it, approved beforehand. */
+  readonly approval?: string;
+  readonly taint?: readonly Taint[];
+  /** On a terminal of its own. */
+  readonly tty?: boolean;
+  readonly combined?: boolean;
+  readonly neutralize?: boolean;
+  readonly spill?: boolean;
+  readonly json?: boolean;
+  readonly dryRun?: boolean;
+  readonly verbose?: boolean;
+  readonly quiet?: boolean;
+  /** A model reads standard error: nothing there says how an operator lets something through. */
+  readonly forModel?: boolean;
+}
+
 /** What the command line of `sandbox-run [options] COMMAND` asks for. */
-export interface RunArguments {
+export interface RunArguments
+  extends Pick<Options, 'approved' | 'approval' | 'dryRun' | 'verbose' | 'forModel'> {
   readonly command: CommandToRun;
   readonly sandbox: SandboxOptions;
-  readonly approved: boolean;
-  /** What a hook left for it, approved beforehand. */
-  readonly ticket: string | undefined;
   readonly taints: readonly Taint[];
-  /** On a terminal of its own. */
   readonly tty: boolean;
   /** How output is captured; only with `json`. */
   readonly output: Pick<RunOptions, 'combined' | 'escapes' | 'spill'>;
   readonly json: boolean;
-  readonly dryRun: boolean;
-  readonly verbose: boolean;
   readonly quiet: boolean;
-  /** A model reads standard error: nothing there says how an operator lets something through. */
-  readonly forModel: boolean;
 }
 
 const HELP_AFTER = `
@@ -105,38 +118,13 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .version(packageVersion, '--version', 'show the version');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return undefined;
-  const options = parsed.opts<
-    SandboxArguments & {
-      shell?: string;
-      approved?: boolean;
-      approval?: string;
-      taint?: readonly Taint[];
-      tty?: boolean;
-      combined?: boolean;
-      neutralize?: boolean;
-      spill?: boolean;
-      json?: boolean;
-      dryRun?: boolean;
-      verbose?: boolean;
-      quiet?: boolean;
-      forModel?: boolean;
-    }
-  >();
-  if (options.shell === undefined) refuseInit(args, parsed.args);
-  return {
-    command: commandOf(options.shell, parsed.args),
-    sandbox: sandboxOptionsOf(options),
-    approved: options.approved ?? false,
-    ticket: options.approval,
-    taints: options.taint ?? [],
-    tty: options.tty ?? false,
-    output: outputOptions(options),
-    json: options.json ?? false,
-    dryRun: options.dryRun ?? false,
-    verbose: options.verbose ?? false,
-    quiet: options.quiet ?? false,
-    forModel: options.forModel ?? false,
-  };
+  const options = parsed.opts<Options>();
+  const { shell, tty = false, json = false, quiet = false } = options;
+  if (shell === undefined) refuseInit(args, parsed.args);
+  const command = commandOf(shell, parsed.args);
+  const sandbox = sandboxOptionsOf(options);
+  const output = outputOptions(options);
+  return { ...options, command, sandbox, taints: options.taint ?? [], tty, output, json, quiet };
 }
 
 /** Most hosts have a program called init; a user who wants it names its path. */
@@ -164,14 +152,7 @@ export function commandOf(shell: string | undefined, operands: readonly string[]
   return [program, ...args];
 }
 
-function outputOptions(given: {
-  readonly json?: boolean;
-  readonly combined?: boolean;
-  readonly neutralize?: boolean;
-  readonly spill?: boolean;
-  readonly tty?: boolean;
-  readonly maxOutput?: RunOptions['maxOutput'];
-}): RunArguments['output'] {
+function outputOptions(given: Options): RunArguments['output'] {
   const { json, combined, neutralize, spill, tty } = given;
   const named = Object.entries({ combined, neutralize, spill, 'max-output': given.maxOutput }).find(
     ([, value]) => value !== undefined,

@@ -1,7 +1,9 @@
 import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { RunOptions } from '../../model/options.ts';
+import type { RunOptions, SpawnOptions, TerminalSize } from '../../model/options.ts';
+import type { NativeAddon } from '../../native/contract.ts';
+import { loadAddon } from '../../native/load.ts';
 import { messageForModel } from '../../run/output/model-message.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
@@ -37,9 +39,28 @@ export async function runForwarding(
   });
 }
 
-/** What a person should know of a command that has ended. */
-export function printWarnings(result: ExecutionResult): void {
+function printWarnings(result: ExecutionResult): void {
   for (const warning of warningsOf(result)) printError(`warning: ${warning}`);
+}
+
+/** What a person should know of a command that has ended; `meant`: instead of a word that names no program. */
+export function printEnd(
+  result: ExecutionResult,
+  { json, meant }: { readonly json: boolean; readonly meant?: string | undefined },
+): void {
+  printWarnings(result);
+  if (json) return;
+  if (result.error !== undefined)
+    printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
+  if (result.status === 'timed-out')
+    printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+}
+
+/** A command of a session that ended its shell. */
+export function printRestart(): void {
+  printError(
+    'the shell ended with this command; a new one goes on in the same directory, without its functions',
+  );
 }
 
 /** Of what a shell ran: what was said to it, and what there is to say of that. */
@@ -55,4 +76,79 @@ export function printRemarks(result: ExecutionResult, { said, plan, quiet }: Rem
   if (!quiet) printWarnings(result);
   const stopped = messageForModel(result, plan, { command: said });
   if (stopped !== undefined) printNote(`${stopped}\n`);
+}
+
+const STDIN = 0;
+/** Of a terminal that does not know its own, such as a serial line. */
+const USUAL_SIZE: TerminalSize = { cols: 80, rows: 24 };
+
+/** How a command on a terminal ended; `by`: a signal to this process ended it. */
+interface EndedOnTerminal {
+  readonly result: ExecutionResult;
+  readonly by: NodeJS.Signals | undefined;
+}
+
+/**
+ * Runs a command on a terminal of its own and connects it with that of this process, which is raw meanwhile: Ctrl-C and
+ * Ctrl-Z are bytes like others, and mean something to the command's terminal only. What is asked before the launch is
+ * asked before that.
+ */
+export async function runOnTerminal(
+  sandbox: Sandbox,
+  command: Command,
+  options: SpawnOptions,
+  signals: SignalForwarding,
+): Promise<EndedOnTerminal> {
+  // Needed here only, and loaded at each start of a command otherwise.
+  const { finished } = await import('node:stream/promises');
+  const addon = loadAddon();
+  const size = () => sizeOf(addon);
+  let endedBy: NodeJS.Signals | undefined;
+  const controller = new AbortController();
+  const child = sandbox.spawn(command, { ...options, signal: controller.signal, pty: size() });
+  const raw = () => addon.enterRawMode(STDIN);
+  const resize = () => {
+    const { cols, rows } = size();
+    child.resize(cols, rows);
+  };
+  signals.to(child, {
+    resize,
+    suspend: () => addon.leaveRawMode(),
+    resume: () => {
+      raw();
+      resize();
+    },
+    end: (signal) => {
+      endedBy ??= signal;
+      controller.abort();
+    },
+  });
+  // However this process ends, the terminal is put back.
+  const leave = () => addon.leaveRawMode();
+  process.once('exit', leave);
+  const hangUp = () => child.terminal.destroy();
+  process.stdout.on('error', hangUp);
+  const shown = finished(child.terminal, { writable: false }).catch(() => {});
+  try {
+    child.terminal.pipe(process.stdout, { end: false });
+    if (await child.launched) {
+      raw();
+      process.stdin.pipe(child.terminal);
+    }
+    const result = await child.result;
+    await shown;
+    return { result, by: endedBy };
+  } finally {
+    process.stdin.unpipe(child.terminal);
+    // An open terminal would keep this process.
+    process.stdin.destroy();
+    leave();
+    process.off('exit', leave);
+    process.stdout.off('error', hangUp);
+  }
+}
+
+function sizeOf(addon: NativeAddon): TerminalSize {
+  const [cols, rows] = addon.terminalSize(STDIN) ?? addon.terminalSize(1) ?? [];
+  return cols === undefined || rows === undefined ? USUAL_SIZE : { cols, rows };
 }

@@ -15,7 +15,7 @@ import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describeConfinement, describePlan, describeReport } from '../shared/show-plan.ts';
 import { SignalForwarding } from '../shared/signals.ts';
 import { parseRunArguments, type RunArguments } from './options.ts';
-import { ownStreams, printRemarks, printWarnings, runForwarding } from './pass-through.ts';
+import { ownStreams, printEnd, printRemarks, runForwarding, runOnTerminal } from './pass-through.ts';
 
 /** More letters wrong than that are another word. */
 const MOST_TYPOS = 2;
@@ -44,7 +44,7 @@ export async function run(args: readonly string[], subcommands: readonly string[
   }
   using signals = new SignalForwarding();
   try {
-    const asked = { quiet: wanted.quiet || wanted.forModel, ticket: wanted.ticket };
+    const asked = { quiet: wanted.quiet || wanted.forModel === true, ticket: wanted.approval };
     await using sandbox = await openSandbox({ ...wanted.sandbox, gate: gateOf(asked, signals) });
     return await runIn(sandbox, wanted, signals, subcommands);
   } catch (error) {
@@ -77,13 +77,12 @@ async function runIn(
   if (early !== undefined) return endedBy(early);
   const current = currentDirectory();
   const options = {
-    approved: wanted.approved,
+    approved: wanted.approved === true,
     taints: wanted.taints,
     cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,
   };
   let result: ExecutionResult;
   if (wanted.tty && !wanted.json) {
-    const { runOnTerminal } = await import('./run-on-terminal.ts');
     const ended = await runOnTerminal(sandbox, wanted.command, options, signals);
     if (ended.by !== undefined) return endedBy(ended.by);
     result = ended.result;
@@ -108,7 +107,11 @@ async function runIn(
       result.error?.code === 'program.not_found' && typeof wanted.command !== 'string'
         ? await meantInstead(wanted.command, subcommands)
         : undefined;
-    remark(result, sandbox, { json: wanted.json, meant });
+    printEnd(result, { json: wanted.json, meant });
+    if (!wanted.json && result.status === 'exited' && result.exitCode !== 0) {
+      const confinement = describeConfinement(sandbox.plan, { advice: process.stderr.isTTY });
+      printError(`exited ${result.exitCode} in the sandbox: ${confinement}`);
+    }
   }
   return exitStatus(result);
 }
@@ -135,24 +138,6 @@ function jsonOf(result: ExecutionResult, forModel: string | undefined): string {
       'output.lost',
       `the command ended (${result.status}), but its output is too long for JSON; use a smaller --max-output, with --spill for all of it`,
       { cause: error },
-    );
-  }
-}
-
-function remark(
-  result: ExecutionResult,
-  sandbox: Sandbox,
-  { json, meant }: { readonly json: boolean; readonly meant: string | undefined },
-): void {
-  printWarnings(result);
-  if (json) return;
-  if (result.error !== undefined)
-    printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
-  if (result.status === 'timed-out')
-    printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
-  if (result.status === 'exited' && result.exitCode !== 0) {
-    printError(
-      `exited ${result.exitCode} in the sandbox: ${describeConfinement(sandbox.plan, { advice: process.stderr.isTTY })}`,
     );
   }
 }

@@ -8,7 +8,7 @@ import { endSession } from '../../run/stateful-ports.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonLine } from '../shared/print.ts';
-import { addStartOptions, type StartArguments, startShellServer } from './start.ts';
+import { addStartOptions, type StartArguments, serveShell, startShellServer } from './server.ts';
 
 const HELP_AFTER = `
 A shell session is one long-lived confined bash: directory, variables, functions and activated
@@ -41,7 +41,7 @@ interface Options {
 /** `sandbox-run session`: shells that live on, and sessions of agents with what they were exposed to. */
 export async function session(args: readonly string[]): Promise<number> {
   if (args[0] === 'run') return runCommand(args.slice(1));
-  if (args[0] === 'serve') return (await import('./serve.ts')).serveShell(args.slice(1));
+  if (args[0] === 'serve') return serveShell(args.slice(1));
   const { command, does, run } = withSubcommands(
     'sandbox-run session',
     'Shells that live on, and sessions of agents with what they were exposed to.',

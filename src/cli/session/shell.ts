@@ -1,7 +1,6 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Approver } from '../../model/approval.ts';
 import type { Taint } from '../../model/decision.ts';
-import type { TurnResult } from '../../model/execution-result.ts';
 import { exitStatus } from '../../run/launch/exit-status.ts';
 import type { ServerConnection, Told } from '../../serve/core/connect.ts';
 import { refusedCommand } from '../../serve/protocol/params.ts';
@@ -9,6 +8,7 @@ import type { Question } from '../../serve/protocol/results.ts';
 import { connectToSession, listShells, receivedRequest, receivedTurn } from '../../serve/shell-clients.ts';
 import { readableWord } from '../../util/shell-quote.ts';
 import { visibleText } from '../../util/visible-text.ts';
+import { printEnd, printRestart } from '../run/pass-through.ts';
 import { hasTerminal, sayQueued, terminalApprover } from '../shared/ask-here.ts';
 import { parseSeconds, parseTaints } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
@@ -88,7 +88,7 @@ export async function runInShell(name: string, command: string, options: ShellRu
   const { timeout, approved, taint, json = false, quiet = false } = options;
   const given = new AbortController();
   const interrupt = () => given.abort();
-  const asker = createAsker(interrupt);
+  const asker = new Asker(interrupt);
   const connection = await connectToSession(name, {
     approvals: hasTerminal(),
     onTold: (told) => hear(told, asker, quiet),
@@ -109,7 +109,8 @@ export async function runInShell(name: string, command: string, options: ShellRu
     const result = receivedTurn(sent, connection.about?.report);
     if (json) printOut(jsonLine({ ...result, messageForModel: sent.message }));
     if (!quiet) {
-      remark(result, json);
+      printEnd(result, { json });
+      if (result.restarted) printRestart();
       if (!json && result.status === 'exited' && result.exitCode !== 0) {
         const info = await connection.call('session.info', { session: name }).catch(() => undefined);
         printError(
@@ -148,54 +149,44 @@ function hear(told: Told, asker: Asker, quiet: boolean): void {
 }
 
 /** Asks on the terminal of this process what the session asks. */
-interface Asker {
-  answerTo(connection: ServerConnection): void;
-  ask(question: Question): Promise<void>;
-  withdraw(question: string): void;
+class Asker {
+  private readonly onInterrupt: () => void;
+  private readonly open = new Map<string, AbortController>();
+  private approver: Promise<Approver> | undefined;
+  private connected: ServerConnection | undefined;
+
+  constructor(onInterrupt: () => void) {
+    this.onInterrupt = onInterrupt;
+  }
+
+  answerTo(connection: ServerConnection): void {
+    this.connected = connection;
+  }
+
+  async ask(asked: Question): Promise<void> {
+    const { question, expiresAt } = asked;
+    const withdrawn = new AbortController();
+    this.open.set(question, withdrawn);
+    // One for all: it asks one question at a time.
+    this.approver ??= terminalApprover(this.onInterrupt);
+    const timeoutMs = Math.max(expiresAt - Date.now(), 0);
+    const approver = await this.approver;
+    const answer = await approver.ask(receivedRequest(asked), { timeoutMs, signal: withdrawn.signal });
+    this.open.delete(question);
+    const { approved } = answer;
+    const more = answer.approved ? { scope: answer.scope } : { reason: answer.reason };
+    // Too late is a no in any case.
+    await this.connected?.call('approvals.answer', { question, approved, ...more }).catch(() => {});
+  }
+
+  withdraw(question: string): void {
+    this.open.get(question)?.abort();
+  }
+
   /** Nobody waits for an answer any more. */
-  end(): void;
-}
-
-function createAsker(onInterrupt: () => void): Asker {
-  const open = new Map<string, AbortController>();
-  let approver: Promise<Approver> | undefined;
-  let connected: ServerConnection | undefined;
-  return {
-    answerTo: (connection) => {
-      connected = connection;
-    },
-    ask: async (asked) => {
-      const { question, expiresAt } = asked;
-      const withdrawn = new AbortController();
-      open.set(question, withdrawn);
-      // One for all: it asks one question at a time.
-      approver ??= terminalApprover(onInterrupt);
-      const timeoutMs = Math.max(expiresAt - Date.now(), 0);
-      const how = { timeoutMs, signal: withdrawn.signal };
-      const answer = await (await approver).ask(receivedRequest(asked), how);
-      open.delete(question);
-      const { approved } = answer;
-      const more = answer.approved ? { scope: answer.scope } : { reason: answer.reason };
-      // Too late is a no in any case.
-      await connected?.call('approvals.answer', { question, approved, ...more }).catch(() => {});
-    },
-    withdraw: (question) => open.get(question)?.abort(),
-    end: () => {
-      for (const withdrawn of open.values()) withdrawn.abort();
-    },
-  };
-}
-
-function remark(result: TurnResult, json: boolean): void {
-  for (const warning of result.warnings) printError(`warning: ${warning}`);
-  if (result.restarted)
-    printError(
-      'the shell ended with this command; a new one goes on in the same directory, without its functions',
-    );
-  if (json) return;
-  if (result.error !== undefined) printError(result.error.message);
-  if (result.status === 'timed-out')
-    printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+  end(): void {
+    for (const withdrawn of this.open.values()) withdrawn.abort();
+  }
 }
 
 /** Ends a session and waits until it has ended. */

@@ -6,8 +6,8 @@ import type { TurnResult } from '../../model/execution-result.ts';
 import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import { deferred } from '../../util/deferred.ts';
-import { printRemarks } from '../run/pass-through.ts';
-import { printBytes, printError, printNote } from '../shared/print.ts';
+import { printRemarks, printRestart } from '../run/pass-through.ts';
+import { printBytes, printNote } from '../shared/print.ts';
 import { onSignals } from '../shared/signals.ts';
 import type { Wanted } from './arguments.ts';
 
@@ -114,9 +114,6 @@ export async function runInteractively(sandbox: Sandbox, wanted: Wanted, quiet: 
 /** Says what is to be said of a command that has ended, and gives its exit status. */
 function shown(result: TurnResult, said: string, { plan }: Sandbox, quiet: boolean): number {
   printRemarks(result, { said, plan, quiet });
-  if (result.restarted && result.status !== 'exited')
-    printError(
-      'the shell ended with this command; a new one goes on in the same directory, without its functions',
-    );
+  if (result.restarted && result.status !== 'exited') printRestart();
   return result.status === 'canceled' ? endedBy('SIGINT') : exitStatus(result);
 }

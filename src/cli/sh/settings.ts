@@ -26,6 +26,9 @@ const SHELL_SETTINGS = {
 
 type Setting = keyof typeof SHELL_SETTINGS;
 
+/** Those that are options of a sandbox, by the same name. */
+const OPTIONS = ['WORKSPACE', 'POLICY', 'PROFILE', 'ASK', 'SESSION'] as const satisfies readonly Setting[];
+
 /** The real shell: what a command finds in SHELL is for programs that are in the sandbox already. */
 const INNER_SHELL = '/bin/bash';
 
@@ -45,32 +48,22 @@ export function readShellSettings(env: Readonly<Record<string, string | undefine
     );
   }
   const of = (name: Setting) => env[PREFIX + name] || undefined;
-  const [workspace, policy, profile, ask, session] = [
-    ...(['WORKSPACE', 'POLICY', 'PROFILE', 'ASK', 'SESSION'] as const),
-  ].map(of);
-  for (const [name, path] of [
-    ['WORKSPACE', workspace],
-    ['POLICY', policy],
-  ]) {
+  for (const name of ['WORKSPACE', 'POLICY'] as const) {
+    const path = of(name);
     if (path !== undefined && !isAbsolute(path))
       throw new SandboxError('usage.invalid', `${PREFIX}${name} must be an absolute path, not ${path}`);
   }
-  const approver = APPROVERS.find((name) => name === ask);
-  if (ask !== undefined && approver === undefined)
+  const ask = of('ASK');
+  if (ask !== undefined && !APPROVERS.some((name) => name === ask))
     throw new SandboxError('usage.invalid', `${PREFIX}ASK must be ${APPROVERS.join(', ')}, not ${ask}`);
   const quiet = of('QUIET');
   if (quiet !== undefined && quiet !== '0' && quiet !== '1')
     throw new SandboxError('usage.invalid', `${PREFIX}QUIET must be 1 or 0, not ${quiet}`);
+  const said = OPTIONS.map((name) => [name.toLowerCase(), of(name)] as const);
+  const options: SandboxOptions = Object.fromEntries(said.filter(([, value]) => value !== undefined));
   return {
-    sandbox: {
-      ...(workspace === undefined ? {} : { workspace }),
-      ...(policy === undefined ? {} : { policy }),
-      ...(profile === undefined ? {} : { profile }),
-      ...(approver === undefined ? {} : { ask: approver }),
-      ...(session === undefined ? {} : { session }),
-      env: { SHELL: INNER_SHELL },
-    },
-    policy,
+    sandbox: { ...options, env: { SHELL: INNER_SHELL } },
+    policy: of('POLICY'),
     quiet: quiet === '1',
   };
 }

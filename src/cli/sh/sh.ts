@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory, requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
-import { homeDirectory } from '../../host/home-directory.ts';
+import { homeDirectory } from '../../host/user-directories.ts';
 import type { Command } from '../../model/command.ts';
 import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
 import { failureForModel } from '../../run/output/model-message.ts';

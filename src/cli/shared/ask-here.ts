@@ -3,6 +3,7 @@ import type { Approver } from '../../model/approval.ts';
 import type { GateOptions } from '../../model/gate-ports.ts';
 import { loadAddon } from '../../native/load.ts';
 import { gateOfTicket } from '../../run/approval-ticket.ts';
+import { orElse } from '../../util/or-else.ts';
 import { printError } from './print.ts';
 import type { SignalForwarding } from './signals.ts';
 
@@ -39,16 +40,16 @@ export function sayQueued(id: string): void {
 
 /** Whether this process has a controlling terminal at all. */
 export function hasTerminal(): boolean {
-  try {
-    closeSync(openSync('/dev/tty', fileConstants.O_RDONLY | fileConstants.O_NOCTTY));
-    return true;
-  } catch {
-    return false;
-  }
+  const { O_RDONLY, O_NOCTTY } = fileConstants;
+  const opened = orElse(() => openSync('/dev/tty', O_RDONLY | O_NOCTTY), undefined);
+  if (opened !== undefined) closeSync(opened);
+  return opened !== undefined;
 }
 
 /** Asks on the controlling terminal of this process. */
 export async function terminalApprover(onInterrupt: () => void): Promise<Approver> {
   const { createTerminalApprover } = await import('../../run/stateful-parts.ts');
-  return createTerminalApprover({ tryLock: loadAddon().tryLock, onInterrupt });
+  // Without the addon two processes may ask on one terminal at the same time.
+  const tryLock = orElse(() => loadAddon().tryLock, undefined);
+  return createTerminalApprover({ tryLock, onInterrupt });
 }

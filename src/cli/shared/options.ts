@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { BackendId } from '../../model/backend.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { OutputLimits } from '../../model/output.ts';
@@ -35,13 +34,12 @@ function sizeOf(text: string): number {
   return Number(match?.[1]) * 1024 ** SIZE_UNITS.indexOf((match?.[2] ?? '').toUpperCase());
 }
 
-/** A whole number above 0. */
-function parseWhole(text: string): number {
-  if (!/^\d{1,15}$/.test(text) || Number(text) === 0) {
-    throw new InvalidArgumentError('it must be a whole number above 0.');
-  }
-  return Number(text);
-}
+/** Reads a whole number of a range; `must` is what is said of anything else. */
+export const wholeNumber = (least: number, most: number, must: string) => (text: string) => {
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= least && number <= most) return number;
+  throw new InvalidArgumentError(must);
+};
 
 /** `SIZE` or `HEAD+TAIL`. */
 function parseOutputLimit(text: string): number | OutputLimits {
@@ -60,7 +58,7 @@ const READERS: Readonly<Record<FlagKind, ((text: string, before: unknown) => unk
   paths: (path, before) => [...(Array.isArray(before) ? before : []), path],
   seconds: parseSeconds,
   size: parseSize,
-  count: parseWhole,
+  count: wholeNumber(1, Number.MAX_SAFE_INTEGER, 'it must be a whole number above 0.'),
 };
 
 /** The option of a key that has one. */
@@ -122,13 +120,8 @@ export function parseTaints(text: string): readonly Taint[] {
 }
 
 /** What {@link addSandboxOptions} reads, beside the options that stand for keys of the policy. */
-export interface SandboxArguments extends Pick<SandboxOptions, 'ask' | 'timeout'> {
-  workspace?: string;
-  policy?: string;
-  backend?: BackendId | 'auto';
-  session?: string;
+export interface SandboxArguments extends Pick<SandboxOptions, 'timeout' | (typeof UNCHANGED)[number]> {
   env?: string[];
-  maxOutput?: number | OutputLimits;
 }
 
 /** Adds the options that say under which policy commands run. */

@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { type ExecFileException, execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 
 /** Longer than git needs for a few files, shorter than anybody waits for a pipe in the place of one. */
 const TIMEOUT_MS = 3000;
@@ -15,32 +16,25 @@ type Alias = readonly [name: string, value: string];
  * itself is asked, because nobody else reads its files as it does; `git config` runs no hook, no filter and no pager.
  * `env`: of the launcher, for where the user's settings are; nothing else of it is passed on.
  */
-export function readAliases(
+export async function readAliases(
   directory: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<readonly Alias[]> {
   const args = ['--no-pager', 'config', '--includes', '-z', '--get-regexp', '^alias\\.'];
-  const settings = {
-    PATH: SEARCH_PATH,
-    HOME: env.HOME,
-    XDG_CONFIG_HOME: env.XDG_CONFIG_HOME,
-    GIT_OPTIONAL_LOCKS: '0',
-    LC_ALL: 'C',
-  };
-  const options = {
+  const { HOME, XDG_CONFIG_HOME } = env;
+  const asked = promisify(execFile)('git', args, {
     cwd: directory,
-    env: settings,
+    env: { PATH: SEARCH_PATH, HOME, XDG_CONFIG_HOME, GIT_OPTIONAL_LOCKS: '0', LC_ALL: 'C' },
     timeout: TIMEOUT_MS,
     killSignal: 'SIGKILL',
     maxBuffer: MAX_OUTPUT_BYTES,
-  } as const;
-  return new Promise((settle, fail) => {
-    const child = execFile('git', args, options, (error, stdout, stderr) => {
-      if (error !== null && (error.code !== NOTHING_FOUND || stderr !== '')) fail(error);
-      else settle(aliasesIn(stdout));
-    });
-    child.stdin?.end();
   });
+  asked.child.stdin?.end();
+  const { stdout } = await asked.catch((error: ExecFileException & { readonly stderr?: string }) => {
+    if (error.code === NOTHING_FOUND && error.stderr === '') return { stdout: '' };
+    throw error;
+  });
+  return aliasesIn(stdout);
 }
 
 /** `alias.name` LF value NUL, for each. */

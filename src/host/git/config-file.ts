@@ -296,12 +296,8 @@ function withValues(file: GitConfigFile, wanted: ReadonlyMap<string, GitEdit['va
   const lines = new Map<string, string>();
   for (const [key, values] of wanted) {
     if (values.length === 0) continue;
-    const name = key.slice(key.lastIndexOf('.') + 1);
-    const prefix = key.slice(0, key.length - name.length);
-    const made = values.map((value) =>
-      value === undefined ? `\t${name}\n` : `\t${name} = ${quoteGitValue(value)}\n`,
-    );
-    lines.set(prefix, (lines.get(prefix) ?? '') + made.join(''));
+    const prefix = prefixOf(key);
+    lines.set(prefix, (lines.get(prefix) ?? '') + values.map((value) => lineOf({ key, value })).join(''));
   }
   const { text, pieces } = file;
   const lastOf = new Map<string, Piece>();
@@ -340,15 +336,22 @@ function withValues(file: GitConfigFile, wanted: ReadonlyMap<string, GitEdit['va
 export function writeGitConfig(settings: readonly GitSetting[]): string {
   let text = '';
   let section: string | undefined;
-  for (const { key, value } of settings) {
-    const name = key.slice(key.lastIndexOf('.') + 1);
-    const prefix = key.slice(0, key.length - name.length);
+  for (const setting of settings) {
+    const prefix = prefixOf(setting.key);
     if (prefix !== section) text += `${headerOf(prefix)}\n`;
     section = prefix;
-    text += value === undefined ? `\t${name}\n` : `\t${name} = ${quoteGitValue(value)}\n`;
+    text += lineOf(setting);
   }
   parsedAgain(text);
   return Buffer.from(text, 'latin1').toString('utf8');
+}
+
+/** `section.subsection.` of a key. */
+const prefixOf = (key: string) => key.slice(0, key.lastIndexOf('.') + 1);
+
+function lineOf({ key, value }: GitSetting): string {
+  const name = key.slice(prefixOf(key).length);
+  return value === undefined ? `\t${name}\n` : `\t${name} = ${quoteGitValue(value)}\n`;
 }
 
 function headerOf(prefix: string): string {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { dirname, isAbsolute, join } from 'node:path';
 import { type SettingsCollector, withoutUserInfo } from '../settings/carried.ts';
 import { type GitSetting, parseGitConfig, writeGitConfig } from './config-file.ts';
@@ -164,8 +165,7 @@ function withRefusalToSign(settings: readonly GitSetting[]): readonly GitSetting
 
 function fromBytes(value: string): string | undefined {
   const bytes = Buffer.from(value, 'latin1');
-  const text = bytes.toString('utf8');
-  return Buffer.from(text, 'utf8').equals(bytes) ? text : undefined;
+  return isUtf8(bytes) ? bytes.toString() : undefined;
 }
 
 const toBytes = (text: string) => Buffer.from(text, 'utf8').toString('latin1');

@@ -4,8 +4,7 @@ import { refuseShortage } from '../../errors/shortage.ts';
 import type { Versions } from '../../model/versions.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { readRegular } from '../held-directory.ts';
-import { INDEX_BYTES } from './gitlinks.ts';
-import { type GitIndex, type IndexEntry, parseIndex } from './index-file.ts';
+import { type GitIndex, INDEX_BYTES, type IndexEntry, parseIndex } from './index-file.ts';
 
 /** Files that are looked at for one question; of a larger tree something may be lost. */
 const MOST_FILES = 20_000;

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { refuseShortage } from '../../errors/shortage.ts';
@@ -119,9 +120,8 @@ export class SettingsCollector {
   readText(path: string): string | undefined {
     const content = this.read(path);
     if (content === undefined) return undefined;
-    const text = content.toString('utf8');
     // A NUL, or what is not UTF-8, would become something else.
-    if (!text.includes('\0') && Buffer.from(text, 'utf8').equals(content)) return text;
+    if (!content.includes(0) && isUtf8(content)) return content.toString();
     this.say(`${this.nameOf(path)} is not UTF-8: commands run without what it says`);
     return undefined;
   }

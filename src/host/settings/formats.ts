@@ -1,3 +1,4 @@
+import type { TomlTable, TomlValue } from 'smol-toml';
 import type { Decide, FormatName } from './table.ts';
 
 /**
@@ -12,7 +13,7 @@ export const FORMATS: Readonly<Record<FormatName, Filter>> = {
   assignments: (texts, decide) => byLines(texts, assignment, decide),
   pip: filterSections,
   yaml: (texts, decide) => filterYaml(texts.join('\n'), decide),
-  toml: async (texts, decide) => (await import('./toml.ts')).filterToml(texts, decide),
+  toml: filterToml,
 };
 
 const BYTE_ORDER_MARK = /^\ufeff/;
@@ -170,3 +171,59 @@ function filterYaml(text: string, decide: Decide): string | undefined {
   }
   return isUnderstood ? kept.join('') : undefined;
 }
+
+/** What `decide` leaves of files in TOML, later ones winning. */
+async function filterToml(texts: readonly string[], decide: Decide): Promise<string | undefined> {
+  // Few users have such files.
+  const { parse, stringify } = await import('smol-toml');
+  let all: TomlTable = {};
+  try {
+    for (const [index, text] of texts.entries())
+      all = merged(
+        all,
+        filterTable(parse(text), '', (key, value) => decide(key, value, index)),
+      );
+  } catch {
+    return undefined;
+  }
+  return Object.keys(all).length === 0 ? '' : `${stringify(all)}\n`;
+}
+
+type DecideHere = (key: string, value: string) => string | undefined;
+
+function filterTable(table: TomlTable, around: string, decide: DecideHere): TomlTable {
+  const kept: TomlTable = {};
+  for (const [key, value] of Object.entries(table)) {
+    const filtered = filterValue(value, around === '' ? key : `${around}.${key}`, decide);
+    if (filtered !== undefined) kept[key] = filtered;
+  }
+  return kept;
+}
+
+function filterValue(value: TomlValue, path: string, decide: DecideHere): TomlValue | undefined {
+  if (typeof value === 'string') return decide(path.toLowerCase(), value);
+  if (Array.isArray(value)) {
+    const kept = value.flatMap((one) => filterValue(one, path, decide) ?? []);
+    return kept.length === 0 ? undefined : kept;
+  }
+  if (typeof value === 'object' && !(value instanceof Date)) {
+    const kept = filterTable(value, path, decide);
+    return Object.keys(kept).length === 0 ? undefined : kept;
+  }
+  return decide(path.toLowerCase(), String(value)) === undefined ? undefined : value;
+}
+
+/** Tables one by one; of lists, those of the later file come first, as uv and cargo have it. */
+function merged(one: TomlTable, other: TomlTable): TomlTable {
+  const both: TomlTable = { ...one };
+  for (const [key, value] of Object.entries(other)) {
+    const before = both[key];
+    if (isTable(before) && isTable(value)) both[key] = merged(before, value);
+    else if (Array.isArray(before) && Array.isArray(value)) both[key] = [...value, ...before];
+    else both[key] = value;
+  }
+  return both;
+}
+
+const isTable = (value: TomlValue | undefined): value is TomlTable =>
+  typeof value === 'object' && !Array.isArray(value) && !(value instanceof Date);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, constants, openSync, readdirSync, rmSync, statSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { ensureStateDirectory } from '../../host/state-directory.ts';
+import { ensureStateDirectory } from '../../host/user-directories.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import type { SpilledOutput } from '../../model/execution-result.ts';
 import type { NativeAddon, NativeLaunchExtras, NativeOutcome } from '../../native/contract.ts';

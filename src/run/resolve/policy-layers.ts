@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
-import { homeDirectory } from '../../host/home-directory.ts';
+import { homeDirectory } from '../../host/user-directories.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { Policy } from '../../model/policy.ts';
 import { PLACED_KEYS } from '../../model/policy-keys.ts';

@@ -6,7 +6,7 @@ import { withoutRefusedFacility } from '../../backends/refused-facility.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { probeHost } from '../../host/probe.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
-import { makeDirectories } from '../../host/state-directory.ts';
+import { makeDirectories } from '../../host/user-directories.ts';
 import type { Settler } from '../../left-behind/settle.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';

@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { ensureStateDirectory } from '../../host/state-directory.ts';
+import { ensureStateDirectory } from '../../host/user-directories.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import type { WorkspaceCachePlace } from '../../plan/plan.ts';
 import { CACHE_PLACES } from '../../policy/profiles/cache-places.ts';

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { repositoriesOutOfSight } from '../../host/git/gitlinks.ts';
+import { repositoriesOutOfSight } from '../../host/git/index-file.ts';
 import {
   GIT_NAMES,
   gitDirectories,
@@ -12,8 +12,8 @@ import {
 } from '../../host/git/repositories.ts';
 import { inDirectoryOf, readRegular } from '../../host/held-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
-import { takeBaseline } from '../../left-behind/baseline.ts';
-import { openKept } from '../../left-behind/kept.ts';
+import { Baseline } from '../../left-behind/baseline.ts';
+import { Kept } from '../../left-behind/kept.ts';
 import { type ObeyedNames, obeyedNames } from '../../left-behind/obeyed-names.ts';
 import { createSettler, type Settler } from '../../left-behind/settle.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
@@ -127,9 +127,7 @@ function readIndex(addon: NativeAddon, index: NativeIndex): Promise<NativeIndexe
  */
 export function closeHooksGap(workspace: string): void {
   try {
-    inDirectoryOf(workspace, join(workspace, '.git/hooks'), (directory, name) =>
-      mkdirSync(`${directory}/${name}`),
-    );
+    inDirectoryOf(workspace, join(workspace, '.git/hooks'), (at) => mkdirSync(at));
   } catch {
     // No repository, hooks already there, or not ours to write: then a command cannot write there either.
   }
@@ -152,7 +150,7 @@ export function prepareSettler(
     if (around.length === 0) return 'open';
     return around.some((one) => identityOf(one.path) === one.was) ? 'held' : 'lost';
   };
-  const baseline = takeBaseline([...links, ...(shutsInside ? findings.configurations : inside)]);
+  const baseline = new Baseline([...links, ...(shutsInside ? findings.configurations : inside)]);
   const named = new Set(findings.names.names);
   // A name is found where it comes, and of a directory that is there the names tell nothing of what comes in it.
   const unnamed = [...inside, ...findings.names.paths, ...baseline.paths].filter(
@@ -166,7 +164,7 @@ export function prepareSettler(
     names: findings.names,
     holdOf,
     baseline,
-    kept: openKept(stateDirectory()),
+    kept: new Kept(stateDirectory()),
   });
 }
 

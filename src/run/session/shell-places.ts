@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { ensureStateDirectory } from '../../host/state-directory.ts';
+import { ensureStateDirectory } from '../../host/user-directories.ts';
 import { stateDirectory } from '../state.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;

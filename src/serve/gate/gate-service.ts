@@ -1,5 +1,5 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { ambiguousUid } from '../../host/ambiguous-uid.ts';
+import { ambiguousUid } from '../../host/probe.ts';
 import type { AuditRecord } from '../../model/audit-record.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';

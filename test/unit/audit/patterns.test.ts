@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { encodeRecord } from '../../../src/audit/encode-record.ts';
-import { PATTERNS } from '../../../src/audit/patterns/all-patterns.ts';
-import { createRecognizer } from '../../../src/audit/patterns/recognize.ts';
+import { PATTERNS, Recognizer } from '../../../src/audit/patterns.ts';
 import { NO_HASH, sealRecord } from '../../../src/audit/record-line.ts';
 import { parseRecord } from '../../../src/audit/stored-record.ts';
 import type { AuditRecord, DecisionRecord } from '../../../src/model/audit-record.ts';
@@ -11,7 +10,7 @@ type Step = Partial<DecisionRecord> & { readonly after?: number };
 
 /** Codes of the events that a series of commands raises, each command 1 s after the one before unless it says. */
 function raisedBy(steps: readonly Step[]): readonly string[] {
-  const recognizer = createRecognizer();
+  const recognizer = new Recognizer();
   let time = Date.parse('2025-01-31T12:00:00Z');
   return steps.flatMap(({ after = 1, ...more }, index) => {
     time += after * 1000;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { makeArena } from '../../../src/attack/arena.ts';
-import { improvementFor, isClaimed, judgeAttack, worstOf } from '../../../src/attack/attack-report.ts';
+import { Arena } from '../../../src/attack/arena.ts';
+import { improvementFor, isClaimed, judgeAttack, worstOf } from '../../../src/attack/attack-host.ts';
 import { attackTable } from '../../../src/cli/doctor/attack.ts';
 import { painted, unpainted } from '../../../src/cli/shared/style.ts';
 
@@ -111,7 +111,7 @@ describe('the table of attacks', () => {
 
 describe('the arena', () => {
   it('is outside of what is granted, and is gone in the end', () => {
-    const arena = makeArena();
+    const arena = new Arena();
     const outside = arena.makeOutside((path) => path === '/tmp' || path.startsWith('/tmp/'));
     const paths = [arena.workspace, arena.readable, outside?.path, arena.shared('/tmp')].flatMap(
       (path) => path ?? [],
@@ -120,7 +120,7 @@ describe('the arena', () => {
     expect(outside?.path).not.toMatch(/^\/tmp\//);
     expect(paths.filter((path) => !existsSync(path))).toEqual([]);
     expect(arena.makeOutside(() => true)).toBeUndefined();
-    arena.dispose();
+    arena[Symbol.dispose]();
     expect(paths.filter(existsSync)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ambiguousUid } from '../../../src/host/ambiguous-uid.ts';
+import { ambiguousUid } from '../../../src/host/probe.ts';
 
 const host = (map: string) => (path: string) => (path.endsWith('uid_map') ? map : '65534\n');
 

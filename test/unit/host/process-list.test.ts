@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { processListFacility } from '../../../src/host/process-list.ts';
+import { processListFacility } from '../../../src/host/probe.ts';
 
 const line = (place: string, filesystem: string, options: string) =>
   `24 30 0:22 / ${place} rw,nosuid shared:12 - ${filesystem} none ${options}\n`;
