@@ -14,6 +14,7 @@ export const NATIVE_ARTIFACTS = [
   { file: 'sandbox-run-attack', isProgram: true },
   { file: 'sandbox-run-begin', isProgram: true },
   { file: 'sandbox-run-steps', isProgram: true },
+  { file: 'sandbox-run-client', isProgram: true },
 ];
 
 /** Libraries that every host of the kind has; the C++ runtime is inside the addon. */

@@ -283,6 +283,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["measure"] = Napi::Function::New(env, Measure);
   exports["emptyDirectory"] = Napi::Function::New(env, EmptyDirectory);
   exports["peerCredentials"] = Napi::Function::New(env, PeerCredentials);
+  exports["receiveCall"] = Napi::Function::New(env, ReceiveCall);
   exports["terminalSize"] = Napi::Function::New(env, TerminalSizeOf);
   exports["enterRawMode"] = Napi::Function::New(env, EnterRaw);
   exports["leaveRawMode"] = Napi::Function::New(env, LeaveRaw);

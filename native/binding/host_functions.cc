@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "binding/decode.h"
 #include "binding/encode.h"
 #include "process/directory_usage.h"
@@ -111,6 +112,42 @@ Napi::Value PeerCredentials(const Napi::CallbackInfo& info) {
   result["pid"] = Napi::Number::New(info.Env(), peer.pid);
   result["uid"] = Napi::Number::New(info.Env(), peer.uid);
   result["gid"] = Napi::Number::New(info.Env(), peer.gid);
+  return result;
+}
+
+Napi::Value ReceiveCall(const Napi::CallbackInfo& info) {
+  constexpr size_t kPassed = 4;
+  char call = 0;
+  iovec part{&call, 1};
+  // Room for more than is taken: what does not fit would be dropped unseen.
+  alignas(cmsghdr) char control[CMSG_SPACE(2 * kPassed * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t count = recvmsg(Descriptor(info), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return info.Env().Undefined();
+  std::vector<UniqueFd> passed;
+  if (count >= 0) {
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+         header = CMSG_NXTHDR(&message, header)) {
+      if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+      const size_t bytes = header->cmsg_len - CMSG_LEN(0);
+      for (size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
+        int fd = -1;
+        memcpy(&fd, CMSG_DATA(header) + at, sizeof fd);
+        passed.emplace_back(fd);
+      }
+    }
+  }
+  if (count != 1 || call != 'R' || passed.size() != kPassed ||
+      (message.msg_flags & MSG_CTRUNC) != 0) {
+    return info.Env().Null();
+  }
+  Napi::Array result = Napi::Array::New(info.Env(), kPassed);
+  for (uint32_t i = 0; i < kPassed; ++i)
+    result.Set(i, Napi::Number::New(info.Env(), passed[i].release()));
   return result;
 }
 

@@ -28,6 +28,10 @@ Napi::Value EmptyDirectory(const Napi::CallbackInfo& info);
 // noted them then (SO_PEERCRED, unix(7)).
 Napi::Value PeerCredentials(const Napi::CallbackInfo& info);
 
+// receiveCall(fd): the four descriptors that a client of a warm server sent (native/client), with
+// close-on-exec; undefined: nothing has come yet; null: something else came, or nothing will.
+Napi::Value ReceiveCall(const Napi::CallbackInfo& info);
+
 // terminalSize(fd): [columns, rows]; undefined: it is no terminal, or none that knows.
 Napi::Value TerminalSizeOf(const Napi::CallbackInfo& info);
 

@@ -10,6 +10,12 @@ if (first === 'hook')
     import('./hook/hook.ts').then(({ hook }) => hook(rest)),
     2,
   );
+// Internal, started in the background.
+else if (first === 'warm')
+  endWith(
+    import('./warm/warm.ts').then(({ warm }) => warm(rest)),
+    125,
+  );
 else
   endWith(
     import('./dispatch.ts').then(({ dispatch }) => dispatch(process.argv.slice(2))),

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type BigIntStats, statSync } from 'node:fs';
 import type { CommandEffects } from '../checks/effects.ts';
+import { caller } from '../host/caller.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { Command } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
@@ -145,7 +146,7 @@ export const isNamedBy = (entry: string, name: string) =>
 /** Names of variables that somebody asked for, beyond those that all profiles pass. */
 export function givenVariables({ named }: { readonly named: Policy }): ReadonlySet<string> {
   const builtIn: readonly string[] = POLICY_KEYS.environment.pass.default;
-  const passed = Object.keys(process.env).filter((name) =>
+  const passed = Object.keys(caller().env).filter((name) =>
     named.environment.pass.some((entry) => !builtIn.includes(entry) && isNamedBy(entry, name)),
   );
   return new Set([...Object.keys(named.environment.set), ...passed]);

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { orElse } from '../util/or-else.ts';
+import { caller } from './caller.ts';
 
 /**
  * What Node gives as text although its bytes are no UTF-8 has this character in their place. As a name it means something
@@ -13,7 +14,7 @@ const REMEDY = 'which sandbox-run cannot name without meaning another; rename it
 
 /** @throws {SandboxError} `cwd.unusable`: it is gone, or its name is not UTF-8. */
 export function currentDirectory(): string {
-  const path = orElse(() => process.cwd(), undefined);
+  const path = orElse(caller().cwd, undefined);
   if (path === undefined)
     throw new SandboxError('cwd.unusable', 'the current directory no longer exists; change to another one');
   if (!path.includes(LOST) || isSame(path, '.')) return path;
@@ -42,11 +43,12 @@ export function exactRealPath(path: string, what: string): string | undefined {
  * @throws {SandboxError} `usage.invalid`.
  */
 export function requireExactVariables(names: readonly string[] = OWN_VARIABLES): void {
-  const lost = names.find((name) => process.env[name]?.includes(LOST) || name.includes(LOST));
+  const { env } = caller();
+  const lost = names.find((name) => env[name]?.includes(LOST) || name.includes(LOST));
   if (lost === undefined) return;
   const started = startedWith('environ');
   for (const name of names) {
-    const value = process.env[name];
+    const value = env[name];
     if (value === undefined || !`${name}${value}`.includes(LOST)) continue;
     // A value that this program set itself is what it says.
     const given = started?.find((entry) => entry.toString() === `${name}=${value}`);

@@ -478,6 +478,11 @@ export interface NativeAddon {
   emptyDirectory(path: string, done: (isEmpty: boolean) => void): void;
   /** Who connected a Unix socket, as the kernel noted it then (SO_PEERCRED). Throws for anything but a Unix socket. */
   peerCredentials(fd: number): { readonly pid: number; readonly uid: number; readonly gid: number };
+  /**
+   * The descriptors that a client of a warm server has sent, which the caller owns from now on: its request, and its streams 0
+   * to 2. `undefined`: nothing has come yet; `null`: it was no call, or it is gone.
+   */
+  receiveCall(fd: number): readonly [number, number, number, number] | undefined | null;
   /** [columns, rows] of a terminal; `undefined`: it is none, or does not know. */
   terminalSize(fd: number): readonly [number, number] | undefined;
   /**

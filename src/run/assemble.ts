@@ -5,6 +5,7 @@ import type { Judge } from '../decide/judge.ts';
 import type { DecisionPorts } from '../decide/ports.ts';
 import { createProgramFinder, type ProgramFinder } from '../decide/program-finder.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { caller } from '../host/caller.ts';
 import { requireExactVariables } from '../host/exact-text.ts';
 import type { Autonomy } from '../model/decision.ts';
 import type { ActionBudget } from '../model/gate-ports.ts';
@@ -192,12 +193,12 @@ async function planIfPossible(
   }
 }
 
-/** What a policy passes on of this process's environment; the key of its reviewer is none of a command's business. */
-function commandEnvironment(policy: Policy): BuiltEnvironment {
+/** What a policy passes on of the caller's environment; the key of its reviewer is none of a command's business. */
+export function commandEnvironment(policy: Policy): BuiltEnvironment {
   const { environment } = policy;
   const reviewer = reviewerSettings(policy);
   const key = reviewer?.kind === 'model' ? reviewer.keyVariable : undefined;
-  const built = buildEnvironment(process.env, environment.pass, environment.set, key);
+  const built = buildEnvironment(caller().env, environment.pass, environment.set, key);
   requireExactVariables(Object.keys(built.variables).filter((name) => !(name in environment.set)));
   return built;
 }

@@ -3,6 +3,7 @@ import { createDecider, type Decide, type Decided } from '../decide/decide.ts';
 import type { Judge } from '../decide/judge.ts';
 import type { DecisionPorts } from '../decide/ports.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { caller } from '../host/caller.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { Command } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
@@ -381,7 +382,7 @@ export class OpenSandbox implements Sandbox {
         "run: idleTimeout needs output that passes through here, not stdio: 'inherit'",
       );
     }
-    if (where === 'inherit') return { stdio: [0, 1, 2] };
+    if (where === 'inherit') return { stdio: caller().stdio };
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
     const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
     return { stdio, output: this.#outputSettings(options), idleTimeout, input, ...more };
@@ -444,5 +445,5 @@ export class OpenSandbox implements Sandbox {
 
 function standardInput(options: RunOptions): number {
   if (options.input !== undefined) return STDIO_CAPTURE;
-  return options.stdin === 'inherit' ? 0 : STDIO_NULL;
+  return options.stdin === 'inherit' ? caller().stdio[0] : STDIO_NULL;
 }

@@ -4,6 +4,7 @@ import type { DecisionPorts, SessionMemory } from '../decide/ports.ts';
 import { within } from '../decide/time-limit.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { EventLimit } from '../hooks/events.ts';
+import { caller } from '../host/caller.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { Approvals, Approver } from '../model/approval.ts';
@@ -207,7 +208,7 @@ async function reviewerFor({
       );
   }
   const { reviewerOf } = await import('./stateful-parts.ts');
-  return reviewerOf(reviewer, process.env, policy.approval.reviewerTimeoutMs);
+  return reviewerOf(reviewer, caller().env, policy.approval.reviewerTimeoutMs);
 }
 
 async function ownGitGuard(): Promise<GitGuard> {
@@ -215,7 +216,7 @@ async function ownGitGuard(): Promise<GitGuard> {
     import('./stateful-parts.ts'),
     import('../decide/judgement.ts'),
   ]);
-  return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, process.env) });
+  return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, caller().env) });
 }
 
 /** The audit trail of the state directory. What cannot be recorded is refused, or a warning, as the policy says. */

@@ -1,10 +1,11 @@
-import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { currentDirectory } from '../../host/exact-text.ts';
 import { HOOK_MODES, type HookMode, type HookOptions } from '../../integrations/hooks/hook-adapter.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { autonomyOption, backendOption, parseSeconds } from '../shared/options.ts';
+import { ownWords } from '../warm/start.ts';
 
 /** What {@link addHookOptions} reads. */
 export interface HookArguments extends Pick<SandboxOptions, 'profile' | 'backend' | 'autonomy' | 'timeout'> {
@@ -38,9 +39,8 @@ export function addHookOptions(program: Command): Command {
 export function hookOptionsOf({ mode, policy, ...others }: HookArguments): HookOptions {
   return {
     mode,
-    sandbox: policy === undefined ? others : { ...others, policy: resolve(policy) },
-    // As it is on the disk: a link to it may lead elsewhere by the time it is started again.
-    program: [process.execPath, realpathSync(process.argv[1] ?? '')],
+    sandbox: policy === undefined ? others : { ...others, policy: resolve(currentDirectory(), policy) },
+    program: ownWords(),
   };
 }
 

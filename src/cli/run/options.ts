@@ -30,13 +30,15 @@ interface Options extends SandboxArguments {
   readonly dryRun?: boolean;
   readonly verbose?: boolean;
   readonly quiet?: boolean;
+  /** By a server that is there already, or for the next time. */
+  readonly warm?: boolean;
   /** A model reads standard error: nothing there says how an operator lets something through. */
   readonly forModel?: boolean;
 }
 
 /** What the command line of `sandbox-run [options] COMMAND` asks for. */
 export interface RunArguments
-  extends Pick<Options, 'approved' | 'approval' | 'dryRun' | 'verbose' | 'forModel'> {
+  extends Pick<Options, 'approved' | 'approval' | 'dryRun' | 'verbose' | 'forModel' | 'warm'> {
   readonly command: CommandToRun;
   readonly sandbox: SandboxOptions;
   readonly taints: readonly Taint[];
@@ -113,6 +115,10 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('--spill', 'with --json: write the whole output to files in the state directory, too')
     .option('--json', 'print one result object with the output in it, instead of the output')
     .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
+    .option(
+      '--warm',
+      'start sooner: a server in the background runs it, started for the next call if there is none',
+    )
     .option('-v, --verbose', 'print on standard error what is enforced')
     .option('-q, --quiet', 'no remarks on standard error')
     .version(packageVersion, '--version', 'show the version');

@@ -1,3 +1,4 @@
+import { caller } from '../../host/caller.ts';
 import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
@@ -7,7 +8,7 @@ import { loadAddon } from '../../native/load.ts';
 import { messageForModel } from '../../run/output/model-message.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
-import { printBytes, printError, printNote } from '../shared/print.ts';
+import { printError, printNote } from '../shared/print.ts';
 import type { SignalForwarding } from '../shared/signals.ts';
 
 /** The reader of the output is gone. */
@@ -15,11 +16,13 @@ const READER_GONE = new Error('the reader of the output is gone');
 
 /** The command's own streams are ours, unless we have to see what passes. */
 export function ownStreams({ plan }: Sandbox): RunOptions {
+  // Output comes when nothing tells any more whose it is.
+  const { write } = caller();
   if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
   return {
     stdin: 'inherit',
     onOutput: ({ stream, bytes }) => {
-      if (!printBytes(stream === 'stdout' ? 1 : 2, bytes)) throw READER_GONE;
+      if (!write(stream === 'stdout' ? 1 : 2, bytes)) throw READER_GONE;
     },
   };
 }

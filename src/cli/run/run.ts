@@ -1,8 +1,9 @@
 import { isatty } from 'node:tty';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { caller } from '../../host/caller.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { RunOptions } from '../../model/options.ts';
+import type { RunOptions, SandboxOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';
 import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
 import { failureForModel, messageForModel } from '../../run/output/model-message.ts';
@@ -14,6 +15,7 @@ import { gateOf } from '../shared/ask-here.ts';
 import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describeConfinement, describePlan, describeReport } from '../shared/show-plan.ts';
 import { SignalForwarding } from '../shared/signals.ts';
+import { startServer, takeServerAddress } from '../warm/start.ts';
 import { parseRunArguments, type RunArguments } from './options.ts';
 import { ownStreams, printEnd, printRemarks, runForwarding, runOnTerminal } from './pass-through.ts';
 
@@ -34,8 +36,11 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
  * meant for.
  */
 export async function run(args: readonly string[], subcommands: readonly string[]): Promise<number> {
+  const server = takeServerAddress();
   const wanted = parseRunArguments(args);
   if (wanted === undefined) return 0;
+  // For the next one: this one does not wait for it.
+  if (server !== undefined && (wanted.warm === true || wanted.forModel === true)) await startServer(server);
   if (wanted.tty && !wanted.json && !wanted.dryRun && !isatty(0)) {
     throw new SandboxError(
       'usage.invalid',
@@ -44,17 +49,28 @@ export async function run(args: readonly string[], subcommands: readonly string[
   }
   using signals = new SignalForwarding();
   try {
-    const asked = { quiet: wanted.quiet || wanted.forModel === true, ticket: wanted.approval };
-    await using sandbox = await openSandbox({ ...wanted.sandbox, gate: gateOf(asked, signals) });
+    await using sandbox = await openSandbox(sandboxFor(wanted, signals));
     return await runIn(sandbox, wanted, signals, subcommands);
   } catch (error) {
     if (!wanted.forModel || !(error instanceof SandboxError)) throw error;
-    printError(failureForModel('nothing was run, or its end is not known', error.message));
-    return error.exitStatus;
+    return statusForModel(error);
   }
 }
 
-async function runIn(
+/** Says to a model what failed, and gives the exit status. */
+export function statusForModel(error: SandboxError): number {
+  printError(failureForModel('nothing was run, or its end is not known', error.message));
+  return error.exitStatus;
+}
+
+/** The options of the sandbox that a command line asks for. */
+export function sandboxFor(wanted: RunArguments, signals: SignalForwarding): SandboxOptions {
+  const asked = { quiet: wanted.quiet || wanted.forModel === true, ticket: wanted.approval };
+  return { ...wanted.sandbox, gate: gateOf(asked, signals) };
+}
+
+/** Runs the command of a command line in its sandbox, and returns the exit status. */
+export async function runIn(
   sandbox: Sandbox,
   wanted: RunArguments,
   signals: SignalForwarding,
@@ -76,9 +92,11 @@ async function runIn(
   const early = signals.early;
   if (early !== undefined) return endedBy(early);
   const current = currentDirectory();
+  const { gone, stdio } = caller();
   const options = {
     approved: wanted.approved === true,
     taints: wanted.taints,
+    ...(gone === undefined ? {} : { signal: gone }),
     cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,
   };
   let result: ExecutionResult;
@@ -109,7 +127,7 @@ async function runIn(
         : undefined;
     printEnd(result, { json: wanted.json, meant });
     if (!wanted.json && result.status === 'exited' && result.exitCode !== 0) {
-      const confinement = describeConfinement(sandbox.plan, { advice: process.stderr.isTTY });
+      const confinement = describeConfinement(sandbox.plan, { advice: isatty(stdio[2]) });
       printError(`exited ${result.exitCode} in the sandbox: ${confinement}`);
     }
   }

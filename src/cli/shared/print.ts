@@ -1,6 +1,4 @@
-import { writeSync } from 'node:fs';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { errnoOf } from '../../util/errno-of.ts';
+import { caller } from '../../host/caller.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { isLively, paintFor } from './style.ts';
 
@@ -41,24 +39,8 @@ export function printNote(text: string): void {
   writeAll(2, visibleText(text, { keep: '\n\\' }));
 }
 
-function writeAll(fd: number, text: string | Uint8Array): boolean {
-  let rest = typeof text === 'string' ? Buffer.from(text) : text;
-  while (rest.length > 0) {
-    try {
-      rest = rest.subarray(writeSync(fd, rest));
-    } catch (error) {
-      const code = errnoOf(error);
-      // A full non-blocking pipe is tried again; a reader that went away has read enough.
-      if (code === 'EAGAIN') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-      else if (code === 'EPIPE' || fd !== 1) return false;
-      else
-        throw new SandboxError(
-          'output.lost',
-          `standard output cannot be written (${code}); what was to be written is lost`,
-        );
-    }
-  }
-  return true;
+function writeAll(fd: 1 | 2, text: string | Uint8Array): boolean {
+  return caller().write(fd, typeof text === 'string' ? Buffer.from(text) : text);
 }
 
 /** Before this time a person does not wonder what takes so long. */

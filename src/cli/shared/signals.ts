@@ -1,3 +1,5 @@
+import { caller } from '../../host/caller.ts';
+
 /** What signals are handed on to. */
 interface SignalTarget {
   /** False: there is no process that the signal could reach. */
@@ -23,17 +25,12 @@ const FORWARDED = [...ENDING, 'SIGQUIT', 'SIGWINCH', 'SIGCONT', 'SIGUSR1', 'SIGT
 /** Time for a handler of SIGTSTP to run before the group is stopped for good. */
 const STOP_DELAY_MS = 30;
 
-/** Handles signals, which have their default actions again when it is disposed of. */
+/** Handles signals of the caller, which have their default actions again when it is disposed of. */
 export function onSignals(
   signals: readonly NodeJS.Signals[],
   handle: (signal: NodeJS.Signals) => void,
 ): Disposable {
-  for (const signal of signals) process.on(signal, handle);
-  return {
-    [Symbol.dispose]: () => {
-      for (const signal of signals) process.off(signal, handle);
-    },
-  };
+  return caller().onSignals(signals, handle);
 }
 
 /** Runs work that goes on until one of the signals that end a process comes; its own signal is aborted then. */
@@ -60,6 +57,7 @@ export class SignalForwarding implements Disposable {
   private command: SignalTarget | undefined;
   private link: TerminalLink | undefined;
   private unheard: NodeJS.Signals | undefined;
+  private readonly caller = caller();
   private readonly handled = onSignals(FORWARDED, (signal) => this.raise(signal));
 
   /**
@@ -93,11 +91,11 @@ export class SignalForwarding implements Disposable {
       case 'SIGTSTP':
         this.command?.kill(signal);
         // The kernel ignores the default action of SIGTSTP in a group whose session has no job control: stop it
-        // ourselves, and then this process, so that the shell above sees a stopped job.
+        // ourselves, and then whoever called, so that the shell above sees a stopped job.
         setTimeout(() => {
           this.command?.kill('SIGSTOP');
           this.link?.suspend();
-          process.kill(process.pid, 'SIGSTOP');
+          this.caller.stop();
         }, STOP_DELAY_MS);
         return;
       default:

@@ -1,4 +1,5 @@
 import { isatty } from 'node:tty';
+import { caller } from '../../host/caller.ts';
 
 /** How text is meant. */
 export type Mood = 'good' | 'part' | 'bad' | 'worst' | 'strong' | 'faint' | 'plain';
@@ -44,12 +45,13 @@ export const painted: Paint = (mood, text) => {
  * knows them. There is no way to have them elsewhere: what is written to a file or a pipe may be read by a model.
  */
 export function isLively(fd: 1 | 2): boolean {
-  return isatty(fd) && process.env.TERM !== 'dumb';
+  const { stdio, env } = caller();
+  return isatty(stdio[fd]) && env.TERM !== 'dumb';
 }
 
 /** Colours for a stream: none unless it is {@link isLively}, and none with NO_COLOR, unless that is empty. */
 export function paintFor(fd: 1 | 2): Paint {
-  return isLively(fd) && (process.env.NO_COLOR ?? '') === '' ? painted : unpainted;
+  return isLively(fd) && (caller().env.NO_COLOR ?? '') === '' ? painted : unpainted;
 }
 
 /** Breaks text at spaces; a word that is longer than a line stays whole. */

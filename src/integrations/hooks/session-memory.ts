@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { SessionMemory } from '../../decide/ports.ts';
+import { caller } from '../../host/caller.ts';
 import { defaultPrincipal, hasState, lazyState, stateDirectory } from '../../run/state.ts';
 
 /** What is remembered of an agent's session, opened only where something is or will be. */
@@ -35,7 +36,7 @@ export function sessionMemory(id: string): AgentMemory {
 }
 
 /** The agent's shell finds programs along its own search path, which is about that of its hooks. */
-export const ofAgent = () => ({ PATH: process.env.PATH });
+export const ofAgent = () => ({ PATH: caller().env.PATH });
 
 /** The same for a decision and for the end of the command. An agent that gives no id has no result for its decision. */
 export function recordOf({ id }: AgentMemory, call: string | undefined): string {

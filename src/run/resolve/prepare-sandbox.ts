@@ -112,7 +112,14 @@ export async function prepareSandbox(
   options: SandboxOptions,
   asIf: (host: HostFeatures) => HostFeatures = (host) => host,
 ): Promise<PreparedSandbox> {
-  const resolved = await resolvePolicy(options);
+  return prepareOf(await resolvePolicy(options), asIf);
+}
+
+/** The same of options that are resolved. */
+export async function prepareOf(
+  resolved: ResolvedPolicy,
+  asIf: (host: HostFeatures) => HostFeatures = (host) => host,
+): Promise<PreparedSandbox> {
   const cache = openCacheFor(resolved);
   try {
     return await prepareResolved(resolved, cache, asIf);

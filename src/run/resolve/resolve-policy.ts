@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { isNamedBy } from '../../decide/approval-request.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { caller } from '../../host/caller.ts';
 import { currentDirectory, exactRealPath, requireExactVariables } from '../../host/exact-text.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { CarriedSettings } from '../../host/settings/carried.ts';
@@ -130,6 +131,7 @@ function withFound(policy: Policy, { rules, env }: Found): Policy {
 /** Where commands have the user's home they have its settings as well. */
 async function settingsFor(policy: Policy, workspace: string, home: string): Promise<CarriedSettings> {
   const { filesystem, network, environment } = policy;
+  const { env } = caller();
   if (filesystem.home === 'host') return NO_SETTINGS;
   const set = new Set(Object.keys(environment.set).map((name) => name.toLowerCase()));
   const isPassed = (name: string) =>
@@ -137,9 +139,9 @@ async function settingsFor(policy: Policy, workspace: string, home: string): Pro
   return carrySettings({
     home,
     machine: '/',
-    environment: process.env,
+    environment: env,
     // What the policy speaks of is as it says.
-    variables: Object.keys(process.env).filter((name) => !isPassed(name)),
+    variables: Object.keys(env).filter((name) => !isPassed(name)),
     hasNetwork: network.mode === 'open',
     writable: [
       ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),

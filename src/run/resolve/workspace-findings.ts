@@ -1,6 +1,7 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { caller } from '../../host/caller.ts';
 import { repositoriesOutOfSight } from '../../host/git/index-file.ts';
 import {
   GIT_NAMES,
@@ -74,7 +75,7 @@ export async function findInWorkspace(
   const byGit = obeyedByGit(
     directories,
     leading.map(({ path }) => path),
-    { workspace, home, configFiles: userConfigFiles(home, process.env), lookup },
+    { workspace, home, configFiles: userConfigFiles(home, caller().env), lookup },
   );
   const outOfSight = entries
     .filter(({ path }) => path.endsWith('/.git/index'))

@@ -24,6 +24,8 @@ interface ListenOptions extends PathClaim {
   readonly check?: (path: string) => void;
   /** Milliseconds without any connection after which `ended` settles; 0: never. */
   readonly unusedTimeout?: number;
+  /** True: nothing is read of a connection before it is resumed, so that descriptors can be taken out of it. */
+  readonly pauses?: boolean;
   readonly addon: SocketAddon;
 }
 
@@ -44,6 +46,14 @@ export interface Listener {
   close(reason: string): Promise<void>;
 }
 
+/** A connection that is served. */
+interface Served {
+  /** Settles when it is over. */
+  readonly ended: Promise<void>;
+  /** Ends it, with a sentence that says why. */
+  end(reason: string): Promise<void>;
+}
+
 /** One that is connected. */
 interface Client {
   readonly socket: Socket;
@@ -56,17 +66,7 @@ interface Client {
  * @throws {SandboxError} `gate.unusable`.
  */
 export async function listenForClients(offer: Offer, options: ListenOptions): Promise<Listener> {
-  const { addon, admits, forOthers = false, unusedTimeout = 0 } = options;
   const { connections: most, handshakeMs } = offer.limits;
-  const { path, release } = await claimSocketPath(options.path, addon.tryLock, options);
-  const connections = new Set<Connection>();
-  let idle: NodeJS.Timeout | undefined;
-  const { promise: ended, resolve: end } = deferred<void>();
-  const rest = () => {
-    clearTimeout(idle);
-    if (unusedTimeout > 0 && connections.size === 0) idle = setTimeout(end, unusedTimeout);
-  };
-
   const turnAway = (socket: Socket) => {
     socket.end(`${JSON.stringify(responseToError(null, tooManyClients(offer.limits)))}\n`);
     // Nothing is read of it, and it is not waited for.
@@ -80,34 +80,65 @@ export async function listenForClients(offer: Offer, options: ListenOptions): Pr
     refused(peer, 'too_many_connections', TOO_MANY);
     void connection.end('it was turned away');
   });
+  return listenOn(
+    {
+      ...options,
+      onForeign: (peer) => refused(peer, 'foreign_peer', 'somebody connected who may not ask'),
+    },
+    (socket, peer) => {
+      if (entrance.isFull()) {
+        turnAway(socket);
+        refused(peer, 'too_many_connections', TOO_MANY);
+        return undefined;
+      }
+      const admit = () => entrance.admit(client);
+      const connection = new Connection(offer, { input: socket, output: socket, peer, handshakeMs, admit });
+      const client: Client = { socket, peer, connection };
+      entrance.enter(client);
+      void connection.ended.then(() => entrance.leave(client));
+      return connection;
+    },
+  );
+}
+
+/**
+ * Listens on a Unix socket. `serve`: begins with a connection of somebody who is admitted, of which nothing was read;
+ * `undefined`: it is not served.
+ * @throws {SandboxError} `gate.unusable`.
+ */
+export async function listenOn(
+  options: ListenOptions & { readonly onForeign?: (peer: Peer | undefined) => void },
+  serve: (socket: Socket, peer: Peer) => Served | undefined,
+): Promise<Listener> {
+  const { addon, admits, forOthers = false, unusedTimeout = 0 } = options;
+  const { path, release } = await claimSocketPath(options.path, addon.tryLock, options);
+  const served = new Set<Served>();
+  let idle: NodeJS.Timeout | undefined;
+  const { promise: ended, resolve: end } = deferred<void>();
+  const rest = () => {
+    clearTimeout(idle);
+    if (unusedTimeout > 0 && served.size === 0) idle = setTimeout(end, unusedTimeout);
+  };
 
   function accept(socket: Socket): void {
     socket.on('error', () => {});
     const peer = peerOf(socket, addon.peerCredentials);
     if (peer === undefined || !admits(peer)) {
       socket.destroy();
-      refused(peer, 'foreign_peer', 'somebody connected who may not ask');
+      options.onForeign?.(peer);
       return;
     }
-    if (entrance.isFull()) {
-      turnAway(socket);
-      refused(peer, 'too_many_connections', TOO_MANY);
-      return;
-    }
+    const one = serve(socket, peer);
+    if (one === undefined) return;
     clearTimeout(idle);
-    const admit = () => entrance.admit(client);
-    const connection = new Connection(offer, { input: socket, output: socket, peer, handshakeMs, admit });
-    const client: Client = { socket, peer, connection };
-    connections.add(connection);
-    entrance.enter(client);
-    void connection.ended.then(() => {
-      connections.delete(connection);
-      entrance.leave(client);
+    served.add(one);
+    void one.ended.then(() => {
+      served.delete(one);
       setImmediate(rest);
     });
   }
 
-  const server = createServer({ allowHalfOpen: true }, accept);
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: options.pauses === true }, accept);
   try {
     options.check?.(path);
     await listen(server, path, options.name);
@@ -125,7 +156,7 @@ export async function listenForClients(offer: Offer, options: ListenOptions): Pr
       clearTimeout(idle);
       // Takes the socket's file away, too.
       const closed = new Promise<void>((done) => server.close(() => done()));
-      await Promise.all([...connections].map((connection) => connection.end(reason)));
+      await Promise.all([...served].map((one) => one.end(reason)));
       await closed;
     },
   };

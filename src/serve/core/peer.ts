@@ -10,13 +10,19 @@ export interface Peer {
 /** Asks the kernel; `undefined`: it does not say, and the connection is to be refused. */
 export function peerOf(socket: Socket, peerCredentials: (fd: number) => Peer): Peer | undefined {
   try {
-    // Node has no name for it.
-    const handle = '_handle' in socket ? socket._handle : undefined;
-    const fd = typeof handle === 'object' && handle !== null && 'fd' in handle ? handle.fd : undefined;
-    return typeof fd === 'number' && fd >= 0 ? peerCredentials(fd) : undefined;
+    const fd = descriptorOf(socket);
+    return fd === undefined ? undefined : peerCredentials(fd);
   } catch {
     return undefined;
   }
+}
+
+/** The descriptor of a socket, which stays its own; `undefined`: it has none any more. */
+export function descriptorOf(socket: Socket): number | undefined {
+  // Node has no name for it.
+  const handle = '_handle' in socket ? socket._handle : undefined;
+  const fd = typeof handle === 'object' && handle !== null && 'fd' in handle ? handle.fd : undefined;
+  return typeof fd === 'number' && fd >= 0 ? fd : undefined;
 }
 
 /** A program of this user that is not more confined than this process, as commands in a sandbox are. */

@@ -38,6 +38,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   terminalSize: true,
   enterRawMode: true,
   leaveRawMode: true,
+  receiveCall: true,
 };
 const addon = loadAddon();
 

@@ -1,0 +1,375 @@
+// The program `sandbox-run-client`: `NODE SCRIPT [ARGUMENT ...]`. Hands the call over to a warm
+// server of ours (src/serve/warm/), with its standard streams, or where there is none becomes what
+// it was asked for: NODE with SCRIPT. An agent waits for each of its tool calls, and a start of
+// Node takes longer than all that it is started for.
+//
+// Both ends speak once, in this order, on a Unix stream socket:
+//   client: one byte with four descriptors: a file with the request, and its streams 0, 1 and 2
+//   server: kCold, which ends it, or kTaken
+//   client: kGo. Up to here nothing has run, and the client may still do it itself. From here on
+//           it must not: it would run twice.
+//   client: one byte for each signal that it gets, which is the signal's number
+//   server: frames {type, length, bytes}: text for the client's streams; the last one is kExit
+// The request: the current directory, the number of arguments behind SCRIPT, those, and the
+// environment, each followed by a NUL.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/unique_fd.h"
+
+extern char** environ;
+
+namespace sandbox_run {
+namespace {
+
+constexpr char kCall = 'R';
+constexpr char kCold = 'C';
+constexpr char kTaken = 'A';
+constexpr char kGo = 'G';
+constexpr char kOutput = 'O';
+constexpr char kError = 'E';
+constexpr char kExit = 'X';
+
+// A server that does not answer for so long is busy, or stopped.
+constexpr int kPatienceMs = 2000;
+// As hook.ts: larger than any call of a tool.
+constexpr size_t kMostInput = 8 * 1024 * 1024 + 1;
+// A handler of SIGTSTP in the command gets so long before all of it is stopped, as in signals.ts.
+constexpr long kStopDelayNs = 30'000'000;
+
+// What an agent takes for "the tool call must not happen", and what is no status of a command.
+constexpr int kHookBlocks = 2;
+constexpr int kFailed = 125;
+
+// Where the server listens, for the program that is started because there is none.
+constexpr const char* kServerVariable = "SANDBOX_RUN_WARM_SERVER";
+
+int failure_status = kFailed;
+
+[[noreturn]] void Fail(const char* what) {
+  dprintf(STDERR_FILENO, "sandbox-run: %s\n", what);
+  _exit(failure_status);
+}
+
+// FNV-1a. Not for security: it only spreads servers over names, each in a directory of the user.
+class Digest {
+ public:
+  void Add(const void* bytes, size_t size) {
+    const auto* at = static_cast<const unsigned char*>(bytes);
+    for (size_t i = 0; i < size; ++i) value_ = (value_ ^ at[i]) * 0x100000001b3ULL;
+  }
+  // With its NUL, so that what follows is apart.
+  void AddText(const char* text) { Add(text, strlen(text) + 1); }
+  void AddFile(const char* path) {
+    UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+    char chunk[4096];
+    for (ssize_t count; file.valid() && (count = read(file.get(), chunk, sizeof chunk)) > 0;) {
+      Add(chunk, static_cast<size_t>(count));
+    }
+  }
+  unsigned long long value() const { return value_; }
+
+ private:
+  unsigned long long value_ = 0xcbf29ce484222325ULL;
+};
+
+// Variables that a server takes from its own environment and not from a call's: calls that differ
+// in one of them have different servers.
+constexpr const char* kOwnVariables[] = {"HOME",           "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+                                         "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR",
+                                         "TMP",            "TEMP",            "NODE_OPTIONS"};
+
+bool IsAbsolute(const char* path) { return path != nullptr && path[0] == '/'; }
+
+// The address of the server for calls like this one: of this user, this very program, these places
+// and this control group. False: it fits into no address.
+bool FindAddress(const char* node, const char* script, sockaddr_un* address) {
+  Digest digest;
+  digest.AddText(node);
+  digest.AddText(script);
+  struct stat info;
+  // Another release in the same place is another program.
+  if (stat(script, &info) == 0) {
+    digest.Add(&info.st_dev, sizeof info.st_dev);
+    digest.Add(&info.st_ino, sizeof info.st_ino);
+    digest.Add(&info.st_size, sizeof info.st_size);
+    digest.Add(&info.st_mtim, sizeof info.st_mtim);
+  }
+  for (const char* name : kOwnVariables) {
+    const char* value = getenv(name);
+    digest.AddText(value == nullptr ? "" : value);
+  }
+  const uid_t user = geteuid();
+  digest.Add(&user, sizeof user);
+  // Who limits an agent's group limits the commands of its server.
+  digest.AddFile("/proc/self/cgroup");
+
+  char directory[PATH_MAX];
+  const char* runtime = getenv("XDG_RUNTIME_DIR");
+  const char* state = getenv("XDG_STATE_HOME");
+  const char* home = getenv("HOME");
+  int length = -1;
+  if (IsAbsolute(runtime)) {
+    length = snprintf(directory, sizeof directory, "%s/sandbox-run", runtime);
+  } else if (IsAbsolute(state)) {
+    length = snprintf(directory, sizeof directory, "%s/sandbox-run", state);
+  } else if (IsAbsolute(home)) {
+    length = snprintf(directory, sizeof directory, "%s/.local/state/sandbox-run", home);
+  }
+  if (length < 0 || static_cast<size_t>(length) >= sizeof directory) return false;
+  address->sun_family = AF_UNIX;
+  const int whole = snprintf(address->sun_path, sizeof address->sun_path, "%s/warm-%016llx.sock",
+                             directory, digest.value());
+  return whole > 0 && static_cast<size_t>(whole) < sizeof address->sun_path;
+}
+
+// A connection to a server of this user, or none.
+UniqueFd Connect(const sockaddr_un& address) {
+  UniqueFd socket_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket_fd.valid()) return {};
+  // Where its queue is full, too, there is an end to waiting (unix(7)).
+  const timeval patience{kPatienceMs / 1000, 0};
+  setsockopt(socket_fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  if (connect(socket_fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return {};
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket_fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return {};
+  if (peer.uid != geteuid()) return {};
+  return socket_fd;
+}
+
+bool WriteAll(int fd, const char* bytes, size_t size) {
+  while (size > 0) {
+    const ssize_t count = write(fd, bytes, size);
+    if (count >= 0) {
+      bytes += count;
+      size -= static_cast<size_t>(count);
+    } else if (errno == EAGAIN) {
+      pollfd ready{fd, POLLOUT, 0};
+      if (poll(&ready, 1, -1) < 0 && errno != EINTR) return false;
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+UniqueFd MemoryFile(const char* name) { return UniqueFd(memfd_create(name, MFD_CLOEXEC)); }
+
+UniqueFd WriteRequest(int count, char** arguments) {
+  UniqueFd file = MemoryFile("sandbox-run-call");
+  if (!file.valid()) return {};
+  char directory[PATH_MAX];
+  if (getcwd(directory, sizeof directory) == nullptr || directory[0] != '/') return {};
+  char number[16];
+  snprintf(number, sizeof number, "%d", count);
+  const auto add = [&file](const char* text) {
+    return WriteAll(file.get(), text, strlen(text) + 1);
+  };
+  if (!add(directory) || !add(number)) return {};
+  for (int i = 0; i < count; ++i) {
+    if (!add(arguments[i])) return {};
+  }
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!add(*variable)) return {};
+  }
+  return file;
+}
+
+// Puts all of standard input into a file, which can be read without waiting and from its beginning
+// again.
+bool ReadInputInto(int file) {
+  char chunk[64 * 1024];
+  for (size_t total = 0; total < kMostInput;) {
+    const ssize_t count = read(STDIN_FILENO, chunk, sizeof chunk);
+    if (count == 0) break;
+    if (count > 0) {
+      if (!WriteAll(file, chunk, static_cast<size_t>(count))) return false;
+      total += static_cast<size_t>(count);
+    } else if (errno == EAGAIN) {
+      pollfd ready{STDIN_FILENO, POLLIN, 0};
+      if (poll(&ready, 1, -1) < 0 && errno != EINTR) return false;
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return lseek(file, 0, SEEK_SET) == 0;
+}
+
+bool SendCall(int socket_fd, int request) {
+  const int passed[] = {request, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+  char call = kCall;
+  iovec part{&call, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof passed)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof passed);
+  memcpy(CMSG_DATA(header), passed, sizeof passed);
+  return sendmsg(socket_fd, &message, MSG_NOSIGNAL) == 1;
+}
+
+// Whether the server takes the call.
+bool IsTaken(int socket_fd) {
+  pollfd answer{socket_fd, POLLIN, 0};
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const long long end = now.tv_sec * 1000LL + now.tv_nsec / 1'000'000 + kPatienceMs;
+  for (;;) {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const long long left = end - (now.tv_sec * 1000LL + now.tv_nsec / 1'000'000);
+    if (left <= 0) return false;
+    const int ready = poll(&answer, 1, static_cast<int>(left));
+    if (ready > 0) break;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+  char said = 0;
+  return recv(socket_fd, &said, 1, 0) == 1 && said == kTaken;
+}
+
+// The signals that sandbox-run hands on (src/cli/shared/signals.ts).
+sigset_t Forwarded() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT, SIGUSR1, SIGTSTP}) {
+    sigaddset(&set, signal);
+  }
+  return set;
+}
+
+bool SendByte(int socket_fd, char byte) {
+  return send(socket_fd, &byte, 1, MSG_NOSIGNAL) == 1;
+}
+
+void HandSignalOn(int socket_fd, int signals) {
+  signalfd_siginfo info;
+  if (read(signals, &info, sizeof info) != sizeof info) return;
+  if (!SendByte(socket_fd, static_cast<char>(info.ssi_signo))) return;
+  if (info.ssi_signo == SIGTSTP) {
+    const timespec delay{0, kStopDelayNs};
+    nanosleep(&delay, nullptr);
+    raise(SIGSTOP);
+  }
+}
+
+bool ReceiveAll(int socket_fd, void* into, size_t size) {
+  auto* at = static_cast<char*>(into);
+  while (size > 0) {
+    const ssize_t count = recv(socket_fd, at, size, 0);
+    if (count <= 0) {
+      if (count < 0 && errno == EINTR) continue;
+      return false;
+    }
+    at += count;
+    size -= static_cast<size_t>(count);
+  }
+  return true;
+}
+
+constexpr const char* kDied =
+    "the warm server ended in the middle of this call; what the command did is not known";
+
+// Passes on what the server says, until it says how the call ended.
+[[noreturn]] void Follow(int socket_fd, int signals) {
+  pollfd both[] = {{socket_fd, POLLIN, 0}, {signals, POLLIN, 0}};
+  for (;;) {
+    if (poll(both, 2, -1) < 0) {
+      if (errno == EINTR) continue;
+      Fail(kDied);
+    }
+    if ((both[1].revents & POLLIN) != 0) HandSignalOn(socket_fd, signals);
+    if (both[0].revents == 0) continue;
+    unsigned char head[5];
+    if (!ReceiveAll(socket_fd, head, sizeof head)) Fail(kDied);
+    uint32_t left = 0;
+    for (int i = 4; i > 0; --i) left = (left << 8) | head[i];
+    const char type = static_cast<char>(head[0]);
+    if (type == kExit && left == 1) {
+      unsigned char status = 0;
+      if (!ReceiveAll(socket_fd, &status, 1)) Fail(kDied);
+      _exit(status);
+    }
+    if (type != kOutput && type != kError) Fail("the warm server said something that is no answer");
+    while (left > 0) {
+      char chunk[64 * 1024];
+      const size_t part = left < sizeof chunk ? left : sizeof chunk;
+      if (!ReceiveAll(socket_fd, chunk, part)) Fail(kDied);
+      const bool is_output = type == kOutput;
+      // As any program whose reader is gone. What is lost of remarks is lost.
+      if (!WriteAll(is_output ? STDOUT_FILENO : STDERR_FILENO, chunk, part) && is_output)
+        _exit(128 + SIGPIPE);
+      left -= static_cast<uint32_t>(part);
+    }
+  }
+}
+
+// False: nothing has run, and the call is still this process's own.
+bool HandOver(const sockaddr_un& address, int count, char** arguments) {
+  UniqueFd server = Connect(address);
+  if (!server.valid()) return false;
+  UniqueFd request = WriteRequest(count, arguments);
+  if (!request.valid() || !SendCall(server.get(), request.get())) return false;
+  if (!IsTaken(server.get())) return false;
+  const sigset_t forwarded = Forwarded();
+  sigprocmask(SIG_BLOCK, &forwarded, nullptr);
+  UniqueFd signals(signalfd(-1, &forwarded, SFD_CLOEXEC));
+  if (!signals.valid()) return false;
+  signal(SIGPIPE, SIG_IGN);
+  // If this fails the server has gone, and has begun nothing without it. But that is hardly ever
+  // so, and the server's word that it has not is not to be had.
+  if (!SendByte(server.get(), kGo)) Fail(kDied);
+  Follow(server.get(), signals.get());
+}
+
+int Main(int count, char** words) {
+  if (count < 3) Fail("usage: sandbox-run-client NODE SCRIPT [ARGUMENT ...]");
+  char* node = words[1];
+  char* script = words[2];
+  const bool is_hook = count > 3 && strcmp(words[3], "hook") == 0;
+  if (is_hook) failure_status = kHookBlocks;
+  // Each of them has to be there to be handed over.
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) Fail("/dev/null cannot be opened");
+  }
+  sockaddr_un address{};
+  UniqueFd input = MemoryFile("sandbox-run-input");
+  if (input.valid() && FindAddress(node, script, &address)) {
+    // A server must not wait for somebody to write. What runs instead of it reads the same.
+    if (is_hook && (!ReadInputInto(input.get()) || dup2(input.get(), STDIN_FILENO) < 0))
+      Fail("the call cannot be read from standard input");
+    HandOver(address, count - 3, words + 3);
+    setenv(kServerVariable, address.sun_path, 1);
+  }
+  execvp(node, words + 1);
+  dprintf(STDERR_FILENO, "sandbox-run: %s cannot be started: %s\n", node, strerror(errno));
+  return failure_status;
+}
+
+}  // namespace
+}  // namespace sandbox_run
+
+int main(int count, char** words) { return sandbox_run::Main(count, words); }

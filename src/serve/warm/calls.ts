@@ -1,0 +1,210 @@
+import { closeSync, fstatSync, readSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { constants } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Caller, onBehalfOf } from '../../host/caller.ts';
+import type { NativeAddon } from '../../native/contract.ts';
+import { deferred } from '../../util/deferred.ts';
+import { type Listener, listenOn } from '../core/listener.ts';
+import { descriptorOf, isOurs, type Peer } from '../core/peer.ts';
+import { isLikeThisProcess, peerProcess } from './peer-process.ts';
+
+/** A call of this program that a client wants to hand over. */
+export interface Call {
+  readonly args: readonly string[];
+  /** Whose call it is; what is done for it is done on behalf of that one. */
+  readonly caller: Caller;
+  /** The client has a controlling terminal, on which its user could be asked. */
+  readonly hasTerminal: boolean;
+}
+
+/** A call that is taken; given up when it is disposed of, whether it was done or not. */
+export interface Work extends Disposable {
+  /** Does it, and says with which status it ended. */
+  do(): Promise<number>;
+}
+
+/** How a server of calls listens. */
+interface CallsOptions {
+  readonly path: string;
+  readonly addon: NativeAddon;
+  /** Milliseconds without any call after which `ended` settles. */
+  readonly unusedTimeout: number;
+  /** What is to be done for a call; `undefined`: the client does it itself, as nothing has begun. */
+  readonly take: (call: Call) => Promise<Work | undefined>;
+}
+
+/** The other end of native/client/main.cc, which has the protocol. */
+const SAID = { cold: 0x43, taken: 0x41, output: 0x4f, error: 0x45, exit: 0x58 } as const;
+const GO = 0x47;
+/** Its request is there when it connects, or in no time. */
+const PATIENCE_MS = 1_000;
+/** More than the kernel takes for arguments and environment of a program. */
+const MOST_REQUEST_BYTES = 16 * 1024 * 1024;
+/** What was to be said to a client that reads nothing ends it when it is more than this. */
+const MOST_UNREAD_BYTES = 64 * 1024 * 1024;
+/** What is not UTF-8 has it, as in host/exact-text.ts: the client has the exact bytes. */
+const LOST = '\uFFFD';
+
+/** Listens for calls of this user's clients. @throws {SandboxError} `gate.unusable`. */
+export function listenForCalls({ path, addon, unusedTimeout, take }: CallsOptions): Promise<Listener> {
+  const claim = { path, name: 'the warm server', sharedDirectory: false, admits: isOurs, pauses: true };
+  return listenOn({ ...claim, addon, unusedTimeout }, (socket, peer) => {
+    const over = deferred<void>();
+    void serveCall(socket, peer, addon, take)
+      .catch(() => {})
+      .finally(() => {
+        socket.end();
+        over.resolve();
+      });
+    return {
+      ended: over.promise,
+      end: () => {
+        socket.destroy();
+        return over.promise;
+      },
+    };
+  });
+}
+
+async function serveCall(
+  socket: Socket,
+  peer: Peer,
+  addon: NativeAddon,
+  take: CallsOptions['take'],
+): Promise<void> {
+  const [request, ...stdio] = await descriptorsOf(socket, addon);
+  try {
+    const asked = request === undefined ? undefined : readRequest(request);
+    const process = peerProcess(peer.pid);
+    const conversation = new Conversation(socket);
+    if (asked === undefined || process === undefined || !isLikeThisProcess(process)) {
+      conversation.say(SAID.cold);
+      return;
+    }
+    const [input = -1, output = -1, error = -1] = stdio;
+    const caller: Caller = {
+      env: asked.env,
+      cwd: () => asked.cwd,
+      stdio: [input, output, error],
+      write: (fd, bytes) => conversation.frame(fd === 1 ? SAID.output : SAID.error, bytes),
+      onSignals: (signals, handle) => conversation.onSignals(signals, handle),
+      // It stops itself.
+      stop: () => {},
+      gone: conversation.gone,
+    };
+    const call: Call = { args: asked.args, caller, hasTerminal: process.hasTerminal };
+    await onBehalfOf(caller, async () => {
+      using work = await take(call);
+      conversation.say(work === undefined ? SAID.cold : SAID.taken);
+      if (work === undefined || !(await conversation.go)) return;
+      conversation.frame(SAID.exit, Uint8Array.of(await work.do()));
+    });
+  } finally {
+    for (const fd of [request, ...stdio]) if (fd !== undefined) closeSync(fd);
+  }
+}
+
+async function descriptorsOf(socket: Socket, addon: NativeAddon): Promise<readonly number[]> {
+  const end = performance.now() + PATIENCE_MS;
+  while (performance.now() < end) {
+    const fd = descriptorOf(socket);
+    const found = fd === undefined ? null : addon.receiveCall(fd);
+    if (found !== undefined) return found ?? [];
+    await pause(1);
+  }
+  return [];
+}
+
+interface Request {
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+function readRequest(fd: number): Request | undefined {
+  const { size } = fstatSync(fd);
+  if (size > MOST_REQUEST_BYTES) return undefined;
+  const bytes = Buffer.alloc(size);
+  for (let at = 0; at < size; ) {
+    const count = readSync(fd, bytes, at, size - at, at);
+    if (count === 0) return undefined;
+    at += count;
+  }
+  const text = bytes.toString();
+  if (text.includes(LOST) || !text.endsWith('\0')) return undefined;
+  const [cwd = '', number = '', ...words] = text.slice(0, -1).split('\0');
+  const count = Number(number);
+  const env: Record<string, string> = Object.create(null);
+  for (const entry of words.slice(count)) {
+    const at = entry.indexOf('=');
+    // Of two with one name the first counts, as for getenv(3).
+    if (at > 0) env[entry.slice(0, at)] ??= entry.slice(at + 1);
+  }
+  return { args: words.slice(0, count), cwd, env };
+}
+
+/** What is said to a client, and what it says after its call. */
+class Conversation {
+  readonly #socket: Socket;
+  readonly #handlers = new Set<{
+    readonly of: readonly NodeJS.Signals[];
+    handle(signal: NodeJS.Signals): void;
+  }>();
+  readonly #gone = new AbortController();
+  readonly #go = deferred<boolean>();
+  /** Whether the client left the call to us. */
+  readonly go: Promise<boolean> = this.#go.promise;
+  readonly gone: AbortSignal = this.#gone.signal;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('data', (bytes: Buffer) => {
+      for (const byte of bytes) this.#hear(byte);
+    });
+    const leave = () => {
+      this.#go.resolve(false);
+      this.#gone.abort();
+    };
+    socket.on('end', leave);
+    socket.on('close', leave);
+    socket.resume();
+  }
+
+  say(byte: number): void {
+    if (this.#socket.writable) this.#socket.write(Uint8Array.of(byte));
+  }
+
+  /** False: nobody reads it. */
+  frame(type: number, bytes: Uint8Array): boolean {
+    if (!this.#socket.writable || this.#gone.signal.aborted) return false;
+    if (this.#socket.writableLength > MOST_UNREAD_BYTES) {
+      this.#socket.destroy();
+      return false;
+    }
+    const head = Buffer.alloc(5);
+    head.writeUInt8(type, 0);
+    head.writeUInt32LE(bytes.length, 1);
+    this.#socket.write(head);
+    // What the caller does with its bytes from now on is its own.
+    this.#socket.write(Buffer.from(bytes));
+    return true;
+  }
+
+  onSignals(signals: readonly NodeJS.Signals[], handle: (signal: NodeJS.Signals) => void): Disposable {
+    const handler = { of: signals, handle };
+    this.#handlers.add(handler);
+    return { [Symbol.dispose]: () => void this.#handlers.delete(handler) };
+  }
+
+  #hear(byte: number): void {
+    if (byte === GO) {
+      this.#go.resolve(true);
+      return;
+    }
+    const found = Object.entries(constants.signals).find(([, number]) => number === byte);
+    if (found === undefined) return;
+    const signal = found[0] as NodeJS.Signals;
+    for (const { of, handle } of [...this.#handlers]) if (of.includes(signal)) handle(signal);
+  }
+}

@@ -1,0 +1,47 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { orElse } from '../../util/or-else.ts';
+
+/** What /proc says of a process that commands which it starts would inherit; see proc(5). */
+interface ProcessLooks {
+  /** As text, to be compared and nothing else. */
+  readonly inherited: string;
+  readonly hasTerminal: boolean;
+}
+
+/** Of /proc/PID/status: identity, rights, filters, file mode mask and processors. */
+const INHERITED =
+  /^(?:Umask|Uid|Gid|Groups|CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp|Seccomp_filters|Cpus_allowed):.*$/gm;
+const NAMESPACES = ['mnt', 'net', 'pid', 'user', 'ipc', 'uts', 'cgroup'];
+/** Fields of /proc/PID/stat, counted behind the name, which may have spaces: the terminal, and the nice value. */
+const TERMINAL = 4;
+const NICE = 16;
+
+/** What is known of a process; `undefined`: not enough, as of one that is gone. */
+export function peerProcess(process: number | 'self'): ProcessLooks | undefined {
+  const read = (file: string) => readFileSync(`/proc/${process}/${file}`, 'latin1');
+  return orElse(() => {
+    const stat = read('stat');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const inherited = [
+      ...(read('status').match(INHERITED) ?? []),
+      ...NAMESPACES.map((name) => readlinkSync(`/proc/${process}/ns/${name}`)),
+      readlinkSync(`/proc/${process}/root`),
+      // Node raises its own soft limit of files at its start.
+      read('limits').replace(/^(Max open files +)\S+/m, '$1'),
+      read('cgroup'),
+      `nice ${fields[NICE]}`,
+    ];
+    return { inherited: inherited.join('\n'), hasTerminal: fields[TERMINAL] !== '0' };
+  }, undefined);
+}
+
+let own: string | undefined;
+
+/**
+ * Whether a command that this process starts for another one has what it would have there: who it is, what it may, where
+ * it is, and how much it can have. A sandboxed command, which has filters of its own, is never like us.
+ */
+export function isLikeThisProcess({ inherited }: ProcessLooks): boolean {
+  own ??= peerProcess('self')?.inherited;
+  return inherited === own;
+}
