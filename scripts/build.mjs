@@ -81,9 +81,25 @@ const WITHOUT_CHILD_PROCESS = {
 
 /** The programs: the file in dist/, and the module that starts it and loads the others. */
 const PROGRAMS = [
-  { file: 'cli', start: 'main' },
-  { file: 'sandbox-sh', start: 'sandbox-sh' },
+  { file: 'cli', start: 'main', when: '[ "$1" = --warm ]', words: '' },
+  { file: 'sandbox-sh', start: 'sandbox-sh', when: ':', words: ' sandbox-sh' },
 ];
+/**
+ * The first lines of a program: for a shell a script, for Node a text and a remark. A start by the shell takes no longer than
+ * one by env(1), and where a warm server is to be asked Node is not started at all: native/client is. `when`: words of the
+ * shell that say whether; `words`: what it is, to the client.
+ */
+function firstLines(when, words) {
+  const places = ['../build/Release', '../node_modules/@sandbox-run/*', '../../@sandbox-run/*'];
+  const look = [
+    'at=$(readlink -f "$0"); at=${at%/*}',
+    `for c in ${places.map((place) => `"$at"/${place}/sandbox-run-client`).join(' ')}`,
+    `do [ -x "$c" ] && exec "$c" node "$at/cli.cjs"${words} "$@"`,
+    'done',
+  ].join('; ');
+  return `#!/bin/sh\n':' //; ${when} && { ${look}; }; exec node "$0" "$@"`;
+}
+
 /** Files with compiled code, for what somebody waits for at every start, and what each exports. */
 const COMPILED = { dispatch: 'dispatch', hook: 'hook', sh: 'shell' };
 /** `src/cli/audit/audit.ts` becomes `audit`, `src/cli/sh/interactive.ts` `sh-interactive`. */
@@ -93,7 +109,7 @@ function fileNameOf(source) {
 }
 /** These load others, each of which becomes a file of its own. */
 const isStart = (name) =>
-  name === 'dispatch' || name === 'sh' || PROGRAMS.some(({ start }) => start === name);
+  name === 'dispatch' || name === 'sh-confined' || PROGRAMS.some(({ start }) => start === name);
 
 /**
  * A program: CommonJS, which Node loads about 15 ms sooner than the same code as ES modules. A file that does nothing
@@ -185,7 +201,14 @@ async function buildTypeScript() {
   await buildCompletions(build);
   const types = run(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json'], { stdio: 'inherit' });
   if (types.status !== 0) process.exit(1);
-  for (const { file } of PROGRAMS) chmodSync(join(root, `dist/${file}.cjs`), 0o755);
+  for (const { file, when, words } of PROGRAMS) {
+    const path = join(root, `dist/${file}.cjs`);
+    writeFileSync(
+      path,
+      readFileSync(path, 'utf8').replace(/^#!.*/, () => firstLines(when, words)),
+    );
+    chmodSync(path, 0o755);
+  }
   writeSchemas();
   linkOwnPrograms();
   writeFileSync(join(root, NOTICES), thirdPartyNotices(root, inputs));

@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -92,14 +93,34 @@ class Digest {
 
 // Variables that a server takes from its own environment and not from a call's: calls that differ
 // in one of them have different servers.
-constexpr const char* kOwnVariables[] = {"HOME",           "XDG_CONFIG_HOME", "XDG_STATE_HOME",
-                                         "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "TMPDIR",
-                                         "TMP",            "TEMP",            "NODE_OPTIONS"};
+constexpr const char* kOwnVariables[] = {"HOME",
+                                         "XDG_CONFIG_HOME",
+                                         "XDG_STATE_HOME",
+                                         "XDG_CACHE_HOME",
+                                         "XDG_RUNTIME_DIR",
+                                         "TMPDIR",
+                                         "TMP",
+                                         "TEMP",
+                                         "NODE_OPTIONS"};
+
+// Identity, rights, filters, file mode mask and processors of this process (proc_pid_status(5)).
+void AddStatus(Digest* digest) {
+  FILE* status = fopen("/proc/self/status", "re");
+  if (status == nullptr) return;
+  char line[4096];
+  while (fgets(line, sizeof line, status) != nullptr) {
+    for (const char* name :
+         {"Umask:", "Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Seccomp", "Cpus_allowed:"}) {
+      if (strncmp(line, name, strlen(name)) == 0) digest->AddText(line);
+    }
+  }
+  fclose(status);
+}
 
 bool IsAbsolute(const char* path) { return path != nullptr && path[0] == '/'; }
 
-// The address of the server for calls like this one: of this user, this very program, these places
-// and this control group. False: it fits into no address.
+// The address of the server for calls like this one: of this very program, with these places, of a
+// process like this. False: it fits into no address.
 bool FindAddress(const char* node, const char* script, sockaddr_un* address) {
   Digest digest;
   digest.AddText(node);
@@ -116,10 +137,18 @@ bool FindAddress(const char* node, const char* script, sockaddr_un* address) {
     const char* value = getenv(name);
     digest.AddText(value == nullptr ? "" : value);
   }
-  const uid_t user = geteuid();
-  digest.Add(&user, sizeof user);
-  // Who limits an agent's group limits the commands of its server.
+  // What a command inherits, as src/serve/warm/peer-process.ts compares it once more.
+  AddStatus(&digest);
+  digest.AddFile("/proc/self/limits");
   digest.AddFile("/proc/self/cgroup");
+  for (const char* name : {"mnt", "net", "pid", "user", "ipc", "uts"}) {
+    char path[32];
+    char target[64] = {};
+    snprintf(path, sizeof path, "/proc/self/ns/%s", name);
+    if (readlink(path, target, sizeof target - 1) > 0) digest.AddText(target);
+  }
+  const int niceness = getpriority(PRIO_PROCESS, 0);
+  digest.Add(&niceness, sizeof niceness);
 
   char directory[PATH_MAX];
   const char* runtime = getenv("XDG_RUNTIME_DIR");
@@ -254,16 +283,13 @@ bool IsTaken(int socket_fd) {
 sigset_t Forwarded() {
   sigset_t set;
   sigemptyset(&set);
-  for (int signal :
-       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT, SIGUSR1, SIGTSTP}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT, SIGUSR1, SIGTSTP}) {
     sigaddset(&set, signal);
   }
   return set;
 }
 
-bool SendByte(int socket_fd, char byte) {
-  return send(socket_fd, &byte, 1, MSG_NOSIGNAL) == 1;
-}
+bool SendByte(int socket_fd, char byte) { return send(socket_fd, &byte, 1, MSG_NOSIGNAL) == 1; }
 
 void HandSignalOn(int socket_fd, int signals) {
   signalfd_siginfo info;

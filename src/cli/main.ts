@@ -10,6 +10,12 @@ if (first === 'hook')
     import('./hook/hook.ts').then(({ hook }) => hook(rest)),
     2,
   );
+// What dist/sandbox-sh.cjs is for native/client.
+else if (first === 'sandbox-sh')
+  endWith(
+    import('./sh/sh.ts').then(({ shell }) => shell(rest)),
+    125,
+  );
 // Internal, started in the background.
 else if (first === 'warm')
   endWith(

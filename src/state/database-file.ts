@@ -31,6 +31,7 @@ export interface DatabaseFile {
   readonly database: DatabaseSyncInstance;
   /** @throws {SandboxError} `state.unusable`: others would go on with another file than we. */
   readonly checkPlace: () => void;
+  readonly isInPlace: () => boolean;
 }
 
 /**
@@ -49,8 +50,9 @@ export function openDatabaseFile(sqlite: Sqlite, path: string): DatabaseFile {
   // Whoever made it was killed before it could take away the other name.
   if (before !== undefined && before.nlink > 1) removeUnfinished(path);
   const database = new sqlite.DatabaseSync(urlOf(path), { timeout: BUSY_TIMEOUT_MS });
+  const isInPlace = () => isSame(before, statSync(path, { throwIfNoEntry: false }));
   const checkPlace = () => {
-    if (!isSame(before, statSync(path, { throwIfNoEntry: false })))
+    if (!isInPlace())
       throw lost(path, 'was moved away or replaced while it was in use; start again what uses it');
   };
   try {
@@ -61,7 +63,7 @@ export function openDatabaseFile(sqlite: Sqlite, path: string): DatabaseFile {
     whenNotBusy(() => database.exec('PRAGMA journal_mode = WAL'));
     database.exec('PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF');
     migrate(database);
-    return { database, checkPlace };
+    return { database, checkPlace, isInPlace };
   } catch (error) {
     database.close();
     throw error;

@@ -22,18 +22,60 @@ export interface Database {
   close(): void;
 }
 
+/** One that several users in this process share. */
+interface Shared {
+  readonly database: Database;
+  readonly file: DatabaseFile;
+  users: number;
+}
+
+/** What is open in this process, by path. */
+const shared = new Map<string, Shared>();
+
 /**
- * Opens, or makes, `gate.db` in a state directory.
+ * Opens, or makes, `gate.db` in a state directory. Who has it open in this process shares it, and the last one closes it:
+ * that writes out SQLite's log, and waits for the disk.
  * @throws {SandboxError} `state.unusable`.
  */
 export async function openDatabase(directory: string): Promise<Database> {
   const path = join(directory, 'gate.db');
   try {
     const sqlite = await import('@photostructure/sqlite');
-    return wrap(openDatabaseFile(sqlite, path), path);
+    const known = shared.get(path);
+    if (known?.file.isInPlace() === true) return shareOf(known, path);
+    const file = openDatabaseFile(sqlite, path);
+    const opened = { file, database: wrap(file, path), users: 0 };
+    shared.set(path, opened);
+    return shareOf(opened, path);
   } catch (error) {
     throw unusable(path, error);
   }
+}
+
+function shareOf(one: Shared, path: string): Database {
+  const { database } = one;
+  one.users += 1;
+  let isOpen = true;
+  const whileOpen =
+    <A extends readonly unknown[], R>(work: (...args: A) => R) =>
+    (...args: A): R => {
+      if (isOpen) return work(...args);
+      throw unusable(path, new Error('it was closed'));
+    };
+  return {
+    all: whileOpen(database.all),
+    run: whileOpen(database.run),
+    transaction: <T>(work: () => T) => whileOpen(database.transaction<T>)(work),
+    durable: whileOpen(database.durable),
+    close: () => {
+      if (!isOpen) return;
+      isOpen = false;
+      one.users -= 1;
+      if (one.users > 0) return;
+      if (shared.get(path) === one) shared.delete(path);
+      database.close();
+    },
+  };
 }
 
 function wrap({ database, checkPlace }: DatabaseFile, path: string): Database {

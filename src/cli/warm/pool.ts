@@ -1,6 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { SandboxOptions } from '../../model/options.ts';
-import type { BuiltEnvironment } from '../../policy/environment.ts';
 import { commandEnvironment } from '../../run/assemble.ts';
 import { prepareOf } from '../../run/resolve/prepare-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-policy.ts';
@@ -13,7 +11,7 @@ export interface Lease extends Disposable {
 
 interface Kept {
   /** What it was made of. */
-  readonly from: Inputs;
+  readonly from: string;
   readonly sandbox: Promise<OpenSandbox>;
   /** Commands that it is lent for. */
   users: number;
@@ -37,7 +35,7 @@ export class SandboxPool {
   async lease(options: SandboxOptions): Promise<Lease> {
     const resolved = await resolvePolicy(options);
     const from = inputsOf(options, resolved);
-    const kept = [...this.#kept].find((one) => isDeepStrictEqual(one.from, from)) ?? {
+    const kept = [...this.#kept].find((one) => one.from === from) ?? {
       ...{ from, sandbox: open(options, resolved), users: 0, lastUsed: 0 },
     };
     this.#kept.add(kept);
@@ -79,17 +77,16 @@ export class SandboxPool {
   }
 }
 
-/** All that a sandbox depends on and that can be another one for the next command. */
-interface Inputs {
-  readonly options: SandboxOptions;
-  readonly resolved: Omit<ResolvedPolicy, 'parentBesideTmp'>;
-  readonly environment: BuiltEnvironment;
-}
-
-function inputsOf({ gate: _, ...options }: SandboxOptions, resolved: ResolvedPolicy): Inputs {
-  // What is tried on demand depends on the rest.
-  const { parentBesideTmp: __, ...rest } = resolved;
-  return { options, resolved: rest, environment: commandEnvironment(resolved.policy) };
+/**
+ * All that a sandbox depends on and that can be another one for the next command, as text. The rest of a resolved policy is
+ * made of this.
+ */
+function inputsOf({ gate: _, ...options }: SandboxOptions, resolved: ResolvedPolicy): string {
+  const { layers, workspace, workspaceAsNamed, home, temporaryParent, settings, policy } = resolved;
+  return JSON.stringify([
+    ...[options, layers, workspace, workspaceAsNamed, home, temporaryParent, settings],
+    ...[policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
+  ]);
 }
 
 async function open(options: SandboxOptions, resolved: ResolvedPolicy): Promise<OpenSandbox> {

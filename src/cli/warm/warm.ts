@@ -1,20 +1,31 @@
 import { dirname, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { describeShortage } from '../../errors/shortage.ts';
-import { onBehalfOf, serveOthersOnly } from '../../host/caller.ts';
+import { caller, onBehalfOf, serveOthersOnly } from '../../host/caller.ts';
+import { currentDirectory } from '../../host/exact-text.ts';
 import { ensureStateDirectory } from '../../host/user-directories.ts';
+import type { Command } from '../../model/command.ts';
+import type { Taint } from '../../model/decision.ts';
+import type { SandboxOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';
 import type { OpenSandbox } from '../../run/sandbox.ts';
+import { hasState, lazyState, stateDirectory } from '../../run/state.ts';
 import { type Call, listenForCalls, type Work } from '../../serve/warm/calls.ts';
+import type { MaybePromise } from '../../util/promise.ts';
 import { answerCall, parseHookArguments } from '../hook/answer.ts';
-import { parseRunArguments, type RunArguments } from '../run/options.ts';
-import { runIn, sandboxFor, statusForModel } from '../run/run.ts';
+import { parseRunArguments } from '../run/options.ts';
+import * as run from '../run/run.ts';
+import { parseShellArguments } from '../sh/arguments.ts';
+import * as sh from '../sh/confined.ts';
+import { readShellSettings } from '../sh/settings.ts';
 import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
-import { SandboxPool } from './pool.ts';
+import { type Lease, SandboxPool } from './pool.ts';
 
 /** Without a call for so long it is of no use to anybody. */
 const UNUSED_MS = 1_800_000;
+/** Something of ours went wrong. */
+const FAILED = 125;
 
 /**
  * Internal, started by `hook` and by `--warm`: serves calls of this user that native/client hands over on a socket. Each is
@@ -26,14 +37,21 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
   return untilEnded(async ({ signal }) => {
     const addon = loadAddon();
     const pool = new SandboxPool();
+    const state = lazyState(stateDirectory());
+    // Each call opens and closes the database, which takes long for who is the only one.
+    const keepOpen = async () => void (hasState() && (await state()));
     const listener = await listenForCalls({
       ...{ path, addon, unusedTimeout: UNUSED_MS },
-      take: (call) => takeCall(call, pool),
+      take: async (call) => {
+        await keepOpen().catch(() => {});
+        return takeCall(call, pool);
+      },
     });
     serveOthersOnly();
     await Promise.race([listener.ended, aborted(signal)]);
     await listener.close('the server is stopping');
     await pool.close();
+    await state.close();
     return 0;
   });
 }
@@ -45,13 +63,11 @@ async function takeCall({ args, caller, hasTerminal }: Call, pool: SandboxPool):
     const wanted = quietly(caller, () => parseHookArguments(rest));
     return wanted && { do: () => answerCall(wanted), [Symbol.dispose]: () => {} };
   }
-  const wanted = quietly(caller, () => parseRunArguments(args));
-  if (wanted === undefined || wanted.tty || wanted.dryRun === true || wanted.approval !== undefined)
-    return undefined;
-  return takeRun(atHome(wanted, caller.cwd()), hasTerminal, pool);
+  const asked = await quietly(caller, () => (first === 'sandbox-sh' ? ofShell(rest) : ofRun(args)));
+  return asked && takeCommand(asked, hasTerminal, pool);
 }
 
-/** What is said of an option is said by the client itself, and to it. */
+/** What is said of arguments is said by the client itself, which has to parse them then. */
 function quietly<T>(caller: Call['caller'], parse: () => T): T | undefined {
   try {
     return onBehalfOf({ ...caller, write: () => false }, parse);
@@ -61,64 +77,104 @@ function quietly<T>(caller: Call['caller'], parse: () => T): T | undefined {
   }
 }
 
-/** With paths that are relative for the caller, and would mean others here. */
-function atHome(wanted: RunArguments, cwd: string): RunArguments {
-  const { workspace, policy } = wanted.sandbox;
+/** A command that is to run in a sandbox with these options. */
+interface Asked {
+  readonly command: Command;
+  readonly taints?: readonly Taint[];
+  /** Its user has approved it: nobody is asked. */
+  readonly approved?: boolean;
+  readonly options: (signals: SignalForwarding) => MaybePromise<SandboxOptions>;
+  readonly run: (sandbox: OpenSandbox, signals: SignalForwarding) => Promise<number>;
+  readonly failed: (error: SandboxError) => number;
+}
+
+function ofRun(args: readonly string[]): Asked | undefined {
+  const parsed = parseRunArguments(args);
+  if (parsed === undefined || parsed.tty || parsed.dryRun === true || parsed.approval !== undefined)
+    return undefined;
+  const wanted = { ...parsed, sandbox: whereCalled(parsed.sandbox) };
   return {
-    ...wanted,
-    sandbox: {
-      ...wanted.sandbox,
-      ...(workspace === undefined ? {} : { workspace: resolve(cwd, workspace) }),
-      ...(typeof policy === 'string' ? { policy: resolve(cwd, policy) } : {}),
+    ...{ command: wanted.command, taints: wanted.taints, approved: wanted.approved === true },
+    options: (signals) => run.sandboxFor(wanted, signals),
+    run: (sandbox, signals) => run.runIn(sandbox, wanted, signals, []),
+    failed: (error) => {
+      if (wanted.forModel === true) return run.statusForModel(error);
+      printError(error.problem, error.remedy);
+      return error.exitStatus;
     },
   };
 }
 
-async function takeRun(
-  wanted: RunArguments,
-  hasTerminal: boolean,
-  pool: SandboxPool,
-): Promise<Work | undefined> {
+function ofShell(args: readonly string[]): Asked | undefined {
+  const wanted = parseShellArguments(args);
+  // A script has to be read first, in the sandbox, and who types wants the terminal.
+  if (wanted.kind !== 'run' || wanted.source.from !== 'string') return undefined;
+  const confined = { wanted, settings: readShellSettings(caller().env) };
+  return {
+    command: sh.commandFor(wanted.source.text, wanted),
+    options: (signals) => sh.sandboxFor(confined, signals),
+    run: (sandbox, signals) => sh.runIn(sandbox, confined, signals),
+    failed: sh.statusOf,
+  };
+}
+
+/** With paths that are relative for the caller, and would mean others here. */
+function whereCalled(options: SandboxOptions): SandboxOptions {
+  const { workspace, policy } = options;
+  const cwd = currentDirectory();
+  return {
+    ...options,
+    ...(workspace === undefined ? {} : { workspace: resolve(cwd, workspace) }),
+    ...(typeof policy === 'string' ? { policy: resolve(cwd, policy) } : {}),
+  };
+}
+
+async function takeCommand(asked: Asked, hasTerminal: boolean, pool: SandboxPool): Promise<Work | undefined> {
   const signals = new SignalForwarding();
-  const lease = await pool.lease(sandboxFor(wanted, signals)).catch(() => undefined);
+  const lease = await borrow(asked, signals, pool);
   const giveUp = () => {
     signals[Symbol.dispose]();
     lease?.[Symbol.dispose]();
   };
-  if (lease === undefined || (await isAskedThere(lease.sandbox, wanted, hasTerminal))) {
+  if (lease === undefined || (hasTerminal && (await isAskedThere(lease.sandbox, asked)))) {
     giveUp();
     return undefined;
   }
   return {
     do: async () => {
       try {
-        return await runIn(lease.sandbox, wanted, signals, []);
+        return await asked.run(lease.sandbox, signals);
       } catch (error) {
-        return statusOf(error, wanted);
+        if (error instanceof SandboxError) return asked.failed(error);
+        const ours = error instanceof Error ? (error.stack ?? error.message) : String(error);
+        printError(describeShortage(error) ?? ours);
+        return FAILED;
       }
     },
     [Symbol.dispose]: giveUp,
   };
 }
 
+/** `undefined`: there is none, which the client says when it has none, either. */
+async function borrow(
+  asked: Asked,
+  signals: SignalForwarding,
+  pool: SandboxPool,
+): Promise<Lease | undefined> {
+  try {
+    return await pool.lease(await asked.options(signals));
+  } catch (error) {
+    if (error instanceof SandboxError) return undefined;
+    throw error;
+  }
+}
+
 /** Whether its user would be asked on the caller's terminal, where only the caller can. */
 async function isAskedThere(
   sandbox: OpenSandbox,
-  { command, taints, approved }: RunArguments,
-  hasTerminal: boolean,
+  { command, taints = [], approved }: Asked,
 ): Promise<boolean> {
-  if (!hasTerminal || approved === true || sandbox.policy.approval.ask !== 'terminal') return false;
-  const { decision } = await sandbox.check(command, { taints });
+  if (approved === true || sandbox.policy.approval.ask !== 'terminal') return false;
+  const { decision } = await sandbox.check(command, { taints, cwd: currentDirectory() });
   return decision?.verdict === 'ask';
-}
-
-function statusOf(error: unknown, wanted: RunArguments): number {
-  if (error instanceof SandboxError) {
-    if (wanted.forModel === true) return statusForModel(error);
-    printError(error.problem, error.remedy);
-    return error.exitStatus;
-  }
-  const ours = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  printError(describeShortage(error) ?? ours);
-  return 125;
 }

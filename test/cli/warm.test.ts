@@ -1,0 +1,314 @@
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, sleep } from '../support/eventually.ts';
+import { patience } from '../support/slow-host.ts';
+import { CLI, cli } from './support.ts';
+import { CLIENT, call, makeWarmPlace, serversOf, startCall, warmUp } from './warm-support.ts';
+
+const place = makeWarmPlace();
+let server = 0;
+
+beforeAll(async () => {
+  server = await warmUp(place);
+}, patience(60_000));
+afterAll(() => place.dispose());
+
+/** Which program a call that runs now has become. */
+const programOf = (pid: number | undefined) => readlinkSync(`/proc/${pid}/exe`);
+
+const HOOK = ['hook', 'claude-code', '--mode', 'rewrite'];
+const toolCall = (command: string) =>
+  JSON.stringify({
+    ...{ session_id: 'one', hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_use_id: 'call' },
+    ...{ cwd: place.workspace, tool_input: { command } },
+  });
+
+describe('a call that is handed over to a warm server', () => {
+  it('is done by it: no Node is started for it', async () => {
+    const running = startCall(place, ['--warm', '--', 'sleep', '60']);
+    await eventually(() => expect(childrenOf('sleep\x0060')).toHaveLength(1));
+    expect(programOf(running.pid)).toBe(CLIENT);
+    running.kill('SIGTERM');
+    expect((await running).exitCode).toBe(143);
+    await eventually(() => expect(childrenOf('sleep\x0060')).toEqual([]));
+  });
+
+  it.each([
+    ['output and error', ['-c', 'echo out; echo err >&2']],
+    ['an exit status', ['-c', 'exit 7']],
+    ['a signal', ['-c', 'kill -9 $$']],
+    ['an argument vector', ['--', 'printf', '%s\\n', 'a b', "c'd", '$e', '']],
+    ['standard input', ['--', 'cat']],
+    ['variables that are passed', ['--env', 'GIVEN', '--', 'printenv', 'GIVEN']],
+    ['a program that is not there', ['--', 'no-such-program']],
+    ['a time-out', ['--timeout', '0.2', '--', 'sleep', '60']],
+    ['a directory that is refused', ['--workspace', '/no/such', '--', 'true']],
+    ['an option that there is not', ['--no-such-option', '--', 'true']],
+    ['help', ['--help']],
+    ['a file in the workspace', ['-c', 'echo content > made-by-test; cat made-by-test; rm made-by-test']],
+    ['what it may not write', ['-c', 'echo x > /etc/sandbox-run-test']],
+    ['a result', ['--json', '-c', 'echo out; exit 3']],
+  ])('gives the same as one that is not: %s', async (_, words) => {
+    const options = { input: 'typed\n', env: { GIVEN: 'a variable' } };
+    const cold = await cli(place, words, options);
+    const isOurs = (await call(place, ['--warm', ...words], options)) as typeof cold;
+    // Only what is another one each time.
+    const plain = (text: string) =>
+      text.replaceAll(/"durationMs":[\d.]+|after \d+\.\d s|"usage":\{[^}]*\}/g, '');
+    expect(isOurs.exitCode).toBe(cold.exitCode);
+    expect(plain(isOurs.stderr)).toBe(plain(cold.stderr));
+    if (!words.includes('--json')) expect(plain(isOurs.stdout)).toBe(plain(cold.stdout));
+    else expect(JSON.parse(isOurs.stdout)).toMatchObject({ stdout: 'out\n', exitCode: 3 });
+  });
+
+  it('starts where the caller is, and takes paths from there', async () => {
+    mkdirSync(join(place.workspace, 'inner'), { recursive: true });
+    const inner = join(place.workspace, 'inner');
+    const found = await call(place, ['--warm', '--workspace', '..', '--', 'pwd'], { cwd: inner });
+    expect(found.stdout).toBe(`${inner}\n`);
+  });
+
+  it('sees a policy that was changed since the last one', async () => {
+    const policy = join(place.root, 'config/sandbox-run/policy.toml');
+    mkdirSync(join(policy, '..'), { recursive: true });
+    const run = () => call(place, ['--warm', '--', 'printenv', 'SAID']);
+    writeFileSync(policy, '[environment.set]\nSAID = "one"\n');
+    expect((await run()).stdout).toBe('one\n');
+    writeFileSync(policy, '[environment.set]\nSAID = "two"\n');
+    expect((await run()).stdout).toBe('two\n');
+    writeFileSync(policy, 'no policy');
+    expect((await run()).exitCode).toBe(125);
+    rmSync(policy);
+    expect((await run()).exitCode).toBe(1);
+  });
+
+  it('is refused as another one is, and leaves nothing in the one after it', async () => {
+    const refused = await call(place, ['--warm', '-c', 'sudo id']);
+    expect(refused.exitCode).toBe(126);
+    expect((await call(place, ['--warm', '-c', 'echo clean'])).stdout).toBe('clean\n');
+  });
+
+  it('is not mixed with others that run at the same time', async () => {
+    const words = Array.from({ length: 12 }, (_, at) => `call-${at}`);
+    const all = await Promise.all(
+      words.map((word) => call(place, ['--warm', '-c', `echo ${word}; sleep 0.2; echo ${word} >&2`])),
+    );
+    expect(all.map(({ stdout }) => stdout)).toEqual(words.map((word) => `${word}\n`));
+    expect(all.map(({ stderr }) => stderr)).toEqual(words.map((word) => `${word}\n`));
+  });
+
+  it('does not wait for another one whose output nobody reads', async () => {
+    const stuck = startCall(place, [
+      '--warm',
+      '--json',
+      '--max-output',
+      '8M',
+      '-c',
+      'head -c 4000000 /dev/zero | tr "\\0" x',
+    ]);
+    stuck.stdout.pause();
+    await sleep(300);
+    expect((await call(place, ['--warm', '--', 'echo', 'free'])).stdout).toBe('free\n');
+    stuck.kill('SIGKILL');
+    await stuck;
+  });
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('gets %s that its caller gets', async (signal, status) => {
+    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 61']);
+    await once(running.stdout);
+    running.kill(signal);
+    expect((await running).exitCode).toBe(status);
+    await eventually(() => expect(childrenOf('sleep\x0061')).toEqual([]));
+  });
+
+  it('ends with its caller, however that ends', async () => {
+    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 62']);
+    await once(running.stdout);
+    await eventually(() => expect(childrenOf('sleep\x0062')).toHaveLength(1));
+    running.kill('SIGKILL');
+    await running;
+    await eventually(() => expect(childrenOf('sleep\x0062')).toEqual([]));
+  });
+
+  it('is a hook of an agent: answered as without a server, and its rewritten command runs there', async () => {
+    const cold = await cli(place, HOOK, { input: toolCall('echo from the agent') });
+    const warm = await call(place, HOOK, { input: toolCall('echo from the agent') });
+    expect(warm).toEqual({ ...cold, signal: undefined });
+    const { command } = JSON.parse(warm.stdout).hookSpecificOutput.updatedInput;
+    expect(command.startsWith(`'${CLIENT}' `)).toBe(true);
+    const { execa } = await import('execa');
+    const ran = await execa('/bin/bash', ['-c', command], {
+      cwd: place.workspace,
+      env: place.env,
+      extendEnv: false,
+    });
+    expect(ran.stdout).toBe('from the agent');
+  });
+
+  it('is one of sandbox-sh', async () => {
+    const env = { SANDBOX_SH_WORKSPACE: place.workspace };
+    const ran = await call(place, ['sandbox-sh', '-ec', 'echo "$0 $1"; false; echo not', 'name', 'one'], {
+      env,
+    });
+    expect(ran).toMatchObject({ exitCode: 1, stdout: 'name one\n' });
+  });
+
+  it('has the limits of its caller, also where those of the server are others', async () => {
+    const { execa } = await import('execa');
+    const { stdout } = await execa(
+      '/bin/sh',
+      [
+        '-c',
+        'ulimit -f 4242; umask 027; exec "$@"',
+        'sh',
+        CLIENT,
+        process.execPath,
+        CLI,
+        '--warm',
+        '-c',
+        'ulimit -f; umask',
+      ],
+      { cwd: place.workspace, env: place.env, extendEnv: false },
+    );
+    const [size, mask] = stdout.split('\n');
+    expect(Number(size)).toBeLessThanOrEqual(4242 * 2);
+    expect(mask).toBe('0027');
+  });
+});
+
+describe('the socket of a server', () => {
+  const TRY =
+    'import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print("connected")';
+
+  it('is for its user alone', () => {
+    const path = pathOf(server);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700);
+  });
+
+  it('is out of the reach of commands', async () => {
+    const words = ['python3', '-c', TRY, pathOf(server)];
+    const { execa } = await import('execa');
+    expect((await execa(words[0] ?? '', words.slice(1))).stdout).toBe('connected');
+    const tried = await call(place, ['--warm', '--', ...words]);
+    expect(tried.exitCode).not.toBe(0);
+    expect(tried.stdout).toBe('');
+  });
+
+  it('serves nobody who is more confined than the server: such a call is its own', async () => {
+    const { execa } = await import('execa');
+    const words = [CLIENT, process.execPath, CLI, '--warm', '--', 'sleep', '64'];
+    const running = execa('setpriv', ['--no-new-privs', ...words], {
+      ...{ cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+    });
+    await eventually(() => expect(childrenOf('sleep\x0064')).toHaveLength(1));
+    expect(programOf(running.pid)).toBe(realpathSync(process.execPath));
+    running.kill('SIGTERM');
+    expect((await running).exitCode).toBe(143);
+  });
+});
+
+describe('a server that is not what it should be', () => {
+  it('that was ended leaves calls to their callers, and the next is started', async () => {
+    await endServers();
+    expect((await call(place, ['--warm', '--', 'echo', 'cold'])).stdout).toBe('cold\n');
+    await eventually(() => expect(serversOf(place.root)).toHaveLength(1), 20_000);
+    [server = 0] = serversOf(place.root);
+  });
+
+  it('that dies in the middle of a command fails it: it is not run again', async () => {
+    server = await warmUp(place);
+    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 63']);
+    await once(running.stdout);
+    process.kill(server, 'SIGKILL');
+    const ended = await running;
+    expect(ended.exitCode).toBe(125);
+    expect(ended.stdout).toBe('begun\n');
+    expect(ended.stderr).toMatch(/^sandbox-run: the warm server ended in the middle of this call/);
+    await eventually(() => expect(childrenOf('sleep\x0063')).toEqual([]));
+  });
+
+  it.each([
+    ['takes a call and says no more', Buffer.from('A'), 'G'],
+    ['says nonsense', Buffer.from('A\xff\xff\xff\xff\xffnonsense', 'latin1'), 'G'],
+    ['ends after a part of a frame', Buffer.from([0x41, 0x4f, 9, 0, 0, 0, 0x61]), 'G'],
+  ])('that %s stops the tool call of a hook', async (_, said) => {
+    const path = await addressOf();
+    const fake = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.write(said);
+      setTimeout(() => socket.destroy(), 200);
+    });
+    await new Promise<void>((done) => fake.listen(path, done));
+    try {
+      const ended = await call(place, HOOK, { input: toolCall('ls') });
+      expect(ended.exitCode).toBe(2);
+      expect(ended.stdout).not.toContain('allow');
+    } finally {
+      await new Promise((done) => fake.close(done));
+    }
+  });
+
+  it('that accepts and says nothing is not waited for for long: the hook answers by itself', async () => {
+    const path = await addressOf();
+    const fake = createServer((socket) => void socket.on('error', () => {}).resume());
+    await new Promise<void>((done) => fake.listen(path, done));
+    try {
+      const ended = await call(place, HOOK, { input: toolCall('ls') });
+      expect(ended.exitCode).toBe(0);
+      expect(JSON.parse(ended.stdout).hookSpecificOutput.permissionDecision).toBe('allow');
+    } finally {
+      fake.close();
+    }
+  });
+});
+
+/** Where the calls of this place look for their server, once there is none. */
+async function addressOf(): Promise<string> {
+  await endServers();
+  const path = pathOf(await warmUp(place));
+  await endServers();
+  return path;
+}
+
+/** Ends them, and those that were about to be. */
+async function endServers(): Promise<void> {
+  await eventually(() => {
+    const found = serversOf(place.root);
+    for (const pid of found) process.kill(pid, 'SIGKILL');
+    expect(found).toEqual([]);
+  }, 20_000);
+  for (const name of readdirSync(place.state)) if (name.startsWith('warm-')) rmSync(join(place.state, name));
+}
+
+/** Where a server listens. */
+const pathOf = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[3] ?? '';
+
+/** Processes with exactly this command line, wherever they run. */
+function childrenOf(words: string): readonly string[] {
+  return readdirSync('/proc').filter((name) => {
+    try {
+      return /^\d+$/.test(name) && readFileSync(`/proc/${name}/cmdline`, 'utf8') === `${words}\0`;
+    } catch {
+      return false;
+    }
+  });
+}
+
+const once = (stream: NodeJS.ReadableStream) =>
+  new Promise<void>((done) => void stream.once('data', () => done()));
