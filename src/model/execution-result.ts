@@ -105,6 +105,9 @@ export const ExecutionResultBase = z.strictObject({
     .array(LeftBehind)
     .describe('what programs outside would obey of what the command left, and what was done about it'),
   warnings: texts.describe('remarks on the launch'),
+  hiddenPrograms: maybe(texts).describe(
+    'programs of the words of a command that ended by itself: they are on this machine, and the sandbox does not show them; missing: there are none',
+  ),
   report: EnforcementReport,
   decision: maybe(Decision).describe(
     'what the policy decided; missing: commands are not judged (unsafe.unjudged_commands)',
