@@ -1,4 +1,5 @@
 import type { Decision, Reason, Verdict } from '../model/decision.ts';
+import { decisiveReason } from '../model/decisive-reason.ts';
 import { VERDICTS } from '../model/words.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { isPromise } from '../util/promise.ts';
@@ -53,13 +54,6 @@ export function evaluate(checks: readonly Check[], context: CheckContext): Decis
   const said = checks.map((check) => judge(check, context));
   if (said.some(isPromise)) return Promise.all(said).then((settled) => decide(context, settled.flat()));
   return decide(context, (said as readonly (readonly Reason[])[]).flat());
-}
-
-/** The reason that decided: of the strictest, the first; of questions, the first that names what it is about. */
-export function decisiveReason({ verdict, reasons }: Decision): Reason | undefined {
-  const strictest = reasons.filter((reason) => reason.verdict === verdict);
-  const [first] = strictest;
-  return verdict === 'ask' ? (strictest.find(({ words }) => words.length > 0) ?? first) : first;
 }
 
 /** Checks whose questions another autonomy level would not ask. */

@@ -30,13 +30,15 @@ interface Options extends SandboxArguments {
   readonly dryRun?: boolean;
   readonly verbose?: boolean;
   readonly quiet?: boolean;
-  /** A model reads standard error: nothing there says how an operator lets something through. */
+  /** A model reads what is printed: no escape sequences, not too much, and nothing of how an operator lets something through. */
   readonly forModel?: boolean;
+  /** It reads the output while it comes, so nothing of it is left out. */
+  readonly live?: boolean;
 }
 
 /** What the command line of `sandbox-run [options] COMMAND` asks for. */
 export interface RunArguments
-  extends Pick<Options, 'approved' | 'approval' | 'dryRun' | 'verbose' | 'forModel'> {
+  extends Pick<Options, 'approved' | 'approval' | 'dryRun' | 'verbose' | 'forModel' | 'live'> {
   readonly command: CommandToRun;
   readonly sandbox: SandboxOptions;
   readonly taints: readonly Taint[];
@@ -105,7 +107,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('-c, --shell <string>', 'run a shell string under bash')
     .option('--approved', 'you looked at this command and approve it: run it even if the policy asks')
     .addOption(new Option('--approval <ticket>', 'what an agent was allowed beforehand').hideHelp())
-    .addOption(new Option('--for-model', 'remarks for an agent, not for a person').hideHelp())
+    .addOption(new Option('--for-model', 'output and remarks for an agent, not for a person').hideHelp())
+    .addOption(new Option('--live', 'with --for-model: the agent reads the output while it comes').hideHelp())
     .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
     .option('-t, --tty', 'run on its own terminal: for shells, editors and prompts')
     .option('--combined', 'with --json: both streams in stdout, in the order in which they were written')

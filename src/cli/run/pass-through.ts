@@ -2,9 +2,11 @@ import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { RunOptions, SpawnOptions, TerminalSize } from '../../model/options.ts';
+import type { OutputStream } from '../../model/output.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
 import { messageForModel } from '../../run/output/model-message.ts';
+import { createModelStream, DEFAULT_MODEL_OUTPUT } from '../../run/output/model-stream.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import { printBytes, printError, printNote } from '../shared/print.ts';
@@ -20,6 +22,32 @@ export function ownStreams({ plan }: Sandbox): RunOptions {
     stdin: 'inherit',
     onOutput: ({ stream, bytes }) => {
       if (!printBytes(stream === 'stdout' ? 1 : 2, bytes)) throw READER_GONE;
+    },
+  };
+}
+
+/**
+ * Output for a model that reads what this process writes. `cut`: of what is longer than a model gets, the middle is left out,
+ * and the end comes when `finish` is called.
+ */
+export function streamsForModel({ cut }: { readonly cut: boolean }): {
+  readonly options: RunOptions;
+  readonly finish: () => void;
+} {
+  const most = cut ? DEFAULT_MODEL_OUTPUT : undefined;
+  const streams = { stdout: createModelStream(most), stderr: createModelStream(most) };
+  const print = (stream: OutputStream, text: string) =>
+    text === '' || printBytes(stream === 'stdout' ? 1 : 2, Buffer.from(text));
+  return {
+    options: {
+      stdin: 'inherit',
+      onOutput: ({ stream, bytes }) => {
+        if (!print(stream, streams[stream].write(bytes))) throw READER_GONE;
+      },
+    },
+    finish: () => {
+      print('stdout', streams.stdout.end());
+      print('stderr', streams.stderr.end());
     },
   };
 }
@@ -69,12 +97,17 @@ interface Remarks {
   readonly plan: LaunchPlan;
   /** Nothing but that it was stopped. */
   readonly quiet: boolean;
+  /** The model was told what is allowed when its session began. */
+  readonly knowsBoundaries?: boolean;
 }
 
 /** Says on standard error, which a model may read, what was stopped and why. A status that is not 0 is no news. */
-export function printRemarks(result: ExecutionResult, { said, plan, quiet }: Remarks): void {
+export function printRemarks(
+  result: ExecutionResult,
+  { said, plan, quiet, knowsBoundaries = false }: Remarks,
+): void {
   if (!quiet) printWarnings(result);
-  const stopped = messageForModel(result, plan, { command: said });
+  const stopped = messageForModel(result, plan, { command: said, knowsBoundaries });
   if (stopped !== undefined) printNote(`${stopped}\n`);
 }
 

@@ -15,7 +15,14 @@ import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describeConfinement, describePlan, describeReport } from '../shared/show-plan.ts';
 import { SignalForwarding } from '../shared/signals.ts';
 import { parseRunArguments, type RunArguments } from './options.ts';
-import { ownStreams, printEnd, printRemarks, runForwarding, runOnTerminal } from './pass-through.ts';
+import {
+  ownStreams,
+  printEnd,
+  printRemarks,
+  runForwarding,
+  runOnTerminal,
+  streamsForModel,
+} from './pass-through.ts';
 
 /** More letters wrong than that are another word. */
 const MOST_TYPOS = 2;
@@ -87,10 +94,15 @@ async function runIn(
     if (ended.by !== undefined) return endedBy(ended.by);
     result = ended.result;
   } else {
-    const all = { ...options, ...streamsOf(sandbox, wanted) };
+    const streams =
+      wanted.forModel && !wanted.json
+        ? streamsForModel({ cut: wanted.live !== true })
+        : { options: streamsOf(sandbox, wanted), finish: () => {} };
+    const all = { ...options, ...streams.options };
     const settled = await runForwarding(sandbox, wanted.command, all, signals);
     // As of the command, had it written there itself.
     if (settled === undefined) return endedBy('SIGPIPE');
+    streams.finish();
     result = settled;
   }
   if (wanted.json)
@@ -101,7 +113,10 @@ async function runIn(
     return endedBy(unheard);
   }
   if (wanted.forModel)
-    printRemarks(result, { said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet });
+    printRemarks(result, {
+      ...{ said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet },
+      knowsBoundaries: true,
+    });
   else if (!wanted.quiet) {
     const meant =
       result.error?.code === 'program.not_found' && typeof wanted.command !== 'string'
