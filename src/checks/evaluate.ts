@@ -59,6 +59,11 @@ export function evaluate(checks: readonly Check[], context: CheckContext): Decis
 /** Checks whose questions another autonomy level would not ask. */
 const SETTLED_BY_AUTONOMY: ReadonlySet<string> = new Set(['autonomy', 'risk']);
 
+/** Whether a question would not be asked at all at another autonomy level. */
+export function isSettledByAutonomy({ reasons }: Decision): boolean {
+  return reasons.every(({ verdict, check }) => verdict !== 'ask' || SETTLED_BY_AUTONOMY.has(check));
+}
+
 /** Said to people alone: a model is not told how an operator would let something through. */
 const PERMITTED = '; commands.permit_dangerous can permit it';
 
@@ -72,8 +77,7 @@ export function refusalSentence(decision: Decision): string | undefined {
     case 'deny':
       return `refused by the policy: ${reason}${decisive?.check === 'dangerous' ? PERMITTED : ''}`;
     case 'ask': {
-      const asked = decision.reasons.filter(({ verdict }) => verdict === 'ask');
-      const other = asked.every(({ check }) => SETTLED_BY_AUTONOMY.has(check))
+      const other = isSettledByAutonomy(decision)
         ? '; so does --autonomy autonomous, or security.autonomy in the policy'
         : '';
       return `this command needs approval, and there is no one to ask: ${reason} (--approved, or approved: true in the library, runs it; --ask queue waits for sandbox-run approvals${other})`;

@@ -27,6 +27,7 @@ interface Options extends SandboxArguments {
   readonly neutralize?: boolean;
   readonly spill?: boolean;
   readonly json?: boolean;
+  readonly 'json=full'?: boolean;
   readonly dryRun?: boolean;
   readonly verbose?: boolean;
   readonly quiet?: boolean;
@@ -46,8 +47,13 @@ export interface RunArguments
   /** How output is captured; only with `json`. */
   readonly output: Pick<RunOptions, 'combined' | 'escapes' | 'spill'>;
   readonly json: boolean;
+  /** With `json`: all of the result. */
+  readonly full: boolean;
   readonly quiet: boolean;
 }
+
+/** A word of its own: an option that may have a value would take the command for it. */
+export const FULL = '--json=full';
 
 const HELP_AFTER = `
 Profiles:
@@ -115,6 +121,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('--neutralize', 'with --json: remove escape sequences and control characters from the output')
     .option('--spill', 'with --json: write the whole output to files in the state directory, too')
     .option('--json', 'print one result object with the output in it, instead of the output')
+    .option(FULL, 'the same with everything: what is enforced, every reason, what was used')
     .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
     .option('-v, --verbose', 'print on standard error what is enforced')
     .option('-q, --quiet', 'no remarks on standard error')
@@ -122,12 +129,13 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return undefined;
   const options = parsed.opts<Options>();
-  const { shell, tty = false, json = false, quiet = false } = options;
+  const { shell, tty = false, 'json=full': full = false, quiet = false } = options;
+  const json = options.json === true || full;
   if (shell === undefined) refuseInit(args, parsed.args);
   const command = commandOf(shell, parsed.args);
   const sandbox = sandboxOptionsOf(options);
-  const output = outputOptions(options);
-  return { ...options, command, sandbox, taints: options.taint ?? [], tty, output, json, quiet };
+  const output = outputOptions({ ...options, json });
+  return { ...options, command, sandbox, taints: options.taint ?? [], tty, output, json, full, quiet };
 }
 
 /** Most hosts have a program called init; a user who wants it names its path. */

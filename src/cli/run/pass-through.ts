@@ -1,4 +1,7 @@
+import { isSettledByAutonomy } from '../../checks/evaluate.ts';
 import type { Command } from '../../model/command.ts';
+import type { Decision } from '../../model/decision.ts';
+import { decisiveReason } from '../../model/decisive-reason.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { RunOptions, SpawnOptions, TerminalSize } from '../../model/options.ts';
@@ -78,10 +81,29 @@ export function printEnd(
 ): void {
   printWarnings(result);
   if (json) return;
-  if (result.error !== undefined)
+  if (isUnasked(result) && process.stderr.isTTY) printUnasked(result.decision);
+  else if (result.error !== undefined)
     printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
   if (result.status === 'timed-out')
     printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+}
+
+type Unasked = ExecutionResult & { readonly decision: Decision };
+
+/** The policy asks about it, and there was nobody to ask. */
+function isUnasked(result: ExecutionResult): result is Unasked {
+  const { error, approval, decision } = result;
+  if (error?.code !== 'command.needs_approval' || decision === undefined) return false;
+  return approval === undefined || (!approval.approved && approval.reason === 'nobody');
+}
+
+/** Two short lines on a terminal, where no model reads how a command is let through. */
+function printUnasked(decision: Decision): void {
+  const always = isSettledByAutonomy(decision)
+    ? '--autonomy autonomous'
+    : '--ask queue, then approve it with --scope always';
+  printError(`asks first: ${decisiveReason(decision)?.message ?? 'no reason was given'}`);
+  printError(`run it: --approved · always: ${always}`);
 }
 
 /** A command of a session that ended its shell. */

@@ -1,6 +1,7 @@
 import { isatty } from 'node:tty';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
+import { briefly } from '../../model/brief-result.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { RunOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';
@@ -106,7 +107,9 @@ async function runIn(
     result = settled;
   }
   if (wanted.json)
-    printOut(`${jsonOf(result, messageForModel(result, sandbox.plan, { command: wanted.command }))}\n`);
+    printOut(
+      `${jsonOf(result, messageForModel(result, sandbox.plan, { command: wanted.command }), wanted.full)}\n`,
+    );
   const unheard = signals.early;
   if (result.status === 'canceled' && unheard !== undefined) {
     if (!wanted.quiet) printError(`${unheard} came while the command waited for an answer; it was not run`);
@@ -145,9 +148,9 @@ function streamsOf(sandbox: Sandbox, { json, tty, output }: RunArguments): RunOp
 }
 
 /** Escapes may make text six times as long, and a string has its limit. */
-function jsonOf(result: ExecutionResult, forModel: string | undefined): string {
+function jsonOf(result: ExecutionResult, forModel: string | undefined, full: boolean): string {
   try {
-    return JSON.stringify({ ...result, messageForModel: forModel });
+    return JSON.stringify({ ...(full ? result : briefly(result)), messageForModel: forModel });
   } catch (error) {
     throw new SandboxError(
       'output.lost',
