@@ -1,11 +1,14 @@
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { Reach, Risk, Verdict } from '../model/decision.ts';
+import { decisiveReason } from '../model/decisive-reason.ts';
 import { readableWord } from '../util/shell-quote.ts';
 import { visibleText } from '../util/visible-text.ts';
 
 /** A request ready to be shown: every text is whole, and nothing in it is invisible. Only lines of a command are lines. */
 export interface ApprovalView {
   readonly command: CommandView;
+  /** Why it is asked, in a sentence. */
+  readonly question: string;
   readonly cwd: string;
   readonly principal: string;
   readonly session: string | undefined;
@@ -21,6 +24,7 @@ export interface ApprovalView {
   readonly parts: readonly PartView[];
   readonly environment: readonly string[];
   readonly profile: string;
+  readonly touches: readonly string[];
   readonly confinement: readonly string[];
   readonly fingerprint: string;
 }
@@ -47,6 +51,7 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
       typeof command === 'string'
         ? { kind: 'shell', lines: visibleText(command, { keep: '\n' }).split('\n') }
         : { kind: 'argv', words: command.map(shownWord) },
+    question: visible(decisiveReason(decision)?.message ?? 'no reason was given'),
     cwd: visible(request.cwd),
     principal: visible(request.principal),
     session: request.session === undefined ? undefined : visible(request.session),
@@ -65,6 +70,7 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
     })),
     environment: request.environment.map(visible),
     profile: visible(request.profile),
+    touches: (request.touches ?? []).map(visible),
     confinement: request.confinement.map(visible),
     fingerprint: visible(request.fingerprint),
   };

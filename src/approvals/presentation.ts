@@ -7,6 +7,12 @@ interface PresentationOptions {
   readonly columns?: number;
 }
 
+/** How much a question says. */
+interface QuestionOptions extends PresentationOptions {
+  /** Another program shows the whole command beside it, and breaks lines: so many rows of it, and one for all the rest. */
+  readonly commandRows?: number;
+}
+
 const NARROWEST = 24;
 const GUTTER = 14;
 
@@ -40,6 +46,50 @@ export function presentRequest(
   ]);
 }
 
+/** Where programs are that no command has made. */
+const OF_SYSTEM = /^\/(?:usr|bin|sbin|lib|lib64)\//;
+
+/**
+ * A request as a question: why it is asked, the command, and what it would touch. Short, so that it is read; what it leaves
+ * out is what is usual, and {@link presentRequest} has it.
+ */
+export function presentQuestion(
+  request: ApprovalRequest,
+  { columns = 100, commandRows: most }: QuestionOptions = {},
+): string {
+  const view = viewOf(request);
+  const width = most === undefined ? widthFor(columns) : Number.POSITIVE_INFINITY;
+  const command = commandRows(view.command, width);
+  const programs = view.parts.flatMap(({ executable = '/usr/' }) =>
+    OF_SYSTEM.test(executable) ? [] : [`runs ${executable}`],
+  );
+  const unusual = [...new Set([...view.environment, ...programs])];
+  const [writes, network] = view.confinement;
+  const touched = view.touches.length === 0 ? [] : [view.touches.join(', ')];
+  const touches = [...touched, network, writes].filter((text) => text !== undefined);
+  const facts = (label: string, texts: readonly string[], rows = 1) =>
+    texts.length === 0 ? [] : shortened(labelled(label, [texts.join('; ')], width), rows);
+  return page([
+    ...facts('Run it?', [view.question], 2),
+    ...(most === undefined || command.length <= most
+      ? command
+      : [...command.slice(0, most - 1), ...labelled('', [`… ${sizeOfCommand(request)} in all`], width)]),
+    ...(most === undefined
+      ? [
+          ...labelled('directory', [view.cwd], width),
+          ...facts('touches', touches),
+          ...facts('with', unusual, 2),
+        ]
+      : facts('touches', [...touches, `in ${view.cwd}`, ...unusual])),
+  ]);
+}
+
+function shortened(rows: readonly string[], most: number): readonly string[] {
+  if (rows.length <= most) return rows;
+  const cut = (row: string) => `${[...row].slice(0, -1).join('')}…`;
+  return rows.slice(0, most).map((row, index) => (index === most - 1 ? cut(row) : row));
+}
+
 const widthFor = (columns: number) => Math.max(columns - GUTTER, NARROWEST);
 const page = (rows: readonly string[]) => rows.map((row) => `${row}\n`).join('');
 
@@ -53,18 +103,7 @@ export function presentCommand(
   return page([...commandRows(view.command, width), ...labelled('directory', [view.cwd], width)]);
 }
 
-/** The command as one row, if it has one line and fits; for those whose screen is too short for the whole request. */
-export function shortCommand(
-  request: ApprovalRequest,
-  { columns = 100 }: PresentationOptions = {},
-): string | undefined {
-  const { command } = viewOf(request);
-  const lines = command.kind === 'argv' ? [command.words.join(' ')] : command.lines;
-  const rows = labelled('command', lines, widthFor(columns));
-  return rows.length === 1 ? `${rows[0]}\n` : undefined;
-}
-
-/** How much there is to read, for those whose screen is too short for it. */
+/** How much there is to read, for those who do not see all of it at once. */
 export function sizeOfCommand({ command }: ApprovalRequest): string {
   if (typeof command !== 'string') return `${command.length} words`;
   const lines = command.split('\n').length;

@@ -1,7 +1,7 @@
 import type { ApprovalAnswer, ApprovalRequest, ApprovalScope } from '../model/approval.ts';
 import { deferred } from '../util/deferred.ts';
 import { viewOf } from './approval-view.ts';
-import { presentRequest, scopeSentence, shortCommand, sizeOfCommand } from './presentation.ts';
+import { presentQuestion, presentRequest, scopeSentence, sizeOfCommand } from './presentation.ts';
 import type { Terminal } from './terminal.ts';
 
 const BY = 'terminal';
@@ -33,14 +33,18 @@ interface Asking {
 }
 
 const CHOICES = ['once', 'session', 'always', 'deny'] as const;
-const MEANINGS: Readonly<Record<(typeof CHOICES)[number], string>> = {
-  once: '[o]nce     this time',
-  session: '[s]ession  while this session lasts',
-  always: '[a]lways   until it is revoked',
-  deny: '[d]eny     no (Enter)',
+const KEYS: Readonly<Record<(typeof CHOICES)[number], string>> = {
+  once: '[o]nce',
+  session: '[s]ession',
+  always: '[a]lways',
+  deny: '[d]eny (Enter)',
 };
+/** Shows the whole request; no answer. */
+const MORE = 'more';
+/** Above the line for the answer, and still to be seen with it. */
+const MOST_ROWS = 10;
 
-/** Shows the request, then asks until there is an answer; gives the terminal back. */
+/** Shows the question, then asks until there is an answer; gives the terminal back. */
 export function askOn(
   terminal: Terminal,
   request: ApprovalRequest,
@@ -52,6 +56,7 @@ export function askOn(
     .map(([key]) => key)
     .join(', ')
     .replace(/, (.)$/, ' or $1');
+  const prompt = `Run this command? ${choices.join(' / ')} [deny]: `;
   const { promise, resolve: settle } = deferred<ApprovalAnswer>();
   const timer = setTimeout(() => settle(EXPIRED), Math.max(end - performance.now(), 0));
   const cancel = () => settle(CANCELED);
@@ -90,6 +95,11 @@ export function askOn(
       else settle(DENIED);
       return;
     }
+    if (word === MORE || word === MORE[0]) {
+      say(presentRequest(request, terminal));
+      question(prompt);
+      return;
+    }
     const choice = word === '' ? 'deny' : choices.find((name) => name === word || name[0] === word);
     if (choice === undefined) question(`Please type ${keys} (${choices.join(', ')}): `);
     else if (choice === 'deny') settle(DENIED);
@@ -114,14 +124,13 @@ export function askOn(
     else type(text, () => deaf);
   });
 
-  const size = sizeOfCommand(request);
-  const menu = choices.map((name) => `${MEANINGS[name]}\n`).join('');
   const left = Math.ceil((end - performance.now()) / 1000);
-  say(`\n--- sandbox-run: the policy asks about a command (${size}) ---\n`);
-  say(`${presentRequest(request, terminal)}\n${menu}No answer within ${left} s is a no.\n`);
-  // Again, for those who see only the end of it.
-  const which = shortCommand(request, terminal) ?? `The command stands above: ${size}.\n`;
-  question(`${which}Run this command? ${choices.join(' / ')} [deny]: `);
+  const shown = presentQuestion(request, terminal);
+  say(`\n${shown}`);
+  say(`${choices.map((name) => KEYS[name]).join(' ')} [m]ore. No answer within ${left} s is a no.\n`);
+  // For those who see only the end of it.
+  if (shown.split('\n').length > MOST_ROWS) say(`The command stands above: ${sizeOfCommand(request)}.\n`);
+  question(prompt);
 
   return promise
     .finally(() => {

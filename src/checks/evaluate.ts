@@ -1,4 +1,5 @@
 import type { Decision, Reason, Verdict } from '../model/decision.ts';
+import { decisiveReason } from '../model/decisive-reason.ts';
 import { VERDICTS } from '../model/words.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { isPromise } from '../util/promise.ts';
@@ -55,15 +56,13 @@ export function evaluate(checks: readonly Check[], context: CheckContext): Decis
   return decide(context, (said as readonly (readonly Reason[])[]).flat());
 }
 
-/** The reason that decided: of the strictest, the first; of questions, the first that names what it is about. */
-export function decisiveReason({ verdict, reasons }: Decision): Reason | undefined {
-  const strictest = reasons.filter((reason) => reason.verdict === verdict);
-  const [first] = strictest;
-  return verdict === 'ask' ? (strictest.find(({ words }) => words.length > 0) ?? first) : first;
-}
-
 /** Checks whose questions another autonomy level would not ask. */
 const SETTLED_BY_AUTONOMY: ReadonlySet<string> = new Set(['autonomy', 'risk']);
+
+/** Whether a question would not be asked at all at another autonomy level. */
+export function isSettledByAutonomy({ reasons }: Decision): boolean {
+  return reasons.every(({ verdict, check }) => verdict !== 'ask' || SETTLED_BY_AUTONOMY.has(check));
+}
 
 /** Said to people alone: a model is not told how an operator would let something through. */
 const PERMITTED = '; commands.permit_dangerous can permit it';
@@ -78,8 +77,7 @@ export function refusalSentence(decision: Decision): string | undefined {
     case 'deny':
       return `refused by the policy: ${reason}${decisive?.check === 'dangerous' ? PERMITTED : ''}`;
     case 'ask': {
-      const asked = decision.reasons.filter(({ verdict }) => verdict === 'ask');
-      const other = asked.every(({ check }) => SETTLED_BY_AUTONOMY.has(check))
+      const other = isSettledByAutonomy(decision)
         ? '; so does --autonomy autonomous, or security.autonomy in the policy'
         : '';
       return `this command needs approval, and there is no one to ask: ${reason} (--approved, or approved: true in the library, runs it; --ask queue waits for sandbox-run approvals${other})`;

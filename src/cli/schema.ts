@@ -14,7 +14,7 @@ import { AttackReport } from '../model/attack-report.ts';
 import { AuditLine, AuditStatistics, VerifyAnswer } from '../model/audit-record.ts';
 import { CheckAnswer } from '../model/decision.ts';
 import { DoctorReport } from '../model/doctor-report.ts';
-import { RunAnswer, TurnAnswer } from '../model/execution-result.ts';
+import { FullRunAnswer, FullTurnAnswer, RunAnswer, TurnAnswer } from '../model/execution-result.ts';
 import { PlanAnswer } from '../model/launch-plan.ts';
 import { KeptLine } from '../model/left-behind.ts';
 import { policyFileSchema } from '../model/policy-file.ts';
@@ -45,6 +45,7 @@ interface PublishedSchema {
 /** THE registry of what `--json` prints, and of what is read as JSON or TOML, by name. */
 const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {
   run: { of: 'sandbox-run --json', schema: RunAnswer },
+  'run-full': { of: 'sandbox-run --json=full', schema: FullRunAnswer },
   plan: { of: 'sandbox-run --dry-run --json', schema: PlanAnswer },
   check: { of: 'sandbox-run check --json', schema: CheckAnswer },
   'check-batch': { of: 'a line of sandbox-run check --batch', schema: BatchLine },
@@ -69,6 +70,7 @@ const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {
   cache: { of: 'a line of sandbox-run cache show --json', schema: CacheLine },
   kept: { of: 'a line of sandbox-run kept list --json', schema: KeptLine },
   'session-run': { of: 'sandbox-run session run --json', schema: TurnAnswer },
+  'session-run-full': { of: 'sandbox-run session run --json=full', schema: FullTurnAnswer },
   'session-list': { of: 'a line of sandbox-run session list --json', schema: SessionLine },
   'session-show': { of: 'sandbox-run session show --json', schema: SessionShown },
   'gate-check': { of: 'sandbox-run gate check --json', schema: GateCheckAnswer },

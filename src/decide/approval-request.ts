@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type BigIntStats, statSync } from 'node:fs';
+import { relative } from 'node:path';
 import type { CommandEffects } from '../checks/effects.ts';
 import { caller } from '../host/caller.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
@@ -8,6 +9,7 @@ import type { Decision } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { POLICY_KEYS } from '../model/policy-keys.ts';
+import { isBeneath } from '../util/absolute-path.ts';
 import { packageVersion } from '../version.ts';
 
 /** What does not change from command to command of one sandbox. */
@@ -55,7 +57,8 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
   const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
   // Once there is a request to be made: most commands are asked about by nobody.
   const once = () => ({
-    confinement: plan === undefined ? ['nothing here: it runs somewhere else'] : confinementOf(policy, plan),
+    confinement:
+      plan === undefined ? ['nothing confines it here: it runs somewhere else'] : confinementOf(policy, plan),
     planDigest: digest(plan ?? null),
     policyVersion: digest([packageVersion, policy]),
     namesGiven: given(),
@@ -100,6 +103,10 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       parts: effects.parts.map(({ source, executable, remarks }) => ({ source, executable, remarks })),
       environment: names.filter((name) => changed.has(name) || namesGiven.has(name)).map(text),
       profile: policy.profile,
+      touches: [
+        ...effects.writes.map((path) => (path !== cwd && isBeneath(path, cwd) ? relative(cwd, path) : path)),
+        ...(decision.reach === 'network' ? ['the network'] : []),
+      ],
       confinement,
     };
   };

@@ -1,9 +1,9 @@
 import type { CommandEffects } from '../checks/effects.ts';
-import { decisiveReason } from '../checks/evaluate.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalAnswer, ApprovalRequest, Approvals } from '../model/approval.ts';
 import type { DecisionRecord, ResultRecord } from '../model/audit-record.ts';
 import type { Decision, Reason } from '../model/decision.ts';
+import { decisiveReason } from '../model/decisive-reason.ts';
 import type { ExecutionError, ExecutionResult } from '../model/execution-result.ts';
 import type { Reservation } from '../model/gate-ports.ts';
 import { errorMessage } from '../util/error-message.ts';

@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import type { CheckContext } from '../checks/check.ts';
 import type { CommandEffects } from '../checks/effects.ts';
 import { autonomyInForce, type RulesOfCommands } from '../checks/rules.ts';
+import type { FoundProgram } from '../host/find-program.ts';
 import { createVersions } from '../host/git/versions.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { Command } from '../model/command.ts';
@@ -17,6 +18,7 @@ import { bashSyntaxError } from './bash-syntax.ts';
 import {
   CHECKS,
   CHECKS_IN_SESSION,
+  commandsOf,
   effectsOf,
   evaluate,
   isForeignTo,
@@ -69,6 +71,8 @@ export interface Judgement {
   readonly isPlain: () => boolean;
   /** What it does to the shell that runs it cannot be told from its text. */
   readonly leavesDoubts: () => boolean;
+  /** Where programs of its words are that this host could execute and the sandbox does not show. */
+  readonly hiddenPrograms: () => readonly string[];
 }
 
 /** Has the checks look at a command as it is now. Nothing is run, counted or recorded, and no person is asked. */
@@ -210,11 +214,26 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
         return plain;
       },
       leavesDoubts: () => leavesDoubts(parsed),
+      hiddenPrograms: () => hiddenAmong(parsed, (name) => find(name, path ?? '', unrated.cwd)),
       exposures: (decision, effects, plan) => exposuresOf(policy, plan, decision, effects),
       effects: ({ reasons }) =>
         effectsOf(context, reasons, typeof command === 'string' ? command : undefined),
     };
   };
+}
+
+/**
+ * Only names that are looked up in PATH: of a path that a model writes it must not learn whether there is such a file.
+ */
+function hiddenAmong(parsed: Parsed, find: (name: string) => FoundProgram): readonly string[] {
+  const names = commandsOf(parsed).flatMap(({ words, callsFunction }) => {
+    const name = words[0]?.value;
+    return name === undefined || name.includes('/') || callsFunction === true ? [] : [name];
+  });
+  return [...new Set(names)].flatMap((name) => {
+    const found = find(name);
+    return found.kind === 'not-executable' && found.isHidden ? [found.path] : [];
+  });
 }
 
 /** Something that a command shows to the session that runs it. */

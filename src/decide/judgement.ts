@@ -2,6 +2,7 @@
 // compiling it would be the greater part of the command line's start (scripts/build-compiled.mjs).
 
 export { CHECKS, CHECKS_IN_SESSION } from '../checks/all-checks.ts';
+export { commandsOf } from '../checks/check.ts';
 export { effectsOf, secretAmong } from '../checks/effects.ts';
 export { evaluate } from '../checks/evaluate.ts';
 export { isForeignTo } from '../checks/locations.ts';

@@ -6,8 +6,15 @@ import { orElse } from '../util/or-else.ts';
 export type FoundProgram =
   | { readonly kind: 'found'; readonly path: string }
   | { readonly kind: 'not-found' }
-  /** The first match that exists but may not be executed, and why. */
-  | { readonly kind: 'not-executable'; readonly path: string; readonly reason: string };
+  /** The first match that exists but may not be executed, and why. `isHidden`: it may, but not in the sandbox. */
+  | {
+      readonly kind: 'not-executable';
+      readonly path: string;
+      readonly reason: string;
+      readonly isHidden: boolean;
+    };
+
+const HIDDEN = 'it is outside of what the sandbox may execute; allow its directory with --ro';
 
 /**
  * Finds a program as execvp does: a name with a slash is a path from `cwd`, any other is looked up in `searchPath`.
@@ -27,7 +34,7 @@ export function findProgram(
     const reason = reasonAgainst(path, isVisible);
     if (reason === undefined) return { kind: 'found', path };
     if (reason !== 'missing' && refused.kind === 'not-found')
-      refused = { kind: 'not-executable', path, reason };
+      refused = { kind: 'not-executable', path, reason, isHidden: reason === HIDDEN };
   }
   return refused;
 }
@@ -46,7 +53,5 @@ function reasonAgainst(path: string, isVisible: (path: string) => boolean): stri
   if (info === undefined) return 'missing';
   if (!info.isFile()) return 'it is not a file';
   if (!isStillExecutable(path)) return 'it has no execute permission';
-  return isVisible(path)
-    ? undefined
-    : 'it is outside of what the sandbox may execute; allow its directory with --ro';
+  return isVisible(path) ? undefined : HIDDEN;
 }

@@ -5,12 +5,12 @@ import type { RunOptions } from '../model/options.ts';
 import { notRun } from '../run/launch/classify.ts';
 import type { BackgroundJob } from '../run/launch/jobs.ts';
 import { messageForModel } from '../run/output/model-message.ts';
+import { DEFAULT_MODEL_OUTPUT } from '../run/output/model-stream.ts';
 import { argumentVector } from '../run/resolve/resolve-command.ts';
 import type { Sandbox } from '../run/sandbox.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 
-/** Bytes of output that a model gets of each stream by default. */
-export const DEFAULT_MODEL_OUTPUT = 30_000;
+export { DEFAULT_MODEL_OUTPUT };
 
 /** Characters of a command: the kernel takes no longer one (MAX_ARG_STRLEN), and judging takes time. */
 export const LONGEST_COMMAND = 128 * 1024 - 1;
@@ -30,12 +30,14 @@ interface ToolCall {
   readonly timeout?: number | undefined;
   /** Bytes of each stream; never more than the sandbox's own. Default: {@link DEFAULT_MODEL_OUTPUT}. */
   readonly maxOutput?: number | undefined;
+  /** From the adapter: the model was told beforehand what is allowed. */
+  readonly knowsBoundaries?: boolean;
 }
 
-/** The outcome of a call: the result, and text for a model where something was stopped. */
+/** The outcome of a call: the result, and text for a model where something is not as it may think. */
 export interface ToolOutcome {
   readonly result: ExecutionResult;
-  /** `undefined`: nothing was stopped. */
+  /** `undefined`: nothing was stopped, and there is nothing else to say. */
   readonly message: string | undefined;
 }
 
@@ -50,7 +52,8 @@ export async function runForModel(
 ): Promise<ToolOutcome> {
   const cwd = placeOf(sandbox.workspace, call.cwd);
   if (cwd === undefined) return outcomeOf(sandbox, call, misplaced(sandbox, call));
-  const timeout = timeWithin(call.timeout, sandbox.defaults.timeout);
+  const most = sandbox.defaults.timeout;
+  const timeout = timeWithin(call.timeout, most);
   const result = await sandbox.run(call.command, {
     ...outputOf(sandbox, call),
     // The directory that was looked at, not again what leads there.
@@ -58,7 +61,7 @@ export async function runForModel(
     timeout,
     ...more,
   });
-  return outcomeOf(sandbox, call, result);
+  return outcomeOf(sandbox, call, result, lessTime(call.timeout, most));
 }
 
 /**
@@ -111,8 +114,22 @@ function outputOf({ defaults }: Sandbox, { maxOutput = DEFAULT_MODEL_OUTPUT }: T
   return { escapes: 'neutralize', maxOutput: Math.min(asked, defaults.maxOutput) } as const;
 }
 
-function outcomeOf({ plan }: Sandbox, { command }: ToolCall, result: ExecutionResult): ToolOutcome {
-  return { result, message: messageForModel(result, plan, { command }) };
+function outcomeOf(
+  { plan }: Sandbox,
+  { command, knowsBoundaries = false }: ToolCall,
+  result: ExecutionResult,
+  remark?: string,
+): ToolOutcome {
+  const said = [messageForModel(result, plan, { command, knowsBoundaries }), remark];
+  const lines = said.filter((line) => line !== undefined);
+  return { result, message: lines.length === 0 ? undefined : lines.join('\n') };
+}
+
+/** Says that a call got less time than it asked for; `undefined`: it did not. Both in milliseconds; `most` 0: no limit. */
+export function lessTime(asked: number | undefined, most: number): string | undefined {
+  const limit = most === 0 ? LONGEST_TIME : Math.min(most, LONGEST_TIME);
+  if (asked === undefined || asked <= limit) return undefined;
+  return `Sandbox: the time limit here is ${limit / 1000} s; the ${asked / 1000} s of the call do not hold.`;
 }
 
 /**

@@ -33,6 +33,9 @@ export const ApprovalRequest = z.strictObject({
     'what differs from the variables that the policy gives every command: NAME=value or -NAME',
   ),
   profile: text,
+  touches: texts
+    .optional()
+    .describe('what its words say that it would write or reach; missing: made by an older version'),
   confinement: texts.describe('what the command would be kept from, a sentence each'),
 });
 export type ApprovalRequest = Value<typeof ApprovalRequest>;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
 import { ApprovalAnswer } from './approval.ts';
+import { ONLY_IN_FULL, WHEN_IT_SPEAKS } from './brief-result.ts';
 import { Decision, forModel } from './decision.ts';
 import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
 import { LeftBehind } from './left-behind.ts';
@@ -105,6 +106,9 @@ export const ExecutionResultBase = z.strictObject({
     .array(LeftBehind)
     .describe('what programs outside would obey of what the command left, and what was done about it'),
   warnings: texts.describe('remarks on the launch'),
+  hiddenPrograms: maybe(texts).describe(
+    'programs of the words of a command that ended by itself: they are on this machine, and the sandbox does not show them; missing: there are none',
+  ),
   report: EnforcementReport,
   decision: maybe(Decision).describe(
     'what the policy decided; missing: commands are not judged (unsafe.unjudged_commands)',
@@ -146,8 +150,11 @@ const notRun = {
 export const ExecutionResult = resultWith({});
 export type ExecutionResult = Value<typeof ExecutionResult>;
 
-/** What `sandbox-run --json` prints: a result whose output is text, with what a model may be told of a command that was stopped. */
-export const RunAnswer = toldOf(ExecutionResult);
+/** What `sandbox-run --json=full` prints: a result whose output is text, with what a model may be told of it. */
+export const FullRunAnswer = toldOf(ExecutionResult);
+
+/** What `sandbox-run --json` prints: the same without what has nothing to say. */
+export const RunAnswer = briefOf(FullRunAnswer);
 
 const ofTurn = {
   cwdAfter: text.describe('where the shell is now'),
@@ -162,8 +169,11 @@ const ofTurn = {
 export const TurnResult = resultWith(ofTurn);
 export type TurnResult = Value<typeof TurnResult>;
 
+/** What `sandbox-run session run --json=full` prints. */
+export const FullTurnAnswer = toldOf(TurnResult);
+
 /** What `sandbox-run session run --json` prints. */
-export const TurnAnswer = toldOf(TurnResult);
+export const TurnAnswer = briefOf(FullTurnAnswer);
 
 function resultWith<More extends z.core.$ZodLooseShape>(more: More) {
   const all = { ...ExecutionResultBase.shape, ...more };
@@ -184,8 +194,22 @@ function toldOf(results: { readonly options: readonly z.ZodObject[] }) {
     const byItself = shape.status === exited.status || shape.status === signaled.status;
     return z.strictObject({
       ...Object.fromEntries(present),
-      ...(byItself ? {} : { messageForModel: forModel }),
+      messageForModel: byItself ? forModel.optional() : forModel,
     });
   });
+  return unionOf(options);
+}
+
+/** What {@link briefly} leaves of such a result. */
+function briefOf(results: { readonly options: readonly z.ZodObject[] }) {
+  const options = results.options.map(({ shape }) => {
+    const told = Object.entries(shape).filter(([name]) => !ONLY_IN_FULL.has(name));
+    const brief = told.map(([name, schema]) => [name, name in WHEN_IT_SPEAKS ? z.optional(schema) : schema]);
+    return z.strictObject(Object.fromEntries(brief));
+  });
+  return unionOf(options);
+}
+
+function unionOf(options: readonly z.ZodObject[]) {
   return z.discriminatedUnion('status', options as [z.ZodObject<{ status: typeof exited.status }>]);
 }

@@ -318,7 +318,7 @@ export class OpenSandbox implements Sandbox {
   }
 
   /** @internal What results say about a command that was decided about. */
-  contextOf({ resolved, decision, approval, warnings }: Decided): RunContext {
+  contextOf({ resolved, decision, approval, warnings, judgement }: Decided): RunContext {
     const remarks = this.#remarks;
     this.#remarks = [];
     const isUsual = warnings.length === 0 && remarks.length === 0;
@@ -329,6 +329,7 @@ export class OpenSandbox implements Sandbox {
       report: this.plan.report,
       decision,
       approval,
+      hiddenPrograms: judgement?.hiddenPrograms,
     };
   }
 

@@ -27,18 +27,21 @@ interface Options extends SandboxArguments {
   readonly neutralize?: boolean;
   readonly spill?: boolean;
   readonly json?: boolean;
+  readonly 'json=full'?: boolean;
   readonly dryRun?: boolean;
   readonly verbose?: boolean;
   readonly quiet?: boolean;
   /** By a server that is there already, or for the next time. */
   readonly warm?: boolean;
-  /** A model reads standard error: nothing there says how an operator lets something through. */
+  /** A model reads what is printed: no escape sequences, not too much, and nothing of how an operator lets something through. */
   readonly forModel?: boolean;
+  /** It reads the output while it comes, so nothing of it is left out. */
+  readonly live?: boolean;
 }
 
 /** What the command line of `sandbox-run [options] COMMAND` asks for. */
 export interface RunArguments
-  extends Pick<Options, 'approved' | 'approval' | 'dryRun' | 'verbose' | 'forModel' | 'warm'> {
+  extends Pick<Options, 'approved' | 'approval' | 'dryRun' | 'verbose' | 'forModel' | 'live' | 'warm'> {
   readonly command: CommandToRun;
   readonly sandbox: SandboxOptions;
   readonly taints: readonly Taint[];
@@ -46,8 +49,13 @@ export interface RunArguments
   /** How output is captured; only with `json`. */
   readonly output: Pick<RunOptions, 'combined' | 'escapes' | 'spill'>;
   readonly json: boolean;
+  /** With `json`: all of the result. */
+  readonly full: boolean;
   readonly quiet: boolean;
 }
+
+/** A word of its own: an option that may have a value would take the command for it. */
+export const FULL = '--json=full';
 
 const HELP_AFTER = `
 Profiles:
@@ -107,13 +115,15 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('-c, --shell <string>', 'run a shell string under bash')
     .option('--approved', 'you looked at this command and approve it: run it even if the policy asks')
     .addOption(new Option('--approval <ticket>', 'what an agent was allowed beforehand').hideHelp())
-    .addOption(new Option('--for-model', 'remarks for an agent, not for a person').hideHelp())
+    .addOption(new Option('--for-model', 'output and remarks for an agent, not for a person').hideHelp())
+    .addOption(new Option('--live', 'with --for-model: the agent reads the output while it comes').hideHelp())
     .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
     .option('-t, --tty', 'run on its own terminal: for shells, editors and prompts')
     .option('--combined', 'with --json: both streams in stdout, in the order in which they were written')
     .option('--neutralize', 'with --json: remove escape sequences and control characters from the output')
     .option('--spill', 'with --json: write the whole output to files in the state directory, too')
     .option('--json', 'print one result object with the output in it, instead of the output')
+    .option(FULL, 'the same with everything: what is enforced, every reason, what was used')
     .option('--dry-run', 'show what would be enforced; nothing runs (with --json: as JSON)')
     .option(
       '--warm',
@@ -125,12 +135,13 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return undefined;
   const options = parsed.opts<Options>();
-  const { shell, tty = false, json = false, quiet = false } = options;
+  const { shell, tty = false, 'json=full': full = false, quiet = false } = options;
+  const json = options.json === true || full;
   if (shell === undefined) refuseInit(args, parsed.args);
   const command = commandOf(shell, parsed.args);
   const sandbox = sandboxOptionsOf(options);
-  const output = outputOptions(options);
-  return { ...options, command, sandbox, taints: options.taint ?? [], tty, output, json, quiet };
+  const output = outputOptions({ ...options, json });
+  return { ...options, command, sandbox, taints: options.taint ?? [], tty, output, json, full, quiet };
 }
 
 /** Most hosts have a program called init; a user who wants it names its path. */

@@ -1,11 +1,17 @@
+import { isatty } from 'node:tty';
+import { isSettledByAutonomy } from '../../checks/evaluate.ts';
 import { caller } from '../../host/caller.ts';
 import type { Command } from '../../model/command.ts';
+import type { Decision } from '../../model/decision.ts';
+import { decisiveReason } from '../../model/decisive-reason.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { RunOptions, SpawnOptions, TerminalSize } from '../../model/options.ts';
+import type { OutputStream } from '../../model/output.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
 import { messageForModel } from '../../run/output/model-message.ts';
+import { createModelStream, DEFAULT_MODEL_OUTPUT } from '../../run/output/model-stream.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import { printError, printNote } from '../shared/print.ts';
@@ -23,6 +29,33 @@ export function ownStreams({ plan }: Sandbox): RunOptions {
     stdin: 'inherit',
     onOutput: ({ stream, bytes }) => {
       if (!write(stream === 'stdout' ? 1 : 2, bytes)) throw READER_GONE;
+    },
+  };
+}
+
+/**
+ * Output for a model that reads what this process writes. `cut`: of what is longer than a model gets, the middle is left out,
+ * and the end comes when `finish` is called.
+ */
+export function streamsForModel({ cut }: { readonly cut: boolean }): {
+  readonly options: RunOptions;
+  readonly finish: () => void;
+} {
+  const most = cut ? DEFAULT_MODEL_OUTPUT : undefined;
+  const streams = { stdout: createModelStream(most), stderr: createModelStream(most) };
+  const { write } = caller();
+  const print = (stream: OutputStream, text: string) =>
+    text === '' || write(stream === 'stdout' ? 1 : 2, Buffer.from(text));
+  return {
+    options: {
+      stdin: 'inherit',
+      onOutput: ({ stream, bytes }) => {
+        if (!print(stream, streams[stream].write(bytes))) throw READER_GONE;
+      },
+    },
+    finish: () => {
+      print('stdout', streams.stdout.end());
+      print('stderr', streams.stderr.end());
     },
   };
 }
@@ -53,10 +86,29 @@ export function printEnd(
 ): void {
   printWarnings(result);
   if (json) return;
-  if (result.error !== undefined)
+  if (isUnasked(result) && isatty(caller().stdio[2])) printUnasked(result.decision);
+  else if (result.error !== undefined)
     printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
   if (result.status === 'timed-out')
     printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+}
+
+type Unasked = ExecutionResult & { readonly decision: Decision };
+
+/** The policy asks about it, and there was nobody to ask. */
+function isUnasked(result: ExecutionResult): result is Unasked {
+  const { error, approval, decision } = result;
+  if (error?.code !== 'command.needs_approval' || decision === undefined) return false;
+  return approval === undefined || (!approval.approved && approval.reason === 'nobody');
+}
+
+/** Two short lines on a terminal, where no model reads how a command is let through. */
+function printUnasked(decision: Decision): void {
+  const always = isSettledByAutonomy(decision)
+    ? '--autonomy autonomous'
+    : '--ask queue, then approve it with --scope always';
+  printError(`asks first: ${decisiveReason(decision)?.message ?? 'no reason was given'}`);
+  printError(`run it: --approved · always: ${always}`);
 }
 
 /** A command of a session that ended its shell. */
@@ -72,12 +124,17 @@ interface Remarks {
   readonly plan: LaunchPlan;
   /** Nothing but that it was stopped. */
   readonly quiet: boolean;
+  /** The model was told what is allowed when its session began. */
+  readonly knowsBoundaries?: boolean;
 }
 
 /** Says on standard error, which a model may read, what was stopped and why. A status that is not 0 is no news. */
-export function printRemarks(result: ExecutionResult, { said, plan, quiet }: Remarks): void {
+export function printRemarks(
+  result: ExecutionResult,
+  { said, plan, quiet, knowsBoundaries = false }: Remarks,
+): void {
   if (!quiet) printWarnings(result);
-  const stopped = messageForModel(result, plan, { command: said });
+  const stopped = messageForModel(result, plan, { command: said, knowsBoundaries });
   if (stopped !== undefined) printNote(`${stopped}\n`);
 }
 

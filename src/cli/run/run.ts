@@ -2,6 +2,7 @@ import { isatty } from 'node:tty';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
+import { briefly } from '../../model/brief-result.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { RunOptions, SandboxOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';
@@ -17,7 +18,14 @@ import { describeBackend, describeConfinement, describePlan, describeReport } fr
 import { SignalForwarding } from '../shared/signals.ts';
 import { startServer, takeServerAddress } from '../warm/start.ts';
 import { parseRunArguments, type RunArguments } from './options.ts';
-import { ownStreams, printEnd, printRemarks, runForwarding, runOnTerminal } from './pass-through.ts';
+import {
+  ownStreams,
+  printEnd,
+  printRemarks,
+  runForwarding,
+  runOnTerminal,
+  streamsForModel,
+} from './pass-through.ts';
 
 /** More letters wrong than that are another word. */
 const MOST_TYPOS = 2;
@@ -105,21 +113,31 @@ export async function runIn(
     if (ended.by !== undefined) return endedBy(ended.by);
     result = ended.result;
   } else {
-    const all = { ...options, ...streamsOf(sandbox, wanted) };
+    const streams =
+      wanted.forModel && !wanted.json
+        ? streamsForModel({ cut: wanted.live !== true })
+        : { options: streamsOf(sandbox, wanted), finish: () => {} };
+    const all = { ...options, ...streams.options };
     const settled = await runForwarding(sandbox, wanted.command, all, signals);
     // As of the command, had it written there itself.
     if (settled === undefined) return endedBy('SIGPIPE');
+    streams.finish();
     result = settled;
   }
   if (wanted.json)
-    printOut(`${jsonOf(result, messageForModel(result, sandbox.plan, { command: wanted.command }))}\n`);
+    printOut(
+      `${jsonOf(result, messageForModel(result, sandbox.plan, { command: wanted.command }), wanted.full)}\n`,
+    );
   const unheard = signals.early;
   if (result.status === 'canceled' && unheard !== undefined) {
     if (!wanted.quiet) printError(`${unheard} came while the command waited for an answer; it was not run`);
     return endedBy(unheard);
   }
   if (wanted.forModel)
-    printRemarks(result, { said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet });
+    printRemarks(result, {
+      ...{ said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet },
+      knowsBoundaries: true,
+    });
   else if (!wanted.quiet) {
     const meant =
       result.error?.code === 'program.not_found' && typeof wanted.command !== 'string'
@@ -148,9 +166,9 @@ function streamsOf(sandbox: Sandbox, { json, tty, output }: RunArguments): RunOp
 }
 
 /** Escapes may make text six times as long, and a string has its limit. */
-function jsonOf(result: ExecutionResult, forModel: string | undefined): string {
+function jsonOf(result: ExecutionResult, forModel: string | undefined, full: boolean): string {
   try {
-    return JSON.stringify({ ...result, messageForModel: forModel });
+    return JSON.stringify({ ...(full ? result : briefly(result)), messageForModel: forModel });
   } catch (error) {
     throw new SandboxError(
       'output.lost',

@@ -1,5 +1,6 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Approver } from '../../model/approval.ts';
+import { briefly } from '../../model/brief-result.ts';
 import type { Taint } from '../../model/decision.ts';
 import { exitStatus } from '../../run/launch/exit-status.ts';
 import type { ServerConnection, Told } from '../../serve/core/connect.ts';
@@ -8,6 +9,7 @@ import type { Question } from '../../serve/protocol/results.ts';
 import { connectToSession, listShells, receivedRequest, receivedTurn } from '../../serve/shell-clients.ts';
 import { readableWord } from '../../util/shell-quote.ts';
 import { visibleText } from '../../util/visible-text.ts';
+import { FULL } from '../run/options.ts';
 import { printEnd, printRestart } from '../run/pass-through.ts';
 import { hasTerminal, sayQueued, terminalApprover } from '../shared/ask-here.ts';
 import { parseSeconds, parseTaints } from '../shared/options.ts';
@@ -22,6 +24,7 @@ interface ShellRunArguments {
   taint?: readonly Taint[];
   timeout?: number;
   json?: boolean;
+  'json=full'?: boolean;
   quiet?: boolean;
 }
 
@@ -56,6 +59,7 @@ export function parseShellRun(
       .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
       .option('--timeout <seconds>', 'interrupt the command after this time; 0: never', parseSeconds)
       .option('--json', 'print one result object, with captured output, instead of passing it through')
+      .option(FULL, 'the same with everything: what is enforced, every reason, what was used')
       .option('-q, --quiet', 'no remarks on standard error');
   const before = parseArguments(parser(), args);
   if (before === undefined) return undefined;
@@ -85,7 +89,8 @@ function shellStringOf(shell: string | undefined, operands: readonly string[]): 
 export async function runInShell(name: string, command: string, options: ShellRunArguments): Promise<number> {
   const refused = refusedCommand(command);
   if (refused !== undefined) throw new SandboxError('usage.invalid', refused);
-  const { timeout, approved, taint, json = false, quiet = false } = options;
+  const { timeout, approved, taint, 'json=full': full = false, quiet = false } = options;
+  const json = options.json === true || full;
   const given = new AbortController();
   const interrupt = () => given.abort();
   const asker = new Asker(interrupt);
@@ -107,7 +112,7 @@ export async function runInShell(name: string, command: string, options: ShellRu
       { signal: given.signal },
     );
     const result = receivedTurn(sent, connection.about?.report);
-    if (json) printOut(jsonLine({ ...result, messageForModel: sent.message }));
+    if (json) printOut(jsonLine({ ...(full ? result : briefly(result)), messageForModel: sent.message }));
     if (!quiet) {
       printEnd(result, { json });
       if (result.restarted) printRestart();

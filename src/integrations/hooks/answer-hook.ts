@@ -1,7 +1,7 @@
-import { failureForModel } from '../../run/output/model-message.ts';
+import { failureForModel, introductionForModel } from '../../run/output/model-message.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { afterCommand, afterLook } from './after-event.ts';
-import { beforeCommand } from './before-command.ts';
+import { beforeCommand, openChecker } from './before-command.ts';
 import type { HookAdapter, HookAnswer, HookOptions } from './hook-adapter.ts';
 import { sessionMemory, sessionNameOf } from './session-memory.ts';
 
@@ -39,6 +39,7 @@ async function answerTo(
 ): Promise<HookAnswer> {
   const event = adapter.decode(input);
   if (event.kind === 'other') return { verdict: 'none' };
+  if (event.kind === 'session-start') return await sessionStart(options, project);
   const memory = sessionMemory(sessionNameOf(adapter.agent, event.session));
   try {
     switch (event.kind) {
@@ -51,6 +52,24 @@ async function answerTo(
     }
   } finally {
     await memory.close();
+  }
+}
+
+/** What the model is told of its commands; that none will run, where that is known already. */
+async function sessionStart(options: HookOptions, project: string | undefined): Promise<HookAnswer> {
+  try {
+    // Tried, as it is said only once: what a model is told is what it will meet.
+    const checker = await openChecker(options, project, {}, options.mode === 'rewrite' ? 'tried' : 'none');
+    const { plan, workspace, policy, unenforceable } = checker;
+    await checker.close();
+    if (unenforceable !== undefined) throw new Error(unenforceable);
+    return {
+      verdict: 'tell',
+      text: introductionForModel({ plan, workspace, timeoutMs: policy.limits.timeoutMs }),
+    };
+  } catch (error) {
+    const text = failureForModel('sandbox-run will refuse every shell command', errorMessage(error));
+    return { verdict: 'tell', text };
   }
 }
 

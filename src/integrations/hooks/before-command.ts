@@ -1,24 +1,25 @@
 import { realpathSync } from 'node:fs';
-import { decisiveReason } from '../../checks/evaluate.ts';
+import { presentQuestion } from '../../approvals/presentation.ts';
 import { createDecider, type Decided } from '../../decide/decide.ts';
 import type { DecisionPorts, Seen } from '../../decide/ports.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
-import type { Decision } from '../../model/decision.ts';
+import type { ApprovalRequest } from '../../model/approval.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { issueTicket, newOnce } from '../../run/approval-ticket.ts';
 import { type Checker, checkOnly, createChecker, type KernelPart } from '../../run/assemble.ts';
-import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
+import { refusalForModel } from '../../run/output/model-message.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
-import { visibleLine } from '../../util/visible-text.ts';
 import type { BeforeCommand, HookAnswer, HookOptions } from './hook-adapter.ts';
 import { rewrittenCommand } from './rewrite.ts';
 import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
 
 /** How long whoever is asked may take: the agent's question stays open for as long as nobody answers. */
 const TICKET_LIFETIME_MS = 3_600_000;
-/** The most of a command that a question shows. */
-const SHOWN_CHARACTERS = 2_000;
+/** Rows of a command that a question shows: the agent shows all of it beside the question. */
+const MOST_ROWS = 3;
+const UNANSWERED =
+  'It is run only after a yes. An agent that reads this got none: it was not run. Tell the user what it is for, or do it in another way.';
 
 /** A command, where it starts, and the agent's name for the call. */
 interface About {
@@ -40,9 +41,12 @@ export async function beforeCommand(
     const about = { command, call, cwd: startOf(checker, options, event.cwd) };
     if (options.mode === 'rewrite') return await rewrite(event, options, memory, checker, about);
     const decided = await decideForAgent(checker, memory, about);
-    if (!decided.allowed) return refusal(event, checker, decided);
+    if (!decided.allowed) return refusal(event, decided);
     await decided.ended?.({ result: undefined, started: true });
-    if (decided.decision?.verdict === 'ask') return { verdict: 'ask', reason: whyAsked(decided.decision) };
+    if (decided.decision?.verdict === 'ask' && decided.seen !== undefined) {
+      const { makeRequest } = await checker.ports();
+      return { verdict: 'ask', reason: questionFor(requestFor(command, decided.seen, makeRequest)) };
+    }
     return isForAgent(decided.seen)
       ? { verdict: 'allow', reason: 'sandbox-run: the policy allows it' }
       : { verdict: 'none' };
@@ -53,15 +57,14 @@ export async function beforeCommand(
 
 function refusal(
   { command }: BeforeCommand,
-  { plan }: Checker,
   { decision, objection }: Decided & { readonly allowed: false },
 ): HookAnswer {
   if (objection.status === 'canceled') throw new SandboxError('command.denied', 'the command was given up');
   const { code, message } = objection.error;
   // What does not work is no decision: the agent is told that there is none.
   if (decision === undefined) throw new SandboxError(code, message);
-  const boundaries = plan && boundariesOf(plan);
-  return { verdict: 'deny', reason: refusalForModel({ command, code, message, decision }, boundaries) };
+  // What is allowed was said when the session began.
+  return { verdict: 'deny', reason: refusalForModel({ command, code, message, decision }, undefined) };
 }
 
 /** The command runs through this program, which decides again, records and counts. */
@@ -74,9 +77,9 @@ async function rewrite(
 ): Promise<HookAnswer> {
   const { command, isBackground, timeoutMs: asked } = event;
   const decided = await decideForRun(checker, memory, about);
-  if (!decided.allowed) return refusal(event, checker, decided);
+  if (!decided.allowed) return refusal(event, decided);
   const timeoutMs = timeLimit(options.sandbox.timeout, checker.policy.limits.timeoutMs, asked, isBackground);
-  const rewritten = { command, workspace: checker.workspace, session: memory.id, timeoutMs };
+  const rewritten = { command, workspace: checker.workspace, session: memory.id, timeoutMs, isBackground };
   const changed = (approval?: { readonly ticket: string; readonly path: string }) =>
     event.withCommand(rewrittenCommand({ ...rewritten, approval }, options));
   if (decided.decision?.verdict !== 'ask')
@@ -94,33 +97,39 @@ async function rewrite(
   try {
     const now = await decideForRun(running, memory, about);
     if (!now.allowed || now.seen === undefined)
-      return refusal(event, running, now as Decided & { readonly allowed: false });
-    const { decision, judgement, effects } = now.seen;
+      return refusal(event, now as Decided & { readonly allowed: false });
     const once = newOnce();
     const { makeRequest } = await running.ports();
-    const request = makeRequest({
-      ...{ command, cwd: judgement.cwd, decision, effects: effects() },
-      ...{ changed: [], details: [], once },
-    });
+    const request = requestFor(command, now.seen, makeRequest, once);
     const ticket = await issueTicket(
       request,
       once,
       "whoever the agent's question was answered by",
       TICKET_LIFETIME_MS,
     );
-    const shown = visibleLine(command, SHOWN_CHARACTERS);
-    return {
-      verdict: 'ask',
-      reason: `${whyAsked(decision)} In the sandbox it would run: ${shown}`,
-      input: changed({ ticket, path }),
-    };
+    return { verdict: 'ask', reason: questionFor(request), input: changed({ ticket, path }) };
   } finally {
     await running.close();
   }
 }
 
-const whyAsked = (decision: Decision) =>
-  `sandbox-run asks: ${visibleLine(decisiveReason(decision)?.message.replace(/\.$/, '') ?? 'no reason was given', SHOWN_CHARACTERS)}.`;
+const requestFor = (
+  command: string,
+  { decision, judgement, effects }: Seen,
+  makeRequest: DecisionPorts['makeRequest'],
+  once = '',
+): ApprovalRequest =>
+  makeRequest({
+    ...{ command, cwd: judgement.cwd, decision, effects: effects() },
+    ...{ changed: [], details: [], once },
+  });
+
+/** For the person that the agent asks; where there is none the model reads it, and has to know what became of the command. */
+function questionFor(request: ApprovalRequest): string {
+  // The agent's own, as each of its commands has it.
+  const environment = request.environment.filter((variable) => !variable.startsWith('PATH='));
+  return `${presentQuestion({ ...request, environment }, { commandRows: MOST_ROWS })}${UNANSWERED}`;
+}
 
 /**
  * Milliseconds; 0: none. The agent may want less than the operator's limit, never more. A command in the background has a
@@ -142,7 +151,7 @@ function timeLimit(
  * What decides about the command of one event. Where the agent runs the commands itself nothing counts on the kernel.
  * @throws {SandboxError} as `createChecker`.
  */
-async function openChecker(
+export async function openChecker(
   { mode, sandbox }: HookOptions,
   workspace: string | undefined,
   more: SandboxOptions,

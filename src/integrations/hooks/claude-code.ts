@@ -25,7 +25,7 @@ export const CLAUDE_CODE_TOOLS = {
 
 const AFTER: ReadonlySet<unknown> = new Set(['PostToolUse', 'PostToolUseFailure']);
 
-/** The hooks of Claude Code: `PreToolUse`, `PostToolUse` and `PostToolUseFailure`. */
+/** The hooks of Claude Code: `SessionStart`, `PreToolUse`, `PostToolUse` and `PostToolUseFailure`. */
 export const claudeCodeHooks: HookAdapter = {
   agent: 'claude-code',
   projectOf: (env) => env.CLAUDE_PROJECT_DIR,
@@ -37,6 +37,7 @@ export const claudeCodeHooks: HookAdapter = {
 function decode(input: unknown): HookEvent {
   if (!isFields(input)) throw malformed('the input', 'a JSON object');
   const event = text(input, 'hook_event_name');
+  if (event === 'SessionStart') return { kind: 'session-start' };
   if (event !== 'PreToolUse' && !AFTER.has(event)) return { kind: 'other' };
   const tool = text(input, 'tool_name');
   const call = optional(input, 'tool_use_id', 'string');
@@ -134,6 +135,8 @@ function encode(answer: HookAnswer): string {
   switch (answer.verdict) {
     case 'none':
       return '';
+    case 'tell':
+      return specific({ hookEventName: 'SessionStart', additionalContext: answer.text });
     case 'stop':
       return `${JSON.stringify({ continue: false, stopReason: answer.reason })}\n`;
     case 'deny':
@@ -147,6 +150,6 @@ function encode(answer: HookAnswer): string {
   }
 }
 
-function permission(decision: Fields): string {
-  return `${JSON.stringify({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...decision } })}\n`;
-}
+const permission = (decision: Fields) => specific({ hookEventName: 'PreToolUse', ...decision });
+
+const specific = (output: Fields) => `${JSON.stringify({ hookSpecificOutput: output })}\n`;

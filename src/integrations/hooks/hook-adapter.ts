@@ -54,12 +54,17 @@ export interface AfterLook {
   readonly saw: { readonly paths: readonly string[] } | 'outside';
 }
 
+/** A session of the agent begins, or goes on with a shorter memory: the model is told what holds for its commands. */
+interface SessionStart {
+  readonly kind: 'session-start';
+}
+
 /** Nothing that a decision is needed for. */
 interface OtherEvent {
   readonly kind: 'other';
 }
 
-export type HookEvent = BeforeCommand | AfterCommand | AfterLook | OtherEvent;
+export type HookEvent = BeforeCommand | AfterCommand | AfterLook | SessionStart | OtherEvent;
 
 /**
  * What an agent is told. `none`: the policy has no objection, but grants nothing either, so the agent's own rules decide;
@@ -67,6 +72,8 @@ export type HookEvent = BeforeCommand | AfterCommand | AfterLook | OtherEvent;
  */
 export type HookAnswer =
   | { readonly verdict: 'none' }
+  /** To the beginning of a session. `text`: for a model. */
+  | { readonly verdict: 'tell'; readonly text: string }
   | {
       readonly verdict: 'allow' | 'ask';
       /** For a person. */

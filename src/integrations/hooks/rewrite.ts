@@ -11,6 +11,8 @@ interface RewrittenCommand {
   readonly workspace: string;
   readonly session: string;
   readonly timeoutMs: number;
+  /** The agent reads its output while it comes. */
+  readonly isBackground: boolean;
   /** For one that is run only after somebody was asked; with the search path that it was judged with. */
   readonly approval: { readonly ticket: string; readonly path: string } | undefined;
 }
@@ -21,7 +23,7 @@ interface RewrittenCommand {
  * @throws {SandboxError} `usage.invalid` for one that is too long to be an argument.
  */
 export function rewrittenCommand(
-  { command, workspace, session, timeoutMs, approval }: RewrittenCommand,
+  { command, workspace, session, timeoutMs, isBackground, approval }: RewrittenCommand,
   { program, sandbox }: HookOptions,
 ): string {
   if (Buffer.byteLength(command) > LONGEST_ARGUMENT)
@@ -31,7 +33,8 @@ export function rewrittenCommand(
     );
   return shellWords([
     ...program,
-    ...['--for-model', '--workspace', workspace, '--session', session],
+    ...['--for-model', ...(isBackground ? ['--live'] : [])],
+    ...['--workspace', workspace, '--session', session],
     ...operatorWords(sandbox),
     ...['--timeout', String(timeoutMs / 1000)],
     ...(approval === undefined ? [] : ['--env', `PATH=${approval.path}`, '--approval', approval.ticket]),

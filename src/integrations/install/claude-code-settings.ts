@@ -41,8 +41,11 @@ function wantedHooks(options: HookOptions): readonly WantedHook[] {
     // onFailure treat the other ways to fail the same.
     hooks: [{ type: 'command', command: line, timeout: TIMEOUT_SECONDS, onFailure: 'block' }],
   });
+  // Nothing is blocked where the model is told less.
+  const start = { hooks: [{ type: 'command', command, timeout: TIMEOUT_SECONDS }] };
   const after = group(CLAUDE_CODE_TOOLS.after, `${command} || exit 2`);
   return [
+    { event: 'SessionStart', group: start },
     { event: 'PreToolUse', group: group(CLAUDE_CODE_TOOLS.before, `${command} || exit 2`) },
     { event: 'PostToolUse', group: after },
     { event: 'PostToolUseFailure', group: after },

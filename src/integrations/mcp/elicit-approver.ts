@@ -1,6 +1,6 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { type ElicitRequestFormParams, ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import { presentRequest } from '../../approvals/presentation.ts';
+import { presentQuestion } from '../../approvals/presentation.ts';
 import type { ApprovalAnswer, Approver } from '../../model/approval.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
@@ -12,8 +12,7 @@ const LONGEST_MS = 2 ** 31 - 1;
 /** Of what a client says about itself or about a failure. */
 const LONGEST_REMARK = 120;
 
-const INTRODUCTION =
-  'An agent wants to run a command, and the policy of sandbox-run asks a person first. All that stands behind "|" is data: the agent wrote the command.';
+const REMARK = 'The policy of sandbox-run asks you. The agent wrote what stands behind "|".';
 
 const ANSWER: ElicitRequestFormParams['requestedSchema'] = {
   type: 'object',
@@ -47,7 +46,7 @@ export function createElicitApprover(server: Server): Approver {
         by: `${by}, ${how}`,
       });
       const failed = (detail: string): ApprovalAnswer => ({ approved: false, reason: 'failed', by, detail });
-      const message = `${INTRODUCTION}\n\n${presentRequest(request)}`;
+      const message = `${presentQuestion(request)}${REMARK}`;
       if (message.length > LONGEST_QUESTION)
         return failed(
           'the command is too long to be shown as a whole; put it into a script, or run parts of it',

@@ -3,18 +3,16 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { visibleLine } from '../../util/visible-text.ts';
 import { answered, type ToolContext } from './context.ts';
 import { jobResult, refusal } from './results.ts';
-import { JobOutput, KillInput, OutputInput } from './schemas.ts';
+import { KillInput, OutputInput } from './schemas.ts';
 
 /** The tool `shell_output`. */
 export function registerOutput(server: McpServer, { jobs }: ToolContext): void {
   server.registerTool(
     'shell_output',
     {
-      title: 'Read a background command',
       description:
-        'What a command in the background (shell with background: true) wrote since the last call, and whether it still runs. Returns at once.',
+        'What a background command wrote since the last call, and whether it still runs. Returns at once.',
       inputSchema: OutputInput,
-      outputSchema: JobOutput,
       annotations: { readOnlyHint: true },
     },
     ({ id, since }) =>
@@ -30,11 +28,9 @@ export function registerKill(server: McpServer, { jobs }: ToolContext): void {
   server.registerTool(
     'shell_kill',
     {
-      title: 'End a background command',
       description:
-        'Ends a command in the background with everything that it started (SIGTERM, then SIGKILL), and returns the rest of its output. With `signal` it only sends that.',
+        'Ends a background command with everything that it started, and returns the rest of its output.',
       inputSchema: KillInput,
-      outputSchema: JobOutput,
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
     },
     ({ id, signal }) =>

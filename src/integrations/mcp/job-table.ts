@@ -1,4 +1,5 @@
 import type { BackgroundJob } from '../../run/launch/jobs.ts';
+import { isInsidePair } from '../../run/output/model-stream.ts';
 import { createDecoder } from '../../run/output/show.ts';
 import type { ToolOutcome } from '../shell-tool.ts';
 
@@ -124,9 +125,4 @@ export class JobLog {
     this.#text = this.#text.slice(from);
     this.#gone += from;
   }
-}
-
-/** Between the halves of a character that takes two. */
-function isInsidePair(text: string, at: number): boolean {
-  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(Math.max(at - 1, 0), at + 1));
 }

@@ -6,7 +6,7 @@ import { visibleText } from '../../util/visible-text.ts';
 import { outsideWorkspace, placeOf } from '../shell-tool.ts';
 import { answered, type ToolContext } from './context.ts';
 import { refusal } from './results.ts';
-import { ExplainInput, ExplainOutput } from './schemas.ts';
+import { ExplainInput, type ExplainOutput } from './schemas.ts';
 
 /** What decides without running. */
 export interface ExplainContext {
@@ -19,11 +19,8 @@ export function registerExplain(server: McpServer, { sandbox, taints }: ToolCont
   server.registerTool(
     'policy_explain',
     {
-      title: 'Ask what the policy says',
-      description:
-        'Says whether `shell` would run a command, with every reason and what is allowed instead. Nothing is run, and no question is asked.',
+      description: 'Says whether `shell` would run a command, and why not. Nothing is run.',
       inputSchema: ExplainInput,
-      outputSchema: ExplainOutput,
       annotations: { readOnlyHint: true, idempotentHint: true },
     },
     ({ command, cwd }) =>

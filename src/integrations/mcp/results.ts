@@ -13,8 +13,8 @@ export function refusal(text: string): CallToolResult {
 }
 
 /**
- * What became of a command: structured, and as text. Each stream is a block of its own behind one of ours, so that no
- * output can pass for what we say.
+ * What became of a command: structured, and as text. What we say comes first, with how long each stream is that follows, so
+ * that no output can pass for it.
  */
 export function shellResult({ result, message }: ToolOutcome): CallToolResult {
   const { stdout, stderr, truncated, durationMs } = result;
@@ -26,21 +26,33 @@ export function shellResult({ result, message }: ToolOutcome): CallToolResult {
     durationMs: Math.round(durationMs),
     job: null,
   };
-  const streams = [
-    { name: 'stdout', text: stdout },
-    { name: 'stderr', text: stderr },
-  ].filter(({ text }) => text !== '');
-  const follows = streams.length === 0 ? 'no output' : `then: ${streams.map(({ name }) => name).join(', ')}`;
+  const isStopped = wasStopped(result);
+  const isSilent = stdout === '' && stderr === '';
+  const end = `${howItEnded(result)}${isSilent ? ' (no output)' : ''}`;
+  const ours = [isStopped && message !== undefined ? undefined : end, message, ...warningsFor(result)];
   return {
-    ...(wasStopped(result) ? { isError: true } : {}),
+    ...(isStopped ? { isError: true } : {}),
     structuredContent: structured,
-    content: [
-      wasStopped(result) && message !== undefined
-        ? message
-        : `${howItEnded(result)} (${follows})${message === undefined ? '' : `\n${message}`}`,
-      ...streams.map(({ text }) => text),
-    ].map(asText),
+    content: textOf(ours, [
+      { name: 'stdout', text: stdout },
+      { name: 'stderr', text: stderr },
+    ]),
   };
+}
+
+const warningsFor = ({ warnings }: ExecutionResult) =>
+  warnings.map((warning) => `Warning: ${visibleText(warning)}`);
+
+/** One block: a line for everything of ours, then output, each stream behind a line that says how long it is. */
+function textOf(
+  ours: readonly (string | undefined)[],
+  streams: readonly { readonly name: string; readonly text: string }[],
+): CallToolResult['content'] {
+  const output = streams.flatMap(({ name, text }) =>
+    text === '' ? [] : [`[${name}, ${text.length} characters]\n${text}`],
+  );
+  const said = ours.filter((line) => line !== undefined);
+  return [{ type: 'text', text: [...said, ...output].join('\n') }];
 }
 
 /** What is known of the end of a command that runs. */
@@ -50,7 +62,7 @@ const RUNNING = {
 };
 
 /** A command that runs in the background now. */
-export function startedResult({ id }: Job): CallToolResult {
+export function startedResult({ id }: Job, remark: string | undefined): CallToolResult {
   const structured: ShellOutput = {
     ...RUNNING,
     ...{ stdout: '', stderr: '', leftOut: { stdout: 0, stderr: 0 } },
@@ -59,7 +71,14 @@ export function startedResult({ id }: Job): CallToolResult {
   };
   return {
     structuredContent: structured,
-    content: [asText(`running in the background as ${id}: shell_output reads it, shell_kill ends it`)],
+    content: [
+      {
+        type: 'text',
+        text: [`running in the background as ${id}: shell_output reads it, shell_kill ends it`, remark]
+          .filter((line) => line !== undefined)
+          .join('\n'),
+      },
+    ],
   };
 }
 
@@ -81,13 +100,12 @@ export function jobResult({ id, running, log }: Job, since?: number, said?: stri
   const head = `${said === undefined ? '' : `${said}; `}${id}: ${state}${missing}${rest}`;
   return {
     structuredContent: structured,
-    content: [`${head} (${part.output === '' ? 'no new output' : 'then: output'})`, part.output]
-      .filter((text) => text !== '')
-      .map(asText),
+    content: textOf(
+      [part.output === '' ? `${head} (no new output)` : head],
+      [{ name: 'output', text: part.output }],
+    ),
   };
 }
-
-const asText = (text: string) => ({ type: 'text' as const, text });
 
 function endOf(result: ExecutionResult) {
   const { status, exitCode, signal, error, warnings, leftBehind } = result;

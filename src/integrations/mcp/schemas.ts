@@ -20,25 +20,20 @@ const cwd = z
   .min(1)
   .max(LONGEST_PATH)
   .optional()
-  .describe(
-    'Directory to start in: relative to the workspace, or absolute inside it. Default: the workspace.',
-  );
-const jobId = z.string().min(1).max(40).describe('What `shell` gave as `job`.');
+  .describe('Directory in the workspace. Default: the workspace.');
+const jobId = z.string().min(1).max(40).describe('`job` of `shell`.');
 
 /** Arguments of `shell`. Strict: nothing that a model adds can mean anything. */
 export const ShellInput = z.strictObject({
-  command: command.describe('A bash command line. Each call is a new shell: nothing but files lasts.'),
+  command,
   cwd,
   timeout: z
     .number()
     .positive()
     .max(MOST_SECONDS)
     .optional()
-    .describe('Seconds after which it is ended. Can only shorten the limit that is set for this server.'),
-  background: z
-    .boolean()
-    .optional()
-    .describe('Return at once with a `job`; read it with `shell_output`, end it with `shell_kill`.'),
+    .describe('Seconds. Can only shorten the limit.'),
+  background: z.boolean().optional().describe('Return at once with a `job`.'),
 });
 
 /** Arguments of `shell_output`. */
@@ -49,7 +44,7 @@ export const OutputInput = z.strictObject({
     .int()
     .nonnegative()
     .optional()
-    .describe('`next` of an earlier call, to read from there. Default: what was not read yet.'),
+    .describe('`next` of an earlier call. Default: what was not read yet.'),
 });
 
 /** Signals that a model may send to its own commands. */
@@ -58,15 +53,12 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGKILL', 'SIGHUP', 'SIGQUIT', 'SIGUSR1',
 /** Arguments of `shell_kill`. */
 export const KillInput = z.strictObject({
   id: jobId,
-  signal: z
-    .enum(SIGNALS)
-    .optional()
-    .describe('Only send this signal to the command. Default: end it with everything that it started.'),
+  signal: z.enum(SIGNALS).optional().describe('Only send this.'),
 });
 
 /** Arguments of `policy_explain`. */
 export const ExplainInput = z.strictObject({
-  command: command.describe('The bash command line to ask about. It is not run.'),
+  command,
   cwd,
 });
 

@@ -8,7 +8,7 @@ import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
 import { openSession } from '../../run/session/agent-session.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { packageVersion } from '../../version.ts';
-import { describeBoundaries, type ToolContext } from './context.ts';
+import type { ToolContext } from './context.ts';
 import { canElicit, createElicitApprover } from './elicit-approver.ts';
 import { registerKill, registerOutput } from './job-calls.ts';
 import { JobTable } from './job-table.ts';
@@ -61,7 +61,8 @@ export async function serveMcp(options: McpOptions): Promise<void> {
   server = new McpServer(
     { name: 'sandbox-run', title: 'sandbox-run', version: packageVersion },
     {
-      instructions: `Commands run in a sandbox. ${describeBoundaries(sandbox)}`,
+      // What is allowed there is said by the tool, and costs the model something only once.
+      instructions: `The tool \`shell\` runs commands in a sandbox, in the workspace ${visibleLine(sandbox.workspace, LONGEST_WARNING)}.`,
       capabilities: { tools: {} },
     },
   );

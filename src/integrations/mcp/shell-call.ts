@@ -3,13 +3,14 @@ import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/proto
 import type { CallToolResult, ServerNotification, ServerRequest } from '@modelcontextprotocol/sdk/types.js';
 import type { z } from 'zod';
 import type { OutputChunk } from '../../model/output.ts';
+import { introductionForModel } from '../../run/output/model-message.ts';
 import { neutralize } from '../../run/output/neutralize.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import { runForModel, startForModel } from '../shell-tool.ts';
-import { answered, describeBoundaries, type ToolContext } from './context.ts';
+import { lessTime, runForModel, startForModel } from '../shell-tool.ts';
+import { answered, type ToolContext } from './context.ts';
 import { MOST_JOBS } from './job-table.ts';
 import { refusal, shellResult, startedResult } from './results.ts';
-import { ShellInput, ShellOutput } from './schemas.ts';
+import { ShellInput } from './schemas.ts';
 
 /** Commands that a client waits for at the same time. */
 const MOST_CALLS = 64;
@@ -22,15 +23,13 @@ export function registerShell(server: McpServer, context: ToolContext): void {
   server.registerTool(
     'shell',
     {
-      title: 'Run a command in the sandbox',
       description: [
-        'Runs a bash command line in a sandbox.',
-        describeBoundaries(sandbox),
+        'Runs a bash command line.',
+        introductionForModel({ ...sandbox, timeoutMs: sandbox.defaults.timeout }),
         `With background: true it runs on until it ends, shell_kill ends it, or ${until}; at most ${MOST_JOBS} at once.`,
-        'A command that the policy refuses is not run, and the answer says what is allowed instead; do not look for another way to the same end. Where the policy asks, a person decides, which no argument of this tool can do.',
+        'Where the policy asks, a person decides.',
       ].join(' '),
       inputSchema: ShellInput,
-      outputSchema: ShellOutput,
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false },
     },
     (input, extra) =>
@@ -57,6 +56,8 @@ const callOf = ({ command, cwd, timeout }: Input) => ({
   command,
   cwd,
   timeout: timeout === undefined ? undefined : timeout * 1000,
+  // The description of the tool says it.
+  knowsBoundaries: true,
 });
 
 async function inForeground(
@@ -90,7 +91,8 @@ async function inBackground(
     if (started === 'too-many')
       return refusal(`not run: ${MOST_JOBS} commands run in the background; end one of them (shell_kill)`);
     if ('id' in started) started.running.wait().then(tell, () => {});
-    return 'id' in started ? startedResult(started) : shellResult(started);
+    if (!('id' in started)) return shellResult(started);
+    return startedResult(started, lessTime(callOf(input).timeout, longestJob));
   } finally {
     signal.removeEventListener('abort', giveUp);
   }

@@ -24,6 +24,8 @@ export interface RunContext {
   readonly report: EnforcementReport;
   readonly decision: Decision | undefined;
   readonly approval: ApprovalAnswer | undefined;
+  /** Looks for programs that the sandbox does not show. */
+  readonly hiddenPrograms?: (() => readonly string[]) | undefined;
 }
 
 /** What was found in the workspace after the run. */
@@ -51,7 +53,7 @@ const NO_OUTPUT: ShownOutput = {
 
 /** The result of a command that was launched. `output` undefined: its output did not come through us. */
 export function classify(
-  context: RunContext,
+  { hiddenPrograms, ...context }: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
   limits: LimitsOfPlan,
@@ -72,6 +74,7 @@ export function classify(
     peakMemoryBytes: peakMemory(outcome),
     usage: usageOf(outcome),
     limit: undefined,
+    hiddenPrograms: undefined,
     treeEnded: outcome.treeEnded,
     processTree: {
       // What was used, where that is not what was planned.
@@ -108,11 +111,16 @@ export function classify(
     return { ...base, status: 'limit-exceeded', exitCode, signal, limit, error: describeExceeded(limit) };
   if (signal !== undefined)
     return { ...base, status: 'signaled', exitCode: undefined, signal, error: undefined };
-  return { ...base, status: 'exited', exitCode: outcome.exitCode, signal: undefined, error: undefined };
+  const hidden = hiddenPrograms?.() ?? [];
+  return {
+    ...base,
+    ...(hidden.length === 0 ? {} : { hiddenPrograms: hidden }),
+    ...{ status: 'exited', exitCode: outcome.exitCode, signal: undefined, error: undefined },
+  };
 }
 
 /** The result of a command that never got to the launch. */
-export function notRun(context: RunContext, why: Objection): ExecutionResult {
+export function notRun({ hiddenPrograms: _, ...context }: RunContext, why: Objection): ExecutionResult {
   const base: ExecutionResultBase = {
     ...context,
     ...NO_OUTPUT,
@@ -125,6 +133,7 @@ export function notRun(context: RunContext, why: Objection): ExecutionResult {
     limit: undefined,
     treeEnded: true,
     processTree: { tier: context.report.processTree, ended: true },
+    hiddenPrograms: undefined,
     outputHeld: false,
     leftBehind: [],
   };

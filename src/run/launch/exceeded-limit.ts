@@ -98,7 +98,7 @@ export function describeExcess(limit: ExceededLimit): string {
 }
 
 /** The key of a policy that says it. */
-export const policyKeyOf = ({ name }: Pick<ExceededLimit, 'name'>) => `limits.${WORDS[name].key}`;
+const policyKeyOf = ({ name }: Pick<ExceededLimit, 'name'>) => `limits.${WORDS[name].key}`;
 
 /** The same, and how to allow more. */
 export function describeExceeded(limit: ExceededLimit): ExecutionError {

@@ -76,6 +76,35 @@ function shownSystem(paths: readonly string[]): string {
 const SETTINGS = 'except settings that other programs obey, such as .git/hooks';
 const OWN_TMP = '$TMPDIR, which is private and is deleted when the command ends';
 
+/**
+ * What is allowed, in sentences for a model whose session begins: said once, so that a refusal need not repeat it. `timeoutMs`:
+ * how long a command may take; 0: as long as it wants.
+ */
+export function introduceBoundaries(plan: LaunchPlan, timeoutMs: number): string {
+  const { workspace } = plan;
+  const boundaries = boundariesOf(plan);
+  const { writable, readable, network, system = [], protectedPaths = [] } = boundaries;
+  const canWrite = writable.includes(workspace);
+  const others = writable.filter((path) => path !== workspace);
+  const places = [
+    ...(canWrite ? [`the workspace${protectedPaths.length === 0 ? '' : ` (${SETTINGS})`}`] : []),
+    ...(others.length === 0 ? [] : [shownPaths(others)]),
+    ...(boundaries.privateTmp === true ? ['a private $TMPDIR that is gone after the command'] : []),
+  ];
+  const further = readable.filter((path) => path !== workspace && !system.includes(path));
+  return [
+    `Workspace: ${shownPath(workspace)}${canWrite ? '' : ' (read only)'}; commands start there.`,
+    `Writable: ${places.join(', ') || 'nothing'}.`,
+    `Readable: that, the programs and libraries of the system${further.length === 0 ? '' : `, ${shownPaths(further)}`}; other files of this machine, such as the home directory and credentials, are out of reach.`,
+    network === 'off'
+      ? `There is no network${boundaries.ownLoopback === true ? ' but the loopback of the command itself' : ''}: downloads fail, and to try again does not help.`
+      : 'The network can be used.',
+    timeoutMs === 0
+      ? 'There is no time limit.'
+      : `A command is ended after ${timeoutMs / 1000} s, with everything that it started.`,
+  ].join(' ');
+}
+
 /** What is allowed, in one line without a full stop. It claims no enforcement. */
 export function describeBoundaries(boundaries: Boundaries): string {
   const { writable, readable, network, system = [], protectedPaths = [] } = boundaries;

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../../../src/checks/all-checks.ts';
 import type { Check } from '../../../src/checks/check.ts';
-import { decisiveReason, evaluate, refusalSentence } from '../../../src/checks/evaluate.ts';
+import { evaluate, refusalSentence } from '../../../src/checks/evaluate.ts';
 import type { Reason, Verdict } from '../../../src/model/decision.ts';
+import { decisiveReason } from '../../../src/model/decisive-reason.ts';
 import { contextOf } from '../../support/check-context.ts';
 
 const reason = (check: string, verdict: Verdict | undefined, code = 'code'): Reason => ({

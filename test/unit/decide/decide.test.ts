@@ -19,6 +19,7 @@ function judgement(verdict: Verdict): Judgement {
     exposures: () => [],
     isPlain: () => true,
     leavesDoubts: () => false,
+    hiddenPrograms: () => [],
   };
 }
 
