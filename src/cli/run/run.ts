@@ -44,7 +44,8 @@ export async function run(args: readonly string[], subcommands: readonly string[
   }
   using signals = new SignalForwarding();
   try {
-    const asked = { quiet: wanted.quiet || wanted.forModel === true, ticket: wanted.approval };
+    const { forModel } = wanted;
+    const asked = { quiet: wanted.quiet || forModel === true, ticket: wanted.approval, forModel };
     await using sandbox = await openSandbox({ ...wanted.sandbox, gate: gateOf(asked, signals) });
     return await runIn(sandbox, wanted, signals, subcommands);
   } catch (error) {
