@@ -13,6 +13,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   cache: async () => (await import('./cache.ts')).cache,
   check: async () => (await import('./check/check.ts')).check,
   completion: async () => (await import('./help/help.ts')).completion,
+  confined: async () => (await import('./confined.ts')).confined,
   doctor: async () => (await import('./doctor/doctor.ts')).doctor,
   examples: async () => (await import('./help/examples.ts')).examples,
   gate: async () => (await import('./gate.ts')).gate,

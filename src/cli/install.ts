@@ -1,11 +1,12 @@
+import { Option } from 'commander';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/user-directories.ts';
-import { HOOK_INSTALLERS } from '../integrations/agents.ts';
-import { changedSettings, hooksAreOff } from '../integrations/install/hook-settings.ts';
+import { AGENTS } from '../integrations/agents.ts';
+import type { FileChange, InstallWay } from '../integrations/install/installer.ts';
 import { changeSettingsFile } from '../integrations/install/settings-file.ts';
 import { visibleText } from '../util/visible-text.ts';
-import { addHookOptions, agentIn, type HookArguments, hookOptionsOf } from './hook/arguments.ts';
+import { addHookOptions, agentOf, type HookArguments, hookOptionsOf } from './hook/arguments.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { printError, printOut } from './shared/print.ts';
 
@@ -13,83 +14,123 @@ import { printError, printOut } from './shared/print.ts';
 const STATUS_OFF = 1;
 
 const HELP_AFTER = `
-Agents: ${Object.keys(HOOK_INSTALLERS).join(', ')}
+Agents: ${Object.keys(AGENTS).join(', ')}
 
-Only the hooks of sandbox-run are added, changed or taken out; everything else in the file stays as it is. Doing it
+Only what is of sandbox-run is added, changed or taken out; everything else in the files stays as it is. Doing it
 again changes nothing. --mode, --policy, --profile, --backend, --autonomy and --timeout go into the hook
-("sandbox-run hook --help").
+("sandbox-run hook --help"). Commands run in the sandbox (--mode rewrite) unless you say --mode decide.
+
+--mcp (codex) gives the agent the tools of "sandbox-run mcp" in place of its own shell tool.
 
 Examples:
-  sandbox-run install claude-code --user
-  sandbox-run install claude-code --project --mode rewrite --dry-run
-  sandbox-run install claude-code --user --uninstall
+  sandbox-run install claude-code
+  sandbox-run install codex --mcp
+  sandbox-run install gemini-cli --project --dry-run
+  sandbox-run install opencode --uninstall
 
-With --project keep the file out of version control: the hooks name the places of programs on this machine, and
+With --project keep the files out of version control: they name the places of programs on this machine, and
 where these are not there every command is blocked.
 
-Exit status: 0 done, or nothing to do; 1 done, but these settings switch all hooks off ("disableAllHooks"), so
-that nothing is decided about; 125 the settings are left as they were.`;
+Exit status: 0 done, or nothing to do; 1 done, but another setting of the agent switches it off, so that nothing
+is decided about; 125 the settings are left as they were.`;
 
 interface Options extends HookArguments {
   readonly user?: boolean;
   readonly project?: boolean;
+  readonly mcp?: boolean;
   readonly dryRun?: boolean;
   readonly uninstall?: boolean;
 }
 
-/** `sandbox-run install AGENT`: adds the hooks to the settings of an agent, or takes them out. */
+/** `sandbox-run install AGENT`: puts this program into the settings of an agent, or takes it out. */
 export async function install(args: readonly string[]): Promise<number> {
   const program = createProgram(
     'sandbox-run install',
-    "Adds hooks to an agent's settings, so that sandbox-run judges its commands.",
+    "Changes an agent's settings, so that sandbox-run judges and runs its commands.",
     HELP_AFTER,
   )
     .usage('[options] AGENT')
     .argument('<agent>', 'the agent whose settings are changed')
     .option('--user', 'for all projects of the user (default)')
-    .option('--project', 'only for you, in the project in the current directory (its settings.local.json)')
+    .option('--project', 'only for you, in the project in the current directory')
+    .addOption(
+      new Option('--mcp', "as an MCP server in place of the agent's own shell tool, not by hooks").conflicts(
+        'mode',
+      ),
+    )
     .option('--dry-run', 'show what would change; nothing is written')
-    .option('--uninstall', 'remove the hooks');
+    .option('--uninstall', 'remove what was installed');
   addHookOptions(program);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const { user, project, dryRun = false, uninstall, ...hook } = parsed.opts<Options>();
+  const { user, project, mcp = false, dryRun = false, uninstall = false, ...hook } = parsed.opts<Options>();
   if (user === true && project === true)
     throw new SandboxError('usage.invalid', 'install takes one of --user and --project');
-  const installer = await agentIn(HOOK_INSTALLERS, parsed.args[0] ?? '');
-  const change = installer.changeOf(uninstall === true ? undefined : hookOptionsOf(hook));
+  const name = parsed.args[0] ?? '';
+  const { installer } = await agentOf(name, hook.mode);
+  const chosen = mcp ? installer.mcp : installer.hooks;
+  if (chosen === undefined) throw new SandboxError('usage.invalid', `${name} takes no --mcp, only its hooks`);
 
   const place = currentDirectory();
   const scope = project === true ? 'project' : 'user';
-  const path = installer.fileOf(scope, { home: homeDirectory(), project: place });
-  const result = changeSettingsFile(path, (text) => changedText(text, change, path), {
-    within: project === true ? place : undefined,
-    dryRun,
-  });
-  const before = result.before ?? '';
-  if (result.after === before) printOut(`${visibleText(result.path)} needs no change\n`);
-  else if (dryRun)
-    printOut(
-      visibleText(`${result.path} would change:\n${describeChange(before, result.after)}`, { keep: '\n\t' }),
+  const places = { home: homeDirectory(), project: place, env: process.env };
+  const options = uninstall ? undefined : hookOptionsOf(hook);
+  const ways = [installer.hooks, installer.mcp].filter((way) => way !== undefined);
+  // What is not wanted any more goes first, and nothing is written if one of the files cannot be changed.
+  const changes = ways
+    .toSorted((one, two) => Number(one === chosen) - Number(two === chosen))
+    .flatMap((way) =>
+      way
+        .filesOf(scope, places, way === chosen ? options : undefined)
+        .map((file) => ({ file, way, isChosen: way === chosen })),
     );
-  else
-    printOut(
-      `${visibleText(result.path)}: hooks ${uninstall === true ? 'taken out' : `installed (${hook.mode})`}${scope === 'project' && uninstall !== true ? '; they are for this machine only: do not commit this file' : ''}\n`,
-    );
-  if (uninstall === true || !hooksAreOff(result.after)) return 0;
-  printError(
-    `"disableAllHooks" is true in ${result.path}: all hooks are OFF and nothing is decided about; take it out`,
-  );
-  return STATUS_OFF;
+  const within = scope === 'project' ? place : undefined;
+  for (const { file } of changes) changeSettingsFile(file.path, file.change, { within, dryRun: true });
+  let status = 0;
+  let unchanged = 0;
+  for (const { file, way, isChosen } of changes) {
+    const done = changeSettingsFile(file.path, file.change, { within, dryRun });
+    const isWanted = isChosen && !uninstall;
+    if (done.after === done.before) unchanged += 1;
+    else
+      say(done, { way, dryRun, isWanted, mode: mcp ? undefined : hook.mode, isProject: scope === 'project' });
+    if (isWanted && isOff(file, done.after, done.path)) status = STATUS_OFF;
+  }
+  if (unchanged === changes.length)
+    printOut(`${visibleText(changes.find(({ isChosen }) => isChosen)?.file.path ?? '')} needs no change\n`);
+  if (!uninstall && !dryRun && chosen.next !== undefined) printOut(`${chosen.next}\n`);
+  return status;
 }
 
-/** A file that is not there is not made in order to take something out of it. */
-function changedText(
-  text: string | undefined,
-  change: Parameters<typeof changedSettings>[1],
-  path: string,
-): string {
-  return text === undefined && change.wanted.length === 0 ? '' : changedSettings(text, change, path);
+interface Said {
+  readonly way: InstallWay;
+  readonly dryRun: boolean;
+  readonly isWanted: boolean;
+  readonly mode: string | undefined;
+  readonly isProject: boolean;
+}
+
+/** One line, or the change, for one file. */
+function say(
+  { before = '', after = '', path }: ReturnType<typeof changeSettingsFile>,
+  { way, dryRun, isWanted, mode, isProject }: Said,
+): void {
+  const where = visibleText(path);
+  if (dryRun)
+    printOut(visibleText(`${path} would change:\n${describeChange(before, after)}`, { keep: '\n\t' }));
+  else if (!isWanted) printOut(`${where}: ${way.what} taken out\n`);
+  else {
+    const local = isProject ? '; it is for this machine only: do not commit this file' : '';
+    printOut(`${where}: ${way.what} installed${mode === undefined ? '' : ` (${mode})`}${local}\n`);
+  }
+}
+
+/** Says that another setting in a file keeps all of it from having any effect. */
+function isOff({ switchedOff }: FileChange, text: string | undefined, path: string): boolean {
+  const why = text === undefined ? undefined : switchedOff?.(text);
+  if (why === undefined) return false;
+  printError(`${why} in ${path}: all hooks are OFF and nothing is decided about; take it out`);
+  return true;
 }
 
 /** The lines that a change takes away and adds, as a diff shows them: all between what is the same before and after. */

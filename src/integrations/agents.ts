@@ -1,12 +1,9 @@
-import type { HookAdapter } from './hooks/hook-adapter.ts';
-import type { HookInstaller } from './install/hook-settings.ts';
+import type { Agent } from './agents/agent.ts';
 
-/** THE registry of agents whose hooks are answered. */
-export const HOOK_ADAPTERS: Readonly<Record<string, () => Promise<HookAdapter>>> = {
-  'claude-code': async () => (await import('./hooks/claude-code.ts')).claudeCodeHooks,
-};
-
-/** THE registry of agents that hooks can be installed for. */
-export const HOOK_INSTALLERS: Readonly<Record<string, () => Promise<HookInstaller>>> = {
-  'claude-code': async () => (await import('./install/claude-code-settings.ts')).claudeCodeInstaller,
+/** THE registry of agents that this program is installed for, and whose hooks it answers. */
+export const AGENTS: Readonly<Record<string, () => Promise<Agent>>> = {
+  'claude-code': async () => (await import('./agents/claude-code.ts')).claudeCode,
+  codex: async () => (await import('./agents/codex.ts')).codex,
+  'gemini-cli': async () => (await import('./agents/gemini-cli.ts')).geminiCli,
+  opencode: async () => (await import('./agents/opencode.ts')).opencode,
 };

@@ -55,7 +55,10 @@ const eventOf = ({
 });
 
 async function hook(input: string | Uint8Array, args: readonly string[] = [], env = environment()) {
-  const { stdout, stderr, exitCode } = await cli(place, ['hook', 'claude-code', ...args], { input, env });
+  const mode = args.includes('--mode') ? [] : ['--mode', 'decide'];
+  const { stdout, stderr, exitCode } = await cli(place, ['hook', 'claude-code', ...mode, ...args], {
+    ...{ input, env },
+  });
   return { exitCode, stderr, stdout, answer: stdout === '' ? undefined : JSON.parse(stdout) };
 }
 

@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { claudeCodeInstaller } from '../../src/integrations/install/claude-code-settings.ts';
+import { claudeCodeChange } from '../../src/integrations/agents/claude-code.ts';
 import { changedSettings } from '../../src/integrations/install/hook-settings.ts';
 import { cli, expectOneLine, makePlace, startCli } from '../cli/support.ts';
 
@@ -245,12 +245,12 @@ describe('sandbox-run install claude-code', () => {
 
 describe('changing the text of settings', () => {
   const sandbox = {};
-  const change = claudeCodeInstaller.changeOf({
+  const change = claudeCodeChange({
     mode: 'decide',
     sandbox,
     program: ["/it's/node", '/a b/cli.cjs'],
   });
-  const none = claudeCodeInstaller.changeOf(undefined);
+  const none = claudeCodeChange(undefined);
 
   it('adds and takes out the same, whatever else is there and however it is written', () => {
     const group = fc.record({

@@ -1,32 +1,32 @@
 import { readSync } from 'node:fs';
 import { caller } from '../../host/caller.ts';
-import { HOOK_ADAPTERS } from '../../integrations/agents.ts';
+import { AGENTS } from '../../integrations/agents.ts';
 import { answerHook, MAX_INPUT_BYTES } from '../../integrations/hooks/answer-hook.ts';
 import type { HookOptions } from '../../integrations/hooks/hook-adapter.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printError, printOut } from '../shared/print.ts';
-import { addHookOptions, agentIn, type HookArguments, hookOptionsOf } from './arguments.ts';
+import { addHookOptions, agentOf, type HookArguments, hookOptionsOf } from './arguments.ts';
 
 /** Stops the tool call, whatever else is printed; every other status but 0 does not. */
 export const EXIT_BLOCKS = 2;
 
 const HELP_AFTER = `
-Agents: ${Object.keys(HOOK_ADAPTERS).join(', ')}
+Agents: ${Object.keys(AGENTS).join(', ')}
 
 Modes:
-  decide     the agent runs the command itself, and nothing confines it. A command that the policy allows is
-             allowed if it is plain (it reads known files of the project, writes nothing, and has no variables
-             or patterns). Otherwise the agent's own rules decide
   rewrite    the command runs through sandbox-run, in the sandbox
+  decide     Claude Code only. The agent runs the command itself, and nothing confines it. A command that the
+             policy allows is allowed if it is plain (it reads known files of the project, writes nothing, and
+             has no variables or patterns). Otherwise the agent's own rules decide
 
-The project is CLAUDE_PROJECT_DIR, else the current directory. A command that cannot be judged is refused.
+The project is what the agent says (CLAUDE_PROJECT_DIR, GEMINI_PROJECT_DIR), else the current directory. A command that cannot be judged is refused.
 "sandbox-run install AGENT" writes this into the agent's settings.
 
 Examples:
   sandbox-run hook claude-code < call.json
-  sandbox-run hook claude-code --mode rewrite --policy ~/agents.toml < call.json
+  sandbox-run hook codex --policy ~/agents.toml < call.json
 
 Exit status: 0 with the answer on standard output (empty: no opinion); 2 if that failed, which stops the
 tool call.`;
@@ -39,8 +39,8 @@ interface WantedHook {
 /** Answers the event on standard input, and returns the exit status. Never throws. */
 export async function answerCall({ agent, options }: WantedHook): Promise<number> {
   try {
-    const adapter = await agentIn(HOOK_ADAPTERS, agent);
-    const answer = await answerHook(adapter, readInput(), options, caller().env);
+    const { hooks } = await agentOf(agent, options.mode);
+    const answer = await answerHook(hooks, readInput(), options, caller().env);
     return printOut(answer) ? 0 : EXIT_BLOCKS;
   } catch (error) {
     printError(errorMessage(error));

@@ -2,6 +2,8 @@ import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
+import type { Agent } from '../../integrations/agents/agent.ts';
+import { AGENTS } from '../../integrations/agents.ts';
 import { HOOK_MODES, type HookMode, type HookOptions } from '../../integrations/hooks/hook-adapter.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { autonomyOption, backendOption, parseSeconds } from '../shared/options.ts';
@@ -19,10 +21,10 @@ export function addHookOptions(program: Command): Command {
     .addOption(
       new Option(
         '--mode <mode>',
-        'decide: the agent runs allowed commands itself, unconfined; rewrite: sandbox-run runs them',
+        'rewrite: sandbox-run runs the commands; decide (Claude Code only): the agent runs allowed commands itself, unconfined',
       )
         .choices(HOOK_MODES)
-        .default('decide'),
+        .default('rewrite'),
     )
     .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user')
     .option('--profile <name>', 'built-in profile (default: workspace-write)')
@@ -44,15 +46,21 @@ export function hookOptionsOf({ mode, policy, ...others }: HookArguments): HookO
   };
 }
 
-/** What a table has for an agent. */
-export async function agentIn<T>(
-  table: Readonly<Record<string, () => Promise<T>>>,
-  agent: string,
-): Promise<T> {
-  const load = Object.hasOwn(table, agent) ? table[agent] : undefined;
-  if (load !== undefined) return load();
+/**
+ * The agent of a name.
+ * @throws {SandboxError} `usage.invalid` if there is none, or not in that mode.
+ */
+export async function agentOf(name: string, mode: HookMode): Promise<Agent> {
+  const load = Object.hasOwn(AGENTS, name) ? AGENTS[name] : undefined;
+  if (load === undefined)
+    throw new SandboxError(
+      'usage.invalid',
+      `no agent is called ${JSON.stringify(name)}; known are ${Object.keys(AGENTS).join(', ')}`,
+    );
+  const agent = await load();
+  if (agent.hooks.modes.includes(mode)) return agent;
   throw new SandboxError(
     'usage.invalid',
-    `no agent is called ${JSON.stringify(agent)}; known are ${Object.keys(table).join(', ')}`,
+    `${name} takes no --mode ${mode}, only ${agent.hooks.modes.join(' or ')}`,
   );
 }

@@ -73,7 +73,8 @@ export function statusForModel(error: SandboxError): number {
 
 /** The options of the sandbox that a command line asks for. */
 export function sandboxFor(wanted: RunArguments, signals: SignalForwarding): SandboxOptions {
-  const asked = { quiet: wanted.quiet || wanted.forModel === true, ticket: wanted.approval };
+  const { forModel } = wanted;
+  const asked = { quiet: wanted.quiet || forModel === true, ticket: wanted.approval, forModel };
   return { ...wanted.sandbox, gate: gateOf(asked, signals) };
 }
 

@@ -5,7 +5,7 @@ import { endedBy } from '../../run/launch/exit-status.ts';
 import { onSignals } from '../shared/signals.ts';
 
 /** Of `/proc`, in linux/magic.h: no other file system has it, so what is read there comes from the kernel. */
-const PROC_MAGIC = 0x9fa0;
+export const PROC_MAGIC = 0x9fa0;
 
 /**
  * Whether this process is in the view of a sandbox of ours. Nothing that a model or a file can say counts, only what the

@@ -13,10 +13,12 @@ interface AskedHere {
   readonly quiet: boolean;
   /** The answer that a hook got; no one else is asked, because the user has answered already. */
   readonly ticket?: string | undefined;
+  /** The command is a model's, and so may be the terminal: some agents give it one to type on. Nobody is asked there. */
+  readonly forModel?: boolean | undefined;
 }
 
 /** Who is asked from here. */
-export function gateOf({ quiet, ticket }: AskedHere, signals: SignalForwarding): GateOptions {
+export function gateOf({ quiet, ticket, forModel }: AskedHere, signals: SignalForwarding): GateOptions {
   if (ticket !== undefined) return gateOfTicket(ticket);
   let approver: Approver | undefined;
   const terminal: Approver = {
@@ -26,7 +28,7 @@ export function gateOf({ quiet, ticket }: AskedHere, signals: SignalForwarding):
     },
   };
   return {
-    ...(hasTerminal() ? { terminal } : {}),
+    ...(!forModel && hasTerminal() ? { terminal } : {}),
     onQueued: (id) => {
       if (!quiet) sayQueued(id);
     },

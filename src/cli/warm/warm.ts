@@ -81,8 +81,8 @@ function quietly<T>(caller: Call['caller'], parse: () => T): T | undefined {
 interface Asked {
   readonly command: Command;
   readonly taints?: readonly Taint[];
-  /** Its user has approved it: nobody is asked. */
-  readonly approved?: boolean;
+  /** Its user has approved it, or must not be asked on a terminal that may be the model's. */
+  readonly asksNobody?: boolean;
   readonly options: (signals: SignalForwarding) => MaybePromise<SandboxOptions>;
   readonly run: (sandbox: OpenSandbox, signals: SignalForwarding) => Promise<number>;
   readonly failed: (error: SandboxError) => number;
@@ -94,7 +94,11 @@ function ofRun(args: readonly string[]): Asked | undefined {
     return undefined;
   const wanted = { ...parsed, sandbox: whereCalled(parsed.sandbox) };
   return {
-    ...{ command: wanted.command, taints: wanted.taints, approved: wanted.approved === true },
+    ...{
+      command: wanted.command,
+      taints: wanted.taints,
+      asksNobody: wanted.approved === true || wanted.forModel === true,
+    },
     options: (signals) => run.sandboxFor(wanted, signals),
     run: (sandbox, signals) => run.runIn(sandbox, wanted, signals, []),
     failed: (error) => {
@@ -172,9 +176,9 @@ async function borrow(
 /** Whether its user would be asked on the caller's terminal, where only the caller can. */
 async function isAskedThere(
   sandbox: OpenSandbox,
-  { command, taints = [], approved }: Asked,
+  { command, taints = [], asksNobody }: Asked,
 ): Promise<boolean> {
-  if (approved === true || sandbox.policy.approval.ask !== 'terminal') return false;
+  if (asksNobody === true || sandbox.policy.approval.ask !== 'terminal') return false;
   const { decision } = await sandbox.check(command, { taints, cwd: currentDirectory() });
   return decision?.verdict === 'ask';
 }

@@ -1,3 +1,4 @@
+import { SandboxError } from '../../errors/sandbox-error.ts';
 import { failureForModel, introductionForModel } from '../../run/output/model-message.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { afterCommand, afterLook } from './after-event.ts';
@@ -9,8 +10,9 @@ import { sessionMemory, sessionNameOf } from './session-memory.ts';
 export const MAX_INPUT_BYTES = 8 * 1024 * 1024;
 
 /**
- * What an agent's hook is answered: text for standard output, the same for the same input and state. Never rejects:
- * whatever fails before a command is a no, and where something was seen that cannot be remembered the agent must stop.
+ * What an agent's hook is answered: text for standard output, the same for the same input and state. Whatever fails before a
+ * command is a no, and where something was seen that cannot be remembered the agent must stop.
+ * @throws {SandboxError} `usage.invalid` for the input of an agent that would not understand the answer.
  */
 export async function answerHook(
   adapter: HookAdapter,
@@ -24,7 +26,17 @@ export async function answerHook(
     if (input.length > MAX_INPUT_BYTES)
       throw new Error(`the hook's input is larger than ${MAX_INPUT_BYTES} bytes`);
     parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(input));
-    return adapter.encode(await answerTo(adapter, parsed, options, adapter.projectOf(env)));
+  } catch (error) {
+    return adapter.encode(refused(errorMessage(error)));
+  }
+  const sender = adapter.sentBy?.(parsed);
+  if (sender !== undefined)
+    throw new SandboxError(
+      'usage.invalid',
+      `these are the hooks of ${sender}, which would not understand the answer; run "sandbox-run install ${sender}"`,
+    );
+  try {
+    return adapter.encode(await answerTo(adapter, parsed, options, env));
   } catch (error) {
     const why = errorMessage(error);
     return adapter.encode(adapter.isAfter(parsed) ? stopped(why) : refused(why));
@@ -35,9 +47,10 @@ async function answerTo(
   adapter: HookAdapter,
   input: unknown,
   options: HookOptions,
-  project: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
 ): Promise<HookAnswer> {
   const event = adapter.decode(input);
+  const project = adapter.projectOf(env);
   if (event.kind === 'other') return { verdict: 'none' };
   if (event.kind === 'session-start') return await sessionStart(options, project);
   const memory = sessionMemory(sessionNameOf(adapter.agent, event.session));

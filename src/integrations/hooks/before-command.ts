@@ -82,10 +82,11 @@ async function rewrite(
   const rewritten = { command, workspace: checker.workspace, session: memory.id, timeoutMs, isBackground };
   const changed = (approval?: { readonly ticket: string; readonly path: string }) =>
     event.withCommand(rewrittenCommand({ ...rewritten, approval }, options));
-  if (decided.decision?.verdict !== 'ask')
+  const isQuestion = decided.decision?.verdict === 'ask';
+  if (!isQuestion || !event.canAsk)
     return {
       verdict: 'allow',
-      reason: 'sandbox-run: the policy allows it, in the sandbox',
+      reason: `sandbox-run: ${isQuestion ? 'it runs if somebody approves it' : 'the policy allows it'}, in the sandbox`,
       input: changed(),
     };
 

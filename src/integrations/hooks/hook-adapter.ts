@@ -27,6 +27,11 @@ export interface BeforeCommand {
   readonly timeoutMs: number | undefined;
   /** The agent does not wait for its end. */
   readonly isBackground: boolean;
+  /**
+   * The agent shows a question to its user and runs nothing before a yes. One that does not gets no `ask`: the run of ours
+   * asks in the policy's own way, or refuses.
+   */
+  readonly canAsk: boolean;
   /** The agent's answer form: the tool's input with another command, and everything else as it was. */
   readonly withCommand: (command: string) => unknown;
 }
@@ -89,6 +94,8 @@ export type HookAnswer =
 export interface HookAdapter {
   /** As on the command line. */
   readonly agent: string;
+  /** What it is served in. */
+  readonly modes: readonly HookMode[];
   /** The agent's project, which no model chooses; `undefined`: the current directory. */
   readonly projectOf: (env: Readonly<Record<string, string | undefined>>) => string | undefined;
   /**
@@ -96,6 +103,8 @@ export interface HookAdapter {
    * @throws {SandboxError} `usage.invalid` for what is not an event in every respect.
    */
   readonly decode: (input: unknown) => HookEvent;
+  /** The other agent that the input is from, as on the command line: it would not take this one's answers for what they are. */
+  readonly sentBy?: (input: unknown) => string | undefined;
   /** What an event about which nothing else is known is answered with: it happens before something, or after. */
   readonly isAfter: (input: unknown) => boolean;
   /** The text for standard output; empty: nothing is said. */

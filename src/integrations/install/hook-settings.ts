@@ -1,6 +1,5 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import type { HookOptions } from '../hooks/hook-adapter.ts';
 import {
   indentationOf,
   type JsonMember,
@@ -27,10 +26,22 @@ export interface SettingsChange {
 
 /**
  * The text of settings with exactly the wanted hooks of ours, and everything else as it is, byte by byte. `undefined`: there
- * is no file.
+ * is no file, and none is needed.
  * @throws {SandboxError} `usage.invalid` for text that cannot be changed without losing something.
  */
-export function changedSettings(text: string | undefined, change: SettingsChange, path: string): string {
+export function changedSettings(text: string, change: SettingsChange, path: string): string;
+export function changedSettings(
+  text: string | undefined,
+  change: SettingsChange,
+  path: string,
+): string | undefined;
+export function changedSettings(
+  text: string | undefined,
+  change: SettingsChange,
+  path: string,
+): string | undefined {
+  // A file that is not there is not made in order to take something out of it.
+  if (text === undefined && change.wanted.length === 0) return undefined;
   if (text?.trim() === '' && change.wanted.length === 0) return text;
   const before = text === undefined || text.trim() === '' ? '{}\n' : text;
   check(before, path);
@@ -46,11 +57,6 @@ export function changedSettings(text: string | undefined, change: SettingsChange
   check(now, path);
   if (!hasExactly(now, change)) throw unusable(path, 'it has a shape that this program does not know');
   return now;
-}
-
-/** True if the settings switch off all hooks, those of ours too. */
-export function hooksAreOff(text: string): boolean {
-  return text.trim() !== '' && JSON.parse(text).disableAllHooks === true;
 }
 
 function check(text: string, path: string): void {
@@ -173,18 +179,4 @@ function withHook(text: string, { event, group }: WantedHook): string {
   if (groups === undefined)
     return withEntry(text, hooks, spansOf(membersOf(hooks)), `${json(event)}: ${json([group])}`, 2);
   return withEntry(text, groups, itemsOf(groups), json(group), 3);
-}
-
-/** Whose sessions the hooks are for. */
-type InstallScope = 'user' | 'project';
-
-/** How the hooks get into one agent's settings. */
-export interface HookInstaller {
-  readonly agent: string;
-  readonly fileOf: (
-    scope: InstallScope,
-    places: { readonly home: string; readonly project: string },
-  ) => string;
-  /** `undefined`: they are to be taken out. */
-  readonly changeOf: (options: HookOptions | undefined) => SettingsChange;
 }

@@ -30,19 +30,20 @@ interface Found {
 /**
  * Changes a file of settings: all of it or nothing, with the mode it has, at the place that a link to it leads to.
  * `within`: where that place has to be, because a process that can write there could have made the link; `undefined`: anywhere.
- * Returns the texts before and after; nothing is written if they are the same or `dryRun` is set.
+ * Returns the texts before and after, `undefined` where there is no file; nothing is written if they are the same or `dryRun`
+ * is set.
  * @throws {SandboxError} `usage.invalid` for a file that is not there to be changed.
  */
 export function changeSettingsFile(
   path: string,
-  change: (text: string | undefined) => string,
+  change: (text: string | undefined) => string | undefined,
   { within, dryRun }: { readonly within: string | undefined; readonly dryRun: boolean },
-): { readonly before: string | undefined; readonly after: string; readonly path: string } {
+): { readonly before: string | undefined; readonly after: string | undefined; readonly path: string } {
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
     const found = find(path, within);
     const after = change(found.text);
     const result = { before: found.text, after, path: found.path };
-    if (dryRun || after === (found.text ?? '')) return result;
+    if (dryRun || after === found.text) return result;
     if (replace(found, after, () => find(path, within))) return result;
   }
   throw unusable(path, 'another program keeps changing it; try again');
@@ -76,7 +77,8 @@ function realPathOf(path: string): string | undefined {
 }
 
 /** False: it has changed meanwhile. */
-function replace({ path, text, mode }: Found, after: string, look: () => Found): boolean {
+function replace({ path, text, mode }: Found, after: string | undefined, look: () => Found): boolean {
+  if (after === undefined) return remove(path, text, look);
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}`);
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
@@ -99,6 +101,18 @@ function replace({ path, text, mode }: Found, after: string, look: () => Found):
     throw unusable(path, `it cannot be written (${code})`);
   } finally {
     rmSync(temporary, { force: true });
+  }
+}
+
+/** False: it has changed meanwhile. */
+function remove(path: string, text: string | undefined, look: () => Found): boolean {
+  const now = look();
+  if (now.path !== path || now.text !== text) return false;
+  try {
+    rmSync(path, { force: true });
+    return true;
+  } catch (error) {
+    throw unusable(path, `it cannot be removed (${errnoOf(error) ?? String(error)})`);
   }
 }
 

@@ -1,0 +1,176 @@
+import { join } from 'node:path';
+import { shellWords } from '../../util/shell-quote.ts';
+import type { AfterCommand, AfterLook, HookAnswer, HookEvent, HookOptions } from '../hooks/hook-adapter.ts';
+import { type Fields, HookInput, isFields } from '../hooks/hook-input.ts';
+import { HOOK_TIMEOUT_SECONDS, hookWords } from '../install/hook-command.ts';
+import { changedSettings, type SettingsChange, type WantedHook } from '../install/hook-settings.ts';
+import type { Agent } from './agent.ts';
+
+const INPUT = new HookInput('Claude Code');
+
+/** Tools that hand text to a shell. Monitor runs a script whose lines the model is told as they come. */
+const SHELL_TOOLS: ReadonlySet<string> = new Set(['Bash', 'Monitor']);
+/** Tools whose results others wrote. */
+const OUTSIDE_TOOLS = /^(?:WebFetch|WebSearch|ReadMcpResourceTool|ListMcpResourcesTool|mcp__.*)$/;
+/** Tools that show content of files, and which field of their input says which. Without it: the current directory. */
+const READING_TOOLS: Readonly<Record<string, string>> = {
+  Read: 'file_path',
+  NotebookRead: 'notebook_path',
+  Grep: 'path',
+};
+
+/** Which tools each event is asked for, as a pattern of the agent's settings. */
+const CLAUDE_CODE_TOOLS = {
+  before: 'Bash|Monitor',
+  after:
+    'Bash|Monitor|Read|NotebookRead|Grep|WebFetch|WebSearch|ReadMcpResourceTool|ListMcpResourcesTool|mcp__.*',
+} as const;
+
+const AFTER: ReadonlySet<unknown> = new Set(['PostToolUse', 'PostToolUseFailure']);
+
+/** Claude Code: the hooks `SessionStart`, `PreToolUse`, `PostToolUse` and `PostToolUseFailure`. */
+export const claudeCode: Agent = {
+  hooks: {
+    agent: 'claude-code',
+    modes: ['decide', 'rewrite'],
+    projectOf: (env) => env.CLAUDE_PROJECT_DIR,
+    isAfter: (input) => isFields(input) && AFTER.has(input.hook_event_name),
+    sentBy,
+    decode,
+    encode,
+  },
+  installer: {
+    hooks: {
+      what: 'hooks',
+      filesOf: (scope, { home, project }, options) => {
+        // The hooks name where programs are on this machine and block every command where they are not, so they are
+        // nothing for `settings.json`, which is shared.
+        const path =
+          scope === 'user'
+            ? join(home, '.claude/settings.json')
+            : join(project, '.claude/settings.local.json');
+        return [
+          {
+            path,
+            change: (text) => changedSettings(text, claudeCodeChange(options), path),
+            switchedOff: (text) =>
+              JSON.parse(text).disableAllHooks === true ? '"disableAllHooks" is true' : undefined,
+          },
+        ];
+      },
+    },
+  },
+};
+
+/**
+ * Agents that take or import the settings of Claude Code take its answers otherwise: Codex runs a command that is asked
+ * about, Gemini CLI knows no word of them.
+ */
+function sentBy(input: unknown): string | undefined {
+  if (!isFields(input)) return undefined;
+  if (input.turn_id !== undefined) return 'codex';
+  return input.hook_event_name === 'BeforeTool' || input.hook_event_name === 'AfterTool'
+    ? 'gemini-cli'
+    : undefined;
+}
+
+function decode(given: unknown): HookEvent {
+  const input = INPUT.all(given);
+  const event = INPUT.text(input, 'hook_event_name');
+  if (event === 'SessionStart') return { kind: 'session-start' };
+  if (event !== 'PreToolUse' && !AFTER.has(event)) return { kind: 'other' };
+  const tool = INPUT.text(input, 'tool_name');
+  const call = INPUT.optional(input, 'tool_use_id', 'string');
+  const cwd = INPUT.directory(input, 'cwd');
+  const about = { call, cwd };
+  if (SHELL_TOOLS.has(tool)) {
+    const session = INPUT.text(input, 'session_id');
+    const given = INPUT.fields(input, 'tool_input');
+    const command = INPUT.shellText(given);
+    if (event !== 'PreToolUse')
+      return { kind: 'after-command', session, command, ...about, ...endOf(input, event) };
+    return {
+      ...{ kind: 'before-command', session, command, ...about },
+      timeoutMs: INPUT.duration(given, tool === 'Bash' ? 'timeout' : 'timeout_ms'),
+      isBackground: tool !== 'Bash' || INPUT.optional(given, 'run_in_background', 'boolean') === true,
+      canAsk: true,
+      withCommand: (changed) => ({ ...given, command: changed }),
+    };
+  }
+  if (event === 'PreToolUse') return { kind: 'other' };
+  const saw = whatWasSeen(tool, input);
+  return saw === undefined
+    ? { kind: 'other' }
+    : { kind: 'after-look', session: INPUT.text(input, 'session_id'), tool, cwd, saw };
+}
+
+function whatWasSeen(tool: string, input: Fields): AfterLook['saw'] | undefined {
+  if (OUTSIDE_TOOLS.test(tool)) return 'outside';
+  const field = Object.hasOwn(READING_TOOLS, tool) ? READING_TOOLS[tool] : undefined;
+  if (field === undefined) return undefined;
+  return { paths: [INPUT.optional(INPUT.fields(input, 'tool_input'), field, 'string') ?? '.'] };
+}
+
+/** Claude Code says how a command ended in words only. */
+function endOf(input: Fields, event: string): Pick<AfterCommand, 'exitCode' | 'durationMs'> {
+  const durationMs = INPUT.optional(input, 'duration_ms', 'number') ?? 0;
+  if (event === 'PostToolUse') return { exitCode: 0, durationMs };
+  const [, status] = /^Exit code (\d{1,3})\b/.exec(String(input.error)) ?? [];
+  return { exitCode: status === undefined ? undefined : Number(status), durationMs };
+}
+
+function encode(answer: HookAnswer): string {
+  switch (answer.verdict) {
+    case 'none':
+      return '';
+    case 'tell':
+      return specific({ hookEventName: 'SessionStart', additionalContext: answer.text });
+    case 'stop':
+      return `${JSON.stringify({ continue: false, stopReason: answer.reason })}\n`;
+    case 'deny':
+      return permission({ permissionDecision: 'deny', permissionDecisionReason: answer.reason });
+    default:
+      return permission({
+        permissionDecision: answer.verdict,
+        permissionDecisionReason: answer.reason,
+        ...(answer.input === undefined ? {} : { updatedInput: answer.input }),
+      });
+  }
+}
+
+const permission = (decision: Fields) => specific({ hookEventName: 'PreToolUse', ...decision });
+
+const specific = (output: Fields) => `${JSON.stringify({ hookSpecificOutput: output })}\n`;
+
+const WORD = "'(?:[^']|'\\\\'')*'";
+/** A command that this program has written: its own words, quoted as it quotes them. */
+const OURS = new RegExp(
+  `^${WORD} ${WORD}(?: ${WORD})? 'hook' 'claude-code'(?: ${WORD})*(?: \\|\\| exit 2)?$`,
+);
+
+/** The hooks that are wanted in its settings; `undefined`: none. */
+export function claudeCodeChange(options: HookOptions | undefined): SettingsChange {
+  return {
+    isOurs: (command) => OURS.test(command),
+    wanted: options === undefined ? [] : wantedHooks(options),
+  };
+}
+
+function wantedHooks(options: HookOptions): readonly WantedHook[] {
+  const command = shellWords(hookWords('claude-code', options));
+  const group = (matcher: string, line: string) => ({
+    matcher,
+    // A hook that does not start, or dies, has any status but 2, and only that one stops the call; versions that know
+    // onFailure treat the other ways to fail the same. What is not answered in time is let through by old versions.
+    hooks: [{ type: 'command', command: line, timeout: HOOK_TIMEOUT_SECONDS, onFailure: 'block' }],
+  });
+  // Nothing is blocked where the model is told less.
+  const start = { hooks: [{ type: 'command', command, timeout: HOOK_TIMEOUT_SECONDS }] };
+  const after = group(CLAUDE_CODE_TOOLS.after, `${command} || exit 2`);
+  return [
+    { event: 'SessionStart', group: start },
+    { event: 'PreToolUse', group: group(CLAUDE_CODE_TOOLS.before, `${command} || exit 2`) },
+    { event: 'PostToolUse', group: after },
+    { event: 'PostToolUseFailure', group: after },
+  ];
+}
