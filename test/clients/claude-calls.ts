@@ -27,7 +27,8 @@ export const LONGEST_RESULT = 40_000;
 /** What the model sees of a call. */
 interface Seen {
   readonly text: string | RegExp;
-  readonly isError: boolean;
+  /** `undefined`: either. */
+  readonly isError: boolean | undefined;
 }
 
 /** A call that the model makes, and what it sees of it in each case. */
@@ -46,7 +47,7 @@ const REFUSED = fails(/Not run: /);
 /** The policy asks, and nobody answers. */
 const UNANSWERED = fails(/not run|sandbox-run asks: /i);
 const SILENT = shows('(Bash completed with no output)');
-const WHATEVER: Seen = { text: /^/, isError: false };
+const WHATEVER: Seen = { text: /^/, isError: undefined };
 
 const bash =
   (command: string | ((world: World) => string), more: Readonly<Record<string, unknown>> = {}) =>
@@ -168,14 +169,14 @@ const LIMITS: readonly CallRow[] = [
     sees: always(shows(/\b1\n2\n3\n/)),
   },
   {
-    // What does not begin with sleep is moved to the background instead, and then waited for.
+    // Short, and first in the line: Claude Code takes no long sleep, and moves other commands to the background.
     what: 'more time than there is',
-    call: bash(({ seconds }) => `sleep ${seconds}`, { timeout: 1500 }),
+    call: bash('sleep 4', { timeout: 1500 }),
     sees: () => ({
       none: fails(/timed out after/),
       decide: fails(/timed out after/),
       // Claude Code and the launcher end it at the same time: either may be faster.
-      rewrite: shows(/timed-out|within its \d+s timeout/),
+      rewrite: { text: /timed-out|within its \d+s timeout/, isError: undefined },
     }),
   },
   {
