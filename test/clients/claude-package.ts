@@ -28,7 +28,7 @@ export function claudePackage(): ClaudePackage {
       // Another process may have been faster; then its copy is as good.
       if (!existsSync(place)) renameSync(fresh, place);
     } catch (error) {
-      return { missing: `npm gave no @anthropic-ai/claude-code@${VERSION}: ${lastLine(error)}` };
+      return { missing: `npm gave no @anthropic-ai/claude-code@${VERSION}: ${whatFailed(error)}` };
     } finally {
       rmSync(fresh, { recursive: true, force: true });
     }
@@ -51,7 +51,10 @@ function trustedCache(): string {
 }
 
 function install(directory: string): void {
-  const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'];
+  const options = [
+    ...['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error'],
+    ...['--fetch-retries=1', '--fetch-retry-mintimeout=2000'],
+  ];
   execFileSync(
     'npm',
     ['install', ...options, '--prefix', directory, `@anthropic-ai/claude-code@${VERSION}`],
@@ -66,7 +69,9 @@ function programIn(directory: string): string {
   return join(scope, platform, 'claude');
 }
 
-function lastLine(error: unknown): string {
+/** What npm says, in one line. */
+function whatFailed(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return text.trim().split('\n').at(-1) ?? text;
+  const said = text.split('\n').find((line) => /^npm error (?!code |A complete log)/.test(line));
+  return said ?? text.split('\n')[0] ?? text;
 }
