@@ -110,6 +110,12 @@ const WORK: readonly CallRow[] = [
       rewrite: fails(/^Exit code 127\n.*not found/),
     }),
   },
+  {
+    // Claude Code knows what status 1 of grep means only where it sees that it is grep.
+    what: 'a search that finds nothing',
+    call: bash('grep nothing sub/file.txt'),
+    sees: () => ({ none: SILENT, decide: SILENT, rewrite: fails('Exit code 1') }),
+  },
   { what: 'no output', call: bash('true'), sees: always(SILENT) },
   { what: 'an input that is empty', call: bash('cat; echo end'), sees: always(shows('end')) },
   {

@@ -81,10 +81,12 @@ const bash = (command: string): readonly ToolCall[] => [
 describe.skipIf(program === '').each<Hooks>(['none', 'decide', 'rewrite'])(
   'Claude Code, hooks: %s',
   (hooks) => {
+    let root: string;
     let world: World;
     let run: ClaudeRun;
     beforeAll(async () => {
       const place = makePlace(hooks);
+      root = place.root;
       world = place.world;
       const env = { ...place.env, SOME_TOKEN: TOKEN };
       run = await runClaude(program, { ...place, env }, turnsOf(CALLS, world), { timeoutMs: SESSION_MS });
@@ -126,6 +128,10 @@ describe.skipIf(program === '').each<Hooks>(['none', 'decide', 'rewrite'])(
       } finally {
         for (const pid of left()) process.kill(pid, 'SIGKILL');
       }
+    });
+
+    it('leaves nothing running that knows the place', async () => {
+      await eventually(() => expect(processesWith(root)).toEqual([]));
     });
   },
 );
