@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
-import { median, p95 } from './measure.mjs';
+import { median, p95, quantile } from './measure.mjs';
 import { milliseconds, printGoals, printTable } from './table.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -84,11 +84,16 @@ function report(of) {
   const added = (hooks, tool) => median(of(hooks, tool)) - median(of('none', tool));
   printTable(
     'A tool call of Claude Code (milliseconds)',
-    ['tool', 'hooks', 'calls', 'median', 'p95', 'added'],
+    ['tool', 'hooks', 'calls', 'fastest', 'median', 'p95', 'added'],
     TOOLS.flatMap((tool) =>
       CONTENDERS.map((hooks) => {
         const all = of(hooks, tool);
-        const numbers = [median(all), p95(all), hooks === 'none' ? undefined : added(hooks, tool)];
+        const numbers = [
+          quantile(all, 0),
+          median(all),
+          p95(all),
+          hooks === 'none' ? undefined : added(hooks, tool),
+        ];
         return [tool, hooks, String(all.length), ...numbers.map((value) => milliseconds(value, 1))];
       }),
     ),

@@ -40,13 +40,15 @@ export function makeClaudePlace(cli: string, hooks: Hooks, allowed: readonly str
     LANG: 'C.UTF-8',
     GIT_CONFIG_NOSYSTEM: '1',
   };
-  if (hooks !== 'none')
-    execFileSync(process.execPath, [cli, 'install', 'claude-code', '--user', '--mode', hooks], {
-      cwd: project,
-      env,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
-  return { root, home, project, env, dispose: () => rmSync(root, { recursive: true, force: true }) };
+  const dispose = () => rmSync(root, { recursive: true, force: true });
+  const install = [cli, 'install', 'claude-code', '--user', '--mode', hooks];
+  try {
+    if (hooks !== 'none') execFileSync(process.execPath, install, { cwd: project, env, stdio: 'pipe' });
+  } catch (error) {
+    dispose();
+    throw error;
+  }
+  return { root, home, project, env, dispose };
 }
 
 /** What the user answers to a question; `undefined`: there is nobody, as in scripts. */
