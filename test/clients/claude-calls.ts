@@ -45,7 +45,7 @@ const fails = (text: string | RegExp): Seen => ({ text, isError: true });
 /** Refused by the policy. */
 const REFUSED = fails(/Not run: /);
 /** The policy asks, and nobody answers. */
-const UNANSWERED = fails(/not run|sandbox-run asks: /i);
+const UNANSWERED = fails(/\bnot run\b/i);
 const SILENT = shows('(Bash completed with no output)');
 const WHATEVER: Seen = { text: /^/, isError: undefined };
 
@@ -172,7 +172,16 @@ const LIMITS: readonly CallRow[] = [
   {
     what: '3 MB of output',
     call: bash('seq 1 450000'),
-    sees: always(shows(/\b1\n2\n3\n/)),
+    sees: () => ({
+      none: shows(/^<persisted-output>\nOutput too large[\s\S]*\n1\n2\n3\n/),
+      decide: shows(/^<persisted-output>\nOutput too large[\s\S]*\n1\n2\n3\n/),
+      rewrite: shows(/^1\n2\n3\n[\s\S]*\n449999\n450000$/),
+    }),
+  },
+  {
+    what: 'colours',
+    call: bash("printf '\\033[31mred\\033[0m\\n'"),
+    sees: () => ({ none: shows(/red/), decide: shows(/red/), rewrite: shows('red') }),
   },
   {
     // Short, and first in the line: Claude Code takes no long sleep, and moves other commands to the background.
