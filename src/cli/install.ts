@@ -3,6 +3,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { currentDirectory } from '../host/exact-text.ts';
 import { homeDirectory } from '../host/user-directories.ts';
 import { AGENTS } from '../integrations/agents.ts';
+import { neededAfterIn } from '../integrations/hooks/after-event.ts';
 import type { FileChange, InstallWay } from '../integrations/install/installer.ts';
 import { changeSettingsFile } from '../integrations/install/settings-file.ts';
 import { visibleText } from '../util/visible-text.ts';
@@ -74,7 +75,8 @@ export async function install(args: readonly string[]): Promise<number> {
   const place = currentDirectory();
   const scope = project === true ? 'project' : 'user';
   const places = { home: homeDirectory(), project: place, env: process.env };
-  const options = uninstall ? undefined : hookOptionsOf(hook);
+  const given = hookOptionsOf(hook);
+  const options = uninstall ? undefined : { ...given, after: await neededAfterIn(place, given) };
   const ways = [installer.hooks, installer.mcp].filter((way) => way !== undefined);
   // What is not wanted any more goes first, and nothing is written if one of the files cannot be changed.
   const changes = ways

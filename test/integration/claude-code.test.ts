@@ -88,7 +88,7 @@ async function runAsClaude(command: string, cwd = project, env: Readonly<Record<
 describe('decisions about commands that Claude Code runs itself', () => {
   it.each([
     ['ls -la | head', 'allow', /the policy allows it/],
-    ['git push origin main', 'ask', /^sandbox-run asks: git: /],
+    ['git push origin main', 'ask', /^Run it\? +\| git: /],
     ['sudo rm -rf /', 'deny', /^Not run: "sudo rm -rf \/"\nRule: dangerous\.privilege \(command\.denied\)/],
     ['cat ~/.ssh/id_rsa', 'deny', /command\.denied/],
     ['ls "', 'deny', /command\.denied/],
@@ -121,7 +121,8 @@ describe('decisions about commands that Claude Code runs itself', () => {
     expect(denied.permissionDecision).toBe('deny');
     for (const tool of ['Write', 'Edit', 'WebFetch', 'toString'])
       expect(await ask({ tool, input: { command: 'sudo ls' } })).toBeUndefined();
-    expect(await ask({ event: 'SessionStart' })).toBeUndefined();
+    expect(await ask({ event: 'SessionStart' })).toMatchObject({ hookEventName: 'SessionStart' });
+    expect(await ask({ event: 'SessionEnd' })).toBeUndefined();
   });
 
   it('is not told by the call who approved, how autonomous it is or which policy holds', async () => {
@@ -367,7 +368,7 @@ describe('what somebody was asked about', () => {
   const asked = async (text = command, args: readonly string[] = SUPERVISED) => {
     const answer = await decisionOn(text, args);
     expect(answer).toMatchObject({ permissionDecision: 'ask' });
-    expect(answer.permissionDecisionReason).toContain('In the sandbox it would run: ');
+    expect(answer.permissionDecisionReason).toMatch(/^Run it\? /);
     const line: string = answer.updatedInput.command;
     return line;
   };

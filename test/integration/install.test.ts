@@ -58,7 +58,7 @@ describe('sandbox-run install claude-code', () => {
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
     expect(made.stdout).toMatch(/settings\.json: hooks installed \(rewrite\)\n$/);
     const { hooks } = JSON.parse(read(userFile()));
-    expect(Object.keys(hooks)).toEqual(['PreToolUse', 'PostToolUse', 'PostToolUseFailure']);
+    expect(Object.keys(hooks)).toEqual(['SessionStart', 'PreToolUse', 'SessionEnd']);
     expect(hooks.PreToolUse).toMatchObject([
       { matcher: 'Bash|Monitor', hooks: [{ type: 'command', onFailure: 'block' }] },
     ]);
@@ -93,7 +93,7 @@ describe('sandbox-run install claude-code', () => {
     );
     expect(commands).toEqual([
       'mine',
-      expect.stringMatching(/'--mode' 'rewrite' '--autonomy' 'autonomous' '--timeout' '600' \|\| exit 2$/),
+      expect.stringMatching(/'--mode' 'rewrite' '--autonomy' 'autonomous' '--timeout' '600' '--after' 'nothing' \|\| exit 2$/),
     ]);
     expect(now.PostToolUse).toHaveLength(1);
     await install('--uninstall');
@@ -278,7 +278,8 @@ describe('changing the text of settings', () => {
           const text = JSON.stringify(value, null, indent) + end;
           const installed = changedSettings(text, change, 'f');
           const parsed = JSON.parse(installed);
-          expect(parsed.hooks.PreToolUse.at(-1)).toEqual(change.wanted[0]?.group);
+          const wanted = change.wanted.find(({ event }) => event === 'PreToolUse');
+          expect(parsed.hooks.PreToolUse.at(-1)).toEqual(wanted?.group);
           expect({ ...parsed, hooks: undefined }).toEqual({ ...JSON.parse(text), hooks: undefined });
           expect(changedSettings(installed, change, 'f')).toBe(installed);
           expect(JSON.parse(changedSettings(installed, none, 'f'))).toEqual(JSON.parse(text));

@@ -2,7 +2,7 @@ import { readSync } from 'node:fs';
 import { caller } from '../../host/caller.ts';
 import { AGENTS } from '../../integrations/agents.ts';
 import { answerHook, MAX_INPUT_BYTES } from '../../integrations/hooks/answer-hook.ts';
-import type { HookOptions } from '../../integrations/hooks/hook-adapter.ts';
+import type { HookEvent, HookOptions } from '../../integrations/hooks/hook-adapter.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
@@ -37,10 +37,13 @@ interface WantedHook {
 }
 
 /** Answers the event on standard input, and returns the exit status. Never throws. */
-export async function answerCall({ agent, options }: WantedHook): Promise<number> {
+export async function answerCall(
+  { agent, options }: WantedHook,
+  onEvent?: (event: HookEvent) => void,
+): Promise<number> {
   try {
     const { hooks } = await agentOf(agent, options.mode);
-    const answer = await answerHook(hooks, readInput(), options, caller().env);
+    const answer = await answerHook(hooks, readInput(), options, caller().env, onEvent);
     return printOut(answer) ? 0 : EXIT_BLOCKS;
   } catch (error) {
     printError(errorMessage(error));

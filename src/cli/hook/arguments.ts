@@ -4,13 +4,20 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { Agent } from '../../integrations/agents/agent.ts';
 import { AGENTS } from '../../integrations/agents.ts';
-import { HOOK_MODES, type HookMode, type HookOptions } from '../../integrations/hooks/hook-adapter.ts';
+import {
+  AFTER_SCOPES,
+  type AfterScope,
+  HOOK_MODES,
+  type HookMode,
+  type HookOptions,
+} from '../../integrations/hooks/hook-adapter.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { autonomyOption, backendOption, parseSeconds } from '../shared/options.ts';
 import { ownWords } from '../warm/start.ts';
 
 /** What {@link addHookOptions} reads. */
 export interface HookArguments extends Pick<SandboxOptions, 'profile' | 'backend' | 'autonomy' | 'timeout'> {
+  readonly after?: AfterScope;
   readonly mode: HookMode;
   readonly policy?: string;
 }
@@ -26,6 +33,9 @@ export function addHookOptions(program: Command): Command {
         .choices(HOOK_MODES)
         .default('rewrite'),
     )
+    .addOption(
+      new Option('--after <scope>', 'what the settings tell of afterwards').choices(AFTER_SCOPES).hideHelp(),
+    )
     .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user')
     .option('--profile <name>', 'built-in profile (default: workspace-write)')
     .addOption(backendOption())
@@ -38,10 +48,11 @@ export function addHookOptions(program: Command): Command {
 }
 
 /** What they say of a hook, which starts in another directory, as do the commands that it rewrites. */
-export function hookOptionsOf({ mode, policy, ...others }: HookArguments): HookOptions {
+export function hookOptionsOf({ mode, policy, after, ...others }: HookArguments): HookOptions {
   return {
     mode,
     sandbox: policy === undefined ? others : { ...others, policy: resolve(currentDirectory(), policy) },
+    ...(after === undefined ? {} : { after }),
     program: ownWords(),
   };
 }

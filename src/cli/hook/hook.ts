@@ -6,7 +6,7 @@ import { answerCall, EXIT_BLOCKS, parseHookArguments } from './answer.ts';
 
 /** `sandbox-run hook AGENT`: reads an event from standard input and answers it. Never throws. */
 export async function hook(args: readonly string[]): Promise<number> {
-  const server = takeServerAddress();
+  let server = takeServerAddress();
   try {
     const wanted = parseHookArguments(args);
     if (wanted === undefined) return 0;
@@ -17,7 +17,9 @@ export async function hook(args: readonly string[]): Promise<number> {
     });
     requireExactArguments(args);
     requireExactVariables();
-    return await answerCall(wanted);
+    return await answerCall(wanted, ({ kind }) => {
+      if (kind === 'session-end') server = undefined;
+    });
   } catch (error) {
     printError(errorMessage(error));
     return EXIT_BLOCKS;

@@ -4,6 +4,7 @@ import { describeShortage } from '../../errors/shortage.ts';
 import { caller, onBehalfOf, serveOthersOnly } from '../../host/caller.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import { ensureStateDirectory } from '../../host/user-directories.ts';
+import type { HookEvent } from '../../integrations/hooks/hook-adapter.ts';
 import type { Command } from '../../model/command.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SandboxOptions } from '../../model/options.ts';
@@ -11,6 +12,7 @@ import { loadAddon } from '../../native/load.ts';
 import type { OpenSandbox } from '../../run/sandbox.ts';
 import { hasState, lazyState, stateDirectory } from '../../run/state.ts';
 import { type Call, listenForCalls, type Work } from '../../serve/warm/calls.ts';
+import { deferred } from '../../util/deferred.ts';
 import type { MaybePromise } from '../../util/promise.ts';
 import { answerCall, parseHookArguments } from '../hook/answer.ts';
 import { parseRunArguments } from '../run/options.ts';
@@ -37,6 +39,7 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
   return untilEnded(async ({ signal }) => {
     const addon = loadAddon();
     const pool = new SandboxPool();
+    const sessions = new Sessions();
     const state = lazyState(stateDirectory());
     // Each call opens and closes the database, which takes long for who is the only one.
     const keepOpen = async () => void (hasState() && (await state()));
@@ -44,11 +47,11 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
       ...{ path, addon, unusedTimeout: UNUSED_MS },
       take: async (call) => {
         await keepOpen().catch(() => {});
-        return takeCall(call, pool);
+        return sessions.during(await takeCall(call, pool, sessions));
       },
     });
     serveOthersOnly();
-    await Promise.race([listener.ended, aborted(signal)]);
+    await Promise.race([listener.ended, sessions.over, aborted(signal)]);
     await listener.close('the server is stopping');
     await pool.close();
     await state.close();
@@ -56,12 +59,49 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
   });
 }
 
+/** The sessions of agents whose hooks were answered here. With the last of them the server is over. */
+class Sessions {
+  readonly #open = new Set<string>();
+  readonly #over = deferred<void>();
+  #calls = 0;
+  #isOver = false;
+  /** Settles when the last session has ended, and every call with it. */
+  readonly over: Promise<void> = this.#over.promise;
+
+  saw(event: HookEvent): void {
+    if (event.kind === 'other') return;
+    if (event.kind !== 'session-end') this.#open.add(event.session);
+    else if (this.#open.delete(event.session)) this.#isOver = this.#open.size === 0;
+    if (this.#open.size > 0) this.#isOver = false;
+  }
+
+  /** Counts a call until it is over. */
+  during(work: Work | undefined): Work | undefined {
+    if (work === undefined) return undefined;
+    this.#calls += 1;
+    return {
+      do: () => work.do(),
+      [Symbol.dispose]: () => {
+        work[Symbol.dispose]();
+        this.#calls -= 1;
+        if (this.#isOver && this.#calls === 0) this.#over.resolve();
+      },
+    };
+  }
+}
+
 /** What is to be done for a call; `undefined`: the client does it. */
-async function takeCall({ args, caller, hasTerminal }: Call, pool: SandboxPool): Promise<Work | undefined> {
+async function takeCall(
+  { args, caller, hasTerminal }: Call,
+  pool: SandboxPool,
+  sessions: Sessions,
+): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
   if (first === 'hook') {
     const wanted = quietly(caller, () => parseHookArguments(rest));
-    return wanted && { do: () => answerCall(wanted), [Symbol.dispose]: () => {} };
+    return (
+      wanted && { do: () => answerCall(wanted, (event) => sessions.saw(event)), [Symbol.dispose]: () => {} }
+    );
   }
   const asked = await quietly(caller, () => (first === 'sandbox-sh' ? ofShell(rest) : ofRun(args)));
   return asked && takeCommand(asked, hasTerminal, pool);

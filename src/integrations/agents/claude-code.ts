@@ -20,11 +20,9 @@ const READING_TOOLS: Readonly<Record<string, string>> = {
 };
 
 /** Which tools each event is asked for, as a pattern of the agent's settings. */
-const CLAUDE_CODE_TOOLS = {
-  before: 'Bash|Monitor',
-  after:
-    'Bash|Monitor|Read|NotebookRead|Grep|WebFetch|WebSearch|ReadMcpResourceTool|ListMcpResourcesTool|mcp__.*',
-} as const;
+const COMMANDS = 'Bash|Monitor';
+const LOOKS = 'Read|NotebookRead|Grep';
+const OUTSIDE = 'WebFetch|WebSearch|ReadMcpResourceTool|ListMcpResourcesTool|mcp__.*';
 
 const AFTER: ReadonlySet<unknown> = new Set(['PostToolUse', 'PostToolUseFailure']);
 
@@ -77,7 +75,11 @@ function sentBy(input: unknown): string | undefined {
 function decode(given: unknown): HookEvent {
   const input = INPUT.all(given);
   const event = INPUT.text(input, 'hook_event_name');
-  if (event === 'SessionStart') return { kind: 'session-start' };
+  if (event === 'SessionStart' || event === 'SessionEnd')
+    return {
+      kind: event === 'SessionStart' ? 'session-start' : 'session-end',
+      session: INPUT.text(input, 'session_id'),
+    };
   if (event !== 'PreToolUse' && !AFTER.has(event)) return { kind: 'other' };
   const tool = INPUT.text(input, 'tool_name');
   const call = INPUT.optional(input, 'tool_use_id', 'string');
@@ -157,20 +159,35 @@ export function claudeCodeChange(options: HookOptions | undefined): SettingsChan
 }
 
 function wantedHooks(options: HookOptions): readonly WantedHook[] {
-  const command = shellWords(hookWords('claude-code', options));
-  const group = (matcher: string, line: string) => ({
-    matcher,
-    // A hook that does not start, or dies, has any status but 2, and only that one stops the call; versions that know
-    // onFailure treat the other ways to fail the same. What is not answered in time is let through by old versions.
-    hooks: [{ type: 'command', command: line, timeout: HOOK_TIMEOUT_SECONDS, onFailure: 'block' }],
-  });
+  const { after: told = 'looks' } = options;
+  const command = shellWords([...hookWords('claude-code', options), '--after', told]);
+  const orBlock = `${command} || exit 2`;
+  // A hook that does not start, or dies, has any status but 2, and only that one stops the call; versions that know
+  // onFailure treat the other ways to fail the same. What is not answered in time is let through by old versions.
+  const hook = { type: 'command', command: orBlock, timeout: HOOK_TIMEOUT_SECONDS, onFailure: 'block' };
   // Nothing is blocked where the model is told less.
-  const start = { hooks: [{ type: 'command', command, timeout: HOOK_TIMEOUT_SECONDS }] };
-  const after = group(CLAUDE_CODE_TOOLS.after, `${command} || exit 2`);
+  const session = { hooks: [{ type: 'command', command, timeout: HOOK_TIMEOUT_SECONDS }] };
+  // Nobody waits for what is remembered; the model is told where that fails.
+  const after = { matcher: toldAfterwards(options), hooks: [{ ...hook, asyncRewake: true }] };
+  const isTold = after.matcher !== '';
   return [
-    { event: 'SessionStart', group: start },
-    { event: 'PreToolUse', group: group(CLAUDE_CODE_TOOLS.before, `${command} || exit 2`) },
-    { event: 'PostToolUse', group: after },
-    { event: 'PostToolUseFailure', group: after },
+    { event: 'SessionStart', group: session },
+    { event: 'PreToolUse', group: { matcher: COMMANDS, hooks: [hook] } },
+    ...(isTold
+      ? [
+          { event: 'PostToolUse', group: after },
+          { event: 'PostToolUseFailure', group: after },
+        ]
+      : []),
+    { event: 'SessionEnd', group: session },
   ];
+}
+
+/** The tools that we are told of when they have ended. What runs in the sandbox has been remembered by then. */
+function toldAfterwards({ mode, after = 'looks' }: HookOptions): string {
+  return [
+    ...(mode === 'decide' ? [COMMANDS] : []),
+    ...(after === 'looks' ? [LOOKS] : []),
+    ...(after === 'nothing' ? [] : [OUTSIDE]),
+  ].join('|');
 }

@@ -1,11 +1,59 @@
 import { secretAmong } from '../../decide/judgement.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { Taint } from '../../model/decision.ts';
+import type { Policy } from '../../model/policy.ts';
 import { type Checker, createChecker } from '../../run/assemble.ts';
+import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 import { defaultPrincipal } from '../../run/state.ts';
-import type { AfterCommand, AfterLook, HookAnswer, HookOptions } from './hook-adapter.ts';
+import {
+  AFTER_SCOPES,
+  type AfterCommand,
+  type AfterLook,
+  type AfterScope,
+  type HookAnswer,
+  type HookMode,
+  type HookOptions,
+} from './hook-adapter.ts';
 import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
+
+/**
+ * What has to be remembered under a policy: what a session was exposed to counts where something can reach the network. Where
+ * the agent runs commands itself nothing keeps them from it.
+ */
+export function neededAfter(policy: Policy, mode: HookMode): AfterScope {
+  if (mode === 'rewrite' && policy.network.mode === 'off') return 'nothing';
+  return policy.filesystem.secret.length === 0 ? 'outside' : 'looks';
+}
+
+/** The same for who writes an agent's settings; all of it where the policy cannot be read. */
+export async function neededAfterIn(workspace: string, { mode, sandbox }: HookOptions): Promise<AfterScope> {
+  try {
+    const { policy } = await resolvePolicy({ ...sandbox, workspace });
+    return neededAfter(policy, mode);
+  } catch (error) {
+    if (error instanceof SandboxError) return 'looks';
+    throw error;
+  }
+}
+
+/**
+ * What is not remembered could be carried off.
+ * @throws {SandboxError} `hook.unusable`: the settings that call us were written for another policy.
+ */
+export function requireAfter(policy: Policy, { mode, after = 'looks' }: HookOptions): void {
+  const needed = neededAfter(policy, mode);
+  if (AFTER_SCOPES.indexOf(needed) <= AFTER_SCOPES.indexOf(after)) return;
+  const what =
+    needed === 'looks'
+      ? 'which files the agent reads (filesystem.secret)'
+      : 'what the agent is shown from outside';
+  throw new SandboxError(
+    'hook.unusable',
+    `the policy has sandbox-run remember ${what}, and the hooks that are installed do not tell it; run "sandbox-run install" for this agent again`,
+  );
+}
 
 const NOTHING: HookAnswer = { verdict: 'none' };
 

@@ -3,7 +3,7 @@ import { failureForModel, introductionForModel } from '../../run/output/model-me
 import { errorMessage } from '../../util/error-message.ts';
 import { afterCommand, afterLook } from './after-event.ts';
 import { beforeCommand, openChecker } from './before-command.ts';
-import type { HookAdapter, HookAnswer, HookOptions } from './hook-adapter.ts';
+import type { HookAdapter, HookAnswer, HookEvent, HookOptions } from './hook-adapter.ts';
 import { sessionMemory, sessionNameOf } from './session-memory.ts';
 
 /** Larger than any call of a tool; more of it would only take memory. */
@@ -19,6 +19,7 @@ export async function answerHook(
   input: Uint8Array | Error,
   options: HookOptions,
   env: Readonly<Record<string, string | undefined>>,
+  onEvent: (event: HookEvent) => void = () => {},
 ): Promise<string> {
   let parsed: unknown;
   try {
@@ -36,22 +37,25 @@ export async function answerHook(
       `these are the hooks of ${sender}, which would not understand the answer; run "sandbox-run install ${sender}"`,
     );
   try {
-    return adapter.encode(await answerTo(adapter, parsed, options, env));
+    const event = adapter.decode(parsed);
+    const answer = await answerTo(adapter, event, options, adapter.projectOf(env));
+    onEvent(event);
+    return adapter.encode(answer);
   } catch (error) {
     const why = errorMessage(error);
+    // Settings that say what we are told of have nobody wait for it: then only a failure is heard.
+    if (adapter.isAfter(parsed) && options.after !== undefined) throw error;
     return adapter.encode(adapter.isAfter(parsed) ? stopped(why) : refused(why));
   }
 }
 
 async function answerTo(
   adapter: HookAdapter,
-  input: unknown,
+  event: HookEvent,
   options: HookOptions,
-  env: Readonly<Record<string, string | undefined>>,
+  project: string | undefined,
 ): Promise<HookAnswer> {
-  const event = adapter.decode(input);
-  const project = adapter.projectOf(env);
-  if (event.kind === 'other') return { verdict: 'none' };
+  if (event.kind === 'other' || event.kind === 'session-end') return { verdict: 'none' };
   if (event.kind === 'session-start') return await sessionStart(options, project);
   const memory = sessionMemory(sessionNameOf(adapter.agent, event.session));
   try {

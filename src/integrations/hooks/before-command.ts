@@ -10,6 +10,7 @@ import { issueTicket, newOnce } from '../../run/approval-ticket.ts';
 import { type Checker, checkOnly, createChecker, type KernelPart } from '../../run/assemble.ts';
 import { refusalForModel } from '../../run/output/model-message.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { requireAfter } from './after-event.ts';
 import type { BeforeCommand, HookAnswer, HookOptions } from './hook-adapter.ts';
 import { rewrittenCommand } from './rewrite.ts';
 import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
@@ -37,6 +38,7 @@ export async function beforeCommand(
 ): Promise<HookAnswer> {
   const checker = await openChecker(options, project, { session: memory.id });
   try {
+    requireAfter(checker.policy, options);
     const { command, call } = event;
     const about = { command, call, cwd: startOf(checker, options, event.cwd) };
     if (options.mode === 'rewrite') return await rewrite(event, options, memory, checker, about);

@@ -4,11 +4,17 @@ import type { SandboxOptions } from '../../model/options.ts';
 export const HOOK_MODES = ['decide', 'rewrite'] as const;
 export type HookMode = (typeof HOOK_MODES)[number];
 
+/** What an agent's settings tell us of after it happened, each with those before it: of tools that show what others wrote, and of those that show files. */
+export const AFTER_SCOPES = ['nothing', 'outside', 'looks'] as const;
+export type AfterScope = (typeof AFTER_SCOPES)[number];
+
 /** What the operator wrote behind `hook AGENT`. */
 export interface HookOptions {
   /** `decide`: the agent runs it itself, confined by nothing; `rewrite`: it runs through this program. */
   readonly mode: HookMode;
   readonly sandbox: Pick<SandboxOptions, 'profile' | 'policy' | 'backend' | 'autonomy' | 'timeout'>;
+  /** What the settings that call us tell us of afterwards; `undefined`: all of it. */
+  readonly after?: AfterScope;
   /** How this program was started: what a rewritten command begins with. */
   readonly program: readonly string[];
 }
@@ -62,6 +68,13 @@ export interface AfterLook {
 /** A session of the agent begins, or goes on with a shorter memory: the model is told what holds for its commands. */
 interface SessionStart {
   readonly kind: 'session-start';
+  readonly session: string;
+}
+
+/** It is over. */
+interface SessionEnd {
+  readonly kind: 'session-end';
+  readonly session: string;
 }
 
 /** Nothing that a decision is needed for. */
@@ -69,7 +82,7 @@ interface OtherEvent {
   readonly kind: 'other';
 }
 
-export type HookEvent = BeforeCommand | AfterCommand | AfterLook | SessionStart | OtherEvent;
+export type HookEvent = BeforeCommand | AfterCommand | AfterLook | SessionStart | SessionEnd | OtherEvent;
 
 /**
  * What an agent is told. `none`: the policy has no objection, but grants nothing either, so the agent's own rules decide;
