@@ -48,7 +48,7 @@ export async function run(args: readonly string[], subcommands: readonly string[
   const wanted = parseRunArguments(args);
   if (wanted === undefined) return 0;
   // For the next one: this one does not wait for it.
-  if (server !== undefined && (wanted.warm === true || wanted.forModel === true)) await startServer(server);
+  if (server !== undefined && wanted.warm === true) await startServer(server);
   if (wanted.tty && !wanted.json && !wanted.dryRun && !isatty(0)) {
     throw new SandboxError(
       'usage.invalid',

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { describeShortage } from '../../errors/shortage.ts';
@@ -26,6 +27,8 @@ import { type Lease, SandboxPool } from './pool.ts';
 
 /** Without a call for so long it is of no use to anybody. */
 const UNUSED_MS = 1_800_000;
+/** How often it looks whether it can still be found. */
+const LOOK_MS = 30_000;
 /** Something of ours went wrong. */
 const FAILED = 125;
 
@@ -51,13 +54,22 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
       },
     });
     serveOthersOnly();
-    await Promise.race([listener.ended, sessions.over, aborted(signal)]);
+    const socket = statSync(listener.path).ino;
+    const unreachable = deferred<void>();
+    const look = setInterval(() => {
+      if (!isThere(listener.path, socket)) unreachable.resolve();
+    }, LOOK_MS);
+    await Promise.race([listener.ended, sessions.over, unreachable.promise, aborted(signal)]);
+    clearInterval(look);
     await listener.close('the server is stopping');
     await pool.close();
     await state.close();
     return 0;
   });
 }
+
+/** Whether the path still leads to our socket: else nobody finds us any more. */
+const isThere = (path: string, inode: number) => statSync(path, { throwIfNoEntry: false })?.ino === inode;
 
 /** The sessions of agents whose hooks were answered here. With the last of them the server is over. */
 class Sessions {
