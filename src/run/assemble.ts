@@ -129,15 +129,25 @@ export interface Checker extends Omit<Assembly, 'judge'> {
   readonly unenforceable: string | undefined;
 }
 
+/** What a checker is made with. */
+export interface CheckerParts extends Partial<WhatCounts> {
+  readonly kernel?: KernelPart;
+}
+
 /**
  * Makes what decides as `createSandbox` would, and starts nothing.
  * @throws {SandboxError} as `resolvePolicy`; for a plug-in or a reviewer that cannot be used.
  */
-export async function createChecker(
+export async function createChecker(options: SandboxOptions, parts: CheckerParts = {}): Promise<Checker> {
+  return checkerOf(await resolvePolicy(options), options, parts);
+}
+
+/** The same of options that are resolved. */
+export async function checkerOf(
+  resolved: ResolvedPolicy,
   options: SandboxOptions,
-  { kernel = 'planned', ...counts }: Partial<WhatCounts> & { readonly kernel?: KernelPart } = {},
+  { kernel = 'planned', ...counts }: CheckerParts,
 ): Promise<Checker> {
-  const resolved = await resolvePolicy(options);
   const { plan, problem } = kernel === 'none' ? {} : await planIfPossible(resolved, kernel);
   // A session is named in requests, and not begun by who only looks.
   const { session, ...unbegun } = options;

@@ -1,44 +1,35 @@
 import type { SandboxOptions } from '../../model/options.ts';
-import { commandEnvironment } from '../../run/assemble.ts';
+import { type Checker, type CheckerParts, checkerOf, commandEnvironment } from '../../run/assemble.ts';
 import { prepareOf } from '../../run/resolve/prepare-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 import { type OpenSandbox, sandboxOn } from '../../run/sandbox.ts';
 
-/** A sandbox that is lent for a command. */
-export interface Lease extends Disposable {
-  readonly sandbox: OpenSandbox;
+/** Something that stays open for the next call, lent to one or several. */
+export interface Lease<T> extends Disposable {
+  readonly lent: T;
 }
 
-interface Kept {
-  /** What it was made of. */
-  readonly from: string;
-  readonly sandbox: Promise<OpenSandbox>;
-  /** Commands that it is lent for. */
+interface Kept<T> {
+  readonly made: Promise<T>;
+  /** Calls that it is lent to. */
   users: number;
   lastUsed: number;
 }
 
-/** So many stay open that nothing runs in; each has a few processes and private directories. */
+/** So many stay open that nobody uses; a sandbox has a few processes and private directories. */
 const MOST_IDLE = 6;
 const IDLE_MS = 600_000;
 const LOOK_MS = 60_000;
 
-/**
- * Sandboxes that stay open for the next command. Policy, environment and settings are read anew for each command, as a start
- * of this program reads them, and only a sandbox that was made of the very same is used again.
- */
-export class SandboxPool {
-  readonly #kept = new Set<Kept>();
+/** What stays open, by what it was made of. */
+class Pool<T extends { close(): Promise<void> }> {
+  readonly #kept = new Map<string, Kept<T>>();
   readonly #look = setInterval(() => this.#closeIdle(), LOOK_MS).unref();
 
-  /** @throws {SandboxError} as `openSandbox`. */
-  async lease(options: SandboxOptions): Promise<Lease> {
-    const resolved = await resolvePolicy(options);
-    const from = inputsOf(options, resolved);
-    const kept = [...this.#kept].find((one) => one.from === from) ?? {
-      ...{ from, sandbox: open(options, resolved), users: 0, lastUsed: 0 },
-    };
-    this.#kept.add(kept);
+  /** What was made of the same before, or is made now. */
+  async lease(from: string, make: () => Promise<T>): Promise<Lease<T>> {
+    const kept = this.#kept.get(from) ?? { made: make(), users: 0, lastUsed: 0 };
+    this.#kept.set(from, kept);
     kept.users += 1;
     let isBack = false;
     const giveBack = () => {
@@ -49,31 +40,61 @@ export class SandboxPool {
       this.#closeIdle();
     };
     try {
-      return { sandbox: await kept.sandbox, [Symbol.dispose]: giveBack };
+      return { lent: await kept.made, [Symbol.dispose]: giveBack };
     } catch (error) {
-      this.#kept.delete(kept);
+      this.#kept.delete(from);
       throw error;
     }
   }
 
   async close(): Promise<void> {
     clearInterval(this.#look);
-    const all = [...this.#kept];
+    const all = [...this.#kept.values()];
     this.#kept.clear();
-    await Promise.allSettled(all.map(async ({ sandbox }) => (await sandbox).close()));
+    await Promise.allSettled(all.map(async ({ made }) => (await made).close()));
   }
 
-  /** Closes what nothing has run in for long, and the oldest beyond as many as stay. */
+  /** Closes what nobody has used for long, and the oldest beyond as many as stay. */
   #closeIdle(): void {
     const now = Date.now();
     const idle = [...this.#kept]
-      .filter(({ users }) => users === 0)
-      .sort((one, two) => two.lastUsed - one.lastUsed);
-    for (const [at, kept] of idle.entries()) {
-      if (at < MOST_IDLE && now - kept.lastUsed < IDLE_MS) continue;
-      this.#kept.delete(kept);
-      void kept.sandbox.then((one) => one.close()).catch(() => {});
+      .filter(([, { users }]) => users === 0)
+      .sort(([, one], [, two]) => two.lastUsed - one.lastUsed);
+    for (const [at, [from, { made, lastUsed }]] of idle.entries()) {
+      if (at < MOST_IDLE && now - lastUsed < IDLE_MS) continue;
+      this.#kept.delete(from);
+      void made.then((one) => one.close()).catch(() => {});
     }
+  }
+}
+
+/**
+ * Sandboxes and checkers that stay open for the next call. Policy, environment and settings are read anew for each, as a start
+ * of this program reads them, and only what was made of the very same is used again.
+ */
+export class OpenPolicies {
+  readonly #sandboxes = new Pool<OpenSandbox>();
+  readonly #checkers = new Pool<Checker>();
+
+  /** @throws {SandboxError} as `openSandbox`. */
+  async sandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
+    const resolved = await resolvePolicy(options);
+    return this.#sandboxes.lease(inputsOf(options, resolved, {}), async () =>
+      sandboxOn(await prepareOf(resolved), options),
+    );
+  }
+
+  /** A checker that is given back when it is closed. @throws {SandboxError} as `createChecker`. */
+  async checker(options: SandboxOptions, parts: CheckerParts = {}): Promise<Checker> {
+    const resolved = await resolvePolicy(options);
+    const { lent, ...lease } = await this.#checkers.lease(inputsOf(options, resolved, parts), () =>
+      checkerOf(resolved, options, parts),
+    );
+    return { ...lent, close: async () => lease[Symbol.dispose]() };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#sandboxes.close(), this.#checkers.close()]);
   }
 }
 
@@ -81,14 +102,14 @@ export class SandboxPool {
  * All that a sandbox depends on and that can be another one for the next command, as text. The rest of a resolved policy is
  * made of this.
  */
-function inputsOf({ gate: _, ...options }: SandboxOptions, resolved: ResolvedPolicy): string {
+function inputsOf(
+  { gate: _, ...options }: SandboxOptions,
+  resolved: ResolvedPolicy,
+  parts: CheckerParts,
+): string {
   const { layers, workspace, workspaceAsNamed, home, temporaryParent, settings, policy } = resolved;
   return JSON.stringify([
-    ...[options, layers, workspace, workspaceAsNamed, home, temporaryParent, settings],
+    ...[options, parts, layers, workspace, workspaceAsNamed, home, temporaryParent, settings],
     ...[policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
   ]);
-}
-
-async function open(options: SandboxOptions, resolved: ResolvedPolicy): Promise<OpenSandbox> {
-  return sandboxOn(await prepareOf(resolved), options);
 }

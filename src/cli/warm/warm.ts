@@ -23,7 +23,7 @@ import * as sh from '../sh/confined.ts';
 import { readShellSettings } from '../sh/settings.ts';
 import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
-import { type Lease, SandboxPool } from './pool.ts';
+import { type Lease, OpenPolicies } from './pool.ts';
 
 /** Without a call for so long it is of no use to anybody. */
 const UNUSED_MS = 1_800_000;
@@ -41,7 +41,7 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
   ensureStateDirectory(dirname(path));
   return untilEnded(async ({ signal }) => {
     const addon = loadAddon();
-    const pool = new SandboxPool();
+    const policies = new OpenPolicies();
     const sessions = new Sessions();
     const state = lazyState(stateDirectory());
     // Each call opens and closes the database, which takes long for who is the only one.
@@ -50,7 +50,7 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
       ...{ path, addon, unusedTimeout: UNUSED_MS },
       take: async (call) => {
         await keepOpen().catch(() => {});
-        return sessions.during(await takeCall(call, pool, sessions));
+        return sessions.during(await takeCall(call, policies, sessions));
       },
     });
     serveOthersOnly();
@@ -62,7 +62,7 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
     await Promise.race([listener.ended, sessions.over, unreachable.promise, aborted(signal)]);
     clearInterval(look);
     await listener.close('the server is stopping');
-    await pool.close();
+    await policies.close();
     await state.close();
     return 0;
   });
@@ -105,18 +105,22 @@ class Sessions {
 /** What is to be done for a call; `undefined`: the client does it. */
 async function takeCall(
   { args, caller, hasTerminal }: Call,
-  pool: SandboxPool,
+  policies: OpenPolicies,
   sessions: Sessions,
 ): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
   if (first === 'hook') {
     const wanted = quietly(caller, () => parseHookArguments(rest));
-    return (
-      wanted && { do: () => answerCall(wanted, (event) => sessions.saw(event)), [Symbol.dispose]: () => {} }
-    );
+    if (wanted === undefined) return undefined;
+    const { agent, options } = wanted;
+    const kept = { ...options, createChecker: policies.checker.bind(policies) };
+    return {
+      do: () => answerCall({ agent, options: kept }, (event) => sessions.saw(event)),
+      [Symbol.dispose]: () => {},
+    };
   }
   const asked = await quietly(caller, () => (first === 'sandbox-sh' ? ofShell(rest) : ofRun(args)));
-  return asked && takeCommand(asked, hasTerminal, pool);
+  return asked && takeCommand(asked, hasTerminal, policies);
 }
 
 /** What is said of arguments is said by the client itself, which has to parse them then. */
@@ -185,21 +189,25 @@ function whereCalled(options: SandboxOptions): SandboxOptions {
   };
 }
 
-async function takeCommand(asked: Asked, hasTerminal: boolean, pool: SandboxPool): Promise<Work | undefined> {
+async function takeCommand(
+  asked: Asked,
+  hasTerminal: boolean,
+  policies: OpenPolicies,
+): Promise<Work | undefined> {
   const signals = new SignalForwarding();
-  const lease = await borrow(asked, signals, pool);
+  const lease = await borrow(asked, signals, policies);
   const giveUp = () => {
     signals[Symbol.dispose]();
     lease?.[Symbol.dispose]();
   };
-  if (lease === undefined || (hasTerminal && (await isAskedThere(lease.sandbox, asked)))) {
+  if (lease === undefined || (hasTerminal && (await isAskedThere(lease.lent, asked)))) {
     giveUp();
     return undefined;
   }
   return {
     do: async () => {
       try {
-        return await asked.run(lease.sandbox, signals);
+        return await asked.run(lease.lent, signals);
       } catch (error) {
         if (error instanceof SandboxError) return asked.failed(error);
         const ours = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -215,10 +223,10 @@ async function takeCommand(asked: Asked, hasTerminal: boolean, pool: SandboxPool
 async function borrow(
   asked: Asked,
   signals: SignalForwarding,
-  pool: SandboxPool,
-): Promise<Lease | undefined> {
+  policies: OpenPolicies,
+): Promise<Lease<OpenSandbox> | undefined> {
   try {
-    return await pool.lease(await asked.options(signals));
+    return await policies.sandbox(await asked.options(signals));
   } catch (error) {
     if (error instanceof SandboxError) return undefined;
     throw error;

@@ -154,11 +154,11 @@ async function recordTaint(
 
 /** For what has happened already: nobody is asked about it, nor told. */
 async function openCheckerAfterwards(
-  { sandbox }: HookOptions,
+  { sandbox, createChecker: create = createChecker }: HookOptions,
   workspace: string | undefined,
 ): Promise<Checker> {
   const options = { ...sandbox, workspace: workspace ?? currentDirectory() };
-  return createChecker(options, { kernel: 'none', records: true });
+  return create(options, { kernel: 'none', records: true });
 }
 
 /** What the session was exposed to by a command that the agent has run itself. */

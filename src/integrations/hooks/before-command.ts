@@ -155,13 +155,13 @@ function timeLimit(
  * @throws {SandboxError} as `createChecker`.
  */
 export async function openChecker(
-  { mode, sandbox }: HookOptions,
+  { mode, sandbox, createChecker: create = createChecker }: HookOptions,
   workspace: string | undefined,
   more: SandboxOptions,
   kernel: KernelPart = mode === 'rewrite' ? 'planned' : 'none',
 ): Promise<Checker> {
   const options = { ...sandbox, workspace: workspace ?? currentDirectory(), ...more };
-  return createChecker(options, { kernel, guards: true, records: true });
+  return create(options, { kernel, guards: true, records: true });
 }
 
 /** Where a command starts: a run of ours starts in the workspace if it cannot start where the agent is. */

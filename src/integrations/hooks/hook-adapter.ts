@@ -1,4 +1,5 @@
 import type { SandboxOptions } from '../../model/options.ts';
+import type { createChecker } from '../../run/assemble.ts';
 
 /** What is done with a command that the policy allows. */
 export const HOOK_MODES = ['decide', 'rewrite'] as const;
@@ -15,6 +16,8 @@ export interface HookOptions {
   readonly sandbox: Pick<SandboxOptions, 'profile' | 'policy' | 'backend' | 'autonomy' | 'timeout'>;
   /** What the settings that call us tell us of afterwards; `undefined`: all of it. */
   readonly after?: AfterScope;
+  /** Makes what decides; without it `createChecker`. */
+  readonly createChecker?: typeof createChecker;
   /** How this program was started: what a rewritten command begins with. */
   readonly program: readonly string[];
 }
