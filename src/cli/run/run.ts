@@ -1,11 +1,11 @@
 import { isatty } from 'node:tty';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
-import { briefly } from '../../model/brief-result.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { RunOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';
 import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
+import { briefly } from '../../run/output/brief.ts';
 import { failureForModel, messageForModel } from '../../run/output/model-message.ts';
 import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
