@@ -58,7 +58,7 @@ describe('sandbox-run install claude-code', () => {
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
     expect(made.stdout).toMatch(/settings\.json: hooks installed \(rewrite\)\n$/);
     const { hooks } = JSON.parse(read(userFile()));
-    expect(Object.keys(hooks)).toEqual(['PreToolUse', 'PostToolUse', 'PostToolUseFailure']);
+    expect(Object.keys(hooks)).toEqual(['PreToolUse', 'PostToolUse', 'PostToolUseFailure', 'SessionStart']);
     expect(hooks.PreToolUse).toMatchObject([
       { matcher: 'Bash|Monitor', hooks: [{ type: 'command', onFailure: 'block' }] },
     ]);

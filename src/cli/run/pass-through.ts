@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { isSettledByAutonomy } from '../../checks/evaluate.ts';
 import type { Command } from '../../model/command.ts';
 import type { Decision } from '../../model/decision.ts';
@@ -81,6 +82,11 @@ export function printEnd(
 ): void {
   printWarnings(result);
   if (json) return;
+  for (const path of result.hiddenPrograms ?? []) {
+    // As with confinement: on a terminal it is a person who reads how to get more.
+    const advice = process.stderr.isTTY ? ` (--ro ${dirname(path)})` : '';
+    printError(`${path} is on this machine, and the sandbox does not show it${advice}`);
+  }
   if (isUnasked(result) && process.stderr.isTTY) printUnasked(result.decision);
   else if (result.error !== undefined)
     printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
@@ -128,7 +134,8 @@ export function printRemarks(
   result: ExecutionResult,
   { said, plan, quiet, knowsBoundaries = false }: Remarks,
 ): void {
-  if (!quiet) printWarnings(result);
+  // What it left behind is said by the message, without how a person puts it back.
+  if (!quiet) for (const warning of result.warnings) printError(`warning: ${warning}`);
   const stopped = messageForModel(result, plan, { command: said, knowsBoundaries });
   if (stopped !== undefined) printNote(`${stopped}\n`);
 }

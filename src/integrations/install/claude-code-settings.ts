@@ -45,9 +45,9 @@ function wantedHooks(options: HookOptions): readonly WantedHook[] {
   const start = { hooks: [{ type: 'command', command, timeout: TIMEOUT_SECONDS }] };
   const after = group(CLAUDE_CODE_TOOLS.after, `${command} || exit 2`);
   return [
-    { event: 'SessionStart', group: start },
     { event: 'PreToolUse', group: group(CLAUDE_CODE_TOOLS.before, `${command} || exit 2`) },
     { event: 'PostToolUse', group: after },
     { event: 'PostToolUseFailure', group: after },
+    { event: 'SessionStart', group: start },
   ];
 }
