@@ -36,7 +36,7 @@ describe('what is asked first and nobody can be asked', () => {
       ].join('\n'),
     );
     expect(await onTerminal(...nobody, '--autonomy', 'supervised', 'touch', 'x')).toContain(
-      'run it: --approved · always: --autonomy autonomous\n',
+      'run it: --approved · always: --autonomy autonomous',
     );
   });
 

@@ -108,7 +108,8 @@ function printUnasked(decision: Decision): void {
   const always = isSettledByAutonomy(decision)
     ? '--autonomy autonomous'
     : '--ask queue, then approve it with --scope always';
-  printError(`asks first: ${decisiveReason(decision)?.message ?? 'no reason was given'}`);
+  const why = decisiveReason(decision)?.message.replace(/\.$/, '') ?? 'no reason was given';
+  printError(`asks first: ${why}${decision.reach === 'network' ? ' (network)' : ''}`);
   printError(`run it: --approved · always: ${always}`);
 }
 
