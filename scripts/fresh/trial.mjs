@@ -21,7 +21,7 @@ export async function tryAs(user, { root, inside, clone, commands }) {
   const built = builtFiles(checkout);
   const ran = await timed(first);
   // The same once more, for the report of what held it.
-  const asked = await timed(first.replace('sandbox-run --', 'sandbox-run --json --'));
+  const asked = await timed(first.replace('sandbox-run --', 'sandbox-run --json=full --'));
   const clean = await inside('git status --porcelain --ignored=no', at);
   const problems = [
     ...wrongWithSetUp(installed),

@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
 import { ApprovalAnswer } from './approval.ts';
-import { ONLY_IN_FULL, WHEN_IT_SPEAKS } from './brief-result.ts';
 import { Decision, forModel } from './decision.ts';
 import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
 import { LeftBehind } from './left-behind.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
-import { LIMIT_NAMES } from './words.ts';
+import { LIMIT_NAMES, ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from './words.ts';
 
 /** Why a command was not run, or which limit it exceeded. */
 export const ExecutionError = z.strictObject({
@@ -200,14 +199,21 @@ function toldOf(results: { readonly options: readonly z.ZodObject[] }) {
   return unionOf(options);
 }
 
-/** What {@link briefly} leaves of such a result. */
+/** What is left of such a result where it has nothing to say. */
 function briefOf(results: { readonly options: readonly z.ZodObject[] }) {
   const options = results.options.map(({ shape }) => {
-    const told = Object.entries(shape).filter(([name]) => !ONLY_IN_FULL.has(name));
-    const brief = told.map(([name, schema]) => [name, name in WHEN_IT_SPEAKS ? z.optional(schema) : schema]);
+    const told = Object.entries(shape).filter(([name]) => !isAmong(ONLY_IN_FULL, name));
+    const brief = told.map(([name, schema]) => [
+      name,
+      isAmong(ONLY_IF_IT_SPEAKS, name) ? z.optional(schema) : schema,
+    ]);
     return z.strictObject(Object.fromEntries(brief));
   });
   return unionOf(options);
+}
+
+function isAmong(names: readonly string[], name: string): boolean {
+  return names.includes(name);
 }
 
 function unionOf(options: readonly z.ZodObject[]) {

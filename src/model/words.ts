@@ -136,3 +136,15 @@ export const MAX_MILLISECONDS = 365 * 24 * 3600 * 1000;
  * string that JavaScript can have.
  */
 export const MAX_OUTPUT_BYTES = 128 * 1024 ** 2;
+
+/** What of a result only `--json=full` prints: how the command was called, kept in and measured. */
+export const ONLY_IN_FULL = [
+  ...(['argv', 'cwd', 'report', 'processTree'] as const),
+  ...(['usage', 'cpu', 'peakMemoryBytes', 'outputBytes'] as const),
+] as const;
+
+/** What of a result `--json` prints only if it has something to say. */
+export const ONLY_IF_IT_SPEAKS = [
+  ...(['truncated', 'treeEnded', 'outputHeld', 'leftBehind'] as const),
+  ...(['warnings', 'decision', 'restarted'] as const),
+] as const;

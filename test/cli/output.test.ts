@@ -27,8 +27,21 @@ const RESULT_KEYS = [
 ];
 
 describe('--json', () => {
-  it('prints one object on one line with the output in it', async () => {
-    const { exitCode, stdout, stderr } = await cli(place, ['--json', '-c', 'echo out; echo err >&2; exit 3']);
+  it('prints what people look for first, and nothing that has nothing to say', async () => {
+    const { stdout } = await cli(place, ['--json', '--', 'echo', 'hello', 'world']);
+    expect(stdout).toMatch(
+      /^\{"status":"exited","exitCode":0,"stdout":"hello world\\n","stderr":"","durationMs":[\d.]+\}\n$/,
+    );
+    // What follows the option is the command, and no value of it.
+    expect(JSON.parse((await cli(place, ['--json', 'full'])).stdout)).toMatchObject({
+      status: 'setup-failed',
+      error: { code: 'program.not_found' },
+    });
+  });
+
+  it('prints one object on one line with everything that is known, if that is asked for', async () => {
+    const command = 'echo out; echo err >&2; exit 3';
+    const { exitCode, stdout, stderr } = await cli(place, ['--json=full', '-c', command]);
     expect(exitCode).toBe(3);
     expect(stderr).toBe('');
     expect(stdout.endsWith('}\n')).toBe(true);
@@ -60,10 +73,22 @@ describe('--json', () => {
   });
 
   it.each([
-    [['--timeout', '0.2', '--json', '--', 'sleep', '9'], 124, { status: 'timed-out', signal: 'SIGTERM' }],
-    [['--json', '-c', 'kill -KILL $$'], 137, { status: 'signaled', signal: 'SIGKILL' }],
-    [['--json', 'no-such-program'], 127, { status: 'setup-failed', error: { code: 'program.not_found' } }],
-    [['--json', '/etc/passwd'], 126, { status: 'setup-failed', error: { code: 'program.not_executable' } }],
+    [
+      ['--timeout', '0.2', '--json=full', '--', 'sleep', '9'],
+      124,
+      { status: 'timed-out', signal: 'SIGTERM' },
+    ],
+    [['--json=full', '-c', 'kill -KILL $$'], 137, { status: 'signaled', signal: 'SIGKILL' }],
+    [
+      ['--json=full', 'no-such-program'],
+      127,
+      { status: 'setup-failed', error: { code: 'program.not_found' } },
+    ],
+    [
+      ['--json=full', '/etc/passwd'],
+      126,
+      { status: 'setup-failed', error: { code: 'program.not_executable' } },
+    ],
   ])('says how it ended: %j', async (args, exitCode, expected) => {
     const result = await cli(place, args);
     expect(result.exitCode).toBe(exitCode);
@@ -256,7 +281,7 @@ describe('remarks on standard error', () => {
   });
 
   it.runIf(!HOST.namespaces)('says that such paths are not watched (no namespaces)', async () => {
-    const { report } = JSON.parse((await cli(place, ['--json', 'true'])).stdout);
+    const { report } = JSON.parse((await cli(place, ['--json=full', 'true'])).stdout);
     expect(report.controls).toContainEqual(
       expect.objectContaining({ id: 'protected-paths', state: 'unsupported' }),
     );

@@ -73,7 +73,7 @@ describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
       exitCode: 3,
       stderr: '',
     });
-    const { stdout } = await inShell(name, '--json', 'echo out; echo err >&2; cd /usr');
+    const { stdout } = await inShell(name, '--json=full', 'echo out; echo err >&2; cd /usr');
     expect(JSON.parse(stdout)).toMatchObject({
       status: 'exited',
       stdout: 'out\n',

@@ -58,7 +58,7 @@ describe('few descriptors', () => {
   });
 
   it('change nothing of what is enforced', { timeout: 120_000 }, async () => {
-    const words = ['--json', '--spill', '--', 'echo', 'fine'];
+    const words = ['--json=full', '--spill', '--', 'echo', 'fine'];
     const { stdout } = await under('true', words);
     const { report } = JSON.parse(stdout);
     for (const few of FEW.filter((_, index) => index % 2 === 0)) {

@@ -164,7 +164,7 @@ describe('what is left', () => {
   it('nothing of a daemon that leaves the session, where the host can tell', async () => {
     const mark = `daemon-${process.pid}`;
     const result = await cli(place, [
-      '--json',
+      '--json=full',
       '-c',
       `setsid sh -c 'sleep 60; :' ${mark} > /dev/null 2>&1 & sleep 0.1`,
     ]);

@@ -136,7 +136,7 @@ describe('who runs a command learns what keeps it in', () => {
   });
 
   it.runIf(namespacesAreHere)('in the result, and in the plan', async () => {
-    const json = await cli(place, ['--backend', 'namespaces', '--json', '--', 'pwd']);
+    const json = await cli(place, ['--backend', 'namespaces', '--json=full', '--', 'pwd']);
     expect(JSON.parse(json.stdout)).toMatchObject({ report: { backend: 'namespaces', passedOver: [] } });
     const plan = await cli(place, ['--backend', 'namespaces', '--dry-run', '--', 'pwd']);
     expect(plan.stdout).toContain('backend namespaces');

@@ -404,7 +404,7 @@ describe('halting processes as they exit', () => {
     copyFileSync(halter, program);
     const env = { ...process.env, XDG_CONFIG_HOME: makeUnjudgedConfiguration(arena.root) };
     const tell = (...around: readonly string[]): { readonly reason: string; readonly stdout: string } => {
-      const [first = '', ...args] = [...around, process.execPath, CLI, '--json', '--', program, 'alone'];
+      const [first = '', ...args] = [...around, process.execPath, CLI, '--json=full', '--', program, 'alone'];
       const said = execFileSync(first, args, {
         cwd: arena.workspace,
         env,

@@ -88,7 +88,7 @@ async function runAsClaude(command: string, cwd = project, env: Readonly<Record<
 describe('decisions about commands that Claude Code runs itself', () => {
   it.each([
     ['ls -la | head', 'allow', /the policy allows it/],
-    ['git push origin main', 'ask', /^Run it\? +\| git: /],
+    ['git push origin main', 'ask', /^Run it\? {5}\| git: /],
     ['sudo rm -rf /', 'deny', /^Not run: "sudo rm -rf \/"\nRule: dangerous\.privilege \(command\.denied\)/],
     ['cat ~/.ssh/id_rsa', 'deny', /command\.denied/],
     ['ls "', 'deny', /command\.denied/],
@@ -121,7 +121,6 @@ describe('decisions about commands that Claude Code runs itself', () => {
     expect(denied.permissionDecision).toBe('deny');
     for (const tool of ['Write', 'Edit', 'WebFetch', 'toString'])
       expect(await ask({ tool, input: { command: 'sudo ls' } })).toBeUndefined();
-    expect(await ask({ event: 'SessionStart' })).toMatchObject({ hookEventName: 'SessionStart' });
     expect(await ask({ event: 'SessionEnd' })).toBeUndefined();
   });
 
@@ -158,6 +157,97 @@ describe('decisions about commands that Claude Code runs itself', () => {
     for (let call = 0; call < 3; call += 1)
       verdicts.push((await decisionOn('ls', ['--policy', policy])).permissionDecision);
     expect(verdicts).toEqual(['allow', 'allow', 'deny']);
+  });
+});
+
+describe('what the model is told', () => {
+  const start = (args: readonly string[] = []) => ask({ event: 'SessionStart', tool: '' }, args);
+
+  it('when its session begins: where commands run, and what they may do', async () => {
+    const { hookEventName, additionalContext: said } = await start([...REWRITE, '--timeout', '90']);
+    expect(hookEventName).toBe('SessionStart');
+    for (const fact of [`Workspace: ${project};`, 'Writable: the workspace (except', 'There is no network'])
+      expect(said).toContain(fact);
+    expect(said).toContain('A command is ended after 90 s');
+    expect(said).toContain('`cd`, variables and functions do not last');
+    expect(said.length).toBeLessThan(1_500);
+    const open = await start([...REWRITE, '--profile', 'networked', '--timeout', '0']);
+    expect(open.additionalContext).toMatch(/The network can be used\. There is no time limit\./);
+    // Nothing confines its commands then, and nothing of that is claimed.
+    const { additionalContext: judged } = await start();
+    expect(judged).toContain(project);
+    expect(judged).not.toMatch(/sandbox \(|network|cd/);
+  });
+
+  it('when its session begins and nothing can be run: that, and why', async () => {
+    const { additionalContext } = await start([...REWRITE, '--policy', join(place.root, 'missing.toml')]);
+    expect(additionalContext).toMatch(/^sandbox-run will refuse every shell command\. Reason: ".*missing/);
+  });
+
+  it('of a refusal: little, and nothing of how an operator would let it through', async () => {
+    for (const mode of ['decide', 'rewrite'])
+      for (const command of ['sudo ls', 'cat /etc/shadow', 'ls "']) {
+        const { permissionDecisionReason: said } = await decisionOn(command, ['--mode', mode]);
+        expect(said).toMatch(/^Not run: /);
+        expect(said).not.toMatch(/\nAllowed: |--[a-z]|permit_dangerous|\w+\.\w+_\w+ can/);
+        expect(said.length).toBeLessThan(500);
+      }
+  });
+
+  it.each([
+    ['decide', 'cat > x.sh <<EOF\necho one\necho two\nEOF\ngit push origin main'],
+    ['rewrite', 'cat > x.sh <<EOF\necho one\necho two\nEOF\ngit clean -fdx'],
+  ])('of a question, in mode %s: real lines, few of them, and what became of it', async (mode, command) => {
+    const { permissionDecisionReason: said } = await decisionOn(command, ['--mode', mode]);
+    const lines = said.split('\n');
+    expect(lines.length).toBeLessThanOrEqual(6);
+    expect(lines[0]).toMatch(/^Run it\? {5}\| /);
+    expect(lines[1]).toBe('line 1      | cat > x.sh <<EOF');
+    expect(lines[2]).toBe('line 2      | echo one');
+    expect(said).not.toContain('\\u{a}');
+    expect(said).toMatch(/\ntouches {5}\| .*x\.sh/);
+    expect(lines.at(-1)).toContain('it was not run');
+    // Nothing waits for an answer.
+    expect(said).not.toMatch(/approvals|while it waits/);
+  });
+
+  it('of output: no escape sequences, and no more than it can take', async () => {
+    const loud = "printf '\\033[31mred\\033[0m\\n'; yes 0123456789 | head -c 3000000; echo; echo the end";
+    const { updatedInput } = await decisionOn(loud, REWRITE);
+    const { stdout, exitCode } = await runAsClaude(updatedInput.command);
+    expect(exitCode).toBe(0);
+    expect(stdout.startsWith('red\n0123456789\n')).toBe(true);
+    expect(stdout.endsWith('the end\n')).toBe(true);
+    expect(stdout).toMatch(/\n\[\.\.\. 2,97\d,\d{3} bytes left out \.\.\.\]\n/);
+    expect(stdout.length).toBeLessThanOrEqual(30_000);
+    // In the background it is read while it comes, and nothing is held back.
+    const job = await ask({ input: { command: loud, run_in_background: true } }, REWRITE);
+    const all = await runAsClaude(job.updatedInput.command);
+    expect(all.stdout.length).toBeGreaterThan(3_000_000);
+    expect(all.stdout).not.toContain('\u001b');
+  });
+
+  it('of a program that is on this machine and not in the sandbox, and of a network that is not there', async () => {
+    const bin = join(place.root, 'bin');
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(join(bin, 'hidden-tool'), '#!/bin/sh\necho reached\n', { mode: 0o755 });
+    const env = environment({ PATH: `${place.env.PATH}:${bin}` });
+    const told = async (command: string, args: readonly string[] = []) => {
+      const { updatedInput } = await decisionOn(command, [...REWRITE, ...args], {}, env);
+      const { stdout, stderr } = await runAsClaude(updatedInput.command, project, env);
+      expect(stdout).not.toContain('reached');
+      return stderr;
+    };
+    const hidden = `Sandbox: on this machine, but not visible in the sandbox: "${bin}/hidden-tool".`;
+    expect(await told('hidden-tool --version')).toContain(hidden);
+    expect(await told('hidden-tool | tail -1')).toContain(hidden);
+    // What a command prints says nothing.
+    expect(await told('no-such-tool-7; echo "hidden-tool: command not found" >&2; exit 127')).not.toContain(
+      'on this machine',
+    );
+    const none = 'Sandbox: this command uses the network, and there is none here';
+    expect(await told('curl -sS http://name.invalid/')).toContain(none);
+    expect(await told('echo "Could not resolve host" >&2; exit 6')).not.toContain(none);
   });
 });
 
@@ -368,7 +458,7 @@ describe('what somebody was asked about', () => {
   const asked = async (text = command, args: readonly string[] = SUPERVISED) => {
     const answer = await decisionOn(text, args);
     expect(answer).toMatchObject({ permissionDecision: 'ask' });
-    expect(answer.permissionDecisionReason).toMatch(/^Run it\? /);
+    expect(answer.permissionDecisionReason).toMatch(/^Run it\? {5}\| /);
     const line: string = answer.updatedInput.command;
     return line;
   };

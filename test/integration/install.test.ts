@@ -93,7 +93,9 @@ describe('sandbox-run install claude-code', () => {
     );
     expect(commands).toEqual([
       'mine',
-      expect.stringMatching(/'--mode' 'rewrite' '--autonomy' 'autonomous' '--timeout' '600' '--after' 'nothing' \|\| exit 2$/),
+      expect.stringMatching(
+        /'--mode' 'rewrite' '--autonomy' 'autonomous' '--timeout' '600' '--after' 'nothing' \|\| exit 2$/,
+      ),
     ]);
     expect(now.PostToolUse).toHaveLength(1);
     await install('--uninstall');

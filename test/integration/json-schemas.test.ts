@@ -56,6 +56,8 @@ describe('what --json prints is what its schema says', () => {
     const result = JSON.parse(stdout);
     expect(result.status, stdout.slice(0, 400)).toBe(status);
     expectValid('run', result);
+    const full = JSON.parse((await run(['--json=full', ...args])).stdout);
+    expectValid('run-full', full);
     const stopped = ['timed-out', 'limit-exceeded', 'denied', 'setup-failed'].includes(status);
     expect(typeof result.messageForModel).toBe(stopped ? 'string' : 'undefined');
   });
@@ -133,8 +135,13 @@ describe('what --json prints is what its schema says', () => {
     const id = (await run(['session', 'start'])).stdout.trim();
     try {
       for (const command of ['echo hi', 'cat /etc/shadow']) {
-        const { stdout } = await run(['session', 'run', id, '--json', '--', command]);
-        expectValid('session-run', JSON.parse(stdout));
+        for (const [option, name] of [
+          ['--json', 'session-run'],
+          ['--json=full', 'session-run-full'],
+        ] as const) {
+          const { stdout } = await run(['session', 'run', id, option, '--', command]);
+          expectValid(name, JSON.parse(stdout));
+        }
       }
       await run(['--session', 'agent-1', '-c', 'echo hi']);
       await run(['session', 'taint', 'agent-1', 'secret']);

@@ -45,10 +45,9 @@ describe('tools of sandbox-run mcp', () => {
     const { client } = await connect(['--timeout', '90']);
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(['shell', 'shell_output', 'shell_kill', 'policy_explain']);
-    for (const { inputSchema, outputSchema } of tools) {
-      expect(inputSchema.additionalProperties).toBe(false);
-      expect(outputSchema?.additionalProperties).toBe(false);
-    }
+    for (const { inputSchema } of tools) expect(inputSchema.additionalProperties).toBe(false);
+    // A model pays for all of it in each conversation.
+    expect(Buffer.byteLength(JSON.stringify({ tools }))).toBeLessThanOrEqual(4096);
     const about = tools[0]?.description ?? '';
     for (const said of [place.workspace, 'no network', '90 s', 'private $TMPDIR', 'background'])
       expect(about).toContain(said);
@@ -75,10 +74,11 @@ describe('tools of sandbox-run mcp', () => {
       error: null,
       job: null,
     });
-    expect(good.content.map((block) => (block.type === 'text' ? block.text : ''))).toEqual([
-      'exit code 0 (then: stdout, stderr)',
-      'out\n',
-      'err\n',
+    expect(good.content).toEqual([
+      {
+        type: 'text',
+        text: 'exit code 0\n[stdout, 3 characters]\nout\n[stderr, 3 characters]\nerr',
+      },
     ]);
     const bad = await shell('exit 7');
     expect(bad.isError).toBeUndefined();
@@ -121,6 +121,10 @@ describe('tools of sandbox-run mcp', () => {
       expect(result.structuredContent).toMatchObject({ status: 'timed-out' });
       expect(textOf(result)).toMatch(/^Ended: .*\nRule: timed-out\n/);
     }
+    const less = 'Sandbox: the time limit here is 2 s; the 3600 s of the call do not hold.';
+    expect(textOf(clamped)).toContain(less);
+    expect(textOf(short)).not.toContain('do not hold');
+    expect(textOf(await shell('true', { timeout: 3600 }))).toBe(`exit code 0 (no output)\n${less}`);
     await gone(mark);
     await gone(longer);
   });
@@ -134,7 +138,9 @@ describe('tools of sandbox-run mcp', () => {
       exitCode: null,
       error: { code: 'command.denied' },
     });
-    expect(textOf(refused)).toContain(place.workspace);
+    // What is allowed stands in the description of the tool.
+    expect(textOf(refused)).toMatch(/^Not run: .*\nRule: .*\nReason: .*\nNext: .*\nNote: [^\n]*$/);
+    expect(textOf(refused).length).toBeLessThan(500);
     expect(existsSync(join(place.workspace, 'made-by-root'))).toBe(false);
     const explained = await call('policy_explain', { command: 'sudo ls' });
     expect(explained.isError).toBeUndefined();
@@ -386,12 +392,13 @@ describe('approvals of sandbox-run mcp', () => {
     expect(result.structuredContent).toMatchObject({ status: 'exited', exitCode: 0 });
     expect(made()).toBe(true);
     const [message = ''] = messages;
+    expect(message).toMatch(/^Run it\? {5}\| /);
     for (const said of [
       `line 1      | ${asks}\nline 2      | echo '| directory   | /'\ndirectory   | ${place.workspace}\n`,
-      'risk',
-      'it has no network',
+      'touches     | approved-by-user; it has no network',
     ])
       expect(message).toContain(said);
+    expect(message.split('\n').length).toBeLessThanOrEqual(6);
     // Once: the next one is asked again.
     await shell(asks);
     expect(messages).toHaveLength(2);

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -57,6 +57,11 @@ describe('what a model is told', () => {
     expect(refusalForModel({ ...question, approvalId: 'ab12' }, undefined).split('\n')[3]).toBe(
       'Next: tell the user what the command is for. The user can approve it with `sandbox-run approvals approve ab12`. Only the user may approve. Or do it in another way that is allowed.',
     );
+    // Without a question that waits there is nothing to approve, and it is not said that there is.
+    const unasked = refusalForModel(question, undefined);
+    expect(unasked.split('\n')[0]).toBe('Not run: "cat /etc/shadow"');
+    expect(unasked).toContain('nobody has given it. No question waits for an answer: tell the user');
+    expect(unasked).not.toMatch(/approvals|while it waits/);
     // What is no id is not repeated as one.
     expect(refusalForModel({ ...question, approvalId: 'x`; rm -rf /' }, undefined)).not.toContain('rm -rf');
   });
@@ -74,6 +79,84 @@ describe('what a model is told', () => {
         const stopped = { command: 'x', code, message: advice, decision: undefined, about };
         expect(refusalForModel(stopped, BOUNDARIES), code).not.toMatch(/--[a-z]/);
       }
+  });
+
+  it('names no key of the policy that would let a command through', async () => {
+    for (const policy of [
+      { commands: { allow: ['ls'] } },
+      { security: { max_actions_per_hour: 0 } },
+      { hooks: { git_guard: true } },
+      { limits: { cpu_seconds: 1 } },
+    ]) {
+      await using sandbox = await createSandbox({
+        workspace: arena.workspace,
+        autonomy: 'autonomous',
+        policyFiles: false,
+        policy,
+      });
+      const command = 'limits' in policy ? 'while :; do :; done' : 'git push';
+      const result = await sandbox.run(command);
+      const said = messageForModel(result, sandbox.plan) ?? '';
+      expect(said, JSON.stringify(policy)).toMatch(/^(Not run|Ended): /);
+      const [section = '', [key = ''] = []] = Object.entries(policy).map(([name, keys]) => [
+        name,
+        Object.keys(keys),
+      ])[0] as [string, string[]];
+      expect(`${said}${reasonForModel(result)}`).not.toContain(`${section}.${key}`);
+      // People are told (control).
+      if (key !== 'git_guard') expect(result.error?.message).toContain(`${section}.${key}`);
+    }
+  });
+
+  it('does not say again what the model was told when its session began', async () => {
+    await using sandbox = await createSandbox({ workspace: arena.workspace, policyFiles: false });
+    const result = await sandbox.run('sudo ls');
+    expect(fieldsOf(messageForModel(result, sandbox.plan) ?? '')).toEqual(FIELDS);
+    const short = messageForModel(result, sandbox.plan, { knowsBoundaries: true }) ?? '';
+    expect(fieldsOf(short)).toEqual(FIELDS.filter((field) => field !== 'Allowed:'));
+    expect(short.length).toBeLessThan(450);
+  });
+
+  it('says which program the sandbox does not show, and that there is no network, whatever the output is', async () => {
+    const bin = join(arena.root, 'own-bin');
+    mkdirSync(bin);
+    writeFileSync(join(bin, 'hidden-tool'), '#!/bin/sh\n', { mode: 0o755 });
+    const env = { PATH: `/usr/bin:/bin:${bin}` };
+    for (const [network, none] of [
+      ['off', true],
+      ['open', false],
+    ] as const) {
+      await using sandbox = await createSandbox({
+        ...{
+          workspace: arena.workspace,
+          autonomy: 'autonomous',
+          policyFiles: false,
+          profile: 'workspace-write',
+        },
+        policy: { network: { mode: network } },
+      });
+      const told = async (command: string) => {
+        const result = await sandbox.run(command, { env });
+        return { hidden: result.hiddenPrograms, said: messageForModel(result, sandbox.plan) };
+      };
+      const found = [join(bin, 'hidden-tool')];
+      expect(await told('hidden-tool x')).toMatchObject({
+        hidden: found,
+        said: expect.stringContaining(`not visible in the sandbox: ${JSON.stringify(found[0])}.`),
+      });
+      expect((await told('x=$(hidden-tool); ls | cat')).hidden).toEqual(found);
+      for (const silent of [
+        'echo hidden-tool; exit 127',
+        './hidden-tool',
+        'hidden_tool() { :; }; hidden_tool',
+      ])
+        expect((await told(silent)).hidden).toBeUndefined();
+      const failing = 'curl -s --max-time 5 http://127.0.0.1:1/';
+      const { said } = await told(failing);
+      if (none) expect(said).toContain('this command uses the network, and there is none here');
+      else expect(said).toBeUndefined();
+      expect((await told('echo "Could not resolve host"; exit 6')).said).toBeUndefined();
+    }
   });
 
   it('has no option of ours for what cannot be entered, executed, or used up', async () => {

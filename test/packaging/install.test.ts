@@ -117,7 +117,7 @@ describe('the packed packages, in an empty project without a compiler', () => {
 
   it('npx sandbox-run runs a command under Landlock, with its tree held', async () => {
     const { stdout, stderr, exitCode } = await run(
-      ...(['npx', ['sandbox-run', ...chosen, '--json', '--', '/bin/echo', 'hi']] as const),
+      ...(['npx', ['sandbox-run', ...chosen, '--json=full', '--', '/bin/echo', 'hi']] as const),
     );
     expect(exitCode, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ stdout: 'hi\n', report: { backend: 'landlock' } });

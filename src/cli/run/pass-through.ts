@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { isatty } from 'node:tty';
 import { isSettledByAutonomy } from '../../checks/evaluate.ts';
 import { caller } from '../../host/caller.ts';
@@ -86,7 +87,13 @@ export function printEnd(
 ): void {
   printWarnings(result);
   if (json) return;
-  if (isUnasked(result) && isatty(caller().stdio[2])) printUnasked(result.decision);
+  const isPerson = isatty(caller().stdio[2]);
+  for (const path of result.hiddenPrograms ?? []) {
+    // As with confinement: on a terminal it is a person who reads how to get more.
+    const advice = isPerson ? ` (--ro ${dirname(path)})` : '';
+    printError(`${path} is on this machine, and the sandbox does not show it${advice}`);
+  }
+  if (isUnasked(result) && isPerson) printUnasked(result.decision);
   else if (result.error !== undefined)
     printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
   if (result.status === 'timed-out')
@@ -107,7 +114,8 @@ function printUnasked(decision: Decision): void {
   const always = isSettledByAutonomy(decision)
     ? '--autonomy autonomous'
     : '--ask queue, then approve it with --scope always';
-  printError(`asks first: ${decisiveReason(decision)?.message ?? 'no reason was given'}`);
+  const why = decisiveReason(decision)?.message.replace(/\.$/, '') ?? 'no reason was given';
+  printError(`asks first: ${why}${decision.reach === 'network' ? ' (network)' : ''}`);
   printError(`run it: --approved · always: ${always}`);
 }
 
@@ -133,7 +141,8 @@ export function printRemarks(
   result: ExecutionResult,
   { said, plan, quiet, knowsBoundaries = false }: Remarks,
 ): void {
-  if (!quiet) printWarnings(result);
+  // What it left behind is said by the message, without how a person puts it back.
+  if (!quiet) for (const warning of result.warnings) printError(`warning: ${warning}`);
   const stopped = messageForModel(result, plan, { command: said, knowsBoundaries });
   if (stopped !== undefined) printNote(`${stopped}\n`);
 }

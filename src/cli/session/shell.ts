@@ -1,8 +1,8 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Approver } from '../../model/approval.ts';
-import { briefly } from '../../model/brief-result.ts';
 import type { Taint } from '../../model/decision.ts';
 import { exitStatus } from '../../run/launch/exit-status.ts';
+import { briefly } from '../../run/output/brief.ts';
 import type { ServerConnection, Told } from '../../serve/core/connect.ts';
 import { refusedCommand } from '../../serve/protocol/params.ts';
 import type { Question } from '../../serve/protocol/results.ts';

@@ -43,14 +43,18 @@ export function shellResult({ result, message }: ToolOutcome): CallToolResult {
 const warningsFor = ({ warnings }: ExecutionResult) =>
   warnings.map((warning) => `Warning: ${visibleText(warning)}`);
 
+/** Of output: it would stand before the next line of ours. */
+const LAST_BREAK = /\n$/;
+
 /** One block: a line for everything of ours, then output, each stream behind a line that says how long it is. */
 function textOf(
   ours: readonly (string | undefined)[],
   streams: readonly { readonly name: string; readonly text: string }[],
 ): CallToolResult['content'] {
-  const output = streams.flatMap(({ name, text }) =>
-    text === '' ? [] : [`[${name}, ${text.length} characters]\n${text}`],
-  );
+  const output = streams.flatMap(({ name, text }) => {
+    const shown = text.replace(LAST_BREAK, '');
+    return text === '' ? [] : [`[${name}, ${shown.length} characters]\n${shown}`];
+  });
   const said = ours.filter((line) => line !== undefined);
   return [{ type: 'text', text: [...said, ...output].join('\n') }];
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { presentRequest, sizeOfCommand } from '../../../src/approvals/presentation.ts';
+import { presentQuestion, presentRequest, sizeOfCommand } from '../../../src/approvals/presentation.ts';
 import { sampleRequest } from '../../support/approvals.ts';
 
 /** What stands behind the gutters of the rows with these labels. */
@@ -16,6 +16,61 @@ function textBehind(shown: string, label: RegExp): string {
     .join('')
     .slice(1);
 }
+
+const HEREDOC = ['cat > x.sh <<EOF', ...Array.from({ length: 30 }, (_, i) => `line ${i}`), 'EOF'].join('\n');
+
+describe('a question', () => {
+  it('begins with why it is asked, then what it would touch, and leaves out what is usual', () => {
+    const touches = ['x.sh', 'the network'];
+    expect(presentQuestion(sampleRequest({ touches, environment: [] }))).toBe(
+      [
+        'Run it?     | git push sends data.',
+        'command     | git push origin main',
+        'directory   | /work/project',
+        'touches     | x.sh, the network; No network.; Writes nothing outside the workspace.',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('says what is not usual: variables, and programs that are none of the system', () => {
+    const part = { source: 'git push', executable: '/work/project/bin/git', remarks: [] };
+    expect(presentQuestion(sampleRequest({ parts: [part, part] }))).toContain(
+      'with        | GIT_TRACE=1; -LANG; runs /work/project/bin/git\n',
+    );
+  });
+
+  it('has all lines of a command, or some and how many there are', () => {
+    const request = sampleRequest({ command: HEREDOC });
+    expect(textBehind(presentQuestion(request), /^line \d+$/)).toBe(HEREDOC);
+    const brief = presentQuestion(request, { commandRows: 3 });
+    expect(brief.split('\n').slice(0, 4)).toEqual([
+      'Run it?     | git push sends data.',
+      'line 1      | cat > x.sh <<EOF',
+      'line 2      | line 0',
+      '            | … 32 lines, 250 characters in all',
+    ]);
+    expect(brief.trimEnd().split('\n')).toHaveLength(5);
+  });
+
+  it('any text of any request stays visible, behind the gutter, on lines that fit', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 300 }),
+        fc.integer({ min: 40, max: 120 }),
+        (text, columns) => {
+          const evil = sampleRequest({ command: text, cwd: text, touches: [text], environment: [text] });
+          const shown = presentQuestion(evil, { columns });
+          expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u);
+          for (const row of shown.slice(0, -1).split('\n')) {
+            expect(row).toMatch(/^.{12}[|:] /u);
+            expect([...row].length).toBeLessThanOrEqual(columns);
+          }
+        },
+      ),
+    );
+  });
+});
 
 describe('the presentation of a request', () => {
   it('says everything that a person needs', () => {

@@ -213,16 +213,38 @@ describe('a question on a terminal', () => {
     });
   });
 
-  it.each<[Command, string]>([
-    ['ls -l', 'command     | ls -l\nRun this command? once'],
-    [['rm', 'a b'], "command     | rm 'a b'\nRun this command? once"],
-    ['ls\nrm -r x', '\nThe command stands above: 2 lines, 10 characters.\nRun this command? once'],
-    ['x'.repeat(90), '\nThe command stands above: 1 line, 90 characters.\nRun this command? once'],
-  ])('says again what it is about: %j', (command, end) => {
-    const { seen } = ask(undefined, { command });
+  it.each<[Command, string, number]>([
+    ['ls -l', '\ncommand     | ls -l\n', 6],
+    [['rm', 'a b'], "\nprogram     | rm\nword 1      | 'a b'\n", 7],
+    ['ls\nrm -r x', '\nline 1      | ls\nline 2      | rm -r x\n', 7],
+  ])('is short, and begins with the question: %j', (command, shown, most) => {
+    const { seen } = ask(undefined, { command, environment: [] });
+    expect(seen.output).toMatch(/^\nRun it\? {5}\| git push sends data\.\n/);
+    expect(seen.output).toContain(shown);
+    expect(seen.output).toMatch(/\nRun this command\? once \/ always \/ deny \[deny\]: $/);
+    expect(seen.output.trim().split('\n').length).toBeLessThanOrEqual(most);
+  });
+
+  it('of a long command says so again where the answer is typed', () => {
+    const { seen } = ask(undefined, { command: 'ls\n'.repeat(20) });
     const [, question = ''] = seen.output.split('is a no.');
-    expect(question).toContain(end);
-    expect(question.split('\n').length).toBeLessThanOrEqual(3);
+    expect(question).toContain(
+      '\nThe command stands above: 21 lines, 60 characters.\nRun this command? once',
+    );
+  });
+
+  it('shows everything when it is asked to, and goes on asking', async () => {
+    const { type, seen, answered } = askAndListen();
+    expect(seen.output).not.toContain('profile     | workspace-write');
+    for (const word of ['m', 'more']) {
+      seen.output = '';
+      type(`${word}\r`);
+      expect(seen.output).toContain('profile     | workspace-write');
+      expect(seen.output).toMatch(/Run this command\? [^\n]*$/);
+      vi.advanceTimersByTime(300);
+    }
+    type('o\r');
+    expect(await answered).toEqual(yes('once'));
   });
 
   it('says which keys there are', () => {

@@ -1,20 +1,10 @@
-import type { ExecutionResult, TurnResult } from './execution-result.ts';
-
-/*
- * What `--json` prints of a result, of which `--json=full` prints everything: what people look for first, and of the rest what
- * has something to say. Apart from the schemas, so that what only prints does not load zod.
- */
-
-/** What only `full` has: how the command was called, kept in and measured. */
-export const ONLY_IN_FULL: ReadonlySet<string> = new Set<keyof ExecutionResult>([
-  ...(['argv', 'cwd', 'report', 'processTree'] as const),
-  ...(['usage', 'cpu', 'peakMemoryBytes', 'outputBytes'] as const),
-]);
+import type { ExecutionResult, TurnResult } from '../../model/execution-result.ts';
+import { type ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from '../../model/words.ts';
 
 type Whole = ExecutionResult & Pick<TurnResult, 'restarted'>;
 
-/** What is there only if it says something, and when it does. */
-export const WHEN_IT_SPEAKS: { readonly [Name in keyof Whole]?: (value: Whole[Name]) => boolean } = {
+/** When a part of a result has something to say. */
+const SPEAKS: { readonly [Name in (typeof ONLY_IF_IT_SPEAKS)[number]]: (value: Whole[Name]) => boolean } = {
   truncated: ({ stdout, stderr }) => stdout > 0 || stderr > 0,
   treeEnded: (isEnded) => !isEnded,
   outputHeld: (isHeld) => isHeld,
@@ -38,9 +28,10 @@ export function briefly({
   const { decision } = rest;
   const reasons = decision?.reasons.filter(({ verdict }) => verdict === 'ask' || verdict === 'deny');
   const all = { ...rest, ...(decision === undefined ? {} : { decision: { ...decision, reasons } }) };
-  const speaks = WHEN_IT_SPEAKS as Readonly<Record<string, ((value: unknown) => boolean) | undefined>>;
+  const speaks = SPEAKS as Readonly<Record<string, ((value: unknown) => boolean) | undefined>>;
+  const silent: ReadonlySet<string> = new Set(ONLY_IN_FULL);
   const told = Object.entries(all).filter(
-    ([name, value]) => !ONLY_IN_FULL.has(name) && (speaks[name]?.(value) ?? true),
+    ([name, value]) => !silent.has(name) && (speaks[name]?.(value) ?? true),
   );
   return { status, exitCode, signal, error, limit, stdout, stderr, ...Object.fromEntries(told) };
 }
