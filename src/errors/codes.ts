@@ -57,6 +57,10 @@ export const ERROR_CODES = {
     exitStatus: 126,
     meaning: 'The command needs approval, and there was no one to ask.',
   },
+  'command.failed': {
+    exitStatus: 1,
+    meaning: 'The command did not exit with 0. Only the library says so, with the option reject.',
+  },
   'program.not_found': { exitStatus: 127, meaning: 'No such program in PATH, or the path does not exist.' },
   'program.not_executable': {
     exitStatus: 126,

@@ -236,7 +236,7 @@ describe('run over serve', () => {
     const { client } = await ready([], supervised);
     const denied = await client.call('run', { command: 'sudo reboot' });
     expect(denied).toMatchObject({ status: 'denied', error: { code: 'command.denied' } });
-    expect(denied.message).toContain('sudo');
+    expect(denied.messageForModel).toContain('sudo');
     const asked = await client.call('run', { command: 'rm -r nothing' });
     expect(asked).toMatchObject({ status: 'denied', error: { code: 'command.needs_approval' } });
     // What a model writes into its command is a command.
@@ -263,7 +263,7 @@ describe('check over serve', () => {
     expect(await client.call('check', { command: 'ls' })).toMatchObject({ verdict: 'allow', risk: 'low' });
     const refused = await client.call('check', { command: ['sudo', 'touch', 'checked'] });
     expect(refused.verdict).toBe('deny');
-    expect(refused.message).toContain('command.denied');
+    expect(refused.messageForModel).toContain('command.denied');
     expect(await client.call('check', { command: 'touch checked' })).toMatchObject({ verdict: 'ask' });
     expect(existsSync(join(place.workspace, 'checked'))).toBe(false);
   });
@@ -322,7 +322,7 @@ describe('spawn over serve', () => {
     const { command } = await client.call('spawn', { command: 'sudo ls' });
     const { result } = await client.told('ended', (params) => params.command === command);
     expect(result).toMatchObject({ status: 'denied', error: { code: 'command.denied' } });
-    expect(result.message).toContain('sudo');
+    expect(result.messageForModel).toContain('sudo');
   });
 
   it('cuts no character, and obeys no escape sequence', async () => {

@@ -107,7 +107,7 @@ export async function runInShell(name: string, command: string, options: ShellRu
       { signal: given.signal },
     );
     const result = receivedTurn(sent, connection.about?.report);
-    if (json) printOut(jsonLine({ ...result, messageForModel: sent.message }));
+    if (json) printOut(jsonLine({ ...result, messageForModel: sent.messageForModel }));
     if (!quiet) {
       printEnd(result, { json });
       if (result.restarted) printRestart();

@@ -4,8 +4,8 @@ import type { ExecutionResult, ExecutionResultBase } from '../../model/execution
 import type { NativeAddon, NativeCapture, NativeExit } from '../../native/contract.ts';
 import { deferred } from '../../util/deferred.ts';
 import { type OutputView, showOutput } from '../output/show.ts';
-import type { Launch } from './launch.ts';
 import { endedByItself } from './classify.ts';
+import type { Launch } from './launch.ts';
 import { ENDING, type RunningCommand, signalNumber } from './pending-command.ts';
 
 /** How the command of a job ended, while what it left behind may run on. */
