@@ -38,7 +38,8 @@ export async function buildCompiledModules(common, build) {
       outfile,
       entryPoints: [`src/${folder}/${name}.ts`],
       external: common.external.filter((library) => !bundled.includes(library)),
-      minify: true,
+      // An error that nobody catches is shown with its line.
+      ...{ minifyWhitespace: false, minifySyntax: false },
       format: 'cjs',
       supported: { 'dynamic-import': false },
       // One byte per character: read without decoding.

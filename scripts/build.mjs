@@ -39,24 +39,43 @@ const COMMON = {
   logLevel: 'warning',
 };
 
-/** The library: ES modules in pieces, because some are loaded only when they are needed. */
-function buildLibrary(build, compiled) {
-  return build({
-    ...COMMON,
+const AS_COMMONJS = {
+  format: 'cjs',
+  // import() of a package would start the loader of ES modules.
+  supported: { 'dynamic-import': false },
+  define: { 'import.meta.url': '__moduleUrl' },
+  banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
+};
+
+/** Where errors come from that nobody may catch: Node prints the line that threw them. */
+const READABLE = { minifyWhitespace: false, minifySyntax: false };
+
+/** The entry points of the library, which package.json exports. */
+const LIBRARY = { index: 'src/index.ts', openai: 'src/integrations/openai.ts', ai: 'src/integrations/ai.ts' };
+
+/**
+ * The library: CommonJS, which every Node can require() and which loads sooner, and for each entry point an ES module that
+ * exports the same things. So there is one of everything, however it is loaded.
+ */
+async function buildLibrary(build, compiled) {
+  await build({
+    ...{ ...COMMON, ...AS_COMMONJS, ...READABLE },
+    entryPoints: LIBRARY,
+    outExtension: { '.js': '.cjs' },
     plugins: compiled,
-    entryPoints: {
-      index: 'src/index.ts',
-      openai: 'src/integrations/openai.ts',
-      ai: 'src/integrations/ai.ts',
-    },
-    splitting: true,
-    format: 'esm',
-    chunkNames: 'chunks/[name]-[hash]',
-    // CommonJS dependencies that are bundled call require().
-    banner: {
-      js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
-    },
   });
+  for (const name of Object.keys(LIBRARY)) {
+    const exported = Object.keys(require(join(root, `dist/${name}.cjs`))).sort();
+    const contents = [
+      `import { loadCompiled } from './load-compiled.ts';`,
+      `export const { ${exported.join(', ')} } = loadCompiled('${name}');`,
+    ].join('\n');
+    await build({
+      ...{ ...COMMON, ...READABLE },
+      ...{ outdir: undefined, outfile: `dist/${name}.js`, format: 'esm' },
+      stdin: { contents, loader: 'js', resolveDir: join(root, 'src/run') },
+    });
+  }
 }
 
 /** What the hook is used with once, as Claude Code sends it. */
@@ -128,12 +147,8 @@ async function buildPrograms(build, compiled) {
     build({
       ...COMMON,
       entryPoints: { [PROGRAMS.find(({ start }) => start === name)?.file ?? name]: source },
-      format: 'cjs',
+      ...AS_COMMONJS,
       outExtension: { '.js': '.cjs' },
-      // import() of a package would start the loader of ES modules.
-      supported: { 'dynamic-import': false },
-      define: { 'import.meta.url': '__moduleUrl' },
-      banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
       plugins: [apart, ...compiled, WITHOUT_CHILD_PROCESS],
     });
   // A map grows while it is walked: each file may name further ones.
