@@ -200,11 +200,28 @@ async function buildTypeScript() {
   await buildCompletions(build);
   const types = run(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json'], { stdio: 'inherit' });
   if (types.status !== 0) process.exit(1);
+  copyTypesForCommonJs();
   for (const { file } of PROGRAMS) chmodSync(join(root, `dist/${file}.cjs`), 0o755);
   writeSchemas();
   linkOwnPrograms();
   writeFileSync(join(root, NOTICES), thirdPartyNotices(root, inputs));
   console.log('sandbox-run: dist/ built');
+}
+
+/** The same declarations again, where the nearest package.json says that they are about CommonJS. */
+function copyTypesForCommonJs() {
+  const [from, to] = ['dist/types', 'dist/types-cjs'].map((name) => join(root, name));
+  const copy = (file) => {
+    if (existsSync(join(to, file))) return;
+    const text = readFileSync(join(from, file), 'utf8');
+    mkdirSync(dirname(join(to, file)), { recursive: true });
+    writeFileSync(join(to, file), text);
+    for (const [, imported] of text.matchAll(/(?:from |import\()["'](\.[^"']+)\.ts["']/g))
+      copy(join(dirname(file), `${imported}.d.ts`));
+  };
+  for (const source of Object.values(LIBRARY))
+    copy(relative('src', source).replace(/\.ts$/, '.d.ts'));
+  writeFileSync(join(to, 'package.json'), '{ "type": "commonjs" }\n');
 }
 
 /** What the program itself says that it reads and writes, as files for other programs. */

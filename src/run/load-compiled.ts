@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Script } from 'node:vm';
@@ -16,7 +15,8 @@ export function loadCompiled(name: string): Readonly<Record<string, unknown>> {
   const directory = here === undefined ? undefined : dirname(fileURLToPath(here));
   const filename = join(directory ?? '', `${name}.cjs`);
   if (directory === undefined || !existsSync(filename)) throw isBundled(directory);
-  const require = createRequire(filename);
+  // Not imported: bundlers (webpack) put something else in its place.
+  const require = process.getBuiltinModule('node:module').createRequire(filename);
   const cachedData = compiledCode(join(directory, `${name}.${process.version}.code`));
   if (cachedData === undefined) return require(filename);
   // Written as ASCII, which is read without decoding.
