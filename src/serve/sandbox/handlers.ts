@@ -88,6 +88,10 @@ export function converse(client: Client, shared: Shared): Conversation {
       const by = ask === 'terminal' ? answering : ask;
       return { approvals: by, workspace: sandbox.workspace, report: sandbox.plan.report };
     },
+    heardAll: () => {
+      isAnswering = false;
+      questions.withdrawAll();
+    },
     close: () => shells.closeAll(),
   };
 }
