@@ -48,5 +48,5 @@ function reasonAgainst(path: string, isVisible: (path: string) => boolean): stri
   if (!isStillExecutable(path)) return 'it has no execute permission';
   return isVisible(path)
     ? undefined
-    : 'it is outside of what the sandbox may execute; allow its directory with --ro';
+    : 'it is outside of what the sandbox may execute; allow its directory with the option readable';
 }

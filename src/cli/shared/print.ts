@@ -2,6 +2,7 @@ import { writeSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { inFlags } from './in-flags.ts';
 import { isLively, paintFor } from './style.ts';
 
 /** Writes to standard output, all of it, before anything else happens. False: the reader is gone. */
@@ -31,7 +32,7 @@ export function printBytes(fd: 1 | 2, bytes: Uint8Array): boolean {
  */
 export function printError(message: string, remedy?: string): void {
   for (const text of [message, ...(remedy === undefined ? [] : [`to mend it: ${remedy}`])]) {
-    const line = text.replace(/\s*\n\s*/g, ' ');
+    const line = inFlags(text.replace(/\s*\n\s*/g, ' '));
     writeAll(2, `${paintFor(2)('strong', 'sandbox-run:')} ${visibleText(line, { keep: '\\' })}\n`);
   }
 }
