@@ -47,9 +47,6 @@ const AS_COMMONJS = {
   banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
 };
 
-/** Where errors come from that nobody may catch: Node prints the line that threw them. */
-const READABLE = { minifyWhitespace: false, minifySyntax: false };
-
 /** The entry points of the library, which package.json exports. */
 const LIBRARY = { index: 'src/index.ts', openai: 'src/integrations/openai.ts', ai: 'src/integrations/ai.ts' };
 
@@ -58,6 +55,7 @@ const LIBRARY = { index: 'src/index.ts', openai: 'src/integrations/openai.ts', a
  * exports the same things. So there is one of everything, however it is loaded.
  */
 async function buildLibrary(build, compiled) {
+  const { printInLines, READABLE } = await import('./print-in-lines.mjs');
   await build({
     ...{ ...COMMON, ...AS_COMMONJS, ...READABLE },
     entryPoints: LIBRARY,
@@ -65,6 +63,7 @@ async function buildLibrary(build, compiled) {
     plugins: compiled,
   });
   for (const name of Object.keys(LIBRARY)) {
+    await printInLines(join(root, `dist/${name}.cjs`));
     const exported = Object.keys(require(join(root, `dist/${name}.cjs`))).sort();
     const contents = [
       `import { loadCompiled } from './load-compiled.ts';`,
@@ -75,6 +74,7 @@ async function buildLibrary(build, compiled) {
       ...{ outdir: undefined, outfile: `dist/${name}.js`, format: 'esm' },
       stdin: { contents, loader: 'js', resolveDir: join(root, 'src/run') },
     });
+    await printInLines(join(root, `dist/${name}.js`));
   }
 }
 
@@ -219,8 +219,7 @@ function copyTypesForCommonJs() {
     for (const [, imported] of text.matchAll(/(?:from |import\()["'](\.[^"']+)\.ts["']/g))
       copy(join(dirname(file), `${imported}.d.ts`));
   };
-  for (const source of Object.values(LIBRARY))
-    copy(relative('src', source).replace(/\.ts$/, '.d.ts'));
+  for (const source of Object.values(LIBRARY)) copy(relative('src', source).replace(/\.ts$/, '.d.ts'));
   writeFileSync(join(to, 'package.json'), '{ "type": "commonjs" }\n');
 }
 
