@@ -2,6 +2,7 @@
 // the command line need not compile them.
 import { join } from 'node:path';
 import { writeCompiledCode } from './compiled-code.mjs';
+import { printInLines, READABLE } from './print-in-lines.mjs';
 import { decideSamples } from './warm-judgement.mjs';
 import { useStatefulParts } from './warm-stateful-parts.mjs';
 import { readSamples } from './warm-validation.mjs';
@@ -38,7 +39,7 @@ export async function buildCompiledModules(common, build) {
       outfile,
       entryPoints: [`src/${folder}/${name}.ts`],
       external: common.external.filter((library) => !bundled.includes(library)),
-      minify: true,
+      ...READABLE,
       format: 'cjs',
       supported: { 'dynamic-import': false },
       // One byte per character: read without decoding.
@@ -47,6 +48,7 @@ export async function buildCompiledModules(common, build) {
       banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
       plugins: [...plugins],
     });
+    await printInLines(outfile);
     plugins.push(taken(folder, name, Object.keys(await writeCompiledCode(outfile, use))));
   }
   return plugins;

@@ -39,24 +39,43 @@ const COMMON = {
   logLevel: 'warning',
 };
 
-/** The library: ES modules in pieces, because some are loaded only when they are needed. */
-function buildLibrary(build, compiled) {
-  return build({
-    ...COMMON,
+const AS_COMMONJS = {
+  format: 'cjs',
+  // import() of a package would start the loader of ES modules.
+  supported: { 'dynamic-import': false },
+  define: { 'import.meta.url': '__moduleUrl' },
+  banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
+};
+
+/** The entry points of the library, which package.json exports. */
+const LIBRARY = { index: 'src/index.ts', openai: 'src/integrations/openai.ts', ai: 'src/integrations/ai.ts' };
+
+/**
+ * The library: CommonJS, which every Node can require() and which loads sooner, and for each entry point an ES module that
+ * exports the same things. So there is one of everything, however it is loaded.
+ */
+async function buildLibrary(build, compiled) {
+  const { printInLines, READABLE } = await import('./print-in-lines.mjs');
+  await build({
+    ...{ ...COMMON, ...AS_COMMONJS, ...READABLE },
+    entryPoints: LIBRARY,
+    outExtension: { '.js': '.cjs' },
     plugins: compiled,
-    entryPoints: {
-      index: 'src/index.ts',
-      openai: 'src/integrations/openai.ts',
-      ai: 'src/integrations/ai.ts',
-    },
-    splitting: true,
-    format: 'esm',
-    chunkNames: 'chunks/[name]-[hash]',
-    // CommonJS dependencies that are bundled call require().
-    banner: {
-      js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
-    },
   });
+  for (const name of Object.keys(LIBRARY)) {
+    await printInLines(join(root, `dist/${name}.cjs`));
+    const exported = Object.keys(require(join(root, `dist/${name}.cjs`))).sort();
+    const contents = [
+      `import { loadCompiled } from './load-compiled.ts';`,
+      `export const { ${exported.join(', ')} } = loadCompiled('${name}');`,
+    ].join('\n');
+    await build({
+      ...{ ...COMMON, ...READABLE },
+      ...{ outdir: undefined, outfile: `dist/${name}.js`, format: 'esm' },
+      stdin: { contents, loader: 'js', resolveDir: join(root, 'src/run') },
+    });
+    await printInLines(join(root, `dist/${name}.js`));
+  }
 }
 
 /** What the hook is used with once, as Claude Code sends it. */
@@ -92,7 +111,7 @@ const PROGRAMS = [
 function firstLines(when, words) {
   const places = ['../build/Release', '../node_modules/@sandbox-run/*', '../../@sandbox-run/*'];
   const look = [
-    'at=$(readlink -f "$0"); at=${at%/*}',
+    `at=$(readlink -f "$0"); at=\${at%/*}`,
     `for c in ${places.map((place) => `"$at"/${place}/sandbox-run-client`).join(' ')}`,
     `do [ -x "$c" ] && exec "$c" node "$at/cli.cjs"${words} "$@"`,
     'done',
@@ -144,12 +163,8 @@ async function buildPrograms(build, compiled) {
     build({
       ...COMMON,
       entryPoints: { [PROGRAMS.find(({ start }) => start === name)?.file ?? name]: source },
-      format: 'cjs',
+      ...AS_COMMONJS,
       outExtension: { '.js': '.cjs' },
-      // import() of a package would start the loader of ES modules.
-      supported: { 'dynamic-import': false },
-      define: { 'import.meta.url': '__moduleUrl' },
-      banner: { js: "const __moduleUrl = require('node:url').pathToFileURL(__filename).href;" },
       plugins: [apart, ...compiled, WITHOUT_CHILD_PROCESS],
     });
   // A map grows while it is walked: each file may name further ones.
@@ -201,6 +216,7 @@ async function buildTypeScript() {
   await buildCompletions(build);
   const types = run(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json'], { stdio: 'inherit' });
   if (types.status !== 0) process.exit(1);
+  copyTypesForCommonJs();
   for (const { file, when, words } of PROGRAMS) {
     const path = join(root, `dist/${file}.cjs`);
     writeFileSync(
@@ -213,6 +229,21 @@ async function buildTypeScript() {
   linkOwnPrograms();
   writeFileSync(join(root, NOTICES), thirdPartyNotices(root, inputs));
   console.log('sandbox-run: dist/ built');
+}
+
+/** The same declarations again, where the nearest package.json says that they are about CommonJS. */
+function copyTypesForCommonJs() {
+  const [from, to] = ['dist/types', 'dist/types-cjs'].map((name) => join(root, name));
+  const copy = (file) => {
+    if (existsSync(join(to, file))) return;
+    const text = readFileSync(join(from, file), 'utf8');
+    mkdirSync(dirname(join(to, file)), { recursive: true });
+    writeFileSync(join(to, file), text);
+    for (const [, imported] of text.matchAll(/(?:from |import\()["'](\.[^"']+)\.ts["']/g))
+      copy(join(dirname(file), `${imported}.d.ts`));
+  };
+  for (const source of Object.values(LIBRARY)) copy(relative('src', source).replace(/\.ts$/, '.d.ts'));
+  writeFileSync(join(to, 'package.json'), '{ "type": "commonjs" }\n');
 }
 
 /** What the program itself says that it reads and writes, as files for other programs. */

@@ -17,7 +17,7 @@ export type {
   ResultRecord,
 } from './model/audit-record.ts';
 export type { BackendId, PassedOver } from './model/backend.ts';
-export type { Command } from './model/command.ts';
+export type { Command, TemplateValue } from './model/command.ts';
 export type { Autonomy, Decision, Reach, Reason, Risk, Taint, Verdict } from './model/decision.ts';
 export type {
   Control,
@@ -68,6 +68,7 @@ export type { OutputChunk, OutputLimits, OutputStream, OutputText } from './mode
 export type { PolicyFile } from './model/policy-keys.ts';
 export type { AgentSession } from './model/session.ts';
 export { APPROVAL_SCOPES } from './model/words.ts';
+export { CommandError } from './run/launch/command-error.ts';
 export type { BackgroundJob, JobExit, JobOutput } from './run/launch/jobs.ts';
 export type { RunningCommand } from './run/launch/pending-command.ts';
 export type { SandboxProcess, TerminalProcess } from './run/launch/spawn.ts';
@@ -81,6 +82,6 @@ export {
   type StoppedCommand,
 } from './run/output/model-message.ts';
 export type { CommandCheck } from './run/sandbox.ts';
-export { createSandbox, type Sandbox, type StartedCommand } from './run/sandbox.ts';
+export { createSandbox, type RunTemplate, type Sandbox, type StartedCommand } from './run/sandbox.ts';
 export { openSession, type SessionOptions } from './run/session/agent-session.ts';
 export type { ShellSession } from './run/session/shell-session.ts';

@@ -35,7 +35,7 @@ def show(box):
         print(shell.run("echo hi from ${PWD##*/}")["stdout"].strip())
 
     refused = box.check("sudo reboot")
-    print(refused["verdict"], "-", refused["message"].splitlines()[0])
+    print(refused["verdict"], "-", refused["messageForModel"].splitlines()[0])
 
     # Nothing would bring that back, so the policy asks.
     print("removed:", box.run("rm -r notes")["status"])

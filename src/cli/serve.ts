@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { loadAddon } from '../native/load.ts';
@@ -6,6 +7,7 @@ import { listenForClients } from '../serve/core/listener.ts';
 import { isOurs } from '../serve/core/peer.ts';
 import { serveSchema } from '../serve/protocol/schema.ts';
 import { createService, refuseReachable, type Service } from '../serve/sandbox/service.ts';
+import { deferred } from '../util/deferred.ts';
 import {
   addSandboxOptions,
   parseSeconds,
@@ -51,7 +53,10 @@ export async function serve(args: readonly string[]): Promise<number> {
     HELP_AFTER,
   )
     .usage('--stdio | --socket PATH [options]\n       sandbox-run serve --schema')
-    .option('--stdio', 'one client, on standard input and output; ends when its input ends')
+    .option(
+      '--stdio',
+      'one client, on standard input and output; when its input ends, answers what it was asked and ends',
+    )
     .option(
       '--socket <path>',
       'clients of this user on a Unix socket, in a directory that only you can write',
@@ -96,13 +101,31 @@ export async function serve(args: readonly string[]): Promise<number> {
   });
 }
 
+/** How often it is looked whether who started the server lives. */
+const LOOK_MS = 250;
 const STOPPING = 'the server is stopping';
 
 async function serveStdio({ offer }: Service, signal: AbortSignal): Promise<void> {
   const { stdin: input, stdout: output } = process;
-  const connection = new Connection(offer, { input, output, handshakeMs: 0, admit: () => true });
-  await Promise.race([connection.ended, aborted(signal)]);
+  const how = { handshakeMs: 0, admit: () => true, answersAll: true };
+  const connection = new Connection(offer, { input, output, ...how });
+  using orphaned = watchParent();
+  await Promise.race([connection.ended, aborted(signal), orphaned.promise]);
   await connection.end(STOPPING);
+}
+
+/**
+ * Settles when the program at the other end of our pipes has died: the end of its input alone does not say so. Where output
+ * goes to a file there is none.
+ */
+function watchParent(): Disposable & { readonly promise: Promise<void> } {
+  const { promise, resolve: tell } = deferred<void>();
+  const output = fstatSync(1);
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid !== parent && (output.isFIFO() || output.isSocket())) tell();
+  }, LOOK_MS).unref();
+  return { promise, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 async function serveSocket(

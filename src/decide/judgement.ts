@@ -14,3 +14,4 @@ export { riskOfLine } from '../programs/risk.ts';
 export { isIncomplete } from '../shell/adapter/incomplete.ts';
 export { parseArgv, parseShell } from '../shell/parse.ts';
 export { stepsOf } from '../shell/steps.ts';
+export { commandOfTemplate } from '../shell/template.ts';

@@ -47,6 +47,10 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'The native addon is not built or cannot be loaded on this host.',
   },
+  'package.incomplete': {
+    exitStatus: 125,
+    meaning: 'Files of this package are missing, because it was made part of a bundle or copied in part.',
+  },
   'confinement.failed': { exitStatus: 125, meaning: 'A kernel object of the confinement could not be made.' },
   'launch.failed': {
     exitStatus: 125,
@@ -56,6 +60,10 @@ export const ERROR_CODES = {
   'command.needs_approval': {
     exitStatus: 126,
     meaning: 'The command needs approval, and there was no one to ask.',
+  },
+  'command.failed': {
+    exitStatus: 125,
+    meaning: 'The command did not exit with 0. Only the library says so, with the option reject.',
   },
   'program.not_found': { exitStatus: 127, meaning: 'No such program in PATH, or the path does not exist.' },
   'program.not_executable': {

@@ -14,7 +14,7 @@ export type FoundProgram =
       readonly isHidden: boolean;
     };
 
-const HIDDEN = 'it is outside of what the sandbox may execute; allow its directory with --ro';
+const HIDDEN = 'it is outside of what the sandbox may execute; allow its directory with the option readable';
 
 /**
  * Finds a program as execvp does: a name with a slash is a path from `cwd`, any other is looked up in `searchPath`.

@@ -11,3 +11,6 @@ export const Command = z
   .union([text, argv], MUST)
   .describe('a shell string (bash), or an array: the program and its arguments');
 export type Command = Value<typeof Command>;
+
+/** A value in a template of `run`: one argument, or a part of one; an array is several arguments. */
+export type TemplateValue = string | number | readonly (string | number)[];

@@ -118,24 +118,31 @@ export type ExecutionResultBase = Value<typeof ExecutionResultBase>;
 
 const exitCode = z.number().int();
 const absent = maybe(z.undefined());
+const notOk = { ok: z.literal(false) };
 
 /** Each status with what only results of that status have. */
-const exited = { status: z.literal('exited'), exitCode, signal: absent, error: absent };
-const signaled = { status: z.literal('signaled'), exitCode: absent, signal: text, error: absent };
-const ended = { exitCode: maybe(exitCode), signal: maybe(text) };
+const exited = {
+  ...{ status: z.literal('exited'), ok: z.boolean().describe('it ran, and exited 0') },
+  ...{ exitCode, signal: absent, error: absent },
+};
+const signaled = {
+  ...{ status: z.literal('signaled'), ...notOk },
+  ...{ exitCode: absent, signal: text, error: absent },
+};
+const ended = { ...notOk, exitCode: maybe(exitCode), signal: maybe(text) };
 const stopped = { status: z.literal(['timed-out', 'canceled']), ...ended, error: absent };
 const exceeded = {
   ...{ status: z.literal('limit-exceeded'), ...ended, limit: ExceededLimit },
   error: ExecutionError,
 };
 const notRun = {
-  ...{ status: z.literal(['denied', 'setup-failed']), exitCode: absent, signal: absent },
-  error: ExecutionError,
+  ...{ status: z.literal(['denied', 'setup-failed']), ...notOk },
+  ...{ exitCode: absent, signal: absent, error: ExecutionError },
 };
 
 /**
- * What became of a command. `exitCode`, `signal` and `error` are always there, so that one shape serves
- * success and failure:
+ * What became of a command. `ok`, `exitCode`, `signal` and `error` are always there, so that one shape serves
+ * success and failure. `ok`: it ran, and exited 0.
  * - `exited`: it ran and ended by itself with `exitCode`.
  * - `signaled`: `signal` ended it.
  * - `timed-out`, `canceled`: we ended it.

@@ -259,6 +259,11 @@ export const RunOptions = z.strictObject({
   pty: TerminalSize.optional().describe(
     'The command runs on a terminal of its own. All that it shows is `stdout`, with the echo of `input`, which is typed; at its end comes, once, the character that means the end of the input.',
   ),
+  reject: boolean
+    .optional()
+    .describe(
+      'True: the promise is rejected with a `CommandError`, which has the result, unless the command ran and exited with 0. Default: false, so that a result says what became of the command.',
+    ),
   background: z
     .literal(false, 'true or false')
     .optional()
@@ -267,7 +272,10 @@ export const RunOptions = z.strictObject({
 export type RunOptions = Value<typeof RunOptions>;
 
 /** Options of a run in the background. Without `timeout` there is none. */
-export const JobOptions = RunOptions.extend({ background: z.literal(true, 'true or false') });
+export const JobOptions = RunOptions.extend({
+  background: z.literal(true, 'true or false'),
+  reject: z.literal(false, 'false for a command in the background').optional(),
+});
 export type JobOptions = Value<typeof JobOptions>;
 
 /** Options of `spawn`. */
@@ -304,7 +312,7 @@ export type ShellOptions = Value<typeof ShellOptions>;
 
 /** Options of one command of a session. */
 export const TurnOptions = RunOptions.pick({
-  ...({ taints: true, timeout: true, signal: true, onOutput: true } as const),
+  ...({ taints: true, timeout: true, signal: true, onOutput: true, reject: true } as const),
 }).extend({
   approved: boolean
     .optional()

@@ -573,7 +573,7 @@ export const POLICY_KEYS = {
     }),
     reviewer_timeout_seconds: key({
       schema: (zod: Zod) => zod.number().positive().max(600),
-      text: 'How long a reviewer, a guard or a hook may take. After that a person is asked, or the command is refused.',
+      text: 'How long a reviewer, a guard, a hook, or a budget or audit sink of the application may take. After that a person is asked, or the command is refused.',
       example: '10',
       default: 10,
       layers: 'replace',

@@ -20,10 +20,7 @@ export function platformPackage(architecture: string, libc: Libc): string {
   return `@sandbox-run/linux-${architecture}-${libc}`;
 }
 
-/**
- * The root of this package, seen from one of its modules: in `dist/`, `dist/chunks/` or `src/native/` (tests run the
- * sources).
- */
+/** The root of this package, seen from one of its modules: in `dist/`, or in `src/native/` (tests run the sources). */
 export function packageRoot(moduleDirectory: string): string {
   return join(moduleDirectory, basename(moduleDirectory) === 'dist' ? '..' : '../..');
 }

@@ -5,7 +5,7 @@ import type { DecisionPorts } from '../decide/ports.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { caller } from '../host/caller.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
-import type { Command } from '../model/command.ts';
+import type { Command, TemplateValue } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan, RunDefaults } from '../model/launch-plan.ts';
@@ -23,6 +23,7 @@ import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
 import { notRun, type RunContext } from './launch/classify.ts';
+import { settled } from './launch/command-error.ts';
 import { followed, requestOf } from './launch/decided-command.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
 import { type Launch, Launcher } from './launch/launch.ts';
@@ -59,6 +60,12 @@ export interface CommandCheck {
   readonly request: ApprovalRequest | undefined;
 }
 
+/** Runs what a template says, with each value as one argument. */
+export type RunTemplate<Result = ExecutionResult> = (
+  texts: TemplateStringsArray,
+  ...values: readonly TemplateValue[]
+) => Promise<Result>;
+
 /** One policy, ready to run commands under it. */
 export interface Sandbox extends AsyncDisposable {
   /** Canonical path of the workspace. */
@@ -73,6 +80,14 @@ export interface Sandbox extends AsyncDisposable {
   run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
   /** Starts a command in the background; settles once it runs, or was refused. */
   run(command: Command, options: JobOptions): Promise<BackgroundJob>;
+  /**
+   * Runs a shell string in which values stand quoted: each is one argument or a part of one, an array several, and none is
+   * ever read as code. A place where a value would be more than text is refused. The text is as it is written (raw).
+   */
+  run(texts: TemplateStringsArray, ...values: readonly TemplateValue[]): Promise<ExecutionResult>;
+  /** The same with options. */
+  run(options: JobOptions): RunTemplate<BackgroundJob>;
+  run(options: RunOptions): RunTemplate;
   /** The same, at once. */
   start(command: Command, options: JobOptions): BackgroundJob;
   /** Like `run`, and lets signals be sent and output be read meanwhile. */
@@ -253,16 +268,18 @@ export class OpenSandbox implements Sandbox {
 
   run(command: Command, options: JobOptions): Promise<BackgroundJob>;
   run(command: Command, options?: RunOptions): Promise<ExecutionResult>;
-  run(asked: Command, given: RunOptions | JobOptions = {}): Promise<ExecutionResult | BackgroundJob> {
-    try {
-      const command = this.read.command(asked);
-      const { background, ...options } = this.read.run(given);
-      if (background !== true) return this.#begin(command, options, {}).result;
-      const job = this.#startInBackground(command, options);
-      return job.launched.then(() => job);
-    } catch (error) {
-      return Promise.reject(error);
-    }
+  run(texts: TemplateStringsArray, ...values: readonly TemplateValue[]): Promise<ExecutionResult>;
+  run(options: JobOptions): RunTemplate<BackgroundJob>;
+  run(options: RunOptions): RunTemplate;
+  run(
+    asked: Command | TemplateStringsArray | RunOptions | JobOptions,
+    ...given: readonly unknown[]
+  ): Promise<ExecutionResult | BackgroundJob> | RunTemplate<ExecutionResult | BackgroundJob> {
+    if (isTemplate(asked)) return this.#runTemplate(asked, given as readonly TemplateValue[], {});
+    if (typeof asked === 'object' && asked !== null && !Array.isArray(asked))
+      return (texts, ...values) => this.#runTemplate(texts, values, asked as RunOptions | JobOptions);
+    const [options = {}] = given as readonly (RunOptions | JobOptions | undefined)[];
+    return this.#run(asked as Command, options);
   }
 
   start(command: Command, options: JobOptions): BackgroundJob;
@@ -271,13 +288,15 @@ export class OpenSandbox implements Sandbox {
     const command = this.read.command(asked);
     const { background, ...options } = this.read.run(given);
     if (background === true) return this.#startInBackground(command, options);
+    const { reject } = options;
     const feed = new OutputFeed({
       neutralizes: options.escapes === 'neutralize',
       isTaken: options.onOutput !== undefined,
       ended: () => started.result,
     });
     const started = this.#begin(command, options, { feed });
-    return { ...started, output: () => feed.output(), outputText: () => feed.outputText() };
+    const result = settled(command, started.result, reject);
+    return { ...started, result, output: () => feed.output(), outputText: () => feed.outputText() };
   }
 
   spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
@@ -331,6 +350,33 @@ export class OpenSandbox implements Sandbox {
       approval,
       hiddenPrograms: judgement?.hiddenPrograms,
     };
+  }
+
+  #run(asked: Command, given: RunOptions | JobOptions): Promise<ExecutionResult | BackgroundJob> {
+    try {
+      const command = this.read.command(asked);
+      const { background, ...options } = this.read.run(given);
+      if (background !== true)
+        return settled(command, this.#begin(command, options, {}).result, options.reject);
+      const job = this.#startInBackground(command, options);
+      return job.launched.then(() => job);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async #runTemplate(
+    texts: TemplateStringsArray,
+    values: readonly TemplateValue[],
+    options: RunOptions | JobOptions,
+  ): Promise<ExecutionResult | BackgroundJob> {
+    if (!isTemplate(texts))
+      throw new SandboxError(
+        'usage.invalid',
+        'run: options alone are for a template, as in run({ timeout: 5000 })`git fetch`; a command stands before them',
+      );
+    const { commandOfTemplate } = await import('../decide/judgement.ts');
+    return this.#run(commandOfTemplate(texts.raw, values), options);
   }
 
   async #openSession(options: ShellOptions | undefined): Promise<ShellSession> {
@@ -442,6 +488,11 @@ export class OpenSandbox implements Sandbox {
     const started = this.#launcher.launch(resolved, context, options, { ...how, onLaunch });
     return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
   }
+}
+
+/** What a tag of a template gets. An array of words, from JSON say, has no `raw`. */
+function isTemplate(given: unknown): given is TemplateStringsArray {
+  return Array.isArray(given) && 'raw' in given;
 }
 
 function standardInput(options: RunOptions): number {

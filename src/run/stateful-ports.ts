@@ -29,6 +29,7 @@ import {
   openOwnState,
   stateDirectory,
 } from './state.ts';
+import { timelyBudget, timelySink } from './timely-ports.ts';
 
 /** Ports to everything with a memory. What the policy does not ask for is not loaded. */
 export interface StatefulPorts extends Pick<DecisionPorts, 'principal' | 'once' | 'record' | 'tellHooks'> {
@@ -81,12 +82,12 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
   return {
     principal,
     session,
-    budget: given.budget ?? budgetOf(principal, state),
+    budget: given.budget ? timelyBudget(given.budget, limit.timeoutMs) : budgetOf(principal, state),
     reviewer: given.reviewer ?? (await reviewerFor(parts)),
     gitGuard: given.gitGuard ?? (policy.hooks.gitGuard ? await ownGitGuard() : undefined),
     hooks,
     once: given.once,
-    record: recorder(given.audit ?? trail, policy.audit),
+    record: recorder(given.audit ? timelySink(given.audit, limit.timeoutMs) : trail, policy.audit),
     state,
     approvals: () => {
       const { ask } = policy.approval;

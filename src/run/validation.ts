@@ -79,7 +79,15 @@ function refuseContradictions(options: RunOptions | JobOptions): void {
     );
 }
 
+/** Whose command may be an array, so that its words may be taken for options. */
+const TAKES_ARRAYS: ReadonlySet<string> = new Set(['run', 'spawn', 'check']);
+
 function copyOf(given: object, where: string): Readonly<Record<string, unknown>> {
+  if (TAKES_ARRAYS.has(where) && (typeof given === 'string' || Array.isArray(given)))
+    throw new SandboxError(
+      'usage.invalid',
+      `the options of ${where} must be an object; a program and its arguments are one array: ${where}(["echo", "a"])`,
+    );
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw new SandboxError('usage.invalid', `the options of ${where} must be an object`);
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

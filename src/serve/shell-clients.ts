@@ -75,7 +75,7 @@ async function connectOrRemove(
 
 /** A result that was sent, again as the model has it. `report`: what `initialize` told once for all of them. */
 export function receivedTurn(
-  { message: _, gapAt: __, decision, ...told }: ResultOf<'session.run'>,
+  { messageForModel: _, gapAt: __, decision, ...told }: ResultOf<'session.run'>,
   report: EnforcementReport | undefined,
 ): TurnResult {
   // It was validated as what is sent, which has no type for each status.

@@ -106,7 +106,7 @@ describe('tools of sandbox-run mcp', () => {
     expect(stdout.startsWith('red\\u{202e}\n0123456789\n')).toBe(true);
     expect(stdout.length).toBeLessThan(40_000);
     expect(stdout).toMatch(/\[\.\.\. [\d,]+ bytes left out \.\.\.\]/);
-    expect(result.structuredContent?.leftOut).toMatchObject({ stderr: 0 });
+    expect(result.structuredContent?.truncated).toMatchObject({ stderr: 0 });
   });
 
   it('end a command at the time-out, and a call can only shorten it', async () => {

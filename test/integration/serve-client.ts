@@ -17,7 +17,7 @@ interface Fields {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
-  readonly message: string;
+  readonly messageForModel: string;
   readonly verdict: string;
   readonly truncated: { readonly stdout: number };
   readonly command: string;

@@ -236,7 +236,7 @@ describe('run over serve', () => {
     const { client } = await ready([], supervised);
     const denied = await client.call('run', { command: 'sudo reboot' });
     expect(denied).toMatchObject({ status: 'denied', error: { code: 'command.denied' } });
-    expect(denied.message).toContain('sudo');
+    expect(denied.messageForModel).toContain('sudo');
     const asked = await client.call('run', { command: 'rm -r nothing' });
     expect(asked).toMatchObject({ status: 'denied', error: { code: 'command.needs_approval' } });
     // What a model writes into its command is a command.
@@ -263,7 +263,7 @@ describe('check over serve', () => {
     expect(await client.call('check', { command: 'ls' })).toMatchObject({ verdict: 'allow', risk: 'low' });
     const refused = await client.call('check', { command: ['sudo', 'touch', 'checked'] });
     expect(refused.verdict).toBe('deny');
-    expect(refused.message).toContain('command.denied');
+    expect(refused.messageForModel).toContain('command.denied');
     expect(await client.call('check', { command: 'touch checked' })).toMatchObject({ verdict: 'ask' });
     expect(existsSync(join(place.workspace, 'checked'))).toBe(false);
   });
@@ -322,7 +322,7 @@ describe('spawn over serve', () => {
     const { command } = await client.call('spawn', { command: 'sudo ls' });
     const { result } = await client.told('ended', (params) => params.command === command);
     expect(result).toMatchObject({ status: 'denied', error: { code: 'command.denied' } });
-    expect(result.message).toContain('sudo');
+    expect(result.messageForModel).toContain('sudo');
   });
 
   it('cuts no character, and obeys no escape sequence', async () => {
@@ -394,7 +394,7 @@ describe('the end of serve', () => {
     for (let round = 0; round < 5; round += 1) {
       const { child, client } = await ready();
       const asked = [
-        client.ask('run', { command: 'sleep 60' }),
+        client.ask('run', { command: 'sleep 1' }),
         client.ask('run', { command: 'echo hi' }),
         client.ask('check', { command: 'echo hi' }),
       ];
@@ -404,20 +404,45 @@ describe('the end of serve', () => {
       await client.ends();
       const answers = new Set(client.said.map(({ id }) => id));
       expect(answers.size, JSON.stringify(client.said.map(({ id }) => id))).toBe(1 + asked.length);
-      expect((await asked[0])?.result.status).toBe('canceled');
+      expect((await asked[0])?.result).toMatchObject({ status: 'exited', exitCode: 0 });
     }
   });
 
-  it('comes with the end of its input, and ends everything', async () => {
+  it('comes with the end of its input, which ends what nobody can end or write to any more', async () => {
     const { child, client } = await ready();
-    void client.ask('run', { command: holding });
     await client.call('spawn', { command: `setsid ${holding.map((word) => `'${word}'`).join(' ')} & wait` });
     const { session } = await client.call('session.open');
-    void client.ask('session.run', { session, command: holding.map((word) => `'${word}'`).join(' ') });
-    await eventually(() => expect(processesWith(mark).length).toBeGreaterThanOrEqual(3));
+    await client.call('session.run', {
+      session,
+      command: `${holding.map((word) => `'${word}'`).join(' ')} &`,
+    });
+    await eventually(() => expect(processesWith(mark).length).toBeGreaterThanOrEqual(2));
     client.output.end();
     expect(await child).toMatchObject({ exitCode: 0, stderr: '' });
     expect(processesWith(mark)).toEqual([]);
+  });
+
+  it('waits for the answers to what was piped into it', async () => {
+    const asks = [
+      { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1 } },
+      { jsonrpc: '2.0', id: 2, method: 'run', params: { command: 'sleep 0.5; echo done' } },
+    ];
+    const { child, client } = stdio();
+    for (const ask of asks) client.message(ask);
+    client.output.end();
+    expect(await child).toMatchObject({ exitCode: 0, stderr: '' });
+    const answer = client.said.find(({ id }) => id === 2);
+    expect(answer?.result).toMatchObject({ status: 'exited', ok: true, stdout: 'done\n' });
+  });
+
+  it('waits for no answer of a client that says nothing more', async () => {
+    const { child, client } = stdio([], supervised);
+    await client.initialize({ approvals: true });
+    const asked = client.ask('run', { command: 'rm -r nothing' });
+    await client.told('approvals.requested');
+    client.output.end();
+    expect((await asked).result).toMatchObject({ status: 'denied' });
+    expect(await child).toMatchObject({ exitCode: 0 });
   });
 
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('comes with %s, too', async (signal) => {

@@ -1,6 +1,16 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { build } from 'esbuild';
 import { execa } from 'execa';
+import { build as buildByVite } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { makePlace, ROOT } from './support.ts';
@@ -21,8 +31,6 @@ async function runScript(name: string, code: string) {
   writeFileSync(join(project, name), code);
   return execa(process.execPath, [name], { cwd: project, reject: false });
 }
-
-const [major = 0] = process.versions.node.split('.').map(Number);
 
 describe('a program that uses the package', () => {
   it('as an ES module ends by itself after close', async () => {
@@ -73,16 +81,39 @@ describe('a program that uses the package', () => {
     expect({ stdout, stderr }).toEqual({ stdout: 'from cjs\n', stderr: '' });
   });
 
-  it.skipIf(major < 22)('from CommonJS by require()', async () => {
-    const { stdout } = await runScript(
+  it('from CommonJS by require(), which gives the same things as import', async () => {
+    const { stdout, stderr } = await runScript(
       'require.cjs',
-      `const { createSandbox } = require('sandbox-run');
+      `const { createSandbox, SandboxError } = require('sandbox-run');
       createSandbox({ workspace: process.cwd() }).then(async (sandbox) => {
         console.log((await sandbox.run(['echo', 'required'])).stdout);
         await sandbox.close();
+        for (const name of ['sandbox-run', 'sandbox-run/openai', 'sandbox-run/ai']) {
+          const [required, imported] = [require(name), await import(name)];
+          const names = Object.keys(imported).sort();
+          console.log(names.length > 0, names.every((each) => required[each] === imported[each]));
+          console.log(names.join() === Object.keys(required).sort().join());
+        }
+        console.log(await createSandbox({ workspace: 1 }).catch((error) => error instanceof SandboxError));
       });`,
     );
-    expect(stdout).toBe('required\n');
+    const same = 'true true\ntrue\n';
+    expect({ stdout, stderr }).toEqual({ stdout: `required\n\n${same.repeat(3)}true`, stderr: '' });
+  });
+
+  it.each([
+    ['of the library', `await createSandbox({ workspace: '/nonexistent' })`, 'workspace.missing'],
+    ['of an option', `await createSandbox({ tiemout: 1 })`, 'usage.invalid'],
+    ['of a template', 'await (await createSandbox()).run`eval $' + '{1}`', 'usage.invalid'],
+    ['of a command', `await (await createSandbox()).run('exit 3', { reject: true })`, 'command.failed'],
+  ])('an error %s that nobody catches is shown without lines of the build', async (_, code, says) => {
+    const script = `import { createSandbox } from 'sandbox-run';\n${code};`;
+    const { stderr, exitCode } = await runScript('uncaught.mjs', script);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(says);
+    const [where, line = ''] = stderr.split('\n');
+    expect(where).toMatch(/^(file:\/\/)?\/.*:\d+$/);
+    expect(line.length).toBeLessThan(140);
   });
 
   it('cannot reach what is not exported', async () => {
@@ -96,7 +127,97 @@ describe('a program that uses the package', () => {
   });
 });
 
+/** Bundled as its documentation says, or as nobody should: the program finds nothing of the package beside the bundle. */
+describe('a program that is bundled', () => {
+  const USES = `createSandbox({ workspace: process.cwd() }).then(async (sandbox) => {
+    console.log((await sandbox.run(['echo', 'bundled'])).stdout);
+    await sandbox.close();
+  });`;
+  const ENTRIES = {
+    'esm.mjs': `import { createSandbox } from 'sandbox-run';\n${USES}`,
+    'cjs.cjs': `const { createSandbox } = require('sandbox-run');\n${USES}`,
+  };
+  type Bundling = ['esbuild' | 'rollup', keyof typeof ENTRIES, 'esm' | 'cjs'];
+  const BUNDLES: readonly Bundling[] = [
+    ['esbuild', 'esm.mjs', 'esm'],
+    ['esbuild', 'esm.mjs', 'cjs'],
+    ['esbuild', 'cjs.cjs', 'cjs'],
+    ['rollup', 'esm.mjs', 'esm'],
+    ['rollup', 'esm.mjs', 'cjs'],
+  ];
+
+  beforeAll(() => {
+    for (const [name, code] of Object.entries(ENTRIES)) writeFileSync(join(project, name), code);
+  });
+
+  const runBundled = async ([by, entry, format]: Bundling, external: string[]) => {
+    const input = join(project, entry);
+    const outDir = join(place.root, 'bundles');
+    const name = format === 'cjs' ? 'bundle.cjs' : 'bundle.mjs';
+    if (by === 'esbuild') {
+      const options = { bundle: true, platform: 'node', logLevel: 'error', external } as const;
+      await build({ entryPoints: [input], outfile: join(outDir, name), format, ...options });
+    } else {
+      await buildByVite({
+        ...{ root: project, configFile: false, logLevel: 'error', ssr: { noExternal: true, external } },
+        build: { ssr: input, outDir, rollupOptions: { output: { format, entryFileNames: name } } },
+      });
+    }
+    // Beside what is installed, as a program is.
+    const program = join(project, name);
+    renameSync(join(outDir, name), program);
+    return execa(process.execPath, [program], { cwd: project, reject: false });
+  };
+
+  it.each(BUNDLES)('by %s, %s as %s, works with the package left out', async (...how) => {
+    const { stdout, stderr } = await runBundled(how, ['sandbox-run']);
+    expect({ stdout, stderr }).toEqual({ stdout: 'bundled\n', stderr: '' });
+  });
+
+  it.each(BUNDLES)('by %s, %s as %s, says in one line to leave it out', async (...how) => {
+    const { stdout, stderr } = await runBundled(how, []);
+    expect(stdout).toBe('');
+    const said = stderr.split('\n').filter((line) => line.startsWith('SandboxError: '));
+    expect(said).toEqual([
+      expect.stringContaining('(esbuild: --external:sandbox-run; webpack, rollup, vite: '),
+    ]);
+  });
+});
+
 describe('the types', () => {
+  it.each(['node16', 'node18', 'nodenext'])('serve CommonJS and ES modules (%s)', async (module) => {
+    const code = `import { createSandbox, SandboxError, type ExecutionResult } from 'sandbox-run';
+      import { shellTool } from 'sandbox-run/ai';
+      import { createShell } from 'sandbox-run/openai';
+      export async function use(): Promise<ExecutionResult> {
+        const sandbox = await createSandbox();
+        createShell(sandbox).run({ commands: [] });
+        shellTool(sandbox).description satisfies string | undefined;
+        return sandbox.run({ timeout: 1 })\`ls \${['a', 1]} \${'b'}\`.catch((error) => {
+          throw new SandboxError('usage.invalid', String(error));
+        });
+      }
+      // @ts-expect-error what is nothing is no argument
+      export const wrong = async () => (await createSandbox()).run\`ls \${undefined}\`;`;
+    const files = ['both.cts', 'both.mts'];
+    for (const name of files) writeFileSync(join(project, name), code);
+    const compilerOptions = {
+      ...{
+        strict: true,
+        module,
+        target: 'es2023',
+        lib: ['es2023', 'esnext.disposable', 'dom'],
+        noEmit: true,
+      },
+      ...{ types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')], skipLibCheck: true },
+    };
+    const settings = join(project, 'tsconfig.both.json');
+    writeFileSync(settings, JSON.stringify({ compilerOptions, files }));
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const { stdout } = await execa(process.execPath, [tsc, '-p', settings], { reject: false });
+    expect(stdout).toBe('');
+  });
+
   it('serve a program that is compiled strictly', async () => {
     writeFileSync(
       join(project, 'tsconfig.json'),

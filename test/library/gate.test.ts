@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -11,6 +11,7 @@ import {
   openSession,
   type SandboxOptions,
 } from '../../src/index.ts';
+import { eventually, sleep } from '../support/eventually.ts';
 import { makePlace } from './support.ts';
 
 const place = makePlace();
@@ -436,6 +437,44 @@ describe('what an application brings', () => {
     expect(asked).toBe(1);
     expect((await sandbox.run('true')).status).toBe('exited');
     expect(asked).toBe(2);
+  });
+
+  it('that never answers holds no run for ever', async () => {
+    const never = () => new Promise<never>(() => {});
+    const done: string[] = [];
+    const reservation = { commit: () => {}, release: () => void done.push('released') };
+    const late = async () => {
+      await sleep(400);
+      return reservation;
+    };
+    const budgets: readonly ActionBudget[] = [
+      { used: never, reserve: () => reservation },
+      { used: () => 0, reserve: never },
+      { used: () => 0, reserve: late },
+    ];
+    const policy = {
+      approval: { reviewer_timeout_seconds: 0.2 },
+      security: { max_actions_per_hour: 5 },
+    };
+    for (const budget of budgets) {
+      await using sandbox = await sandboxWith({ gate: { budget }, policy });
+      const { status, error } = await sandbox.run('touch made', { approved: true });
+      expect({ status, code: error?.code }).toEqual({ status: 'denied', code: 'command.denied' });
+      expect(error?.message).toContain('the budget of the application did not answer within 0.2 s');
+    }
+    await eventually(() => expect(done).toEqual(['released']));
+    const audit = { append: never };
+    await using recorded = await sandboxWith({ gate: { audit }, policy });
+    expect(await recorded.run('touch made', { approved: true })).toMatchObject({
+      status: 'denied',
+      error: { code: 'audit.failed', message: expect.stringContaining('did not answer within 0.2 s') },
+    });
+    expect(existsSync(join(place.workspace, 'made'))).toBe(false);
+    // What is over when it does not answer is a remark.
+    const commit = { used: () => 0, reserve: () => ({ commit: never, release: never }) };
+    await using ran = await sandboxWith({ gate: { budget: commit }, policy });
+    const { ok, warnings } = await ran.run('true', { approved: true });
+    expect({ ok, warnings }).toEqual({ ok: true, warnings: [expect.stringContaining('did not answer')] });
   });
 
   it('gets a record of every decision, with who approved it and what it wrote', async () => {

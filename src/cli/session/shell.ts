@@ -112,7 +112,8 @@ export async function runInShell(name: string, command: string, options: ShellRu
       { signal: given.signal },
     );
     const result = receivedTurn(sent, connection.about?.report);
-    if (json) printOut(jsonLine({ ...(full ? result : briefly(result)), messageForModel: sent.message }));
+    if (json)
+      printOut(jsonLine({ ...(full ? result : briefly(result)), messageForModel: sent.messageForModel }));
     if (!quiet) {
       printEnd(result, { json });
       if (result.restarted) printRestart();

@@ -1,5 +1,6 @@
 import { caller } from '../../host/caller.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { inFlags } from './in-flags.ts';
 import { isLively, paintFor } from './style.ts';
 
 /** Writes to standard output, all of it, before anything else happens. False: the reader is gone. */
@@ -29,7 +30,7 @@ export function printBytes(fd: 1 | 2, bytes: Uint8Array): boolean {
  */
 export function printError(message: string, remedy?: string): void {
   for (const text of [message, ...(remedy === undefined ? [] : [`to mend it: ${remedy}`])]) {
-    const line = text.replace(/\s*\n\s*/g, ' ');
+    const line = inFlags(text.replace(/\s*\n\s*/g, ' '));
     writeAll(2, `${paintFor(2)('strong', 'sandbox-run:')} ${visibleText(line, { keep: '\\' })}\n`);
   }
 }

@@ -22,7 +22,7 @@ export function shellResult({ result, message }: ToolOutcome): CallToolResult {
     ...endOf(result),
     stdout,
     stderr,
-    leftOut: truncated,
+    truncated,
     durationMs: Math.round(durationMs),
     job: null,
   };
@@ -69,7 +69,7 @@ const RUNNING = {
 export function startedResult({ id }: Job, remark: string | undefined): CallToolResult {
   const structured: ShellOutput = {
     ...RUNNING,
-    ...{ stdout: '', stderr: '', leftOut: { stdout: 0, stderr: 0 } },
+    ...{ stdout: '', stderr: '', truncated: { stdout: 0, stderr: 0 } },
     durationMs: 0,
     job: id,
   };

@@ -79,7 +79,7 @@ export const ShellOutput = z.strictObject({
   signal,
   stdout: text,
   stderr: text,
-  leftOut: truncated.describe('Bytes in the middle of a long output that are not shown.'),
+  truncated: truncated.describe('Bytes in the middle of a long output that are not shown.'),
   durationMs: z.number(),
   error: error.describe('Why it was not run, or which limit it exceeded.'),
   warnings: texts,

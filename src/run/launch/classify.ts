@@ -93,8 +93,7 @@ export function classify(
   const wasEnded = outcome.timedOut || outcome.canceled || outcome.limit !== undefined;
   if (outcome.failure !== undefined && !(isLost && wasEnded)) {
     return {
-      ...base,
-      status: 'setup-failed',
+      ...{ ...base, status: 'setup-failed', ok: false },
       exitCode: undefined,
       signal: undefined,
       error: describeFailure(outcome.failure, outcome.treeEnded),
@@ -104,19 +103,27 @@ export function classify(
   const exitCode = signal === undefined && !isLost ? outcome.exitCode : undefined;
   if (outcome.timedOut || outcome.canceled) {
     const status = outcome.timedOut ? 'timed-out' : 'canceled';
-    return { ...base, status, exitCode, signal, error: undefined };
+    return { ...base, status, ok: false, exitCode, signal, error: undefined };
   }
   const limit = exceededLimit(outcome, signal, limits);
   if (limit !== undefined)
-    return { ...base, status: 'limit-exceeded', exitCode, signal, limit, error: describeExceeded(limit) };
-  if (signal !== undefined)
-    return { ...base, status: 'signaled', exitCode: undefined, signal, error: undefined };
+    return {
+      ...{ ...base, status: 'limit-exceeded', ok: false, exitCode, signal, limit },
+      error: describeExceeded(limit),
+    };
   const hidden = hiddenPrograms?.() ?? [];
   return {
     ...base,
     ...(hidden.length === 0 ? {} : { hiddenPrograms: hidden }),
-    ...{ status: 'exited', exitCode: outcome.exitCode, signal: undefined, error: undefined },
+    ...endedByItself(signal, outcome.exitCode),
   };
+}
+
+/** What only results of a command have that ended by itself, or that another program's signal ended. */
+export function endedByItself(signal: string | undefined, exitCode: number) {
+  return signal === undefined
+    ? ({ status: 'exited', ok: exitCode === 0, exitCode, signal, error: undefined } as const)
+    : ({ status: 'signaled', ok: false, exitCode: undefined, signal, error: undefined } as const);
 }
 
 /** The result of a command that never got to the launch. */
@@ -137,7 +144,7 @@ export function notRun({ hiddenPrograms: _, ...context }: RunContext, why: Objec
     outputHeld: false,
     leftBehind: [],
   };
-  const end = { exitCode: undefined, signal: undefined };
+  const end = { ok: false, exitCode: undefined, signal: undefined } as const;
   return why.status === 'canceled'
     ? { ...base, ...end, status: 'canceled', error: undefined }
     : { ...base, ...end, ...why };

@@ -65,14 +65,14 @@ function inUnits({ name, by, value, used }: NativeLimit): ExceededLimit {
 const WORDS: Readonly<
   Record<ExceededLimit['name'], { what: string; unit: 'bytes' | 'seconds' | ''; option: string; key: string }>
 > = {
-  memory: { what: ' of memory', unit: 'bytes', option: '--memory', key: 'memory' },
-  processes: { what: ' processes and threads', unit: '', option: '--max-processes', key: 'processes' },
-  cpu: { what: ' of processor time', unit: 'seconds', option: '--cpu-time', key: 'cpu_seconds' },
-  tmp: { what: ' of private temporary files', unit: 'bytes', option: '--max-tmp', key: 'tmp_bytes' },
+  memory: { what: ' of memory', unit: 'bytes', option: 'limits.memory', key: 'memory' },
+  processes: { what: ' processes and threads', unit: '', option: 'limits.processes', key: 'processes' },
+  cpu: { what: ' of processor time', unit: 'seconds', option: 'limits.cpuSeconds', key: 'cpu_seconds' },
+  tmp: { what: ' of private temporary files', unit: 'bytes', option: 'limits.tmpBytes', key: 'tmp_bytes' },
   idle: {
     what: '',
     unit: 'seconds',
-    option: '--idle-timeout',
+    option: 'idleTimeout',
     key: 'idle_timeout_seconds',
   },
   'file-size': { what: ' in one file', unit: 'bytes', option: '', key: 'file_size' },
@@ -103,7 +103,10 @@ const policyKeyOf = ({ name }: Pick<ExceededLimit, 'name'>) => `limits.${WORDS[n
 /** The same, and how to allow more. */
 export function describeExceeded(limit: ExceededLimit): ExecutionError {
   const { option } = WORDS[limit.name];
-  const ways = [option, `${policyKeyOf(limit)} in the policy`].filter((way) => way !== '').join(' or ');
+  const ways = [
+    ...(option === '' ? [] : [`the option ${option}`]),
+    `${policyKeyOf(limit)} in the policy`,
+  ].join(' or ');
   return errorOf('limit.exceeded', `${describeExcess(limit)}; ${ways} allows more`);
 }
 

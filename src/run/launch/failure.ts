@@ -74,12 +74,12 @@ function notExecuted({ errno, path }: FailedStep): Meaning {
     case 'ENOENT':
       return [
         'program.not_executable',
-        `${path} exists, but it or its interpreter is not there inside the sandbox; allow its directory with --ro`,
+        `${path} exists, but it or its interpreter is not there inside the sandbox; allow its directory with the option readable`,
       ];
     case 'EACCES':
       return [
         'program.not_executable',
-        `${path} may not be executed in the sandbox; allow its directory with --ro`,
+        `${path} may not be executed in the sandbox; allow its directory with the option readable`,
       ];
     case 'ENOEXEC':
       return [
@@ -127,7 +127,7 @@ const STAGES: ReadonlyMap<string, Says> = new Map<string, Says>([
     'cwd',
     ({ errno, path }) => [
       'cwd.unusable',
-      `the working directory ${path} cannot be entered in the sandbox (${errno}); allow it with --ro or --rw`,
+      `the working directory ${path} cannot be entered in the sandbox (${errno}); allow it with the option readable or the option writable`,
     ],
   ],
   [

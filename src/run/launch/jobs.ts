@@ -4,6 +4,7 @@ import type { ExecutionResult, ExecutionResultBase } from '../../model/execution
 import type { NativeAddon, NativeCapture, NativeExit } from '../../native/contract.ts';
 import { deferred } from '../../util/deferred.ts';
 import { type OutputView, showOutput } from '../output/show.ts';
+import { endedByItself } from './classify.ts';
 import type { Launch } from './launch.ts';
 import { ENDING, type RunningCommand, signalNumber } from './pending-command.ts';
 
@@ -153,11 +154,8 @@ function jobExit({ exitCode, signal, durationMs }: NativeExit): JobExit {
 /** The caller ended what the command had left behind, not the command. */
 function asExited(result: ExecutionResult, { exitCode, signal }: JobExit): ExecutionResult {
   if (result.status !== 'canceled') return result;
-  if (exitCode !== undefined)
-    return { ...result, status: 'exited', exitCode, signal: undefined, error: undefined };
-  return signal === undefined
-    ? result
-    : { ...result, status: 'signaled', exitCode: undefined, signal, error: undefined };
+  if (exitCode === undefined && signal === undefined) return result;
+  return { ...result, ...endedByItself(signal, exitCode ?? 0) };
 }
 
 /** Of a command that left nothing behind. */

@@ -185,7 +185,7 @@ class LaunchedCommand {
     this.#options.signal?.addEventListener('abort', this.#cancel, { once: true });
     return {
       result: this.result,
-      kill: (signal) => addon.signal(this.id, signalNumber(signal)),
+      kill: (signal = 'SIGTERM') => addon.signal(this.id, signalNumber(signal)),
       cancel: this.#cancel,
     };
   }

@@ -5,8 +5,8 @@ import type { ExecutionResult } from '../../model/execution-result.ts';
 /** A running command of `start()`. */
 export interface RunningCommand {
   readonly result: Promise<ExecutionResult>;
-  /** Sends a signal to the command's process group. False: it has ended, or has not begun. */
-  kill(signal: NodeJS.Signals): boolean;
+  /** Sends a signal to the command's process group. False: it has ended, or has not begun. Default: SIGTERM. */
+  kill(signal?: NodeJS.Signals): boolean;
   /** Ends the command: SIGTERM, then SIGKILL after the grace period. */
   cancel(): void;
 }
@@ -36,7 +36,7 @@ export function pendingCommand(begun: Promise<RunningCommand>, giveUp: () => voi
   });
   return {
     result,
-    kill: (signal) => {
+    kill: (signal = 'SIGTERM') => {
       signalNumber(signal);
       if (started === undefined && ENDING.has(signal)) giveUp();
       return started?.kill(signal) ?? false;

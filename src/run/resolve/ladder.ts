@@ -88,7 +88,7 @@ function nothingLeft({ backend, minimum }: Policy['sandbox'], refused: readonly 
     return code === 'backend.unavailable'
       ? new SandboxError(
           code,
-          `the backend ${backend} cannot be used here: ${message}; leave --backend out to have the strongest that can`,
+          `the backend ${backend} cannot be used here: ${message}; leave the option backend out to have the strongest that can`,
           { cause: first.error },
         )
       : first.error;

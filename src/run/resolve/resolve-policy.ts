@@ -234,7 +234,7 @@ function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent:
   if (obeyed !== undefined)
     throw new SandboxError(
       'workspace.unsafe',
-      `${workspace} lies in ${obeyed}, from which something trusted runs or obeys files, and cannot be the workspace; choose a project directory with --workspace DIR`,
+      `${workspace} lies in ${obeyed}, from which something trusted runs or obeys files, and cannot be the workspace; choose a project directory with the option workspace`,
     );
   const system = SYSTEM_DIRECTORIES.find((directory) => isBeneath(workspace, directory));
   const shared = [...SHARED_DIRECTORIES, temporaryParent].includes(workspace);
@@ -245,7 +245,7 @@ function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent:
     holdsHome && workspace !== '/' ? 'holds the whole home directory' : 'belongs to the whole system';
   throw new SandboxError(
     'workspace.unsafe',
-    `${workspace} ${what} and cannot be the workspace; choose a project directory with --workspace DIR`,
+    `${workspace} ${what} and cannot be the workspace; choose a project directory with the option workspace`,
   );
 }
 

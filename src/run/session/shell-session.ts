@@ -12,6 +12,7 @@ import type { NativeOutcome } from '../../native/contract.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { shellWord } from '../../util/shell-quote.ts';
 import { classify, notRun, type RunContext } from '../launch/classify.ts';
+import { settled } from '../launch/command-error.ts';
 import { followed, requestOf } from '../launch/decided-command.ts';
 import { describeFailure, describeThrown } from '../launch/failure.ts';
 import { OutputConsumer } from '../output/consumer.ts';
@@ -153,7 +154,7 @@ class OpenShell implements ShellSession {
     }
     const turn = this.#queue.then(() => this.#runNow(command, options));
     this.#queue = turn.catch(() => {});
-    return turn;
+    return settled(command, turn, options.reject);
   }
 
   interrupt(): boolean {

@@ -21,6 +21,8 @@ interface ConnectionParts {
   readonly handshakeMs: number;
   /** Asked by `initialize`; false: as many are served as may be. */
   readonly admit: () => boolean;
+  /** True: when its input ends, everything that it asked is answered first. False: it is gone then. */
+  readonly answersAll?: boolean;
 }
 
 /** For a client to take its last answers. */
@@ -152,11 +154,19 @@ export class Connection {
     }
     if (this.#inputEnded) {
       if (this.#reading && this.#reader.isPartial()) this.#refused('incomplete', REST_MISSING);
+      if (this.#parts.answersAll === true) await this.#answerAll();
       void this.end(CLIENT_GONE);
     } else if (this.#reading) {
       this.#expectRest();
       this.#parts.input.resume();
     }
+  }
+
+  /** The client says nothing more, and may still listen. */
+  async #answerAll(): Promise<void> {
+    this.#conversation.heardAll?.();
+    await this.#requests.settled();
+    await Promise.allSettled(this.#answering);
   }
 
   async #take(line: Buffer | 'too-long'): Promise<void> {

@@ -53,6 +53,8 @@ export interface Conversation {
   ): Pick<Initialize, 'workspace' | 'report'> & {
     readonly approvals: Initialize['capabilities']['approvals'];
   };
+  /** The client says nothing more: nobody answers what it is asked, and what it asked is answered. */
+  heardAll?(): void;
   /** Ends what it started. */
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApprovalRequest } from '../../model/approval.ts';
-import { Decision, Reason, Verdict } from '../../model/decision.ts';
+import { Decision, forModel, Reason, Verdict } from '../../model/decision.ts';
 import {
   ExecutionError,
   ExecutionResultBase,
@@ -13,12 +13,6 @@ import { STATUSES } from '../../model/words.ts';
 
 /* What the server answers: values of the model in one flat shape each. */
 
-export const messageForModel = text
-  .optional()
-  .describe(
-    'Where something was stopped: a text for a model that says what, why, and what is allowed instead.',
-  );
-
 /** A decision with the words of the command that its reasons are about. */
 const SentDecision = Decision.extend({
   reasons: z.array(Reason.extend({ verdict: Verdict.nullable().describe('null: no opinion') })),
@@ -30,10 +24,11 @@ const commandResultFields = {
   status: z
     .enum(STATUSES)
     .describe('What became of the command. `denied` and `setup-failed`: it did not run.'),
+  ok: z.boolean().describe('It ran, and exited 0.'),
   exitCode: z.number().int().optional(),
   signal: text.optional().describe('The signal that ended it.'),
   error: ExecutionError.optional().describe('Why it did not run, or which limit it exceeded.'),
-  message: messageForModel,
+  messageForModel: forModel.optional().describe('Missing if it ended by itself, and nothing was refused.'),
   ...told,
   gapAt: OutputBytes.shape.gapAt.optional().describe('With base64: at which byte the missing ones were.'),
   decision: SentDecision.optional(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApprovalScope } from '../../model/approval.ts';
-import { ToldDecision } from '../../model/decision.ts';
+import { CheckAnswer } from '../../model/decision.ts';
 import { EnforcementReport } from '../../model/enforcement-report.ts';
 import { ShellSnapshot, TerminalSize } from '../../model/options.ts';
 import { OutputStream } from '../../model/output.ts';
@@ -20,7 +20,7 @@ import {
   timeoutValue,
   variables,
 } from './params.ts';
-import { CommandResult, GateAnswered, messageForModel, Question, SentTurn, ShellShown } from './results.ts';
+import { CommandResult, GateAnswered, Question, SentTurn, ShellShown } from './results.ts';
 
 const nothing = z.strictObject({});
 const limit = z.number().int();
@@ -117,7 +117,7 @@ export const METHODS = {
     params: z.strictObject({
       ...commandParams,
     }),
-    result: ToldDecision.extend({ message: messageForModel }),
+    result: CheckAnswer,
   },
   'session.open': {
     summary: 'Starts a shell that lives on from command to command, until it is closed.',

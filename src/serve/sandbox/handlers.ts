@@ -60,7 +60,8 @@ export function converse(client: Client, shared: Shared): Conversation {
       if (refused === undefined) return decisionAsJson(decision);
       const { code, message } = refused;
       const stopped = { command: rest.command, code, message, decision };
-      return { ...decisionAsJson(decision), message: refusalForModel(stopped, boundariesOf(sandbox.plan)) };
+      const messageForModel = refusalForModel(stopped, boundariesOf(sandbox.plan));
+      return { ...decisionAsJson(decision), messageForModel };
     },
     'session.open': (params) => shells.open(params),
     'session.run': (params, call) =>
@@ -86,6 +87,10 @@ export function converse(client: Client, shared: Shared): Conversation {
       const answering = isAnswering ? 'client' : 'nobody';
       const by = ask === 'terminal' ? answering : ask;
       return { approvals: by, workspace: sandbox.workspace, report: sandbox.plan.report };
+    },
+    heardAll: () => {
+      isAnswering = false;
+      questions.withdrawAll();
     },
     close: () => shells.closeAll(),
   };

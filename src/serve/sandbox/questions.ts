@@ -32,9 +32,12 @@ export class Questions {
     this.#most = most;
     this.#by = by;
     // One for all: each would otherwise add a listener.
-    client.gone.addEventListener('abort', () => {
-      for (const { withdraw } of [...this.#waiting.values()]) withdraw();
-    });
+    client.gone.addEventListener('abort', () => this.withdrawAll());
+  }
+
+  /** Nobody answers them. */
+  withdrawAll(): void {
+    for (const { withdraw } of [...this.#waiting.values()]) withdraw();
   }
 
   list(): readonly Question[] {

@@ -24,7 +24,7 @@ export function wireResult(
     ...rest,
     ...output,
     decision: decision && sentDecision(decision),
-    message: messageForModel(result, plan, about),
+    messageForModel: messageForModel(result, plan, about),
   };
 }
 

@@ -71,7 +71,10 @@ describe('findProgram', () => {
   it.each([
     ['a/only-plain', 'it has no execute permission'],
     ['b/directory', 'it is not a file'],
-    ['hidden/three', 'it is outside of what the sandbox may execute; allow its directory with --ro'],
+    [
+      'hidden/three',
+      'it is outside of what the sandbox may execute; allow its directory with the option readable',
+    ],
   ])('says why %s cannot be executed', (name, reason) => {
     expect(findProgram(`./${name}`, '', top, visible)).toMatchObject({ kind: 'not-executable', reason });
   });

@@ -160,17 +160,17 @@ describe('a limit that was exceeded', () => {
     [
       { signal: SIGKILL, limit: memory },
       { name: 'memory', by: 'cgroup', value: 2 ** 31, used: undefined },
-      'ended for using more than 2 GiB of memory (held by its control group); --memory or limits.memory in the policy allows more',
+      'ended for using more than 2 GiB of memory (held by its control group); the option limits.memory or limits.memory in the policy allows more',
     ],
     [
       { limit: { name: 'processes', by: 'sampling', value: 100, used: 101 } as const },
       { name: 'processes', by: 'sampling', value: 100, used: 101 },
-      'ended for using more than 100 processes and threads, 101 were used (seen by looking every 100 ms); --max-processes or limits.processes in the policy allows more',
+      'ended for using more than 100 processes and threads, 101 were used (seen by looking every 100 ms); the option limits.processes or limits.processes in the policy allows more',
     ],
     [
       { limit: { name: 'idle', by: 'clock', value: 1500, used: 1501 } as const },
       { name: 'idle', by: 'clock', value: 1.5, used: 1.501 },
-      'ended after 1.5 s without output; --idle-timeout or limits.idle_timeout_seconds in the policy allows more',
+      'ended after 1.5 s without output; the option idleTimeout or limits.idle_timeout_seconds in the policy allows more',
     ],
     [
       { signal: SIGXFSZ },
@@ -180,12 +180,12 @@ describe('a limit that was exceeded', () => {
     [
       { signal: SIGKILL, userCpuMs: 10_020, systemCpuMs: 0 },
       { name: 'cpu', by: 'rlimit', value: 10, used: 10.02 },
-      'ended for using more than 10 s of processor time (held by the kernel); --cpu-time or limits.cpu_seconds in the policy allows more',
+      'ended for using more than 10 s of processor time (held by the kernel); the option limits.cpuSeconds or limits.cpu_seconds in the policy allows more',
     ],
     [
       { signal: SIGKILL, userCpuMs: 10_900, systemCpuMs: 100 },
       { name: 'cpu', by: 'rlimit', value: 10, used: 11 },
-      'ended for using more than 10 s of processor time, 11 s were used (held by the kernel); --cpu-time or limits.cpu_seconds in the policy allows more',
+      'ended for using more than 10 s of processor time, 11 s were used (held by the kernel); the option limits.cpuSeconds or limits.cpu_seconds in the policy allows more',
     ],
   ])('%o is said in one line', (changes, limit, message) => {
     const ended = result(changes);

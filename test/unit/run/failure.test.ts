@@ -11,7 +11,13 @@ const failure = (stage: string, errno: keyof typeof constants.errno | undefined,
 describe('describeFailure', () => {
   it.each([
     ['exec', 'ENOENT', '/p', 'program.not_executable', /^\/p exists, but it or its interpreter is not there/],
-    ['exec', 'EACCES', '/p', 'program.not_executable', /^\/p may not be executed in the sandbox; .*--ro/],
+    [
+      'exec',
+      'EACCES',
+      '/p',
+      'program.not_executable',
+      /^\/p may not be executed in the sandbox; .*the option readable/,
+    ],
     ['exec', 'ENOEXEC', '/p', 'program.not_executable', /^\/p is not a program.*#!/],
     ['exec', 'E2BIG', '/p', 'program.not_executable', /^\/p .*arguments and environment are too long/],
     ['exec', 'ENOMEM', '/p', 'program.not_executable', /^\/p cannot be executed \(ENOMEM\)/],
@@ -20,7 +26,7 @@ describe('describeFailure', () => {
       'EACCES',
       '/c',
       'cwd.unusable',
-      /\/c cannot be entered in the sandbox \(EACCES\); .*--ro or --rw/,
+      /\/c cannot be entered in the sandbox \(EACCES\); .*the option readable or the option writable/,
     ],
     [
       'landlock.open',

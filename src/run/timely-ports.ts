@@ -1,0 +1,72 @@
+import { within } from '../decide/time-limit.ts';
+import type { ErrorCode } from '../errors/codes.ts';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { AuditSink } from '../model/audit-record.ts';
+import type { ActionBudget, Reservation } from '../model/gate-ports.ts';
+import { isPromise, type MaybePromise } from '../util/promise.ts';
+
+/** A budget of the application that never answers must not hold a run for ever: after some time it has failed. */
+export function timelyBudget(budget: ActionBudget, timeoutMs: number): ActionBudget {
+  const inTime = <T>(work: MaybePromise<T>) =>
+    answerOf(work, timeoutMs, 'command.denied', 'the budget of the application');
+  return {
+    used: () => inTime(budget.used()),
+    reserve: (limit) => {
+      const reserving = budget.reserve(limit);
+      if (!isPromise(reserving)) return timelyReservation(reserving, inTime);
+      let isLate = false;
+      // What comes too late is for nothing that runs.
+      const reserved = Promise.resolve(reserving).then(async (reservation) => {
+        if (isLate) await reservation?.release();
+        return reservation;
+      });
+      return Promise.resolve(inTime(reserved)).then(
+        (reservation) => timelyReservation(reservation, inTime),
+        (error) => {
+          isLate = true;
+          reserved.catch(() => {});
+          throw error;
+        },
+      );
+    },
+  };
+}
+
+function timelyReservation(
+  reservation: Reservation | undefined,
+  inTime: (work: MaybePromise<void>) => MaybePromise<void>,
+): Reservation | undefined {
+  return (
+    reservation && {
+      commit: () => inTime(reservation.commit()),
+      release: () => inTime(reservation.release()),
+    }
+  );
+}
+
+/** The same of a place for records. */
+export function timelySink(sink: AuditSink, timeoutMs: number): AuditSink {
+  return {
+    append: async (record) =>
+      answerOf(sink.append(record), timeoutMs, 'audit.failed', 'the audit sink of the application'),
+  };
+}
+
+/** What somebody answers within the time. */
+function answerOf<T>(
+  work: MaybePromise<T>,
+  timeoutMs: number,
+  code: ErrorCode,
+  who: string,
+): MaybePromise<T> {
+  if (!isPromise(work)) return work;
+  const answer = Promise.resolve(work).then((value) => ({ value }));
+  return within(answer, timeoutMs).then((answered) => {
+    if (answered !== undefined) return answered.value;
+    const seconds = timeoutMs / 1000;
+    throw new SandboxError(
+      code,
+      `${who} did not answer within ${seconds} s (approval.reviewer_timeout_seconds)`,
+    );
+  });
+}
