@@ -12,7 +12,7 @@ const exec = (cmd: string, more: Readonly<Record<string, unknown>> = {}): ToolCa
 const worlds: AgentWorld[] = [];
 afterAll(() => {
   for (const world of worlds) world.dispose();
-});
+}, 120_000);
 let world: AgentWorld;
 beforeEach(() => {
   world = makeAgentWorld();
@@ -23,7 +23,7 @@ const hooksFile = () => join(world.home, '.codex/hooks.json');
 const change = (path: string, what: RegExp, by: string) =>
   writeFileSync(path, readFileSync(path, 'utf8').replace(what, by));
 
-describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 200_000 }, () => {
+describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 400_000 }, () => {
   it('runs commands in the sandbox, refuses what is refused, and never runs what is asked about', async () => {
     await world.install('codex');
     const loose = join(world.project, 'loose');
@@ -76,7 +76,7 @@ describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 20
   it.each([
     ['is not there', /'[^']*cli\.cjs'/g, "'/nowhere/cli.cjs'"],
     ['does not start', /'110' '[^']*'/g, "'110' '/nowhere/node'"],
-    ['takes too long', /'110' '[^']*' '[^']*cli\.cjs'/g, "'1' '/bin/sleep' '60'"],
+    ['takes too long', /'110' '[^']*' '[^']*cli\.cjs'/g, "'1' '/bin/sh' '-c' 'sleep 60'"],
   ])('runs nothing if sandbox-run %s', async (_, what, by) => {
     await world.install('codex');
     change(hooksFile(), what, by);
@@ -90,7 +90,7 @@ describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 20
     const outside = [exec(writeTo(join(world.outside, 'one')))];
     await codexRuns(world, outside, { trusted: false });
     expect(existsSync(join(world.outside, 'one'))).toBe(true);
-    change(hooksFile(), /'110' '[^']*' '[^']*cli\.cjs'/g, "'110' '/bin/sleep' '60'");
+    change(hooksFile(), /'110' '[^']*' '[^']*cli\.cjs'/g, "'110' '/bin/sh' '-c' 'sleep 4'");
     change(hooksFile(), /"timeout": 120/g, '"timeout": 1');
     await codexRuns(world, [exec(writeTo(join(world.outside, 'two')))]);
     expect(existsSync(join(world.outside, 'two'))).toBe(true);
@@ -123,7 +123,7 @@ describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 20
 
 describe.skipIf(CODEX === undefined)(
   'the real Codex, with sandbox-run as its MCP server',
-  { timeout: 200_000 },
+  { timeout: 400_000 },
   () => {
     const shell = (command: string): ToolCall => ({
       name: 'shell',

@@ -12,7 +12,7 @@ const shell = (command: string, more: Readonly<Record<string, unknown>> = {}): T
 const worlds: AgentWorld[] = [];
 afterAll(() => {
   for (const world of worlds) world.dispose();
-});
+}, 120_000);
 let world: AgentWorld;
 beforeEach(() => {
   world = makeAgentWorld();
@@ -23,7 +23,7 @@ const settingsFile = () => join(world.home, '.gemini/settings.json');
 const change = (what: RegExp, by: string) =>
   writeFileSync(settingsFile(), readFileSync(settingsFile(), 'utf8').replace(what, by));
 
-describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 200_000 }, () => {
+describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 400_000 }, () => {
   it('runs commands in the sandbox, refuses what is refused, and never runs what is asked about', async () => {
     await world.install('gemini-cli');
     const loose = join(world.project, 'loose');
@@ -56,7 +56,7 @@ describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 200_000 
 
   it.each([
     ['is not there', /'[^']*cli\.cjs'/g, "'/nowhere/cli.cjs'"],
-    ['takes too long', /'110' '[^']*' '[^']*cli\.cjs'/g, "'1' '/bin/sleep' '60'"],
+    ['takes too long', /'110' '[^']*' '[^']*cli\.cjs'/g, "'1' '/bin/sh' '-c' 'sleep 60'"],
     ['is asked as Claude Code', /'hook' 'gemini-cli'/g, "'hook' 'claude-code'"],
   ])('runs nothing if sandbox-run %s', async (_, what, by) => {
     await world.install('gemini-cli');
@@ -70,7 +70,7 @@ describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 200_000 
     await geminiRuns(world, [shell(writeTo(join(world.outside, 'one')))]);
     expect(existsSync(join(world.outside, 'one'))).toBe(true);
     await world.install('gemini-cli');
-    change(/'110' '[^']*' '[^']*cli\.cjs'/g, "'110' '/bin/sleep' '60'");
+    change(/'110' '[^']*' '[^']*cli\.cjs'/g, "'110' '/bin/sh' '-c' 'sleep 4'");
     change(/"timeout": 120000/g, '"timeout": 500');
     await geminiRuns(world, [shell(writeTo(join(world.outside, 'two')))]);
     expect(existsSync(join(world.outside, 'two'))).toBe(true);

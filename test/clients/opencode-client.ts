@@ -51,9 +51,11 @@ export function opencodeRuns(
         ...world.env,
         OPENCODE_DISABLE_AUTOUPDATE: '1',
         OPENCODE_DISABLE_MODELS_FETCH: '1',
+        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
         ...more.env,
       },
-      ...{ extendEnv: false, stdin: 'ignore', timeout: 150_000 },
+      ...{ extendEnv: false, stdin: 'ignore', timeout: 300_000 },
     });
   };
   return converse(script, { answering, run });

@@ -14,7 +14,7 @@ const bash = (command: string, more: Readonly<Record<string, unknown>> = {}): To
 const worlds: AgentWorld[] = [];
 afterAll(() => {
   for (const world of worlds) world.dispose();
-});
+}, 120_000);
 let world: AgentWorld;
 beforeEach(() => {
   world = makeAgentWorld();
@@ -23,7 +23,7 @@ beforeEach(() => {
 const change = (what: RegExp, by: string) =>
   writeFileSync(pluginOf(world), readFileSync(pluginOf(world), 'utf8').replace(what, by));
 
-describe.skipIf(OPENCODE === undefined)('the real opencode', { timeout: 200_000 }, () => {
+describe.skipIf(OPENCODE === undefined)('the real opencode', { timeout: 400_000 }, () => {
   it('runs commands in the sandbox, refuses what is refused, and never runs what is asked about', async () => {
     await world.install('opencode');
     const loose = join(world.project, 'loose');
@@ -55,13 +55,11 @@ describe.skipIf(OPENCODE === undefined)('the real opencode', { timeout: 200_000 
 
   it.each([
     ['is not there', /"[^"]*cli\.cjs"/, '"/nowhere/cli.cjs"'],
-    ['does not start', /PROGRAM = .*/, 'PROGRAM = "/nowhere/node";'],
     [
       'takes too long',
       /(PROGRAM = ).*\n(.*WORDS = ).*\n(.*DEADLINE_MS = ).*/,
       '$1"/bin/sleep";\n$2["60"];\n$31000;',
     ],
-    ['says nothing', /(PROGRAM = ).*/, '$1"/bin/true";'],
   ])('runs nothing if sandbox-run %s', async (_, what, by) => {
     await world.install('opencode');
     change(what, by);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { cli, expectOneLine, makePlace } from '../cli/support.ts';
+import { eventually } from '../support/eventually.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());
@@ -173,6 +174,24 @@ describe.each(NAMES)('the hooks of %s', (name) => {
     expect(exitCode).toBe(126);
     expect(stderr).toContain('Not run: "sh script.sh"');
     expect(existsSync(join(project, 'ran'))).toBe(false);
+  });
+
+  it('wait for an answer where the policy has a queue', async () => {
+    const policy = join(place.root, 'queue.toml');
+    writeFileSync(policy, '[approval]\nask = "queue"\n[security]\nautonomy = "supervised"\n', {
+      mode: 0o600,
+    });
+    writeFileSync(join(project, 'script.sh'), 'echo ran\n');
+    const { command = '' } = await answer(name, 'sh script.sh', ['--policy', policy]);
+    const running = run(command);
+    let id = '';
+    await eventually(async () => {
+      const { stdout } = await cli(place, ['approvals', 'list', '--json'], { env: environment });
+      id = JSON.parse(stdout.split('\n')[0] ?? '').id;
+      expect(id).toBeTruthy();
+    }, 15_000);
+    expect((await cli(place, ['approvals', 'approve', id], { env: environment })).exitCode).toBe(0);
+    expect(await running).toMatchObject({ exitCode: 0, stdout: 'ran' });
   });
 
   it('take no directory of the model for the workspace', async () => {
