@@ -49,7 +49,7 @@ const MEANINGS: readonly (readonly [status: number, meaning: string])[] = [
   [0, 'The command exited 0; of other subcommands: done, or yes.'],
   [
     1,
-    'doctor: the default profile cannot be enforced, or an attack escaped. audit: verify found something wrong, show, search or acknowledge nothing.',
+    'confined: this process is not confined by sandbox-run. doctor: the default profile cannot be enforced, or an attack escaped. audit: verify found something wrong, show, search or acknowledge nothing.',
   ],
   [EXIT_STATUS.asks, 'check: the policy asks. policy import: something is narrower here.'],
   [11, 'policy import: something would be wider here.'],

@@ -71,12 +71,13 @@ Commands:
   cache             shows or clears what tools in sandboxes cached, by workspace
   check             says what the policy thinks of a command, and runs nothing
   completion        prints the completion for bash, fish or zsh
+  confined          tells whether the command of an agent that runs it is confined
   doctor            shows what this host can enforce and what is missing; --attack tests it
   examples          shows command lines to copy, by topic
   gate              decides about the commands of agents in containers
   help              shows exit statuses, the environment or files
-  hook              answers the hooks of an agent: claude-code
-  install           adds hooks to an agent's settings, or removes them
+  hook              answers the hooks of an agent
+  install           puts sandbox-run into an agent's settings, or takes it out
   kept              shows what commands left behind and sandbox-run set aside, or puts it back
   mcp               serves agents over the Model Context Protocol
   policy            shows, checks and makes policy files

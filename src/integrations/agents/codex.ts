@@ -56,7 +56,7 @@ export const codex: Agent = {
           },
         ];
       },
-      next: 'Codex runs NO hook before you trust it: start codex and choose to trust the hooks (/hooks shows them). Until then its commands are not confined',
+      next: 'Codex runs NO hook before you trust it: start codex and choose to trust the hooks (/hooks shows them). Until then its commands are not confined. They need sandbox_mode = "danger-full-access"; --mcp needs neither',
     },
     mcp: {
       what: 'MCP server (in place of the shell tool)',

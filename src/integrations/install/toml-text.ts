@@ -28,6 +28,8 @@ export function changedToml(
 ): string | undefined {
   if (text === undefined && wanted.length === 0) return undefined;
   const theirs = withoutOurs(text ?? '');
+  // What nothing is taken out of may be as it is.
+  if (wanted.length === 0 && theirs === text) return text;
   const before = parsed(theirs, path);
   const missing = wanted.map((table) => missingOf(before, table, path));
   const after = missing.reduce((now, table) => withTable(now, before, table, path), theirs);
