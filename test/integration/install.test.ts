@@ -97,7 +97,8 @@ describe('sandbox-run install claude-code', () => {
         /'--mode' 'rewrite' '--autonomy' 'autonomous' '--timeout' '600' '--after' 'nothing' \|\| exit 2$/,
       ),
     ]);
-    expect(now.PostToolUse).toHaveLength(1);
+    // With the network off nothing that the agent sees can be carried off.
+    expect(now.PostToolUse).toBeUndefined();
     await install('--uninstall');
     expect(JSON.parse(read(userFile())).hooks).toEqual({
       PreToolUse: [{ matcher: 'Bash|Monitor', hooks: [{ type: 'command', command: 'mine' }] }],
