@@ -124,6 +124,8 @@ describe('tools of sandbox-run mcp', () => {
     const less = 'Sandbox: the time limit here is 2 s; the 3600 s of the call do not hold.';
     expect(textOf(clamped)).toContain(less);
     expect(textOf(short)).not.toContain('do not hold');
+    // Some clients show a model nothing but what is structured.
+    expect(clamped.structuredContent?.message).toContain(less);
     expect(textOf(await shell('true', { timeout: 3600 }))).toBe(`exit code 0 (no output)\n${less}`);
     await gone(mark);
     await gone(longer);
@@ -446,6 +448,10 @@ describe('approvals of sandbox-run mcp', () => {
       const result = await shell(asks);
       expect(result.isError).toBe(true);
       expect(result.structuredContent).toMatchObject({ status: 'denied' });
+      // A question that was dismissed was answered by nobody, and that is what the model is told.
+      if (answer.action === 'cancel') expect(textOf(result)).toContain('nobody has given it');
+      if (answer.action === 'decline') expect(textOf(result)).toContain('the user was asked and refused');
+      expect(textOf(result)).toMatch(/^Not run: .*\nRule: \w+\.\w+ \(command\./);
       expect(made()).toBe(false);
     }
   });

@@ -57,10 +57,9 @@ export function createElicitApprover(server: Server): Approver {
           { timeout: Math.min(timeoutMs, LONGEST_MS), ...(signal === undefined ? {} : { signal }) },
         );
         if (action === 'accept' && content?.approve === true) return { approved: true, scope: 'once', by };
-        return no(
-          'denied',
-          action === 'cancel' ? 'where the question was dismissed' : 'where the answer was no',
-        );
+        // Nobody has said no: a client without a user dismisses all questions.
+        if (action === 'cancel') return failed('the question was dismissed without an answer');
+        return no('denied', 'where the answer was no');
       } catch (error) {
         if (signal?.aborted === true) return failed('the call that asked has ended');
         if (error instanceof McpError && error.code === ErrorCode.RequestTimeout)

@@ -52,7 +52,7 @@ export function registerExplain(server: McpServer, { sandbox, taints }: ToolCont
             ? `It would run (risk ${decision.risk}, reach ${decision.reach}).`
             : `${decision.verdict}: it would not run${decision.verdict === 'ask' ? ' before a person has approved it' : ''}.\n${refusalForModel(
                 { command, code: stopped.code, message: stopped.message, decision },
-                allowed,
+                undefined,
               )}`;
         return { structuredContent: structured, content: [{ type: 'text', text }] };
       }),

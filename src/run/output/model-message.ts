@@ -111,8 +111,7 @@ export function refusalForModel(stopped: StoppedCommand, boundaries: Boundaries 
   const decisive = decisiveOf(stopped);
   const id = approvalId !== undefined && ID.test(approvalId) ? approvalId : undefined;
   const reason = `${decisive?.message ?? reasonWithoutAdvice(stopped)}${answerOf(approval)}`;
-  const saidNo = approval?.approved === false && approval.reason === 'denied';
-  const next = saidNo
+  const next = saidNo(approval)
     ? AFTER_NO
     : isQuestion
       ? adviceAfterQuestion(id)
@@ -222,9 +221,12 @@ export function reasonForModel({ error, limit, decision, approval }: ExecutionRe
   if (limit !== undefined) return describeExcess(limit);
   if (error === undefined) return undefined;
   const { code, message } = error;
-  const stopped = { command: '', code, message, decision, about: error };
+  const stopped = { command: '', code, message, decision, approval, about: error };
   return withoutKeys(`${decisiveOf(stopped)?.message ?? reasonWithoutAdvice(stopped)}${answerOf(approval)}`);
 }
+
+const saidNo = (approval: ApprovalAnswer | undefined) =>
+  approval?.approved === false && approval.reason === 'denied';
 
 /** The answer, put after the reason for the question. */
 function answerOf(approval: ApprovalAnswer | undefined): string {
@@ -261,9 +263,9 @@ function noteOf(exitCode: number | undefined, boundaries: Boundaries | undefined
  * The reason of the policy, where that is what decided: its sentence has nothing of how an operator would let the
  * command through, which is not for a model.
  */
-function decisiveOf({ code, decision }: StoppedCommand): Reason | undefined {
+function decisiveOf({ code, decision, approval }: StoppedCommand): Reason | undefined {
   const isOfPolicy =
-    (code === 'command.denied' && decision?.verdict === 'deny') ||
+    (code === 'command.denied' && (decision?.verdict === 'deny' || saidNo(approval))) ||
     (code === 'command.needs_approval' && decision?.verdict === 'ask');
   return isOfPolicy && decision !== undefined ? decisiveReason(decision) : undefined;
 }
