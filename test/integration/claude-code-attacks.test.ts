@@ -29,7 +29,8 @@ async function decisionOn(
     tool_input: { command },
     tool_use_id: 'toolu_02',
   });
-  const { stdout, exitCode } = await cli(place, ['hook', 'claude-code', ...args], {
+  const mode = args.includes('--mode') ? [] : ['--mode', 'decide'];
+  const { stdout, exitCode } = await cli(place, ['hook', 'claude-code', ...mode, ...args], {
     input,
     env: environment(env),
   });

@@ -1,3 +1,4 @@
+import { Console } from 'node:console';
 import { requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { printError } from '../shared/print.ts';
@@ -10,6 +11,10 @@ export async function hook(args: readonly string[]): Promise<number> {
   try {
     const wanted = parseHookArguments(args);
     if (wanted === undefined) return 0;
+    // Whatever prints in this process, such as a plug-in of the policy: an agent that cannot read the answer may let the
+    // call through.
+    globalThis.console = new Console(process.stderr, process.stderr);
+    process.stdout.write = process.stderr.write.bind(process.stderr);
     // An uncaught exception ends Node with a status that lets the tool call through.
     process.once('uncaughtException', (error) => {
       printError(`the hook failed: ${error.message}`);
