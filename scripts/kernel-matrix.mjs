@@ -12,16 +12,16 @@ import { packRoot } from './vm/root.mjs';
 import { problemsOf, tableOf, USERS } from './vm/verdict.mjs';
 
 const NAMES = Object.keys(SERIES).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
-const USAGE = `usage: scripts/kernel-matrix [--kernels LIST] [--only TEXT] [--jobs N] [--json FILE] [--keep]
+const USAGE = `usage: scripts/kernel-matrix [--kernels LIST] [--only LIST] [--jobs N] [--json FILE] [--keep]
 
 Boots Debian's kernels in QEMU (no KVM), runs the enforcement and the conformance suite in each, as root and as an
 ordinary user (a machine for either), and prints one table. The checkout has to be built; needs qemu-system-x86, cpio,
 gcc and apt.
 
   --kernels LIST  the series, with commas between them (default: ${NAMES.join(',')})
-  --only TEXT     only the test files with this in their names
+  --only LIST     only the test files with one of these texts in their names
   --jobs N        so many machines at a time (default: 2)
-  --minutes N     for a machine, after which it has failed (default: 15)
+  --minutes N     of the processor for a machine, after which it has failed (default: 15; by the clock four times that)
   --json FILE     every test of every kernel, with what became of it
   --keep          keep the root, the initramfs and the consoles, and say where
   --help          this
@@ -57,8 +57,8 @@ try {
     kernels.push(kernel);
   }
   say('making the initramfs');
-  const root = matrixRoot(place);
-  const files = await addTests(root, values.only);
+  const root = matrixRoot(place, kernels);
+  const files = await addTests(root, values.only.split(','));
   if (files.length === 0) throw new Error(`no test file has ${values.only} in its name`);
   const initrd = packRoot(root);
 

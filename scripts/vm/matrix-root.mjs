@@ -6,7 +6,7 @@ import { addCompiled, addLibrariesOf, addPrograms, addScripts, addTree, makeRoot
 
 const PROGRAMS = `
   awk basename bash cat chmod chown chroot cp curl cut date dd dirname echo env expr false find flock git grep head
-  hostname id install kill ln ls mkdir mkfifo mknod mktemp mount mv nice node nohup nsenter od printenv printf
+  hostname id install kill ln ls mkdir mkfifo mknod mktemp mount mv nice node nohup nsenter od passwd printenv printf
   prlimit ps pwd python3 readlink realpath rg rm rmdir script sed seq setpriv setsid sh sha256sum sleep sort
   stat su sync tail tar taskset tee test timeout touch tr true truncate tty umount uname uniq unshare wc which
   whoami xargs yes
@@ -33,6 +33,17 @@ int main(void) {
   return ioctl(socket(AF_INET, SOCK_DGRAM, 0), SIOCSIFFLAGS, &lo) != 0;
 }`;
 
+/** `load-module FILE`. */
+const LOAD_MODULE = `#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  if (syscall(SYS_finit_module, open(argv[1], O_RDONLY | O_CLOEXEC), "", 0) == 0) return 0;
+  perror(argv[1]);
+  return 1;
+}`;
+
 const ETC = {
   shadow: 'root:*:19000:0:99999:7:::\nuser:*:19000:0:99999:7:::\n',
   hosts: '127.0.0.1 localhost\n::1 localhost\n',
@@ -40,14 +51,16 @@ const ETC = {
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
 };
 
-/** Everything but the tests, in a directory beneath `place`. */
-export function matrixRoot(place) {
+/** Everything but the tests, in a directory beneath `place`, for all of these kernels (cf. debian-kernels.mjs). */
+export function matrixRoot(place, kernels) {
   const root = makeRoot(place);
   addPrograms(root, PROGRAMS.trim().split(/\s+/));
-  chmodSync(join(root, 'usr/bin/su'), 0o4755);
+  for (const name of ['su', 'passwd']) chmodSync(join(root, 'usr/bin', name), 0o4755);
   addPython(root);
   addGit(root);
   addCompiled(root, 'loopback', LOOPBACK);
+  addCompiled(root, 'load-module', LOAD_MODULE);
+  for (const { modules } of kernels) cpSync(modules, join(root, 'modules'), { recursive: true });
   for (const [name, text] of Object.entries(ETC)) writeFileSync(join(root, 'etc', name), text);
   chmodSync(join(root, 'etc/shadow'), 0o600);
   if (existsSync('/etc/ld.so.cache')) cpSync('/etc/ld.so.cache', join(root, 'etc/ld.so.cache'));
