@@ -29,9 +29,20 @@ const NEWEST_GLIBC = [2, 31];
 const SQLITE_LICENCE = 'LICENSE.sqlite';
 
 const { values, positionals } = parseArgs({
-  options: { target: { type: 'string', multiple: true }, local: { type: 'boolean', default: false } },
+  options: {
+    target: { type: 'string', multiple: true },
+    local: { type: 'boolean', default: false },
+    refuse: { type: 'boolean', default: false },
+  },
   allowPositionals: true,
 });
+// What `npm pack` and `npm publish` of the checkout itself come to.
+if (values.refuse) {
+  console.error(
+    'pack: this would lack the native part; npm run pack:here makes packages that run on this host, npm run pack:all those for all hosts',
+  );
+  process.exit(1);
+}
 if (positionals[0] === undefined) {
   console.error('pack: the directory for the packages is missing');
   process.exit(2);
@@ -70,7 +81,7 @@ function checkReady(targets) {
   if (missing.length === 0) return;
   const list = (key) => [...new Set(missing.map((each) => each[key]))];
   throw new Error(
-    `${list('what').join(', ')} missing; on Debian 12: apt-get install ${list('packaged').join(' ')}; for this host alone: npm run pack:here`,
+    `missing: ${list('what').join(', ')}; on Debian 12: apt-get install ${list('packaged').join(' ')}; packages for this host alone need none of it: npm run pack:here`,
   );
 }
 

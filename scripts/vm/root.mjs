@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { NATIVE_ARTIFACTS } from '../native-artifacts.mjs';
+import { NATIVE_ARTIFACTS, SQLITE } from '../native-artifacts.mjs';
 
 export const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -32,7 +32,7 @@ export function makeRoot(place) {
   writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0::/root:/bin/bash\nuser:x:1000:1000::/tmp:/bin/bash\n');
   writeFileSync(join(root, 'etc/group'), 'root:x:0:\nuser:x:1000:\n');
   const app = join(root, 'app');
-  const native = NATIVE_ARTIFACTS.map(({ file }) => `build/Release/${file}`);
+  const native = [...NATIVE_ARTIFACTS, SQLITE].map(({ file }) => `build/Release/${file}`);
   for (const name of ['dist', 'package.json', ...native]) {
     if (!existsSync(join(PROJECT, name))) throw new Error(`${name} is missing: the checkout is not built`);
     cpSync(join(PROJECT, name), join(app, name), { recursive: true });
