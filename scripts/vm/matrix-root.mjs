@@ -2,7 +2,15 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addCompiled, addLibrariesOf, addPrograms, addScripts, addTree, makeRoot } from './root.mjs';
+import {
+  addCompiled,
+  addLibrariesOf,
+  addLoopback,
+  addPrograms,
+  addScripts,
+  addTree,
+  makeRoot,
+} from './root.mjs';
 
 const PROGRAMS = `
   awk basename bash cat chmod chown chroot cp curl cut date dd dirname echo env expr false find flock git grep head
@@ -22,16 +30,6 @@ const UNWANTED = [
   'pydoc_data',
   'dist-packages',
 ];
-
-const LOOPBACK = `#include <net/if.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-int main(void) {
-  struct ifreq lo = {.ifr_flags = IFF_UP | IFF_RUNNING};
-  strcpy(lo.ifr_name, "lo");
-  return ioctl(socket(AF_INET, SOCK_DGRAM, 0), SIOCSIFFLAGS, &lo) != 0;
-}`;
 
 /** `load-module FILE`. */
 const LOAD_MODULE = `#include <fcntl.h>
@@ -58,7 +56,7 @@ export function matrixRoot(place, kernels) {
   for (const name of ['su', 'passwd']) chmodSync(join(root, 'usr/bin', name), 0o4755);
   addPython(root);
   addGit(root);
-  addCompiled(root, 'loopback', LOOPBACK);
+  addLoopback(root);
   addCompiled(root, 'load-module', LOAD_MODULE);
   for (const { modules } of kernels) cpSync(modules, join(root, 'modules'), { recursive: true });
   for (const [name, text] of Object.entries(ETC)) writeFileSync(join(root, 'etc', name), text);
