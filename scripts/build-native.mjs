@@ -1,10 +1,10 @@
 // Builds the addon and the programs beside it with cmake-js, in a checkout and in an installed package.
 import { spawnSync } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { NATIVE_ARTIFACTS } from './native-artifacts.mjs';
+import { NATIVE_ARTIFACTS, ownTarget, SQLITE, sqliteFor } from './native-artifacts.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const require = createRequire(import.meta.url);
@@ -17,7 +17,7 @@ export const TOOLS = [
   { programs: ['make', 'ninja'], packaged: 'make' },
 ];
 /** A checkout has them by `npm ci`; an installed package does not depend on what most hosts need not. */
-const MODULES = ['cmake-js', 'node-addon-api', 'node-api-headers'];
+const MODULES = ['cmake-js', 'node-addon-api', 'node-api-headers', SQLITE.package];
 
 /** Whether it was built; if not, standard error has two lines: what is missing, and the command that mends it. */
 export function buildNative() {
@@ -37,6 +37,12 @@ export function buildNative() {
   console.error(`sandbox-run: the native addon was not built: ${why}`);
   console.error(`sandbox-run: to build it: ${mendingCommand(tools, modules)}`);
   return false;
+}
+
+/** Puts SQLite beside what was built. */
+export function bringSqlite() {
+  const from = dirname(require.resolve(`${SQLITE.package}/package.json`));
+  cpSync(join(from, sqliteFor(ownTarget())), join(root, 'build/Release', SQLITE.file));
 }
 
 function mendingCommand(tools, modules) {

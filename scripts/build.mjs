@@ -8,7 +8,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, wr
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildNative } from './build-native.mjs';
+import { bringSqlite, buildNative } from './build-native.mjs';
+import { SQLITE } from './native-artifacts.mjs';
 import { thirdPartyNotices } from './third-party-notices.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -32,7 +33,7 @@ const COMMON = {
   bundle: true,
   platform: 'node',
   target: 'node20',
-  external: ['zod', 'smol-toml', 'toml-eslint-parser', '@photostructure/sqlite', '@anthropic-ai/sdk', 'ai'],
+  external: ['zod', 'smol-toml', 'toml-eslint-parser', '@anthropic-ai/sdk', 'ai'],
   // What is parsed at each start; names stay, for stack traces.
   minifyWhitespace: true,
   minifySyntax: true,
@@ -95,6 +96,23 @@ const WITHOUT_CHILD_PROCESS = {
       importer.includes('/commander/') ? { path: 'none', namespace: 'nothing' } : undefined,
     );
     setUp.onLoad({ filter: /^none$/, namespace: 'nothing' }, () => ({ contents: 'module.exports = {};' }));
+  },
+};
+
+/** SQLite lies beside the addon, where the library of that name would look for it among its own files. */
+const SQLITE_BESIDE_ADDON = {
+  name: 'sqlite-beside-addon',
+  setup(setUp) {
+    setUp.onResolve({ filter: /^node-gyp-build$/ }, ({ path }) => ({ path, namespace: 'beside-addon' }));
+    setUp.onLoad({ filter: /.*/, namespace: 'beside-addon' }, () => ({
+      contents: [
+        `import { createRequire } from 'node:module';`,
+        `import { programBesideAddon } from './src/native/load.ts';`,
+        `export default () => createRequire(import.meta.url)(programBesideAddon('${SQLITE.file}'));`,
+      ].join('\n'),
+      loader: 'js',
+      resolveDir: root,
+    }));
   },
 };
 
@@ -203,7 +221,7 @@ async function buildTypeScript() {
   const build = async ({ plugins = [], ...options }) => {
     const { metafile } = await esbuild.build({
       ...options,
-      plugins: [textImports, ...plugins],
+      plugins: [textImports, SQLITE_BESIDE_ADDON, ...plugins],
       metafile: true,
     });
     for (const input of Object.keys(metafile.inputs)) inputs.add(input);
@@ -279,4 +297,5 @@ if (only !== 'ts') {
   // Asked for by name, a failure is a failure.
   if (!built && only === 'native') process.exit(1);
 }
+bringSqlite();
 if (only !== 'native') await buildTypeScript();

@@ -12,5 +12,8 @@ export interface NativeTarget {
   readonly allowedLibraries: RegExp;
 }
 export const NATIVE_ARTIFACTS: readonly NativeArtifact[];
+export const SQLITE: { readonly file: string; readonly package: string };
+export function sqliteFor(host: Pick<NativeTarget, 'architecture' | 'libc'>): string;
 export const TARGETS: readonly NativeTarget[];
 export function targetNamed(id: string): NativeTarget;
+export function ownTarget(): NativeTarget;

@@ -17,6 +17,20 @@ export const NATIVE_ARTIFACTS = [
   { file: 'sandbox-run-client', isProgram: true },
 ];
 
+/**
+ * SQLite for Node, made by others for each kind of host. Their package has all of those and the sources, 29 MB: ours have
+ * what their host needs.
+ */
+export const SQLITE = { file: 'sqlite.node', package: '@photostructure/sqlite' };
+
+/**
+ * Where it lies in that package.
+ * @param {{ architecture: string, libc: string }} host
+ */
+export function sqliteFor({ architecture, libc }) {
+  return `prebuilds/linux-${architecture}/@photostructure+sqlite.${libc === 'gnu' ? 'glibc' : libc}.node`;
+}
+
 /** Libraries that every host of the kind has; the C++ runtime is inside the addon. */
 const ALLOWED_LIBRARIES = {
   gnu: /^(lib(c|m|dl|pthread|rt)\.so\.\d+|ld-linux-(x86-64\.so\.2|aarch64\.so\.1))$/,
@@ -44,4 +58,10 @@ export function targetNamed(id) {
   const target = TARGETS.find((candidate) => candidate.id === id);
   if (target !== undefined) return target;
   throw new Error(`there is no target ${id}, only ${TARGETS.map((candidate) => candidate.id).join(', ')}`);
+}
+
+/** The target that this host is. */
+export function ownTarget() {
+  const libc = process.report.getReport().header.glibcVersionRuntime === undefined ? 'musl' : 'gnu';
+  return targetNamed(`linux-${process.arch}-${libc}`);
 }

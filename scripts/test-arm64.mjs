@@ -1,28 +1,17 @@
-// Cross-builds the addon and the native tests for arm64 and runs them: those that qemu's user mode can stand for, then
-// all of them and the command line on a real arm64 kernel in an emulated machine.
+// Cross-builds the native tests for arm64 and runs them: those that qemu's user mode can stand for, then all of them on a
+// real arm64 kernel in an emulated machine. The package for arm64 is for scripts/kernel-matrix --kernels arm64.
 //   node scripts/test-arm64.mjs [--user-mode | --machine]
-// Needs g++-aarch64-linux-gnu, qemu-user-static, qemu-system-arm, cpio, and `npm run build:ts` before. The kernel and
-// the userland, with Node, are Debian's for arm64; emulated, it takes some ten minutes.
+// Needs g++-aarch64-linux-gnu, qemu-user-static, qemu-system-arm and cpio. Kernel and userland are Debian's for arm64;
+// emulated, it takes some ten minutes.
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { cpSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { mustRun } from './must-run.mjs';
-import { NATIVE_ARTIFACTS } from './native-artifacts.mjs';
-import { unpackDebianPackages } from './toolchains/debian-packages.mjs';
+import { debianArm64Root } from './vm/arm64-root.mjs';
+import { boot, newPlace } from './vm/machine.mjs';
+import { packRoot } from './vm/root.mjs';
 
 /**
  * Files of test/native/ whose tests start no command: user mode has fork() for clone(CLONE_VM | CLONE_VFORK), and
@@ -37,32 +26,34 @@ const NOT_IN_USER_MODE = new Map([
   ['HeadTailKeepsWhatANaiveModelKeepsWhateverThePieces', 'emulated it takes minutes'],
   ['DirectoryUsageStopsInTimeAndGoesOn', 'emulated it takes minutes'],
 ]);
-const SUITE = 'trixie';
-const PACKAGES =
-  'linux-image-cloud-arm64 nodejs bash dash coreutils mount util-linux procps libc-bin grep sed findutils';
 const MINUTES = 25;
 
 const { values } = parseArgs({
   options: { 'user-mode': { type: 'boolean', default: false }, machine: { type: 'boolean', default: false } },
 });
 const root = fileURLToPath(new URL('..', import.meta.url));
-const place = mkdtempSync(join(tmpdir(), 'sandbox-run-arm64-'));
-process.on('exit', () => rmSync(place, { recursive: true, force: true }));
-const require = createRequire(import.meta.url);
+const place = newPlace();
 
 if (!values.machine) runInUserMode();
-if (!values['user-mode']) runInMachine();
+if (!values['user-mode']) await runInMachine();
 
-function build(name, options) {
-  const directory = join(root, `build-arm64-${name}`);
+function buildTests() {
+  const directory = join(root, 'build-arm64-tests');
   const toolchain = join(root, 'scripts/toolchains/aarch64.cmake');
-  mustRun('cmake', ['-S', root, '-B', directory, `-DCMAKE_TOOLCHAIN_FILE=${toolchain}`, ...options]);
+  mustRun('cmake', [
+    '-S',
+    root,
+    '-B',
+    directory,
+    `-DCMAKE_TOOLCHAIN_FILE=${toolchain}`,
+    '-DSANDBOX_RUN_TESTS=ON',
+  ]);
   mustRun('cmake', ['--build', directory, '--parallel', '2']);
   return directory;
 }
 
 function runInUserMode() {
-  const directory = build('tests', ['-DSANDBOX_RUN_TESTS=ON']);
+  const directory = buildTests();
   const names = USER_MODE.flatMap((file) =>
     [...mustRun('cat', [join(root, `test/native/${file}.cc`)]).matchAll(/^TEST\((\w+)\)/gm)].map(
       ([, name]) => name,
@@ -89,104 +80,21 @@ function runInUserMode() {
   if (failed.length > 0) process.exitCode = 1;
 }
 
-function runInMachine() {
-  const tests = build('tests', ['-DSANDBOX_RUN_TESTS=ON']);
-  const includes = [
-    dirname(require.resolve('node-addon-api/package.json')),
-    require('node-api-headers').include_dir,
-  ];
-  const addon = build('addon', [
-    `-DCMAKE_JS_INC=${includes.join(';')}`,
-    `-DCMAKE_LIBRARY_OUTPUT_DIRECTORY=${join(root, 'build-arm64-addon/Release')}`,
-  ]);
-  const system = join(place, 'root');
-  mkdirSync(join(system, 'usr'), { recursive: true });
-  for (const name of ['bin', 'sbin', 'lib']) {
-    mkdirSync(join(system, 'usr', name), { recursive: true });
-    symlinkSync(`usr/${name}`, join(system, name));
-  }
-  unpackDebianPackages({
-    suite: SUITE,
+async function runInMachine() {
+  const tests = buildTests();
+  const { root: system, kernel } = debianArm64Root(place, { init: 'arm64-init' });
+  mkdirSync(join(system, 'tests'));
+  for (const file of ['sandbox_run_tests', 'sandbox-run-warden'])
+    cpSync(join(tests, file), join(system, 'tests', file));
+  const initrd = packRoot(system);
+  const vm = await boot({
     architecture: 'arm64',
-    packages: PACKAGES.split(' '),
-    dependencies: true,
-    into: system,
+    ...{ kernel, initrd, megabytes: 2048, seconds: MINUTES * 60 },
+    onLine: (line) => {
+      if (/^(vm |FAILED|not run|\d+ passed| {2}\/)/.test(line)) console.log(line.trimEnd());
+    },
   });
-  const kernel = join(place, 'vmlinuz');
-  const image = readdirSync(join(system, 'boot')).find((name) => name.startsWith('vmlinuz-')) ?? '';
-  cpSync(join(system, 'boot', image), kernel);
-  for (const name of ['boot', 'usr/lib/modules', 'usr/lib/systemd', 'usr/share/perl']) {
-    rmSync(join(system, name), { recursive: true, force: true });
-  }
-  if (!existsSync(join(system, 'usr/bin/sh'))) symlinkSync('dash', join(system, 'usr/bin/sh'));
-  writeFileSync(
-    join(system, 'etc/passwd'),
-    'root:x:0:0::/root:/bin/bash\nnobody:x:65534:65534::/tmp:/bin/sh\n',
-  );
-  writeFileSync(join(system, 'etc/group'), 'root:x:0:\nnogroup:x:65534:\n');
-  cpSync(join(root, 'scripts/vm/arm64-init'), join(system, 'init'));
-  chmodSync(join(system, 'init'), 0o755);
-  const app = join(system, 'app');
-  for (const [from, to] of [
-    ...['dist', 'package.json'].map((name) => [join(root, name), join(app, name)]),
-    ...NATIVE_ARTIFACTS.map(({ file }) => [join(addon, 'Release', file), join(app, 'build/Release', file)]),
-    ...['sandbox_run_tests', 'sandbox-run-warden'].map((file) => [
-      join(tests, file),
-      join(app, 'tests', file),
-    ]),
-    ...runtimeDependencies().map((name) => [
-      join(root, 'node_modules', name),
-      join(app, 'node_modules', name),
-    ]),
-  ]) {
-    mkdirSync(dirname(to), { recursive: true });
-    cpSync(from, to, { recursive: true });
-  }
-  mustRun('sh', [
-    '-ec',
-    'cd "$1" && find . | cpio -o -H newc --quiet > "$2"',
-    'sh',
-    system,
-    join(place, 'initrd'),
-  ]);
-  rmSync(system, { recursive: true });
-  const machine = spawnSync(
-    'qemu-system-aarch64',
-    [
-      ...[
-        '-machine',
-        'virt',
-        '-cpu',
-        'max',
-        '-accel',
-        'tcg,thread=single',
-        '-m',
-        '2048',
-        '-nographic',
-        '-no-reboot',
-      ],
-      ...['-kernel', kernel, '-initrd', join(place, 'initrd'), '-append', 'console=ttyAMA0 quiet panic=-1'],
-    ],
-    { encoding: 'utf8', timeout: MINUTES * 60_000, stdio: ['ignore', 'pipe', 'inherit'] },
-  );
-  report(machine.stdout.replaceAll('\r', ''));
-}
-
-/** What dist/ loads from node_modules. */
-function runtimeDependencies() {
-  const { dependencies } = require('../package.json');
-  return [...Object.keys(dependencies), 'node-gyp-build', 'bindings'].filter((name) =>
-    existsSync(join(root, 'node_modules', name)),
-  );
-}
-
-function report(output) {
-  const lines = output.split('\n').filter((line) => /^(vm |FAILED|not run|\d+ passed| {2}\/)/.test(line));
-  console.log(lines.join('\n'));
-  const has = (line) => lines.includes(line);
-  const isGood =
-    has('vm native 0') && has('vm command aarch64') && has('vm done') && !/^vm FAIL/m.test(output);
-  if (isGood) return;
-  console.error(`test-arm64: something failed\n${output.slice(-3000)}`);
+  if (vm.ended && vm.ill.length === 0 && vm.lines.some((line) => line.trimEnd() === 'vm native 0')) return;
+  console.error(`test-arm64: something failed\n${vm.lines.slice(-40).join('\n')}`);
   process.exitCode = 1;
 }

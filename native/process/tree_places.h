@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 namespace sandbox_run {
@@ -42,10 +42,8 @@ class TreePlaces {
   static TreePlace Within(const TreePlace& place, bool is_git, std::string_view name);
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  using Names = std::unordered_set<std::string, Hash, std::equal_to<>>;
+  // Not hashed: asking that for a string_view takes libstdc++ 11, and old hosts get what is built with 10.
+  using Names = std::set<std::string, std::less<>>;
 
   Names names_, git_names_;
   std::vector<std::string> suffixes_;

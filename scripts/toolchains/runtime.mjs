@@ -17,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 import { mustRun } from '../must-run.mjs';
 import { unpackDebianPackages } from './debian-packages.mjs';
 
@@ -75,6 +75,23 @@ export function runtimeFor(target, cache) {
   }
   writeFileSync(done, '');
   return whole;
+}
+
+/** Programs and sources that a build for a target lacks here: what, and the package of Debian 12 that brings it. */
+export function missingFor(target) {
+  const { cxx } = compilers(target);
+  const own = target.architecture === process.arch;
+  const needs = [
+    { what: cxx, packaged: own ? 'g++-12' : `g++-12-${target.machine.replace('_', '-')}-linux-gnu` },
+    { what: 'cmake', packaged: 'cmake' },
+    { what: 'make', packaged: 'make' },
+    { what: 'readelf', packaged: 'binutils' },
+    ...(target.libc === 'musl' ? [{ what: SOURCES, packaged: 'gcc-12-source' }] : []),
+  ];
+  const places = (process.env.PATH ?? '').split(delimiter);
+  const isThere = (what) =>
+    isAbsolute(what) ? existsSync(what) : places.some((directory) => existsSync(join(directory, what)));
+  return needs.filter(({ what }) => !isThere(what));
 }
 
 function compilers({ machine, architecture }) {

@@ -12,11 +12,11 @@ const HERE = join(PROJECT, 'scripts/vm/tests');
 /** Has a binary that it finds beside its own files. */
 const NATIVE = '@photostructure/sqlite';
 
-/** Puts the suites' files into `/app/dist/tests` of a root; `wanted` is a part of their names. Returns the names. */
-export async function addTests(root, wanted = '') {
+/** Puts the suites' files into `/app/dist/tests` of a root; with one of `wanted` in their names. Returns the names. */
+export async function addTests(root, wanted) {
   const files = SUITES.filter((suite) => existsSync(join(PROJECT, suite))).flatMap((suite) =>
     readdirSync(join(PROJECT, suite), { recursive: true })
-      .filter((name) => name.endsWith('.test.ts') && name.includes(wanted))
+      .filter((name) => name.endsWith('.test.ts') && wanted.some((text) => name.includes(text)))
       .map((name) => join(PROJECT, suite, name)),
   );
   const outdir = join(root, 'app/dist/tests');

@@ -1,7 +1,16 @@
 // Debian's kernels for virtual machines: looked up in the archive, fetched, checked, and kept outside the repository.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, join } from 'node:path';
 
@@ -18,6 +27,10 @@ const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'san
 const FALLBACK = 'http://deb.debian.org/debian';
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const APT_HELPER = '/usr/lib/apt/apt-helper';
+
+/** What is kept of the packages of a kernel: the image, and the modules that list sockets. */
+const IMAGE = /\/vmlinuz[^/]*$/;
+const MODULE = /\/lib\/modules\/([^/]+)\/.*\/((?:inet_diag|tcp_diag)\.ko)(\.xz)?$/;
 
 /** Landlock's ABI by the kernel that brought it; what is newer than the last row is not known here. */
 const ABIS = [
@@ -40,7 +53,10 @@ export function expectedAbi(version) {
   return ABIS.filter(([a, b]) => major > a || (major === a && minor >= b)).at(-1)?.[2] ?? 0;
 }
 
-/** The image of a series: {series, version, image, note}. `note` says what is not as it was asked for. */
+/**
+ * A kernel of a series: {series, version, image, modules, note}. `modules` is a directory with one for each release, as
+ * /lib/modules has them; `note` says what is not as it was asked for.
+ */
 export async function kernelOf(series, say) {
   const suites = SERIES[series];
   if (suites === undefined)
@@ -55,7 +71,7 @@ export async function kernelOf(series, say) {
     if (instead.length === 0) throw new Error(`${suites.join(', ')}: no kernel for clouds`);
     const { version } = instead[0];
     const note = found.length === 0 ? `Debian has ${series} no more; ${version} is taken instead` : undefined;
-    return { series, version, image: fetched(instead, say), note };
+    return { series, version, ...fetched(instead, say), note };
   } catch (error) {
     const kept = cached(series);
     if (kept === undefined) throw error;
@@ -63,13 +79,14 @@ export async function kernelOf(series, say) {
   }
 }
 
-/** The newest version's packages, those first that are most likely to hold the image. */
+/** The newest version's packages, those first that are most likely to hold what is wanted. */
 function newest(packages) {
   const version = packages
     .map((each) => each.debian)
     .sort(compareVersions)
     .at(-1);
-  const rank = ({ name }) => ['linux-binary-', 'linux-image-'].findIndex((start) => name.startsWith(start));
+  const kinds = ['linux-binary-', 'linux-image-', 'linux-modules-'];
+  const rank = ({ name }) => kinds.findIndex((start) => name.startsWith(start));
   return packages
     .filter((each) => each.debian === version)
     .sort((a, b) => a.name.includes('unsigned') - b.name.includes('unsigned') || rank(a) - rank(b));
@@ -100,7 +117,9 @@ function kernelPackages(suite, say) {
   const text = run('xz', ['-dc', index]).toString();
   return text.split('\n\n').flatMap((paragraph) => {
     const field = (name) => new RegExp(`^${name}: (.*)$`, 'm').exec(paragraph)?.[1] ?? '';
-    const name = /^linux-(?:image|binary|binary-unsigned)-(\d[\d.]*).*-cloud-amd64$/.exec(field('Package'));
+    const name = /^linux-(?:image|binary|binary-unsigned|modules)-(\d[\d.]*).*-cloud-amd64$/.exec(
+      field('Package'),
+    );
     const debian = field('Version');
     if (name === null) return [];
     // "5.10.0-46" is 5.10.259, as the version of the package says.
@@ -110,44 +129,57 @@ function kernelPackages(suite, say) {
   });
 }
 
-/** The image out of the first of these packages that holds one. */
+/** Image and modules out of the first of these packages that hold them, in a directory of the cache that is there whole. */
 function fetched(packages, say) {
-  for (const { version, url, sum } of packages) {
-    const image = join(CACHE, `vmlinuz-${version}-${sum.slice(0, 16)}`);
-    if (existsSync(image)) return image;
-    say(`${basename(url)}`);
-    const place = mkdtempSync(join(CACHE, '.new-'));
-    try {
+  const [{ version, sum }] = packages;
+  const kept = join(CACHE, `linux-${version}-${sum.slice(0, 16)}`);
+  if (existsSync(kept)) return keptIn(kept);
+  const place = mkdtempSync(join(CACHE, '.new-'));
+  try {
+    const { image, modules } = keptIn(join(place, 'kernel'));
+    mkdirSync(modules, { recursive: true });
+    for (const each of packages) {
+      if (existsSync(image) && readdirSync(modules).length > 0) break;
+      say(basename(each.url));
       const file = join(place, 'package.deb');
-      download(url, file, sum);
-      const path = run('bash', ['-c', 'dpkg-deb --fsys-tarfile "$1" | tar -t', '-', file])
-        .toString()
-        .split('\n')
-        .find((line) => /\/vmlinuz[^/]*$/.test(line));
-      if (path === undefined) continue;
-      run('bash', [
-        '-c',
-        'dpkg-deb --fsys-tarfile "$1" | tar -xO "$2" > "$3"',
-        '-',
-        file,
-        path,
-        `${file}.image`,
-      ]);
-      renameSync(`${file}.image`, image);
-      return image;
-    } finally {
-      rmSync(place, { recursive: true, force: true });
+      download(each.url, file, each.sum);
+      unpackKernel(file, image, modules);
     }
+    if (!existsSync(image))
+      throw new Error(`${packages.map(({ name }) => name).join(', ')}: no vmlinuz in it`);
+    renameSync(join(place, 'kernel'), kept);
+  } finally {
+    rmSync(place, { recursive: true, force: true });
   }
-  throw new Error(`${packages.map(({ name }) => name).join(', ')}: no vmlinuz in it`);
+  return keptIn(kept);
+}
+
+const keptIn = (place) => ({ image: join(place, 'vmlinuz'), modules: join(place, 'modules') });
+
+/** Writes those of the wanted files that a package holds. */
+function unpackKernel(file, image, modules) {
+  const paths = run('bash', ['-c', 'dpkg-deb --fsys-tarfile "$1" | tar -t', '-', file])
+    .toString()
+    .split('\n');
+  const content = (path) =>
+    run('bash', ['-c', 'dpkg-deb --fsys-tarfile "$1" | tar -xO "$2"', '-', file, path]);
+  const imagePath = paths.find((path) => IMAGE.test(path));
+  if (imagePath !== undefined && !existsSync(image)) writeFileSync(image, content(imagePath));
+  for (const path of paths) {
+    const [, release, name, isPacked] = MODULE.exec(path) ?? [];
+    if (release === undefined) continue;
+    mkdirSync(join(modules, release), { recursive: true });
+    const packed = content(path);
+    writeFileSync(join(modules, release, name), isPacked ? run('xz', ['-dc'], packed) : packed);
+  }
 }
 
 function cached(series) {
-  const images = readdirSync(CACHE).flatMap((name) => {
-    const version = /^vmlinuz-([\d.]+)-[0-9a-f]{16}$/.exec(name)?.[1];
-    return version?.startsWith(`${series}.`) ? [{ version, image: join(CACHE, name) }] : [];
+  const kernels = readdirSync(CACHE).flatMap((name) => {
+    const version = /^linux-([\d.]+)-[0-9a-f]{16}$/.exec(name)?.[1];
+    return version?.startsWith(`${series}.`) ? [{ version, ...keptIn(join(CACHE, name)) }] : [];
   });
-  return images.sort((a, b) => compareVersions(a.version, b.version)).at(-1);
+  return kernels.sort((a, b) => compareVersions(a.version, b.version)).at(-1);
 }
 
 /** The mirror that this machine's apt is set up with, where that is one of Debian. */
@@ -185,8 +217,8 @@ function download(url, target, sum) {
 
 const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
-function run(program, args) {
-  const done = spawnSync(program, args, { maxBuffer: 2 ** 30, timeout: 300_000 });
+function run(program, args, input) {
+  const done = spawnSync(program, args, { input, maxBuffer: 2 ** 30, timeout: 300_000 });
   if (done.error !== undefined) throw new Error(`${program}: ${done.error.message}`);
   if (done.status !== 0)
     throw new Error(`${program} ${args.slice(0, 2).join(' ')}: ${done.stderr.toString().trim().slice(-300)}`);

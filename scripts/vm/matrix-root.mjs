@@ -2,11 +2,19 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addCompiled, addLibrariesOf, addPrograms, addScripts, addTree, makeRoot } from './root.mjs';
+import {
+  addCompiled,
+  addLibrariesOf,
+  addLoopback,
+  addPrograms,
+  addScripts,
+  addTree,
+  makeRoot,
+} from './root.mjs';
 
 const PROGRAMS = `
   awk basename bash cat chmod chown chroot cp curl cut date dd dirname echo env expr false find flock git grep head
-  hostname id install kill ln ls mkdir mkfifo mknod mktemp mount mv nice node nohup nsenter od printenv printf
+  hostname id install kill ln ls mkdir mkfifo mknod mktemp mount mv nice node nohup nsenter od passwd printenv printf
   prlimit ps pwd python3 readlink realpath rg rm rmdir script sed seq setpriv setsid sh sha256sum sleep sort
   stat su sync tail tar taskset tee test timeout touch tr true truncate tty umount uname uniq unshare wc which
   whoami xargs yes
@@ -23,14 +31,15 @@ const UNWANTED = [
   'dist-packages',
 ];
 
-const LOOPBACK = `#include <net/if.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-int main(void) {
-  struct ifreq lo = {.ifr_flags = IFF_UP | IFF_RUNNING};
-  strcpy(lo.ifr_name, "lo");
-  return ioctl(socket(AF_INET, SOCK_DGRAM, 0), SIOCSIFFLAGS, &lo) != 0;
+/** `load-module FILE`. */
+const LOAD_MODULE = `#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  if (syscall(SYS_finit_module, open(argv[1], O_RDONLY | O_CLOEXEC), "", 0) == 0) return 0;
+  perror(argv[1]);
+  return 1;
 }`;
 
 const ETC = {
@@ -40,14 +49,16 @@ const ETC = {
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
 };
 
-/** Everything but the tests, in a directory beneath `place`. */
-export function matrixRoot(place) {
+/** Everything but the tests, in a directory beneath `place`, for all of these kernels (cf. debian-kernels.mjs). */
+export function matrixRoot(place, kernels) {
   const root = makeRoot(place);
   addPrograms(root, PROGRAMS.trim().split(/\s+/));
-  chmodSync(join(root, 'usr/bin/su'), 0o4755);
+  for (const name of ['su', 'passwd']) chmodSync(join(root, 'usr/bin', name), 0o4755);
   addPython(root);
   addGit(root);
-  addCompiled(root, 'loopback', LOOPBACK);
+  addLoopback(root);
+  addCompiled(root, 'load-module', LOAD_MODULE);
+  for (const { modules } of kernels) cpSync(modules, join(root, 'modules'), { recursive: true });
   for (const [name, text] of Object.entries(ETC)) writeFileSync(join(root, 'etc', name), text);
   chmodSync(join(root, 'etc/shadow'), 0o600);
   if (existsSync('/etc/ld.so.cache')) cpSync('/etc/ld.so.cache', join(root, 'etc/ld.so.cache'));

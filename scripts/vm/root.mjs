@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { NATIVE_ARTIFACTS } from '../native-artifacts.mjs';
+import { NATIVE_ARTIFACTS, SQLITE } from '../native-artifacts.mjs';
 
 export const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -21,8 +21,18 @@ const DIRECTORIES = [
   'usr/sbin',
 ];
 
-/** A root with the usual directories, two users and the project as it is built, in `/app`. */
-export function makeRoot(place) {
+const LOOPBACK = `#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+int main(void) {
+  struct ifreq lo = {.ifr_flags = IFF_UP | IFF_RUNNING};
+  strcpy(lo.ifr_name, "lo");
+  return ioctl(socket(AF_INET, SOCK_DGRAM, 0), SIOCSIFFLAGS, &lo) != 0;
+}`;
+
+/** A root with the usual directories and two users. */
+export function emptyRoot(place) {
   const root = join(place, 'root');
   for (const name of DIRECTORIES) mkdirSync(join(root, name), { recursive: true });
   for (const name of ['bin', 'sbin', 'lib', 'lib64']) {
@@ -31,8 +41,14 @@ export function makeRoot(place) {
   }
   writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0::/root:/bin/bash\nuser:x:1000:1000::/tmp:/bin/bash\n');
   writeFileSync(join(root, 'etc/group'), 'root:x:0:\nuser:x:1000:\n');
+  return root;
+}
+
+/** The same with the project as it is built, in `/app`. */
+export function makeRoot(place) {
+  const root = emptyRoot(place);
   const app = join(root, 'app');
-  const native = NATIVE_ARTIFACTS.map(({ file }) => `build/Release/${file}`);
+  const native = [...NATIVE_ARTIFACTS, SQLITE].map(({ file }) => `build/Release/${file}`);
   for (const name of ['dist', 'package.json', ...native]) {
     if (!existsSync(join(PROJECT, name))) throw new Error(`${name} is missing: the checkout is not built`);
     cpSync(join(PROJECT, name), join(app, name), { recursive: true });
@@ -82,13 +98,18 @@ export function addTree(root, path, unwanted = []) {
 }
 
 /** A program in C, linked statically. */
-export function addCompiled(root, name, source) {
+export function addCompiled(root, name, source, compiler = 'gcc') {
   const target = join(root, 'usr/bin', name);
-  const built = spawnSync('gcc', ['-O0', '-w', '-static', '-x', 'c', '-', '-o', target], {
+  const built = spawnSync(compiler, ['-O0', '-w', '-static', '-x', 'c', '-', '-o', target], {
     input: source,
     encoding: 'utf8',
   });
-  if (built.status !== 0) throw new Error(`gcc: ${built.stderr ?? built.error?.message}`);
+  if (built.status !== 0) throw new Error(`${compiler}: ${built.stderr ?? built.error?.message}`);
+}
+
+/** What brings the loopback interface up. */
+export function addLoopback(root, compiler) {
+  addCompiled(root, 'loopback', LOOPBACK, compiler);
 }
 
 /** Programs of this project for the machine, the first process among them. */

@@ -56,14 +56,14 @@ export function tableOf(results) {
     .join('\n');
 }
 
-function rowOf({ version, abi, users, problems }, who) {
+function rowOf({ version, machine, abi, users, problems }, who) {
   const { host, rows, attacks, seconds } = users[who];
   const first = who === USERS[0];
   const count = (outcome) => [...rows, ...attacks].filter((row) => row.outcome === outcome).length;
   const abiShown = host === undefined ? '?' : host.abi === abi ? `${abi}` : `${host.abi} (not ${abi})`;
   const view = host?.backend === 'landlock' && host.namespaces ? ' + view' : '';
   return [
-    first ? version : '',
+    first ? `${version}${machine === 'x86_64' ? '' : ` ${machine}`}` : '',
     abiShown,
     who,
     host === undefined ? '?' : `${host.backend}${view}`,

@@ -96,7 +96,7 @@ function remedyFor(root: string, name: string | undefined): string {
     return `npm --prefix ${directory} run build:native`;
   }
   if (name !== undefined && isReleased(root, name)) return `npm install ${name}@${packageVersion}`;
-  return 'npm install --save-dev cmake-js node-addon-api node-api-headers && npm explore sandbox-run -- npm run build:native';
+  return 'npm install --save-dev cmake-js node-addon-api node-api-headers @photostructure/sqlite && npm explore sandbox-run -- npm run build:native';
 }
 
 /** No package has the sources. */

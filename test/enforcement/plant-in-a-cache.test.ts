@@ -23,7 +23,7 @@ import {
   sizeOfCache,
 } from '../../src/run/resolve/workspace-cache.ts';
 import { makeArena, SECRET, snapshot } from '../support/arena.ts';
-import { sandboxIn, TIERS, type Tier, WITHOUT_VIEW } from '../support/tiers.ts';
+import { HOST_TIERS, sandboxIn, TIERS } from '../support/tiers.ts';
 
 const addon = loadAddon();
 /** Whatever it is, it must be gone for the next command: it would say what that means. */
@@ -223,10 +223,7 @@ describe.each(TIERS)('what commands of a workspace keep for each other, $name', 
   it('is not cleared under a command, and can be under a sandbox', async () => {
     const workspace = freshWorkspace();
     await using sandbox = await sandboxIn(tier, { workspace });
-    const running = sandbox.start('echo kept > ~/.cache/kept; echo ready; read -r x; cat ~/.cache/kept', {
-      stdin: 'inherit',
-      pty: { cols: 80, rows: 25 },
-    });
+    const running = sandbox.start('echo kept > ~/.cache/kept; sleep 1000');
     for (
       let i = 0;
       i < 500 &&
@@ -325,7 +322,7 @@ it('goes with the command where there is no place for it, and the plan says why'
   const before = process.env.XDG_STATE_HOME;
   process.env.XDG_STATE_HOME = arena.secret;
   try {
-    for (const tier of [TIERS[0] as Tier, WITHOUT_VIEW]) {
+    for (const tier of HOST_TIERS) {
       await using sandbox = await sandboxIn(tier, { workspace: arena.workspace });
       expect(sandbox.plan.cache).toMatchObject({ kind: 'private', reason: /^there is no place for them/ });
       expect((await sandbox.run('mkdir -p ~/.cache; echo x > ~/.cache/x; cat ~/.cache/x')).stdout).toBe(

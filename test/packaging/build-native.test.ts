@@ -129,9 +129,9 @@ describe('scripts/build.mjs --only native', () => {
     checkout = installed;
     const failed = await build(['g++', 'cmake']);
     expect(failed.exitCode).toBe(1);
-    const modules = 'cmake-js node-addon-api node-api-headers';
+    const modules = 'cmake-js node-addon-api node-api-headers @photostructure/sqlite';
     expect(failed.stderr.split('\n')).toEqual([
-      'sandbox-run: the native addon was not built: make, cmake-js, node-addon-api and node-api-headers are missing',
+      'sandbox-run: the native addon was not built: make, cmake-js, node-addon-api, node-api-headers and @photostructure/sqlite are missing',
       `sandbox-run: to build it: ${INSTALL} make && npm install --save-dev ${modules} && npm explore sandbox-run -- npm run build:native`,
     ]);
   });

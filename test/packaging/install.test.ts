@@ -129,6 +129,15 @@ describe('the packed packages, in an empty project without a compiler', () => {
     expect(stderr).toContain(`commands could change ${installed('sandbox-run')}, `);
   });
 
+  it('what has a state works, with the SQLite of the platform package; no compiled code of another Node came', async () => {
+    const state = join(place, 'state');
+    const asked = await run('npx', ['sandbox-run', 'approvals', 'list'], { XDG_STATE_HOME: state });
+    expect(asked, asked.stderr).toMatchObject({ exitCode: 0, stdout: 'Nothing waits for an answer.' });
+    expect(existsSync(join(state, 'sandbox-run/gate.db'))).toBe(true);
+    expect(existsSync(installed('@photostructure'))).toBe(false);
+    expect(readdirSync(installed('sandbox-run/dist')).filter((name) => name.endsWith('.code'))).toEqual([]);
+  });
+
   it('the library is imported', async () => {
     const script = `
       import { createSandbox } from 'sandbox-run';

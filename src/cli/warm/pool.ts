@@ -75,10 +75,19 @@ class Pool<T extends { close(): Promise<void> }> {
 export class OpenPolicies {
   readonly #sandboxes = new Pool<OpenSandbox>();
   readonly #checkers = new Pool<Checker>();
+  readonly #onPlugins: () => void;
+
+  /**
+   * `onPlugins`: a policy has plug-ins. They are loaded once in a process, so that the next call needs another one to see what
+   * was changed in them.
+   */
+  constructor(onPlugins: () => void) {
+    this.#onPlugins = onPlugins;
+  }
 
   /** @throws {SandboxError} as `openSandbox`. */
   async sandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
-    const resolved = await resolvePolicy(options);
+    const resolved = await this.#resolve(options);
     return this.#sandboxes.lease(inputsOf(options, resolved, {}), async () =>
       sandboxOn(await prepareOf(resolved), options),
     );
@@ -86,11 +95,17 @@ export class OpenPolicies {
 
   /** A checker that is given back when it is closed. @throws {SandboxError} as `createChecker`. */
   async checker(options: SandboxOptions, parts: CheckerParts = {}): Promise<Checker> {
-    const resolved = await resolvePolicy(options);
+    const resolved = await this.#resolve(options);
     const { lent, ...lease } = await this.#checkers.lease(inputsOf(options, resolved, parts), () =>
       checkerOf(resolved, options, parts),
     );
     return { ...lent, close: async () => lease[Symbol.dispose]() };
+  }
+
+  async #resolve(options: SandboxOptions): Promise<ResolvedPolicy> {
+    const resolved = await resolvePolicy(options);
+    if (resolved.policy.hooks.plugins.length > 0) this.#onPlugins();
+    return resolved;
   }
 
   async close(): Promise<void> {

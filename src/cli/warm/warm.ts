@@ -41,7 +41,7 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
   ensureStateDirectory(dirname(path));
   return untilEnded(async ({ signal }) => {
     const addon = loadAddon();
-    const policies = new OpenPolicies();
+    const policies = new OpenPolicies(() => sessions.endSoon());
     const sessions = new Sessions();
     const state = lazyState(stateDirectory());
     // Each call opens and closes the database, which takes long for who is the only one.
@@ -77,6 +77,7 @@ class Sessions {
   readonly #over = deferred<void>();
   #calls = 0;
   #isOver = false;
+  #isLast = false;
   /** Settles when the last session has ended, and every call with it. */
   readonly over: Promise<void> = this.#over.promise;
 
@@ -85,6 +86,11 @@ class Sessions {
     if (event.kind !== 'session-end') this.#open.add(event.session);
     else if (this.#open.delete(event.session)) this.#isOver = this.#open.size === 0;
     if (this.#open.size > 0) this.#isOver = false;
+  }
+
+  /** It is over with the calls that there are. */
+  endSoon(): void {
+    this.#isLast = true;
   }
 
   /** Counts a call until it is over. */
@@ -96,7 +102,7 @@ class Sessions {
       [Symbol.dispose]: () => {
         work[Symbol.dispose]();
         this.#calls -= 1;
-        if (this.#isOver && this.#calls === 0) this.#over.resolve();
+        if ((this.#isOver || this.#isLast) && this.#calls === 0) this.#over.resolve();
       },
     };
   }
