@@ -2,7 +2,7 @@
 // comes back, without hooks and in both modes, in turns.
 //   npm run bench:claude-code [-- --rounds 4] [--calls 10] [--cli FILE] [--command TEXT]
 // --cli: another build's dist/cli.cjs. --command: what the tool Bash runs; it must be allowed in every mode.
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,7 +12,8 @@ import { median, p95, quantile } from './measure.mjs';
 import { milliseconds, printGoals, printTable } from './table.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
-const CONTENDERS = ['none', 'decide', 'rewrite'];
+/** `empty`: hooks as in mode decide whose command is true(1), so what Claude Code itself takes for calling any. */
+const CONTENDERS = ['none', 'empty', 'decide', 'rewrite'];
 const TOOLS = ['Bash', 'Read'];
 /** Milliseconds that a call may take longer than without hooks. */
 const MOST_ADDED = { Bash: 20, Read: 2 };
@@ -39,7 +40,8 @@ try {
   const of = (hooks, tool) => samples.get(`${hooks} ${tool}`) ?? [];
   for (let round = 0; round < rounds; round += 1)
     for (const hooks of CONTENDERS) {
-      const place = makeClaudePlace(resolve(options.cli), hooks, TOOLS);
+      const place = makeClaudePlace(resolve(options.cli), hooks === 'empty' ? 'decide' : hooks, TOOLS);
+      if (hooks === 'empty') emptyHooks(join(place.home, '.claude/settings.json'));
       const measured = await session(runClaude, claude.program, place);
       place.dispose();
       for (const tool of TOOLS) samples.set(`${hooks} ${tool}`, [...of(hooks, tool), ...measured.get(tool)]);
@@ -47,6 +49,13 @@ try {
   report(of);
 } finally {
   rmSync(directory, { recursive: true, force: true });
+}
+
+/** Hooks that do nothing, in the place of ours. */
+function emptyHooks(path) {
+  const settings = JSON.parse(readFileSync(path, 'utf8'));
+  for (const { hooks } of Object.values(settings.hooks).flat()) for (const hook of hooks) hook.command = 'true';
+  writeFileSync(path, JSON.stringify(settings));
 }
 
 /** The helpers of the tests, which are TypeScript. */
@@ -100,7 +109,7 @@ function report(of) {
   );
   printGoals(
     TOOLS.flatMap((tool) =>
-      CONTENDERS.slice(1).map((hooks) => ({
+      CONTENDERS.slice(2).map((hooks) => ({
         what: `${tool} with hooks in mode ${hooks}: added to the median`,
         ...{ value: added(hooks, tool), limit: MOST_ADDED[tool], unit: ' ms' },
       })),

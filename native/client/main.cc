@@ -151,13 +151,11 @@ bool FindAddress(const char* node, const char* script, sockaddr_un* address) {
   digest.Add(&niceness, sizeof niceness);
 
   char directory[PATH_MAX];
-  const char* runtime = getenv("XDG_RUNTIME_DIR");
+  // The state directory: no command can reach it under any policy.
   const char* state = getenv("XDG_STATE_HOME");
   const char* home = getenv("HOME");
   int length = -1;
-  if (IsAbsolute(runtime)) {
-    length = snprintf(directory, sizeof directory, "%s/sandbox-run", runtime);
-  } else if (IsAbsolute(state)) {
+  if (IsAbsolute(state)) {
     length = snprintf(directory, sizeof directory, "%s/sandbox-run", state);
   } else if (IsAbsolute(home)) {
     length = snprintf(directory, sizeof directory, "%s/.local/state/sandbox-run", home);

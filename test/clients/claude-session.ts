@@ -40,7 +40,8 @@ export function makeClaudePlace(cli: string, hooks: Hooks, allowed: readonly str
     LANG: 'C.UTF-8',
     GIT_CONFIG_NOSYSTEM: '1',
   };
-  const dispose = () => rmSync(root, { recursive: true, force: true });
+  // The server of a session that has just ended may still be closing what it kept open.
+  const dispose = () => rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   const install = [cli, 'install', 'claude-code', '--user', '--mode', hooks];
   try {
     if (hooks !== 'none') execFileSync(process.execPath, install, { cwd: project, env, stdio: 'pipe' });
