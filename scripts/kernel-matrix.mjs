@@ -24,7 +24,7 @@ doctor --attack run there; needs qemu-system-arm and g++-12-aarch64-linux-gnu.
   --kernels LIST  the series, or arm64, with commas between them (default: ${NAMES.join(',')})
   --only LIST     only the test files with one of these texts in their names
   --jobs N        so many machines at a time (default: 2)
-  --minutes N     of the processor for a machine, after which it has failed (default: 15; by the clock four times that)
+  --minutes N     of the processor for a machine, after which it has failed (default: 30; by the clock four times that)
   --json FILE     every test of every kernel, with what became of it
   --keep          keep the root, the initramfs and the consoles, and say where
   --help          this
@@ -163,7 +163,7 @@ function readArguments() {
         kernels: { type: 'string', default: NAMES.join(',') },
         only: { type: 'string', default: '' },
         jobs: { type: 'string', default: '2' },
-        minutes: { type: 'string', default: '15' },
+        minutes: { type: 'string', default: '30' },
         json: { type: 'string' },
         keep: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },

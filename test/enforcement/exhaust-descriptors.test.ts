@@ -15,6 +15,7 @@ import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
+import { HOST } from '../support/tiers.ts';
 import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
 
 const LIBRARY = fileURLToPath(new URL('../../dist/index.js', import.meta.url));
@@ -201,7 +202,7 @@ describe('a limit of open files', () => {
     expect(said).toEqual({ codes: ['exited', 'launch.failed'], more: 0 });
   });
 
-  it.each(['landlock', 'namespaces'])(
+  it.each(HOST.landlockAbi > 0 ? ['landlock', 'namespaces'] : ['namespaces'])(
     'is reckoned with what a command of the backend %s needs at most (needs namespaces)',
     async (backend) => {
       const needed = await within(
