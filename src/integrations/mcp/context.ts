@@ -23,7 +23,7 @@ const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc'];
 
 /** Within what commands run, in sentences for a model. */
 export function describeBoundaries({ workspace, plan, defaults }: Sandbox): string {
-  const { writable, readable, network } = boundariesOf(plan);
+  const { writable, readable, network, hosts = [] } = boundariesOf(plan);
   const canWrite = writable.includes(workspace);
   const places = [
     ...(canWrite ? ['the workspace'] : []),
@@ -41,7 +41,9 @@ export function describeBoundaries({ workspace, plan, defaults }: Sandbox): stri
     `Readable: these, the programs and libraries of the system${further.map((path) => `, ${path}`).join('')}; other files of this machine, such as the home directory and credentials, are out of reach.`,
     network === 'off'
       ? 'There is no network: downloads fail, and to try again does not help.'
-      : 'The network can be used.',
+      : network === 'listed'
+        ? `Of the network only these hosts can be reached: ${hosts.join(', ') || 'none'}; other names do not exist.`
+        : 'The network can be used.',
     defaults.timeout === 0
       ? 'There is no time limit.'
       : `A command is ended after ${defaults.timeout / 1000} s, with everything that it started.`,

@@ -85,6 +85,7 @@ export async function planResolved(
       passedOver,
       workspace,
       workspaceAsNamed,
+      networkRules: resolved.networkRules,
       temporaryParent,
       parentBesideTmp: wanted.namespaces.available ? undefined : parentBesideTmp(),
       memoryParent: writableDirectory('/dev/shm'),
