@@ -191,7 +191,7 @@ describe('the includes of native', () => {
   const NATIVE_LAYERS = [
     ['base'],
     ['sys'],
-    ['landlock', 'seccomp', 'warden', 'attack', 'portable', 'steps'],
+    ['landlock', 'notify', 'seccomp', 'warden', 'attack', 'portable', 'steps'],
     ['process'],
     ['binding', 'begin'],
   ];

@@ -4,6 +4,7 @@ import { ApprovalAnswer } from './approval.ts';
 import { Decision, forModel } from './decision.ts';
 import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
 import { LeftBehind } from './left-behind.ts';
+import { Connection } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
 import { LIMIT_NAMES } from './words.ts';
 
@@ -104,6 +105,12 @@ export const ExecutionResultBase = z.strictObject({
   leftBehind: z
     .array(LeftBehind)
     .describe('what programs outside would obey of what the command left, and what was done about it'),
+  connections: z
+    .array(Connection)
+    .optional()
+    .describe(
+      'with network.mode = "listed": what the command connected to or was refused, each kind once, at most 256; missing: nothing',
+    ),
   warnings: texts.describe('remarks on the launch'),
   report: EnforcementReport,
   decision: maybe(Decision).describe(

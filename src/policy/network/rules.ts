@@ -53,7 +53,7 @@ export function networkRules(allow: readonly NetworkEntry[], deny: readonly Netw
       }
     }
   }
-  return { addresses, names };
+  return { addresses, names, apart: APART_RANGES };
 }
 
 /** Whether the first `bits` of two addresses are the same. */

@@ -137,11 +137,7 @@ async function listedNetwork({ network }: Policy): Promise<NetworkRules | undefi
     import('../../policy/network/read-rules.ts'),
     import('../../host/tool-hosts.ts'),
   ]);
-  readRules(network, hostsOfTool);
-  throw new SandboxError(
-    'policy.invalid',
-    'network.mode = "listed" cannot be held by this version yet; use "off" or "open"',
-  );
+  return readRules(network, hostsOfTool);
 }
 
 function withHostFindings(named: Policy, home: string, workspace: string): Policy {
