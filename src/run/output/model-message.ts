@@ -7,7 +7,7 @@ import type { LaunchPlan } from '../../model/launch-plan.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { describeExcess, policyKeyOf } from '../launch/exceeded-limit.ts';
 import { type Boundaries, boundariesOf, describeBoundaries } from './model-boundaries.ts';
-import { leftBehindForModel } from './result-warnings.ts';
+import { leftBehindForModel, refusedForModel } from './result-warnings.ts';
 
 export { type Boundaries, boundariesOf } from './model-boundaries.ts';
 
@@ -102,7 +102,7 @@ export function messageForModel(
   plan: LaunchPlan,
   about: AboutResult = {},
 ): string | undefined {
-  const lines = [stoppedForModel(result, plan, about), leftBehindForModel(result)];
+  const lines = [stoppedForModel(result, plan, about), leftBehindForModel(result), refusedForModel(result)];
   const said = lines.filter((line) => line !== undefined);
   return said.length === 0 ? undefined : said.join('\n');
 }

@@ -244,7 +244,7 @@ function openCacheFor({ policy, workspace, home: hostHome }: ResolvedPolicy): Op
   if (cache !== 'workspace' || home !== 'private' || workspaceAccess !== 'write') return undefined;
   const opened = openCache(loadAddon(), workspace);
   // With the network off the user's own is shown, as long as npm has nothing of this workspace.
-  if ('directory' in opened.place && (policy.network.mode === 'open' || hasNpmCache(opened.place.directory)))
+  if ('directory' in opened.place && (policy.network.mode !== 'off' || hasNpmCache(opened.place.directory)))
     seedNpmCache(opened.place.directory, workspace, hostHome);
   return opened;
 }

@@ -168,7 +168,7 @@ async function settingsFor(policy: Policy, workspace: string, home: string): Pro
     environment: process.env,
     // What the policy speaks of is as it says.
     variables: Object.keys(process.env).filter((name) => !isPassed(name)),
-    hasNetwork: network.mode === 'open',
+    hasNetwork: network.mode !== 'off',
     writable: [
       ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
       ...(filesystem.tmp === 'host' ? [realPath(tmpdir())] : []),
