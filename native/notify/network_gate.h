@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ struct NetworkGate {
       : table(std::move(rows), std::move(apart)), loopback(own) {}
 
   NetworkTable table;
+  std::mutex mutex;  // guards what follows
   OwnLoopback loopback;
 };
 

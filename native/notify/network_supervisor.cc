@@ -26,7 +26,7 @@ namespace {
 // Of one command, kept open here: a part of what this process may open.
 constexpr size_t kMostCopies = 256;
 // What is known of sockets without a copy.
-constexpr size_t kMostKnown = 4096;
+constexpr size_t kMostKnown = 1024;
 // A question fits into a datagram (EDNS0 buffers are seldom larger).
 constexpr size_t kLargestQuery = 4096;
 constexpr uint16_t kDnsPort = 53;
@@ -277,6 +277,7 @@ NetworkSupervisor::StandIn* NetworkSupervisor::FindStandIn(ino_t inode) {
 }
 
 bool NetworkSupervisor::MakeRoom() {
+  if (sockets_.size() + stand_ins_.size() < kMostCopies) return true;
   const auto copies =
       static_cast<size_t>(std::count_if(sockets_.begin(), sockets_.end(), [](const auto& entry) {
         return entry.second.copy.valid();
@@ -403,10 +404,12 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
                                                  int& error) {
   connection.endpoint = wanted;
   Endpoint real = wanted;
-  if (wanted.port != 0 && gate_->loopback.Is(wanted) &&
-      gate_->loopback.FindServer(wanted, real.address)) {
-    connection.allowed = true;
-    return real;
+  if (gate_->loopback.Is(wanted)) {
+    const std::lock_guard lock(gate_->mutex);
+    if (gate_->loopback.FindServer(wanted, real.address)) {
+      connection.allowed = true;
+      return real;
+    }
   }
   // Linux takes them for the loopback interface, and so do rules.
   if (wanted.IsAny()) {
@@ -491,7 +494,8 @@ int NetworkSupervisor::BindSocket(Socket& socket, const SocketAddress& wanted) {
   if (!endpoint) return EINVAL;
   // Servers are for the sandbox itself.
   if (!gate_->loopback.Is(*endpoint)) return EADDRNOTAVAIL;
-  if (IsTakenByHost(endpoint->port)) return EADDRINUSE;
+  const std::lock_guard lock(gate_->mutex);
+  if (gate_->loopback.IsTakenByHost(endpoint->port)) return EADDRINUSE;
   const int fd = socket.copy.get();
   int only_v6 = 0;
   if (socket.family == AF_INET6) {
@@ -532,6 +536,10 @@ void NetworkSupervisor::Listen(const abi::SeccompNotification& call) {
   }
   if (error == 0 && listen(socket->copy.get(), ArgumentOf(call, 1)) != 0) error = errno;
   if (error != 0) return Refuse(listener_.get(), call.id, error);
+  {
+    const std::lock_guard lock(gate_->mutex);
+    gate_->loopback.Listens(socket->port);
+  }
   socket->listens = true;
   socket->copy.reset();
   Return(listener_.get(), call.id, 0);

@@ -1,12 +1,21 @@
 #include "notify/own_loopback.h"
 
+#include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
+
+#include "base/unique_fd.h"
 
 namespace sandbox_run {
 namespace {
@@ -30,6 +39,52 @@ bool ParseAddress(const char* text, Address& address) {
   return true;
 }
 
+constexpr Address kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+// Asks the kernel for the socket that a connection to `address`, an IPv4 one, would reach: by its
+// own address, which is another one if it listens at several. 0 or the errno; ENOENT: there is
+// none.
+int AskKernel(const Address& address, uint16_t port, Address& own) {
+  const UniqueFd asking(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  if (!asking.valid()) return errno;
+  struct {
+    nlmsghdr head;
+    inet_diag_req_v2 question;
+  } message = {};
+  message.head.nlmsg_len = sizeof(message);
+  message.head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  message.head.nlmsg_flags = NLM_F_REQUEST;
+  message.question.sdiag_family = AF_INET;
+  message.question.sdiag_protocol = IPPROTO_TCP;
+  message.question.idiag_states = 1u << kListening;
+  message.question.id.idiag_sport = htons(port);
+  memcpy(message.question.id.idiag_src, address.data() + 12, 4);
+  message.question.id.idiag_cookie[0] = message.question.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  if (send(asking.get(), &message, sizeof(message), 0) != sizeof(message)) return errno;
+  alignas(nlmsghdr) char answer[4096];
+  const ssize_t size = recv(asking.get(), answer, sizeof(answer), MSG_DONTWAIT);
+  if (size < static_cast<ssize_t>(sizeof(nlmsghdr))) return size < 0 ? errno : EPROTO;
+  const auto* head = reinterpret_cast<const nlmsghdr*>(answer);
+  if (head->nlmsg_type == NLMSG_ERROR) {
+    nlmsgerr error;
+    memcpy(&error, NLMSG_DATA(head), sizeof(error));
+    return error.error < 0 ? -error.error : EPROTO;
+  }
+  inet_diag_msg found;
+  if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+      size < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(found))))
+    return EPROTO;
+  memcpy(&found, NLMSG_DATA(head), sizeof(found));
+  if (found.idiag_state != kListening) return ENOENT;
+  own = kMapped;
+  if (found.idiag_family == AF_INET) {
+    memcpy(own.data() + 12, found.id.idiag_src, 4);
+  } else {
+    memcpy(own.data(), found.id.idiag_src, 16);
+  }
+  return 0;
+}
+
 // Calls `each` with every listening TCP socket of this network namespace, until it returns true.
 bool AnyListener(const std::function<bool(const Endpoint&)>& each) {
   for (const char* table : {"/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"}) {
@@ -51,6 +106,22 @@ bool AnyListener(const std::function<bool(const Endpoint&)>& each) {
   return false;
 }
 
+// The socket that a connection to an IPv4 address would reach, by its own address.
+std::optional<Address> ListenerFor(const Address& address, uint16_t port) {
+  Address found;
+  const int error = AskKernel(address, port, found);
+  if (error == 0) return found;
+  if (error == ENOENT) return std::nullopt;
+  // A kernel without sock_diag: in its tables, which takes longer.
+  std::optional<Address> listed;
+  AnyListener([&](const Endpoint& listener) {
+    if (listener.port != port) return false;
+    if (listener.address == address || listener.IsAny()) listed = listener.address;
+    return listener.address == address;
+  });
+  return listed;
+}
+
 }  // namespace
 
 Result<OwnLoopback> OwnLoopback::Draw() {
@@ -68,25 +139,31 @@ bool OwnLoopback::Is(const Endpoint& endpoint) const {
   return endpoint.IsLoopback() || endpoint.IsAny();
 }
 
+void OwnLoopback::Listens(uint16_t port) { ports_.set(port); }
+
 bool OwnLoopback::FindServer(const Endpoint& wanted, Address& server) const {
-  bool on_v4 = false, on_v6 = false;
-  AnyListener([&](const Endpoint& listener) {
-    if (listener.port != wanted.port) return false;
-    on_v4 = on_v4 || listener.address == v4_;
-    on_v6 = on_v6 || listener.address == v6_;
-    return on_v4 && on_v6;
-  });
+  if (!ports_.test(wanted.port)) return false;
+  const auto is_there = [&](const Address& address) {
+    const std::optional<Address> found = ListenerFor(address, wanted.port);
+    return found && *found == address;
+  };
   // What is connected to by one of the two addresses themselves is what is meant.
-  const bool means_v6 = wanted.address == v6_ || (!wanted.IsV4() && on_v6);
-  if (!(means_v6 ? on_v6 : on_v4)) return false;
-  server = means_v6 ? v6_ : v4_;
+  if (wanted.address == v6_ || (!wanted.IsV4() && wanted.address != v4_)) {
+    if (is_there(v6_)) {
+      server = v6_;
+      return true;
+    }
+    if (wanted.address == v6_) return false;
+  }
+  if (!is_there(v4_)) return false;
+  server = v4_;
   return true;
 }
 
-bool IsTakenByHost(uint16_t port) {
-  return port != 0 && AnyListener([port](const Endpoint& listener) {
-           return listener.port == port && listener.IsAny();
-         });
+bool OwnLoopback::IsTakenByHost(uint16_t port) const {
+  if (port == 0) return false;
+  const std::optional<Address> found = ListenerFor(v4_, port);
+  return found && *found != v4_;
 }
 
 }  // namespace sandbox_run
