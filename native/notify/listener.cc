@@ -108,4 +108,14 @@ int HandOver(int listener, uint64_t id, int fd, bool close_on_exec) {
   return 0;
 }
 
+int PutInPlace(int listener, uint64_t id, int fd, int number, bool close_on_exec) {
+  abi::SeccompHandOver given;
+  given.id = id;
+  given.flags = abi::kSeccompHandOverInPlace;
+  given.source = static_cast<uint32_t>(fd);
+  given.number = static_cast<uint32_t>(number);
+  given.new_flags = close_on_exec ? O_CLOEXEC : 0;
+  return ioctl(listener, abi::kSeccompHandOver, &given) >= 0 ? 0 : errno;
+}
+
 }  // namespace sandbox_run

@@ -37,6 +37,10 @@ bool CanHandOver(int listener);
 // waits on.
 int HandOver(int listener, uint64_t id, int fd, bool close_on_exec);
 
+// Puts one in the place of the process's own descriptor `number`. 0 or the errno; the call waits
+// on.
+int PutInPlace(int listener, uint64_t id, int fd, int number, bool close_on_exec);
+
 }  // namespace sandbox_run
 
 #endif  // SANDBOX_RUN_NOTIFY_LISTENER_H_

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -24,7 +25,8 @@ namespace sandbox_run {
 namespace {
 
 // Of one command, kept open here: a part of what this process may open.
-constexpr size_t kMostCopies = 256;
+constexpr size_t kMostCopies = 64;
+constexpr std::chrono::milliseconds kLookInterval{100};
 // What is known of sockets without a copy.
 constexpr size_t kMostKnown = 1024;
 // A question fits into a datagram (EDNS0 buffers are seldom larger).
@@ -76,6 +78,22 @@ int ConnectNow(int fd, const SocketAddress& address) {
 bool IsNonBlocking(int fd) {
   const int flags = fcntl(fd, F_GETFL);
   return flags != -1 && (flags & O_NONBLOCK) != 0;
+}
+
+// What programs set before they connect.
+void CopyOptions(int from, int to) {
+  constexpr std::pair<int, int> kOptions[] = {
+      {SOL_SOCKET, SO_KEEPALIVE}, {SOL_SOCKET, SO_REUSEADDR},     {SOL_SOCKET, SO_LINGER},
+      {SOL_SOCKET, SO_SNDTIMEO},  {SOL_SOCKET, SO_RCVTIMEO},      {SOL_SOCKET, SO_OOBINLINE},
+      {IPPROTO_TCP, TCP_NODELAY}, {IPPROTO_TCP, TCP_KEEPIDLE},    {IPPROTO_TCP, TCP_KEEPINTVL},
+      {IPPROTO_TCP, TCP_KEEPCNT}, {IPPROTO_TCP, TCP_USER_TIMEOUT}};
+  for (const auto& [level, name] : kOptions) {
+    char value[32];
+    socklen_t size = sizeof(value);
+    if (getsockopt(from, level, name, value, &size) == 0) {
+      [[maybe_unused]] const int ignored = setsockopt(to, level, name, value, size);
+    }
+  }
 }
 
 // Every socket that processes of this user have open, by inode.
@@ -283,7 +301,11 @@ bool NetworkSupervisor::MakeRoom() {
         return entry.second.copy.valid();
       }));
   if (copies + stand_ins_.size() < kMostCopies) return true;
-  // Some were closed by now, which nobody says.
+  // Some were closed by now, which nobody says. To look takes a while, and is not done at the
+  // command's pleasure.
+  const auto now = Clock::now();
+  if (now < look_again_) return false;
+  look_again_ = now + kLookInterval;
   const std::set<ino_t> open = OpenSockets();
   const size_t before = sockets_.size();
   std::erase_if(sockets_, [&](const auto& entry) { return !open.contains(entry.first); });
@@ -379,12 +401,23 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
   Connection connection;
   int error = 0;
   const std::optional<Endpoint> real = Judge(*wanted, connection, error);
+  if (real && socket.asked && real->address == wanted->address && !wanted->IsLoopback()) {
+    // It was bound for the sandbox itself, from where nothing leads out.
+    return ConnectAnother(call, target, inode, *real, std::move(connection));
+  }
   if (real) error = ConnectNow(socket.copy.get(), SocketAddressOf(*real, socket.family));
+  FinishConnecting(call, target, inode, socket, error, std::move(connection));
+}
+
+void NetworkSupervisor::FinishConnecting(const abi::SeccompNotification& call, Target& target,
+                                         ino_t inode, Socket& socket, int error,
+                                         Connection connection) {
   const bool on_its_way = error == EINPROGRESS;
+  const bool is_own =
+      gate_->loopback.Is(connection.endpoint) && connection.allowed && connection.rule.empty();
   connection.error = on_its_way ? 0 : error;
   // What a program reaches of its own is its own affair.
-  if (!gate_->loopback.Is(*wanted) || !connection.allowed || !connection.rule.empty())
-    Record(std::move(connection), target);
+  if (!is_own) Record(std::move(connection), target);
   if (on_its_way && !IsNonBlocking(socket.copy.get())) {
     Waiting begun;
     begun.inode = inode;
@@ -398,6 +431,34 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
     socket.copy.reset();
   }
   return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
+}
+
+void NetworkSupervisor::ConnectAnother(const abi::SeccompNotification& call, Target& target,
+                                       ino_t inode, const Endpoint& real, Connection connection) {
+  const Socket& bound = *FindSocket(inode);
+  const Endpoint asked = EndpointOf(*bound.asked, bound.family).value_or(Endpoint());
+  // As the kernel says of a connection from the loopback interface to elsewhere.
+  if (!asked.IsAny()) return Refuse(listener_.get(), call.id, EINVAL);
+  Socket made;
+  made.family = bound.family;
+  const int waits = IsNonBlocking(bound.copy.get()) ? SOCK_NONBLOCK : 0;
+  made.copy.reset(socket(made.family, SOCK_STREAM | SOCK_CLOEXEC | waits, IPPROTO_TCP));
+  if (!made.copy.valid()) return Refuse(listener_.get(), call.id, errno);
+  CopyOptions(bound.copy.get(), made.copy.get());
+  if (asked.port != 0 && bind(made.copy.get(), bound.asked->get(), bound.asked->length) != 0)
+    return Refuse(listener_.get(), call.id, errno);
+  const auto own = InodeOf(made.copy.get());
+  const int number = ArgumentOf(call, 0);
+  const int failed = !own ? errno
+                          : PutInPlace(listener_.get(), call.id, made.copy.get(), number,
+                                       target.ClosesOnExec(number));
+  if (failed != 0) return Refuse(listener_.get(), call.id, failed);
+  sockets_.erase(inode);
+  std::erase(order_, inode);
+  order_.push_back(*own);
+  Socket& socket = sockets_[*own] = std::move(made);
+  const int error = ConnectNow(socket.copy.get(), SocketAddressOf(real, socket.family));
+  FinishConnecting(call, target, *own, socket, error, std::move(connection));
 }
 
 std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connection& connection,

@@ -98,6 +98,12 @@ class NetworkSupervisor {
   void Connect(const abi::SeccompNotification& call);
   void ConnectSocket(const abi::SeccompNotification& call, Target& target, ino_t inode,
                      Socket& socket);
+  // Puts a fresh socket in the place of one that is bound, and connects that.
+  void ConnectAnother(const abi::SeccompNotification& call, Target& target, ino_t inode,
+                      const Endpoint& real, Connection connection);
+  // Records what came of connecting, and answers, at once or when it is decided.
+  void FinishConnecting(const abi::SeccompNotification& call, Target& target, ino_t inode,
+                        Socket& socket, int error, Connection connection);
   void ConnectStandIn(const abi::SeccompNotification& call, Target& target, StandIn& stand_in);
   void Bind(const abi::SeccompNotification& call);
   int BindSocket(Socket& socket, const SocketAddress& wanted);
@@ -132,6 +138,7 @@ class NetworkSupervisor {
   std::map<ino_t, StandIn> stand_ins_;
   std::vector<Waiting> waiting_;
   uint32_t last_number_ = 0;
+  Clock::time_point look_again_{};
   Connections connections_;
 };
 

@@ -56,6 +56,14 @@ std::optional<ino_t> Target::SocketInode(int fd) const {
   return static_cast<ino_t>(strtoull(link + kPrefix.size(), nullptr, 10));
 }
 
+bool Target::ClosesOnExec(int fd) const {
+  char name[32];
+  snprintf(name, sizeof(name), "fdinfo/%d", fd);
+  const std::string info = ReadProc(thread_, name, 256);
+  const size_t at = info.find("flags:");
+  return at != std::string::npos && (strtoul(info.c_str() + at + 6, nullptr, 8) & O_CLOEXEC) != 0;
+}
+
 int Target::ReadAddress(uint64_t from, int64_t length, SocketAddress& into) {
   // As move_addr_to_kernel in net/socket.c.
   const int size = static_cast<int>(length);

@@ -26,6 +26,9 @@ class Target {
   // The inode of the socket that a descriptor stands for; nullopt: it is none.
   std::optional<ino_t> SocketInode(int fd) const;
 
+  // Whether a descriptor is closed by execve.
+  bool ClosesOnExec(int fd) const;
+
   // An address that was given with its length. 0 or the errno that the kernel would give.
   int ReadAddress(uint64_t from, int64_t length, SocketAddress& into);
   // Answers a call that wants an address, at `to`, with the room for it at `length_at`. 0 or the

@@ -71,7 +71,7 @@ const turner = compile(
   `${HEADERS}
   static struct sockaddr_in good, bad, seen;
   static volatile int stop, fds[2], number;
-  static void *flip(void *arg) { while (!stop) { seen = bad; seen = good; } return 0; }
+  static void *flip(void *arg) { while (!stop) { seen = bad; for (volatile int k = 0; k < 300; k++); seen = good; for (volatile int k = 0; k < 300; k++); } return 0; }
   static void *swap(void *arg) { while (!stop) { dup2(fds[0], number); dup2(fds[1], number); } return 0; }
   int main(int argc, char **argv) {
     good = at("127.0.0.9", argv[2]), bad = at("127.0.0.1", argv[1]);
