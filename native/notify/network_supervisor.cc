@@ -31,6 +31,8 @@ constexpr std::chrono::milliseconds kLookInterval{100};
 constexpr size_t kMostKnown = 1024;
 // A question fits into a datagram (EDNS0 buffers are seldom larger).
 constexpr size_t kLargestQuery = 4096;
+// Of one socket; programs ask for two kinds of address at a time.
+constexpr uint32_t kMostUnanswered = 8;
 constexpr uint16_t kDnsPort = 53;
 constexpr int kSocketTypeMask = 0xf;
 
@@ -174,8 +176,10 @@ void NetworkSupervisor::End() {
 
 void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
   const std::lock_guard lock(mutex_);
-  for (const auto& [inode, stand_in] : stand_ins_) {
+  for (auto& [inode, stand_in] : stand_ins_) {
     if (stand_in.number != query) continue;
+    if (stand_in.unanswered > 0 && stand_in.unanswered-- == kMostUnanswered) Wake();
+    if (message.empty()) return;
     // A reader that is too slow asks again, as with any name server.
     [[maybe_unused]] const ssize_t sent =
         send(stand_in.end.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -215,7 +219,9 @@ void NetworkSupervisor::Work() {
         timeout = timeout == -1 ? bounded : std::min(timeout, bounded);
       }
       for (const auto& [inode, stand_in] : stand_ins_) {
-        watched.push_back({stand_in.end.get(), POLLIN, 0});
+        // Who asks faster than is answered waits, and does not keep the answering from others.
+        const bool has_room = stand_in.unanswered < kMostUnanswered;
+        watched.push_back({stand_in.end.get(), static_cast<short>(has_room ? POLLIN : 0), 0});
         inodes.push_back(inode);
       }
     }
@@ -677,7 +683,7 @@ void NetworkSupervisor::ReceiveMessage(const abi::SeccompNotification& call) {
 
 bool NetworkSupervisor::TakeQueries(StandIn& stand_in) {
   std::string message(kLargestQuery, '\0');
-  for (;;) {
+  while (stand_in.unanswered < kMostUnanswered) {
     const ssize_t size =
         recv(stand_in.end.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (size <= 0) return size < 0;
@@ -692,8 +698,10 @@ bool NetworkSupervisor::TakeQueries(StandIn& stand_in) {
       return false;
     }
     if (static_cast<size_t>(size) > message.size() || on_query_ == nullptr) continue;
+    ++stand_in.unanswered;
     on_query_(stand_in.number, message.substr(0, static_cast<size_t>(size)));
   }
+  return true;
 }
 
 void NetworkSupervisor::Record(Connection connection, Target& target) {

@@ -53,7 +53,8 @@ class NetworkSupervisor {
   // It has ended: nothing is left of its sockets.
   void End();
 
-  // The answer to a question, from any thread. One that nobody waits for any more is dropped.
+  // The answer to a question, from any thread; empty: there is none. Each question gets one. One
+  // that nobody waits for any more is dropped.
   void Answer(uint32_t query, const std::string& message);
 
  private:
@@ -76,6 +77,7 @@ class NetworkSupervisor {
     std::optional<SocketAddress> asked;
     std::optional<Endpoint> peer;
     pid_t process = 0;  // that connected it
+    uint32_t unanswered = 0;
     std::optional<SocketAddress> local;
   };
   // A connection that the command waits for.

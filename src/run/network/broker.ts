@@ -15,6 +15,7 @@ import { type AskedName, NameServer, textOf } from './name-server.ts';
 /** Of one command: names that were looked up in vain. */
 const MOST_NAMES = 128;
 const MOST_CONNECTIONS = 256;
+const NOTHING = Buffer.alloc(0);
 
 /** Where the network is listed: answers for the commands of one sandbox, and tells what they asked for. */
 export interface NetworkBroker {
@@ -38,12 +39,12 @@ export function createBroker(
   const refused = new Map<number, Map<string, Connection>>();
   return {
     onNameAsked(id, { query, message }) {
-      if (message === undefined) return;
       const note = (asked: AskedName) => {
         if (!asked.allowed) noteName(refused, id, asked);
       };
-      void names.answer(message, note).then((answer) => {
-        if (answer !== undefined) addon.answerName(id, query, answer);
+      // Also where there is nothing to say: the command may ask only so much at a time.
+      void names.answer(message ?? NOTHING, note).then((answer) => {
+        addon.answerName(id, query, answer ?? NOTHING);
       });
     },
     connectionsOf(id, { connections }) {

@@ -41,6 +41,8 @@ const LONGEST_TTL = 86_400;
 /** More would not fit into an answer. */
 const MOST_ADDRESSES = 16;
 const EVERY_BIT = 128;
+/** Names, and addresses with their names. */
+const MOST_KNOWN = 4096;
 const LOOPBACK = { A: '127.0.0.1', AAAA: '::1' } as const;
 
 /** The addresses of a name that the policy lets commands know. */
@@ -106,6 +108,7 @@ export class NameServer {
     const known = this.#known.get(name);
     if (known !== undefined && performance.now() < known.until) return known.found;
     const found = this.#look(name);
+    forgetOldest(this.#known);
     // Those who ask meanwhile wait for the same answer.
     this.#known.set(name, { found, until: Number.POSITIVE_INFINITY });
     found.then(
@@ -125,7 +128,10 @@ export class NameServer {
     });
     const usable = usual.filter(({ bytes }) => mayLeadTo(this.#rules.addresses, bytes));
     const apart = usable.length === 0 ? usual[0]?.address : undefined;
-    for (const { address } of usable) this.#names.set(address, name);
+    for (const { address } of usable) {
+      forgetOldest(this.#names);
+      this.#names.set(address, name);
+    }
     const rows = usable.flatMap(({ bytes }) =>
       ports.map(({ first, last, rule: entry }) => ({
         ...{ bytes, bits: EVERY_BIT, first, last, verdict: 'allow' as const, rule: entry },
@@ -138,6 +144,15 @@ export class NameServer {
       ttl: seconds,
       asked: { name, allowed: apart === undefined, rule, apart },
     };
+  }
+}
+
+/** A command may ask for as many names as it likes. */
+function forgetOldest(map: Map<string, unknown>): void {
+  if (map.size < MOST_KNOWN) return;
+  for (const oldest of map.keys()) {
+    map.delete(oldest);
+    return;
   }
 }
 
