@@ -12,6 +12,7 @@ import { filesGoals, measureFiles, printFiles } from './cases/files.mjs';
 import { gateGoals, measureGate, printGate } from './cases/gate.mjs';
 import { launchGoals, measureLaunch, printLaunch } from './cases/launch.mjs';
 import { leakGoals, measureLeaks, printLeaks } from './cases/leaks.mjs';
+import { measureNetwork, networkGoals, printNetwork } from './cases/network.mjs';
 import { measureOutput, printOutput } from './cases/output.mjs';
 import { measureSession, printSession, sessionGoals } from './cases/session.mjs';
 import { measureThroughput, printThroughput, throughputGoals } from './cases/throughput.mjs';
@@ -25,6 +26,7 @@ const FULL = {
   commandLine: { rounds: 100, perTurn: 2 },
   throughput: { rounds: 5, total: 1000 },
   output: { rounds: 7, megabytes: 100 },
+  network: { rounds: 5, connections: 500, megabytes: 500 },
   capture: { rounds: 9, megabytes: 1024 },
   files: { files: 5000, tree: '/usr', findRounds: 15, statusRounds: 100 },
   leaks: { runs: 10_000 },
@@ -36,6 +38,7 @@ const QUICK = {
   commandLine: { rounds: 1, perTurn: 2 },
   throughput: { rounds: 1, total: 64 },
   output: { rounds: 1, megabytes: 10 },
+  network: { rounds: 1, connections: 20, megabytes: 10 },
   capture: { rounds: 1, megabytes: 10 },
   files: { files: 100, tree: '/usr/include', findRounds: 2, statusRounds: 2 },
   leaks: { runs: 100 },
@@ -88,6 +91,7 @@ try {
   });
   await step('files', measureFiles, printFiles, filesGoals, { counts: counts.files });
   await step('leaks', measureLeaks, printLeaks, leakGoals, { counts: counts.leaks });
+  await step('network', measureNetwork, printNetwork, networkGoals, { counts: counts.network });
   await step('output', measureOutput, printOutput, () => [], { counts: counts.output });
   await step('capture', measureCapture, printCapture, captureGoals, { counts: counts.capture });
   // Last, because memory is not always given back.

@@ -42,7 +42,7 @@ const { SECCOMP_ARCHITECTURES, SHELL_GROUPS, assembleFilter, buildFilter, seccom
   await loadAssembler();
 
 const groupSets = new Map([[SHELL_GROUPS.join(' '), SHELL_GROUPS]]);
-for (const network of ['refused', 'isolated', 'open']) {
+for (const network of ['refused', 'isolated', 'listed', 'open']) {
   for (const unixSockets of ['allowed', 'refused']) {
     for (const ipcObjects of ['own', 'shared']) {
       // Without Landlock tracing is refused, and beneath somebody else's seccomp listener halting exits is; a set for

@@ -191,7 +191,7 @@ describe('the includes of native', () => {
   const NATIVE_LAYERS = [
     ['base'],
     ['sys'],
-    ['landlock', 'seccomp', 'warden', 'attack', 'portable', 'steps', 'client'],
+    ['landlock', 'notify', 'seccomp', 'warden', 'attack', 'portable', 'steps', 'client'],
     ['process'],
     ['binding', 'begin'],
   ];

@@ -5,8 +5,11 @@
 #include <napi.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "binding/decode.h"
@@ -247,6 +250,40 @@ Napi::Value InterruptTurn(const Napi::CallbackInfo& info) {
   });
 }
 
+// answerName(id, query, message): false if the command has ended.
+Napi::Value AnswerName(const Napi::CallbackInfo& info) {
+  const auto bytes = info[2].As<Napi::Uint8Array>();
+  const std::string message(reinterpret_cast<const char*>(bytes.Data()), bytes.ByteLength());
+  return WithCommand(info, [&](Command& command) {
+    command.AnswerName(info[1].As<Napi::Number>().Uint32Value(), message);
+  });
+}
+
+// allowAddresses(confinement, rows, lifetimeMs): of names that were looked up.
+Napi::Value AllowAddresses(const Napi::CallbackInfo& info) {
+  NetworkGate* network = AsConfinement(info[0])->network();
+  std::vector<AddressRow> rows = DecodeAddressRows(info[1]);
+  if (info.Env().IsExceptionPending() || network == nullptr) return info.Env().Undefined();
+  network->table.Add(std::move(rows), std::chrono::milliseconds(Unsigned(info[2])));
+  return info.Env().Undefined();
+}
+
+// judgeAddress(confinement, address, port): {allowed, rule}; undefined where nothing is listed.
+Napi::Value JudgeAddress(const Napi::CallbackInfo& info) {
+  const NetworkGate* network = AsConfinement(info[0])->network();
+  if (network == nullptr) return info.Env().Undefined();
+  const auto bytes = info[1].As<Napi::Uint8Array>();
+  Endpoint endpoint;
+  std::copy_n(bytes.Data(), std::min(bytes.ByteLength(), endpoint.address.size()),
+              endpoint.address.begin());
+  endpoint.port = static_cast<uint16_t>(Unsigned(info[2]));
+  const NetworkTable::Verdict verdict = network->table.Judge(endpoint);
+  Napi::Object object = Napi::Object::New(info.Env());
+  object["allowed"] = Napi::Boolean::New(info.Env(), verdict.allowed);
+  object["rule"] = Napi::String::New(info.Env(), verdict.rule);
+  return object;
+}
+
 // endAll(): ends every command and removes the private directories; for the exit of the process,
 // where Node runs no clean-up of addons.
 Napi::Value EndAll(const Napi::CallbackInfo& info) {
@@ -276,6 +313,9 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["treeOf"] = Napi::Function::New(env, TreeOf);
   exports["turn"] = Napi::Function::New(env, Turn);
   exports["interruptTurn"] = Napi::Function::New(env, InterruptTurn);
+  exports["answerName"] = Napi::Function::New(env, AnswerName);
+  exports["allowAddresses"] = Napi::Function::New(env, AllowAddresses);
+  exports["judgeAddress"] = Napi::Function::New(env, JudgeAddress);
   exports["endAll"] = Napi::Function::New(env, EndAll);
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);

@@ -1,7 +1,9 @@
 #include "binding/decode.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,27 @@ ViewStepKind DecodeStepKind(const std::string& name) {
   if (name == "symlink") return ViewStepKind::kSymlink;
   if (name == "masked-file") return ViewStepKind::kMaskedFile;
   return ViewStepKind::kDirectory;
+}
+
+AddressRange DecodeRange(const Napi::Object& object) {
+  AddressRange range;
+  const auto bytes = object.Get("bytes").As<Napi::Uint8Array>();
+  memcpy(range.address.data(), bytes.Data(), std::min(bytes.ByteLength(), range.address.size()));
+  // What is no number of bits is a range of one address, and so speaks of the least.
+  const int64_t bits = object.Get("bits").As<Napi::Number>().Int64Value();
+  range.bits = bits >= 0 && bits <= 128 ? static_cast<int>(bits) : 128;
+  return range;
+}
+
+Result<std::shared_ptr<NetworkGate>> DecodeNetwork(const Napi::Object& object) {
+  std::vector<AddressRange> apart;
+  ForEach(object.Get("apart"), [&](const Napi::Value& value) {
+    apart.push_back(DecodeRange(value.As<Napi::Object>()));
+  });
+  Result<OwnLoopback> loopback = OwnLoopback::Draw();
+  if (!loopback.ok()) return loopback.failure();
+  return std::make_shared<NetworkGate>(DecodeAddressRows(object.Get("addresses")), std::move(apart),
+                                       loopback.value());
 }
 
 constexpr int kStdioNull = -1;
@@ -141,6 +164,21 @@ std::vector<std::string> Texts(const Napi::Value& value) {
   ForEach(value,
           [&](const Napi::Value& item) { result.push_back(item.As<Napi::String>().Utf8Value()); });
   return result;
+}
+
+std::vector<AddressRow> DecodeAddressRows(const Napi::Value& value) {
+  std::vector<AddressRow> rows;
+  ForEach(value, [&](const Napi::Value& item) {
+    const Napi::Object object = item.As<Napi::Object>();
+    AddressRow row;
+    row.range = DecodeRange(object);
+    row.first_port = static_cast<uint16_t>(Unsigned(object.Get("first")));
+    row.last_port = static_cast<uint16_t>(Unsigned(object.Get("last")));
+    row.allows = Flag(object, "allows");
+    row.rule = Text(object, "rule");
+    rows.push_back(std::move(row));
+  });
+  return rows;
 }
 
 uint64_t Unsigned(const Napi::Value& value) {
@@ -256,6 +294,15 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     spec.launcher = std::move(decoded);
   }
   spec.without_scope = Text(object, "processTree") == "subreaper";
+  if (const Napi::Value value = object.Get("network"); value.IsObject()) {
+    Result<std::shared_ptr<NetworkGate>> gate = DecodeNetwork(value.As<Napi::Object>());
+    if (gate.ok()) {
+      spec.network = std::move(gate.value());
+    } else {
+      ThrowFailure(object.Env(), gate.failure());
+      return spec;
+    }
+  }
   spec.exit_tracing = object.Get("exitTracing").ToBoolean();
   return spec;
 }

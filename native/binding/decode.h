@@ -21,6 +21,8 @@ uint64_t Unsigned(const Napi::Value& value);
 std::vector<std::string> Texts(const Napi::Value& value);
 
 // Two numbers from 0 to 65535.
+// NativeAddressRow in contract.ts.
+std::vector<AddressRow> DecodeAddressRows(const Napi::Value& value);
 TerminalSize DecodeTerminalSize(const Napi::Value& columns, const Napi::Value& rows);
 
 // NativeIndexSpec in contract.ts. An exception may be pending afterwards.

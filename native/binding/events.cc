@@ -123,6 +123,31 @@ Napi::Value EncodeCopies(Napi::Env env, std::vector<ChangedCopy>& copies) {
   return array;
 }
 
+// NativeConnection in contract.ts.
+Napi::Value EncodeConnections(Napi::Env env, const Connections& connections) {
+  Napi::Array told = Napi::Array::New(env, connections.told.size());
+  for (uint32_t i = 0; i < connections.told.size(); ++i) {
+    const Connection& one = connections.told[i];
+    Napi::Object object = Napi::Object::New(env);
+    object["pid"] = Napi::Number::New(env, one.process);
+    object["program"] = Napi::String::New(env, one.program);
+    object["address"] =
+        Napi::Buffer<uint8_t>::Copy(env, one.endpoint.address.data(), one.endpoint.address.size());
+    object["port"] = Napi::Number::New(env, one.endpoint.port);
+    object["udp"] = Napi::Boolean::New(env, one.is_udp);
+    object["allowed"] = Napi::Boolean::New(env, one.allowed);
+    object["rule"] = Napi::String::New(env, one.rule);
+    object["errno"] = Napi::Number::New(env, one.error);
+    object["firstMs"] = Number(env, one.first_ms);
+    object["count"] = Number(env, one.count);
+    told.Set(i, object);
+  }
+  Napi::Object object = Napi::Object::New(env);
+  object["told"] = told;
+  object["untold"] = Number(env, connections.untold);
+  return object;
+}
+
 // An event in the making. Its properties are defined all at once, which takes a fifth less time
 // than setting one after the other. What is empty or unknown is left out.
 class EventObject {
@@ -154,6 +179,8 @@ class EventObject {
     if (!effects.left_behind.empty())
       Put("leftBehind", EncodeLeftBehind(env_, effects.left_behind));
     if (!effects.copies.empty()) Put("copies", EncodeCopies(env_, effects.copies));
+    if (!effects.connections.empty())
+      Put("connections", EncodeConnections(env_, effects.connections));
   }
   Napi::Object Make() const {
     Napi::Object object = Napi::Object::New(env_);
@@ -185,6 +212,13 @@ Napi::Object Encode(Napi::Env env, const Exit& exit) {
   object.PutNumber("exitCode", exit.end.exit_code);
   object.PutNumber("signal", exit.end.signal);
   object.PutNumber("durationMs", exit.duration_ms);
+  return object.Make();
+}
+
+Napi::Object Encode(Napi::Env env, Query& query) {
+  EventObject object(env, "name-asked");
+  object.PutNumber("query", query.number);
+  object.PutBytes("message", std::move(query.message));
   return object.Make();
 }
 

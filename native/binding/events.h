@@ -24,7 +24,11 @@ struct Exit {
   ProcessEnd end;
   double duration_ms;
 };
-using Event = std::variant<Chunk, Gap, Exit, TurnEnd, Outcome>;
+struct Query {
+  uint32_t number;
+  std::string message;
+};
+using Event = std::variant<Chunk, Gap, Exit, Query, TurnEnd, Outcome>;
 
 // Takes the bytes out of the event.
 Napi::Object EncodeEvent(Napi::Env env, Event& event);

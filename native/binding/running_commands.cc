@@ -26,6 +26,9 @@ class QueueObserver : public CommandObserver {
   void OnMembers(std::vector<pid_t> members) override {
     commands_->Post({id_, std::move(members)});
   }
+  void OnQuery(uint32_t query, std::string message) override {
+    Tell(Query{query, std::move(message)});
+  }
   void OnTurn(TurnEnd turn) override { Tell(std::move(turn)); }
   void OnEnd(Outcome outcome) override { Tell(std::move(outcome)); }
   void OnFinished() override { commands_->ThreadEnded(); }

@@ -1,5 +1,6 @@
 #include "process/command.h"
 
+#include <linux/seccomp.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 #include <string_view>
 
 #include "base/keep_for_good.h"
+#include "notify/listener.h"
+#include "notify/network_filter.h"
 #include "process/clone_child.h"
 #include "sys/removal.h"
 
@@ -184,10 +187,11 @@ Outcome Command::RunIn(CommandPlace& place) {
   } else {
     outcome.tree_tier = tree_.tier();
     if (spec_.room) spec_.room->Started();
-    Supervision({spec_, *observer_, streams_, tree_, limits_, turns_.get(),
-                 link_ ? &*link_ : nullptr, *place.slot, place.scope, place.exits, activity.get(),
-                 wake_.get(), [this] { return TakeRequests(); }, begin},
-                outcome)
+    Supervision(
+        {spec_, *observer_, streams_, tree_, limits_, turns_.get(), link_ ? &*link_ : nullptr,
+         *place.slot, place.scope, place.exits, place.network.get(), activity.get(), wake_.get(),
+         [this] { return TakeRequests(); }, begin},
+        outcome)
         .Run();
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
@@ -207,6 +211,14 @@ Outcome Command::RunIn(CommandPlace& place) {
     if (outcome.failure && outcome.failure->stage == std::string_view("wait")) {
       KeepForGood(std::move(place.child));
     }
+  }
+  if (place.network != nullptr) {
+    {
+      const std::lock_guard lock(mutex_);
+      network_ = nullptr;
+    }
+    outcome.effects.connections = place.network->Take();
+    place.network->End();
   }
   streams_.Close();
   for (int i = 0; i < 2; ++i) {
@@ -249,9 +261,7 @@ Status Command::Launch(CommandPlace& place) {
   }
   // For the same reason, and after the scope, whose warden has no use for it. The filter of the
   // command relies on it.
-  if (shared.exit_tracing) {
-    if (Status status = place.exits.Enter(); !status.ok()) return status;
-  }
+  if (Status status = EnterListeners(place); !status.ok()) return status;
   if (Status status = streams_.Open(plan.stdio, view_root, /*shields_input=*/!has_domain);
       !status.ok()) {
     return status;
@@ -363,6 +373,45 @@ Status Command::Launch(CommandPlace& place) {
   if (link_) link_->ChildHasThem();
   if (turns_ != nullptr) turns_->Started(link_ ? -1 : tree_.pid());
   return Status();
+}
+
+Status Command::EnterListeners(CommandPlace& place) {
+  const ConfinementSpec& shared = confinement_->spec();
+  if (shared.network == nullptr) return shared.exit_tracing ? place.exits.Enter() : Status();
+  if (place.network == nullptr) {
+    if (shared.exit_tracing) {
+      if (Status able = ExitTracing::CheckHost(); !able.ok()) return able;
+    }
+    // Its thread first: one that is made under the filter would be under it, too.
+    Result<std::unique_ptr<NetworkSupervisor>> supervisor =
+        NetworkSupervisor::Start(shared.network);
+    if (!supervisor.ok()) return supervisor.failure();
+    std::vector<sock_filter> program = NetworkFilter();
+    const std::vector<sock_filter> others = ExitTracing::Filter();
+    if (shared.exit_tracing) {
+      program.insert(program.end(), others.begin(), others.end());
+    } else {
+      program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    }
+    Result<UniqueFd> listener = Listen(program);
+    if (!listener.ok()) return listener.failure();
+    if (!CanHandOver(listener.value().get())) return Failure{kListenerStage, EOPNOTSUPP, ""};
+    place.network = std::move(supervisor.value());
+    place.network->Serve(
+        std::move(listener.value()),
+        [&place](int fd, const abi::SeccompNotification& call) { place.exits.Answer(fd, call); });
+  }
+  place.network->Begin([this](uint32_t query, std::string message) {
+    observer_->OnQuery(query, std::move(message));
+  });
+  const std::lock_guard lock(mutex_);
+  network_ = place.network.get();
+  return Status();
+}
+
+void Command::AnswerName(uint32_t query, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  if (network_ != nullptr) network_->Answer(query, message);
 }
 
 void Command::TellEnd(Outcome& outcome) {

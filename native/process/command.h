@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "notify/network_supervisor.h"
 #include "process/command_spec.h"
 #include "process/confinement.h"
 #include "process/exit_tracing.h"
@@ -26,6 +27,7 @@ struct CommandPlace {
   std::unique_ptr<Slot> slot;  // clean, or none yet
   SignalScope scope;           // knows the slot's view
   ExitTracing exits;
+  std::unique_ptr<NetworkSupervisor> network;  // where the network is listed
   struct ChildMemory;
   std::unique_ptr<ChildMemory> child;
 };
@@ -64,6 +66,8 @@ class Command {
   void Stream(bool on);
   // What was captured so far. index: 0 is standard output, 1 standard error.
   CapturedStream OutputSoFar(int index) { return streams_.SoFar(index); }
+  // Answers the question about a name that the observer was told.
+  void AnswerName(uint32_t query, const std::string& message);
   // Asks for the processes of the tree that are alive. No answer comes once the tree has ended.
   void AskMembers();
   // Of a shell: has it run a text, one after the other; interrupts the turn with this id.
@@ -74,6 +78,7 @@ class Command {
   Command(std::shared_ptr<Confinement> confinement, CommandSpec spec,
           std::unique_ptr<CommandObserver> observer);
   Outcome RunIn(CommandPlace& place);
+  Status EnterListeners(CommandPlace& place);
   Status Launch(CommandPlace& place);
   std::optional<Failure> StartFailure(const ChildPlan& plan) const;
   // What a launcher's end means for the command.
@@ -101,6 +106,7 @@ class Command {
 
   std::mutex mutex_;  // guards what follows
   Supervision::Requests requests_;
+  NetworkSupervisor* network_ = nullptr;  // while the command runs
 };
 
 }  // namespace sandbox_run

@@ -69,6 +69,8 @@ class CommandObserver {
   // Answers AskMembers(), in the order of asking.
   virtual void OnMembers(std::vector<pid_t>) {}
   virtual void OnTurn(TurnEnd) {}  // of a shell
+  // A question about a name, where the network is listed. On another thread than the rest.
+  virtual void OnQuery(uint32_t /*query*/, std::string /*message*/) {}
   virtual void OnEnd(Outcome outcome) = 0;
   virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };

@@ -30,6 +30,9 @@ class CommandThreads : public std::enable_shared_from_this<CommandThreads> {
   // made, or why a command could not be started. A momentary shortage is no reason.
   Status Prepare();
 
+  // What the commands have of the network, where that is listed; else nullptr.
+  NetworkGate* network() const { return confinement_->spec().network.get(); }
+
   // Ends the idle threads and drops what they hold before it returns. Running commands go on; their
   // threads end with them.
   void Close();

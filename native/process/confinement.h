@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "landlock/ruleset.h"
+#include "notify/network_gate.h"
 #include "process/child.h"
 #include "process/launcher_link.h"
 #include "process/limits.h"
@@ -106,7 +107,10 @@ struct ConfinementSpec {
   // namespaces; commands get a warden each.
   std::optional<LauncherSpec> launcher;
   bool without_scope = false;  // a warden for each command, as on older kernels
-  bool exit_tracing = false;   // `filter` leaves it to ExitTracing who may halt exits
+  // What commands may connect to; `filter` relies on it that a NetworkSupervisor answers. None:
+  // they have no network, or that of the host.
+  std::shared_ptr<NetworkGate> network;
+  bool exit_tracing = false;  // `filter` leaves it to ExitTracing who may halt exits
 };
 
 // A namespace that was made for commands.

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "notify/network_gate.h"
 #include "process/private_copies.h"
 #include "process/tree_index.h"
 
@@ -12,6 +13,7 @@ namespace sandbox_run {
 struct Effects {
   LeftBehind left_behind;
   std::vector<ChangedCopy> copies;
+  Connections connections;  // where the network is listed
 };
 
 }  // namespace sandbox_run

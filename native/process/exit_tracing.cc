@@ -3,8 +3,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -12,6 +10,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "notify/listener.h"
 #include "sys/kernel_abi.h"
 #include "sys/raw_syscall.h"
 
@@ -42,8 +41,6 @@ const sock_filter kAsk[] = {
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
-Failure Refused(long result) { return {kExitTracingStage, static_cast<int>(-result), ""}; }
-
 bool IsReadable(int fd) {
   pollfd watched = {fd, POLLIN, 0};
   return poll(&watched, 1, 0) == 1 && (watched.revents & POLLIN) != 0;
@@ -51,48 +48,38 @@ bool IsReadable(int fd) {
 
 }  // namespace
 
+std::vector<sock_filter> ExitTracing::Filter() { return {std::begin(kAsk), std::end(kAsk)}; }
+
+Status ExitTracing::CheckHost() {
+  const long self = RawSyscall(abi::kSysPidfdOpen, RawSyscall(SYS_getpid), 0);
+  if (self < 0) return Failure{kListenerStage, static_cast<int>(-self), ""};
+  RawSyscall(SYS_close, self);
+  return Status();
+}
+
 Status ExitTracing::Enter() {
   if (listener_.valid()) return Status();
-  // What Answer() relies on.
-  uint16_t sizes[3] = {};
-  long result = RawSyscall(SYS_seccomp, abi::kSeccompGetNotificationSizes, 0, Arg(sizes));
-  if (result < 0) return Refused(result);
-  if (sizes[0] != sizeof(abi::SeccompNotification) || sizes[1] != sizeof(abi::SeccompAnswer)) {
-    return Refused(-EOPNOTSUPP);
-  }
-  const long self = RawSyscall(abi::kSysPidfdOpen, RawSyscall(SYS_getpid), 0);
-  if (self < 0) return Refused(self);
-  RawSyscall(SYS_close, self);
-
-  result = RawSyscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (result < 0) return Refused(result);
-  const sock_fprog program = {sizeof(kAsk) / sizeof(kAsk[0]), const_cast<sock_filter*>(kAsk)};
-  // Nothing of this process is to run slower for it, as before Linux 5.16 under a filter.
-  result = RawSyscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                      abi::kSeccompNewListener | abi::kSeccompSpeculate, Arg(&program));
-  if (result < 0) return Refused(result);
-  listener_.reset(static_cast<int>(result));
+  if (Status able = CheckHost(); !able.ok()) return able;
+  Result<UniqueFd> listener = Listen(Filter());
+  if (!listener.ok()) return listener.failure();
+  listener_ = std::move(listener.value());
   return Status();
 }
 
 void ExitTracing::Answer() {
-  // Receiving waits if no process asks. One that gave up meanwhile is still counted, so receiving
-  // does not wait for another one then, but fails with ENOENT.
-  if (!IsReadable(listener_.get())) return;
   abi::SeccompNotification call;
-  if (ioctl(listener_.get(), abi::kSeccompReceive, &call) != 0) return;
-  abi::SeccompAnswer answer;
-  answer.id = call.id;
-  if (Admit(static_cast<pid_t>(call.pid), call.id)) {
-    answer.flags = abi::kSeccompContinue;
-  } else {
-    answer.error = -EINVAL;
-  }
-  // ENOENT: it does not ask any more.
-  [[maybe_unused]] const int ignored = ioctl(listener_.get(), abi::kSeccompSend, &answer);
+  if (Receive(listener_.get(), call)) Answer(listener_.get(), call);
 }
 
-bool ExitTracing::Admit(pid_t thread, uint64_t call) {
+void ExitTracing::Answer(int listener, const abi::SeccompNotification& call) {
+  if (Admit(listener, static_cast<pid_t>(call.pid), call.id)) {
+    Continue(listener, call.id);
+  } else {
+    Refuse(listener, call.id, EINVAL);
+  }
+}
+
+bool ExitTracing::Admit(int listener, pid_t thread, uint64_t call) {
   // Not readable: it has not ended with all its threads, so it still has its number. What it traced
   // is let go before it becomes readable (exit_notify in kernel/exit.c).
   if (tracer_.valid() && !IsReadable(tracer_.get())) return thread == tracer_pid_;
@@ -102,7 +89,7 @@ bool ExitTracing::Admit(pid_t thread, uint64_t call) {
   UniqueFd asking(static_cast<int>(RawSyscall(abi::kSysPidfdOpen, thread, 0)));
   if (!asking.valid()) return false;
   // It still waits for this answer, so it is the one that has been opened.
-  if (ioctl(listener_.get(), abi::kSeccompIsValid, &call) != 0) return false;
+  if (!IsWaiting(listener, call)) return false;
   tracer_ = std::move(asking);
   tracer_pid_ = thread;
   return true;

@@ -1,12 +1,15 @@
 #ifndef SANDBOX_RUN_PROCESS_EXIT_TRACING_H_
 #define SANDBOX_RUN_PROCESS_EXIT_TRACING_H_
 
+#include <linux/filter.h>
 #include <sys/types.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "sys/kernel_abi.h"
 
 namespace sandbox_run {
 
@@ -24,9 +27,13 @@ namespace sandbox_run {
 // inherits, and is answered here: of the call itself no more is looked at than the filter did.
 class ExitTracing {
  public:
-  // Before anything is started on this thread. Without capabilities it takes no_new_privs, which
-  // everything that is started here takes anyway. Once entered it stays so.
+  // Before anything is started on this thread. Once entered it stays so.
   Status Enter();
+  // For who has a filter and a listener of its own, of which there can be but one: what it has to
+  // ask about, at its end, what the host must be able to do for the answers, and the answer.
+  static std::vector<sock_filter> Filter();
+  static Status CheckHost();
+  void Answer(int listener, const abi::SeccompNotification& call);
   // Readable if a process asks; -1: not entered. If there is no answer, as it is not open any more,
   // calls fail with ENOSYS.
   int fd() const { return listener_.get(); }
@@ -35,15 +42,12 @@ class ExitTracing {
 
  private:
   // Whether the process of this thread has the right, or gets it now.
-  bool Admit(pid_t thread, uint64_t call);
+  bool Admit(int listener, pid_t thread, uint64_t call);
 
   UniqueFd listener_;
   UniqueFd tracer_;  // the process that has the right, or had it last
   pid_t tracer_pid_ = -1;
 };
-
-// Stage of a failure: a kernel, or who started this process, does not let a filter ask.
-inline constexpr char kExitTracingStage[] = "exit_tracing";
 
 }  // namespace sandbox_run
 

@@ -36,6 +36,7 @@ std::string KeyOf(const ConfinementSpec& spec) {
   key += spec.filter.empty() ? '-' : 's';
   key += spec.without_scope ? '-' : 't';
   key += spec.exit_tracing ? 'x' : '-';
+  key += spec.network != nullptr ? 'w' : '-';
   if (spec.namespaces) {
     key += 'n';
     key += spec.namespaces->user ? 'u' : '-';

@@ -169,6 +169,7 @@ void Supervision::HandleTurns(const Watch& watch) {
     for (int i = 0; i < 2; ++i) step.end->output[i] = parts_.streams.TakeCapture(i);
     if (parts_.activity != nullptr) step.end->effects.left_behind = parts_.activity->Look();
     step.end->effects.copies = parts_.slot.TakeChangedCopies();
+    if (parts_.network != nullptr) step.end->effects.connections = parts_.network->Take();
     // What jobs in the background write from now on is kept for the next turn.
     parts_.streams.Stream(false);
     parts_.observer.OnTurn(std::move(*step.end));

@@ -59,11 +59,24 @@ static_assert(sizeof(SeccompNotification) == 80 && sizeof(SeccompAnswer) == 24);
 inline constexpr long kSeccompGetNotificationSizes = 3;
 inline constexpr unsigned kSeccompSpeculate = 1u << 2;
 inline constexpr unsigned kSeccompNewListener = 1u << 3;
+inline constexpr unsigned kSeccompWaitKillable = 1u << 5;
 inline constexpr unsigned kSeccompRetUserNotification = 0x7fc00000u;
 inline constexpr uint32_t kSeccompContinue = 1u << 0;
 inline constexpr unsigned long kSeccompReceive = 0xc0502100ul;
 inline constexpr unsigned long kSeccompSend = 0xc0182101ul;
 inline constexpr unsigned long kSeccompIsValid = 0x40082102ul;
+// Puts a descriptor into the process that asks, since Linux 5.9.
+struct SeccompHandOver {
+  uint64_t id = 0;
+  uint32_t flags = 0;
+  uint32_t source = 0;
+  uint32_t number = 0;
+  uint32_t new_flags = 0;
+};
+static_assert(sizeof(SeccompHandOver) == 24);
+inline constexpr uint32_t kSeccompHandOverInPlace = 1u << 0;  // of the descriptor `number`
+inline constexpr uint32_t kSeccompHandOverAnswers = 1u << 1;  // since 5.14
+inline constexpr unsigned long kSeccompHandOver = 0x40182103ul;
 
 // <linux/openat2.h>
 struct OpenHow {

@@ -91,9 +91,10 @@ function plainReport({ landlockAbi, controls, passedOver }: EnforcementReport): 
   };
 }
 
-function plainResult({ leftBehind, ...record }: ResultRecord, redactor: Redactor): object {
+function plainResult({ leftBehind, connections, ...record }: ResultRecord, redactor: Redactor): object {
   return {
     ...record,
+    connections: connections?.map((one) => ({ ...one, host: redactor.text(one.host) })),
     leftBehind: leftBehind?.map((one) => ({
       ...one,
       path: redactor.text(one.path),

@@ -3,7 +3,8 @@ import { RLIMIT_NUMBERS } from '../kernel/rlimits.ts';
 import { seccompProgram } from '../kernel/seccomp/program.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan, PlannedViewStep } from '../model/launch-plan.ts';
-import type { NativeConfinementSpec, NativeViewStep } from '../native/contract.ts';
+import type { AddressRow, NetworkRules } from '../model/network.ts';
+import type { NativeAddressRow, NativeConfinementSpec, NativeViewStep } from '../native/contract.ts';
 
 /** The plan in the addon's terms: names become masks and bytes here. */
 export async function confinementSpec(
@@ -53,9 +54,22 @@ export async function confinementSpec(
       { name: 'HOME', path: plan.home },
       { name: 'TMPDIR', path: plan.tmp },
     ].filter((variable) => variable.path.startsWith('slot:')),
+    network: plan.networkRules === undefined ? undefined : nativeNetwork(plan.networkRules),
     exitTracing: plan.exitTracing,
     processTree: plan.report.processTree === 'signal-scope' ? 'signal-scope' : 'subreaper',
   };
+}
+
+function nativeNetwork({ addresses, apart }: NetworkRules): NativeConfinementSpec['network'] {
+  return {
+    addresses: addresses.map(nativeRow),
+    apart: apart.map(({ bytes, bits }) => ({ bytes: Uint8Array.from(bytes), bits })),
+  };
+}
+
+/** A row in the addon's terms. */
+export function nativeRow({ bytes, verdict, ...row }: AddressRow): NativeAddressRow {
+  return { ...row, bytes: Uint8Array.from(bytes), allows: verdict === 'allow' };
 }
 
 /** As `NativeConfinementSpec` has it; `undefined`: there is none. */

@@ -6,7 +6,8 @@ import { isForeignTo } from './locations.ts';
 
 /** Code that cannot be seen beforehand is no reason to ask: it is contained. */
 export function holdsUnseenCode({ autonomy, rules }: Pick<CheckContext, 'autonomy' | 'rules'>): boolean {
-  return autonomy === 'contained' && rules.held.network && rules.opened === undefined;
+  const { network, listedNetwork } = rules.held;
+  return autonomy === 'contained' && (network || listedNetwork === true) && rules.opened === undefined;
 }
 
 function opinion(context: CheckContext): Omit<Reason, 'check' | 'words'> {

@@ -40,10 +40,11 @@ export const leavesCheck: Check = {
 /** The policy opened a way out, so code that cannot be seen beforehand is not held any more. */
 function judgeWayOut(
   command: SimpleCommand,
-  { rules: { opened }, autonomy, parsed }: CheckContext,
+  { rules: { opened, held }, autonomy, parsed }: CheckContext,
   isForeign: IsForeign,
 ): readonly Reason[] {
-  if (opened === undefined || autonomy === 'autonomous' || autonomy === 'readonly') return [];
+  if (autonomy === 'autonomous' || autonomy === 'readonly') return [];
+  if (opened === undefined) return held.listedNetwork === true ? judgeOutward(command, isForeign) : [];
   const commands = commandsOf(parsed);
   const settingsHeld = !changesSettings(commands);
   const setsHome = commands.some(({ assignments, words }) =>
@@ -73,6 +74,17 @@ function judgeWayOut(
   const outward = inherited(use, 'outward');
   if (outward !== undefined) return ask('outward', outward);
   return ask('network', 'uses the network, or runs a program that does');
+}
+
+/** To fetch from hosts that the operator listed is what they were listed for; what changes something there is asked about. */
+function judgeOutward(command: SimpleCommand, isForeign: IsForeign): readonly Reason[] {
+  const use = describeCommand(command, isForeign);
+  const [program] = command.words;
+  if (use === undefined || program === undefined || command.callsFunction === true) return [];
+  const outward = inherited(use, 'outward');
+  if (outward === undefined || reachOf(command, isForeign, { settingsHeld: true }) === 'local') return [];
+  const message = `${program.source} ${outward}, and hosts that the policy lists can be reached`;
+  return [reason('ask', 'outward', message, [program.source])];
 }
 
 /** What names another server than the user's settings do, or other settings. */

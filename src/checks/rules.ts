@@ -7,6 +7,8 @@ interface Held {
   readonly files: boolean;
   /** Nothing outside can be reached: no network, no socket of the host. */
   readonly network: boolean;
+  /** Only hosts that the operator listed can be reached, and no socket of the host. */
+  readonly listedNetwork?: boolean;
   /** It signals only processes of its own. */
   readonly signals: boolean;
 }
@@ -57,6 +59,6 @@ export function autonomyInForce(
   asked: Autonomy,
   { held, opened }: Pick<RulesOfCommands, 'held' | 'opened'>,
 ): Autonomy {
-  const holds = held.files && (held.network || opened !== undefined);
+  const holds = held.files && (held.network || held.listedNetwork === true || opened !== undefined);
   return asked === 'contained' && !holds ? 'supervised' : asked;
 }

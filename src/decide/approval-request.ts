@@ -129,13 +129,19 @@ function identityOf(path: string): string {
   return [dev, ino, mode, uid, size, mtimeNs, ctimeNs].join(':');
 }
 
+const NETWORK: Readonly<Record<Policy['network']['mode'], string>> = {
+  off: 'it has no network',
+  listed: 'it can reach the hosts that the policy lists',
+  open: 'it can use the network of this machine',
+};
+
 /** What a command is kept from, for whoever decides about it. */
 function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   const writable = plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
   const missing = plan.report.controls.filter(({ state }) => state === 'unsupported' || state === 'degraded');
   return [
     `it can write ${writable.join(', ') || 'nothing'}${policy.filesystem.tmp !== 'host' ? ' and a temporary directory of its own' : ''}`,
-    policy.network.mode === 'off' ? 'it has no network' : 'it can use the network of this machine',
+    NETWORK[policy.network.mode],
     policy.filesystem.home === 'private'
       ? 'the home directory is out of its reach'
       : 'it can write the home directory',

@@ -78,13 +78,14 @@ function decisionRecord(deciding: Deciding, outcome: string): DecisionRecord {
 }
 
 function resultRecord(deciding: Deciding, result: ExecutionResult): ResultRecord {
-  const { status, exitCode, signal, error, durationMs, outputBytes, limit, leftBehind } = result;
+  const { status, exitCode, signal, error, durationMs, outputBytes, limit, leftBehind, connections } = result;
   return {
     type: 'result',
     ...about(deciding),
     ...{ status, exitCode, signal, error: error?.code },
     ...(limit === undefined ? {} : { limit }),
     ...(leftBehind.length === 0 ? {} : { leftBehind }),
+    ...(connections === undefined ? {} : { connections }),
     ...{ durationMs, outputBytes },
   };
 }

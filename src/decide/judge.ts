@@ -257,7 +257,7 @@ function exposuresOf(
   if (secret !== undefined)
     exposures.push({ taint: 'secret', reason: `a command reads ${secret} (filesystem.secret)` });
   const network = plan?.report.controls.find(({ id }) => id === 'network');
-  if (decision.reach === 'network' && network?.state !== 'enforced')
+  if (decision.reach === 'network' && (network?.state !== 'enforced' || plan?.network === 'listed'))
     exposures.push({ taint: 'corruption', reason: 'a command fetches from outside' });
   return exposures;
 }

@@ -5,6 +5,7 @@ import { Decision } from './decision.ts';
 import { EnforcementReport } from './enforcement-report.ts';
 import { ExceededLimit } from './execution-result.ts';
 import { LeftBehind } from './left-behind.ts';
+import { Connection } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
 import { STATUSES } from './words.ts';
 
@@ -45,6 +46,10 @@ export const ResultRecord = z.strictObject({
   error: maybe(text).describe('stable code, if it could not be started'),
   limit: ExceededLimit.optional().describe('missing: none was exceeded'),
   leftBehind: z.array(LeftBehind).optional().describe('missing: there is nothing'),
+  connections: z
+    .array(Connection)
+    .optional()
+    .describe('where the network is listed; missing: there were none'),
   durationMs: z.number(),
   outputBytes: z
     .strictObject({ stdout: maybe(count), stderr: maybe(count) })

@@ -4,6 +4,7 @@ import { ApprovalAnswer } from './approval.ts';
 import { Decision, forModel } from './decision.ts';
 import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
 import { LeftBehind } from './left-behind.ts';
+import { Connection } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
 import { LIMIT_NAMES, ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from './words.ts';
 
@@ -104,6 +105,12 @@ export const ExecutionResultBase = z.strictObject({
   leftBehind: z
     .array(LeftBehind)
     .describe('what programs outside would obey of what the command left, and what was done about it'),
+  connections: z
+    .array(Connection)
+    .optional()
+    .describe(
+      'with network.mode = "listed": what the command connected to or was refused, each kind once, at most 256; missing: nothing',
+    ),
   warnings: texts.describe('remarks on the launch'),
   hiddenPrograms: maybe(texts).describe(
     'programs of the words of a command that ended by itself: they are on this machine, and the sandbox does not show them; missing: there are none',

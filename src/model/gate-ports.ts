@@ -57,6 +57,11 @@ export interface GitGuard {
   judge(parsed: Parsed, cwd: string, text?: string): GuardAnswer | Promise<GuardAnswer>;
 }
 
+/** The addresses of a name, and for how many seconds they are good; none: there is no such host. */
+export type NameLookup = (
+  name: string,
+) => Promise<{ readonly addresses: readonly string[]; readonly ttl: number }>;
+
 /** What hooks are told about a tool. */
 export type ToolInput = Readonly<Record<string, unknown>>;
 
@@ -108,6 +113,11 @@ export interface GateOptions extends Partial<Omit<GatePorts, 'within'>> {
   readonly terminal?: Approver;
   /** Told the id of each request that waits in the queue. */
   readonly onQueued?: (id: string) => void;
+  /**
+   * Finds the addresses of a host whose name a command may know (`network.mode = "listed"`). Default: as programs of this
+   * machine do. What it finds is held against the policy all the same.
+   */
+  readonly lookup?: NameLookup;
   /** @internal Around each wait for an answer. */
   readonly asking?: <T>(wait: () => Promise<T>) => Promise<T>;
   /** Where decisions and results are recorded. */

@@ -3,6 +3,7 @@ import { FILE_RIGHTS, NETWORK_RIGHTS, SCOPES } from '../kernel/landlock/rights.t
 import { SECCOMP_GROUP_NAMES, type SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import { Autonomy } from './decision.ts';
 import { EnforcementReport } from './enforcement-report.ts';
+import { NetworkRules } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
 import { PATH_ACCESSES } from './words.ts';
 
@@ -136,8 +137,9 @@ export const LaunchPlan = z.strictObject({
     }),
   ),
   network: z
-    .enum(['refused', 'isolated', 'open'])
-    .describe('what the network is to be, for backends that make it themselves'),
+    .enum(['refused', 'isolated', 'listed', 'open'])
+    .describe('what the network is to be; listed: what networkRules allows, by way of a supervisor'),
+  networkRules: maybe(NetworkRules),
   links: z.array(SymbolicLink).describe('links on the way to paths, by which programs know them'),
   exitTracing: z
     .boolean()

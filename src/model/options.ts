@@ -156,6 +156,11 @@ export const SandboxOptions = z.strictObject({
     ),
   readable: strings.optional().describe('Further paths to read and execute from. They must exist.'),
   writable: strings.optional().describe('Further paths to write. They must exist.'),
+  net: strings
+    .optional()
+    .describe(
+      'Hosts that commands may reach, as entries of `network.allow` in a policy file; the network is then `listed`, and these are added to those of the policy.',
+    ),
   passEnv: strings.optional().describe('Names passed on from this process’s environment.'),
   env: Variables.optional().describe('Variables with values.'),
   timeout: Milliseconds.optional().describe(

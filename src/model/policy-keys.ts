@@ -9,6 +9,7 @@ import {
   DEMANDS,
   isAtLeast,
   MAX_OUTPUT_BYTES,
+  NETWORK_MODES,
 } from './words.ts';
 
 /**
@@ -18,6 +19,9 @@ type Zod = typeof z;
 
 /** Who answers what the policy asks. */
 export type ApproverName = (typeof APPROVERS)[number];
+
+/** How much of the network commands have. */
+export type NetworkMode = (typeof NETWORK_MODES)[number];
 
 const MIB = 1024 ** 2;
 
@@ -35,6 +39,8 @@ export const NARROWINGS = {
     before === undefined ? said : before.filter((entry) => said.includes(entry)),
   stricterAutonomy: (before: Autonomy | undefined, said: Autonomy) =>
     before !== undefined && AUTONOMIES.indexOf(before) >= AUTONOMIES.indexOf(said) ? before : said,
+  narrowerNetwork: (before: NetworkMode | undefined, said: NetworkMode) =>
+    before !== undefined && NETWORK_MODES.indexOf(before) <= NETWORK_MODES.indexOf(said) ? before : said,
   strongerBackend: (before: BackendId | undefined, said: BackendId) =>
     before !== undefined && !isAtLeast(said, before) ? before : said,
 } as const;
@@ -116,6 +122,8 @@ const program = (zod: Zod) =>
     .string()
     .regex(/^[^\s/][^\s]*$|^\/[^\s]+$/, 'must be the name of a program, or an absolute path without blanks');
 const programs = (zod: Zod) => zod.array(program(zod));
+/** What an entry may be is looked at when a policy is loaded (`policy/network/read-rules.ts`). */
+const networkEntries = (zod: Zod) => zod.array(zod.string().min(1));
 const examples = (zod: Zod) => zod.array(zod.string().min(1)).optional();
 
 const rule = (zod: Zod) =>
@@ -333,17 +341,38 @@ export const POLICY_KEYS = {
   },
   network: {
     mode: key({
-      schema: (zod) => zod.enum(['off', 'open']),
-      text: 'off: a command reaches nothing outside the sandbox. open: it has the network of the host.',
-      example: '"open"',
+      schema: (zod) => zod.enum(NETWORK_MODES),
+      text: 'off: a command reaches nothing outside the sandbox. listed: it reaches what network.allow lists, whatever program it uses. open: it has the network of the host.',
+      example: '"listed"',
       default: 'off',
       layers: 'replace',
       workspace: {
-        narrow: 'strictest',
-        only: 'off',
-        text: 'A command reaches nothing outside the sandbox.',
+        narrow: 'narrowerNetwork',
+        schema: (zod) => zod.enum(NETWORK_MODES).exclude(['open']),
+        text: 'A narrower mode than that of the policy.',
       },
       weaker: { is: (mode) => mode === 'open', meaning: 'the network of the host can be reached' },
+    }),
+    allow: key({
+      schema: networkEntries,
+      text: 'With mode = "listed": what commands may reach. A name, *.NAME for all names beneath it, an address or a CIDR range; each with :PORT or :PORT-PORT, without it 443 and 80. localhost:PORT is one service of this machine. @github, @pypi, @crates and @go are the hosts of these; @npm and @debian those that npm and apt are configured to use.',
+      example: '["api.example.org", "*.example.org:443", "10.1.2.3:5432", "@npm"]',
+      default: [],
+      layers: 'add',
+      option: { name: 'net' },
+      flag: {
+        name: '--net <entry>',
+        text: 'a host that the command may reach, such as api.example.org:443 or @npm (network.mode = "listed"); repeatable',
+        kind: 'paths',
+      },
+    }),
+    deny: key({
+      schema: networkEntries,
+      text: 'With mode = "listed": what they may not reach all the same, written in the same way; without a port every port.',
+      example: '["*.corp.example.org"]',
+      default: [],
+      layers: 'add',
+      workspace: { narrow: 'adds' },
     }),
     unix_sockets: key({
       schema: (zod) => zod.enum(['contained', 'allowed']),

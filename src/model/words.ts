@@ -21,6 +21,9 @@ export const AUTONOMIES = ['autonomous', 'contained', 'supervised', 'readonly'] 
 /** What a session has been exposed to: content that may instruct the model, data that must not leave. */
 export const TAINTS = ['corruption', 'secret'] as const;
 
+/** How much of the network commands have: none, what the policy lists, that of the host. */
+export const NETWORK_MODES = ['off', 'listed', 'open'] as const;
+
 /** Who answers what the policy asks. */
 export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
 

@@ -81,6 +81,8 @@ export interface NativeConfinementSpec {
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
   /** A set-uid program does the confining; then there are neither Landlock rules nor namespaces. `undefined`: none. */
   readonly setUidLauncher?: NativeSetUidLauncher | undefined;
+  /** What commands may connect to, by way of a supervisor, on which `filter` relies. `undefined`: nothing is listed. */
+  readonly network?: NativeNetworkSpec | undefined;
   /** By what process trees are held together; without Landlock it is always `subreaper`. */
   readonly processTree: 'signal-scope' | 'subreaper';
   /**
@@ -120,6 +122,54 @@ export interface NativeSetUidLauncher {
    * them. `undefined`: `/` is left as it is. Either way no command begins that could change what is in `/`.
    */
   readonly keptOpen: readonly string[] | undefined;
+}
+
+/** Addresses: `bytes` are 16, an IPv4 address is one of ::ffff:0:0/96; `bits` of them count. */
+interface NativeAddressRange {
+  readonly bytes: Uint8Array;
+  readonly bits: number;
+}
+
+/** Addresses that a rule speaks of, at the ports from `first` to `last`. One that does not allow is stronger than all that do. */
+export interface NativeAddressRow extends NativeAddressRange {
+  readonly first: number;
+  readonly last: number;
+  readonly allows: boolean;
+  /** What is told of it. */
+  readonly rule: string;
+}
+
+/** What of the network commands may connect to. */
+interface NativeNetworkSpec {
+  readonly addresses: readonly NativeAddressRow[];
+  /** Ranges of which only rows that lie in them allow something. */
+  readonly apart: readonly NativeAddressRange[];
+}
+
+/** A connection that a command asked for, or several alike. */
+export interface NativeConnection {
+  /** Of the first one. */
+  readonly pid: number;
+  /** As the process calls itself. */
+  readonly program: string;
+  /** 16 bytes. */
+  readonly address: Uint8Array;
+  readonly port: number;
+  readonly udp: boolean;
+  readonly allowed: boolean;
+  /** '': none speaks of it. */
+  readonly rule: string;
+  /** What the command was told; 0: connected, or on its way. */
+  readonly errno: number;
+  /** When the first one was asked for, in milliseconds since the epoch. */
+  readonly firstMs: number;
+  readonly count: number;
+}
+
+/** Each kind of connection once, 256 of them at most, and how many others there were. */
+interface NativeConnections {
+  readonly told: readonly NativeConnection[];
+  readonly untold: number;
 }
 
 /** Limits of one command with everything that it starts; 0: none. */
@@ -197,6 +247,8 @@ export interface NativeChangedCopy {
 export interface NativeEffects {
   readonly leftBehind?: NativeLeftBehind;
   readonly copies?: readonly NativeChangedCopy[];
+  /** Where the network is listed. */
+  readonly connections?: NativeConnections;
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */
@@ -306,7 +358,13 @@ export interface NativeConfinement {
  * 0.7 µs more than its values as arguments for a chunk, 1.9 µs for an outcome, once per command. So what is seldom there is
  * an optional property, and absent.
  */
-export type NativeEvent = NativeChunk | NativeGap | NativeExit | NativeTurnEnd | NativeOutcome;
+export type NativeEvent =
+  | NativeChunk
+  | NativeGap
+  | NativeExit
+  | NativeNameAsked
+  | NativeTurnEnd
+  | NativeOutcome;
 
 /** Streamed output. The command is held back while too much of it is not acknowledged. */
 interface NativeChunk {
@@ -331,6 +389,13 @@ export interface NativeExit {
   readonly signal: number;
   /** From the start of the launch. */
   readonly durationMs: number;
+}
+
+/** Where the network is listed: the command asks for a name, by a message of DNS. To be answered by `answerName`. */
+export interface NativeNameAsked {
+  readonly kind: 'name-asked';
+  readonly query: number;
+  readonly message?: Buffer;
 }
 
 /** How a turn of a shell ended. There is none for a turn whose shell ended: the end of the command is its end. */
@@ -458,6 +523,16 @@ export interface NativeAddon {
   ): boolean;
   /** Interrupts a turn, and ends what does not heed it. */
   interruptTurn(id: number, turn: number): boolean;
+  /** Answers a question about a name, by a message of DNS. False: the command has ended. */
+  answerName(id: number, query: number, message: Uint8Array): boolean;
+  /** Further addresses that commands of the confinement may connect to, for so long. */
+  allowAddresses(confinement: NativeConfinement, rows: readonly NativeAddressRow[], lifetimeMs: number): void;
+  /** What is said of a connection to 16 bytes; `undefined`: nothing is listed. */
+  judgeAddress(
+    confinement: NativeConfinement,
+    address: Uint8Array,
+    port: number,
+  ): { readonly allowed: boolean; readonly rule: string } | undefined;
   /** Ends every command at once and removes their private directories; blocks until that is done. */
   endAll(): void;
   /** [read end, write end], both close-on-exec. */

@@ -1,7 +1,13 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
 import type { BackendId, PassedOver } from '../model/backend.ts';
-import type { Control, ControlId, Demand, EnforcementReport } from '../model/enforcement-report.ts';
+import type {
+  Control,
+  ControlId,
+  ControlState,
+  Demand,
+  EnforcementReport,
+} from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
 import { CONTROL_IDS, isAtLeast } from '../model/words.ts';
@@ -52,6 +58,25 @@ const sinceAbi = (abi: number, kernel: string, held: string, missing: string): J
           `${missing}: needs Landlock ABI ${abi} (Linux ${kernel}), ${used.landlockAbi === 0 ? 'which this backend does without' : `this host has ${used.landlockAbi}`}`,
         ];
 };
+
+/** Nothing takes its place: with less a command would reach what nobody listed. */
+function listedNetwork(used: Mechanisms, features: HostFeatures): readonly [ControlState, string] {
+  if (!used.seccomp) return ['unsupported', reasonAgainst(features.seccomp)];
+  if (!features.seccompListener) {
+    return [
+      'unsupported',
+      'it needs a seccomp listener, which was refused (an outer sandbox may have the only one)',
+    ];
+  }
+  const floor = [
+    ...(used.networkNamespace ? ['own network namespace'] : []),
+    ...(used.landlockAbi >= 4 ? ['Landlock'] : []),
+  ];
+  return [
+    'enforced',
+    `only what network.allow lists can be connected to, by sockets that a supervisor makes; names are looked up by it, and others do not exist (seccomp listener${floor.length === 0 ? '' : `; beneath it ${floor.join(' and ')}`})`,
+  ];
+}
 
 /** How each control is judged. THE place where a missing kernel feature is weighed. */
 const JUDGES: Readonly<Record<ControlId, Judge>> = {
@@ -133,6 +158,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     'ioctl on readable devices is not limited',
   ),
   network: (used, _, features) => {
+    if (used.inetSockets === 'listed') return listedNetwork(used, features);
     if (used.networkNamespace && used.seccomp) {
       return [
         'enforced',
@@ -147,9 +173,9 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     return ['unsupported', reasonAgainst(features.seccomp)];
   },
   'unix-sockets': (used) => {
-    if (used.landlockAbi >= 9)
+    if (used.landlockAbi >= 9 && used.unixSockets === 'allowed')
       return ['enforced', 'sockets by path outside the sandbox are refused (Landlock ABI 9)'];
-    if (used.view) {
+    if (used.view && used.unixSockets === 'allowed') {
       return [
         'degraded',
         'sockets of the host are absent, except those in the workspace and in allowed paths; these need Landlock ABI 9',
@@ -158,7 +184,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     if (used.seccomp) {
       return [
         'enforced',
-        'socket(AF_UNIX) is refused altogether; socketpair works (own sockets by path need namespaces or Landlock ABI 9)',
+        `socket(AF_UNIX) is refused altogether; socketpair works (${used.inetSockets === 'listed' ? 'as always with network.mode = "listed"' : 'own sockets by path need namespaces or Landlock ABI 9'})`,
       ];
     }
     return [
@@ -274,6 +300,22 @@ function demandFor({ demand, sandbox }: Policy, id: ControlId, backend: BackendI
   const { accepted, demandedByFiles } = sandbox;
   const isAccepted = accepted !== undefined && isAtLeast(backend, accepted) && !demandedByFiles.includes(id);
   return isAccepted && NOT_BY_NATURE[backend].includes(id) ? 'best-effort' : (demand[id] ?? 'best-effort');
+}
+
+/**
+ * Whatever the policy demands: a listed network is what it says, or there is none. Something wider would open what nobody
+ * listed, and with nothing at all the work that it was listed for cannot be done.
+ * @throws {SandboxError} `enforcement.unavailable`.
+ */
+export function requireSupervisor(used: Mechanisms, features: HostFeatures): void {
+  const refuse = (why: string) =>
+    new SandboxError('enforcement.unavailable', `${why}; network.mode = "off" works`);
+  if (used.inetSockets !== 'listed')
+    throw refuse(
+      `the backend ${used.backend} cannot hold network.mode = "listed", only landlock and namespaces can`,
+    );
+  const [state, reason] = listedNetwork(used, features);
+  if (state !== 'enforced') throw refuse(`network.mode = "listed" cannot be held here: ${reason}`);
 }
 
 /**

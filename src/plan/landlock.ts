@@ -37,8 +37,8 @@ type HandledRights = Omit<LaunchPlan['landlock'], 'rules'>;
 /**
  * The most that can be handled with the mechanisms. Every file right is handled (so that it is refused where no
  * rule grants it); `refer` too, because a kernel that knows it and does not handle it refuses every rename
- * between directories. Network rights only back up a network that seccomp already shuts: in a network
- * namespace the command's own servers have to work. Pure.
+ * between directories. Network rights only back up a network that seccomp already shuts, or whose sockets a supervisor
+ * connects, which is in no domain: in a network namespace the command's own servers have to work. Pure.
  */
 export function handledRights(used: Mechanisms): HandledRights {
   const abi = used.landlockAbi;
@@ -48,7 +48,9 @@ export function handledRights(used: Mechanisms): HandledRights {
     abi,
     handledFile: availableAt(FILE_RIGHTS, names(FILE_RIGHTS), abi),
     handledNetwork:
-      used.inetSockets === 'refused' ? availableAt(NETWORK_RIGHTS, names(NETWORK_RIGHTS), abi) : [],
+      used.inetSockets === 'refused' || used.inetSockets === 'listed'
+        ? availableAt(NETWORK_RIGHTS, names(NETWORK_RIGHTS), abi)
+        : [],
     scoped: availableAt(SCOPES, names(SCOPES), abi),
   };
 }

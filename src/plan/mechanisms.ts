@@ -2,7 +2,7 @@ import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
 import type { BackendId } from '../model/backend.ts';
 import type { ControlState, ProcessTreeTier } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
-import type { CgroupPlace, PlannedPath } from '../model/launch-plan.ts';
+import type { CgroupPlace, LaunchPlan, PlannedPath } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { assertNever } from '../util/assert-never.ts';
 
@@ -59,8 +59,8 @@ export interface Mechanisms {
   readonly ownUser: boolean;
   /** A network of its own with nothing but a loopback interface. */
   readonly networkNamespace: boolean;
-  /** What seccomp does with sockets. */
-  readonly inetSockets: 'refused' | 'isolated' | 'open';
+  /** What seccomp does with sockets; `listed`: a supervisor makes and connects them. */
+  readonly inetSockets: LaunchPlan['network'];
   readonly unixSockets: 'allowed' | 'refused';
   /** Sockets by path that processes outside made may be used in paths that may be written. */
   readonly socketsOfOthers: boolean;
@@ -77,7 +77,8 @@ export interface Mechanisms {
 /** Picks the strongest mechanisms that the host offers for the policy under a backend. */
 export function chooseMechanisms(policy: Policy, features: HostFeatures, backend: BackendId): Mechanisms {
   const { network } = policy;
-  const off = network.mode === 'off';
+  // Where the network is listed the kernel backends have a supervisor, and others leave it off.
+  const off = network.mode !== 'open';
   const common = {
     backend,
     seccomp: features.seccomp.available,
@@ -125,8 +126,10 @@ function ofKernel(
   landlockAbi: number,
 ): Omit<Mechanisms, 'backend' | 'seccomp' | 'socketsOfOthers' | 'cgroup'> {
   const view = features.namespaces.available;
-  const off = network.mode === 'off';
-  const pathSocketsContained = view || landlockAbi >= 9 || network.unixSockets === 'allowed';
+  const listed = network.mode === 'listed';
+  const off = network.mode !== 'open';
+  // A supervisor that connects cannot tell sockets by path from others in time: there are none with a name.
+  const pathSocketsContained = !listed && (view || landlockAbi >= 9 || network.unixSockets === 'allowed');
   return {
     landlockAbi,
     view,
@@ -135,7 +138,7 @@ function ofKernel(
     // Without Landlock it is what keeps /proc/PID/root of others shut: that is refused across user namespaces.
     ownUser: view && (features.needsUserNamespace || landlockAbi === 0),
     networkNamespace: view && off,
-    inetSockets: off ? (view ? 'isolated' : 'refused') : 'open',
+    inetSockets: listed ? 'listed' : off ? (view ? 'isolated' : 'refused') : 'open',
     unixSockets: pathSocketsContained ? 'allowed' : 'refused',
     // Each command has a domain of its own, which reaches no other (security/landlock/task.c, since ABI 1).
     tracing:

@@ -5,9 +5,10 @@ import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { BackendId, PassedOver } from '../model/backend.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan, PlannedCache, PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
+import type { NetworkRules } from '../model/network.ts';
 import type { PathRule } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
-import { enforcementReport, requireDemands } from './enforcement.ts';
+import { enforcementReport, requireDemands, requireSupervisor } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
 import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
 import { type OwnPathsInput, ownPathsWithin, protectedInWorkspace, tmpOfHost } from './own-paths.ts';
@@ -37,6 +38,8 @@ export interface PlanInput extends OwnPathsInput {
   readonly seedFiles: LaunchPlan['seedFiles'];
   /** The directory of the workspace's cache, canonical, with what is in it; or why there is none. */
   readonly cache: WorkspaceCachePlace | { readonly reason: string };
+  /** What commands may reach where the policy lists it. */
+  readonly networkRules?: NetworkRules | undefined;
   /** Files of which commands get copies of their own where there is a view: git's configuration. Canonical. */
   readonly copied?: readonly string[];
   /** Why not all that is obeyed could be found; `undefined`: it was. */
@@ -52,6 +55,7 @@ export interface PlanInput extends OwnPathsInput {
 export function makePlan(input: PlanInput): LaunchPlan {
   const { policy, features, workspace } = input;
   const used = chooseMechanisms(policy, features, input.backend);
+  if (policy.network.mode === 'listed') requireSupervisor(used, features);
   const { paths: named, links } = resolveRules(input);
   const tmp = tmpOfHost(input, used, named);
   const paths = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;
@@ -123,6 +127,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
         }
       : undefined,
     network: used.inetSockets,
+    networkRules: used.inetSockets === 'listed' ? input.networkRules : undefined,
     links,
     seccompGroups: seccompGroups(used, input.sharedByGroup ?? false),
     exitTracing: used.tracing === 'own',

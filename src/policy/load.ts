@@ -81,19 +81,18 @@ export async function parsePolicy(text: string, name: string): Promise<PolicyFil
 export async function checkPolicy(policy: unknown): Promise<PolicyFile> {
   const { policyFileSchema } = await import('../model/policy-file.ts');
   const result = policyFileSchema.safeParse(policy);
-  if (result.success) return result.data;
-  const problems = result.error.issues
-    .flatMap(problemsOf)
-    .map(({ place, message }) => `${shownPlace(place) || 'it'}: ${message}`);
+  const found = result.success ? await entryProblems(result.data) : result.error.issues.flatMap(problemsOf);
+  if (result.success && found.length === 0) return result.data;
+  const problems = found.map(({ place, message }) => `${shownPlace(place) || 'it'}: ${message}`);
   throw new SandboxError('policy.invalid', `the policy object: ${problems.join('; ')}`);
 }
 
-async function validate<Output>(
+async function validate(
   text: string,
   name: string,
-  schema: z.ZodType<Output>,
+  schema: z.ZodType<PolicyFile>,
   hint?: string,
-): Promise<Output> {
+): Promise<PolicyFile> {
   const { parse, TomlError } = await import('smol-toml');
   let data: unknown;
   try {
@@ -104,9 +103,10 @@ async function validate<Output>(
     throw new SandboxError('policy.invalid', `${name}:${error.line}:${error.column}: ${reason}`);
   }
   const result = schema.safeParse(data);
-  if (result.success) return result.data;
+  const found = result.success ? await entryProblems(result.data) : result.error.issues.flatMap(problemsOf);
+  if (result.success && found.length === 0) return result.data;
   const { locateKey } = await import('./locate-key.ts');
-  const problems = result.error.issues.flatMap(problemsOf).map(({ place, message }, index) => {
+  const problems = found.map(({ place, message }, index) => {
     const line = locateKey(text, place);
     const where = line === undefined ? '' : index === 0 ? `${line}:` : `line ${line}:`;
     return `${where} ${shownPlace(place)}: ${message}`.trimStart();
@@ -129,6 +129,18 @@ function shownPlace(place: Problem['place']): string {
   const shown = (part: string) =>
     /^[\w-]{1,64}$/.test(part) ? part : JSON.stringify(visibleLine(part, KEY_CHARACTERS));
   return place.map((part) => shown(String(part))).join('.');
+}
+
+/** What is wrong with entries of the network: their library is loaded only if there are any. */
+async function entryProblems({ network }: PolicyFile): Promise<readonly Problem[]> {
+  if (network?.allow === undefined && network?.deny === undefined) return [];
+  const { problemOfEntry } = await import('./network/read-rules.ts');
+  return (['allow', 'deny'] as const).flatMap((kind) =>
+    (network[kind] ?? []).flatMap((entry, index) => {
+      const message = problemOfEntry(entry, kind);
+      return message === undefined ? [] : [{ place: ['network', kind, index], message }];
+    }),
+  );
 }
 
 function problemsOf(issue: z.core.$ZodIssue): readonly Problem[] {

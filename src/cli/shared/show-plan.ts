@@ -49,7 +49,9 @@ export function describeConfinement(
     `other files than those of the system are ${view ? 'absent' : 'refused'}${advice ? ' (allow with --ro, --rw)' : ''}`,
     network?.state === 'off'
       ? 'the network is open'
-      : `the network is off${plan.namespaces?.network === true ? ', only its own loopback answers' : ''}${advice ? ' (--profile networked)' : ''}`,
+      : plan.network === 'listed'
+        ? `of the network it reaches what network.allow lists${advice ? ' (add with --net HOST)' : ''}`
+        : `the network is off${plan.namespaces?.network === true ? ', only its own loopback answers' : ''}${advice ? ' (--profile networked)' : ''}`,
   ];
   return parts.join('; ');
 }

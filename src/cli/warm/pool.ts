@@ -89,7 +89,7 @@ export class OpenPolicies {
   async sandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
     const resolved = await this.#resolve(options);
     return this.#sandboxes.lease(inputsOf(options, resolved, {}), async () =>
-      sandboxOn(await prepareOf(resolved), options),
+      sandboxOn(await prepareOf(resolved, options), options),
     );
   }
 

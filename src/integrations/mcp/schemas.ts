@@ -3,7 +3,7 @@ import { ToldDecision, Verdict } from '../../model/decision.ts';
 import { ExecutionResultBase } from '../../model/execution-result.ts';
 import { LeftBehind } from '../../model/left-behind.ts';
 import { text, texts, type Value } from '../../model/value.ts';
-import { STATUSES } from '../../model/words.ts';
+import { NETWORK_MODES, STATUSES } from '../../model/words.ts';
 
 /** A command has to fit into one argument of a program. */
 const LONGEST_COMMAND = 100_000;
@@ -111,6 +111,6 @@ export type JobOutput = Value<typeof JobOutput>;
 export const ExplainOutput = ToldDecision.extend({
   verdict: Verdict.describe('allow: it would run. ask: a person is asked first. deny: it would not run.'),
   judged: z.boolean().describe('false: the policy judges no commands, and only the confinement counts.'),
-  allowed: z.strictObject({ writable: texts, readable: texts, network: z.enum(['off', 'open']) }),
+  allowed: z.strictObject({ writable: texts, readable: texts, network: z.enum(NETWORK_MODES) }),
 });
 export type ExplainOutput = Value<typeof ExplainOutput>;

@@ -5,10 +5,11 @@ import { KILL_PROCESS, refuseWith, type SeccompFilter } from './ir.ts';
  * What a command may do with sockets.
  *
  * `network`: `refused` = no inet socket at all; `isolated` = TCP and UDP, because the process is alone in an empty network
- * namespace; `open` = TCP and UDP as on the host.
+ * namespace; `listed` = TCP and UDP by way of a supervisor, which another filter asks, and nothing that it could not see;
+ * `open` = TCP and UDP as on the host.
  */
 export interface SeccompNeeds {
-  readonly network: 'refused' | 'isolated' | 'open';
+  readonly network: 'refused' | 'isolated' | 'listed' | 'open';
   readonly unixSockets: 'allowed' | 'refused';
   /**
    * `own`: of other processes of the sandbox, because something else keeps those outside out of reach, and a listener
@@ -21,7 +22,7 @@ export interface SeccompNeeds {
   readonly setGroupId?: 'kept' | 'refused';
 }
 
-/** Groups that only some commands get; `@ipc-objects` and `@tcp-fast-open` are for policies that name them. */
+/** Groups that only some commands get. */
 const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
   '@ptrace',
   '@trace-exit',
@@ -29,6 +30,7 @@ const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
   '@socket-diagnostics',
   '@unix-sockets-off',
   '@tcp-fast-open',
+  '@source-routes',
   '@ipc-objects',
   '@set-id',
   '@set-user-id',
@@ -41,6 +43,7 @@ export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName
   if (needs.tracing === 'own-but-exits') added.add('@trace-exit');
   if (needs.network === 'refused') added.add('@network-off');
   if (needs.network !== 'isolated') added.add('@socket-diagnostics');
+  if (needs.network === 'listed') added.add('@tcp-fast-open').add('@source-routes');
   if (needs.unixSockets === 'refused') added.add('@unix-sockets-off');
   if (needs.ipcObjects === 'shared') added.add('@ipc-objects');
   added.add(needs.setGroupId === 'kept' ? '@set-user-id' : '@set-id');

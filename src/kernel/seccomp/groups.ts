@@ -15,6 +15,7 @@ import {
   NETWORK_OFF_RULES,
   SOCKET_DIAGNOSTICS_RULES,
   SOCKET_FAMILY_RULES,
+  SOURCE_ROUTE_RULES,
   TCP_FAST_OPEN_RULES,
   UNIX_SOCKETS_OFF_RULES,
 } from './socket-rules.ts';
@@ -239,6 +240,10 @@ const GROUPS = {
   '@tcp-fast-open': {
     help: 'Stops connecting by sending, which Linux before 7.2 does not hold against the allowed ports.',
     rules: TCP_FAST_OPEN_RULES,
+  },
+  '@source-routes': {
+    help: 'Stops sending a connection to an allowed host by way of another one.',
+    rules: SOURCE_ROUTE_RULES,
   },
   '@socket-families': {
     help: 'Stops raw, packet, vsock, crypto, Bluetooth and other sockets, and MPTCP and SCTP, which network rules do not cover; TCP, UDP, local, route and diagnostic sockets stay.',

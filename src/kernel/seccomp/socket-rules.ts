@@ -87,6 +87,23 @@ export const TCP_FAST_OPEN_RULES: readonly SeccompRule[] = (
   action: refuseWith('EOPNOTSUPP'),
 }));
 
+/** Options of a connection that send it by way of other hosts, or with extension headers (linux/in.h, linux/in6.h). */
+const ROUTE_OPTIONS = [
+  { level: 0, names: [4 /* IP_OPTIONS */] },
+  {
+    level: 41,
+    // IPV6_2292PKTOPTIONS, 2292HOPOPTS, 2292DSTOPTS, 2292RTHDR, HOPOPTS, RTHDRDSTOPTS, RTHDR, DSTOPTS.
+    names: [6, 3, 4, 5, 54, 55, 57, 59],
+  },
+];
+
+/** A connection goes to the host that it names, and by the way that the network has for it. */
+export const SOURCE_ROUTE_RULES: readonly SeccompRule[] = ROUTE_OPTIONS.map(({ level, names }) => ({
+  syscall: 'setsockopt',
+  when: [equals(1, level), equals(2, ...names)],
+  action: refuseWith('EPERM'),
+}));
+
 function socketRule(action: SeccompAction, ...when: readonly ArgumentCondition[]): SeccompRule {
   return { syscall: 'socket', when, action };
 }

@@ -5,6 +5,7 @@ import type { Decision } from '../../model/decision.ts';
 import type { EnforcementReport } from '../../model/enforcement-report.ts';
 import type { ExecutionResult, ExecutionResultBase, SpilledOutput } from '../../model/execution-result.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
+import type { Connection } from '../../model/network.ts';
 import type { NativeOutcome } from '../../native/contract.ts';
 import { type OutputView, type ShownOutput, showOutput } from '../output/show.ts';
 import {
@@ -31,6 +32,8 @@ export interface RunContext {
 /** What was found in the workspace after the run. */
 export interface AfterRun {
   readonly leftBehind: readonly LeftBehind[];
+  /** Where the network is listed. */
+  readonly connections?: readonly Connection[] | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -83,6 +86,7 @@ export function classify(
     },
     outputHeld,
     leftBehind: after.leftBehind,
+    ...(after.connections === undefined ? {} : { connections: after.connections }),
     warnings:
       after.warnings.length === 0 && !outputHeld
         ? context.warnings

@@ -211,6 +211,9 @@ class LaunchedCommand {
       case 'ended':
         this.#end(event);
         break;
+      case 'name-asked':
+        this.#sandbox.network?.onNameAsked(this.id, event);
+        break;
       // Only of shells.
       case 'turn-ended':
         break;
@@ -220,14 +223,15 @@ class LaunchedCommand {
   }
 
   #end(outcome: NativeOutcome): void {
-    const { settle, plan } = this.#sandbox;
+    const { settle, plan, network } = this.#sandbox;
     const { output, feed } = this.#how;
     this.#onEnd(this.id);
     this.#options.signal?.removeEventListener('abort', this.#cancel);
     this.#how.onEnd?.(outcome);
     // What is thrown in a callback of the addon is lost, and the result would be with it.
     try {
-      const after = { leftBehind: settle(outcome), warnings: [] };
+      const connections = network?.connectionsOf(this.id, outcome);
+      const after = { leftBehind: settle(outcome), connections, warnings: [] };
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);
       const captured = output && { view: output.view, spilled: this.#spill?.result(outcome) };

@@ -1,5 +1,6 @@
 import type { ControlState } from '../../model/enforcement-report.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
+import type { NetworkMode } from '../../model/policy-keys.ts';
 import { PACKAGE_CACHES } from '../../policy/profiles/package-caches.ts';
 import { SYSTEM_PATHS } from '../../policy/profiles/system-paths.ts';
 import { TOOL_CHAINS } from '../../policy/profiles/tool-chains.ts';
@@ -11,7 +12,9 @@ export interface Boundaries {
   readonly writable: readonly string[];
   /** What may be read and not written, what `system` has among it. */
   readonly readable: readonly string[];
-  readonly network: 'off' | 'open';
+  readonly network: NetworkMode;
+  /** The entries that are listed, where some are. */
+  readonly hosts?: readonly string[];
   /** Of `readable`, what programs need of the system. */
   readonly system?: readonly string[];
   /** Inside of what is writable, and not writable. */
@@ -39,12 +42,22 @@ export function boundariesOf(plan: LaunchPlan): Boundaries {
     writable: paths.filter(({ access }) => access === 'write').map(({ path }) => path),
     readable: readable.map(({ path }) => path),
     system: readable.filter(({ reason }) => OF_SYSTEM.has(reason)).map(({ path }) => path),
-    network: state('network') === 'off' ? 'open' : 'off',
+    network: plan.network === 'listed' ? 'listed' : state('network') === 'off' ? 'open' : 'off',
+    hosts: listedHosts(plan),
     protectedPaths,
     privateTmp: slotDirectories.includes('slot:tmp'),
     heldBy: report.backend === 'application' ? 'checks' : 'kernel',
     ownLoopback: namespaces?.network === true,
   };
+}
+
+/** Entries that allow, each once. A preset stands for its hosts. */
+function listedHosts({ networkRules }: LaunchPlan): readonly string[] {
+  const rows = networkRules === undefined ? [] : [...networkRules.names, ...networkRules.addresses];
+  const rules = rows
+    .filter(({ verdict }) => verdict === 'allow')
+    .map(({ rule }) => rule.replace(/ \(.*/, ''));
+  return [...new Set(rules)];
 }
 
 /** Paths that are named one by one; of the others only the number. */
@@ -83,7 +96,7 @@ const OWN_TMP = '$TMPDIR, which is private and is deleted when the command ends'
 export function introduceBoundaries(plan: LaunchPlan, timeoutMs: number): string {
   const { workspace } = plan;
   const boundaries = boundariesOf(plan);
-  const { writable, readable, network, system = [], protectedPaths = [] } = boundaries;
+  const { writable, readable, network, hosts = [], system = [], protectedPaths = [] } = boundaries;
   const canWrite = writable.includes(workspace);
   const others = writable.filter((path) => path !== workspace);
   const places = [
@@ -98,7 +111,9 @@ export function introduceBoundaries(plan: LaunchPlan, timeoutMs: number): string
     `Readable: that, the programs and libraries of the system${further.length === 0 ? '' : `, ${shownPaths(further)}`}; other files of this machine, such as the home directory and credentials, are out of reach.`,
     network === 'off'
       ? `There is no network${boundaries.ownLoopback === true ? ' but the loopback of the command itself' : ''}: downloads fail, and to try again does not help.`
-      : 'The network can be used.',
+      : network === 'listed'
+        ? `Of the network only these hosts can be reached: ${hosts.join(', ') || 'none'}; other names do not exist.`
+        : 'The network can be used.',
     timeoutMs === 0
       ? 'There is no time limit.'
       : `A command is ended after ${timeoutMs / 1000} s, with everything that it started.`,
@@ -107,7 +122,7 @@ export function introduceBoundaries(plan: LaunchPlan, timeoutMs: number): string
 
 /** What is allowed, in one line without a full stop. It claims no enforcement. */
 export function describeBoundaries(boundaries: Boundaries): string {
-  const { writable, readable, network, system = [], protectedPaths = [] } = boundaries;
+  const { writable, readable, network, hosts = [], system = [], protectedPaths = [] } = boundaries;
   const own = readable.filter((path) => !system.includes(path));
   const roots = writable.length === 0 ? [] : [shownPaths(writable)];
   const write = [
@@ -124,6 +139,8 @@ export function describeBoundaries(boundaries: Boundaries): string {
     `read that${read.length === 0 ? '' : `, and ${read.join(', ')}`}`,
     network === 'open'
       ? 'network: any host'
-      : `network: no host${boundaries.ownLoopback === true ? ' but the loopback of the command itself' : ''}`,
+      : network === 'listed'
+        ? `network: ${shownPaths(hosts).replaceAll(', ', ' ') || 'no host'}, and no other host`
+        : `network: no host${boundaries.ownLoopback === true ? ' but the loopback of the command itself' : ''}`,
   ].join('; ');
 }

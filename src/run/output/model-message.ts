@@ -12,7 +12,7 @@ import {
   describeBoundaries,
   introduceBoundaries,
 } from './model-boundaries.ts';
-import { leftBehindForModel } from './result-warnings.ts';
+import { leftBehindForModel, refusedForModel } from './result-warnings.ts';
 
 export { type Boundaries, boundariesOf } from './model-boundaries.ts';
 
@@ -151,6 +151,7 @@ export function messageForModel(
     stoppedForModel(result, plan, about),
     ...outOfReachForModel(result, plan),
     leftBehindForModel(result),
+    refusedForModel(result),
   ];
   const said = lines.filter((line) => line !== undefined);
   return said.length === 0 ? undefined : said.join('\n');
@@ -174,7 +175,7 @@ function outOfReachForModel(result: ExecutionResult, plan: LaunchPlan): readonly
       : [
           `Sandbox: on this machine, but not visible in the sandbox: ${named}. Do it without, or tell the user that the task needs it.`,
         ]),
-    ...(exitCode === 0 || decision?.reach !== 'network' || network === 'open'
+    ...(exitCode === 0 || decision?.reach !== 'network' || network !== 'off'
       ? []
       : [
           `Sandbox: this command uses the network, and there is none here${ownLoopback === true ? ' but its own loopback' : ''}: no name resolves, and to try again does not help. If the task needs it, tell the user.`,

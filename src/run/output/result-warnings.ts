@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
+import type { Connection } from '../../model/network.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 
@@ -23,7 +24,49 @@ export function warningsOf(result: ExecutionResult): readonly string[] {
     ),
     ...line('put back, because commands may not change it', restored, ''),
     ...line('look at this before you use it', told, ''),
+    ...refusedOf(result).slice(0, NAMED).map(describeRefused),
+    ...moreRefused(result),
   ];
+}
+
+function refusedOf({ connections = [] }: ExecutionResult): readonly Connection[] {
+  return connections.filter(({ verdict }) => verdict === 'refused');
+}
+
+function moreRefused(result: ExecutionResult): readonly string[] {
+  const more = refusedOf(result).length - NAMED;
+  return more > 0 ? [`${more} more connections were refused; the result with --json has them all`] : [];
+}
+
+/** What a command wanted to reach, in words for a person: who, where, why not, and what would let it. */
+function describeRefused({ program, host, port, protocol, rule, entry, address }: Connection): string {
+  const where = visibleLine(port === undefined ? host : `${host}:${port}`, QUOTED_CHARACTERS);
+  const who = program === undefined ? 'the command' : visibleLine(program, QUOTED_CHARACTERS);
+  const what =
+    protocol === 'name'
+      ? `asked for ${where}`
+      : `wanted to reach ${where}${protocol === 'udp' ? ' (UDP)' : ''}`;
+  const why =
+    rule !== undefined && address !== undefined && protocol === 'name'
+      ? `which leads to ${address}, an address that no entry allows`
+      : rule === undefined
+        ? 'which the policy does not list'
+        : `which network.deny forbids (${rule})`;
+  const next =
+    entry === undefined
+      ? ''
+      : `; network.allow = [${JSON.stringify(entry)}] or --net ${entry} would allow it`;
+  return `refused: ${who} ${what}, ${why}${next}`;
+}
+
+/** The same for the model that wrote the command; `undefined`: nothing was refused. Only a person can change the policy. */
+export function refusedForModel(result: ExecutionResult): string | undefined {
+  const refused = refusedOf(result);
+  if (refused.length === 0) return undefined;
+  const places = new Set(refused.map(({ host, port }) => (port === undefined ? host : `${host}:${port}`)));
+  const named = [...places].slice(0, NAMED).map((place) => visibleLine(place, QUOTED_CHARACTERS));
+  const more = places.size > NAMED ? ` and ${places.size - NAMED} more` : '';
+  return `Sandbox: these hosts are not among those that can be reached: ${named.join(', ')}${more}. To try again does not help; do it without them, or tell the user what they are needed for.`;
 }
 
 /** The same for the model that wrote the command; `undefined`: there is nothing to say. */

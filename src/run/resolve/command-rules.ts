@@ -25,6 +25,8 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
   const of = (...wanted: readonly PathAccess[]) =>
     granted.filter(({ access }) => wanted.includes(access)).map(({ path }) => path);
   const reachable = whatIsReachable(policy);
+  const isListed = policy.network.mode === 'listed';
+  const isShut = reachable === undefined && isEnforced(plan, 'network');
   const writableWorkspace = policy.filesystem.workspaceAccess === 'write';
   return {
     workspace,
@@ -50,7 +52,8 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     reviewerTimeoutMs: policy.approval.reviewerTimeoutMs,
     held: {
       files: isEnforced(plan, 'filesystem'),
-      network: reachable === undefined && isEnforced(plan, 'network'),
+      network: isShut && !isListed,
+      listedNetwork: isShut && isListed,
       signals: isEnforced(plan, 'signals'),
     },
     opened: plan && (reachable ?? whatIsWritable(plan, home)),

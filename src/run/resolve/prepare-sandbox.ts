@@ -8,6 +8,7 @@ import { probeHost } from '../../host/probe.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { makeDirectories } from '../../host/user-directories.ts';
 import type { Settler } from '../../left-behind/settle.ts';
+import type { NameLookup } from '../../model/gate-ports.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { SandboxOptions } from '../../model/options.ts';
@@ -26,6 +27,7 @@ import type { OwnPath } from '../../plan/own-paths.ts';
 import { makePlan } from '../../plan/plan.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { describeFailure } from '../launch/failure.ts';
+import type { NetworkBroker } from '../network/broker.ts';
 import { stateDirectory } from '../state.ts';
 import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
 import { ownProgram, realPath } from './own-program.ts';
@@ -54,6 +56,8 @@ export interface PreparedSandbox {
   readonly findings: WorkspaceFindings | undefined;
   /** Looks at what a command left behind; to be called with what the addon says of its end. */
   readonly settle: Settler;
+  /** Where the network is listed. */
+  readonly network: NetworkBroker | undefined;
 }
 
 /** Policy, host and plan, without touching the kernel. */
@@ -85,6 +89,7 @@ export async function planResolved(
       passedOver,
       workspace,
       workspaceAsNamed,
+      networkRules: resolved.networkRules,
       temporaryParent,
       parentBesideTmp: wanted.namespaces.available ? undefined : parentBesideTmp(),
       memoryParent: writableDirectory('/dev/shm'),
@@ -112,17 +117,18 @@ export async function prepareSandbox(
   options: SandboxOptions,
   asIf: (host: HostFeatures) => HostFeatures = (host) => host,
 ): Promise<PreparedSandbox> {
-  return prepareOf(await resolvePolicy(options), asIf);
+  return prepareOf(await resolvePolicy(options), options, asIf);
 }
 
 /** The same of options that are resolved. */
 export async function prepareOf(
   resolved: ResolvedPolicy,
+  options: SandboxOptions,
   asIf: (host: HostFeatures) => HostFeatures = (host) => host,
 ): Promise<PreparedSandbox> {
   const cache = openCacheFor(resolved);
   try {
-    return await prepareResolved(resolved, cache, asIf);
+    return await prepareResolved(resolved, cache, asIf, options.gate?.lookup);
   } catch (error) {
     cache?.close();
     throw error;
@@ -133,6 +139,7 @@ async function prepareResolved(
   resolved: ResolvedPolicy,
   cache: OpenCache | undefined,
   asIf: (host: HostFeatures) => HostFeatures,
+  lookup: NameLookup | undefined,
 ): Promise<PreparedSandbox> {
   const planned = await planResolved(resolved, cache?.place);
   const { addon, findings } = planned;
@@ -141,11 +148,23 @@ async function prepareResolved(
   const rung = await goDownLadder(policy, asIf(planned.features), (tried) => prepareRung(planned, tried));
   try {
     const settle = prepareSettler(addon, rung.plan, findings);
-    return { ...rung, addon, policy, resolved, cache, findings, settle };
+    const network = await brokerFor(addon, rung, lookup);
+    return { ...rung, addon, policy, resolved, cache, findings, settle, network };
   } catch (error) {
     addon.closeConfinement(rung.confinement);
     throw error;
   }
+}
+
+/** What answers for the commands is loaded where the network is listed only. */
+async function brokerFor(
+  addon: NativeAddon,
+  { confinement, plan }: PreparedRung,
+  lookup: NameLookup | undefined,
+): Promise<NetworkBroker | undefined> {
+  if (plan.networkRules === undefined) return undefined;
+  const { createBroker } = await import('../network/broker.ts');
+  return createBroker(addon, confinement, plan.networkRules, lookup);
 }
 
 /** The plan of the first rung that has one, without touching the kernel: what turns out when it is prepared is not in it. */
@@ -233,7 +252,7 @@ function openCacheFor({ policy, workspace, home: hostHome }: ResolvedPolicy): Op
   if (cache !== 'workspace' || home !== 'private' || workspaceAccess !== 'write') return undefined;
   const opened = openCache(loadAddon(), workspace);
   // With the network off the user's own is shown, as long as npm has nothing of this workspace.
-  if ('directory' in opened.place && (policy.network.mode === 'open' || hasNpmCache(opened.place.directory)))
+  if ('directory' in opened.place && (policy.network.mode !== 'off' || hasNpmCache(opened.place.directory)))
     seedNpmCache(opened.place.directory, workspace, hostHome);
   return opened;
 }

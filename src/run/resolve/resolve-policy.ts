@@ -9,6 +9,7 @@ import { createPathLookup } from '../../host/resolve-path.ts';
 import type { CarriedSettings } from '../../host/settings/carried.ts';
 import { carrySettings, NO_SETTINGS } from '../../host/settings/carry.ts';
 import { homeDirectory } from '../../host/user-directories.ts';
+import type { NetworkRules } from '../../model/network.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { PathRule, Policy } from '../../model/policy.ts';
 import { effectivePolicy } from '../../policy/effective.ts';
@@ -38,6 +39,8 @@ export interface ResolvedPolicy {
   readonly home: string;
   /** Canonical: where private directories are made. */
   readonly temporaryParent: string;
+  /** What of the network commands may reach, where that is listed. */
+  readonly networkRules: NetworkRules | undefined;
   /** What commands get of the settings of the user's tools. */
   readonly settings: CarriedSettings;
   /** Canonical: the same where commands may reach /tmp. `undefined`: there is no such place. It is tried, so on demand. */
@@ -67,6 +70,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const settings = await settingsFor(found, workspace, home);
   const policy = withSettings(found, settings);
   return {
+    networkRules: await listedNetwork(policy),
     named,
     entries,
     policy,
@@ -113,6 +117,30 @@ function canMakeDirectory(parent: string): boolean {
   }
 }
 
+/**
+ * What the network's entries stand for; `undefined`: none is listed.
+ * @throws {SandboxError} `policy.invalid` for an entry that is none, and for what cannot be held together.
+ */
+async function listedNetwork({ network }: Policy): Promise<NetworkRules | undefined> {
+  const { mode, deny, unixSockets } = network;
+  if (mode === 'open' && deny.length > 0)
+    throw new SandboxError(
+      'policy.invalid',
+      'network.deny holds nothing back with network.mode = "open"; set mode = "listed" with allow = ["*", "0.0.0.0/0", "[::/0]"], or take deny away',
+    );
+  if (mode !== 'listed') return undefined;
+  if (unixSockets === 'allowed')
+    throw new SandboxError(
+      'policy.invalid',
+      'network.unix_sockets = "allowed" and network.mode = "listed" cannot be held together; take one of them away',
+    );
+  const [{ readRules }, { hostsOfTool }] = await Promise.all([
+    import('../../policy/network/read-rules.ts'),
+    import('../../host/tool-hosts.ts'),
+  ]);
+  return readRules(network, hostsOfTool);
+}
+
 function withHostFindings(named: Policy, home: string, workspace: string): Policy {
   const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
   return withFound(withFound(named, caches), installedToolChains(home));
@@ -142,7 +170,7 @@ async function settingsFor(policy: Policy, workspace: string, home: string): Pro
     environment: env,
     // What the policy speaks of is as it says.
     variables: Object.keys(env).filter((name) => !isPassed(name)),
-    hasNetwork: network.mode === 'open',
+    hasNetwork: network.mode !== 'off',
     writable: [
       ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
       ...(filesystem.tmp === 'host' ? [realPath(tmpdir())] : []),

@@ -9,6 +9,7 @@ import {
 import { launchCommand } from '../../native/launch.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import { deferred } from '../../util/deferred.ts';
+import type { NetworkBroker } from '../network/broker.ts';
 import type { ChunkReceiver } from '../output/feed.ts';
 import type { OutputSettings } from '../output/settings.ts';
 
@@ -30,6 +31,8 @@ export type TurnOutcome =
 
 /** A running bash that takes turns, one after the other. */
 export interface ShellProcess {
+  /** For the addon. */
+  readonly id: number;
   readonly alive: () => boolean;
   turn(request: TurnRequest): Promise<TurnOutcome>;
   /** Interrupts the turn that runs. False: there is none. */
@@ -47,6 +50,8 @@ interface ShellStart {
   readonly killGraceMs: number;
   /** `undefined`: the confinement's says it all. */
   readonly addedFilter: Uint8Array | undefined;
+  /** Where the network is listed. */
+  readonly network: NetworkBroker | undefined;
 }
 
 /** Interactive, because only such a shell gives up a whole list at an interrupt; without anything for people. */
@@ -113,6 +118,9 @@ export function startShell(
         case 'gap':
           current?.request.receiver?.onGap?.(event.stream, event.missing);
           break;
+        case 'name-asked':
+          start.network?.onNameAsked(id, event);
+          break;
         // Only of commands in the background.
         case 'exited':
           break;
@@ -122,6 +130,7 @@ export function startShell(
     },
   );
   return {
+    id,
     alive: () => ended === undefined,
     turn: (request) =>
       new Promise((done) => {

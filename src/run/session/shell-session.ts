@@ -223,6 +223,7 @@ class OpenShell implements ShellSession {
         output: this.#output,
         killGraceMs: policy.limits.killGraceMs,
         addedFilter: this.#addedFilter,
+        network: prepared.network,
       });
     } catch (error) {
       // No thread or no descriptor for it.
@@ -324,7 +325,8 @@ class OpenShell implements ShellSession {
     }
     const outcome = outcomeOf(how, performance.now() - begun, this.#closed);
     const leftBehind = prepared.settle(outcome);
-    const after = { leftBehind, warnings: how.alive || !how.broken ? [] : [BROKEN] };
+    const connections = prepared.network?.connectionsOf(shell.id, outcome);
+    const after = { leftBehind, connections, warnings: how.alive || !how.broken ? [] : [BROKEN] };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, view);
     // Whoever ends the command or the session does not wait for a consumer, which may never be done.

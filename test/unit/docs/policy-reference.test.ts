@@ -17,6 +17,7 @@ const NARROWING: Readonly<Record<NonNullable<PlacedKey['row']['workspace']>['nar
   shorter: 'a shorter time',
   intersection: 'a part of the list',
   stricterAutonomy: 'a stricter level',
+  narrowerNetwork: 'a narrower mode',
   strongerBackend: 'a stronger backend',
   adds: 'more of it',
 };

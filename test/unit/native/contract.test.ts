@@ -9,6 +9,9 @@ import { loadAddon } from '../../../src/native/load.ts';
 // Checked by the compiler to be complete: a function that is missing here or in the contract is a type error.
 const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   probe: true,
+  allowAddresses: true,
+  answerName: true,
+  judgeAddress: true,
   signalScope: true,
   cgroupParent: true,
   processListErrno: true,

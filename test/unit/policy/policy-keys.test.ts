@@ -231,6 +231,8 @@ const IS_NO_WIDER: Readonly<
     before === undefined || (after as string[]).every((one) => (before as string[]).includes(one)),
   stricterAutonomy: (after, before) =>
     AUTONOMIES.indexOf(after as Autonomy) >= AUTONOMIES.indexOf(before as Autonomy),
+  narrowerNetwork: (after, before) =>
+    ['off', 'listed', 'open'].indexOf(String(after)) <= ['off', 'listed', 'open'].indexOf(String(before)),
   strongerBackend: (after, before) =>
     before === undefined ||
     isAtLeast(after as (typeof BACKEND_IDS)[number], before as (typeof BACKEND_IDS)[number]),
@@ -532,13 +534,13 @@ describe('a mistake in a file', () => {
     ['[zzz]\nqqq = 1', 'p.toml:1: zzz: there is no such key here'],
     [
       'network = "on"',
-      expect.stringMatching(/^p\.toml:1: network: .*; for example \[network\] mode = "open"$/),
+      expect.stringMatching(/^p\.toml:1: network: .*; for example \[network\] mode = "listed"$/),
     ],
     [
       '[limits]\nmemory = "4G"',
       expect.stringMatching(/^p\.toml:2: limits\.memory: .*; for example memory = 4294967296$/),
     ],
-    ['[network]\nmode = "on"', expect.stringMatching(/^p\.toml:2: network\.mode: .*"off"\|"open"/)],
+    ['[network]\nmode = "on"', expect.stringMatching(/^p\.toml:2: network\.mode: .*"off"\|"listed"\|"open"/)],
   ])('%j is told with file, line and what would be right', async (text, message) => {
     await expect(parsePolicy(text, 'p.toml')).rejects.toMatchObject({ code: 'policy.invalid', message });
   });

@@ -1,0 +1,46 @@
+#ifndef SANDBOX_RUN_NOTIFY_LISTENER_H_
+#define SANDBOX_RUN_NOTIFY_LISTENER_H_
+
+#include <linux/filter.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "sys/kernel_abi.h"
+
+namespace sandbox_run {
+
+// Stage of a failure: a kernel, or who started this process, does not let a filter ask.
+inline constexpr char kListenerStage[] = "exit_tracing";
+
+// Installs a filter on this thread, which everything that it starts inherits, and returns the
+// descriptor on which its questions arrive. Without capabilities the thread takes no_new_privs,
+// which everything that is started here takes anyway. There is no way back.
+Result<UniqueFd> Listen(const std::vector<sock_filter>& program);
+
+// Takes the next call that waits for an answer. Never waits: false if there is none.
+bool Receive(int listener, abi::SeccompNotification& call);
+
+// Whether the call still waits: what was learned of its process in between is then true of it.
+bool IsWaiting(int listener, uint64_t id);
+
+// Answers. A call that does not wait any more needs none.
+void Continue(int listener, uint64_t id);
+void Return(int listener, uint64_t id, int64_t value);
+void Refuse(int listener, uint64_t id, int error);
+
+// Whether the kernel can put a descriptor into the process of a call (since Linux 5.9).
+bool CanHandOver(int listener);
+// Puts a copy of `fd` into the process, which the call returns. 0 or the errno, and then the call
+// waits on.
+int HandOver(int listener, uint64_t id, int fd, bool close_on_exec);
+
+// Puts one in the place of the process's own descriptor `number`. 0 or the errno; the call waits
+// on.
+int PutInPlace(int listener, uint64_t id, int fd, int number, bool close_on_exec);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_NOTIFY_LISTENER_H_

@@ -1,0 +1,52 @@
+#ifndef SANDBOX_RUN_NOTIFY_NETWORK_GATE_H_
+#define SANDBOX_RUN_NOTIFY_NETWORK_GATE_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "notify/endpoint.h"
+#include "notify/network_table.h"
+#include "notify/own_loopback.h"
+
+namespace sandbox_run {
+
+// What the commands of one sandbox have of the network.
+struct NetworkGate {
+  NetworkGate(std::vector<AddressRow> rows, std::vector<AddressRange> apart, OwnLoopback own)
+      : table(std::move(rows), std::move(apart)), loopback(own) {}
+
+  NetworkTable table;
+  std::mutex mutex;  // guards what follows
+  OwnLoopback loopback;
+};
+
+// A connection that a command asked for, or several alike.
+struct Connection {
+  pid_t process = 0;    // of the first one
+  std::string program;  // as the process calls itself
+  Endpoint endpoint;
+  bool is_udp = false;
+  bool allowed = false;
+  std::string rule;      // empty: none
+  int error = 0;         // what the command was told; 0: connected, or on its way
+  int64_t first_ms = 0;  // since the epoch
+  uint64_t count = 0;
+};
+
+// Each kind of connection once, so many of them, and how many are not told.
+struct Connections {
+  static constexpr size_t kMost = 256;
+  std::vector<Connection> told;
+  uint64_t untold = 0;
+  bool empty() const { return told.empty() && untold == 0; }
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_NOTIFY_NETWORK_GATE_H_

@@ -1,0 +1,727 @@
+#include "notify/network_supervisor.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "notify/listener.h"
+#include "notify/network_filter.h"
+
+namespace sandbox_run {
+namespace {
+
+// Of one command, kept open here: a part of what this process may open.
+constexpr size_t kMostCopies = 64;
+constexpr std::chrono::milliseconds kLookInterval{100};
+// What is known of sockets without a copy.
+constexpr size_t kMostKnown = 1024;
+// A question fits into a datagram (EDNS0 buffers are seldom larger).
+constexpr size_t kLargestQuery = 4096;
+// Of one socket; programs ask for two kinds of address at a time.
+constexpr uint32_t kMostUnanswered = 8;
+constexpr uint16_t kDnsPort = 53;
+constexpr int kSocketTypeMask = 0xf;
+
+int ArgumentOf(const abi::SeccompNotification& call, int argument) {
+  // seccomp_data: number, architecture, instruction pointer, arguments.
+  return static_cast<int>(call.call[2 + argument]);
+}
+uint64_t PointerOf(const abi::SeccompNotification& call, int argument) {
+  return call.call[2 + argument];
+}
+int NumberOf(const abi::SeccompNotification& call) { return static_cast<int>(call.call[0]); }
+
+std::optional<ino_t> InodeOf(int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return std::nullopt;
+  return info.st_ino;
+}
+
+int64_t NowMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// How long the command wants to wait for a connection (SO_SNDTIMEO); nullopt: as long as it takes.
+std::optional<std::chrono::milliseconds> PatienceOf(int fd) {
+  timeval time = {};
+  socklen_t size = sizeof(time);
+  if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, &size) != 0) return std::nullopt;
+  const auto patience = std::chrono::milliseconds(time.tv_sec * 1000 + time.tv_usec / 1000);
+  if (patience.count() == 0) return std::nullopt;
+  return patience;
+}
+
+// Connects without waiting, whatever the socket is set to. 0 or the errno.
+int ConnectNow(int fd, const SocketAddress& address) {
+  const int flags = fcntl(fd, F_GETFL);
+  const bool waits = flags != -1 && (flags & O_NONBLOCK) == 0;
+  if (waits && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return errno;
+  const int error = connect(fd, address.get(), address.length) == 0 ? 0 : errno;
+  if (waits) fcntl(fd, F_SETFL, flags);
+  return error;
+}
+
+bool IsNonBlocking(int fd) {
+  const int flags = fcntl(fd, F_GETFL);
+  return flags != -1 && (flags & O_NONBLOCK) != 0;
+}
+
+// What programs set before they connect.
+void CopyOptions(int from, int to) {
+  constexpr std::pair<int, int> kOptions[] = {
+      {SOL_SOCKET, SO_KEEPALIVE}, {SOL_SOCKET, SO_REUSEADDR},     {SOL_SOCKET, SO_LINGER},
+      {SOL_SOCKET, SO_SNDTIMEO},  {SOL_SOCKET, SO_RCVTIMEO},      {SOL_SOCKET, SO_OOBINLINE},
+      {IPPROTO_TCP, TCP_NODELAY}, {IPPROTO_TCP, TCP_KEEPIDLE},    {IPPROTO_TCP, TCP_KEEPINTVL},
+      {IPPROTO_TCP, TCP_KEEPCNT}, {IPPROTO_TCP, TCP_USER_TIMEOUT}};
+  for (const auto& [level, name] : kOptions) {
+    char value[32];
+    socklen_t size = sizeof(value);
+    if (getsockopt(from, level, name, value, &size) == 0) {
+      [[maybe_unused]] const int ignored = setsockopt(to, level, name, value, size);
+    }
+  }
+}
+
+// Every socket that processes of this user have open, by inode.
+std::set<ino_t> OpenSockets() {
+  std::set<ino_t> open;
+  DIR* processes = opendir("/proc");
+  if (processes == nullptr) return open;
+  while (const dirent* process = readdir(processes)) {
+    if (process->d_name[0] < '1' || process->d_name[0] > '9') continue;
+    const pid_t pid = static_cast<pid_t>(atoi(process->d_name));
+    if (pid == getpid()) continue;
+    DIR* files = opendir((std::string("/proc/") + process->d_name + "/fd").c_str());
+    if (files == nullptr) continue;
+    const Target target(pid);
+    while (const dirent* file = readdir(files)) {
+      if (file->d_name[0] == '.') continue;
+      if (const auto inode = target.SocketInode(atoi(file->d_name))) open.insert(*inode);
+    }
+    closedir(files);
+  }
+  closedir(processes);
+  return open;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NetworkSupervisor>> NetworkSupervisor::Start(
+    std::shared_ptr<NetworkGate> gate) {
+  std::unique_ptr<NetworkSupervisor> made(new NetworkSupervisor(std::move(gate)));
+  made->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!made->wake_.valid()) return Failure{"network.event", errno, ""};
+  // Signals are blocked: those of the calling thread are, whose mask it inherits.
+  const int error = pthread_create(&made->thread_, nullptr, Main, made.get());
+  if (error != 0) return Failure{"thread", error, ""};
+  made->started_ = true;
+  return made;
+}
+
+NetworkSupervisor::~NetworkSupervisor() {
+  if (!started_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  Wake();
+  pthread_join(thread_, nullptr);
+}
+
+void NetworkSupervisor::Serve(UniqueFd listener, AnswerOther answer_other) {
+  {
+    const std::lock_guard lock(mutex_);
+    listener_ = std::move(listener);
+    answer_other_ = std::move(answer_other);
+  }
+  Wake();
+}
+
+void NetworkSupervisor::Begin(OnQuery on_query) {
+  const std::lock_guard lock(mutex_);
+  on_query_ = std::move(on_query);
+  connections_ = {};
+}
+
+Connections NetworkSupervisor::Take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(connections_, {});
+}
+
+void NetworkSupervisor::End() {
+  const std::lock_guard lock(mutex_);
+  on_query_ = nullptr;
+  sockets_.clear();
+  order_.clear();
+  stand_ins_.clear();
+  for (const Waiting& waiting : waiting_) Refuse(listener_.get(), waiting.call, ECONNABORTED);
+  waiting_.clear();
+}
+
+void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [inode, stand_in] : stand_ins_) {
+    if (stand_in.number != query) continue;
+    if (stand_in.unanswered > 0 && stand_in.unanswered-- == kMostUnanswered) Wake();
+    if (message.empty()) return;
+    // A reader that is too slow asks again, as with any name server.
+    [[maybe_unused]] const ssize_t sent =
+        send(stand_in.end.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    return;
+  }
+}
+
+void NetworkSupervisor::Wake() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+}
+
+void* NetworkSupervisor::Main(void* self) {
+  static_cast<NetworkSupervisor*>(self)->Work();
+  return nullptr;
+}
+
+void NetworkSupervisor::Work() {
+  std::vector<pollfd> watched;
+  std::vector<ino_t> inodes;  // of what is watched from the third place on
+  for (;;) {
+    int timeout = -1;
+    {
+      const std::lock_guard lock(mutex_);
+      if (stop_) return;
+      watched = {{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+      inodes.clear();
+      const auto now = Clock::now();
+      for (const Waiting& waiting : waiting_) {
+        const Socket* socket = FindSocket(waiting.inode);
+        watched.push_back({socket != nullptr ? socket->copy.get() : -1, POLLOUT, 0});
+        inodes.push_back(waiting.inode);
+        if (!waiting.until) continue;
+        const auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(*waiting.until - now).count() + 1;
+        const int bounded = static_cast<int>(std::clamp<int64_t>(left, 0, 1'000'000));
+        timeout = timeout == -1 ? bounded : std::min(timeout, bounded);
+      }
+      for (const auto& [inode, stand_in] : stand_ins_) {
+        // Who asks faster than is answered waits, and does not keep the answering from others.
+        const bool has_room = stand_in.unanswered < kMostUnanswered;
+        watched.push_back({stand_in.end.get(), static_cast<short>(has_room ? POLLIN : 0), 0});
+        inodes.push_back(inode);
+      }
+    }
+    const int ready = poll(watched.data(), watched.size(), timeout);
+    const std::lock_guard lock(mutex_);
+    if (stop_) return;
+    if (ready < 0) continue;
+    if (watched[0].revents != 0) {
+      uint64_t drained;
+      [[maybe_unused]] const ssize_t ignored = read(wake_.get(), &drained, sizeof(drained));
+    }
+    const auto now = Clock::now();
+    std::vector<Waiting> still;
+    for (Waiting& waiting : std::exchange(waiting_, {})) {
+      const auto at = std::find(inodes.begin(), inodes.end(), waiting.inode) - inodes.begin();
+      const bool is_ready = FindSocket(waiting.inode) == nullptr ||
+                            (at < static_cast<ptrdiff_t>(inodes.size()) &&
+                             watched[2 + static_cast<size_t>(at)].revents != 0);
+      const bool is_late = waiting.until && now >= *waiting.until;
+      if (is_ready || is_late) {
+        FinishWaiting(waiting, !is_ready);
+      } else {
+        still.push_back(waiting);
+      }
+    }
+    waiting_ = std::move(still);
+    for (size_t at = 0; at < inodes.size(); ++at) {
+      if (watched[2 + at].revents == 0) continue;
+      if (StandIn* stand_in = FindStandIn(inodes[at])) {
+        // The command may have closed its end.
+        const bool is_open = TakeQueries(*stand_in) && (watched[2 + at].revents & POLLHUP) == 0;
+        if (!is_open) stand_ins_.erase(inodes[at]);
+      }
+    }
+    if ((watched[1].revents & POLLIN) != 0) HandleCalls();
+  }
+}
+
+void NetworkSupervisor::HandleCalls() {
+  // Those that wait now: who asks without end does not keep questions from being taken.
+  constexpr int kInARow = 64;
+  abi::SeccompNotification call;
+  for (int i = 0; i < kInARow && Receive(listener_.get(), call); ++i) HandleCall(call);
+}
+
+void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
+  switch (NumberOf(call)) {
+    case SYS_socket:
+      return MakeSocket(call);
+    case SYS_connect:
+      return Connect(call);
+    case SYS_bind:
+      return Bind(call);
+    case SYS_listen:
+      return Listen(call);
+    case SYS_getsockname:
+      return TellName(call);
+    case SYS_setsockopt:
+      return SetOption(call);
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+      return ReceiveMessage(call);
+    default:
+      if (answer_other_ != nullptr) return answer_other_(listener_.get(), call);
+      Refuse(listener_.get(), call.id, ENOSYS);
+  }
+}
+
+NetworkSupervisor::Socket* NetworkSupervisor::FindSocket(ino_t inode) {
+  const auto found = sockets_.find(inode);
+  return found == sockets_.end() ? nullptr : &found->second;
+}
+
+NetworkSupervisor::StandIn* NetworkSupervisor::FindStandIn(ino_t inode) {
+  const auto found = stand_ins_.find(inode);
+  return found == stand_ins_.end() ? nullptr : &found->second;
+}
+
+bool NetworkSupervisor::MakeRoom() {
+  if (sockets_.size() + stand_ins_.size() < kMostCopies) return true;
+  const auto copies =
+      static_cast<size_t>(std::count_if(sockets_.begin(), sockets_.end(), [](const auto& entry) {
+        return entry.second.copy.valid();
+      }));
+  if (copies + stand_ins_.size() < kMostCopies) return true;
+  // Some were closed by now, which nobody says. To look takes a while, and is not done at the
+  // command's pleasure.
+  const auto now = Clock::now();
+  if (now < look_again_) return false;
+  look_again_ = now + kLookInterval;
+  const std::set<ino_t> open = OpenSockets();
+  const size_t before = sockets_.size();
+  std::erase_if(sockets_, [&](const auto& entry) { return !open.contains(entry.first); });
+  std::erase_if(order_, [&](ino_t inode) { return !sockets_.contains(inode); });
+  return sockets_.size() < before;
+}
+
+void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {
+  const int family = ArgumentOf(call, 0);
+  const int type = ArgumentOf(call, 1) & kSocketTypeMask;
+  const int flags = ArgumentOf(call, 1) & ~kSocketTypeMask;
+  const int protocol = ArgumentOf(call, 2);
+  const bool close_on_exec = (flags & SOCK_CLOEXEC) != 0;
+  if ((flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != 0)
+    return Refuse(listener_.get(), call.id, EINVAL);
+  if (!MakeRoom()) return Refuse(listener_.get(), call.id, EMFILE);
+  if (type == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP))
+    return MakeStandIn(call, family, close_on_exec, flags);
+  // The filter of the command lets nothing else through; here it is not relied on.
+  if (type != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP))
+    return Refuse(listener_.get(), call.id, EACCES);
+  Socket made;
+  made.family = family;
+  made.copy.reset(
+      socket(family, SOCK_STREAM | SOCK_CLOEXEC | (flags & SOCK_NONBLOCK), IPPROTO_TCP));
+  const auto inode = made.copy.valid() ? InodeOf(made.copy.get()) : std::nullopt;
+  if (!inode) return Refuse(listener_.get(), call.id, errno);
+  const int error = HandOver(listener_.get(), call.id, made.copy.get(), close_on_exec);
+  if (error != 0) return Refuse(listener_.get(), call.id, error);
+  sockets_[*inode] = std::move(made);
+  order_.push_back(*inode);
+  while (order_.size() > kMostKnown) {
+    sockets_.erase(order_.front());
+    order_.pop_front();
+  }
+}
+
+void NetworkSupervisor::MakeStandIn(const abi::SeccompNotification& call, int family,
+                                    bool close_on_exec, int flags) {
+  int ends[2];
+  // A message arrives whole or not at all, and where it is sent to does not matter.
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (flags & SOCK_NONBLOCK), 0, ends) != 0)
+    return Refuse(listener_.get(), call.id, errno);
+  const UniqueFd given(ends[1]);
+  StandIn made;
+  made.end.reset(ends[0]);
+  made.family = family;
+  made.number = ++last_number_;
+  const auto inode = InodeOf(given.get());
+  if (!inode) return Refuse(listener_.get(), call.id, errno);
+  const int error = HandOver(listener_.get(), call.id, given.get(), close_on_exec);
+  if (error != 0) return Refuse(listener_.get(), call.id, error);
+  stand_ins_[*inode] = std::move(made);
+}
+
+void NetworkSupervisor::Connect(const abi::SeccompNotification& call) {
+  Target target(static_cast<pid_t>(call.pid));
+  const auto inode = target.SocketInode(ArgumentOf(call, 0));
+  if (!inode) return Refuse(listener_.get(), call.id, EBADF);
+  if (StandIn* stand_in = FindStandIn(*inode)) return ConnectStandIn(call, target, *stand_in);
+  if (Socket* socket = FindSocket(*inode)) return ConnectSocket(call, target, *inode, *socket);
+  // A socket that was not made here: one end of a pair, or what a server accepted.
+  Refuse(listener_.get(), call.id, EISCONN);
+}
+
+void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Target& target,
+                                      ino_t inode, Socket& socket) {
+  SocketAddress address;
+  if (const int error = target.ReadAddress(PointerOf(call, 1), ArgumentOf(call, 2), address))
+    return Refuse(listener_.get(), call.id, error);
+  if (!IsWaiting(listener_.get(), call.id)) return;
+  const auto waiting = std::find_if(waiting_.begin(), waiting_.end(),
+                                    [inode](const Waiting& one) { return one.inode == inode; });
+  if (waiting != waiting_.end()) {
+    // A signal interrupted the call, and it was begun anew.
+    if (!IsWaiting(listener_.get(), waiting->call)) {
+      waiting->call = call.id;
+      return;
+    }
+    return Refuse(listener_.get(), call.id, EALREADY);
+  }
+  if (!socket.copy.valid())
+    return Refuse(listener_.get(), call.id, socket.connected ? EISCONN : EINVAL);
+  if (address.length >= sizeof(sa_family_t) && address.get()->sa_family == AF_UNSPEC) {
+    const int error = ConnectNow(socket.copy.get(), address);
+    return error == 0 ? Return(listener_.get(), call.id, 0)
+                      : Refuse(listener_.get(), call.id, error);
+  }
+  const std::optional<Endpoint> wanted = EndpointOf(address, socket.family);
+  if (!wanted)
+    return Refuse(listener_.get(), call.id,
+                  address.length < sizeof(sockaddr_in) ? EINVAL : EAFNOSUPPORT);
+  Connection connection;
+  int error = 0;
+  const std::optional<Endpoint> real = Judge(*wanted, connection, error);
+  if (real && socket.asked && real->address == wanted->address && !wanted->IsLoopback()) {
+    // It was bound for the sandbox itself, from where nothing leads out.
+    return ConnectAnother(call, target, inode, *real, std::move(connection));
+  }
+  if (real) error = ConnectNow(socket.copy.get(), SocketAddressOf(*real, socket.family));
+  FinishConnecting(call, target, inode, socket, error, std::move(connection));
+}
+
+void NetworkSupervisor::FinishConnecting(const abi::SeccompNotification& call, Target& target,
+                                         ino_t inode, Socket& socket, int error,
+                                         Connection connection) {
+  const bool on_its_way = error == EINPROGRESS;
+  const bool is_own =
+      gate_->loopback.Is(connection.endpoint) && connection.allowed && connection.rule.empty();
+  connection.error = on_its_way ? 0 : error;
+  // What a program reaches of its own is its own affair.
+  if (!is_own) Record(std::move(connection), target);
+  if (on_its_way && !IsNonBlocking(socket.copy.get())) {
+    Waiting begun;
+    begun.inode = inode;
+    begun.call = call.id;
+    if (const auto patience = PatienceOf(socket.copy.get())) begun.until = Clock::now() + *patience;
+    waiting_.push_back(begun);
+    return;
+  }
+  if (error == 0 || on_its_way) {
+    socket.connected = true;
+    socket.copy.reset();
+  }
+  return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
+}
+
+void NetworkSupervisor::ConnectAnother(const abi::SeccompNotification& call, Target& target,
+                                       ino_t inode, const Endpoint& real, Connection connection) {
+  const Socket& bound = *FindSocket(inode);
+  const Endpoint asked = EndpointOf(*bound.asked, bound.family).value_or(Endpoint());
+  // As the kernel says of a connection from the loopback interface to elsewhere.
+  if (!asked.IsAny()) return Refuse(listener_.get(), call.id, EINVAL);
+  Socket made;
+  made.family = bound.family;
+  const int waits = IsNonBlocking(bound.copy.get()) ? SOCK_NONBLOCK : 0;
+  made.copy.reset(socket(made.family, SOCK_STREAM | SOCK_CLOEXEC | waits, IPPROTO_TCP));
+  if (!made.copy.valid()) return Refuse(listener_.get(), call.id, errno);
+  CopyOptions(bound.copy.get(), made.copy.get());
+  if (asked.port != 0 && bind(made.copy.get(), bound.asked->get(), bound.asked->length) != 0)
+    return Refuse(listener_.get(), call.id, errno);
+  const auto own = InodeOf(made.copy.get());
+  const int number = ArgumentOf(call, 0);
+  const int failed = !own ? errno
+                          : PutInPlace(listener_.get(), call.id, made.copy.get(), number,
+                                       target.ClosesOnExec(number));
+  if (failed != 0) return Refuse(listener_.get(), call.id, failed);
+  sockets_.erase(inode);
+  std::erase(order_, inode);
+  order_.push_back(*own);
+  Socket& socket = sockets_[*own] = std::move(made);
+  const int error = ConnectNow(socket.copy.get(), SocketAddressOf(real, socket.family));
+  FinishConnecting(call, target, *own, socket, error, std::move(connection));
+}
+
+std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connection& connection,
+                                                 int& error) {
+  connection.endpoint = wanted;
+  Endpoint real = wanted;
+  if (gate_->loopback.Is(wanted)) {
+    const std::lock_guard lock(gate_->mutex);
+    if (gate_->loopback.FindServer(wanted, real.address)) {
+      connection.allowed = true;
+      return real;
+    }
+  }
+  // Linux takes them for the loopback interface, and so do rules.
+  if (wanted.IsAny()) {
+    real.address = wanted.IsV4() ? LoopbackAddress(0, 0, 1) : Address{};
+    if (!wanted.IsV4()) real.address[15] = 1;
+  }
+  NetworkTable::Verdict verdict = gate_->table.Judge(real);
+  connection.allowed = verdict.allowed;
+  connection.rule = std::move(verdict.rule);
+  if (verdict.allowed) return real;
+  error = gate_->loopback.Is(wanted) ? ECONNREFUSED : EACCES;
+  return std::nullopt;
+}
+
+void NetworkSupervisor::FinishWaiting(const Waiting& waiting, bool timed_out) {
+  Socket* socket = FindSocket(waiting.inode);
+  if (socket == nullptr || !socket->copy.valid())
+    return Refuse(listener_.get(), waiting.call, ECONNABORTED);
+  // As the kernel says of a connection that takes longer than SO_SNDTIMEO.
+  if (timed_out) return Refuse(listener_.get(), waiting.call, EINPROGRESS);
+  int error = 0;
+  socklen_t size = sizeof(error);
+  if (getsockopt(socket->copy.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error != 0) return Refuse(listener_.get(), waiting.call, error);
+  socket->connected = true;
+  socket->copy.reset();
+  Return(listener_.get(), waiting.call, 0);
+}
+
+void NetworkSupervisor::ConnectStandIn(const abi::SeccompNotification& call, Target& target,
+                                       StandIn& stand_in) {
+  SocketAddress address;
+  if (const int error = target.ReadAddress(PointerOf(call, 1), ArgumentOf(call, 2), address))
+    return Refuse(listener_.get(), call.id, error);
+  if (address.length >= sizeof(sa_family_t) && address.get()->sa_family == AF_UNSPEC) {
+    stand_in.peer.reset();
+    return Return(listener_.get(), call.id, 0);
+  }
+  const std::optional<Endpoint> wanted = EndpointOf(address, stand_in.family);
+  if (!wanted) return Refuse(listener_.get(), call.id, EINVAL);
+  if (wanted->port == kDnsPort) {
+    stand_in.peer = *wanted;
+    return Return(listener_.get(), call.id, 0);
+  }
+  // Programs find out so which of several addresses are near (RFC 6724): nothing is sent.
+  const UniqueFd probe(socket(stand_in.family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!probe.valid()) return Refuse(listener_.get(), call.id, errno);
+  if (connect(probe.get(), address.get(), address.length) != 0)
+    return Refuse(listener_.get(), call.id, errno);
+  SocketAddress local;
+  local.length = sizeof(local.storage);
+  if (getsockname(probe.get(), reinterpret_cast<sockaddr*>(&local.storage), &local.length) == 0)
+    stand_in.local = local;
+  stand_in.peer = *wanted;
+  stand_in.process = static_cast<pid_t>(call.pid);
+  Return(listener_.get(), call.id, 0);
+}
+
+void NetworkSupervisor::Bind(const abi::SeccompNotification& call) {
+  Target target(static_cast<pid_t>(call.pid));
+  const auto inode = target.SocketInode(ArgumentOf(call, 0));
+  Socket* socket = inode ? FindSocket(*inode) : nullptr;
+  StandIn* stand_in = inode ? FindStandIn(*inode) : nullptr;
+  if (socket == nullptr && stand_in == nullptr)
+    return Refuse(listener_.get(), call.id, inode ? EINVAL : EBADF);
+  SocketAddress address;
+  if (const int error = target.ReadAddress(PointerOf(call, 1), ArgumentOf(call, 2), address))
+    return Refuse(listener_.get(), call.id, error);
+  if (!IsWaiting(listener_.get(), call.id)) return;
+  if (stand_in != nullptr) {
+    if (!EndpointOf(address, stand_in->family)) return Refuse(listener_.get(), call.id, EINVAL);
+    stand_in->asked = address;
+    return Return(listener_.get(), call.id, 0);
+  }
+  const int error = BindSocket(*socket, address);
+  return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
+}
+
+int NetworkSupervisor::BindSocket(Socket& socket, const SocketAddress& wanted) {
+  if (!socket.copy.valid() || socket.asked) return EINVAL;
+  std::optional<Endpoint> endpoint = EndpointOf(wanted, socket.family);
+  if (!endpoint) return EINVAL;
+  // Servers are for the sandbox itself.
+  if (!gate_->loopback.Is(*endpoint)) return EADDRNOTAVAIL;
+  const std::lock_guard lock(gate_->mutex);
+  if (gate_->loopback.IsTakenByHost(endpoint->port)) return EADDRINUSE;
+  const int fd = socket.copy.get();
+  int only_v6 = 0;
+  if (socket.family == AF_INET6) {
+    socklen_t size = sizeof(only_v6);
+    if (getsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &only_v6, &size) != 0) return errno;
+    const int off = 0;
+    if (only_v6 != 0 && setsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) return errno;
+  }
+  endpoint->address = gate_->loopback.ForServer(only_v6 != 0);
+  endpoint->scope = 0;
+  SocketAddress real = SocketAddressOf(*endpoint, socket.family);
+  if (bind(fd, real.get(), real.length) != 0) return errno;
+  real.length = sizeof(real.storage);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&real.storage), &real.length) != 0) return errno;
+  socket.port = EndpointOf(real, socket.family).value_or(Endpoint()).port;
+  socket.asked = wanted;
+  return 0;
+}
+
+void NetworkSupervisor::Listen(const abi::SeccompNotification& call) {
+  const Target target(static_cast<pid_t>(call.pid));
+  const auto inode = target.SocketInode(ArgumentOf(call, 0));
+  Socket* socket = inode ? FindSocket(*inode) : nullptr;
+  if (socket == nullptr)
+    return Refuse(listener_.get(), call.id,
+                  !inode                           ? EBADF
+                  : FindStandIn(*inode) != nullptr ? EOPNOTSUPP
+                                                   : EINVAL);
+  if (socket->listens) return Return(listener_.get(), call.id, 0);
+  if (!socket->copy.valid()) return Refuse(listener_.get(), call.id, EINVAL);
+  int error = 0;
+  if (!socket->asked) {
+    // Otherwise it would listen at all addresses.
+    Endpoint any;
+    if (socket->family == AF_INET) any.address = LoopbackAddress(0, 0, 1);
+    if (socket->family == AF_INET6) any.address[15] = 1;
+    error = BindSocket(*socket, SocketAddressOf(any, socket->family));
+  }
+  if (error == 0 && listen(socket->copy.get(), ArgumentOf(call, 1)) != 0) error = errno;
+  if (error != 0) return Refuse(listener_.get(), call.id, error);
+  {
+    const std::lock_guard lock(gate_->mutex);
+    gate_->loopback.Listens(socket->port);
+  }
+  socket->listens = true;
+  socket->copy.reset();
+  Return(listener_.get(), call.id, 0);
+}
+
+void NetworkSupervisor::TellName(const abi::SeccompNotification& call) {
+  Target target(static_cast<pid_t>(call.pid));
+  const auto inode = target.SocketInode(ArgumentOf(call, 0));
+  SocketAddress told;
+  const Socket* socket = inode ? FindSocket(*inode) : nullptr;
+  const StandIn* stand_in = inode ? FindStandIn(*inode) : nullptr;
+  if (socket != nullptr && socket->asked) {
+    // The address that it wanted, and the port that it got.
+    Endpoint endpoint = EndpointOf(*socket->asked, socket->family).value_or(Endpoint());
+    endpoint.port = socket->port;
+    told = SocketAddressOf(endpoint, socket->family);
+  } else if (stand_in != nullptr) {
+    Endpoint any;
+    if (stand_in->family == AF_INET) {
+      any.address = LoopbackAddress(0, 0, 0);
+      any.address[12] = 0;
+    }
+    told = stand_in->local   ? *stand_in->local
+           : stand_in->asked ? *stand_in->asked
+                             : SocketAddressOf(any, stand_in->family);
+  } else {
+    // It names nothing.
+    return Continue(listener_.get(), call.id);
+  }
+  if (!IsWaiting(listener_.get(), call.id)) return;
+  const int error = target.WriteAddress(told, PointerOf(call, 1), PointerOf(call, 2));
+  return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
+}
+
+void NetworkSupervisor::SetOption(const abi::SeccompNotification& call) {
+  const Target target(static_cast<pid_t>(call.pid));
+  const auto inode = target.SocketInode(ArgumentOf(call, 0));
+  if (inode && FindStandIn(*inode) != nullptr) return Return(listener_.get(), call.id, 0);
+  // No option says where something leads, but for those that the command's filter refuses.
+  Continue(listener_.get(), call.id);
+}
+
+void NetworkSupervisor::ReceiveMessage(const abi::SeccompNotification& call) {
+  Target target(static_cast<pid_t>(call.pid));
+  const auto inode = target.SocketInode(ArgumentOf(call, 0));
+  const StandIn* stand_in = inode ? FindStandIn(*inode) : nullptr;
+  if (stand_in != nullptr) {
+    // Where an answer comes from is compared with the name server that was asked. A pair has no
+    // address, so the kernel leaves what is written here.
+    Endpoint server = stand_in->peer.value_or(Endpoint());
+    if (!stand_in->peer) {
+      server.address = LoopbackAddress(0, 0, 1);
+      server.port = kDnsPort;
+    }
+    const SocketAddress address = SocketAddressOf(server, stand_in->family);
+    uint64_t at = PointerOf(call, 4);
+    uint64_t room = address.length;
+    if (NumberOf(call) == SYS_recvmsg) {
+      // struct msghdr begins with the address and the room for it.
+      uint64_t head[2] = {};
+      if (target.Read(PointerOf(call, 1), head, sizeof(head))) {
+        at = head[0];
+        room = head[1] & 0xffffffff;
+      } else {
+        at = 0;
+      }
+    }
+    if (at != 0 && room >= address.length && IsWaiting(listener_.get(), call.id))
+      target.Write(at, &address.storage, address.length);
+  }
+  // It says where from, and not where to.
+  Continue(listener_.get(), call.id);
+}
+
+bool NetworkSupervisor::TakeQueries(StandIn& stand_in) {
+  std::string message(kLargestQuery, '\0');
+  while (stand_in.unanswered < kMostUnanswered) {
+    const ssize_t size =
+        recv(stand_in.end.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_TRUNC);
+    if (size <= 0) return size < 0;
+    if (stand_in.peer && stand_in.peer->port != kDnsPort) {
+      // It is no question: the sender sees at once that there is nobody.
+      Connection connection;
+      connection.endpoint = *stand_in.peer;
+      connection.is_udp = true;
+      connection.error = ECONNREFUSED;
+      Target target(stand_in.process);
+      Record(std::move(connection), target);
+      return false;
+    }
+    if (static_cast<size_t>(size) > message.size() || on_query_ == nullptr) continue;
+    ++stand_in.unanswered;
+    on_query_(stand_in.number, message.substr(0, static_cast<size_t>(size)));
+  }
+  return true;
+}
+
+void NetworkSupervisor::Record(Connection connection, Target& target) {
+  for (Connection& known : connections_.told) {
+    if (known.endpoint.address == connection.endpoint.address &&
+        known.endpoint.port == connection.endpoint.port && known.allowed == connection.allowed &&
+        known.is_udp == connection.is_udp && known.error == connection.error) {
+      ++known.count;
+      return;
+    }
+  }
+  if (connections_.told.size() >= Connections::kMost) {
+    ++connections_.untold;
+    return;
+  }
+  connection.process = target.Process();
+  connection.program = target.Name();
+  connection.first_ms = NowMs();
+  connection.count = 1;
+  connections_.told.push_back(std::move(connection));
+}
+
+}  // namespace sandbox_run

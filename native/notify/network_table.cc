@@ -1,0 +1,63 @@
+#include "notify/network_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sandbox_run {
+namespace {
+
+// Of names; a command that looks up more of them finds the first ones gone.
+constexpr size_t kMostLeased = 4096;
+
+bool Speaks(const AddressRow& row, const Endpoint& endpoint) {
+  return row.first_port <= endpoint.port && endpoint.port <= row.last_port &&
+         IsWithin(endpoint.address, row.range.address, row.range.bits);
+}
+
+bool IsSame(const AddressRow& one, const AddressRow& other) {
+  return one.range.address == other.range.address && one.range.bits == other.range.bits &&
+         one.first_port == other.first_port && one.last_port == other.last_port &&
+         one.rule == other.rule;
+}
+
+}  // namespace
+
+void NetworkTable::Add(std::vector<AddressRow> rows, std::chrono::milliseconds lifetime) {
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(leased_, [now](const Leased& leased) { return leased.until < now; });
+  for (AddressRow& row : rows) {
+    const auto known = std::find_if(leased_.begin(), leased_.end(),
+                                    [&](const Leased& leased) { return IsSame(leased.row, row); });
+    if (known != leased_.end()) {
+      known->until = std::max(known->until, now + lifetime);
+      continue;
+    }
+    if (leased_.size() >= kMostLeased) leased_.erase(leased_.begin());
+    leased_.push_back({std::move(row), now + lifetime});
+  }
+}
+
+NetworkTable::Verdict NetworkTable::Judge(const Endpoint& endpoint) const {
+  int least_bits = 0;
+  for (const AddressRange& range : apart_) {
+    if (IsWithin(endpoint.address, range.address, range.bits)) {
+      least_bits = std::max(least_bits, range.bits);
+    }
+  }
+  const AddressRow* allowing = nullptr;
+  for (const AddressRow& row : rows_) {
+    if (!Speaks(row, endpoint)) continue;
+    if (!row.allows) return {false, row.rule};
+    if (allowing == nullptr && row.range.bits >= least_bits) allowing = &row;
+  }
+  if (allowing != nullptr) return {true, allowing->rule};
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  for (const Leased& leased : leased_) {
+    if (leased.until >= now && Speaks(leased.row, endpoint)) return {true, leased.row.rule};
+  }
+  return {};
+}
+
+}  // namespace sandbox_run

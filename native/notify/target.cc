@@ -1,0 +1,98 @@
+#include "notify/target.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace sandbox_run {
+namespace {
+
+// A file of /proc as far as it goes into `size` bytes.
+std::string ReadProc(pid_t thread, const char* name, size_t size) {
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/%s", thread, name);
+  const UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  std::string text(size, '\0');
+  const ssize_t got = file.valid() ? read(file.get(), text.data(), size) : -1;
+  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  return text;
+}
+
+}  // namespace
+
+bool Target::Open() {
+  if (memory_.valid()) return true;
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/mem", thread_);
+  memory_.reset(open(path, O_RDWR | O_CLOEXEC));
+  return memory_.valid();
+}
+
+bool Target::Read(uint64_t from, void* into, size_t size) {
+  return Open() &&
+         pread(memory_.get(), into, size, static_cast<off_t>(from)) == static_cast<ssize_t>(size);
+}
+
+bool Target::Write(uint64_t to, const void* from, size_t size) {
+  return Open() &&
+         pwrite(memory_.get(), from, size, static_cast<off_t>(to)) == static_cast<ssize_t>(size);
+}
+
+std::optional<ino_t> Target::SocketInode(int fd) const {
+  char path[64], link[64];
+  snprintf(path, sizeof(path), "/proc/%d/fd/%d", thread_, fd);
+  const ssize_t size = readlink(path, link, sizeof(link) - 1);
+  if (size <= 0) return std::nullopt;
+  link[size] = '\0';
+  constexpr std::string_view kPrefix = "socket:[";
+  if (strncmp(link, kPrefix.data(), kPrefix.size()) != 0) return std::nullopt;
+  return static_cast<ino_t>(strtoull(link + kPrefix.size(), nullptr, 10));
+}
+
+bool Target::ClosesOnExec(int fd) const {
+  char name[32];
+  snprintf(name, sizeof(name), "fdinfo/%d", fd);
+  const std::string info = ReadProc(thread_, name, 256);
+  const size_t at = info.find("flags:");
+  return at != std::string::npos && (strtoul(info.c_str() + at + 6, nullptr, 8) & O_CLOEXEC) != 0;
+}
+
+int Target::ReadAddress(uint64_t from, int64_t length, SocketAddress& into) {
+  // As move_addr_to_kernel in net/socket.c.
+  const int size = static_cast<int>(length);
+  if (size < 0 || static_cast<size_t>(size) > sizeof(into.storage)) return EINVAL;
+  if (size > 0 && !Read(from, &into.storage, static_cast<size_t>(size))) return EFAULT;
+  into.length = static_cast<socklen_t>(size);
+  return 0;
+}
+
+int Target::WriteAddress(const SocketAddress& address, uint64_t to, uint64_t length_at) {
+  int room = 0;
+  if (!Read(length_at, &room, sizeof(room))) return EFAULT;
+  if (room < 0) return EINVAL;
+  const int size = static_cast<int>(address.length);
+  const size_t written = static_cast<size_t>(std::min(room, size));
+  if (written > 0 && !Write(to, &address.storage, written)) return EFAULT;
+  return Write(length_at, &size, sizeof(size)) ? 0 : EFAULT;
+}
+
+std::string Target::Name() const {
+  std::string name = ReadProc(thread_, "comm", 64);
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+pid_t Target::Process() const {
+  const std::string status = ReadProc(thread_, "status", 512);
+  const size_t at = status.find("\nTgid:");
+  return at == std::string::npos ? 0 : static_cast<pid_t>(atoi(status.c_str() + at + 6));
+}
+
+}  // namespace sandbox_run

@@ -1,0 +1,52 @@
+#ifndef SANDBOX_RUN_NOTIFY_TARGET_H_
+#define SANDBOX_RUN_NOTIFY_TARGET_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "notify/endpoint.h"
+
+namespace sandbox_run {
+
+// The process of a call that waits for an answer. What is read of it may be changed by its other
+// threads at any time: it is read once, and only the copy counts. Through /proc, because
+// process_vm_readv and pidfd_getfd are refused in containers.
+class Target {
+ public:
+  explicit Target(pid_t thread) : thread_(thread) {}
+
+  bool Read(uint64_t from, void* into, size_t size);
+  bool Write(uint64_t to, const void* from, size_t size);
+
+  // The inode of the socket that a descriptor stands for; nullopt: it is none.
+  std::optional<ino_t> SocketInode(int fd) const;
+
+  // Whether a descriptor is closed by execve.
+  bool ClosesOnExec(int fd) const;
+
+  // An address that was given with its length. 0 or the errno that the kernel would give.
+  int ReadAddress(uint64_t from, int64_t length, SocketAddress& into);
+  // Answers a call that wants an address, at `to`, with the room for it at `length_at`. 0 or the
+  // errno.
+  int WriteAddress(const SocketAddress& address, uint64_t to, uint64_t length_at);
+
+  // The name of the program, as the process has it: at most 15 bytes, of its own choice.
+  std::string Name() const;
+  // Of the process, not of the thread; 0: it is gone.
+  pid_t Process() const;
+
+ private:
+  bool Open();
+
+  const pid_t thread_;
+  UniqueFd memory_;
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_NOTIFY_TARGET_H_

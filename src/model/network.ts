@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { count, text, type Value } from './value.ts';
+
+const verdict = z.enum(['allow', 'deny']);
+const port = z.number().int().min(1).max(65_535);
+
+/** From the first to the last, both included. */
+export const PortRange = z.strictObject({ first: port, last: port });
+export type PortRange = Value<typeof PortRange>;
+
+const rule = text.describe('the entry of the policy, as it was written');
+
+const AddressRange = z.strictObject({
+  bytes: z.array(count).describe('16; an IPv4 address is one of ::ffff:0:0/96'),
+  bits: count.describe('how many of their bits count'),
+});
+
+/** Addresses that a rule speaks of, at a range of ports. */
+export const AddressRow = z.strictObject({
+  ...PortRange.shape,
+  ...AddressRange.shape,
+  verdict,
+  rule,
+});
+export type AddressRow = Value<typeof AddressRow>;
+
+/** Names that a rule speaks of. */
+export const NameRow = z.strictObject({
+  name: text.describe(
+    'in small letters, in ASCII, without a dot at the end; empty: every name lies beneath it',
+  ),
+  beneath: z.boolean().describe('the names beneath it, and not itself'),
+  ports: z.array(PortRange),
+  verdict,
+  rule,
+});
+export type NameRow = Value<typeof NameRow>;
+
+/** What of the network a command may reach. A row that denies is stronger than all that allow. */
+export const NetworkRules = z.strictObject({
+  addresses: z.array(AddressRow),
+  names: z.array(NameRow),
+  apart: z.array(AddressRange).describe('ranges of which only rows that lie in them allow something'),
+});
+export type NetworkRules = Value<typeof NetworkRules>;
+
+/** A connection or a name that a command asked for where the network is listed, or several alike. */
+export const Connection = z.strictObject({
+  verdict: z.enum(['allowed', 'refused']),
+  protocol: z.enum(['tcp', 'udp', 'name']).describe('name: it was only looked up'),
+  host: text.describe('the name that led there, or the address'),
+  address: text.optional().describe('missing: a name that leads nowhere'),
+  port: count.optional(),
+  program: text
+    .optional()
+    .describe('as the process called itself; missing: it is not known who looked a name up'),
+  pid: count.optional(),
+  rule: text.optional().describe('the entry of the policy that decided; missing: none speaks of it'),
+  error: text.optional().describe('what the command was told, such as ECONNREFUSED'),
+  entry: text.optional().describe('what in network.allow of a policy would let it through'),
+  at: text.describe('ISO 8601; when it was first asked for'),
+  count,
+});
+export type Connection = Value<typeof Connection>;

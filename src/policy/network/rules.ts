@@ -1,0 +1,141 @@
+import ipaddr from 'ipaddr.js';
+import type { AddressRow, NameRow, NetworkRules, PortRange } from '../../model/network.ts';
+import { addressBytes, maskByte, type NetworkEntry } from './entry.ts';
+
+/** What rules say of an address or a name; `rule` undefined: none speaks of it, and so it is refused. */
+export interface NetworkVerdict {
+  readonly allowed: boolean;
+  readonly rule: string | undefined;
+}
+
+/**
+ * Ranges of which only a rule speaks that lies in them: no list of all addresses opens the services of this machine, the
+ * metadata of a cloud, or an IPv4 address in another coat. IPv4 is such a range of IPv6 itself.
+ */
+export const APART: readonly { readonly range: string; readonly what: string }[] = [
+  { range: '::ffff:0:0/96', what: 'IPv4' },
+  { range: '127.0.0.0/8', what: 'this machine' },
+  { range: '::1/128', what: 'this machine' },
+  { range: '0.0.0.0/8', what: 'this network, which Linux takes for this machine' },
+  { range: '::/128', what: 'no address, which Linux takes for this machine' },
+  { range: '169.254.0.0/16', what: 'this link, and the metadata of clouds' },
+  { range: 'fe80::/10', what: 'this link' },
+  { range: 'fd00:ec2::/32', what: 'metadata of a cloud' },
+  { range: '224.0.0.0/4', what: 'groups of hosts' },
+  { range: '240.0.0.0/4', what: 'reserved, with the broadcast address' },
+  { range: 'ff00::/8', what: 'groups of hosts' },
+  { range: '::/96', what: 'IPv4 in IPv6, outdated' },
+  { range: '64:ff9b::/96', what: 'IPv4 in IPv6 (RFC 6052)' },
+  { range: '64:ff9b:1::/48', what: 'IPv4 in IPv6 (RFC 8215)' },
+  { range: '2002::/16', what: 'IPv4 in IPv6 (6to4)' },
+  { range: '2001::/32', what: 'IPv4 in IPv6 (Teredo)' },
+];
+
+/** The ranges of {@link APART} as numbers. */
+export const APART_RANGES = APART.map(({ range }) => {
+  const [address = '', bits] = range.split('/');
+  return { bytes: addressBytes(address) ?? [], bits: Number(bits) + (address.includes('.') ? 96 : 0) };
+});
+
+/** The rules of a policy in the form in which they are looked at. Pure. */
+export function networkRules(allow: readonly NetworkEntry[], deny: readonly NetworkEntry[]): NetworkRules {
+  const addresses: AddressRow[] = [];
+  const names: NameRow[] = [];
+  for (const [verdict, entries] of [['deny', deny] as const, ['allow', allow] as const]) {
+    for (const { text: rule, places, ports } of entries) {
+      for (const place of places) {
+        if (place.kind === 'name') {
+          names.push({ name: place.name, beneath: place.beneath, ports, verdict, rule });
+        } else {
+          const { bytes, bits } = place;
+          addresses.push(...ports.map((range) => ({ ...range, bytes, bits, verdict, rule })));
+        }
+      }
+    }
+  }
+  return { addresses, names, apart: APART_RANGES };
+}
+
+/** Whether the first `bits` of two addresses are the same. */
+export function isWithin(bytes: readonly number[], range: readonly number[], bits: number): boolean {
+  return bytes.every((byte, at) => ((byte ^ (range[at] ?? 0)) & maskByte(bits, at)) === 0);
+}
+
+/** What rules for addresses say of one. A rule that denies is stronger than all that allow. Pure. */
+export function judgeAddress(
+  rows: readonly AddressRow[],
+  bytes: readonly number[],
+  port: number,
+): NetworkVerdict {
+  const leastBits = Math.max(
+    0,
+    ...APART_RANGES.filter((range) => isWithin(bytes, range.bytes, range.bits)).map(({ bits }) => bits),
+  );
+  const speaking = rows.filter(
+    (row) => row.first <= port && port <= row.last && isWithin(bytes, row.bytes, row.bits),
+  );
+  const row =
+    speaking.find(({ verdict }) => verdict === 'deny') ?? speaking.find(({ bits }) => bits >= leastBits);
+  return { allowed: row?.verdict === 'allow', rule: row?.rule };
+}
+
+/** What is known of a name. */
+export interface NameVerdict extends NetworkVerdict {
+  /** To be reached at the addresses of the name. */
+  readonly ports: readonly (PortRange & { readonly rule: string })[];
+}
+
+/** What rules say of a name that `normalName` gave. One that is denied at every port is not looked up. Pure. */
+export function judgeName(rows: readonly NameRow[], name: string): NameVerdict {
+  const speaking = rows.filter((row) => covers(row, name));
+  const denied = speaking.filter(({ verdict }) => verdict === 'deny');
+  const ports = speaking
+    .filter(({ verdict }) => verdict === 'allow')
+    .flatMap(({ ports: ranges, rule }) => ranges.map((range) => ({ ...range, rule })))
+    .flatMap((range) =>
+      withoutPorts(
+        range,
+        denied.flatMap((row) => row.ports),
+      ),
+    );
+  const rule = ports[0]?.rule ?? denied[0]?.rule;
+  return { allowed: ports.length > 0, rule, ports };
+}
+
+/** What of a range of ports is left without others. */
+function withoutPorts<Range extends PortRange>(range: Range, denied: readonly PortRange[]): readonly Range[] {
+  return denied.reduce<readonly Range[]>(
+    (left, { first, last }) =>
+      left.flatMap((part) =>
+        [
+          { ...part, last: Math.min(part.last, first - 1) },
+          { ...part, first: Math.max(part.first, last + 1) },
+        ].filter((rest) => rest.first <= rest.last),
+      ),
+    [range],
+  );
+}
+
+function covers(row: NameRow, name: string): boolean {
+  if (!row.beneath) return row.name === name;
+  return row.name === '' || name.endsWith(`.${row.name}`);
+}
+
+/**
+ * Whether a name may lead to an address: it is one of the public network, or some rule allows the address itself, at
+ * whatever port. Otherwise who owns a name could have it lead into the user's own network.
+ */
+export function mayLeadTo(rows: readonly AddressRow[], bytes: readonly number[]): boolean {
+  if (isPublic(bytes)) return true;
+  return rows.some(({ verdict, first }) => verdict === 'allow' && judgeAddress(rows, bytes, first).allowed);
+}
+
+/** What anybody's host may have. */
+function isPublic(bytes: readonly number[]): boolean {
+  const address = ipaddr.fromByteArray([...bytes]);
+  if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress())
+    return address.toIPv4Address().range() === 'unicast';
+  return (
+    address.range() === 'unicast' && !APART_RANGES.slice(1).some((r) => isWithin(bytes, r.bytes, r.bits))
+  );
+}

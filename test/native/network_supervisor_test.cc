@@ -1,0 +1,141 @@
+#include "notify/network_supervisor.h"
+
+#include <arpa/inet.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <functional>
+#include <thread>
+
+#include "check.h"
+#include "notify/listener.h"
+#include "notify/network_filter.h"
+
+namespace sandbox_run {
+namespace {
+
+sockaddr_in At(const char* address, uint16_t port) {
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  inet_pton(AF_INET, address, &to.sin_addr);
+  return to;
+}
+
+const sockaddr* Of(const sockaddr_in& address) {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
+
+// A server on the loopback interface, and its port.
+UniqueFd Serve(const char* address, uint16_t& port) {
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at = At(address, 0);
+  socklen_t size = sizeof(at);
+  EXPECT_TRUE(bind(fd.get(), Of(at), size) == 0 && listen(fd.get(), 8) == 0);
+  EXPECT_TRUE(getsockname(fd.get(), reinterpret_cast<sockaddr*>(&at), &size) == 0);
+  port = ntohs(at.sin_port);
+  return fd;
+}
+
+// What the body returns, from a process of a thread whose network is supervised.
+int Supervised(std::vector<AddressRow> rows, std::function<int()> body, Connections* told) {
+  int status = -1;
+  std::thread([&] {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    Result<OwnLoopback> own = OwnLoopback::Draw();
+    EXPECT_TRUE(own.ok());
+    std::vector<AddressRange> apart = {{LoopbackAddress(0, 0, 0), 104}};
+    auto gate = std::make_shared<NetworkGate>(std::move(rows), std::move(apart), own.value());
+    auto supervisor = NetworkSupervisor::Start(gate);
+    EXPECT_TRUE(supervisor.ok());
+    std::vector<sock_filter> program = NetworkFilter();
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    Result<UniqueFd> listener = Listen(program);
+    EXPECT_TRUE(listener.ok());
+    EXPECT_TRUE(CanHandOver(listener.value().get()));
+    supervisor.value()->Serve(std::move(listener.value()), nullptr);
+    std::vector<std::thread> answering;
+    supervisor.value()->Begin([&](uint32_t number, std::string message) {
+      // Not from within: who tells of a question waits for nobody.
+      answering.emplace_back([&, number, message = std::move(message)] {
+        supervisor.value()->Answer(number, message + "!");
+      });
+    });
+    const pid_t child = fork();
+    if (child == 0) _exit(body());
+    EXPECT_TRUE(waitpid(child, &status, 0) == child);
+    if (told != nullptr) *told = supervisor.value()->Take();
+    supervisor.value()->End();
+    for (std::thread& one : answering) one.join();
+  }).join();
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+std::vector<AddressRow> Allow(uint16_t port) {
+  AddressRow row;
+  row.range = {LoopbackAddress(0, 0, 9), 128};
+  row.first_port = row.last_port = port;
+  row.allows = true;
+  row.rule = "listed";
+  return {row};
+}
+
+TEST(supervised_sockets_reach_what_is_listed_and_nothing_else) {
+  uint16_t listed, other;
+  const UniqueFd server = Serve("127.0.0.9", listed);
+  const UniqueFd hidden = Serve("127.0.0.1", other);
+  Connections told;
+  const int result = Supervised(
+      Allow(listed),
+      [&] {
+        const sockaddr_in good = At("127.0.0.9", listed), bad = At("127.0.0.1", other);
+        if (connect(socket(AF_INET, SOCK_STREAM, 0), Of(bad), sizeof(bad)) == 0) return 1;
+        if (errno != ECONNREFUSED) return 2;
+        const int fd = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(fd, Of(good), sizeof(good)) != 0) return 3;
+        if (connect(fd, Of(bad), sizeof(bad)) == 0 || errno != EISCONN) return 4;
+        // Bound first: another socket takes its place.
+        const int bound = socket(AF_INET, SOCK_STREAM, 0);
+        const sockaddr_in any = At("0.0.0.0", 0);
+        if (bind(bound, Of(any), sizeof(any)) != 0) return 5;
+        if (connect(bound, Of(bad), sizeof(bad)) == 0) return 6;
+        return 0;
+      },
+      &told);
+  EXPECT_EQ(result, 0);
+  EXPECT_EQ(told.told.size(), size_t{2});
+  EXPECT_TRUE(told.told[0].allowed == false && told.told[0].count == 2 &&
+              told.told[0].rule.empty());
+  EXPECT_TRUE(told.told[1].allowed && told.told[1].rule == "listed");
+}
+
+TEST(what_stands_in_for_a_datagram_socket_asks_the_supervisor) {
+  const int result = Supervised(
+      {},
+      [] {
+        const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+        const sockaddr_in server = At("192.0.2.1", 53);
+        sockaddr_in from = {};
+        socklen_t size = sizeof(from);
+        char answer[16];
+        if (connect(fd, Of(server), sizeof(server)) != 0) return 1;
+        if (send(fd, "name", 4, 0) != 4) return 2;
+        if (recvfrom(fd, answer, sizeof(answer), 0, reinterpret_cast<sockaddr*>(&from), &size) != 5)
+          return 3;
+        // As if the server that was asked had answered.
+        return from.sin_addr.s_addr == server.sin_addr.s_addr && answer[4] == '!' ? 0 : 4;
+      },
+      nullptr);
+  EXPECT_EQ(result, 0);
+}
+
+}  // namespace
+}  // namespace sandbox_run
