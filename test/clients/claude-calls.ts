@@ -190,8 +190,8 @@ const LIMITS: readonly CallRow[] = [
     sees: () => ({
       none: fails(/timed out after/),
       decide: fails(/timed out after/),
-      // Claude Code and the launcher end it at the same time: either may be faster.
-      rewrite: { text: /timed-out|within its \d+s timeout/, isError: undefined },
+      // Ended by the launcher, which Claude Code leaves the time for.
+      rewrite: fails(/^Exit code 124\n[\s\S]*timed-out/),
     }),
   },
   {

@@ -24,6 +24,9 @@ const COMMANDS = 'Bash|Monitor';
 const LOOKS = 'Read|NotebookRead|Grep';
 const OUTSIDE = 'WebFetch|WebSearch|ReadMcpResourceTool|ListMcpResourcesTool|mcp__.*';
 
+/** Time in which a command of ours has ended after its limit. */
+const END_MS = 5_000;
+
 const AFTER: ReadonlySet<unknown> = new Set(['PostToolUse', 'PostToolUseFailure']);
 
 /** Claude Code: the hooks `SessionStart`, `PreToolUse`, `PostToolUse` and `PostToolUseFailure`. */
@@ -91,12 +94,17 @@ function decode(given: unknown): HookEvent {
     const command = INPUT.shellText(given);
     if (event !== 'PreToolUse')
       return { kind: 'after-command', session, command, ...about, ...endOf(input, event) };
+    const timeoutMs = INPUT.duration(given, tool === 'Bash' ? 'timeout' : 'timeout_ms');
     return {
-      ...{ kind: 'before-command', session, command, ...about },
-      timeoutMs: INPUT.duration(given, tool === 'Bash' ? 'timeout' : 'timeout_ms'),
+      ...{ kind: 'before-command', session, command, ...about, timeoutMs },
       isBackground: tool !== 'Bash' || INPUT.optional(given, 'run_in_background', 'boolean') === true,
       canAsk: true,
-      withCommand: (changed) => ({ ...given, command: changed }),
+      withCommand: (changed, limitMs) => ({
+        ...given,
+        command: changed,
+        // As long as ours it would come first now and then, and say that the command goes on in the background.
+        ...(tool === 'Bash' && limitMs > 0 && timeoutMs !== undefined ? { timeout: limitMs + END_MS } : {}),
+      }),
     };
   }
   if (event === 'PreToolUse') return { kind: 'other' };

@@ -83,7 +83,7 @@ async function rewrite(
   const timeoutMs = timeLimit(options.sandbox.timeout, checker.policy.limits.timeoutMs, asked, isBackground);
   const rewritten = { command, workspace: checker.workspace, session: memory.id, timeoutMs, isBackground };
   const changed = (approval?: { readonly ticket: string; readonly path: string }) =>
-    event.withCommand(rewrittenCommand({ ...rewritten, approval }, options));
+    event.withCommand(rewrittenCommand({ ...rewritten, approval }, options), timeoutMs);
   const isQuestion = decided.decision?.verdict === 'ask';
   if (!isQuestion || !event.canAsk)
     return {

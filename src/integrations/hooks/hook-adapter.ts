@@ -41,8 +41,11 @@ export interface BeforeCommand {
    * asks in the policy's own way, or refuses.
    */
   readonly canAsk: boolean;
-  /** The agent's answer form: the tool's input with another command, and everything else as it was. */
-  readonly withCommand: (command: string) => unknown;
+  /**
+   * The agent's answer form: the tool's input with another command, and everything else as it was. `limitMs`: when that
+   * command is ended by itself, which an agent has to leave it the time for; 0: never.
+   */
+  readonly withCommand: (command: string, limitMs: number) => unknown;
 }
 
 /** A command of the agent has ended, or runs on in the background. */
