@@ -13,7 +13,15 @@ const MODULES = [
   // With its libraries: finding and loading their files takes longer than what they do.
   { name: 'validation', use: readSamples, bundled: ['zod', 'smol-toml'] },
   { name: 'stateful-parts', use: useStatefulParts },
+  { name: 'listed-network', use: readSampleRules },
 ];
+
+function readSampleRules({ readRules }) {
+  readRules(
+    { allow: ['@github', '*.example.org:443', '10.0.0.0/8', '[2001:db8::/32]:22'], deny: [] },
+    () => [],
+  );
+}
 
 /** Libraries that next to no start needs: files of their own, so that the others are shorter. By what they export. */
 const LIBRARIES = { execa: ['execa'] };

@@ -163,7 +163,7 @@ async function brokerFor(
   lookup: NameLookup | undefined,
 ): Promise<NetworkBroker | undefined> {
   if (plan.networkRules === undefined) return undefined;
-  const { createBroker } = await import('../network/broker.ts');
+  const { createBroker } = await import('../listed-network.ts');
   return createBroker(addon, confinement, plan.networkRules, lookup);
 }
 

@@ -134,10 +134,7 @@ async function listedNetwork({ network }: Policy): Promise<NetworkRules | undefi
       'policy.invalid',
       'network.unix_sockets = "allowed" and network.mode = "listed" cannot be held together; take one of them away',
     );
-  const [{ readRules }, { hostsOfTool }] = await Promise.all([
-    import('../../policy/network/read-rules.ts'),
-    import('../../host/tool-hosts.ts'),
-  ]);
+  const { readRules, hostsOfTool } = await import('../listed-network.ts');
   return readRules(network, hostsOfTool);
 }
 

@@ -5,7 +5,7 @@ import { buildFilter, SHELL_GROUPS, seccompGroupsFor } from '../../../../src/ker
 import { generatedProgram, seccompProgram } from '../../../../src/kernel/seccomp/program.ts';
 import { SECCOMP_PROGRAMS } from '../../../../src/kernel/seccomp/programs.gen.ts';
 
-const NEEDS = (['refused', 'isolated', 'open'] as const).flatMap((network) =>
+const NEEDS = (['refused', 'isolated', 'listed', 'open'] as const).flatMap((network) =>
   (['allowed', 'refused'] as const).flatMap((unixSockets) =>
     (['own', 'shared'] as const).map((ipcObjects) => ({
       network,
