@@ -54,7 +54,8 @@ try {
 /** Hooks that do nothing, in the place of ours. */
 function emptyHooks(path) {
   const settings = JSON.parse(readFileSync(path, 'utf8'));
-  for (const { hooks } of Object.values(settings.hooks).flat()) for (const hook of hooks) hook.command = 'true';
+  for (const { hooks } of Object.values(settings.hooks).flat())
+    for (const hook of hooks) hook.command = 'true';
   writeFileSync(path, JSON.stringify(settings));
 }
 
