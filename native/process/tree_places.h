@@ -42,7 +42,8 @@ class TreePlaces {
   static TreePlace Within(const TreePlace& place, bool is_git, std::string_view name);
 
  private:
-  // Not hashed: asking that for a string_view takes libstdc++ 11, and old hosts get what is built with 10.
+  // Not hashed: asking that for a string_view takes libstdc++ 11, and old hosts get what is built
+  // with 10.
   using Names = std::set<std::string, std::less<>>;
 
   Names names_, git_names_;
