@@ -30,7 +30,7 @@ describe('--json', () => {
   it('prints what people look for first, and nothing that has nothing to say', async () => {
     const { stdout } = await cli(place, ['--json', '--', 'echo', 'hello', 'world']);
     expect(stdout).toMatch(
-      /^\{"status":"exited","exitCode":0,"stdout":"hello world\\n","stderr":"","durationMs":[\d.]+\}\n$/,
+      /^\{"status":"exited","ok":true,"exitCode":0,"stdout":"hello world\\n","stderr":"","durationMs":[\d.]+\}\n$/,
     );
     // What follows the option is the command, and no value of it.
     expect(JSON.parse((await cli(place, ['--json', 'full'])).stdout)).toMatchObject({

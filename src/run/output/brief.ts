@@ -17,6 +17,7 @@ const SPEAKS: { readonly [Name in (typeof ONLY_IF_IT_SPEAKS)[number]]: (value: W
 /** A result as `--json` prints it. Of the reasons of its decision, those that asked or refused. */
 export function briefly({
   status,
+  ok,
   exitCode,
   signal,
   error,
@@ -33,5 +34,5 @@ export function briefly({
   const told = Object.entries(all).filter(
     ([name, value]) => !silent.has(name) && (speaks[name]?.(value) ?? true),
   );
-  return { status, exitCode, signal, error, limit, stdout, stderr, ...Object.fromEntries(told) };
+  return { status, ok, exitCode, signal, error, limit, stdout, stderr, ...Object.fromEntries(told) };
 }
