@@ -125,7 +125,7 @@ describe('tools of sandbox-run mcp', () => {
     expect(textOf(clamped)).toContain(less);
     expect(textOf(short)).not.toContain('do not hold');
     // Some clients show a model nothing but what is structured.
-    expect(clamped.structuredContent?.message).toContain(less);
+    expect(clamped.structuredContent?.messageForModel).toContain(less);
     expect(textOf(await shell('true', { timeout: 3600 }))).toBe(`exit code 0 (no output)\n${less}`);
     await gone(mark);
     await gone(longer);

@@ -16,8 +16,8 @@ const ONLY_THERE: Readonly<Record<string, readonly string[]>> = {
   '--json': ['messageForModel'],
   // Bytes are sent as text, in stdout and stderr.
   serve: ['messageForModel', 'gapAt'],
-  // Of a command in the background.
-  MCP: ['job'],
+  // The job: of a command in the background.
+  MCP: ['messageForModel', 'job'],
   hooks: [],
 };
 

@@ -24,7 +24,7 @@ export function shellResult({ result, message }: ToolOutcome): CallToolResult {
     stderr,
     truncated,
     durationMs: Math.round(durationMs),
-    message: message ?? null,
+    messageForModel: message ?? null,
     job: null,
   };
   const isStopped = wasStopped(result);
@@ -72,7 +72,7 @@ export function startedResult({ id }: Job, remark: string | undefined): CallTool
     ...RUNNING,
     ...{ stdout: '', stderr: '', truncated: { stdout: 0, stderr: 0 } },
     durationMs: 0,
-    message: remark ?? null,
+    messageForModel: remark ?? null,
     job: id,
   };
   return {

@@ -84,7 +84,7 @@ export const ShellOutput = z.strictObject({
   error: error.describe('Why it was not run, or which limit it exceeded.'),
   warnings: texts,
   leftBehind,
-  message: text.nullable().describe('What sandbox-run says of it, as in the text; null: nothing.'),
+  messageForModel: text.nullable().describe('What sandbox-run says of it, as in the text; null: nothing.'),
   job: z.string().nullable().describe('Id of a command in the background.'),
 });
 export type ShellOutput = Value<typeof ShellOutput>;
