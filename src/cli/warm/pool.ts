@@ -118,13 +118,24 @@ export class OpenPolicies {
  * made of this.
  */
 function inputsOf(
-  { gate: _, ...options }: SandboxOptions,
+  { gate, ...options }: SandboxOptions,
   resolved: ResolvedPolicy,
   parts: CheckerParts,
 ): string {
   const { layers, workspace, workspaceAsNamed, home, temporaryParent, settings, policy } = resolved;
   return JSON.stringify([
-    ...[options, parts, layers, workspace, workspaceAsNamed, home, temporaryParent, settings],
+    // Of the gate which parts there are: what they do is the same for every caller.
+    ...[
+      options,
+      Object.keys(gate ?? {}),
+      parts,
+      layers,
+      workspace,
+      workspaceAsNamed,
+      home,
+      temporaryParent,
+      settings,
+    ],
     ...[policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
   ]);
 }
