@@ -93,6 +93,25 @@ describe('a call that is handed over to a warm server', () => {
     expect((await run()).exitCode).toBe(1);
   });
 
+  it('cannot write the hooks of a repository that came since the last one', async () => {
+    expect((await call(place, ['--warm', '--', 'true'])).exitCode).toBe(0);
+    const hooks = join(place.workspace, 'cloned/.git/hooks');
+    mkdirSync(hooks, { recursive: true });
+    mkdirSync(join(hooks, '../objects'));
+    mkdirSync(join(hooks, '../refs'));
+    writeFileSync(join(hooks, '../HEAD'), 'ref: refs/heads/main\n');
+    writeFileSync(join(hooks, 'pre-commit'), 'of the user');
+    try {
+      const words = ['--', 'python3', '-c', 'open("cloned/.git/hooks/pre-commit", "w").write("other")'];
+      const cold = await cli(place, words);
+      expect(cold.stderr).toContain('Read-only file system');
+      expect((await call(place, ['--warm', ...words])).stderr).toBe(cold.stderr);
+      expect(readFileSync(join(hooks, 'pre-commit'), 'utf8')).toBe('of the user');
+    } finally {
+      rmSync(join(place.workspace, 'cloned'), { recursive: true });
+    }
+  });
+
   it('is refused as another one is, and leaves nothing in the one after it', async () => {
     const refused = await call(place, ['--warm', '-c', 'sudo id']);
     expect(refused.exitCode).toBe(126);
