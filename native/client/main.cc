@@ -314,6 +314,13 @@ bool ReceiveAll(int socket_fd, void* into, size_t size) {
   return true;
 }
 
+// As one that is not handed over: a command ends like any program whose reader is gone, and a hook
+// that cannot answer blocks the call.
+[[noreturn]] void FailToWrite() {
+  if (errno == EPIPE && failure_status != kHookBlocks) _exit(128 + SIGPIPE);
+  Fail("standard output cannot be written; what was to be written is lost");
+}
+
 constexpr const char* kDied =
     "the warm server ended in the middle of this call; what the command did is not known";
 
@@ -343,15 +350,15 @@ constexpr const char* kDied =
       const size_t part = left < sizeof chunk ? left : sizeof chunk;
       if (!ReceiveAll(socket_fd, chunk, part)) Fail(kDied);
       const bool is_output = type == kOutput;
-      // As any program whose reader is gone. What is lost of remarks is lost.
+      // What is lost of remarks is lost.
       if (!WriteAll(is_output ? STDOUT_FILENO : STDERR_FILENO, chunk, part) && is_output)
-        _exit(128 + SIGPIPE);
+        FailToWrite();
       left -= static_cast<uint32_t>(part);
     }
   }
 }
 
-// False: nothing has run, and the call is still this process's own.
+// False: nothing has run, and the call is still this process's own, with its signals as they were.
 bool HandOver(const sockaddr_un& address, int count, char** arguments) {
   UniqueFd server = Connect(address);
   if (!server.valid()) return false;
@@ -359,9 +366,10 @@ bool HandOver(const sockaddr_un& address, int count, char** arguments) {
   if (!request.valid() || !SendCall(server.get(), request.get())) return false;
   if (!IsTaken(server.get())) return false;
   const sigset_t forwarded = Forwarded();
-  sigprocmask(SIG_BLOCK, &forwarded, nullptr);
   UniqueFd signals(signalfd(-1, &forwarded, SFD_CLOEXEC));
   if (!signals.valid()) return false;
+  // A hook has no command that they could be handed on to: they end it, as without a server.
+  if (failure_status != kHookBlocks) sigprocmask(SIG_BLOCK, &forwarded, nullptr);
   signal(SIGPIPE, SIG_IGN);
   // If this fails the server has gone, and has begun nothing without it. But that is hardly ever
   // so, and the server's word that it has not is not to be had.

@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, sleep } from '../support/eventually.ts';
 import { patience } from '../support/slow-host.ts';
 import { CLI, cli } from './support.ts';
-import { CLIENT, call, makeWarmPlace, serversOf, startCall, warmUp } from './warm-support.ts';
+import { CLIENT, call, makeWarmPlace, serversOf, startCall, WARM, warmUp } from './warm-support.ts';
 
 const place = makeWarmPlace();
 let server = 0;
@@ -93,10 +93,92 @@ describe('a call that is handed over to a warm server', () => {
     expect((await run()).exitCode).toBe(1);
   });
 
+  it('cannot write the hooks of a repository that came since the last one', async () => {
+    expect((await call(place, ['--warm', '--', 'true'])).exitCode).toBe(0);
+    const hooks = join(place.workspace, 'cloned/.git/hooks');
+    mkdirSync(hooks, { recursive: true });
+    mkdirSync(join(hooks, '../objects'));
+    mkdirSync(join(hooks, '../refs'));
+    writeFileSync(join(hooks, '../HEAD'), 'ref: refs/heads/main\n');
+    writeFileSync(join(hooks, 'pre-commit'), 'of the user');
+    try {
+      const words = ['--', 'python3', '-c', 'open("cloned/.git/hooks/pre-commit", "w").write("other")'];
+      const cold = await cli(place, words);
+      expect(cold.stderr).toContain('Read-only file system');
+      expect((await call(place, ['--warm', ...words])).stderr).toBe(cold.stderr);
+      expect(readFileSync(join(hooks, 'pre-commit'), 'utf8')).toBe('of the user');
+    } finally {
+      rmSync(join(place.workspace, 'cloned'), { recursive: true });
+    }
+  });
+
   it('is refused as another one is, and leaves nothing in the one after it', async () => {
     const refused = await call(place, ['--warm', '-c', 'sudo id']);
     expect(refused.exitCode).toBe(126);
     expect((await call(place, ['--warm', '-c', 'echo clean'])).stdout).toBe('clean\n');
+  });
+
+  it.each([
+    ['standard input', '"$@" --policy /dev/stdin -- printenv SAID < "$0"'],
+    ['a descriptor', '"$@" --policy=/dev/./fd/9 -- printenv SAID 9< "$0"'],
+    ['a process substitution', '"$@" --policy <(cat "$0") -- printenv SAID'],
+  ])('means its own descriptors by a path, and not those of the server: %s', async (_, script) => {
+    const policy = join(place.root, 'given.toml');
+    writeFileSync(policy, '[environment.set]\nSAID = "given"\n');
+    const ran = await shell(script, policy, [...WARM, '--warm']);
+    expect(ran).toMatchObject({ exitCode: 0, stdout: 'given' });
+  });
+
+  it.each([
+    ['a hook is stopped', HOOK, 2],
+    ['a command has failed', ['--warm', '--json', '--', 'true'], 125],
+  ])('fails where its output cannot be written, as without a server: %s', async (_, words, status) => {
+    const input = toolCall('ls');
+    expect((await shell('"$@" > /dev/full', '-', [process.execPath, CLI, ...words], input)).exitCode).toBe(
+      status,
+    );
+    const warm = await shell('"$@" > /dev/full', '-', [...WARM, ...words], input);
+    expect(warm.exitCode).toBe(status);
+    expect(warm.stderr).toContain('standard output cannot be written');
+  });
+
+  it('of a hook ends by a signal, however long the answer takes', async () => {
+    // Takes the call, and says no more.
+    const path = await addressOf();
+    let isTaken = false;
+    const fake = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (bytes) => {
+        isTaken ||= bytes.includes('G');
+      });
+      socket.write('A');
+    });
+    await new Promise<void>((done) => fake.listen(path, done));
+    const running = startCall(place, HOOK, { input: toolCall('ls') });
+    try {
+      await eventually(() => expect(isTaken).toBe(true));
+      running.kill('SIGTERM');
+      expect((await running).signal).toBe('SIGTERM');
+    } finally {
+      running.kill('SIGKILL');
+      await running;
+      fake.close();
+      server = await warmUp(place);
+    }
+  });
+
+  it('says where its question waits, though an earlier one was to be quiet', async () => {
+    const words = ['--warm', '--ask', 'queue', '--autonomy', 'supervised'];
+    expect((await call(place, [...words, '--quiet', '-c', 'true'])).exitCode).toBe(0);
+    const asking = startCall(place, [...words, '-c', 'rm -rf made-by-test']);
+    try {
+      await eventually(() => expect(asking.exitCode).toBeNull());
+      const [said] = await Promise.race([chunkOf(asking.stderr), sleep(patience(10_000)).then(() => [''])]);
+      expect(said).toContain('waits for an answer');
+    } finally {
+      asking.kill('SIGTERM');
+      await asking;
+    }
   });
 
   it('is not mixed with others that run at the same time', async () => {
@@ -223,6 +305,31 @@ describe('the socket of a server', () => {
   });
 });
 
+describe('a policy with plug-ins', () => {
+  it('has them as they are now, also while an earlier call still runs', async () => {
+    const plugin = join(place.root, 'plugin.mjs');
+    const allowing = 'export const before_tool_use = () => ({ allowed: true });\n';
+    writeFileSync(plugin, allowing);
+    const policy = join(place.root, 'config/sandbox-run/policy.toml');
+    mkdirSync(join(policy, '..'), { recursive: true });
+    server = await warmUp(place);
+    writeFileSync(policy, `[[hooks.plugins]]\npath = "${plugin}"\n`);
+    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 65']);
+    try {
+      await once(running.stdout);
+      expect(programOf(running.pid)).toBe(CLIENT);
+      writeFileSync(plugin, allowing.replace('true', 'false, reason: "not any more"'));
+      const next = await call(place, ['--warm', '-c', 'echo ran']);
+      expect(next).toMatchObject({ exitCode: 126, stdout: '' });
+      expect(next.stderr).toContain('not any more');
+    } finally {
+      rmSync(policy);
+      running.kill('SIGTERM');
+      await running;
+    }
+  });
+});
+
 describe('a server that is not what it should be', () => {
   it('that was ended leaves calls to their callers, and the next is started', async () => {
     await endServers();
@@ -309,6 +416,17 @@ function childrenOf(words: string): readonly string[] {
     }
   });
 }
+
+/** Runs a script of bash with a word and the words of a call. */
+async function shell(script: string, word: string, words: readonly string[], input = '') {
+  const { execa } = await import('execa');
+  return execa('/bin/bash', ['-c', script, word, ...words], {
+    ...{ cwd: place.workspace, env: place.env, extendEnv: false, reject: false, input },
+  });
+}
+
+const chunkOf = (stream: NodeJS.ReadableStream) =>
+  new Promise<readonly string[]>((done) => void stream.once('data', (bytes) => done([String(bytes)])));
 
 const once = (stream: NodeJS.ReadableStream) =>
   new Promise<void>((done) => void stream.once('data', () => done()));

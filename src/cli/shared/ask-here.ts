@@ -29,9 +29,7 @@ export function gateOf({ quiet, ticket, forModel }: AskedHere, signals: SignalFo
   };
   return {
     ...(!forModel && hasTerminal() ? { terminal } : {}),
-    onQueued: (id) => {
-      if (!quiet) sayQueued(id);
-    },
+    ...(quiet ? {} : { onQueued: sayQueued }),
   };
 }
 

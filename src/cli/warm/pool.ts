@@ -1,7 +1,9 @@
 import type { SandboxOptions } from '../../model/options.ts';
+import { loadAddon } from '../../native/load.ts';
 import { type Checker, type CheckerParts, checkerOf, commandEnvironment } from '../../run/assemble.ts';
 import { prepareOf } from '../../run/resolve/prepare-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-policy.ts';
+import { findInWorkspace } from '../../run/resolve/workspace-findings.ts';
 import { type OpenSandbox, sandboxOn } from '../../run/sandbox.ts';
 
 /** Something that stays open for the next call, lent to one or several. */
@@ -88,7 +90,10 @@ export class OpenPolicies {
   /** @throws {SandboxError} as `openSandbox`. */
   async sandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
     const resolved = await this.#resolve(options);
-    return this.#sandboxes.lease(inputsOf(options, resolved, {}), async () =>
+    // A repository that came since the last call, say: only a sandbox that is made now keeps commands off its hooks.
+    const found = await findInWorkspace(loadAddon(), resolved);
+    const inWorkspace = JSON.stringify([found?.obeyed, found?.configurations, found?.shortfall]);
+    return this.#sandboxes.lease(inputsOf(options, resolved, {}) + inWorkspace, async () =>
       sandboxOn(await prepareOf(resolved, options), options),
     );
   }
@@ -118,13 +123,24 @@ export class OpenPolicies {
  * made of this.
  */
 function inputsOf(
-  { gate: _, ...options }: SandboxOptions,
+  { gate, ...options }: SandboxOptions,
   resolved: ResolvedPolicy,
   parts: CheckerParts,
 ): string {
   const { layers, workspace, workspaceAsNamed, home, temporaryParent, settings, policy } = resolved;
   return JSON.stringify([
-    ...[options, parts, layers, workspace, workspaceAsNamed, home, temporaryParent, settings],
+    // Of the gate which parts there are: what they do is the same for every caller.
+    ...[
+      options,
+      Object.keys(gate ?? {}),
+      parts,
+      layers,
+      workspace,
+      workspaceAsNamed,
+      home,
+      temporaryParent,
+      settings,
+    ],
     ...[policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
   ]);
 }

@@ -49,6 +49,7 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
     const listener = await listenForCalls({
       ...{ path, addon, unusedTimeout: UNUSED_MS },
       take: async (call) => {
+        if (sessions.endsSoon) return undefined;
         await keepOpen().catch(() => {});
         return sessions.during(await takeCall(call, policies, sessions));
       },
@@ -88,9 +89,13 @@ class Sessions {
     if (this.#open.size > 0) this.#isOver = false;
   }
 
-  /** It is over with the calls that there are. */
+  /** It is over with the calls that there are, and takes no others, however long those take. */
   endSoon(): void {
     this.#isLast = true;
+  }
+
+  get endsSoon(): boolean {
+    return this.#isLast;
   }
 
   /** Counts a call until it is over. */

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
+import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Caller, onBehalfOf } from '../../host/caller.ts';
 import type { NativeAddon } from '../../native/contract.ts';
@@ -141,8 +142,18 @@ function readRequest(fd: number): Request | undefined {
     // Of two with one name the first counts, as for getenv(3).
     if (at > 0) env[entry.slice(0, at)] ??= entry.slice(at + 1);
   }
-  return { args: words.slice(0, count), cwd, env };
+  const args = words.slice(0, count);
+  if ([...args, ...Object.values(env)].some((word) => isOfItsProcess(word, cwd))) return undefined;
+  return { args, cwd, env };
 }
+
+/** Names what is another thing in each process, such as its descriptors: here it would be ours (`--policy <(…)`). */
+function isOfItsProcess(word: string, cwd: string): boolean {
+  const named = word.startsWith('-') ? word.slice(word.indexOf('=') + 1) : word;
+  return named.includes('/') && OF_A_PROCESS.test(resolve(cwd, named));
+}
+
+const OF_A_PROCESS = /^\/(?:dev\/(?:fd|std(?:in|out|err))|proc\/(?:self|thread-self))(?:\/|$)/;
 
 /** What is said to a client, and what it says after its call. */
 class Conversation {
