@@ -129,8 +129,7 @@ const PROGRAMS = [
 function firstLines(when, words) {
   const places = ['../build/Release', '../node_modules/@sandbox-run/*', '../../@sandbox-run/*'];
   const look = [
-    `at=$(readlink -f "$0"); at=\${at%/*}`,
-    `for c in ${places.map((place) => `"$at"/${place}/sandbox-run-client`).join(' ')}`,
+    `at=$(readlink -f "$0") && at=\${at%/*} && for c in ${places.map((place) => `"$at"/${place}/sandbox-run-client`).join(' ')}`,
     `do [ -x "$c" ] && exec "$c" node "$at/cli.cjs"${words} "$@"`,
     'done',
   ].join('; ');

@@ -67,7 +67,7 @@ describe('sandbox-run doctor --attack', () => {
     expect([exitCode, stderr]).toEqual([0, '']);
     expect(report).toMatchObject({ ok: true, problem: null });
     expect(report.controls.map(({ id }) => id)).toEqual(CONTROL_IDS);
-    const run = JSON.parse((await cli(place, ['--json', 'true'])).stdout);
+    const run = JSON.parse((await cli(place, ['--json=full', 'true'])).stdout);
     expect(report.backend).toBe(run.report.backend);
     expect(report.landlockAbi).toBe(run.report.landlockAbi);
     expect(report.controls.map(({ id, claimed }) => [id, claimed])).toEqual(

@@ -89,7 +89,7 @@ describe('sandbox-run doctor', () => {
     expect(shapeOf(report)).toMatchObject(SHAPE);
     expect(report).toHaveProperty('problem');
     expect(report).toHaveProperty('remedies');
-    const run = JSON.parse((await cli(place, ['--json', 'true'])).stdout);
+    const run = JSON.parse((await cli(place, ['--json=full', 'true'])).stdout);
     expect(report.controls).toEqual(run.report.controls);
     expect(report.landlock.abi === 0 ? null : report.backend).toBe(run.report.backend);
   });
@@ -139,7 +139,7 @@ describe('where the kernel does not have something', () => {
       const { exitCode, report } = await doctorUnder('landlock', errno);
       const run = await execa(
         'python3',
-        [WITHOUT, 'landlock', errno, process.execPath, cliPath, '--json', 'true'],
+        [WITHOUT, 'landlock', errno, process.execPath, cliPath, '--json=full', 'true'],
         { cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
       );
       const isHeld = run.exitCode === 0;

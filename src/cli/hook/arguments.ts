@@ -53,7 +53,7 @@ export function hookOptionsOf({ mode, policy, after, ...others }: HookArguments)
     mode,
     sandbox: policy === undefined ? others : { ...others, policy: resolve(currentDirectory(), policy) },
     ...(after === undefined ? {} : { after }),
-    program: ownWords(),
+    ...ownWords(),
   };
 }
 

@@ -12,18 +12,20 @@ export function takeServerAddress(): string | undefined {
 }
 
 /**
- * What starts this program again, without arguments: by the client, which hands calls over to a warm server, where that is
- * installed. As it is on the disk: a link to it may lead elsewhere by then.
+ * What starts this program again, without arguments, and what hands calls of it over to a warm server. As they are on the
+ * disk: a link may lead elsewhere by then.
  */
-export function ownWords(): readonly string[] {
-  const cold = [process.execPath, realpathSync(process.argv[1] ?? '')];
+export function ownWords(): { readonly program: readonly string[]; readonly client: string | undefined } {
   const client = clientProgram();
-  return client === undefined ? cold : [realpathSync(client), ...cold];
+  return {
+    program: [process.execPath, realpathSync(process.argv[1] ?? '')],
+    client: client && realpathSync(client),
+  };
 }
 
 /** Starts a server in the background. It ends at once where one listens already, and is not waited for. */
 export async function startServer(path: string): Promise<void> {
-  const [program = '', ...words] = [process.execPath, realpathSync(process.argv[1] ?? ''), 'warm', path];
+  const [program = '', ...words] = [...ownWords().program, 'warm', path];
   // Only here: loading it takes as long as a start that needs none.
   const { spawn } = await import('node:child_process');
   const server = spawn(program, words, { detached: true, stdio: 'ignore', cwd: '/' });

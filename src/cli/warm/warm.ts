@@ -156,6 +156,8 @@ interface Asked {
 }
 
 function ofRun(args: readonly string[]): Asked | undefined {
+  // Another first word may be a subcommand.
+  if (args[0]?.startsWith('-') !== true) return undefined;
   const parsed = parseRunArguments(args);
   if (parsed === undefined || parsed.tty || parsed.dryRun === true || parsed.approval !== undefined)
     return undefined;

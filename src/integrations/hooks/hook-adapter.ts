@@ -18,8 +18,10 @@ export interface HookOptions {
   readonly after?: AfterScope;
   /** Makes what decides; without it `createChecker`. */
   readonly createChecker?: typeof createChecker;
-  /** How this program was started: what a rewritten command begins with. */
+  /** How this program was started. */
   readonly program: readonly string[];
+  /** The program that hands calls of it over to a warm server; `undefined`: it is not installed. */
+  readonly client?: string | undefined;
 }
 
 /** A command that an agent wants to run. */

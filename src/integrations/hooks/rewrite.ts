@@ -24,7 +24,7 @@ interface RewrittenCommand {
  */
 export function rewrittenCommand(
   { command, workspace, session, timeoutMs, isBackground, approval }: RewrittenCommand,
-  { program, sandbox }: HookOptions,
+  options: HookOptions,
 ): string {
   if (Buffer.byteLength(command) > LONGEST_ARGUMENT)
     throw new SandboxError(
@@ -32,15 +32,19 @@ export function rewrittenCommand(
       'the command is longer than an argument may be (128 KiB); put it into a file and run that',
     );
   return shellWords([
-    ...program,
+    ...callWords(options),
     ...['--for-model', ...(isBackground ? ['--live'] : [])],
     ...['--workspace', workspace, '--session', session],
-    ...operatorWords(sandbox),
+    ...operatorWords(options.sandbox),
     ...['--timeout', String(timeoutMs / 1000)],
     ...(approval === undefined ? [] : ['--env', `PATH=${approval.path}`, '--approval', approval.ticket]),
     ...['-c', command],
   ]);
 }
+
+/** What a call of this program begins with: a hook's, or that of a rewritten command. */
+export const callWords = ({ client, program }: HookOptions): readonly string[] =>
+  client === undefined ? program : [client, ...program];
 
 /** The operator's options but the time limit, as words. */
 export function operatorWords({

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { shellWord, shellWords } from '../../util/shell-quote.ts';
 import type { HookOptions } from '../hooks/hook-adapter.ts';
-import { operatorWords } from '../hooks/rewrite.ts';
+import { callWords, operatorWords } from '../hooks/rewrite.ts';
 
 /** Seconds that agents give a hook; a reviewer of the policy may take some. */
 export const HOOK_TIMEOUT_SECONDS = 120;
@@ -19,9 +19,10 @@ const OR_BLOCK =
 const WORD = "'(?:[^']|'\\\\'')*'";
 
 /** The words that answer an agent's hooks: this program with the operator's options. */
-export function hookWords(agent: string, { program, mode, sandbox }: HookOptions): readonly string[] {
+export function hookWords(agent: string, options: HookOptions): readonly string[] {
+  const { mode, sandbox } = options;
   const limit = sandbox.timeout === undefined ? [] : ['--timeout', String(sandbox.timeout / 1000)];
-  return [...program, 'hook', agent, '--mode', mode, ...operatorWords(sandbox), ...limit];
+  return [...callWords(options), 'hook', agent, '--mode', mode, ...operatorWords(sandbox), ...limit];
 }
 
 /**
