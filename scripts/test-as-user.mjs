@@ -18,7 +18,6 @@ const DEFAULT_TESTS = [
   'test/hosts',
   'test/conformance',
   'test/application',
-  'test/clients/claude-code.test.ts',
 ];
 const NOT_COPIED = new Set(['.git', 'build-tests', 'build-tests-san', 'coverage']);
 
