@@ -358,16 +358,15 @@ constexpr const char* kDied =
   }
 }
 
-// False: nothing has run, and the call is still this process's own, with its signals as they were.
-bool HandOver(const sockaddr_un& address, int count, char** arguments) {
-  UniqueFd server = Connect(address);
-  if (!server.valid()) return false;
+// Returns if the call is still this process's own: nothing has run, and its signals are as they
+// were.
+void HandOver(const UniqueFd& server, int count, char** arguments) {
   UniqueFd request = WriteRequest(count, arguments);
-  if (!request.valid() || !SendCall(server.get(), request.get())) return false;
-  if (!IsTaken(server.get())) return false;
+  if (!request.valid() || !SendCall(server.get(), request.get())) return;
+  if (!IsTaken(server.get())) return;
   const sigset_t forwarded = Forwarded();
   UniqueFd signals(signalfd(-1, &forwarded, SFD_CLOEXEC));
-  if (!signals.valid()) return false;
+  if (!signals.valid()) return;
   // A hook has no command that they could be handed on to: they end it, as without a server.
   if (failure_status != kHookBlocks) sigprocmask(SIG_BLOCK, &forwarded, nullptr);
   signal(SIGPIPE, SIG_IGN);
@@ -393,8 +392,12 @@ int Main(int count, char** words) {
     // A server must not wait for somebody to write. What runs instead of it reads the same.
     if (is_hook && (!ReadInputInto(input.get()) || dup2(input.get(), STDIN_FILENO) < 0))
       Fail("the call cannot be read from standard input");
-    HandOver(address, count - 3, words + 3);
-    setenv(kServerVariable, address.sun_path, 1);
+    const UniqueFd server = Connect(address);
+    if (server.valid()) {
+      HandOver(server, count - 3, words + 3);
+    } else {
+      setenv(kServerVariable, address.sun_path, 1);
+    }
   }
   execvp(node, words + 1);
   dprintf(STDERR_FILENO, "sandbox-run: %s cannot be started: %s\n", node, strerror(errno));

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { refuseShortage } from '../errors/shortage.ts';
+import { caller } from './caller.ts';
 import { homeDirectory } from './user-directories.ts';
 
 /** Where npm fetches from unless it is told otherwise. */
@@ -11,7 +12,7 @@ const NPM_KEY = /^\s*(?:@[^\s:=]+:)?registry\s*=\s*["']?(?<url>[^\s"']+)/gim;
 const APT_LINE = /^\s*(?:deb(?:-src)?\s+(?:\[[^\]]*\]\s+)?|URIs:\s*)(?<urls>.*)$/gim;
 
 /** Directories and variables in which tools are configured; those of this process, but in tests. */
-export interface ToolPlaces {
+interface ToolPlaces {
   readonly home: string;
   readonly etc: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -23,14 +24,17 @@ export interface ToolPlaces {
  */
 export function hostsOfTool(
   preset: '@npm' | '@debian',
-  places: ToolPlaces = { home: homeDirectory(), etc: '/etc', environment: process.env },
+  places: ToolPlaces = { home: homeDirectory(), etc: '/etc', environment: caller().env },
 ): readonly string[] {
   const urls = preset === '@npm' ? npmRegistries(places) : aptSources(places);
   return [...new Set(urls.flatMap(entryOf))];
 }
 
 function npmRegistries({ home, etc, environment }: ToolPlaces): readonly string[] {
-  const variable = environment.npm_config_registry ?? environment.NPM_CONFIG_REGISTRY;
+  // npm sets the first for what it runs, such as `npx sandbox-run`, also from an .npmrc of the project.
+  const isRunByNpm = environment.npm_execpath !== undefined || environment.npm_command !== undefined;
+  const variable =
+    (isRunByNpm ? undefined : environment.npm_config_registry) ?? environment.NPM_CONFIG_REGISTRY;
   const files = [join(home, '.npmrc'), join(etc, 'npmrc')].flatMap((path) => matches(path, NPM_KEY, 'url'));
   const named = [...(variable === undefined ? [] : [variable]), ...files];
   return named.length === 0 ? [NPM_REGISTRY] : named;

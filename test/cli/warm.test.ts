@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   mkdirSync,
   readdirSync,
@@ -110,6 +111,24 @@ describe('a call that is handed over to a warm server', () => {
     } finally {
       rmSync(join(place.workspace, 'cloned'), { recursive: true });
     }
+  });
+
+  it('does not wait for a policy that is a named pipe: its caller does', async () => {
+    const pipe = join(place.root, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const running = startCall(place, ['--warm', '--policy', pipe, '--', 'true']);
+    try {
+      await eventually(() => expect(programOf(running.pid)).toBe(realpathSync(process.execPath)));
+      expect((await call(place, ['--warm', '--', 'echo', 'free'])).stdout).toBe('free\n');
+    } finally {
+      running.kill('SIGKILL');
+      await running;
+    }
+  });
+
+  it('starts no second server where one is, though that leaves the call to its caller', async () => {
+    expect((await call(place, ['--warm', '--no-such-option'])).exitCode).toBe(125);
+    expect(serversOf(place.root)).toEqual([server]);
   });
 
   it('is refused as another one is, and leaves nothing in the one after it', async () => {

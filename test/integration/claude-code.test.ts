@@ -590,6 +590,27 @@ describe('what a session has seen', () => {
     expect(await taints()).toMatch(/secret/);
   });
 
+  it.each([
+    ['nothing', '[network]\nmode = "open"\n', ['outside', 'looks']],
+    ['outside', '[network]\nmode = "open"\n[filesystem]\nsecret = ["~/keys"]\n', ['looks']],
+  ])(
+    'refuses commands where it is told %s of what the policy has it remember',
+    async (told, text, enough) => {
+      const policy = join(place.root, 'more.toml');
+      writeFileSync(policy, text, { mode: 0o600 });
+      const answer = async (after: string) =>
+        await decisionOn('ls', [...REWRITE, '--policy', policy, '--after', after]);
+      const refused = await answer(told);
+      expect(refused.permissionDecision).toBe('deny');
+      expect(refused.permissionDecisionReason).toContain('for this agent again');
+      for (const after of enough) expect((await answer(after)).permissionDecision).toBe('allow');
+    },
+  );
+
+  it('needs to be told nothing where nothing can be carried off', async () => {
+    expect((await decisionOn('ls', [...REWRITE, '--after', 'nothing'])).permissionDecision).toBe('allow');
+  });
+
   it('remembers what an allowed command shows before it runs, and one that was asked about afterwards', async () => {
     writeFileSync(join(project, 'token'), '1');
     const policy = join(place.root, 'token.toml');

@@ -35,7 +35,7 @@ type Script =
   | { readonly kind: 'none'; readonly reason: string; readonly status: 126 | 127 };
 
 /** What the arguments and the environment of a `sandbox-sh` ask for. */
-export interface Confined {
+interface Confined {
   readonly wanted: Wanted | readonly [string, ...string[]];
   readonly settings: ShellSettings;
 }
@@ -87,7 +87,7 @@ async function requireWorkspace({ sandbox, policy }: ShellSettings): Promise<voi
     );
 }
 
-export function isInteractive({ source, interactive }: Wanted): boolean {
+function isInteractive({ source, interactive }: Wanted): boolean {
   return (
     source.from === 'input' &&
     (interactive || caller().stdio.filter((fd, at) => at !== 1 && isatty(fd)).length === 2)

@@ -127,7 +127,8 @@ function inputsOf(
   resolved: ResolvedPolicy,
   parts: CheckerParts,
 ): string {
-  const { layers, workspace, workspaceAsNamed, home, temporaryParent, settings, policy } = resolved;
+  const { layers, workspace, workspaceAsNamed, home, temporaryParent, settings, policy, networkRules } =
+    resolved;
   return JSON.stringify([
     // Of the gate which parts there are: what they do is the same for every caller.
     ...[
@@ -141,6 +142,6 @@ function inputsOf(
       temporaryParent,
       settings,
     ],
-    ...[policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
+    ...[networkRules, policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
   ]);
 }

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { within } from '../../decide/time-limit.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { describeShortage } from '../../errors/shortage.ts';
 import { caller, onBehalfOf, serveOthersOnly } from '../../host/caller.ts';
@@ -29,6 +30,8 @@ import { type Lease, OpenPolicies } from './pool.ts';
 const UNUSED_MS = 1_800_000;
 /** How often it looks whether it can still be found. */
 const LOOK_MS = 30_000;
+/** Time for what is open to be closed. */
+const ENDING_MS = 10_000;
 /** Something of ours went wrong. */
 const FAILED = 125;
 
@@ -62,9 +65,13 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
     }, LOOK_MS);
     await Promise.race([listener.ended, sessions.over, unreachable.promise, aborted(signal)]);
     clearInterval(look);
-    await listener.close('the server is stopping');
-    await policies.close();
-    await state.close();
+    // One that cannot end, for a thread that waits for something, ends with the process.
+    const closed = async () => {
+      await listener.close('the server is stopping');
+      await policies.close();
+      await state.close();
+    };
+    await within(closed(), ENDING_MS);
     return 0;
   });
 }
@@ -122,7 +129,7 @@ async function takeCall(
   const [first = '', ...rest] = args;
   if (first === 'hook') {
     const wanted = quietly(caller, () => parseHookArguments(rest));
-    if (wanted === undefined) return undefined;
+    if (wanted === undefined || !hasPlainPolicy(wanted.options.sandbox)) return undefined;
     const { agent, options } = wanted;
     const kept = { ...options, createChecker: policies.checker.bind(policies) };
     return {
@@ -162,6 +169,7 @@ function ofRun(args: readonly string[]): Asked | undefined {
   if (parsed === undefined || parsed.tty || parsed.dryRun === true || parsed.approval !== undefined)
     return undefined;
   const wanted = { ...parsed, sandbox: whereCalled(parsed.sandbox) };
+  if (!hasPlainPolicy(wanted.sandbox)) return undefined;
   return {
     ...{
       command: wanted.command,
@@ -189,6 +197,12 @@ function ofShell(args: readonly string[]): Asked | undefined {
     run: (sandbox, signals) => sh.runIn(sandbox, confined, signals),
     failed: sh.statusOf,
   };
+}
+
+/** A policy that is no file, such as a named pipe, may have to be waited for: by its own caller only. */
+function hasPlainPolicy({ policy }: SandboxOptions): boolean {
+  if (typeof policy !== 'string') return true;
+  return statSync(policy, { throwIfNoEntry: false })?.isFile() !== false;
 }
 
 /** With paths that are relative for the caller, and would mean others here. */

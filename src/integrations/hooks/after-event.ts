@@ -22,7 +22,7 @@ import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
  * What has to be remembered under a policy: what a session was exposed to counts where something can reach the network. Where
  * the agent runs commands itself nothing keeps them from it.
  */
-export function neededAfter(policy: Policy, mode: HookMode): AfterScope {
+function neededAfter(policy: Policy, mode: HookMode): AfterScope {
   if (mode === 'rewrite' && policy.network.mode === 'off') return 'nothing';
   return policy.filesystem.secret.length === 0 ? 'outside' : 'looks';
 }

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import type { PortRange } from '../../model/network.ts';
 
 /** What an entry stands for, apart from its ports. */
-export type NetworkPlace =
+type NetworkPlace =
   /** One name, or with `beneath` all names beneath it; the empty name has every name beneath it. */
   | { readonly kind: 'name'; readonly name: string; readonly beneath: boolean }
   /** `bytes` are 16: an IPv4 address is one of ::ffff:0:0/96. */
@@ -18,7 +18,7 @@ export interface NetworkEntry {
 }
 
 /** An entry, or in a few words what is wrong with it. */
-export type ReadEntry = { readonly entry: NetworkEntry } | { readonly problem: string };
+type ReadEntry = { readonly entry: NetworkEntry } | { readonly problem: string };
 
 /** What messages say is allowed. */
 export const ENTRY_FORMS =

@@ -30,7 +30,7 @@ export const PRESETS: Readonly<Record<string, readonly PresetRow[]>> = {
 };
 
 /** Presets whose hosts stand in the settings of a tool, outside the sandbox: companies use mirrors. */
-export const PRESETS_OF_TOOLS = ['@npm', '@debian'] as const;
+const PRESETS_OF_TOOLS = ['@npm', '@debian'] as const;
 /** One of them. */
 export type PresetOfTool = (typeof PRESETS_OF_TOOLS)[number];
 

@@ -1,7 +1,7 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { NetworkRules } from '../../model/network.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import { ENTRY_FORMS, type NetworkEntry, readEntry } from './entry.ts';
+import { type NetworkEntry, readEntry } from './entry.ts';
 import { isPresetOfTool, PRESET_NAMES, PRESETS, type PresetOfTool } from './presets.ts';
 import { networkRules } from './rules.ts';
 
@@ -36,7 +36,10 @@ export function readRules(
   return networkRules(read(allow, 'allow'), read(deny, 'deny'));
 }
 
-/** A preset's entries are told by its name. What a tool's settings name and is no host is left out. */
+/**
+ * A preset's entries are told by its name. What a tool's settings name and is no host cannot be reached anyway; to deny it is
+ * refused, as nobody knows what it stands for.
+ */
 function entriesOf(
   text: string,
   kind: 'allow' | 'deny',
@@ -45,10 +48,10 @@ function entriesOf(
   const texts = isPresetOfTool(text) ? hostsOf(text) : (PRESETS[text]?.map(({ entry }) => entry) ?? [text]);
   return texts.flatMap((one) => {
     const read = readEntry(one, kind);
-    if ('problem' in read) return [];
+    if ('problem' in read) {
+      if (kind === 'allow') return [];
+      throw new SandboxError('policy.invalid', `network.deny: ${text} cannot be denied: ${read.problem}`);
+    }
     return [one === text ? read.entry : { ...read.entry, text: `${text} (${one})` }];
   });
 }
-
-/** What an entry may be, for people. */
-export const ENTRIES = `${ENTRY_FORMS}, or a preset: ${PRESET_NAMES.join(', ')}`;

@@ -3,7 +3,7 @@ import type { AddressRow, NameRow, NetworkRules, PortRange } from '../../model/n
 import { addressBytes, maskByte, type NetworkEntry } from './entry.ts';
 
 /** What rules say of an address or a name; `rule` undefined: none speaks of it, and so it is refused. */
-export interface NetworkVerdict {
+interface NetworkVerdict {
   readonly allowed: boolean;
   readonly rule: string | undefined;
 }
@@ -12,7 +12,7 @@ export interface NetworkVerdict {
  * Ranges of which only a rule speaks that lies in them: no list of all addresses opens the services of this machine, the
  * metadata of a cloud, or an IPv4 address in another coat. IPv4 is such a range of IPv6 itself.
  */
-export const APART: readonly { readonly range: string; readonly what: string }[] = [
+const APART: readonly { readonly range: string; readonly what: string }[] = [
   { range: '::ffff:0:0/96', what: 'IPv4' },
   { range: '127.0.0.0/8', what: 'this machine' },
   { range: '::1/128', what: 'this machine' },
@@ -32,7 +32,7 @@ export const APART: readonly { readonly range: string; readonly what: string }[]
 ];
 
 /** The ranges of {@link APART} as numbers. */
-export const APART_RANGES = APART.map(({ range }) => {
+const APART_RANGES = APART.map(({ range }) => {
   const [address = '', bits] = range.split('/');
   return { bytes: addressBytes(address) ?? [], bits: Number(bits) + (address.includes('.') ? 96 : 0) };
 });
@@ -57,7 +57,7 @@ export function networkRules(allow: readonly NetworkEntry[], deny: readonly Netw
 }
 
 /** Whether the first `bits` of two addresses are the same. */
-export function isWithin(bytes: readonly number[], range: readonly number[], bits: number): boolean {
+function isWithin(bytes: readonly number[], range: readonly number[], bits: number): boolean {
   return bytes.every((byte, at) => ((byte ^ (range[at] ?? 0)) & maskByte(bits, at)) === 0);
 }
 
@@ -80,7 +80,7 @@ export function judgeAddress(
 }
 
 /** What is known of a name. */
-export interface NameVerdict extends NetworkVerdict {
+interface NameVerdict extends NetworkVerdict {
   /** To be reached at the addresses of the name. */
   readonly ports: readonly (PortRange & { readonly rule: string })[];
 }

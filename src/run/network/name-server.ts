@@ -24,7 +24,7 @@ export interface AskedName {
 }
 
 /** What a name server needs of others. */
-export interface NameServerPorts {
+interface NameServerPorts {
   readonly lookup: NameLookup;
   /** Lets connections through to what a name stands for, for so long. */
   readonly allow: (rows: readonly AddressRow[], lifetimeMs: number) => void;

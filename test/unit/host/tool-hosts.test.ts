@@ -21,6 +21,11 @@ it('npm has its own registry, or those of the user’s settings', () => {
   ]);
   const environment = { npm_config_registry: 'https://other.example.org' };
   expect(hostsOfTool('@npm', { home, etc, environment })).toContain('other.example.org:443');
+  // What npm runs has it from an .npmrc of the project, where commands can write.
+  for (const byNpm of [{ npm_execpath: '/npm' }, { npm_command: 'exec' }])
+    expect(hostsOfTool('@npm', { home, etc, environment: { ...environment, ...byNpm } })).not.toContain(
+      'other.example.org:443',
+    );
 });
 
 it('apt has those of its sources, of both kinds of file', () => {
