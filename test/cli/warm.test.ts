@@ -80,6 +80,15 @@ describe('a call that is handed over to a warm server', () => {
     expect(found.stdout).toBe(`${inner}\n`);
   });
 
+  it('has the variables of its own caller, whoever called before', async () => {
+    for (const GIVEN of ['one', 'two', 'one']) {
+      const ran = await call(place, ['--warm', '--env', 'GIVEN', '--', 'printenv', 'GIVEN'], {
+        env: { GIVEN },
+      });
+      expect(ran.stdout).toBe(`${GIVEN}\n`);
+    }
+  });
+
   it('sees a policy that was changed since the last one', async () => {
     const policy = join(place.root, 'config/sandbox-run/policy.toml');
     mkdirSync(join(policy, '..'), { recursive: true });
