@@ -165,7 +165,8 @@ const answerTo = (event) =>
     child.stdin.end(JSON.stringify(event));
   });
 
-const SandboxRun = async ({ client, directory }) => ({
+// What opencode loads: each function that the file exports.
+export const SandboxRun = async ({ client, directory }) => ({
   'tool.execute.before': async ({ tool, sessionID, callID }, output) => {
     if (!SHELL_TOOLS.includes(tool)) return;
     const event = { event: 'before', session: sessionID, call: callID, tool, directory, args: output.args };
