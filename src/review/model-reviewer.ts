@@ -56,11 +56,13 @@ export function modelReviewer(settings: ModelSettings, env: Environment, timeout
       try {
         return await client.messages.create(exact, { signal, headers: VERSION_WITH_TEMPERATURE });
       } catch (error) {
-        if (!refusesTemperature(error)) throw error;
-        takesTemperature = false;
+        // Whether it was the temperature shows when the same request without one is taken, not in the words of the refusal.
+        if (statusOf(error) !== 400) throw error;
       }
     }
-    return client.messages.create(request, { signal });
+    const message = await client.messages.create(request, { signal });
+    takesTemperature = false;
+    return message;
   }
 
   return {
@@ -91,10 +93,6 @@ function afterMessage(message: unknown): Review {
   if (only?.type !== 'text' || only.text === undefined || others.length > 0)
     return unclear('the answer is not one text');
   return reviewOf(only.text);
-}
-
-function refusesTemperature(error: unknown): boolean {
-  return statusOf(error) === 400 && error instanceof Error && error.message.includes('temperature');
 }
 
 function statusOf(error: unknown): number | undefined {
