@@ -136,6 +136,7 @@ TEST(IndexTellsTheSameOfDirectoriesThatItWatches) {
   tree.Directories({"a", "a/b", "c"});
   tree.Read();
   const auto watch = [&tree] {
+    NextTick();
     for (int i = 0; i < 6; ++i) EXPECT_EQ(tree.DuringShell("true"), "");
     NextTick();
   };
