@@ -259,6 +259,16 @@ Napi::Value AnswerName(const Napi::CallbackInfo& info) {
   });
 }
 
+// answerConnection(id, number, address, errno): false if the command has ended.
+Napi::Value AnswerConnection(const Napi::CallbackInfo& info) {
+  std::optional<Address> address;
+  if (info[2].IsTypedArray()) address = DecodeAddress(info[2]);
+  const int error = info[3].As<Napi::Number>().Int32Value();
+  return WithCommand(info, [&](Command& command) {
+    command.AnswerConnection(info[1].As<Napi::Number>().Uint32Value(), address, error);
+  });
+}
+
 // allowAddresses(confinement, rows, lifetimeMs): of names that were looked up.
 Napi::Value AllowAddresses(const Napi::CallbackInfo& info) {
   NetworkGate* network = AsConfinement(info[0])->network();
@@ -272,10 +282,8 @@ Napi::Value AllowAddresses(const Napi::CallbackInfo& info) {
 Napi::Value JudgeAddress(const Napi::CallbackInfo& info) {
   const NetworkGate* network = AsConfinement(info[0])->network();
   if (network == nullptr) return info.Env().Undefined();
-  const auto bytes = info[1].As<Napi::Uint8Array>();
   Endpoint endpoint;
-  std::copy_n(bytes.Data(), std::min(bytes.ByteLength(), endpoint.address.size()),
-              endpoint.address.begin());
+  endpoint.address = DecodeAddress(info[1]);
   endpoint.port = static_cast<uint16_t>(Unsigned(info[2]));
   const NetworkTable::Verdict verdict = network->table.Judge(endpoint);
   Napi::Object object = Napi::Object::New(info.Env());
@@ -314,6 +322,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["turn"] = Napi::Function::New(env, Turn);
   exports["interruptTurn"] = Napi::Function::New(env, InterruptTurn);
   exports["answerName"] = Napi::Function::New(env, AnswerName);
+  exports["answerConnection"] = Napi::Function::New(env, AnswerConnection);
   exports["allowAddresses"] = Napi::Function::New(env, AllowAddresses);
   exports["judgeAddress"] = Napi::Function::New(env, JudgeAddress);
   exports["endAll"] = Napi::Function::New(env, EndAll);

@@ -41,8 +41,7 @@ ViewStepKind DecodeStepKind(const std::string& name) {
 
 AddressRange DecodeRange(const Napi::Object& object) {
   AddressRange range;
-  const auto bytes = object.Get("bytes").As<Napi::Uint8Array>();
-  memcpy(range.address.data(), bytes.Data(), std::min(bytes.ByteLength(), range.address.size()));
+  range.address = DecodeAddress(object.Get("bytes"));
   // What is no number of bits is a range of one address, and so speaks of the least.
   const int64_t bits = object.Get("bits").As<Napi::Number>().Int64Value();
   range.bits = bits >= 0 && bits <= 128 ? static_cast<int>(bits) : 128;
@@ -56,8 +55,11 @@ Result<std::shared_ptr<NetworkGate>> DecodeNetwork(const Napi::Object& object) {
   });
   Result<OwnLoopback> loopback = OwnLoopback::Draw();
   if (!loopback.ok()) return loopback.failure();
-  return std::make_shared<NetworkGate>(DecodeAddressRows(object.Get("addresses")), std::move(apart),
-                                       loopback.value());
+  auto gate = std::make_shared<NetworkGate>(DecodeAddressRows(object.Get("addresses")),
+                                            std::move(apart), loopback.value());
+  if (const Napi::Value value = object.Get("placeholders"); value.IsObject())
+    gate->placeholders = DecodeRange(value.As<Napi::Object>());
+  return gate;
 }
 
 constexpr int kStdioNull = -1;
@@ -164,6 +166,13 @@ std::vector<std::string> Texts(const Napi::Value& value) {
   ForEach(value,
           [&](const Napi::Value& item) { result.push_back(item.As<Napi::String>().Utf8Value()); });
   return result;
+}
+
+Address DecodeAddress(const Napi::Value& value) {
+  Address address = {};
+  const auto bytes = value.As<Napi::Uint8Array>();
+  memcpy(address.data(), bytes.Data(), std::min(bytes.ByteLength(), address.size()));
+  return address;
 }
 
 std::vector<AddressRow> DecodeAddressRows(const Napi::Value& value) {

@@ -20,9 +20,13 @@ uint64_t Unsigned(const Napi::Value& value);
 // A list of strings.
 std::vector<std::string> Texts(const Napi::Value& value);
 
-// Two numbers from 0 to 65535.
+// 16 bytes.
+Address DecodeAddress(const Napi::Value& value);
+
 // NativeAddressRow in contract.ts.
 std::vector<AddressRow> DecodeAddressRows(const Napi::Value& value);
+
+// Two numbers from 0 to 65535.
 TerminalSize DecodeTerminalSize(const Napi::Value& columns, const Napi::Value& rows);
 
 // NativeIndexSpec in contract.ts. An exception may be pending afterwards.

@@ -124,24 +124,26 @@ Napi::Value EncodeCopies(Napi::Env env, std::vector<ChangedCopy>& copies) {
 }
 
 // NativeConnection in contract.ts.
+Napi::Object EncodeConnection(Napi::Env env, const Connection& one) {
+  Napi::Object object = Napi::Object::New(env);
+  object["pid"] = Napi::Number::New(env, one.process);
+  object["program"] = Napi::String::New(env, one.program);
+  object["address"] =
+      Napi::Buffer<uint8_t>::Copy(env, one.endpoint.address.data(), one.endpoint.address.size());
+  object["port"] = Napi::Number::New(env, one.endpoint.port);
+  object["udp"] = Napi::Boolean::New(env, one.is_udp);
+  object["allowed"] = Napi::Boolean::New(env, one.allowed);
+  object["rule"] = Napi::String::New(env, one.rule);
+  object["errno"] = Napi::Number::New(env, one.error);
+  object["firstMs"] = Number(env, one.first_ms);
+  object["count"] = Number(env, one.count);
+  return object;
+}
+
 Napi::Value EncodeConnections(Napi::Env env, const Connections& connections) {
   Napi::Array told = Napi::Array::New(env, connections.told.size());
-  for (uint32_t i = 0; i < connections.told.size(); ++i) {
-    const Connection& one = connections.told[i];
-    Napi::Object object = Napi::Object::New(env);
-    object["pid"] = Napi::Number::New(env, one.process);
-    object["program"] = Napi::String::New(env, one.program);
-    object["address"] =
-        Napi::Buffer<uint8_t>::Copy(env, one.endpoint.address.data(), one.endpoint.address.size());
-    object["port"] = Napi::Number::New(env, one.endpoint.port);
-    object["udp"] = Napi::Boolean::New(env, one.is_udp);
-    object["allowed"] = Napi::Boolean::New(env, one.allowed);
-    object["rule"] = Napi::String::New(env, one.rule);
-    object["errno"] = Napi::Number::New(env, one.error);
-    object["firstMs"] = Number(env, one.first_ms);
-    object["count"] = Number(env, one.count);
-    told.Set(i, object);
-  }
+  for (uint32_t i = 0; i < connections.told.size(); ++i)
+    told.Set(i, EncodeConnection(env, connections.told[i]));
   Napi::Object object = Napi::Object::New(env);
   object["told"] = told;
   object["untold"] = Number(env, connections.untold);
@@ -219,6 +221,13 @@ Napi::Object Encode(Napi::Env env, Query& query) {
   EventObject object(env, "name-asked");
   object.PutNumber("query", query.number);
   object.PutBytes("message", std::move(query.message));
+  return object.Make();
+}
+
+Napi::Object Encode(Napi::Env env, const AskedConnection& asked) {
+  EventObject object(env, "connection-asked");
+  object.PutNumber("question", asked.number);
+  object.Put("connection", EncodeConnection(env, asked.connection));
   return object.Make();
 }
 

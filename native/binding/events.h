@@ -28,7 +28,11 @@ struct Query {
   uint32_t number;
   std::string message;
 };
-using Event = std::variant<Chunk, Gap, Exit, Query, TurnEnd, Outcome>;
+struct AskedConnection {
+  uint32_t number;
+  Connection connection;
+};
+using Event = std::variant<Chunk, Gap, Exit, Query, AskedConnection, TurnEnd, Outcome>;
 
 // Takes the bytes out of the event.
 Napi::Object EncodeEvent(Napi::Env env, Event& event);

@@ -29,6 +29,9 @@ class QueueObserver : public CommandObserver {
   void OnQuery(uint32_t query, std::string message) override {
     Tell(Query{query, std::move(message)});
   }
+  void OnConnectionAsked(uint32_t number, Connection connection) override {
+    Tell(AskedConnection{number, std::move(connection)});
+  }
   void OnTurn(TurnEnd turn) override { Tell(std::move(turn)); }
   void OnEnd(Outcome outcome) override { Tell(std::move(outcome)); }
   void OnFinished() override { commands_->ThreadEnded(); }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ struct NetworkGate {
       : table(std::move(rows), std::move(apart)), loopback(own) {}
 
   NetworkTable table;
+  // What stands for names of which a person is asked; nullopt: nobody is asked about anything.
+  std::optional<AddressRange> placeholders;
   std::mutex mutex;  // guards what follows
   OwnLoopback loopback;
 };

@@ -35,6 +35,13 @@ constexpr size_t kLargestQuery = 4096;
 constexpr uint32_t kMostUnanswered = 8;
 constexpr uint16_t kDnsPort = 53;
 constexpr int kSocketTypeMask = 0xf;
+// Of one command. Those that it has given up count until there is an answer.
+constexpr size_t kMostAsked = 128;
+// How often it is looked whether a signal came for a call that waits for an answer.
+constexpr std::chrono::milliseconds kTendInterval{100};
+// As the kernel ends a call for a signal: the call begins anew, or fails with EINTR, as the program
+// has it (include/linux/errno.h).
+constexpr int kRestart = 512;
 
 int ArgumentOf(const abi::SeccompNotification& call, int argument) {
   // seccomp_data: number, architecture, instruction pointer, arguments.
@@ -153,9 +160,10 @@ void NetworkSupervisor::Serve(UniqueFd listener, AnswerOther answer_other) {
   Wake();
 }
 
-void NetworkSupervisor::Begin(OnQuery on_query) {
+void NetworkSupervisor::Begin(OnQuery on_query, OnAsked on_asked) {
   const std::lock_guard lock(mutex_);
   on_query_ = std::move(on_query);
+  on_asked_ = std::move(on_asked);
   connections_ = {};
 }
 
@@ -167,6 +175,11 @@ Connections NetworkSupervisor::Take() {
 void NetworkSupervisor::End() {
   const std::lock_guard lock(mutex_);
   on_query_ = nullptr;
+  on_asked_ = nullptr;
+  for (const Asked& asked : asked_) {
+    if (asked.has_call) Refuse(listener_.get(), asked.call.id, ECONNABORTED);
+  }
+  asked_.clear();
   sockets_.clear();
   order_.clear();
   stand_ins_.clear();
@@ -185,6 +198,19 @@ void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
         send(stand_in.end.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     return;
   }
+}
+
+void NetworkSupervisor::AnswerConnection(uint32_t number, const std::optional<Address>& address,
+                                         int error) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(asked_.begin(), asked_.end(),
+                                  [number](const Asked& one) { return one.number == number; });
+  if (found == asked_.end()) return;
+  Asked asked = std::move(*found);
+  asked_.erase(found);
+  FinishAsked(std::move(asked), address, error);
+  // There may be something to watch.
+  Wake();
 }
 
 void NetworkSupervisor::Wake() {
@@ -218,6 +244,10 @@ void NetworkSupervisor::Work() {
         const int bounded = static_cast<int>(std::clamp<int64_t>(left, 0, 1'000'000));
         timeout = timeout == -1 ? bounded : std::min(timeout, bounded);
       }
+      if (!asked_.empty()) {
+        const auto tend = static_cast<int>(kTendInterval.count());
+        timeout = timeout == -1 ? tend : std::min(timeout, tend);
+      }
       for (const auto& [inode, stand_in] : stand_ins_) {
         // Who asks faster than is answered waits, and does not keep the answering from others.
         const bool has_room = stand_in.unanswered < kMostUnanswered;
@@ -248,6 +278,7 @@ void NetworkSupervisor::Work() {
       }
     }
     waiting_ = std::move(still);
+    TendAsked();
     for (size_t at = 0; at < inodes.size(); ++at) {
       if (watched[2 + at].revents == 0) continue;
       if (StandIn* stand_in = FindStandIn(inodes[at])) {
@@ -404,9 +435,12 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
   if (!wanted)
     return Refuse(listener_.get(), call.id,
                   address.length < sizeof(sockaddr_in) ? EINVAL : EAFNOSUPPORT);
+  if (IsAsked(call, inode, *wanted)) return;
   Connection connection;
   int error = 0;
   const std::optional<Endpoint> real = Judge(*wanted, connection, error);
+  if (!real && IsToBeAsked(connection))
+    return Ask(call, target, inode, std::move(connection), error);
   if (real && socket.asked && real->address == wanted->address && !wanted->IsLoopback()) {
     // It was bound for the sandbox itself, from where nothing leads out.
     return ConnectAnother(call, target, inode, *real, std::move(connection));
@@ -478,6 +512,11 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
       return real;
     }
   }
+  if (gate_->placeholders &&
+      IsWithin(wanted.address, gate_->placeholders->address, gate_->placeholders->bits)) {
+    error = EACCES;
+    return std::nullopt;
+  }
   // Linux takes them for the loopback interface, and so do rules.
   if (wanted.IsAny()) {
     real.address = wanted.IsV4() ? LoopbackAddress(0, 0, 1) : Address{};
@@ -489,6 +528,77 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
   if (verdict.allowed) return real;
   error = gate_->loopback.Is(wanted) ? ECONNREFUSED : EACCES;
   return std::nullopt;
+}
+
+bool NetworkSupervisor::IsToBeAsked(const Connection& connection) const {
+  return gate_->placeholders && on_asked_ != nullptr && connection.rule.empty();
+}
+
+void NetworkSupervisor::Ask(const abi::SeccompNotification& call, Target& target, ino_t inode,
+                            Connection connection, int usual_error) {
+  if (asked_.size() >= kMostAsked) return Refuse(listener_.get(), call.id, ECONNREFUSED);
+  connection.process = target.Process();
+  connection.program = target.Name();
+  Asked asked;
+  asked.number = ++last_number_;
+  asked.inode = inode;
+  asked.call = call;
+  asked.usual_error = usual_error;
+  asked.connection = connection;
+  const uint32_t number = asked.number;
+  asked_.push_back(std::move(asked));
+  on_asked_(number, std::move(connection));
+}
+
+bool NetworkSupervisor::IsAsked(const abi::SeccompNotification& call, ino_t inode,
+                                const Endpoint& wanted) {
+  const auto found = std::find_if(asked_.begin(), asked_.end(),
+                                  [inode](const Asked& one) { return one.inode == inode; });
+  if (found == asked_.end()) return false;
+  if (found->has_call && IsWaiting(listener_.get(), found->call.id)) {
+    Refuse(listener_.get(), call.id, EALREADY);
+    return true;
+  }
+  const Endpoint& asked = found->connection.endpoint;
+  if (asked.address != wanted.address || asked.port != wanted.port) {
+    asked_.erase(found);
+    return false;
+  }
+  // A signal interrupted the call, and it was begun anew.
+  found->call = call;
+  found->has_call = true;
+  return true;
+}
+
+void NetworkSupervisor::TendAsked() {
+  for (Asked& asked : asked_) {
+    if (!asked.has_call || !Target(static_cast<pid_t>(asked.call.pid)).HasSignal()) continue;
+    asked.has_call = false;
+    Refuse(listener_.get(), asked.call.id, kRestart);
+  }
+}
+
+void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& address, int error) {
+  const abi::SeccompNotification& call = asked.call;
+  // Nobody waits for it any more; who does later asks again.
+  if (!asked.has_call || !IsWaiting(listener_.get(), call.id)) return;
+  Socket* socket = FindSocket(asked.inode);
+  if (socket == nullptr || !socket->copy.valid())
+    return Refuse(listener_.get(), call.id, ECONNABORTED);
+  Target target(static_cast<pid_t>(call.pid));
+  asked.connection.allowed = address.has_value();
+  if (!address) {
+    error = error != 0 ? error : asked.usual_error;
+  } else {
+    Endpoint real = asked.connection.endpoint;
+    real.address = *address;
+    if (socket->asked && !real.IsLoopback())
+      return ConnectAnother(call, target, asked.inode, real, std::move(asked.connection));
+    error = !real.IsV4() && socket->family == AF_INET
+                ? ENETUNREACH
+                : ConnectNow(socket->copy.get(), SocketAddressOf(real, socket->family));
+  }
+  FinishConnecting(call, target, asked.inode, *socket, error, std::move(asked.connection));
 }
 
 void NetworkSupervisor::FinishWaiting(const Waiting& waiting, bool timed_out) {
@@ -717,8 +827,10 @@ void NetworkSupervisor::Record(Connection connection, Target& target) {
     ++connections_.untold;
     return;
   }
-  connection.process = target.Process();
-  connection.program = target.Name();
+  if (connection.process == 0) {
+    connection.process = target.Process();
+    connection.program = target.Name();
+  }
   connection.first_ms = NowMs();
   connection.count = 1;
   connections_.told.push_back(std::move(connection));

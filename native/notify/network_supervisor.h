@@ -34,6 +34,8 @@ class NetworkSupervisor {
   // Gets a question (a DNS message) with the number under which to answer it. On the supervisor's
   // thread.
   using OnQuery = std::function<void(uint32_t, std::string)>;
+  // Gets a connection of which no rule speaks, with the number under which to answer it. The same.
+  using OnAsked = std::function<void(uint32_t, Connection)>;
   // Answers what is not of the network.
   using AnswerOther = std::function<void(int listener, const abi::SeccompNotification&)>;
 
@@ -47,7 +49,7 @@ class NetworkSupervisor {
   void Serve(UniqueFd listener, AnswerOther answer_other);
 
   // A command begins.
-  void Begin(OnQuery on_query);
+  void Begin(OnQuery on_query, OnAsked on_asked);
   // What was connected to since the last call.
   Connections Take();
   // It has ended: nothing is left of its sockets.
@@ -56,6 +58,9 @@ class NetworkSupervisor {
   // The answer to a question, from any thread; empty: there is none. Each question gets one. One
   // that nobody waits for any more is dropped.
   void Answer(uint32_t query, const std::string& message);
+  // The same for a connection: the address to connect to, or nullopt and with which errno it is
+  // refused (0: the usual one).
+  void AnswerConnection(uint32_t number, const std::optional<Address>& address, int error);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -87,6 +92,18 @@ class NetworkSupervisor {
     std::optional<Clock::time_point> until;
   };
 
+  // A connection that somebody is asked about. Its call waits, also one that would not wait for the
+  // connection itself: a socket that was told that it is on its way cannot be sent elsewhere
+  // without looking for a moment as if it had failed. All other calls of the command go on.
+  struct Asked {
+    uint32_t number = 0;
+    ino_t inode = 0;
+    abi::SeccompNotification call;
+    bool has_call = true;  // false: a signal ended it
+    Connection connection;
+    int usual_error = 0;
+  };
+
   explicit NetworkSupervisor(std::shared_ptr<NetworkGate> gate) : gate_(std::move(gate)) {}
 
   static void* Main(void* self);
@@ -116,6 +133,15 @@ class NetworkSupervisor {
 
   // Where a connection leads: nothing if it is refused, and then `error` says how.
   std::optional<Endpoint> Judge(const Endpoint& wanted, Connection& connection, int& error);
+  // Whether somebody is asked what `Judge` has not allowed.
+  bool IsToBeAsked(const Connection& connection) const;
+  void Ask(const abi::SeccompNotification& call, Target& target, ino_t inode, Connection connection,
+           int usual_error);
+  // True: a call is about a connection that somebody is asked about, and was seen to.
+  bool IsAsked(const abi::SeccompNotification& call, ino_t inode, const Endpoint& wanted);
+  // Ends calls that a signal came for.
+  void TendAsked();
+  void FinishAsked(Asked asked, const std::optional<Address>& address, int error);
   void Record(Connection connection, Target& target);
   void FinishWaiting(const Waiting& waiting, bool timed_out);
   // False: the command has no use for it any more.
@@ -139,6 +165,8 @@ class NetworkSupervisor {
   std::deque<ino_t> order_;  // of sockets_, the oldest first
   std::map<ino_t, StandIn> stand_ins_;
   std::vector<Waiting> waiting_;
+  OnAsked on_asked_;
+  std::vector<Asked> asked_;
   uint32_t last_number_ = 0;
   Clock::time_point look_again_{};
   Connections connections_;

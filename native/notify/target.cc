@@ -89,6 +89,19 @@ std::string Target::Name() const {
   return name;
 }
 
+bool Target::HasSignal() const {
+  const std::string status = ReadProc(thread_, "status", 4096);
+  const auto number = [&status](const char* name, int base) -> uint64_t {
+    const size_t at = status.find(name);
+    return at == std::string::npos ? 0
+                                   : strtoull(status.c_str() + at + strlen(name), nullptr, base);
+  };
+  uint64_t pending = number("\nSigPnd:", 16);
+  // Any thread takes those of the process.
+  if (number("\nThreads:", 10) == 1) pending |= number("\nShdPnd:", 16);
+  return (pending & ~number("\nSigBlk:", 16)) != 0;
+}
+
 pid_t Target::Process() const {
   const std::string status = ReadProc(thread_, "status", 512);
   const size_t at = status.find("\nTgid:");

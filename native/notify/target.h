@@ -37,6 +37,8 @@ class Target {
 
   // The name of the program, as the process has it: at most 15 bytes, of its own choice.
   std::string Name() const;
+  // Whether a signal waits for the thread, which is to end its call for it.
+  bool HasSignal() const;
   // Of the process, not of the thread; 0: it is gone.
   pid_t Process() const;
 

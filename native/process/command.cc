@@ -401,9 +401,13 @@ Status Command::EnterListeners(CommandPlace& place) {
         std::move(listener.value()),
         [&place](int fd, const abi::SeccompNotification& call) { place.exits.Answer(fd, call); });
   }
-  place.network->Begin([this](uint32_t query, std::string message) {
-    observer_->OnQuery(query, std::move(message));
-  });
+  place.network->Begin(
+      [this](uint32_t query, std::string message) {
+        observer_->OnQuery(query, std::move(message));
+      },
+      [this](uint32_t number, Connection connection) {
+        observer_->OnConnectionAsked(number, std::move(connection));
+      });
   const std::lock_guard lock(mutex_);
   network_ = place.network.get();
   return Status();
@@ -412,6 +416,11 @@ Status Command::EnterListeners(CommandPlace& place) {
 void Command::AnswerName(uint32_t query, const std::string& message) {
   const std::lock_guard lock(mutex_);
   if (network_ != nullptr) network_->Answer(query, message);
+}
+
+void Command::AnswerConnection(uint32_t number, const std::optional<Address>& address, int error) {
+  const std::lock_guard lock(mutex_);
+  if (network_ != nullptr) network_->AnswerConnection(number, address, error);
 }
 
 void Command::TellEnd(Outcome& outcome) {

@@ -68,6 +68,7 @@ class Command {
   CapturedStream OutputSoFar(int index) { return streams_.SoFar(index); }
   // Answers the question about a name that the observer was told.
   void AnswerName(uint32_t query, const std::string& message);
+  void AnswerConnection(uint32_t number, const std::optional<Address>& address, int error);
   // Asks for the processes of the tree that are alive. No answer comes once the tree has ended.
   void AskMembers();
   // Of a shell: has it run a text, one after the other; interrupts the turn with this id.

@@ -71,6 +71,8 @@ class CommandObserver {
   virtual void OnTurn(TurnEnd) {}  // of a shell
   // A question about a name, where the network is listed. On another thread than the rest.
   virtual void OnQuery(uint32_t /*query*/, std::string /*message*/) {}
+  // The same for a connection of which no rule speaks, where somebody is asked about those.
+  virtual void OnConnectionAsked(uint32_t /*number*/, Connection) {}
   virtual void OnEnd(Outcome outcome) = 0;
   virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };

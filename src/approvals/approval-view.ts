@@ -27,6 +27,8 @@ export interface ApprovalView {
   readonly touches: readonly string[];
   readonly confinement: readonly string[];
   readonly fingerprint: string;
+  /** Host and port, where it is not the command that is asked about but a connection of it. */
+  readonly connection?: string;
 }
 
 /** A shell string by its lines; or an argument vector, each word as a shell would have it written. */
@@ -73,6 +75,9 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
     touches: (request.touches ?? []).map(visible),
     confinement: request.confinement.map(visible),
     fingerprint: visible(request.fingerprint),
+    ...(request.connection === undefined
+      ? {}
+      : { connection: visible(`${request.connection.host}:${request.connection.port}`) }),
   };
 }
 

@@ -28,6 +28,7 @@ export function presentRequest(
   const view = viewOf(request);
   const width = widthFor(columns);
   return page([
+    ...(view.connection === undefined ? [] : labelled('connection', [view.connection], width)),
     ...commandRows(view.command, width),
     ...labelled('directory', [view.cwd], width),
     ...labelled('policy', [`${view.verdict}, risk ${view.risk}, reach ${view.reach}`], width),
@@ -70,7 +71,7 @@ export function presentQuestion(
   const facts = (label: string, texts: readonly string[], rows = 1) =>
     texts.length === 0 ? [] : shortened(labelled(label, [texts.join('; ')], width), rows);
   return page([
-    ...facts('Run it?', [view.question], 2),
+    ...facts(view.connection === undefined ? 'Run it?' : 'Let it?', [view.question], 2),
     ...(most === undefined || command.length <= most
       ? command
       : [...command.slice(0, most - 1), ...labelled('', [`… ${sizeOfCommand(request)} in all`], width)]),
@@ -100,7 +101,11 @@ export function presentCommand(
 ): string {
   const view = viewOf(request);
   const width = widthFor(columns);
-  return page([...commandRows(view.command, width), ...labelled('directory', [view.cwd], width)]);
+  return page([
+    ...(view.connection === undefined ? [] : labelled('connection', [view.connection], width)),
+    ...commandRows(view.command, width),
+    ...labelled('directory', [view.cwd], width),
+  ]);
 }
 
 /** How much there is to read, for those who do not see all of it at once. */
@@ -111,7 +116,11 @@ export function sizeOfCommand({ command }: ApprovalRequest): string {
 }
 
 /** What an answer would allow, in a sentence. */
-export function scopeSentence(scope: ApprovalScope, { session, principal }: ApprovalView): string {
+export function scopeSentence(
+  scope: ApprovalScope,
+  { session, principal, connection }: ApprovalView,
+): string {
+  if (connection !== undefined) return scopeOfConnection(scope, connection, session, principal);
   const exactly =
     'exactly this command, in this directory, with these program files, environment, profile and confinement under this version of the policy';
   switch (scope) {
@@ -121,6 +130,26 @@ export function scopeSentence(scope: ApprovalScope, { session, principal }: Appr
       return `Allows ${exactly}, without asking again, in the session ${session ?? '(none)'} of ${principal}.`;
     case 'always':
       return `Allows ${exactly}, without asking again, in every session of ${principal}, until it is revoked.`;
+    default:
+      return assertNever(scope);
+  }
+}
+
+/** It is the same for all programs: what one calls itself is its own affair. */
+function scopeOfConnection(
+  scope: ApprovalScope,
+  connection: string,
+  session: string | undefined,
+  principal: string,
+): string {
+  const what = `connections to ${connection}`;
+  switch (scope) {
+    case 'once':
+      return `Allows this command ${what}, until it ends.`;
+    case 'session':
+      return `Allows commands in this workspace ${what}, without asking again, in the session ${session ?? '(none)'} of ${principal}.`;
+    case 'always':
+      return `Allows commands in this workspace ${what}, without asking again, in every session of ${principal}, until it is revoked.`;
     default:
       return assertNever(scope);
   }

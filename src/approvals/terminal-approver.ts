@@ -2,12 +2,17 @@ import { closeSync, constants, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalRequest, Approver } from '../model/approval.ts';
 import { isInBackground, openTerminal, terminalFile } from './terminal.ts';
-import { askOn, BACKGROUND, CANCELED, EXPIRED, NOBODY } from './terminal-question.ts';
+import { askOn, BACKGROUND, CANCELED, EXPIRED, NOBODY, SHARED } from './terminal-question.ts';
 
 /** How a terminal is used. */
 interface TerminalApproverOptions {
   /** Locks an open file for us alone; false: somebody else has it. Without it two processes may ask at the same time. */
   readonly tryLock?: ((fd: number) => boolean) | undefined;
+  /**
+   * Whether a command that runs cannot write to the terminal, nor read what is typed there: only then is it asked here what
+   * such a command may do. Missing: it can.
+   */
+  readonly isOutOfReach?: (() => boolean) | undefined;
   /** Called when Ctrl-C was typed, which is a no. */
   readonly onInterrupt?: (() => void) | undefined;
 }
@@ -18,9 +23,14 @@ const LOCK_POLL_MS = 100;
 /**
  * Asks on the controlling terminal, one request at a time; the standard streams stay the command's. What is on a screen
  * can be painted by whoever can write to it, a sandboxed command that still runs included: such a fake gets no answer,
- * but it could cover ours. Where that matters, answer by `approvals` on a terminal of its own or on the web page.
+ * but it could cover ours. Where that matters, answer by `approvals` on a terminal of its own or on the web page. What such
+ * a command itself may do is never asked on a terminal that it can write to.
  */
-export function createTerminalApprover({ tryLock, onInterrupt }: TerminalApproverOptions = {}): Approver {
+export function createTerminalApprover({
+  tryLock,
+  isOutOfReach,
+  onInterrupt,
+}: TerminalApproverOptions = {}): Approver {
   let last: Promise<unknown> = Promise.resolve();
 
   async function ask(request: ApprovalRequest, end: number, signal: AbortSignal | undefined) {
@@ -37,6 +47,7 @@ export function createTerminalApprover({ tryLock, onInterrupt }: TerminalApprove
 
   return {
     ask(request, { timeoutMs, signal }) {
+      if (request.connection !== undefined && isOutOfReach?.() !== true) return Promise.resolve(SHARED);
       const end = performance.now() + timeoutMs;
       const before = last;
       const answer = cameInTime(before, end, signal).then((came) => {

@@ -17,6 +17,13 @@ export const BACKGROUND: ApprovalAnswer = {
   detail:
     'this process is in the background of its terminal; bring it to the foreground (fg), or leave the question in the queue (--ask queue)',
 };
+export const SHARED: ApprovalAnswer = {
+  approved: false,
+  reason: 'failed',
+  by: BY,
+  detail:
+    'the command can write to this terminal while it runs, and could cover the question; leave questions in the queue (--ask queue) and answer them in another terminal',
+};
 export const CANCELED: ApprovalAnswer = {
   approved: false,
   reason: 'failed',
@@ -56,7 +63,8 @@ export function askOn(
     .map(([key]) => key)
     .join(', ')
     .replace(/, (.)$/, ' or $1');
-  const prompt = `Run this command? ${choices.join(' / ')} [deny]: `;
+  const what = view.connection === undefined ? 'Run this command?' : `Allow ${view.connection}?`;
+  const prompt = `${what} ${choices.join(' / ')} [deny]: `;
   const { promise, resolve: settle } = deferred<ApprovalAnswer>();
   const timer = setTimeout(() => settle(EXPIRED), Math.max(end - performance.now(), 0));
   const cancel = () => settle(CANCELED);

@@ -60,10 +60,14 @@ export async function confinementSpec(
   };
 }
 
-function nativeNetwork({ addresses, apart }: NetworkRules): NativeConfinementSpec['network'] {
+type Range = NetworkRules['apart'][number];
+
+function nativeNetwork({ addresses, apart, placeholders }: NetworkRules): NativeConfinementSpec['network'] {
+  const nativeRange = ({ bytes, bits }: Range) => ({ bytes: Uint8Array.from(bytes), bits });
   return {
     addresses: addresses.map(nativeRow),
-    apart: apart.map(({ bytes, bits }) => ({ bytes: Uint8Array.from(bytes), bits })),
+    apart: apart.map(nativeRange),
+    ...(placeholders === undefined ? {} : { placeholders: nativeRange(placeholders) }),
   };
 }
 

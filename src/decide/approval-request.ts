@@ -3,7 +3,7 @@ import { type BigIntStats, statSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { CommandEffects } from '../checks/effects.ts';
 import { caller } from '../host/caller.ts';
-import type { ApprovalRequest } from '../model/approval.ts';
+import type { ApprovalRequest, WantedConnection } from '../model/approval.ts';
 import type { Command } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
@@ -38,6 +38,8 @@ interface AskedCommand {
   readonly changed: readonly string[];
   /** What else the request says: its input, its time limit. */
   readonly details: readonly string[];
+  /** It runs, and this is what is asked about. */
+  readonly connection?: WantedConnection;
   /** Of this request alone: takes the place of what cannot be known of an open command, which is asked each time. */
   readonly once: string;
 }
@@ -77,24 +79,33 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
     const files = effects.parts.flatMap(({ executable, files }) =>
       executable === undefined ? files() : [executable, ...files()],
     );
+    const { connection } = asked;
     const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
     return {
-      fingerprint: fingerprint({
-        command,
-        cwd,
-        executables: [...new Set(files)].map((path) => ({ name: path, path, identity: identityOf(path) })),
-        environment: names.filter((name) => changed.has(name) || !COSMETIC.test(name)).map(text),
-        profile: policy.profile,
-        confinement: [
-          planDigest,
-          ...asked.details,
-          // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
-          digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
-          digest(questions.map(({ check, code, words }) => [check, code, words])),
-          ...(effects.parts.some(({ isOpen }) => isOpen) ? [asked.once] : []),
-        ],
-        policyVersion,
-      }),
+      ...(connection === undefined ? {} : { connection }),
+      fingerprint:
+        connection !== undefined && plan !== undefined
+          ? connectionFingerprint(connection, plan.workspace, policy.profile)
+          : fingerprint({
+              command,
+              cwd,
+              executables: [...new Set(files)].map((path) => ({
+                name: path,
+                path,
+                identity: identityOf(path),
+              })),
+              environment: names.filter((name) => changed.has(name) || !COSMETIC.test(name)).map(text),
+              profile: policy.profile,
+              confinement: [
+                planDigest,
+                ...asked.details,
+                // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
+                digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
+                digest(questions.map(({ check, code, words }) => [check, code, words])),
+                ...(effects.parts.some(({ isOpen }) => isOpen) ? [asked.once] : []),
+              ],
+              policyVersion,
+            }),
       principal,
       session,
       command,
@@ -163,6 +174,12 @@ export function givenVariables({ named }: { readonly named: Policy }): ReadonlyS
     named.environment.pass.some((entry) => !builtIn.includes(entry) && isNamedBy(entry, name)),
   );
   return new Set([...Object.keys(named.environment.set), ...passed]);
+}
+
+/** A host and port, for the commands of one workspace: whichever program of theirs connects. What is denied is never asked. */
+function connectionFingerprint({ host, port }: WantedConnection, workspace: string, profile: string): string {
+  const text = JSON.stringify(['sandbox-run connection 1', host, port, workspace, profile]);
+  return createHash('sha256').update(text).digest('hex');
 }
 
 /** A program that a command names, and the file that would be executed for it. */

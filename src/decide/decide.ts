@@ -4,6 +4,7 @@ import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { isPromise } from '../util/promise.ts';
+import { type AskConnection, connectionAsker } from './ask-connection.ts';
 import { CONTROLS } from './controls.ts';
 import type { Judgement } from './judge.ts';
 import type {
@@ -34,6 +35,8 @@ export type Decided = {
        * there is nothing to do.
        */
       readonly ended: ((ending: Ending) => Promise<readonly string[]>) | undefined;
+      /** Asks what it may reach beyond what is listed. Undefined: it may not. */
+      readonly askConnection: AskConnection | undefined;
     }
   | { readonly allowed: false; readonly objection: Objection }
 );
@@ -99,7 +102,12 @@ function allow(deciding: Deciding, controls: readonly Control[]): Decided {
     }
     return deciding.warnings.slice(before);
   };
-  return { ...known(deciding), allowed: true, ended: following.length === 0 ? undefined : ended };
+  return {
+    ...known(deciding),
+    allowed: true,
+    ended: following.length === 0 ? undefined : ended,
+    askConnection: connectionAsker(deciding),
+  };
 }
 
 function refuse(

@@ -17,6 +17,15 @@ export const ApprovalPart = z
   .describe('a simple command');
 export type ApprovalPart = Value<typeof ApprovalPart>;
 
+/** A connection that a command which runs wants to make, to what the policy does not list. */
+export const WantedConnection = z.strictObject({
+  host: text.describe('the name that led there, or the address'),
+  port: z.number().int(),
+  program: text.describe('as the process calls itself, which may be anything'),
+  pid: z.number().int(),
+});
+export type WantedConnection = Value<typeof WantedConnection>;
+
 /**
  * Everything that a person has to see in order to decide about a command, and the fingerprint that binds the answer to
  * exactly that. It is stored, and shown by other processes.
@@ -37,6 +46,9 @@ export const ApprovalRequest = z.strictObject({
     .optional()
     .describe('what its words say that it would write or reach; missing: made by an older version'),
   confinement: texts.describe('what the command would be kept from, a sentence each'),
+  connection: WantedConnection.optional().describe(
+    'what is asked about while the command runs: an answer is good for every connection to this host and port; missing: the command itself',
+  ),
 });
 export type ApprovalRequest = Value<typeof ApprovalRequest>;
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ApprovalAnswer } from './approval.ts';
 import { count, text, type Value } from './value.ts';
 
 const verdict = z.enum(['allow', 'deny']);
@@ -41,6 +42,9 @@ export const NetworkRules = z.strictObject({
   addresses: z.array(AddressRow),
   names: z.array(NameRow),
   apart: z.array(AddressRange).describe('ranges of which only rows that lie in them allow something'),
+  placeholders: AddressRange.optional().describe(
+    'addresses that names which are not listed have until somebody is asked about a connection; missing: nobody is asked',
+  ),
 });
 export type NetworkRules = Value<typeof NetworkRules>;
 
@@ -56,6 +60,7 @@ export const Connection = z.strictObject({
     .describe('as the process called itself; missing: it is not known who looked a name up'),
   pid: count.optional(),
   rule: text.optional().describe('the entry of the policy that decided; missing: none speaks of it'),
+  approval: ApprovalAnswer.optional().describe('what came of asking; missing: nobody was asked'),
   error: text.optional().describe('what the command was told, such as ECONNREFUSED'),
   entry: text.optional().describe('what in network.allow of a policy would let it through'),
   at: text.describe('ISO 8601; when it was first asked for'),

@@ -4,7 +4,15 @@ import { MaxOutput, type OutputChunk } from './output.ts';
 import type { PolicyFile } from './policy-keys.ts';
 import type { AgentSession } from './session.ts';
 import { text, type Value } from './value.ts';
-import { APPROVERS, AUTONOMIES, BACKEND_IDS, MAX_MILLISECONDS, TAINTS, TREE_LIMITS } from './words.ts';
+import {
+  APPROVERS,
+  AUTONOMIES,
+  BACKEND_IDS,
+  MAX_MILLISECONDS,
+  TAINTS,
+  TREE_LIMITS,
+  UNLISTED,
+} from './words.ts';
 
 /*
  * The options of the library. Each schema says for every way to be wrong what the option must be: "timeout must be …". Other
@@ -160,6 +168,12 @@ export const SandboxOptions = z.strictObject({
     .optional()
     .describe(
       'Hosts that commands may reach, as entries of `network.allow` in a policy file; the network is then `listed`, and these are added to those of the policy.',
+    ),
+  unlisted: z
+    .enum(UNLISTED)
+    .optional()
+    .describe(
+      'What becomes of a connection to a host that is not listed: `deny`, or `ask` the approver, while the connection waits; the network is then `listed`.',
     ),
   passEnv: strings.optional().describe('Names passed on from this process’s environment.'),
   env: Variables.optional().describe('Variables with values.'),

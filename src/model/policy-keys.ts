@@ -10,6 +10,7 @@ import {
   isAtLeast,
   MAX_OUTPUT_BYTES,
   NETWORK_MODES,
+  UNLISTED,
 } from './words.ts';
 
 /**
@@ -373,6 +374,29 @@ export const POLICY_KEYS = {
       default: [],
       layers: 'add',
       workspace: { narrow: 'adds' },
+    }),
+    unlisted: key({
+      schema: (zod) => zod.enum(UNLISTED),
+      text: 'With mode = "listed": what becomes of a connection to what is not listed. deny: it is refused. ask: it waits while the approver of approval.ask is asked about this host and port. The own network of this machine and what network.deny lists are refused without a question.',
+      example: '"ask"',
+      default: 'deny',
+      layers: 'replace',
+      workspace: {
+        narrow: 'strictest',
+        only: 'deny',
+        text: 'What is not listed is refused without a question.',
+      },
+      weaker: {
+        is: (unlisted) => unlisted === 'ask',
+        meaning: 'hosts that are not listed can be reached once somebody has allowed it',
+      },
+      option: { name: 'unlisted' },
+      flag: {
+        name: '--unlisted <what>',
+        text: 'what becomes of a connection to a host that is not listed: deny, or ask whether it may (network.mode = "listed")',
+        kind: 'choice',
+        choices: UNLISTED,
+      },
     }),
     unix_sockets: key({
       schema: (zod) => zod.enum(['contained', 'allowed']),

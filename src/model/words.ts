@@ -24,6 +24,9 @@ export const TAINTS = ['corruption', 'secret'] as const;
 /** How much of the network commands have: none, what the policy lists, that of the host. */
 export const NETWORK_MODES = ['off', 'listed', 'open'] as const;
 
+/** What becomes of a connection to what a listed network does not list: refused, or somebody is asked; strictest first. */
+export const UNLISTED = ['deny', 'ask'] as const;
+
 /** Who answers what the policy asks. */
 export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
 

@@ -144,6 +144,8 @@ interface NativeNetworkSpec {
   readonly addresses: readonly NativeAddressRow[];
   /** Ranges of which only rows that lie in them allow something. */
   readonly apart: readonly NativeAddressRange[];
+  /** What stands for names of which somebody is asked; missing: nobody is asked about a connection. */
+  readonly placeholders?: NativeAddressRange;
 }
 
 /** A connection that a command asked for, or several alike. */
@@ -363,6 +365,7 @@ export type NativeEvent =
   | NativeGap
   | NativeExit
   | NativeNameAsked
+  | NativeConnectionAsked
   | NativeTurnEnd
   | NativeOutcome;
 
@@ -396,6 +399,16 @@ export interface NativeNameAsked {
   readonly kind: 'name-asked';
   readonly query: number;
   readonly message?: Buffer;
+}
+
+/**
+ * The same: the command wants to connect to what no rule speaks of, where somebody is asked about that. The connection waits
+ * until it is answered by `answerConnection`.
+ */
+export interface NativeConnectionAsked {
+  readonly kind: 'connection-asked';
+  readonly question: number;
+  readonly connection: NativeConnection;
 }
 
 /** How a turn of a shell ended. There is none for a turn whose shell ended: the end of the command is its end. */
@@ -525,6 +538,11 @@ export interface NativeAddon {
   interruptTurn(id: number, turn: number): boolean;
   /** Answers a question about a name, by a message of DNS. False: the command has ended. */
   answerName(id: number, query: number, message: Uint8Array): boolean;
+  /**
+   * Answers a connection: the 16 bytes that it is to be connected to; or `undefined`, and the errno that the command gets, 0
+   * for the usual one. False: the command has ended.
+   */
+  answerConnection(id: number, question: number, address: Uint8Array | undefined, errno: number): boolean;
   /** Further addresses that commands of the confinement may connect to, for so long. */
   allowAddresses(confinement: NativeConfinement, rows: readonly NativeAddressRow[], lifetimeMs: number): void;
   /** What is said of a connection to 16 bytes; `undefined`: nothing is listed. */

@@ -44,6 +44,9 @@ export function gateOfTicket(ticket: string): GateOptions {
     once,
     approver: {
       ask: async (request) => {
+        // It is for the command, and says nothing of what that does.
+        if (request.connection !== undefined)
+          return { approved: false, reason: 'nobody', by: 'approval ticket' };
         const state = lazyState(stateDirectory());
         try {
           return await answerByTicket((await state()).approvals, id, request);

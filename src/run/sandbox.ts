@@ -337,7 +337,8 @@ export class OpenSandbox implements Sandbox {
   }
 
   /** @internal What results say about a command that was decided about. */
-  contextOf({ resolved, decision, approval, warnings, judgement }: Decided): RunContext {
+  contextOf(decided: Decided): RunContext {
+    const { resolved, decision, approval, warnings, judgement } = decided;
     const remarks = this.#remarks;
     this.#remarks = [];
     const isUsual = warnings.length === 0 && remarks.length === 0;
@@ -349,6 +350,9 @@ export class OpenSandbox implements Sandbox {
       decision,
       approval,
       hiddenPrograms: judgement?.hiddenPrograms,
+      ...(decided.allowed && decided.askConnection !== undefined
+        ? { askConnection: decided.askConnection }
+        : {}),
     };
   }
 

@@ -261,7 +261,7 @@ function recorder(audit: AuditSink | undefined, { onFailure }: Policy['audit']):
 async function openDesk(
   { ask, timeoutMs }: Policy['approval'],
   asked: Approver | undefined,
-  { onQueued, asking }: GateOptions,
+  { onQueued, asking, once }: GateOptions,
   state: LazyState,
 ): Promise<Approvals> {
   const { createApprovalDesk, createQueueApprover } = await import('./stateful-parts.ts');
@@ -269,8 +269,17 @@ async function openDesk(
   const queue = () => createQueueApprover(store, { onPosted: onQueued });
   const approver = asked ?? (ask === 'queue' ? queue() : undefined);
   const desk = createApprovalDesk({ store, approver, timeoutMs });
-  if (asking === undefined) return desk;
-  return { decide: (request, signal) => asking(() => desk.decide(request, signal)) };
+  // Who has approved a command beforehand is not there any more when it runs.
+  const whileItRuns =
+    once === undefined || ask !== 'queue'
+      ? desk
+      : createApprovalDesk({ store, approver: queue(), timeoutMs });
+  return {
+    decide: (request, signal) => {
+      if (request.connection !== undefined) return whileItRuns.decide(request, signal);
+      return asking === undefined ? desk.decide(request, signal) : asking(() => desk.decide(request, signal));
+    },
+  };
 }
 
 /**

@@ -104,7 +104,11 @@ function tellAll(store: ApprovalStore, json: boolean, signal: AbortSignal): Prom
 
 /** Asks about each request, the longest waiting first; gives up on one that is answered elsewhere. */
 async function askAll(store: ApprovalStore, over: AbortController): Promise<void> {
-  const approver = await terminalApprover(() => over.abort());
+  const approver = await terminalApprover(
+    () => over.abort(),
+    // The commands that are asked about run elsewhere.
+    () => true,
+  );
   const asked = new Map<string, AbortController>();
   const answers: Promise<void>[] = [];
 

@@ -74,7 +74,12 @@ export function statusForModel(error: SandboxError): number {
 /** The options of the sandbox that a command line asks for. */
 export function sandboxFor(wanted: RunArguments, signals: SignalForwarding): SandboxOptions {
   const { forModel } = wanted;
-  const asked = { quiet: wanted.quiet || forModel === true, ticket: wanted.approval, forModel };
+  const asked = {
+    quiet: wanted.quiet || forModel === true,
+    ticket: wanted.approval,
+    forModel,
+    isCaptured: wanted.json,
+  };
   return { ...wanted.sandbox, gate: gateOf(asked, signals) };
 }
 

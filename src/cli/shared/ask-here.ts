@@ -1,4 +1,5 @@
-import { closeSync, constants as fileConstants, openSync } from 'node:fs';
+import { closeSync, constants as fileConstants, fstatSync, openSync, statSync } from 'node:fs';
+import { caller } from '../../host/caller.ts';
 import type { Approver } from '../../model/approval.ts';
 import type { GateOptions } from '../../model/gate-ports.ts';
 import { loadAddon } from '../../native/load.ts';
@@ -15,15 +16,22 @@ interface AskedHere {
   readonly ticket?: string | undefined;
   /** The command is a model's, and so may be the terminal: some agents give it one to type on. Nobody is asked there. */
   readonly forModel?: boolean | undefined;
+  /** What the command writes is shown when it has ended. */
+  readonly isCaptured?: boolean | undefined;
 }
 
 /** Who is asked from here. */
-export function gateOf({ quiet, ticket, forModel }: AskedHere, signals: SignalForwarding): GateOptions {
+export function gateOf(
+  { quiet, ticket, forModel, isCaptured = false }: AskedHere,
+  signals: SignalForwarding,
+): GateOptions {
   if (ticket !== undefined) return gateOfTicket(ticket);
   let approver: Approver | undefined;
+  const { stdio } = caller();
+  const isOutOfReach = () => (isCaptured ? stdio.slice(0, 1) : stdio).every(isNoWayToTerminal);
   const terminal: Approver = {
     ask: async (request, options) => {
-      approver ??= await terminalApprover(() => signals.raise('SIGINT'));
+      approver ??= await terminalApprover(() => signals.raise('SIGINT'), isOutOfReach);
       return approver.ask(request, options);
     },
   };
@@ -46,10 +54,21 @@ export function hasTerminal(): boolean {
   return opened !== undefined;
 }
 
-/** Asks on the controlling terminal of this process. */
-export async function terminalApprover(onInterrupt: () => void): Promise<Approver> {
+/** Files and /dev/null. What is written to a pipe another program may show on the terminal. */
+function isNoWayToTerminal(fd: number): boolean {
+  return orElse(() => {
+    const [opened, nothing] = [fstatSync(fd), statSync('/dev/null')];
+    return opened.isFile() || (opened.isCharacterDevice() && opened.rdev === nothing.rdev);
+  }, false);
+}
+
+/** Asks on the controlling terminal of this process. `isOutOfReach`: whether what runs cannot write there. */
+export async function terminalApprover(
+  onInterrupt: () => void,
+  isOutOfReach?: () => boolean,
+): Promise<Approver> {
   const { createTerminalApprover } = await import('../../run/stateful-parts.ts');
   // Without the addon two processes may ask on one terminal at the same time.
   const tryLock = orElse(() => loadAddon().tryLock, undefined);
-  return createTerminalApprover({ tryLock, onInterrupt });
+  return createTerminalApprover({ tryLock, onInterrupt, isOutOfReach });
 }

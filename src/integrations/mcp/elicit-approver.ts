@@ -14,18 +14,16 @@ const LONGEST_REMARK = 120;
 
 const REMARK = 'The policy of sandbox-run asks you. The agent wrote what stands behind "|".';
 
-const ANSWER: ElicitRequestFormParams['requestedSchema'] = {
+const answerTo = (title: string, description: string): ElicitRequestFormParams['requestedSchema'] => ({
   type: 'object',
-  properties: {
-    approve: {
-      type: 'boolean',
-      title: 'Run this command',
-      description: 'Yes: exactly this command runs, once.',
-      default: false,
-    },
-  },
+  properties: { approve: { type: 'boolean', title, description, default: false } },
   required: ['approve'],
-};
+});
+const TO_COMMAND = answerTo('Run this command', 'Yes: exactly this command runs, once.');
+const TO_CONNECTION = answerTo(
+  'Allow these connections',
+  'Yes: this command may connect to this host and port, until it ends.',
+);
 
 /** Whether a client shows questions to its user. */
 export function canElicit(server: Pick<Server, 'getClientCapabilities'>): boolean {
@@ -53,7 +51,11 @@ export function createElicitApprover(server: Server): Approver {
         );
       try {
         const { action, content } = await server.elicitInput(
-          { mode: 'form', message, requestedSchema: ANSWER },
+          {
+            mode: 'form',
+            message,
+            requestedSchema: request.connection === undefined ? TO_COMMAND : TO_CONNECTION,
+          },
           { timeout: Math.min(timeoutMs, LONGEST_MS), ...(signal === undefined ? {} : { signal }) },
         );
         if (action === 'accept' && content?.approve === true) return { approved: true, scope: 'once', by };

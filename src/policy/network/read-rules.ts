@@ -1,5 +1,6 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { NetworkRules } from '../../model/network.ts';
+import type { UNLISTED } from '../../model/words.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { type NetworkEntry, readEntry } from './entry.ts';
 import { isPresetOfTool, PRESET_NAMES, PRESETS, type PresetOfTool } from './presets.ts';
@@ -19,12 +20,19 @@ export function problemOfEntry(text: string, kind: 'allow' | 'deny'): string | u
   return 'problem' in read ? `${shown}: ${read.problem}` : undefined;
 }
 
+/** What a policy says of a network that is listed. */
+interface ListedNetwork {
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+  readonly unlisted?: (typeof UNLISTED)[number];
+}
+
 /**
  * The rules that entries stand for. `hostsOf` says which hosts a tool is configured to use.
  * @throws {SandboxError} `policy.invalid`, with the key, the entry and what is allowed.
  */
 export function readRules(
-  { allow, deny }: { readonly allow: readonly string[]; readonly deny: readonly string[] },
+  { allow, deny, unlisted = 'deny' }: ListedNetwork,
   hostsOf: (preset: PresetOfTool) => readonly string[],
 ): NetworkRules {
   const read = (texts: readonly string[], kind: 'allow' | 'deny') =>
@@ -33,7 +41,7 @@ export function readRules(
       if (problem !== undefined) throw new SandboxError('policy.invalid', `network.${kind}: ${problem}`);
       return entriesOf(text, kind, hostsOf);
     });
-  return networkRules(read(allow, 'allow'), read(deny, 'deny'));
+  return networkRules(read(allow, 'allow'), read(deny, 'deny'), unlisted === 'ask');
 }
 
 /**

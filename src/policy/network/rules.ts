@@ -37,8 +37,32 @@ const APART_RANGES = APART.map(({ range }) => {
   return { bytes: addressBytes(address) ?? [], bits: Number(bits) + (address.includes('.') ? 96 : 0) };
 });
 
-/** The rules of a policy in the form in which they are looked at. Pure. */
-export function networkRules(allow: readonly NetworkEntry[], deny: readonly NetworkEntry[]): NetworkRules {
+/**
+ * 240.0.0.0/8: reserved, so that no host has one of them (RFC 1112, 4), and programs connect to them as to any other. That
+ * many that none has to be given to two names.
+ */
+const PLACEHOLDERS = { bytes: addressBytes('240.0.0.0') ?? [], bits: 96 + 8 };
+/** How many of them there are. */
+export const MOST_PLACEHOLDERS = 2 ** 24;
+
+/** The address that stands for a name, by its number. Pure. */
+export function placeholder(number: number): string {
+  return `240.${(number >> 16) & 0xff}.${(number >> 8) & 0xff}.${number & 0xff}`;
+}
+
+/** Whether it is one that stands for a name. Pure. */
+export function isPlaceholder(bytes: readonly number[]): boolean {
+  return isWithin(bytes, PLACEHOLDERS.bytes, PLACEHOLDERS.bits);
+}
+
+/**
+ * The rules of a policy in the form in which they are looked at. `asks`: somebody is asked about what none speaks of. Pure.
+ */
+export function networkRules(
+  allow: readonly NetworkEntry[],
+  deny: readonly NetworkEntry[],
+  asks = false,
+): NetworkRules {
   const addresses: AddressRow[] = [];
   const names: NameRow[] = [];
   for (const [verdict, entries] of [['deny', deny] as const, ['allow', allow] as const]) {
@@ -53,7 +77,7 @@ export function networkRules(allow: readonly NetworkEntry[], deny: readonly Netw
       }
     }
   }
-  return { addresses, names, apart: APART_RANGES };
+  return { addresses, names, apart: APART_RANGES, ...(asks ? { placeholders: PLACEHOLDERS } : {}) };
 }
 
 /** Whether the first `bits` of two addresses are the same. */
@@ -119,6 +143,34 @@ function withoutPorts<Range extends PortRange>(range: Range, denied: readonly Po
 function covers(row: NameRow, name: string): boolean {
   if (!row.beneath) return row.name === name;
   return row.name === '' || name.endsWith(`.${row.name}`);
+}
+
+/** The entry of `network.deny` that speaks of a name at a port; `undefined`: none. Pure. */
+export function denialOf(rows: readonly NameRow[], name: string, port: number): string | undefined {
+  const speaks = ({ first, last }: PortRange) => first <= port && port <= last;
+  return rows.find((row) => row.verdict === 'deny' && covers(row, name) && row.ports.some(speaks))?.rule;
+}
+
+/** Whether `network.deny` speaks of a name at every port. Pure. */
+export function isNameDenied(rows: readonly NameRow[], name: string): boolean {
+  const denied = rows
+    .filter((row) => row.verdict === 'deny' && covers(row, name))
+    .flatMap((row) => row.ports);
+  return withoutPorts({ first: 1, last: 65_535 }, denied).length === 0;
+}
+
+/**
+ * Whether somebody may be asked about an address, or lead a connection there that was allowed by name: it is one of the
+ * public network that nothing denies, or an entry allows just that. Otherwise a name could be made to lead into the user's
+ * own network once there is an answer. Pure.
+ */
+export function mayBeAskedAbout(
+  rows: readonly AddressRow[],
+  bytes: readonly number[],
+  port: number,
+): boolean {
+  const { allowed, rule } = judgeAddress(rows, bytes, port);
+  return allowed || (rule === undefined && isPublic(bytes));
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { AskConnection } from '../../decide/ask-connection.ts';
 import type { Objection } from '../../decide/ports.ts';
 import { signalName } from '../../kernel/errno.ts';
 import type { ApprovalAnswer } from '../../model/approval.ts';
@@ -27,6 +28,8 @@ export interface RunContext {
   readonly approval: ApprovalAnswer | undefined;
   /** Looks for programs that the sandbox does not show. */
   readonly hiddenPrograms?: (() => readonly string[]) | undefined;
+  /** Asks what it may reach beyond what is listed. */
+  readonly askConnection?: AskConnection | undefined;
 }
 
 /** What was found in the workspace after the run. */
@@ -56,7 +59,7 @@ const NO_OUTPUT: ShownOutput = {
 
 /** The result of a command that was launched. `output` undefined: its output did not come through us. */
 export function classify(
-  { hiddenPrograms, ...context }: RunContext,
+  { hiddenPrograms, askConnection: _, ...context }: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
   limits: LimitsOfPlan,
@@ -131,7 +134,10 @@ export function endedByItself(signal: string | undefined, exitCode: number) {
 }
 
 /** The result of a command that never got to the launch. */
-export function notRun({ hiddenPrograms: _, ...context }: RunContext, why: Objection): ExecutionResult {
+export function notRun(
+  { hiddenPrograms: _, askConnection: __, ...context }: RunContext,
+  why: Objection,
+): ExecutionResult {
   const base: ExecutionResultBase = {
     ...context,
     ...NO_OUTPUT,

@@ -180,6 +180,7 @@ class LaunchedCommand {
   /** Tells those who wait for it that it runs. */
   follow(): RunningCommand {
     const { addon } = this.#sandbox;
+    this.#sandbox.network?.begin(this.id, this.#context.askConnection);
     this.#how.feed?.launched((on) => addon.stream(this.id, on));
     this.#how.onLaunch?.(this.id);
     this.#options.signal?.addEventListener('abort', this.#cancel, { once: true });
@@ -214,6 +215,9 @@ class LaunchedCommand {
       case 'name-asked':
         this.#sandbox.network?.onNameAsked(this.id, event);
         break;
+      case 'connection-asked':
+        this.#sandbox.network?.onConnectionAsked(this.id, event);
+        break;
       // Only of shells.
       case 'turn-ended':
         break;
@@ -231,6 +235,7 @@ class LaunchedCommand {
     // What is thrown in a callback of the addon is lost, and the result would be with it.
     try {
       const connections = network?.connectionsOf(this.id, outcome);
+      network?.end(this.id);
       const after = { leftBehind: settle(outcome), connections, warnings: [] };
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);

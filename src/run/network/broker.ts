@@ -1,4 +1,5 @@
 import { nativeRow } from '../../backends/confinement-spec.ts';
+import type { AskConnection } from '../../decide/ask-connection.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import type { NameLookup } from '../../model/gate-ports.ts';
 import type { Connection, NetworkRules } from '../../model/network.ts';
@@ -6,10 +7,12 @@ import type {
   NativeAddon,
   NativeConfinement,
   NativeConnection,
+  NativeConnectionAsked,
   NativeEffects,
   NativeNameAsked,
 } from '../../native/contract.ts';
-import { lookupAsMachine } from './lookup.ts';
+import { ConnectionQuestions } from './connection-questions.ts';
+import { lookupAsMachine, searchedDomains } from './lookup.ts';
 import { type AskedName, NameServer, textOf } from './name-server.ts';
 
 /** Of one command: names that were looked up in vain. */
@@ -19,10 +22,23 @@ const NOTHING = Buffer.alloc(0);
 
 /** Where the network is listed: answers for the commands of one sandbox, and tells what they asked for. */
 export interface NetworkBroker {
+  /** A command begins, or a turn of a shell. `ask`: how somebody is asked what it may reach beyond what is listed. */
+  begin(id: number, ask: AskConnection | undefined): void;
   /** A command asks for a name. */
   onNameAsked(id: number, event: NativeNameAsked): void;
+  /** A command wants to connect to what is not listed. */
+  onConnectionAsked(id: number, event: NativeConnectionAsked): void;
   /** What a command asked for since the last call, with what the addon says of it; `undefined`: nothing. */
   connectionsOf(id: number, effects: NativeEffects): readonly Connection[] | undefined;
+  /** A command has ended: nobody is asked about it any more. */
+  end(id: number): void;
+}
+
+/** What a command asked for since it was last told. */
+interface CommandNetwork {
+  readonly refused: Map<string, Connection>;
+  readonly questions: ConnectionQuestions;
+  hasEnded: boolean;
 }
 
 /** Makes the broker of a confinement. */
@@ -35,41 +51,66 @@ export function createBroker(
   const names = new NameServer(rules, {
     lookup,
     allow: (rows, lifetimeMs) => addon.allowAddresses(confinement, rows.map(nativeRow), lifetimeMs),
+    searched: rules.placeholders === undefined ? [] : searchedDomains(),
   });
-  const refused = new Map<number, Map<string, Connection>>();
+  const commands = new Map<number, CommandNetwork>();
+  const networkOf = (id: number): CommandNetwork => {
+    const known = commands.get(id);
+    if (known !== undefined) return known;
+    const fresh = {
+      refused: new Map(),
+      questions: new ConnectionQuestions(rules, names),
+      hasEnded: false,
+    };
+    commands.set(id, fresh);
+    return fresh;
+  };
   return {
+    begin: (id, ask) => {
+      if (ask !== undefined) networkOf(id).questions.begin(ask);
+    },
     onNameAsked(id, { query, message }) {
       const note = (asked: AskedName) => {
-        if (!asked.allowed) noteName(refused, id, asked);
+        if (!asked.allowed) noteName(networkOf(id).refused, asked);
       };
       // Also where there is nothing to say: the command may ask only so much at a time.
       void names.answer(message ?? NOTHING, note).then((answer) => {
         addon.answerName(id, query, answer ?? NOTHING);
       });
     },
+    onConnectionAsked(id, { question, connection }) {
+      void networkOf(id)
+        .questions.decide(connection)
+        .then((outcome) => {
+          if ('bytes' in outcome) addon.answerConnection(id, question, Uint8Array.from(outcome.bytes), 0);
+          else addon.answerConnection(id, question, undefined, outcome.errno);
+        });
+    },
     connectionsOf(id, { connections }) {
+      const network = commands.get(id);
       const told = [
-        ...(connections?.told ?? []).map((one) => connectionOf(one, names)),
-        ...(refused.get(id)?.values() ?? []),
+        ...(connections?.told ?? []).map((one) => connectionOf(one, names, network?.questions)),
+        ...(network?.refused.values() ?? []),
       ];
-      refused.delete(id);
+      network?.refused.clear();
+      network?.questions.forget();
+      if (network?.hasEnded === true) commands.delete(id);
       return told.length === 0 ? undefined : told.slice(0, MOST_CONNECTIONS);
+    },
+    end(id) {
+      const network = commands.get(id);
+      network?.questions.end();
+      if (network !== undefined) network.hasEnded = true;
     },
   };
 }
 
-function noteName(
-  refused: Map<number, Map<string, Connection>>,
-  id: number,
-  { name, rule, apart }: AskedName,
-): void {
-  const ofCommand = refused.get(id) ?? new Map<string, Connection>();
-  refused.set(id, ofCommand);
-  const known = ofCommand.get(name);
-  if (known === undefined && ofCommand.size >= MOST_NAMES) return;
+function noteName(refused: Map<string, Connection>, { name, rule, apart }: AskedName): void {
+  const known = refused.get(name);
+  if (known === undefined && refused.size >= MOST_NAMES) return;
   // One that leads to an address of the user's own network needs an entry for that.
   const entry = rule === undefined ? name : apart;
-  ofCommand.set(name, {
+  refused.set(name, {
     verdict: 'refused',
     protocol: 'name',
     host: name,
@@ -82,22 +123,35 @@ function noteName(
   });
 }
 
-function connectionOf(one: NativeConnection, names: NameServer): Connection {
-  const address = textOf([...one.address]);
-  const host = names.nameOf(address) ?? address;
-  const isDenied = !one.allowed && one.rule !== '';
+function connectionOf(
+  one: NativeConnection,
+  names: NameServer,
+  questions: ConnectionQuestions | undefined,
+): Connection {
+  const connectedTo = textOf([...one.address]);
+  const standsFor = names.standsFor(connectedTo);
+  const host = standsFor ?? names.nameOf(connectedTo) ?? connectedTo;
+  const asked = questions?.about(host, one.port);
+  const rule = one.rule || (one.allowed ? undefined : questions?.denialOf(host, one.port));
+  const isDenied = !one.allowed && rule !== undefined;
+  const approval = asked?.approval ?? (one.allowed || isDenied ? undefined : questions?.refusedUnasked);
+  // Of what stands for a name nobody has to know.
+  const address = standsFor === undefined ? connectedTo : (asked?.address ?? asked?.apart);
   return {
     verdict: one.allowed ? 'allowed' : 'refused',
     protocol: one.udp ? 'udp' : 'tcp',
     host,
-    address,
+    ...(address === undefined ? {} : { address }),
     port: one.port,
     program: one.program,
     pid: one.pid,
-    ...(one.rule === '' ? {} : { rule: one.rule }),
+    ...(rule === undefined || rule === '' ? {} : { rule }),
+    ...(approval === undefined ? {} : { approval }),
     ...(one.errno === 0 ? {} : { error: errnoName(one.errno) }),
     // What an entry denies another one does not allow.
-    ...(one.allowed || isDenied || one.udp ? {} : { entry: entryFor(host, address, one.port) }),
+    ...(one.allowed || isDenied || one.udp
+      ? {}
+      : { entry: entryFor(asked?.apart ?? host, asked?.apart ?? connectedTo, one.port) }),
     at: new Date(one.firstMs).toISOString(),
     count: one.count,
   };

@@ -1,6 +1,9 @@
 import { lookup, Resolver } from 'node:dns';
+import { readFileSync } from 'node:fs';
 import type { NameLookup } from '../../model/gate-ports.ts';
+import { normalName } from '../../policy/network/entry.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { orElse } from '../../util/or-else.ts';
 
 /** Of an address of which no name server says how long it is good: from a file, say. */
 const USUAL_TTL = 60;
@@ -27,6 +30,15 @@ export const lookupAsMachine: NameLookup = (name) =>
       void Promise.race([known, late]).then(() => done({ addresses, ttl }));
     });
   });
+
+/** Domains in which programs of this machine look for names that are not whole (resolv.conf(5)). */
+export function searchedDomains(path = '/etc/resolv.conf'): readonly string[] {
+  const text = orElse(() => readFileSync(path, 'utf8'), '');
+  const lines = text.split('\n').map((line) => line.trim().split(/\s+/));
+  // The last one counts.
+  const [, ...domains] = lines.findLast(([word]) => word === 'search' || word === 'domain') ?? [];
+  return domains.map(normalName).filter((domain) => domain !== undefined);
+}
 
 /** `undefined`: no name server says. */
 async function shortestTtl(name: string): Promise<number | undefined> {

@@ -11,7 +11,14 @@ import ipaddr from 'ipaddr.js';
 import type { NameLookup } from '../../model/gate-ports.ts';
 import type { AddressRow, NetworkRules } from '../../model/network.ts';
 import { addressBytes, normalName } from '../../policy/network/entry.ts';
-import { judgeName, mayLeadTo } from '../../policy/network/rules.ts';
+import {
+  isNameDenied,
+  judgeName,
+  MOST_PLACEHOLDERS,
+  mayBeAskedAbout,
+  mayLeadTo,
+  placeholder,
+} from '../../policy/network/rules.ts';
 
 /** What was said to a question. */
 export interface AskedName {
@@ -28,6 +35,8 @@ interface NameServerPorts {
   readonly lookup: NameLookup;
   /** Lets connections through to what a name stands for, for so long. */
   readonly allow: (rows: readonly AddressRow[], lifetimeMs: number) => void;
+  /** Domains in which programs look for names that are not whole, as this machine is set up. */
+  readonly searched?: readonly string[];
 }
 
 /** Codes of answers (RFC 1035, 4.1.1). */
@@ -36,6 +45,8 @@ const SERVER_FAILURE = 2;
 const NO_SUCH_NAME = 3;
 /** Programs that were told of an address may use it for a while: those that keep it longer than they should, too. */
 const LEAST_LIFETIME_MS = 300_000;
+/** Of an address that stands for a name. */
+const PLACEHOLDER_TTL = 60;
 /** Nobody is told that an address is good for longer than a day. */
 const LONGEST_TTL = 86_400;
 /** More would not fit into an answer. */
@@ -52,9 +63,21 @@ interface Found {
   readonly asked: AskedName;
 }
 
+/** Where a name leads to that somebody has allowed. */
+export interface Led {
+  /** `undefined`: nowhere. */
+  readonly bytes: readonly number[] | undefined;
+  /** An address that it leads to and may not. */
+  readonly apart: string | undefined;
+}
+
 /**
  * Answers what commands ask of names: those that are listed have addresses, all others do not exist, so that nothing is
  * told to anybody by asking. Where a name leads is connected to because of the name.
+ *
+ * Where somebody is asked about what is not listed, those others have an address that stands for them, and are looked up only
+ * once there is a connection to it, and the answer to that. So the question names the port, and the name is told to nobody
+ * before.
  */
 export class NameServer {
   readonly #rules: NetworkRules;
@@ -62,6 +85,10 @@ export class NameServer {
   /** Until when what was found is good, in milliseconds of `performance.now()`. */
   readonly #known = new Map<string, { readonly until: number; readonly found: Promise<Found> }>();
   readonly #names = new Map<string, string>();
+  /** What stands for names that are not listed, and back. None is ever given to another name. */
+  readonly #placeholders = new Map<string, string>();
+  readonly #placed = new Map<string, string>();
+  #lastPlaceholder = 0;
 
   constructor(rules: NetworkRules, ports: NameServerPorts) {
     this.#rules = rules;
@@ -71,6 +98,29 @@ export class NameServer {
   /** The name by which an address was found; `undefined`: it was not asked for. */
   nameOf(address: string): string | undefined {
     return this.#names.get(address);
+  }
+
+  /** The name that an address stands for; `undefined`: for none, or it is forgotten. */
+  standsFor(address: string): string | undefined {
+    return this.#placed.get(address);
+  }
+
+  /** Looks up a name that somebody has allowed to be reached at a port. Rejects if that fails. */
+  async lead(name: string, port: number): Promise<Led> {
+    const { addresses } = await this.#ports.lookup(name);
+    const all = addresses
+      .slice(0, MOST_ADDRESSES)
+      .map(addressBytes)
+      .filter((bytes) => bytes !== undefined);
+    const usable = all.filter((bytes) => mayBeAskedAbout(this.#rules.addresses, bytes, port));
+    // What stands for a name is an IPv4 address, and so are most sockets that are connected to it.
+    const bytes = usable.find((one) => textOf(one).includes('.')) ?? usable[0];
+    if (bytes !== undefined) {
+      forgetOldest(this.#names);
+      this.#names.set(textOf(bytes), name);
+    }
+    const [first] = all;
+    return { bytes, apart: bytes === undefined && first !== undefined ? textOf(first) : undefined };
   }
 
   /** Answers a message, whatever it is; `undefined`: there is nothing to answer. `onAsked` is told what was asked for. */
@@ -104,6 +154,31 @@ export class NameServer {
     }
   }
 
+  /** `undefined`: nobody is asked about it. */
+  #placeholderOf(name: string): string | undefined {
+    const { names, placeholders } = this.#rules;
+    if (placeholders === undefined || isNameDenied(names, name) || this.#isCompleted(name)) return undefined;
+    const known = this.#placeholders.get(name);
+    if (known !== undefined || this.#lastPlaceholder + 1 >= MOST_PLACEHOLDERS) return known;
+    this.#lastPlaceholder += 1;
+    const address = placeholder(this.#lastPlaceholder);
+    const forgotten = forgetOldest(this.#placeholders);
+    if (forgotten !== undefined) this.#placed.delete(forgotten);
+    this.#placeholders.set(name, address);
+    this.#placed.set(address, name);
+    return address;
+  }
+
+  /**
+   * Whether a program has added a domain to what looks like a whole name: it asks for the name itself next, and that is what
+   * somebody would be asked about. In a container of Kubernetes every name is asked for so at first (ndots:5).
+   */
+  #isCompleted(name: string): boolean {
+    return (this.#ports.searched ?? []).some(
+      (domain) => name.endsWith(`.${domain}`) && name.slice(0, -domain.length - 1).includes('.'),
+    );
+  }
+
   #find(name: string): Promise<Found> {
     const known = this.#known.get(name);
     if (known !== undefined && performance.now() < known.until) return known.found;
@@ -120,6 +195,12 @@ export class NameServer {
 
   async #look(name: string): Promise<Found> {
     const { allowed, rule, ports } = judgeName(this.#rules.names, name);
+    const standIn = allowed ? undefined : this.#placeholderOf(name);
+    if (standIn !== undefined)
+      return {
+        ...{ addresses: [standIn], ttl: PLACEHOLDER_TTL },
+        asked: { name, allowed: true, rule: undefined, apart: undefined },
+      };
     if (!allowed) return { addresses: [], ttl: 0, asked: { name, allowed, rule, apart: undefined } };
     const { addresses: all, ttl } = await this.#ports.lookup(name);
     const usual = [...new Set(all)].slice(0, MOST_ADDRESSES).flatMap((address) => {
@@ -148,12 +229,13 @@ export class NameServer {
 }
 
 /** A command may ask for as many names as it likes. */
-function forgetOldest(map: Map<string, unknown>): void {
-  if (map.size < MOST_KNOWN) return;
-  for (const oldest of map.keys()) {
+function forgetOldest<Value>(map: Map<string, Value>): Value | undefined {
+  if (map.size < MOST_KNOWN) return undefined;
+  for (const [oldest, value] of map) {
     map.delete(oldest);
-    return;
+    return value;
   }
+  return undefined;
 }
 
 /** `undefined`: it is no question, or nothing that a message could be. */

@@ -15,6 +15,8 @@ export interface Boundaries {
   readonly network: NetworkMode;
   /** The entries that are listed, where some are. */
   readonly hosts?: readonly string[];
+  /** Somebody is asked about other hosts. */
+  readonly asksForHosts?: boolean;
   /** Of `readable`, what programs need of the system. */
   readonly system?: readonly string[];
   /** Inside of what is writable, and not writable. */
@@ -44,6 +46,7 @@ export function boundariesOf(plan: LaunchPlan): Boundaries {
     system: readable.filter(({ reason }) => OF_SYSTEM.has(reason)).map(({ path }) => path),
     network: plan.network === 'listed' ? 'listed' : state('network') === 'off' ? 'open' : 'off',
     hosts: listedHosts(plan),
+    ...(plan.networkRules?.placeholders === undefined ? {} : { asksForHosts: true }),
     protectedPaths,
     privateTmp: slotDirectories.includes('slot:tmp'),
     heldBy: report.backend === 'application' ? 'checks' : 'kernel',
@@ -112,7 +115,11 @@ export function introduceBoundaries(plan: LaunchPlan, timeoutMs: number): string
     network === 'off'
       ? `There is no network${boundaries.ownLoopback === true ? ' but the loopback of the command itself' : ''}: downloads fail, and to try again does not help.`
       : network === 'listed'
-        ? `Of the network only these hosts can be reached: ${hosts.join(', ') || 'none'}; other names do not exist.`
+        ? `Of the network ${
+            boundaries.asksForHosts === true
+              ? `these hosts can be reached: ${hosts.join(', ') || 'none'}; a connection to another one waits while the user is asked, and is refused without a yes`
+              : `only these hosts can be reached: ${hosts.join(', ') || 'none'}; other names do not exist`
+          }.`
         : 'The network can be used.',
     timeoutMs === 0
       ? 'There is no time limit.'
@@ -140,7 +147,7 @@ export function describeBoundaries(boundaries: Boundaries): string {
     network === 'open'
       ? 'network: any host'
       : network === 'listed'
-        ? `network: ${shownPaths(hosts).replaceAll(', ', ' ') || 'no host'}, and no other host`
+        ? `network: ${shownPaths(hosts).replaceAll(', ', ' ') || 'no host'}, and ${boundaries.asksForHosts === true ? 'others if the user says so' : 'no other host'}`
         : `network: no host${boundaries.ownLoopback === true ? ' but the loopback of the command itself' : ''}`,
   ].join('; ');
 }

@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { Connection } from '../../model/network.ts';
@@ -39,18 +40,22 @@ function moreRefused(result: ExecutionResult): readonly string[] {
 }
 
 /** What a command wanted to reach, in words for a person: who, where, why not, and what would let it. */
-function describeRefused({ program, host, port, protocol, rule, entry, address }: Connection): string {
+function describeRefused(connection: Connection): string {
+  const { program, host, port, protocol, rule, entry, address, approval } = connection;
   const where = visibleLine(port === undefined ? host : `${host}:${port}`, QUOTED_CHARACTERS);
   const who = program === undefined ? 'the command' : visibleLine(program, QUOTED_CHARACTERS);
   const what =
     protocol === 'name'
       ? `asked for ${where}`
       : `wanted to reach ${where}${protocol === 'udp' ? ' (UDP)' : ''}`;
+  const leads = rule !== undefined && address !== undefined && protocol === 'name';
   const why =
-    rule !== undefined && address !== undefined && protocol === 'name'
-      ? `which leads to ${address}, an address that no entry allows`
+    leads || approval?.approved === true
+      ? address === undefined
+        ? 'which does not exist'
+        : `which leads to ${address}, an address that no entry allows`
       : rule === undefined
-        ? 'which the policy does not list'
+        ? `which the policy does not list${approval === undefined ? '' : `: ${answerOf(approval)}`}`
         : `which network.deny forbids (${rule})`;
   const next =
     entry === undefined
@@ -59,12 +64,40 @@ function describeRefused({ program, host, port, protocol, rule, entry, address }
   return `refused: ${who} ${what}, ${why}${next}`;
 }
 
+/** Why there is no approval, for a person. */
+function answerOf(approval: ApprovalAnswer): string {
+  if (approval.approved) return 'the answer was yes';
+  const { reason, detail } = approval;
+  if (reason === 'failed')
+    return `asking failed${detail === undefined ? '' : ` (${visibleLine(detail, QUOTED_CHARACTERS)})`}`;
+  return {
+    denied: 'the answer was no',
+    expired: 'nobody answered in time',
+    nobody: 'nobody is there to ask',
+  }[reason];
+}
+
+/** What came of asking, for a model, behind the place. */
+function answerForModel(approval: ApprovalAnswer | undefined): string {
+  if (approval === undefined || approval.approved || approval.reason === 'nobody') return '';
+  return {
+    denied: ' (the user was asked and refused)',
+    expired: ' (the user was asked, and there was no answer)',
+    failed: '',
+  }[approval.reason];
+}
+
 /** The same for the model that wrote the command; `undefined`: nothing was refused. Only a person can change the policy. */
 export function refusedForModel(result: ExecutionResult): string | undefined {
   const refused = refusedOf(result);
   if (refused.length === 0) return undefined;
-  const places = new Set(refused.map(({ host, port }) => (port === undefined ? host : `${host}:${port}`)));
-  const named = [...places].slice(0, NAMED).map((place) => visibleLine(place, QUOTED_CHARACTERS));
+  const places = new Set(
+    refused.map(({ host, port, approval }) => {
+      const place = visibleLine(port === undefined ? host : `${host}:${port}`, QUOTED_CHARACTERS);
+      return `${place}${answerForModel(approval)}`;
+    }),
+  );
+  const named = [...places].slice(0, NAMED);
   const more = places.size > NAMED ? ` and ${places.size - NAMED} more` : '';
   return `Sandbox: these hosts are not among those that can be reached: ${named.join(', ')}${more}. To try again does not help; do it without them, or tell the user what they are needed for.`;
 }

@@ -112,6 +112,7 @@ export function startShell(
           break;
         case 'ended':
           ended = event;
+          start.network?.end(id);
           settle({ alive: false, outcome: event, broken });
           finish(event);
           break;
@@ -120,6 +121,9 @@ export function startShell(
           break;
         case 'name-asked':
           start.network?.onNameAsked(id, event);
+          break;
+        case 'connection-asked':
+          start.network?.onConnectionAsked(id, event);
           break;
         // Only of commands in the background.
         case 'exited':

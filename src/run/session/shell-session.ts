@@ -306,6 +306,7 @@ class OpenShell implements ShellSession {
     const onAbort = () => shell.interrupt();
     signal.addEventListener('abort', onAbort, { once: true });
     this.#isTurn = true;
+    prepared.network?.begin(shell.id, context.askConnection);
     const begun = performance.now();
     let how: TurnOutcome;
     try {

@@ -106,7 +106,9 @@ export function createRequestCard(request: PendingRequest, { send, resized }: Re
     const act = () => (scope === 'once' ? answer({ approved: true, scope }) : openPanel(scope, meaning));
     actions.append(button(NAMES[scope], scope, meaning, act));
   }
-  actions.append(button('Deny', 'deny', 'The command does not run.', () => answer({ approved: false })));
+  const denied =
+    request.connection === undefined ? 'The command does not run.' : 'The connection is refused.';
+  actions.append(button('Deny', 'deny', denied, () => answer({ approved: false })));
 
   return {
     request,
@@ -141,6 +143,7 @@ function describe(request: PendingRequest, countdown: HTMLElement): readonly Nod
   ];
   return [
     make('div', 'head', make('span', 'facts', risk, `, reach ${request.reach}`), countdown),
+    ...(request.connection === undefined ? [] : [make('dl', '', ...fact('Connection', request.connection))]),
     commandList(request.command),
     ...section('What the policy says', remarks, 'remarks'),
     ...section('Its parts', request.parts.map(partItem), 'parts'),

@@ -1,0 +1,514 @@
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  type ApprovalScope,
+  type AuditRecord,
+  createSandbox,
+  type ExecutionResult,
+  type Sandbox,
+  type SandboxOptions,
+} from '../../src/index.ts';
+import { messageForModel } from '../../src/run/output/model-message.ts';
+import { warningsOf } from '../../src/run/output/result-warnings.ts';
+import { openOwnState } from '../../src/run/state.ts';
+import { compile, PROGRAMS } from '../support/sandboxee.ts';
+
+/** Where the servers are; names lead there by what the test gives the supervisor as its name server. */
+const ADDRESS = '127.0.0.9';
+const WORD = 'hello-from-the-host';
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  'rebind.test': ['127.0.0.1'],
+  'inner.test': ['10.1.2.3', '169.254.169.254'],
+  'nowhere.test': [],
+};
+
+const HEADERS = `
+  #include <netdb.h>
+  #include <netinet/in.h>
+  #include <pthread.h>
+  #include <sys/epoll.h>
+  #include <sys/time.h>
+  static struct sockaddr_in of(const char *name, const char *port) {
+    struct addrinfo hints = {0, AF_INET, SOCK_STREAM}, *found = 0;
+    struct sockaddr_in to = {0};
+    if (getaddrinfo(name, port, &hints, &found) == 0) memcpy(&to, found->ai_addr, sizeof to);
+    return to;
+  }
+  static int tcp(int flags) { return socket(AF_INET, SOCK_STREAM | flags, 0); }
+`;
+
+/** Waits by epoll, as what is registered before it connects, edge by edge; says what it saw meanwhile. */
+const poller = compile(
+  'poll-for-answer',
+  `${HEADERS}
+  int main(int argc, char **argv) {
+    struct sockaddr_in to = of(argv[1], argv[2]), peer;
+    struct epoll_event event = {EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET}, got;
+    int queue = epoll_create1(0), fd = tcp(SOCK_NONBLOCK), error = 0; socklen_t size = sizeof error;
+    epoll_ctl(queue, EPOLL_CTL_ADD, fd, &event);
+    while (epoll_wait(queue, &got, 1, 0) > 0);
+    int begun = connect(fd, (void *)&to, sizeof to), why = errno;
+    printf("connect=%d\\n", begun < 0 ? why : 0);
+    if (why != EINPROGRESS) return 0;
+    epoll_wait(queue, &got, 1, 5000);
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    printf("error=%d\\n", error);
+    while (error == 0 && getpeername(fd, (void *)&peer, &(socklen_t){sizeof peer}) < 0 && epoll_wait(queue, &got, 1, 5000) > 0);
+    if (error == 0) TRY("peer", getpeername(fd, (void *)&peer, &(socklen_t){sizeof peer}));
+    if (error == 0) TRY("write", write(fd, "x", 1) == 1 ? 0 : -1);
+    return 0;
+  }`,
+);
+
+/** One thread waits, another one reaches a host that is listed. */
+const threads = compile(
+  'connect-meanwhile',
+  `${HEADERS}
+  static struct sockaddr_in first, second; static volatile int done;
+  static void *wait_for(void *arg) { TRY("asked", connect(tcp(0), (void *)&first, sizeof first)); done = 1; return 0; }
+  int main(int argc, char **argv) {
+    pthread_t thread; first = of(argv[1], argv[3]), second = of(argv[2], argv[3]);
+    pthread_create(&thread, 0, wait_for, 0); usleep(200000);
+    if (!done) SAY("waits", "yes");
+    TRY("listed", connect(tcp(0), (void *)&second, sizeof second));
+    if (!done) SAY("meanwhile", "yes");
+    pthread_join(thread, 0); return 0;
+  }`,
+  ['-pthread'],
+);
+
+/** A signal comes for a call that waits: its handler runs at once, and the call goes on, or not. */
+const signals = compile(
+  'interrupt-the-wait',
+  `${HEADERS}
+  static void rang(int number) { write(1, "rang=yes\\n", 9); }
+  int main(int argc, char **argv) {
+    struct sockaddr_in to = of(argv[1], argv[2]);
+    struct sigaction action = {{rang}}; action.sa_flags = strcmp(argv[3], "restart") ? 0 : SA_RESTART;
+    sigaction(SIGALRM, &action, 0);
+    struct itimerval soon = {{0, 0}, {0, 200000}}; setitimer(ITIMER_REAL, &soon, 0);
+    TRY("connect", connect(tcp(0), (void *)&to, sizeof to)); return 0;
+  }`,
+);
+
+const FETCH = `fetch(process.env.U).then((r) => r.text()).then(console.log, (e) => { console.error(e.cause ?? e); process.exit(1); })`;
+const ASYNCIO = `
+import asyncio, os
+async def main():
+    reader, writer = await asyncio.open_connection(os.environ['HOST'], int(os.environ['PORT']))
+    writer.write(b'GET / HTTP/1.0\\r\\n\\r\\n')
+    print((await reader.read()).decode())
+asyncio.run(main())`;
+
+/** Programs that wait for their connections, and programs that do not. */
+const CLIENTS: readonly (readonly [name: string, command: string])[] = [
+  ['curl', 'curl -sS -m 20 http://$HOST:$PORT/'],
+  ['bash itself', `exec 3<>/dev/tcp/$HOST/$PORT && printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3`],
+  ['git', 'git ls-remote http://$HOST:$PORT/ 2>&1; curl -sS http://$HOST:$PORT/'],
+  ['node fetch', 'U=http://$HOST:$PORT/ node -e "$FETCH"'],
+  [
+    'python urllib',
+    `U=http://$HOST:$PORT/ python3 -c 'import os, urllib.request as u; print(u.urlopen(os.environ["U"], timeout=20).read())'`,
+  ],
+  ['python asyncio', 'python3 -c "$ASYNCIO"'],
+];
+
+const yes = (scope: ApprovalScope = 'once'): ApprovalAnswer => ({ approved: true, scope, by: 'a test' });
+const no: ApprovalAnswer = { approved: false, reason: 'denied', by: 'a test' };
+
+describe('hosts that somebody is asked about', () => {
+  const root = mkdtempSync(join(realpathSync(tmpdir()), 'ask-for-hosts-'));
+  const workspace = join(root, 'workspace');
+  const opened: Sandbox[] = [];
+  const records: AuditRecord[] = [];
+  let server: Server;
+  let trap: Server;
+  let port = 0;
+  let requests = 0;
+  let trapped = 0;
+  let questions: ApprovalRequest[] = [];
+  let lookedUp: string[] = [];
+  const toldTooEarly: string[] = [];
+
+  beforeAll(async () => {
+    mkdirSync(workspace);
+    server = createHttpServer((_, response) => {
+      requests += 1;
+      response.end(`${WORD}\n`);
+    });
+    await once(server.listen(0, ADDRESS), 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    port = address.port;
+    // On the same port of this machine itself, which nothing may lead to.
+    trap = createServer((socket) => {
+      trapped += 1;
+      socket.destroy();
+    });
+    await once(trap.listen(port, '127.0.0.1'), 'listening');
+  });
+  afterEach(async () => {
+    for (const sandbox of opened.splice(0)) await sandbox.close();
+    questions = [];
+    lookedUp = [];
+    records.length = 0;
+    expect(trapped).toBe(0);
+    expect(toldTooEarly).toEqual([]);
+  });
+  afterAll(() => {
+    server.close();
+    trap.close();
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  type Answer = (request: ApprovalRequest, signal: AbortSignal | undefined) => Promise<ApprovalAnswer>;
+  const answering =
+    (milliseconds: number, answer: ApprovalAnswer): Answer =>
+    async () => {
+      await sleep(milliseconds);
+      return answer;
+    };
+  /** The address is listed at this port: so far names may lead there. No name is, but for one. */
+  const asking = async (answer: Answer, more: SandboxOptions = {}): Promise<Sandbox> => {
+    const sandbox = await createSandbox({
+      workspace,
+      net: [`${ADDRESS}:${port}`, `listed.test:${port}`, `${ADDRESS}:1`],
+      unlisted: 'ask',
+      readable: [PROGRAMS],
+      env: { FETCH, ASYNCIO },
+      gate: {
+        lookup: async (name) => {
+          lookedUp.push(name);
+          return { addresses: NAMES[name] ?? [ADDRESS], ttl: 5 };
+        },
+        audit: { append: async (record) => void records.push(record) },
+        approver: {
+          ask: (request, { signal }) => {
+            const { host = '' } = request.connection ?? {};
+            const before = questions.filter(({ connection }) => connection?.host === host).length;
+            if (before === 0 && lookedUp.includes(host)) toldTooEarly.push(host);
+            questions.push(request);
+            return answer(request, signal);
+          },
+        },
+      },
+      policy: { unsafe: { unjudged_commands: true } },
+      ...more,
+    });
+    opened.push(sandbox);
+    return sandbox;
+  };
+  const run = (sandbox: Sandbox, command: string, host = 'unlisted.test', timeout = 60_000) =>
+    sandbox.run(command, { env: { HOST: host, PORT: String(port) }, timeout });
+  const asked = () => questions.map(({ connection }) => `${connection?.host}:${connection?.port}`);
+  const trace = ({ stdout }: ExecutionResult) =>
+    Object.fromEntries(stdout.split('\n').map((line) => line.split('=') as [string, string]));
+  const forPerson = (result: ExecutionResult) => warningsOf(result).join('\n');
+  const forModel = (sandbox: Sandbox, result: ExecutionResult) =>
+    messageForModel(result, sandbox.plan, { command: 'x' });
+
+  it.each(CLIENTS)(
+    '%s goes on once the answer is yes',
+    async (_, command) => {
+      const sandbox = await asking(answering(700, yes()));
+      const before = requests;
+      const result = await run(sandbox, command);
+      expect(result.stdout + result.stderr).toContain(WORD);
+      expect(requests).toBeGreaterThan(before);
+      expect(asked()).toEqual([`unlisted.test:${port}`]);
+      expect(result.connections).toContainEqual(
+        expect.objectContaining({
+          ...{ verdict: 'allowed', host: 'unlisted.test', address: ADDRESS, port, approval: yes() },
+        }),
+      );
+    },
+    90_000,
+  );
+
+  it.each(CLIENTS)(
+    '%s is refused if the answer is no, and the name is told to nobody',
+    async (_, command) => {
+      const sandbox = await asking(answering(300, no));
+      const before = requests;
+      const result = await run(sandbox, command);
+      expect(result.stdout).not.toContain(WORD);
+      expect(requests).toBe(before);
+      expect(lookedUp).toEqual([]);
+      expect(asked()).toEqual([`unlisted.test:${port}`]);
+      expect(result.connections).toContainEqual(
+        expect.objectContaining({
+          verdict: 'refused',
+          host: 'unlisted.test',
+          port,
+          approval: no,
+          error: 'ECONNREFUSED',
+        }),
+      );
+      expect(forPerson(result)).toContain('the answer was no');
+      const said = forModel(sandbox, result);
+      expect(said).toContain('the user was asked and refused');
+      expect(said).not.toMatch(/--net|network\.allow|--ask/);
+    },
+    90_000,
+  );
+
+  it('says who wants to reach what, and records the answer', async () => {
+    const sandbox = await asking(answering(0, yes()));
+    await run(sandbox, 'curl -sS http://$HOST:$PORT/');
+    const [question] = questions;
+    expect(question?.connection).toMatchObject({ host: 'unlisted.test', port, program: 'curl' });
+    expect(question?.decision.reasons[0]?.message).toMatch(
+      /^"curl" \(process \d+\) wants to reach unlisted\.test:\d+, which the policy does not list$/,
+    );
+    expect(records).toContainEqual(
+      expect.objectContaining({
+        type: 'event',
+        code: 'connection_asked',
+        details: expect.objectContaining({
+          host: 'unlisted.test',
+          port,
+          program: 'curl',
+          approved: true,
+          by: 'a test',
+        }),
+      }),
+    );
+  });
+
+  it('asks once for connections to the same place, and again for another port and another command', async () => {
+    const sandbox = await asking(answering(700, yes()));
+    const many = await run(
+      sandbox,
+      'for i in 1 2 3 4 5; do curl -sS http://$HOST:$PORT/ & done; wait; curl -sS http://$HOST:$PORT/',
+    );
+    expect(many.stdout.split(WORD)).toHaveLength(7);
+    expect(asked()).toEqual([`unlisted.test:${port}`]);
+    await run(sandbox, 'curl -sS http://$HOST:$PORT/; curl -sS http://$HOST:1/');
+    expect(asked()).toEqual([`unlisted.test:${port}`, `unlisted.test:${port}`, 'unlisted.test:1']);
+  });
+
+  it('tells programs that do not wait for a connection what they expect', async () => {
+    const granted = trace(await run(await asking(answering(700, yes())), `${poller} $HOST $PORT`));
+    expect(granted).toMatchObject({ connect: '115', error: '0', peer: 'ok', write: 'ok' });
+    const refused = trace(await run(await asking(answering(700, no)), `${poller} $HOST $PORT`));
+    expect(refused).toMatchObject({ connect: '111' });
+  });
+
+  it('serves many programs at once', async () => {
+    const sandbox = await asking(answering(400, yes()));
+    const result = await run(
+      sandbox,
+      'for i in $(seq 24); do curl -sS -m 50 http://h$((i % 12)).test:$PORT/ & done; wait',
+      'x',
+      120_000,
+    );
+    expect(result.stderr).toBe('');
+    expect(result.stdout.split(WORD)).toHaveLength(25);
+    expect(asked()).toHaveLength(12);
+  }, 150_000);
+
+  it('does not stop another thread', async () => {
+    const sandbox = await asking(answering(1500, yes()));
+    const traced = trace(await run(sandbox, `${threads} unlisted.test listed.test $PORT`));
+    expect(traced).toEqual(
+      expect.objectContaining({ waits: 'yes', listed: 'ok', meanwhile: 'yes', asked: 'ok' }),
+    );
+  });
+
+  it('lets signals through to a call that waits', async () => {
+    const goesOn = trace(await run(await asking(answering(1500, yes())), `${signals} $HOST $PORT restart`));
+    expect(goesOn).toMatchObject({ rang: 'yes', connect: 'ok' });
+    const begun = performance.now();
+    const stops = trace(await run(await asking(answering(8000, yes())), `${signals} $HOST $PORT fail`));
+    expect(stops).toMatchObject({ rang: 'yes', connect: '4' });
+    expect(performance.now() - begun).toBeLessThan(7000);
+  }, 30_000);
+
+  it('takes whatever is no answer for a no', async () => {
+    const failing: readonly (readonly [Answer, string])[] = [
+      [() => Promise.reject(new Error('broken')), 'failed'],
+      [
+        () => {
+          throw new Error('broken at once');
+        },
+        'failed',
+      ],
+      [async () => ({ approved: 'yes' }) as never, 'failed'],
+      [async () => undefined as never, 'failed'],
+      [() => new Promise(() => {}), 'expired'],
+    ];
+    for (const [answer, reason] of failing) {
+      const sandbox = await asking(answer, {
+        policy: { unsafe: { unjudged_commands: true }, approval: { timeout_seconds: 0.5 } },
+      });
+      const result = await run(sandbox, 'curl -sS http://$HOST:$PORT/');
+      expect(result).toMatchObject({ status: 'exited', exitCode: 7, stdout: '' });
+      expect(result.connections?.[0]).toMatchObject({
+        verdict: 'refused',
+        approval: { approved: false, reason },
+      });
+    }
+    const nobody = await asking(answering(0, yes()), {
+      policy: { unsafe: { unjudged_commands: true }, approval: { ask: 'nobody' } },
+    });
+    const result = await run(nobody, 'curl -sS http://$HOST:$PORT/');
+    expect(result.connections?.[0]?.approval).toMatchObject({ approved: false, reason: 'nobody' });
+    expect(lookedUp).toEqual([]);
+  }, 60_000);
+
+  it('refuses what cannot be recorded', async () => {
+    const sandbox = await asking(answering(0, yes()), {
+      gate: {
+        lookup: async () => ({ addresses: [ADDRESS], ttl: 5 }),
+        approver: { ask: async () => yes() },
+        audit: {
+          append: async ({ type }) => {
+            if (type === 'event') throw new Error('full');
+          },
+        },
+      },
+    });
+    const result = await run(sandbox, 'curl -sS http://$HOST:$PORT/');
+    expect(result).toMatchObject({ exitCode: 7, stdout: '' });
+  });
+
+  it('ends with the command', async () => {
+    let given: AbortSignal | undefined;
+    const sandbox = await asking((_, signal) => {
+      given = signal;
+      return new Promise(() => {});
+    });
+    const result = await run(sandbox, 'curl -sS http://$HOST:$PORT/', 'unlisted.test', 1500);
+    expect(result.status).toBe('timed-out');
+    await sleep(50);
+    expect(given?.aborted).toBe(true);
+  });
+
+  it('asks so often and no oftener', async () => {
+    const sandbox = await asking(answering(0, no));
+    const result = await run(
+      sandbox,
+      `for i in $(seq 400); do (exec 3<>/dev/tcp/h$i.test/$PORT) 2>/dev/null; done; echo over`,
+    );
+    expect(result.stdout).toBe('over\n');
+    expect(questions).toHaveLength(16);
+    expect(lookedUp).toEqual([]);
+    expect(forPerson(result)).toContain('the answer was no');
+    const unasked = result.connections?.filter(
+      ({ approval }) => approval?.approved === false && approval.reason === 'failed',
+    );
+    expect(unasked?.length).toBeGreaterThan(100);
+  }, 90_000);
+
+  it('never asks about what is denied, this machine or the network around it', async () => {
+    const sandbox = await asking(answering(0, yes()), {
+      policy: {
+        unsafe: { unjudged_commands: true },
+        network: { deny: ['*.denied.test', `half.test:${port}`, '240.0.0.0/4'] },
+      },
+    });
+    const places = [
+      ...['127.0.0.1', '127.0.0.2', 'localhost', '0.0.0.0', '10.1.2.3', '192.168.1.1', '169.254.169.254'],
+      ...[
+        '[::1]',
+        '[::ffff:127.0.0.1]',
+        '[fe80::1%lo]',
+        '100.64.0.1',
+        '240.7.7.7',
+        'a.denied.test',
+        'half.test',
+      ],
+    ];
+    const result = await run(
+      sandbox,
+      places.map((place) => `curl -sS -g -m 10 'http://${place}:'$PORT/`).join('; '),
+    );
+    expect(result.stdout).toBe('');
+    expect(questions).toEqual([]);
+    expect(lookedUp).toEqual([]);
+    expect(result.connections?.find(({ host }) => host === 'half.test')?.rule).toBe(`half.test:${port}`);
+    // What stands for a name is none of what is denied.
+    expect((await run(sandbox, 'curl -sS http://$HOST:$PORT/')).stdout).toContain(WORD);
+  }, 60_000);
+
+  it('leads nowhere that no entry allows, whatever a name says once there is a yes', async () => {
+    const sandbox = await asking(answering(0, yes()));
+    const result = await run(
+      sandbox,
+      'for h in rebind.test inner.test nowhere.test; do curl -sS -m 10 http://$h:$PORT/; done',
+    );
+    expect(result.stdout).toBe('');
+    expect(asked()).toEqual(['rebind.test', 'inner.test', 'nowhere.test'].map((name) => `${name}:${port}`));
+    const of = (name: string) => result.connections?.find(({ host }) => host === name);
+    expect(of('rebind.test')).toMatchObject({
+      verdict: 'refused',
+      address: '127.0.0.1',
+      entry: `localhost:${port}`,
+    });
+    expect(of('inner.test')).toMatchObject({
+      verdict: 'refused',
+      address: '10.1.2.3',
+      entry: `10.1.2.3:${port}`,
+    });
+    expect(of('nowhere.test')).toMatchObject({ verdict: 'refused', error: 'EHOSTUNREACH' });
+    expect(forPerson(result)).toContain('which leads to 127.0.0.1, an address that no entry allows');
+  });
+
+  it('remembers an answer for as long as it is for', async () => {
+    const session = `asks-${port}`;
+    const command = 'curl -sS http://$HOST:$PORT/';
+    const within = await asking(answering(0, yes('session')), { session });
+    await run(within, command);
+    await run(within, command);
+    expect(questions).toHaveLength(1);
+    expect((await run(await asking(answering(0, no), { session }), command)).stdout).toContain(WORD);
+    const other = await run(await asking(answering(0, no), { session: `${session}-b` }), command);
+    expect(other.stdout).toBe('');
+    expect(questions).toHaveLength(2);
+
+    await run(await asking(answering(0, yes('always'))), command);
+    const remembered = await run(await asking(answering(0, no)), command);
+    expect(remembered.stdout).toContain(WORD);
+    expect(remembered.connections?.[0]?.approval).toMatchObject({ approved: true, scope: 'always' });
+    expect(questions).toHaveLength(3);
+
+    const { state } = await openOwnState();
+    const grants = (await state.approvals.grants()).filter(({ scope }) => scope === 'always');
+    expect(grants.map(({ request }) => request.connection?.host)).toEqual(['unlisted.test']);
+    for (const { id } of grants) await state.approvals.revoke(id);
+    state.close();
+    expect((await run(await asking(answering(0, no)), command)).stdout).toBe('');
+    expect(questions).toHaveLength(4);
+  }, 60_000);
+
+  it('asks in a shell session, too, and anew for each of its commands', async () => {
+    const sandbox = await asking(answering(100, yes()));
+    await using shell = await sandbox.session();
+    const command = `curl -sS http://unlisted.test:${port}/`;
+    expect((await shell.run(`${command}; ${command}`)).stdout.split(WORD)).toHaveLength(3);
+    expect(questions).toHaveLength(1);
+    const second = await shell.run(command);
+    expect(second.stdout).toContain(WORD);
+    expect(second.connections?.[0]).toMatchObject({ host: 'unlisted.test', approval: yes() });
+    expect(questions).toHaveLength(2);
+  });
+
+  it('asks nobody without the key', async () => {
+    const sandbox = await asking(answering(0, yes()), { unlisted: 'deny' });
+    const result = await run(sandbox, 'curl -sS http://$HOST:$PORT/');
+    expect(result.connections?.[0]).toMatchObject({
+      verdict: 'refused',
+      protocol: 'name',
+      error: 'NXDOMAIN',
+    });
+    expect(questions).toEqual([]);
+  });
+});
