@@ -1,5 +1,5 @@
 import type { Reason } from '../model/decision.ts';
-import { reachOfLine } from '../programs/reach.ts';
+import { reachOfLine } from '../programs/risk.ts';
 import { assertNever } from '../util/assert-never.ts';
 import type { Check, CheckContext } from './check.ts';
 import { isForeignTo } from './locations.ts';

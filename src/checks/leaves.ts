@@ -2,14 +2,11 @@ import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { Argument, Need, Use } from '../programs/behaviour.ts';
 import { describeCommand, type IsForeign, inherited } from '../programs/describe.ts';
-import { findingsOf } from '../programs/findings.ts';
 import { pathUses } from '../programs/path-uses.ts';
-import { reachOf, reachOfRedirect } from '../programs/reach.ts';
-import { asksForHelp } from '../programs/risk.ts';
+import { asksForHelp, findingsOf, reachOf, reachOfRedirect } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
-import { isMissing } from './missing.ts';
 
 const reason = reasonFor('leaves');
 
@@ -251,4 +248,19 @@ function isLoopback(host: string): boolean {
   if (host === '::1' || host === '::' || host === '0' || host === '0.0.0.0') return true;
   // 127.1 is one, too.
   return /^127(?:\.\d{1,8}){1,3}$/.test(host);
+}
+
+/**
+ * The line is one command whose program is not there, and nothing in it could put it there: the shell says "not found",
+ * so nothing is asked. `false` also where this is not known.
+ */
+export function isMissing({ parsed, shell, findExecutable, cwd }: CheckContext): boolean {
+  if (!parsed.understood || shell !== undefined) return false;
+  const [command, ...others] = parsed.line.commands;
+  if (command === undefined || others.length > 0) return false;
+  const name = command.words[0]?.value;
+  if (name === undefined || name === '' || name.includes('/') || command.callsFunction === true) return false;
+  if (command.assignments.length > 0 || command.redirects.length > 0) return false;
+  // Builtins are listed, but for those that only tell something.
+  return describeCommand(command)?.program.unlisted === true && findExecutable(name, cwd) === undefined;
 }

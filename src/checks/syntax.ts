@@ -1,7 +1,7 @@
 import type { NotUnderstoodCode, Redirect, SimpleCommand } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
-import { writesFile } from '../programs/risk.ts';
+import { writesFile } from '../programs/path-uses.ts';
 import { holdsUnseenCode } from './autonomy.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 

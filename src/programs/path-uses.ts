@@ -1,10 +1,9 @@
-import type { SimpleCommand, Word } from '../model/command-line.ts';
+import type { Redirect, SimpleCommand, Word } from '../model/command-line.ts';
 import { leadingText } from '../model/word.ts';
 import { assertNever } from '../util/assert-never.ts';
 import type { Argument, PathUse, Use } from './behaviour.ts';
 import { inherited } from './describe.ts';
-import { argumentOf } from './options.ts';
-import { writesFile } from './risk.ts';
+import { argumentOf, isSink } from './options.ts';
 
 /** The paths that a command names: option values, operands, redirect targets, and the program itself. */
 export function pathUses(command: SimpleCommand, use: Use | undefined): readonly PathUse[] {
@@ -110,4 +109,29 @@ function looksLikePath({ text, word }: Argument): boolean {
   if (text === '' && word.value === undefined)
     return word.parts.some(({ kind }) => kind === 'brace' || kind === 'parameter');
   return /(?:^|\/)\.\.(?:\/|$)/.test(text) && !/^\w+:\/\//.test(text) && !/[\s:]/.test(text);
+}
+
+/** True if a redirect creates or changes a file. */
+export function writesFile(redirect: Redirect): boolean {
+  const target = redirect.target.value;
+  switch (redirect.operator) {
+    case '<':
+    case '<&':
+    case '<<':
+    case '<<-':
+    case '<<<':
+      return false;
+    case '>&':
+      // Else a descriptor, which was opened elsewhere.
+      return target === undefined || !/^(?:\d+|-)$/.test(target);
+    case '>':
+    case '>>':
+    case '>|':
+    case '<>':
+    case '&>':
+    case '&>>':
+      return target === undefined || !isSink(target);
+    default:
+      return assertNever(redirect.operator);
+  }
 }

@@ -1,11 +1,71 @@
 import type { Parsed, Redirect, SimpleCommand } from '../model/command-line.ts';
-import type { Risk } from '../model/decision.ts';
-import { RISKS } from '../model/words.ts';
+import type { Reach, Risk } from '../model/decision.ts';
+import { REACHES, RISKS } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
-import type { Finding, Use } from './behaviour.ts';
+import { type Finding, finding, type Use } from './behaviour.ts';
 import { describeCommand, type IsForeign, inherited } from './describe.ts';
-import { findingsOf } from './findings.ts';
-import { isSink } from './plain-paths.ts';
+import { isSink } from './options.ts';
+import { writesFile } from './path-uses.ts';
+
+/** What the options and scripts of a command make its program do besides what its name says. */
+export function findingsOf(use: Use): readonly Finding[] {
+  const findings: Finding[] = [];
+  for (const option of use.options) {
+    const dashed = option.name.length === 1 ? `-${option.name}` : `--${option.name}`;
+    switch (option.effect) {
+      case 'harmless':
+      case 'produces':
+      case 'reads':
+        break;
+      case 'writes':
+        // /dev/stdout and its like are where output goes anyway.
+        if (option.value !== undefined && isSink(option.value.text)) break;
+        findings.push(
+          finding(option.effect, 'writes_by_option', `writes through ${dashed}`, option.word.source),
+        );
+        break;
+      case 'removes':
+        findings.push(
+          finding(option.effect, 'removes_by_option', `deletes through ${dashed}`, option.word.source),
+        );
+        break;
+      case 'loads':
+        findings.push(
+          finding(
+            option.effect,
+            'loads_by_option',
+            `runs code from a file through ${dashed}`,
+            option.word.source,
+          ),
+        );
+        break;
+      case 'executes':
+        findings.push(
+          finding(
+            option.effect,
+            'executes_by_option',
+            `can run a program through ${dashed}`,
+            option.word.source,
+          ),
+        );
+        break;
+      case 'network':
+        findings.push(
+          finding(
+            option.effect,
+            'network_by_option',
+            `uses the network through ${dashed}`,
+            option.word.source,
+          ),
+        );
+        break;
+    }
+  }
+  if (use.program.inspect !== undefined) findings.push(...use.program.inspect(use));
+  const inspect = inherited(use, 'inspect');
+  if (inspect !== undefined && inspect !== use.program.inspect) findings.push(...inspect(use));
+  return findings;
+}
 
 /** The higher of two risks. */
 function higherRisk(left: Risk, right: Risk): Risk {
@@ -75,27 +135,60 @@ export function asksForHelp(use: Use): boolean {
   return use.verbs.length === words.length - 2 && (only === '--help' || only === '--version');
 }
 
-/** True if a redirect creates or changes a file. */
-export function writesFile(redirect: Redirect): boolean {
-  const target = redirect.target.value;
-  switch (redirect.operator) {
-    case '<':
-    case '<&':
-    case '<<':
-    case '<<-':
-    case '<<<':
-      return false;
-    case '>&':
-      // Else a descriptor, which was opened elsewhere.
-      return target === undefined || !/^(?:\d+|-)$/.test(target);
-    case '>':
-    case '>>':
-    case '>|':
-    case '<>':
-    case '&>':
-    case '&>>':
-      return target === undefined || !isSink(target);
-    default:
-      return assertNever(redirect.operator);
+/** The further of two reaches. */
+function furtherReach(left: Reach, right: Reach): Reach {
+  return REACHES.indexOf(left) >= REACHES.indexOf(right) ? left : right;
+}
+
+/** Where the settings that programs obey are out of the reach of commands (`Behaviour.runsNothing`). */
+interface ReachOptions {
+  readonly settingsHeld?: boolean;
+}
+
+/** The furthest reach of what a line could run; unknown if it is not understood. */
+export function reachOfLine(parsed: Parsed, isForeign?: IsForeign, options?: ReachOptions): Reach {
+  if (!parsed.understood) return 'unknown';
+  return parsed.line.commands.reduce<Reach>(
+    (reach, command) =>
+      reach === 'network' ? reach : furtherReach(reach, reachOf(command, isForeign, options)),
+    'local',
+  );
+}
+
+/** bash itself connects for `/dev/tcp/HOST/PORT`, also where that comes out of a variable. */
+export function reachOfRedirect({ operator, target }: Redirect): Reach {
+  if (operator.startsWith('<<')) return 'local';
+  if (/^\/dev\/(?:tcp|udp)\//.test(target.value ?? target.source)) return 'network';
+  if (target.value !== undefined) return 'local';
+  const [first] = target.parts;
+  // What bash adds behind a beginning that is known, or finds in a directory, leads nowhere else.
+  if (first === undefined || first.kind === 'process-substitution') return 'local';
+  // `~+` and `~-` are directories that the line chooses, as is HOME where it sets that (`judgeWayOut`).
+  if (first.kind === 'tilde') return first.user === '' ? 'local' : 'unknown';
+  if (first.kind !== 'literal') return first.kind === 'glob' ? 'local' : 'unknown';
+  return ['/dev/tcp/', '/dev/udp/'].some(
+    (device) => first.text.startsWith(device) || device.startsWith(first.text),
+  )
+    ? 'unknown'
+    : 'local';
+}
+
+/** Whether one simple command can use the network. What it runs is listed on its own, and judged there. */
+export function reachOf(
+  command: SimpleCommand,
+  isForeign?: IsForeign,
+  { settingsHeld = false }: ReachOptions = {},
+): Reach {
+  let reach: Reach = 'local';
+  for (const redirect of command.redirects) reach = furtherReach(reach, reachOfRedirect(redirect));
+  const use = describeCommand(command, isForeign);
+  if (use === undefined) return reach;
+  if (asksForHelp(use)) return furtherReach(reach, 'local');
+  const runsNothing = settingsHeld && use.reach === 'unknown' && inherited(use, 'runsNothing') === true;
+  if (!runsNothing) reach = furtherReach(reach, use.reach);
+  for (const { effect } of findingsOf(use)) {
+    if (effect === 'network') return 'network';
+    if (effect === 'executes' || effect === 'loads') reach = furtherReach(reach, 'unknown');
   }
+  return reach;
 }

@@ -2,9 +2,8 @@ import type { Span } from '../model/command-line.ts';
 import { runnerOf } from '../programs/program-table.ts';
 import { isBuiltin } from './builtins.ts';
 import { type Report, refuse } from './report.ts';
-import type { FunctionNode, SyntaxNode } from './syntax.ts';
+import { childrenOf, type FunctionNode, type SyntaxNode } from './syntax.ts';
 import { isVariableName } from './text-checks.ts';
-import { childrenOf } from './walk.ts';
 
 /** Programs whose names a function must not take: a reader, or a check, would take the call for the program. */
 const COMMON = new Set(

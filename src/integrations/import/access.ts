@@ -1,7 +1,6 @@
 import { join, relative, resolve } from 'node:path';
-import { PACKAGE_CACHES } from '../../policy/profiles/package-caches.ts';
-import { SYSTEM_PATHS } from '../../policy/profiles/system-paths.ts';
-import { TOOL_CHAINS } from '../../policy/profiles/tool-chains.ts';
+import { PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
+import { SYSTEM_PATHS, TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import {
   as,

@@ -1,6 +1,5 @@
 import { type Finding, finding, type PathUse, type ProgramRow, programs, type Use } from '../behaviour.ts';
-import { hasOption } from '../options.ts';
-import { plainPaths } from '../plain-paths.ts';
+import { hasOption, plainPaths } from '../options.ts';
 
 /** `tar xzf` without a dash: the first word bundles options whose values follow in order. */
 function inspectTar(use: Use): readonly Finding[] {

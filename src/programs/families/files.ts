@@ -6,8 +6,7 @@ import {
   programs,
   type Use,
 } from '../behaviour.ts';
-import { hasOption } from '../options.ts';
-import { isSink, pathInside, plainPaths } from '../plain-paths.ts';
+import { hasOption, isSink, pathInside, plainPaths } from '../options.ts';
 import { readsZone } from './readers.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */

@@ -1,5 +1,12 @@
-import type { Use } from '../behaviour.ts';
-import { type Behaviour, type Finding, finding, type ProgramRow, programs, verbs } from '../behaviour.ts';
+import {
+  type Behaviour,
+  type Finding,
+  finding,
+  type ProgramRow,
+  programs,
+  type Use,
+  verbs,
+} from '../behaviour.ts';
 
 const LOW: Behaviour = { risk: 'low' };
 const MEDIUM: Behaviour = { risk: 'medium' };
@@ -174,6 +181,11 @@ export const LANGUAGES: readonly ProgramRow[] = [
   ),
   ...programs('java javaw jshell jbang kotlin scala clojure clj', 'medium', 'network', { operands: 'guess' }),
   ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown', {
+    operands: 'guess',
+  }),
+  ...programs('perl', 'medium', 'network', {
+    code: 'language',
+    grammar: { open: true, values: 'e E M m I 0 i', flags: 'n p l a w' },
     operands: 'guess',
   }),
   ...programs('ruby irb rails rake rspec erb jruby', 'medium', 'network', RUBY),

@@ -7,8 +7,7 @@ import {
   type Runs,
   type Use,
 } from '../behaviour.ts';
-import { readOptions } from '../options.ts';
-import { writtenAt } from '../plain-paths.ts';
+import { readOptions, writtenAt } from '../options.ts';
 import { refused, runText } from '../runs.ts';
 
 /** Settings that run nothing on this side. */

@@ -1,16 +1,16 @@
-import type { Argument, Use } from '../behaviour.ts';
 import {
+  type Argument,
   type Behaviour,
   type Finding,
   finding,
   type Grammar,
   type Loss,
   type ProgramRow,
+  type Use,
   verbs,
 } from '../behaviour.ts';
-import { plainPaths } from '../plain-paths.ts';
-import { runsOfGit } from './runs.ts';
-import { GIT_OPTIONS, isHarmlessSetting } from './settings.ts';
+import { plainPaths } from '../options.ts';
+import { GIT_OPTIONS, isHarmlessSetting, runsOfGit } from './runs.ts';
 
 /** Options of the diff family, which most reading verbs take. */
 const DIFF: Grammar = {

@@ -5,8 +5,7 @@ import { describeCommand } from '../../../src/programs/describe.ts';
 import { explainProgram } from '../../../src/programs/explain-program.ts';
 import { pathUses } from '../../../src/programs/path-uses.ts';
 import { PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
-import { reachOfLine } from '../../../src/programs/reach.ts';
-import { riskOfLine } from '../../../src/programs/risk.ts';
+import { reachOfLine, riskOfLine } from '../../../src/programs/risk.ts';
 import { parseShell } from '../../../src/shell/parse.ts';
 
 // One row more than the table has. Nothing else knows of it.

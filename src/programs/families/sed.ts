@@ -1,7 +1,16 @@
-import { type Finding, finding } from './behaviour.ts';
+import {
+  type Argument,
+  type Finding,
+  finding,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  type Use,
+} from '../behaviour.ts';
+import { pathInside } from '../options.ts';
 
 /** A file that a script names. */
-export interface SedFile {
+interface SedFile {
   readonly path: string;
   readonly effect: 'reads' | 'writes';
 }
@@ -221,3 +230,79 @@ export function isPlainSed(script: string): boolean {
     if (!isCommand) return false;
   }
 }
+
+/** The scripts on the command line: values of options, else the first operand. */
+export function scriptsOf(
+  use: Use,
+  scriptOptions: readonly string[],
+  fileOptions: readonly string[],
+): readonly Argument[] {
+  const given = use.options.flatMap(({ name, value }) =>
+    scriptOptions.includes(name) && value !== undefined ? [value] : [],
+  );
+  if (given.length > 0 || use.options.some(({ name }) => fileOptions.includes(name))) return given;
+  return use.operands.slice(0, 1);
+}
+
+function inspectSed(use: Use): readonly Finding[] {
+  return scriptsOf(use, ['e', 'expression'], ['f', 'file']).flatMap((script) =>
+    script.complete
+      ? inspectSedScript(script.text, script.word.source)
+      : inspectUnknownSed(script.word.source),
+  );
+}
+
+/** The rest of a script may hold `e` and `w` commands. */
+function inspectUnknownSed(source: string): readonly Finding[] {
+  return [finding('invalid', 'dynamic_script', 'has a script that is only known when it runs', source)];
+}
+
+function strictSed(use: Use): readonly Finding[] {
+  return inspectSed(use)
+    .filter(({ effect }) => effect === 'reads')
+    .map((found) => ({ ...found, effect: 'invalid' }));
+}
+
+/** The files that the scripts of sed read and write. */
+function filesOfSed(use: Use): readonly PathUse[] {
+  return scriptsOf(use, ['e', 'expression'], ['f', 'file']).flatMap((script) => {
+    const files: SedFile[] = [];
+    if (script.complete) inspectSedScript(script.text, script.word.source, files);
+    return files.map(({ path, effect }) => ({ argument: pathInside(script, path), effect }));
+  });
+}
+
+function objectionToSed(use: Use): string | undefined {
+  // The name of a backup is another one than was judged: `sed -ifig p .git/con`.
+  const suffix = use.options.some(({ inPlace, value }) => inPlace && value !== undefined);
+  if (suffix) return 'may write elsewhere with this option (-i takes no suffix here)';
+  const texts = scriptsOf(use, ['e', 'expression'], []).map(({ text }) => text);
+  return texts.length > 0 && texts.every(isPlainSed) && isPlainSed(texts.join('\n'))
+    ? undefined
+    : 'has a script that is not plain: only p, d, q, n, s/…/…/ without e and w, and their like';
+}
+
+/** The editor of streams. */
+export const SED: readonly ProgramRow[] = [
+  ...programs('sed gsed', 'low', 'local', {
+    grammar: {
+      source: 'sed 4.9',
+      flags:
+        'n quiet silent E r regexp-extended s separate u unbuffered z null-data posix debug sandbox b binary follow-symlinks help version',
+      values: 'e expression l line-length',
+      writing: 'i in-place',
+      loads: 'f file',
+    },
+    operands: 'script-then-reads',
+    scriptOptions: 'e expression f file',
+    inspect: inspectSed,
+    morePaths: filesOfSed,
+    strict: strictSed,
+    application: {
+      names: 'sed',
+      without: 'follow-symlinks',
+      objection: objectionToSed,
+      changesEntries: true,
+    },
+  }),
+];
