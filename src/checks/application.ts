@@ -12,11 +12,11 @@ import { findingsOf } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { effectsOf } from './effects.ts';
-import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
+import { directoriesOf, isForeignTo, locationsOf, pathsOf } from './locations.ts';
 
 const reason = reasonFor('application');
 const deny = (code: string, message: string, ...words: readonly string[]): Reason =>
-  reason('deny', code, message, words);
+  reason('deny', code, message, ...words);
 
 const ELSEWHERE = 'it needs a host with Landlock (Linux 5.13), user namespaces or Firejail';
 
@@ -151,10 +151,9 @@ function judgeProtected(
   command: SimpleCommand,
   context: CheckContext,
 ): readonly Reason[] {
-  const locations = locationsOf(argument, directoriesOf(command, context), context);
-  const isProtected = (path: string) => context.rules.protected.some((root) => isBeneath(path, root));
-  return locations !== 'foreign-home' &&
-    locations.some(({ resolved }) => resolved !== undefined && isProtected(resolved.canonical))
+  const isProtected = ({ canonical }: ResolvedPath) =>
+    context.rules.protected.some((root) => isBeneath(canonical, root));
+  return pathsOf(argument, directoriesOf(command, context), context).some(isProtected)
     ? [deny('protected', `${argument.word.source} is protected`, argument.word.source)]
     : [];
 }

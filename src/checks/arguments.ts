@@ -1,8 +1,8 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
 import type { ResolvedPath } from '../model/path-lookup.ts';
-import type { Behaviour, Finding, Use } from '../programs/behaviour.ts';
-import { describeCommand, inherited } from '../programs/describe.ts';
+import type { Finding, Use } from '../programs/behaviour.ts';
+import { describeCommand, inherited, levelsOf } from '../programs/describe.ts';
 import { copiesDirectories } from '../programs/families/files.ts';
 import { optionTable } from '../programs/options.ts';
 import { asksForHelp, findingsOf } from '../programs/risk.ts';
@@ -10,7 +10,7 @@ import { directoriesBetween } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { holdsUnseenCode } from './autonomy.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
+import { directoriesOf, isForeignTo, locationsOf, pathsOf } from './locations.ts';
 
 const reason = reasonFor('arguments');
 
@@ -52,13 +52,13 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
   for (const found of findings) {
     const verdict = verdictOf(found, mode, use);
     if (verdict !== undefined)
-      reasons.push(reason(verdict, found.code, `${name} ${found.message}`, found.words));
+      reasons.push(reason(verdict, found.code, `${name} ${found.message}`, ...found.words));
   }
   if (strict || (mode === 'supervised' && isPowerful(use))) {
     const verdict = strict ? 'deny' : 'ask';
     for (const { source } of use.unknown) {
       reasons.push(
-        reason(verdict, 'unknown_option', `${name} has no option ${source} in the tables`, [source]),
+        reason(verdict, 'unknown_option', `${name} has no option ${source} in the tables`, source),
       );
     }
     for (const { source } of use.openEnded) {
@@ -67,7 +67,7 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
           verdict,
           'dynamic_option',
           `${source} may become an option of ${name}; put -- before it, or ./`,
-          [source],
+          source,
         ),
       );
     }
@@ -76,9 +76,12 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
     const nested = nestedRepository(command, use, context);
     if (nested !== undefined) {
       reasons.push(
-        reason('ask', 'nested_repository', `git would obey the settings of another repository: ${nested}`, [
+        reason(
+          'ask',
+          'nested_repository',
+          `git would obey the settings of another repository: ${nested}`,
           nested,
-        ]),
+        ),
       );
     }
   }
@@ -113,26 +116,25 @@ function verdictOf(found: Finding, mode: Mode, use: Use): Verdict | undefined {
 }
 
 /** True if flags of the program, or of its verb, can execute, write or load something. */
-function isPowerful({ program, verbs }: Use): boolean {
-  let level: Behaviour | undefined = program;
-  for (const verb of [undefined, ...verbs]) {
-    if (verb !== undefined) level = level?.verbs?.[verb];
-    if (level?.inspect !== undefined) return true;
-    if (level?.grammar !== undefined && optionTable(level.grammar).powerful) return true;
-  }
-  return false;
+function isPowerful(use: Use): boolean {
+  return levelsOf(use).some(
+    ({ inspect, grammar }) =>
+      inspect !== undefined || (grammar !== undefined && optionTable(grammar).powerful),
+  );
 }
 
 /** cp copies directories only with -r: without, it fails, and something else was meant. */
 function judgeCopy(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
   const cwds = directoriesOf(command, context);
   return use.operands.slice(0, -1).flatMap((argument) => {
-    const locations = locationsOf(argument, cwds, context);
-    return locations !== 'foreign-home' && locations.some(({ resolved }) => resolved?.kind === 'directory')
+    return pathsOf(argument, cwds, context).some(({ kind }) => kind === 'directory')
       ? [
-          reason('deny', 'arguments', `cp does not copy directories without -r: ${argument.word.source}`, [
+          reason(
+            'deny',
+            'arguments',
+            `cp does not copy directories without -r: ${argument.word.source}`,
             argument.word.source,
-          ]),
+          ),
         ]
       : [];
   });

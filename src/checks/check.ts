@@ -116,8 +116,8 @@ export interface Check {
 /** Makes the reasons of one check. */
 export function reasonFor(
   check: string,
-): (verdict: Verdict | undefined, code: string, message: string, words: readonly string[]) => Reason {
-  return (verdict, code, message, words) => ({ check, verdict, code, message, words });
+): (verdict: Verdict | undefined, code: string, message: string, ...words: readonly string[]) => Reason {
+  return (verdict, code, message, ...words) => ({ check, verdict, code, message, words });
 }
 
 /** What there is to judge: every command, or those that were recognised in a line that was not understood. */

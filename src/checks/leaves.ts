@@ -6,7 +6,7 @@ import { pathUses } from '../programs/path-uses.ts';
 import { asksForHelp, findingsOf, reachOf, reachOfRedirect } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
+import { directoriesOf, isForeignTo, pathsOf } from './locations.ts';
 
 const reason = reasonFor('leaves');
 
@@ -56,7 +56,7 @@ function judgeWayOut(
   if (unknown !== undefined) {
     const { source } = unknown.target;
     const message = `${source} gets its value only when the line runs, and may be a connection (/dev/tcp): ${opened}`;
-    return [reason('ask', 'unknown_target', message, [source])];
+    return [reason('ask', 'unknown_target', message, source)];
   }
   const use = describeCommand(command, isForeign);
   const [program] = command.words;
@@ -65,7 +65,7 @@ function judgeWayOut(
   if (reach === 'local') return [];
   if (asksItsOwnServer(use, parsed)) return [];
   const ask = (code: string, does: string) => [
-    reason('ask', code, `${program.source} ${does}, and ${opened}`, [program.source]),
+    reason('ask', code, `${program.source} ${does}, and ${opened}`, program.source),
   ];
   if (reach === 'unknown') return ask('unseen_code', 'may run code that cannot be seen beforehand');
   const outward = inherited(use, 'outward');
@@ -81,7 +81,7 @@ function judgeOutward(command: SimpleCommand, isForeign: IsForeign): readonly Re
   const outward = inherited(use, 'outward');
   if (outward === undefined || reachOf(command, isForeign, { settingsHeld: true }) === 'local') return [];
   const message = `${program.source} ${outward}, and hosts that the policy lists can be reached`;
-  return [reason('ask', 'outward', message, [program.source])];
+  return [reason('ask', 'outward', message, program.source)];
 }
 
 /** What names another server than the user's settings do, or other settings. */
@@ -136,7 +136,7 @@ function judgeSignals({ program, command }: Use, { rules }: CheckContext): reado
   if (program.signals !== true || rules.held.signals) return [];
   const { name } = program;
   const message = `${name} may end processes outside the sandbox, which this host cannot prevent`;
-  return [reason('ask', 'signals', message, [command.words[0]?.source ?? name])];
+  return [reason('ask', 'signals', message, command.words[0]?.source ?? name)];
 }
 
 /** What cannot work inside is refused at once, and not asked about. */
@@ -148,7 +148,7 @@ function judgeNeeds(use: Use, { rules, findExecutable, cwd }: CheckContext): rea
   if (need === 'system' || isElsewhere) {
     // The shell says best that a program is not there.
     const isThere = findExecutable(use.command.words[0]?.value ?? name, cwd) !== undefined;
-    return isThere ? [reason('deny', `needs_${need}`, `${name} ${CANNOT[need]}`, [source])] : [];
+    return isThere ? [reason('deny', `needs_${need}`, `${name} ${CANNOT[need]}`, source)] : [];
   }
   if (!rules.held.network) return [];
   const away = (inherited(use, 'hosts')?.(use) ?? []).find((argument) => {
@@ -157,7 +157,7 @@ function judgeNeeds(use: Use, { rules, findExecutable, cwd }: CheckContext): rea
   });
   if (away === undefined) return [];
   const message = `${name} cannot reach ${away.word.source}: the policy keeps the network off; do it without, or tell the user what it is needed for`;
-  return [reason('deny', 'unreachable', message, [away.word.source])];
+  return [reason('deny', 'unreachable', message, away.word.source)];
 }
 
 function isOfThisMachine(argument: Argument): boolean {
@@ -177,15 +177,10 @@ function judgeGranted(
   return pathUses(command, use)
     .filter(({ effect }) => effect !== 'reads')
     .flatMap(({ argument }) => {
-      const locations = locationsOf(argument, cwds, context);
-      const outside =
-        locations !== 'foreign-home' &&
-        locations.some(
-          ({ resolved }) =>
-            resolved !== undefined &&
-            !isBeneath(resolved.canonical, workspace) &&
-            granted.some((root) => isBeneath(resolved.canonical, root)),
-        );
+      const outside = pathsOf(argument, cwds, context).some(
+        ({ canonical }) =>
+          !isBeneath(canonical, workspace) && granted.some((root) => isBeneath(canonical, root)),
+      );
       const { source } = argument.word;
       return outside
         ? [
@@ -193,7 +188,7 @@ function judgeGranted(
               'ask',
               'writes_granted',
               `${source} lies outside the workspace, in a path that the policy made writable`,
-              [source],
+              source,
             ),
           ]
         : [];
@@ -215,7 +210,7 @@ function judgeSecrets(commands: readonly SimpleCommand[], context: CheckContext)
           'ask',
           'secret_leaves',
           `${secret.source} looks like a secret, and the line uses the network`,
-          [secret.source],
+          secret.source,
         ),
       ];
 }

@@ -65,6 +65,20 @@ export function locationsOf(
   return locations;
 }
 
+/** The canonical paths that an argument surely leads to. What cannot be told is not among them. */
+export function pathsOf(
+  argument: Argument,
+  cwds: readonly (string | undefined)[],
+  context: CheckContext,
+  { partial = true }: { readonly partial?: boolean } = {},
+): readonly ResolvedPath[] {
+  const locations = locationsOf(argument, cwds, context);
+  if (locations === 'foreign-home') return [];
+  return locations.flatMap((one) =>
+    one.resolved === undefined || (one.partial && !partial) ? [] : [one.resolved],
+  );
+}
+
 function lookUp(path: string, context: CheckContext): ResolvedPath | undefined {
   try {
     return context.paths.resolve(path);

@@ -46,7 +46,7 @@ function judgeDirectory(context: CheckContext): Reason[] {
   // One that does not exist is the launch's business: nothing runs there.
   const { canonical } = context.paths.resolve(context.cwd);
   if (mayRead(canonical, context)) return [];
-  return [reason('deny', 'escapes_workspace', `path escapes the workspace root: ${canonical}`, [])];
+  return [reason('deny', 'escapes_workspace', `path escapes the workspace root: ${canonical}`)];
 }
 
 function judgePath(
@@ -61,7 +61,7 @@ function judgePath(
       'deny',
       'foreign_home',
       `path escapes the workspace root: ${source} is the home of another user`,
-      [source],
+      source,
     );
   }
   let outside: Reason | undefined;
@@ -92,7 +92,7 @@ function judgeLocation(
   const { source } = use.argument.word;
   const { rules } = context;
   if (resolved === undefined) {
-    return reason('deny', 'unresolved', `it cannot be told where ${text} leads`, [source]);
+    return reason('deny', 'unresolved', `it cannot be told where ${text} leads`, source);
   }
   const path = resolved.canonical;
   if (isHarmlessDevice(text) || isHarmlessDevice(path)) return undefined;
@@ -102,21 +102,21 @@ function judgeLocation(
   // What a command writes into its private home is not a secret of the user.
   const homes = writes ? [rules.userHome] : [rules.home, rules.userHome];
   if (homes.some((home) => isBeneath(path, home) && SECRETS.test(path.slice(home.length + 1)))) {
-    return reason('deny', 'secret_path', `${text} holds credentials`, [source]);
+    return reason('deny', 'secret_path', `${text} holds credentials`, source);
   }
   // `/$x` says nothing about where it leads; the kernel does.
   if (partial && leadsToRoot(path, context)) return undefined;
   // Under an allow-list only the workspace is meant, not what the system needs to run programs.
   const inside = writes || rules.allow !== undefined ? mayWrite(path, context) : mayRead(path, context);
   if (!inside && !(rules.allow !== undefined && isProgramWord(use) && mayRead(path, context))) {
-    return reason('deny', 'escapes_workspace', `path escapes the workspace root: ${text}`, [source]);
+    return reason('deny', 'escapes_workspace', `path escapes the workspace root: ${text}`, source);
   }
   if (writes && !partial && touchesProtected(path, use, context)) {
     return reason(
       'deny',
       'protected',
       `${text} is protected: what is written there is run or obeyed later by something trusted`,
-      [source],
+      source,
     );
   }
   return undefined;

@@ -55,7 +55,7 @@ export function explainProgram(name: string, verbs: readonly string[] = []): rea
     ...(verbs.length === 0 && findForApplication(name) !== undefined
       ? ['  runs under the application backend, too, where its words show that it stays in the workspace']
       : []),
-    ...details(level, '  ', 'all'),
+    ...details(verbs.length === 0 ? { operands: 'guess', ...level } : level, '  ', 'all'),
   ];
 }
 

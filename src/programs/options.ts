@@ -259,7 +259,7 @@ export function beginsWithPath(word: Word): boolean {
   return first?.kind === 'input' && first.path === true;
 }
 
-type ReadOptions =
+export type ReadOptions =
   | { readonly ok: true; readonly options: readonly OptionUse[]; readonly rest: readonly Word[] }
   | ({ readonly ok: false } & Doubt);
 

@@ -9,27 +9,8 @@ import { argumentOf, isSink } from './options.ts';
 export function pathUses(command: SimpleCommand, use: Use | undefined): readonly PathUse[] {
   const found: PathUse[] = [];
   for (const redirect of command.redirects) {
-    switch (redirect.operator) {
-      case '<<':
-      case '<<-':
-      case '<<<':
-      case '<&':
-        break;
-      case '<':
-        found.push({ argument: argumentOf(redirect.target), effect: 'reads' });
-        break;
-      case '>':
-      case '>>':
-      case '>|':
-      case '<>':
-      case '&>':
-      case '&>>':
-      case '>&':
-        if (writesFile(redirect)) found.push({ argument: argumentOf(redirect.target), effect: 'writes' });
-        break;
-      default:
-        assertNever(redirect.operator);
-    }
+    if (redirect.operator === '<') found.push({ argument: argumentOf(redirect.target), effect: 'reads' });
+    else if (writesFile(redirect)) found.push({ argument: argumentOf(redirect.target), effect: 'writes' });
   }
   if (use === undefined) return found;
   const program = command.words[0];

@@ -1,82 +1,44 @@
 import type { Parsed, Redirect, SimpleCommand } from '../model/command-line.ts';
 import type { Reach, Risk } from '../model/decision.ts';
-import { REACHES, RISKS } from '../model/words.ts';
+import { REACHES, RISKS, strongest } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { type Finding, finding, type Use } from './behaviour.ts';
+import { type Effect, type Finding, finding, type OptionUse, type Use } from './behaviour.ts';
 import { describeCommand, type IsForeign, inherited } from './describe.ts';
 import { isSink } from './options.ts';
 import { writesFile } from './path-uses.ts';
 
+/** What an option of an effect makes a program do; those of no concern are missing. */
+const BY_OPTION: Readonly<Partial<Record<Effect, readonly [code: string, does: string]>>> = {
+  writes: ['writes_by_option', 'writes through'],
+  removes: ['removes_by_option', 'deletes through'],
+  loads: ['loads_by_option', 'runs code from a file through'],
+  executes: ['executes_by_option', 'can run a program through'],
+  network: ['network_by_option', 'uses the network through'],
+};
+
+function findingOf({ name, effect, value, word }: OptionUse): readonly Finding[] {
+  const found = BY_OPTION[effect];
+  // /dev/stdout and its like are where output goes anyway.
+  const isNothing = effect === 'writes' && value !== undefined && isSink(value.text);
+  if (found === undefined || effect === 'harmless' || effect === 'produces' || isNothing) return [];
+  const [code, does] = found;
+  return [finding(effect, code, `${does} ${name.length === 1 ? '-' : '--'}${name}`, word.source)];
+}
+
 /** What the options and scripts of a command make its program do besides what its name says. */
 export function findingsOf(use: Use): readonly Finding[] {
-  const findings: Finding[] = [];
-  for (const option of use.options) {
-    const dashed = option.name.length === 1 ? `-${option.name}` : `--${option.name}`;
-    switch (option.effect) {
-      case 'harmless':
-      case 'produces':
-      case 'reads':
-        break;
-      case 'writes':
-        // /dev/stdout and its like are where output goes anyway.
-        if (option.value !== undefined && isSink(option.value.text)) break;
-        findings.push(
-          finding(option.effect, 'writes_by_option', `writes through ${dashed}`, option.word.source),
-        );
-        break;
-      case 'removes':
-        findings.push(
-          finding(option.effect, 'removes_by_option', `deletes through ${dashed}`, option.word.source),
-        );
-        break;
-      case 'loads':
-        findings.push(
-          finding(
-            option.effect,
-            'loads_by_option',
-            `runs code from a file through ${dashed}`,
-            option.word.source,
-          ),
-        );
-        break;
-      case 'executes':
-        findings.push(
-          finding(
-            option.effect,
-            'executes_by_option',
-            `can run a program through ${dashed}`,
-            option.word.source,
-          ),
-        );
-        break;
-      case 'network':
-        findings.push(
-          finding(
-            option.effect,
-            'network_by_option',
-            `uses the network through ${dashed}`,
-            option.word.source,
-          ),
-        );
-        break;
-    }
-  }
+  const findings = use.options.flatMap(findingOf);
   if (use.program.inspect !== undefined) findings.push(...use.program.inspect(use));
   const inspect = inherited(use, 'inspect');
   if (inspect !== undefined && inspect !== use.program.inspect) findings.push(...inspect(use));
   return findings;
 }
 
-/** The higher of two risks. */
-function higherRisk(left: Risk, right: Risk): Risk {
-  return RISKS.indexOf(left) >= RISKS.indexOf(right) ? left : right;
-}
-
 /** The highest risk of what a line could run; high if it is not understood. */
 export function riskOfLine(parsed: Parsed, isForeign?: IsForeign): Risk {
   if (!parsed.understood) return 'high';
   return parsed.line.commands.reduce<Risk>(
-    (risk, command) => (risk === 'high' ? risk : higherRisk(risk, riskOf(command, isForeign))),
+    (risk, command) => (risk === 'high' ? risk : strongest(RISKS, risk, riskOf(command, isForeign))),
     'low',
   );
 }
@@ -85,14 +47,17 @@ export function riskOfLine(parsed: Parsed, isForeign?: IsForeign): Risk {
 export function riskOf(command: SimpleCommand, isForeign?: IsForeign): Risk {
   const use = describeCommand(command, isForeign);
   const own = use === undefined ? 'low' : riskOfUse(use);
-  return command.redirects.some(writesFile) ? higherRisk(own, 'medium') : own;
+  return command.redirects.some(writesFile) ? strongest(RISKS, own, 'medium') : own;
 }
 
 /** As `riskOf`, without redirects. */
 function riskOfUse(use: Use): Risk {
   if (asksForHelp(use)) return 'low';
   const own = inherited(use, 'onlyReads')?.(use) === true ? 'low' : use.risk;
-  return findingsOf(use).reduce<Risk>((risk, { effect }) => higherRisk(risk, riskOfEffect(effect)), own);
+  return findingsOf(use).reduce<Risk>(
+    (risk, { effect }) => strongest(RISKS, risk, riskOfEffect(effect)),
+    own,
+  );
 }
 
 function riskOfEffect(effect: Finding['effect']): Risk {
@@ -135,11 +100,6 @@ export function asksForHelp(use: Use): boolean {
   return use.verbs.length === words.length - 2 && (only === '--help' || only === '--version');
 }
 
-/** The further of two reaches. */
-function furtherReach(left: Reach, right: Reach): Reach {
-  return REACHES.indexOf(left) >= REACHES.indexOf(right) ? left : right;
-}
-
 /** Where the settings that programs obey are out of the reach of commands (`Behaviour.runsNothing`). */
 interface ReachOptions {
   readonly settingsHeld?: boolean;
@@ -150,7 +110,7 @@ export function reachOfLine(parsed: Parsed, isForeign?: IsForeign, options?: Rea
   if (!parsed.understood) return 'unknown';
   return parsed.line.commands.reduce<Reach>(
     (reach, command) =>
-      reach === 'network' ? reach : furtherReach(reach, reachOf(command, isForeign, options)),
+      reach === 'network' ? reach : strongest(REACHES, reach, reachOf(command, isForeign, options)),
     'local',
   );
 }
@@ -180,15 +140,15 @@ export function reachOf(
   { settingsHeld = false }: ReachOptions = {},
 ): Reach {
   let reach: Reach = 'local';
-  for (const redirect of command.redirects) reach = furtherReach(reach, reachOfRedirect(redirect));
+  for (const redirect of command.redirects) reach = strongest(REACHES, reach, reachOfRedirect(redirect));
   const use = describeCommand(command, isForeign);
   if (use === undefined) return reach;
-  if (asksForHelp(use)) return furtherReach(reach, 'local');
+  if (asksForHelp(use)) return strongest(REACHES, reach, 'local');
   const runsNothing = settingsHeld && use.reach === 'unknown' && inherited(use, 'runsNothing') === true;
-  if (!runsNothing) reach = furtherReach(reach, use.reach);
+  if (!runsNothing) reach = strongest(REACHES, reach, use.reach);
   for (const { effect } of findingsOf(use)) {
     if (effect === 'network') return 'network';
-    if (effect === 'executes' || effect === 'loads') reach = furtherReach(reach, 'unknown');
+    if (effect === 'executes' || effect === 'loads') reach = strongest(REACHES, reach, 'unknown');
   }
   return reach;
 }

@@ -8,18 +8,16 @@ import {
   type Runs,
 } from '../behaviour.ts';
 import { argumentOf, hasOption, optionValue, readOptions } from '../options.ts';
-import { NOTHING, refused, runText, runWords, unreadable } from '../runs.ts';
+import { behindOptions, NOTHING, refused, runText, runWords, unreadable } from '../runs.ts';
 
 /** `sudo [options] [NAME=value] command`. */
-function runsOfSudo(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`sudo: ${read.message}`, read.word);
+const runsOfSudo = behindOptions((read, call) => {
   const first = read.rest.findIndex((word) => !/^[A-Za-z_][A-Za-z0-9_]*=/.test(prefixOf(word)));
   const command = first === -1 ? [] : read.rest.slice(first);
   if (hasOption(read, 'e edit')) return NOTHING;
   if (hasOption(read, 's i shell login')) return shellOf(call, command);
   return runWords(command, optionValue(read.options, 'D chdir'));
-}
+});
 
 /** sudo escapes the words for its shell, so that they are words again. */
 function shellOf(call: Call, command: Parameters<typeof runWords>[0]): Runs {
@@ -30,12 +28,10 @@ function shellOf(call: Call, command: Parameters<typeof runWords>[0]): Runs {
   );
 }
 
-function runsOfDoas(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`doas: ${read.message}`, read.word);
+const runsOfDoas = behindOptions((read, call) => {
   if (hasOption(read, 'L C')) return NOTHING;
   return hasOption(read, 's') ? shellOf(call, []) : runWords(read.rest);
-}
+});
 
 /** `su [options] [-] [user]` with `-c text`; runuser likewise, and `runuser -u user command`. */
 function runsOfSu(call: Call): Runs {
@@ -129,7 +125,6 @@ export const DANGEROUS: readonly ProgramRow[] = [
     'local',
     {
       danger: 'device',
-      operands: 'guess',
     },
   ),
   ...programs('dd', 'high', 'local', {

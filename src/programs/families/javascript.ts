@@ -97,7 +97,6 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       writing: 'init',
       removing: 'clean',
     },
-    operands: 'guess',
     inspect: inspectTsc,
   }),
   ...programs('eslint', 'low', 'unknown', {
@@ -114,7 +113,6 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       executes: 'plugin resolve-plugins-relative-to rulesdir parser',
       executing: 'inspect-config',
     },
-    operands: 'guess',
     inspect: modules('f format', ESLINT_FORMATS),
   }),
   ...programs('jest', 'low', 'unknown', {
@@ -133,7 +131,6 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       produces: eitherCase('cacheDirectory'),
       writing: eitherCase('u updateSnapshot init'),
     },
-    operands: 'guess',
     inspect: modules('env testEnvironment test-environment reporters preset'),
   }),
   ...programs('vitest', 'low', 'unknown', {
@@ -150,7 +147,6 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       writing: 'u update init',
       executes: eitherCase('execArgv poolOptions.forks.execArgv poolOptions.threads.execArgv'),
     },
-    operands: 'guess',
     inspect: modules('reporter environment pool'),
   }),
   ...programs('mocha', 'low', 'unknown', {
@@ -165,7 +161,6 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       loads: eitherCase('r require import loader experimental-loader config file'),
       executes: eitherCase('n node-option eval e'),
     },
-    operands: 'guess',
     inspect: (use) => [...modules('R reporter', MOCHA_REPORTERS)(use), ...modules('u ui')(use)],
     morePaths: outputsOfMocha,
   }),
@@ -177,7 +172,6 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       loads: 'config-path',
       writing: 'fix write apply apply-unsafe apply-suggested unsafe',
     },
-    operands: 'guess',
   }),
   ...programs(
     'ava tap c8 karma oxlint xo standard stylelint knip depcheck madge ncu attw publint tsd dpdm size-limit',
@@ -194,7 +188,6 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
         writing: 'fix write init u update-snapshots',
         executes: 'plugin rulesdir parser custom-formatter custom-syntax node-arguments node-arg',
       },
-      operands: 'guess',
     },
   ),
   ...programs('prettier', 'low', 'unknown', {
@@ -208,7 +201,6 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       produces: 'cache-location',
       writing: 'w write',
     },
-    operands: 'guess',
   }),
 ];
 
@@ -346,7 +338,6 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
   ...programs('bun', 'medium', 'network', {
     code: 'language',
     runs: runsOfManager,
-    operands: 'guess',
     verbs: { ...VERBS, ...verbs('test', SCRIPT), ...verbs('run build x create upgrade', CHANGES) },
   }),
   ...programs('npx bunx pnpx', 'medium', 'network', {
@@ -371,7 +362,6 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
         // A module by name or path, loaded before the script.
         loads: 'r require import loader experimental-loader env-file',
       },
-      operands: 'guess',
     },
   ),
   ...JAVASCRIPT_TOOLS,
@@ -379,6 +369,5 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     'vite next nuxt astro webpack rollup esbuild parcel turbo nx lerna tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix rimraf playwright cypress puppeteer lighthouse husky lint-staged changeset semantic-release prisma drizzle-kit typeorm sequelize wrangler vercel netlify firebase http-server serve npm-run-all run-s run-p nyc cross-env dotenv pm2 gulp grunt bower lefthook nest',
     'medium',
     'unknown',
-    { operands: 'guess' },
   ),
 ];

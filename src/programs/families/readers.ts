@@ -120,7 +120,6 @@ export const READERS: readonly ProgramRow[] = [
       executes: 'P pager H html p preprocessor T troff-device X gxditview Z ditroff',
       loads: 'C config-file M manpath',
     },
-    operands: 'guess',
   }),
   ...programs('printenv', 'low', 'local', {
     grammar: { source: 'coreutils 9.1', flags: '0 null' },

@@ -15,6 +15,16 @@ interface SedFile {
   readonly effect: 'reads' | 'writes';
 }
 
+/** Commands that touch no file and run nothing, with what stands behind them. */
+const TAKES: readonly { readonly commands: string; readonly text: RegExp }[] = [
+  { commands: '{}=dDgGhHnNpPxzF', text: /(?:)/y },
+  { commands: '#', text: /[^\n]*/y },
+  { commands: ':', text: /[^\n;]*/y },
+  { commands: 'btT', text: /[^\n;}]*/y },
+  { commands: 'qQlL', text: /\s*\d*/y },
+  { commands: 'aic', text: /(?:\\\n|\\[\s\S]|[^\n\\])*/y },
+];
+
 /**
  * What a script of GNU sed would do: `e` runs, `w` and `W` write, `r` and `R` read, `s///e` and `s///w` too. A script
  * that does not parse gives `invalid`. The files that it names are added to `files`.
@@ -58,6 +68,15 @@ export function inspectSedScript(script: string, source: string, files: SedFile[
     at += match[0].length;
     return match[0];
   };
+  /** The rest of the line names a file. */
+  const namesFile = (effect: SedFile['effect'], through: string): void => {
+    const path = skip(/[^\n]*/y).trim();
+    if (effect === 'reads' ? path === '/dev/stdin' : /^\/dev\/std(?:out|err)$/.test(path)) return;
+    files.push({ path, effect });
+    findings.push(
+      finding(effect, `sed_${effect}`, `${effect} ${path || 'a file'} through ${through}`, source),
+    );
+  };
   /** One address; false if it does not parse. */
   const address = (): boolean => {
     if (/[/\\]/.test(script[at] ?? '')) {
@@ -87,71 +106,18 @@ export function inspectSedScript(script: string, source: string, files: SedFile[
     const command = script[at] ?? '';
     at++;
     switch (command) {
-      case '{':
-      case '}':
-      case '=':
-      case 'd':
-      case 'D':
-      case 'g':
-      case 'G':
-      case 'h':
-      case 'H':
-      case 'n':
-      case 'N':
-      case 'p':
-      case 'P':
-      case 'x':
-      case 'z':
-      case 'F':
-        break;
-      case '#':
-        skip(/[^\n]*/y);
-        break;
-      case ':':
-        skip(/[^\n;]*/y);
-        break;
-      case 'b':
-      case 't':
-      case 'T':
-        skip(/[^\n;}]*/y);
-        break;
-      case 'q':
-      case 'Q':
-      case 'l':
-      case 'L':
-        skip(/\s*\d*/y);
-        break;
-      case 'a':
-      case 'i':
-      case 'c':
-        skip(/(?:\\\n|\\[\s\S]|[^\n\\])*/y);
-        break;
       case 'e':
         findings.push(finding('executes', 'sed_executes', 'runs a command through its script (e)', source));
         skip(/[^\n]*/y);
         break;
       case 'w':
-      case 'W': {
-        const file = skip(/[^\n]*/y).trim();
-        if (!/^\/dev\/std(?:out|err)$/.test(file)) {
-          files.push({ path: file, effect: 'writes' });
-          findings.push(
-            finding('writes', 'sed_writes', `writes ${file || 'a file'} through its script`, source),
-          );
-        }
+      case 'W':
+        namesFile('writes', 'its script');
         break;
-      }
       case 'r':
-      case 'R': {
-        const file = skip(/[^\n]*/y).trim();
-        if (file !== '/dev/stdin') {
-          files.push({ path: file, effect: 'reads' });
-          findings.push(
-            finding('reads', 'sed_reads', `reads ${file || 'a file'} through its script`, source),
-          );
-        }
+      case 'R':
+        namesFile('reads', 'its script');
         break;
-      }
       case 'y':
       case 's': {
         const delimiter = script[at] ?? '';
@@ -167,18 +133,15 @@ export function inspectSedScript(script: string, source: string, files: SedFile[
         }
         if (script[at] === 'w') {
           at++;
-          const file = skip(/[^\n]*/y).trim();
-          if (!/^\/dev\/std(?:out|err)$/.test(file)) {
-            files.push({ path: file, effect: 'writes' });
-            findings.push(
-              finding('writes', 'sed_writes', `writes ${file || 'a file'} through s///w`, source),
-            );
-          }
+          namesFile('writes', 's///w');
         }
         break;
       }
-      default:
-        return invalid();
+      default: {
+        const takes = command === '' ? undefined : TAKES.find(({ commands }) => commands.includes(command));
+        if (takes === undefined) return invalid();
+        skip(takes.text);
+      }
     }
     if (command !== '{' && command !== '}' && !/^\s*(?:[;}\n#]|$)/.test(script.slice(at, at + 64)))
       return invalid();

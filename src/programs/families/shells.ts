@@ -37,7 +37,6 @@ export const BUILTINS: readonly ProgramRow[] = [
     },
   ),
   ...programs('test [ [[', 'low', 'local', {
-    operands: 'guess',
     application: { names: 'test [', words: 'expression', paths: pathsOfTest },
   }),
   ...programs('cd pushd popd dirs', 'low', 'local', { grammar: { flags: 'L P e' }, operands: 'reads' }),
@@ -47,23 +46,14 @@ export const BUILTINS: readonly ProgramRow[] = [
     strict: ({ command }) =>
       command.words.length === 1
         ? []
-        : [
-            {
-              effect: 'invalid',
-              code: 'arguments',
-              message: 'takes no arguments here',
-              words: sources(command.words),
-            },
-          ],
+        : [finding('invalid', 'arguments', 'takes no arguments here', ...sources(command.words))],
     application: {},
   }),
   ...programs('eval', 'medium', 'unknown', {
-    operands: 'guess',
     builtin: true,
     runs: ({ args }) => inThisShell(args[0]?.value === '--' ? args.slice(1) : args),
   }),
   ...programs('trap', 'medium', 'unknown', {
-    operands: 'guess',
     builtin: true,
     runs: ({ args: [action] }) =>
       action === undefined || /^(?:-.*|)$/.test(action.value ?? '')
@@ -71,9 +61,7 @@ export const BUILTINS: readonly ProgramRow[] = [
         : inThisShell([action], 'unknown'),
   }),
   // Code that is not seen, history, and what outlives the command.
-  ...programs('source . enable bind complete compgen history fc hash alias unalias', 'medium', 'unknown', {
-    operands: 'guess',
-  }),
+  ...programs('source . enable bind complete compgen history fc hash alias unalias', 'medium', 'unknown'),
   ...programs('disown suspend fg bg', 'medium', 'local', { operands: 'none' }),
   ...programs('ulimit', 'low', 'local', { operands: 'none' }),
   ...programs('kill killall pkill', 'high', 'local', { operands: 'none', signals: true }),
@@ -220,13 +208,11 @@ function inspectShell(use: Use): readonly Finding[] {
 /** Shells, of which those that are not read run nothing but what asks for their version. */
 export const SHELLS: readonly ProgramRow[] = [
   ...programs(Object.keys(DIALECTS).join(' '), 'low', 'network', {
-    operands: 'guess',
     grammar: SHELL,
     inspect: inspectShell,
     runs: runsOfShell,
   }),
   ...programs('csh tcsh', 'low', 'network', {
-    operands: 'guess',
     grammar: SHELL,
     inspect: inspectShell,
     runs: runsOfForeignShell,
@@ -236,7 +222,6 @@ export const SHELLS: readonly ProgramRow[] = [
     'medium',
     'unknown',
     {
-      operands: 'guess',
       runs: runsOfForeignShell,
     },
   ),

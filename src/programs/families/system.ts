@@ -32,7 +32,6 @@ const DATA: readonly ProgramRow[] = [
       loads: 'init',
       executes: 'A',
     },
-    operands: 'guess',
     inspect: inspectClient,
   }),
   ...programs(
@@ -48,9 +47,6 @@ const DATA: readonly ProgramRow[] = [
     'pg_dump pg_dumpall pg_restore pg_isready createdb dropdb createuser initdb pg_ctl mysqldump mysqladmin mongodump mongorestore redis-server mongod mysqld postgres nginx apache2 httpd caddy minio rabbitmqctl kafka-topics',
     'medium',
     'network',
-    {
-      operands: 'guess',
-    },
   ),
 ];
 
@@ -71,7 +67,6 @@ const CLOUD: readonly ProgramRow[] = [
     'high',
     'network',
     {
-      operands: 'guess',
       outward: 'changes what runs or is stored elsewhere',
       verbs: {
         fmt: { risk: 'medium', reach: 'local' },
@@ -81,7 +76,6 @@ const CLOUD: readonly ProgramRow[] = [
     },
   ),
   ...programs('helm kustomize skaffold tilt kind minikube k3d k3s k9s', 'high', 'network', {
-    operands: 'guess',
     outward: 'changes what runs elsewhere',
   }),
 ];

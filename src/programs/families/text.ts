@@ -225,7 +225,6 @@ export const TEXT: readonly ProgramRow[] = [
         writes: 'o output',
         executes: 'F filter L lua-filter pdf-engine',
       },
-      operands: 'guess',
     },
   ),
 ];

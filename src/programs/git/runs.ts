@@ -25,33 +25,11 @@ const HARMLESS_SECTIONS =
 const PROGRAMS =
   /(?:^|\.)(?:pager|editor|sshcommand|fsmonitor|hookspath|askpass|gitproxy|external|textconv|command|program|driver|cmd|tool|guitool|path|template|templatedir|helper|alternaterefscommand|uploadpack|receivepack|packobjectshook|insteadof|pushinsteadof|proxy|excludesfile|attributesfile|signingkey|gpgsign|sequence|smtpserver|recursesubmodules|trustctime|worktree|allow|url|pushurl|fetch|mergeoptions|signaturekey|gpg|defaultbranchfile|headercmd|tocmd|cccmd|backgroundcommand|postbuffer|bundleuri|logfile|noticefile|vcs|variant)$/;
 
-const HARMLESS_KEYS: ReadonlySet<string> = new Set([
-  'core.quotepath',
-  'core.autocrlf',
-  'core.eol',
-  'core.safecrlf',
-  'core.abbrev',
-  'core.ignorecase',
-  'core.filemode',
-  'core.precomposeunicode',
-  'core.longpaths',
-  'core.commentchar',
-  'core.whitespace',
-  'core.symlinks',
-  'core.compression',
-  'core.preloadindex',
-  'protocol.version',
-  'safe.directory',
-  'http.postbuffer',
-  'http.lowspeedlimit',
-  'http.lowspeedtime',
-  'http.version',
-  'diff.external.trustexitcode',
-  'commit.gpgsign',
-  'tag.gpgsign',
-  'push.default',
-  'fetch.prune',
-]);
+const HARMLESS_KEYS: ReadonlySet<string> = new Set(
+  'core.quotepath core.autocrlf core.eol core.safecrlf core.abbrev core.ignorecase core.filemode core.precomposeunicode core.longpaths core.commentchar core.whitespace core.symlinks core.compression core.preloadindex protocol.version safe.directory http.postbuffer http.lowspeedlimit http.lowspeedtime http.version diff.external.trustexitcode commit.gpgsign tag.gpgsign push.default fetch.prune'.split(
+    ' ',
+  ),
+);
 
 /** Values that make a setting do nothing: `core.pager=cat`, `core.editor=true`, `core.fsmonitor=false`. */
 const HARMLESS_VALUES: Readonly<Record<string, RegExp>> = {
@@ -212,16 +190,7 @@ function ofCommand(name: string, args: readonly Word[], verb: Word): Runs {
   }
 }
 
-const TRANSPORTING = new Set([
-  'clone',
-  'fetch',
-  'pull',
-  'push',
-  'ls-remote',
-  'archive',
-  'remote',
-  'submodule',
-]);
+const TRANSPORTING = new Set('clone fetch pull push ls-remote archive remote submodule'.split(' '));
 
 function written(word: Word | undefined): Runs {
   return word !== undefined && word.value === undefined
