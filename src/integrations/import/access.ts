@@ -5,14 +5,15 @@ import { isBeneath } from '../../util/absolute-path.ts';
 import {
   as,
   type Draft,
+  type ImportPlace,
   type NamedPath,
   narrower,
   type Outcome,
+  type Part,
   type PathMeaning,
   type PathUse,
   wider,
 } from './draft.ts';
-import type { ImportPlace, Part } from './importer.ts';
 
 /**
  * Takes down what the source says of a path: `base` is what relative ones are relative to. Links are followed after `..` is

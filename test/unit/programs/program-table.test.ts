@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
+import { explainProgram } from '../../../src/cli/policy/explain-program.ts';
 import type { Parsed } from '../../../src/model/command-line.ts';
 import { type ProgramRow, programs } from '../../../src/programs/behaviour.ts';
 import { describeCommand } from '../../../src/programs/describe.ts';
-import { explainProgram } from '../../../src/programs/explain-program.ts';
 import { pathUses } from '../../../src/programs/path-uses.ts';
 import { PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
 import { reachOfLine, riskOfLine } from '../../../src/programs/risk.ts';
