@@ -2,7 +2,7 @@ import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
 import type { ResolvedPath } from '../model/path-lookup.ts';
 import type { Finding, Use } from '../programs/behaviour.ts';
-import { describeCommand, inherited, levelsOf } from '../programs/describe.ts';
+import { inherited, levelsOf } from '../programs/describe.ts';
 import { copiesDirectories } from '../programs/families/files.ts';
 import { optionTable } from '../programs/options.ts';
 import { asksForHelp, findingsOf } from '../programs/risk.ts';
@@ -10,7 +10,7 @@ import { directoriesBetween } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { holdsUnseenCode } from './autonomy.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, locationsOf, pathsOf } from './locations.ts';
+import { directoriesOf, locationsOf, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('arguments');
 
@@ -23,7 +23,6 @@ export const argumentsCheck: Check = {
   summary:
     'asks about options that run programs; under an allow-list, refuses options that the tables do not have',
   judge: (context) => {
-    const isForeign = isForeignTo(context);
     const mode: Mode =
       context.rules.allow !== undefined
         ? 'allow-list'
@@ -34,7 +33,7 @@ export const argumentsCheck: Check = {
             : 'supervised';
     if (mode === 'contained') return [];
     return commandsOf(context.parsed).flatMap((command) => {
-      const use = describeCommand(command, isForeign);
+      const use = useOf(command, context);
       return use === undefined || (mode !== 'allow-list' && asksForHelp(use))
         ? []
         : judgeUse(command, use, mode, context);

@@ -1,11 +1,10 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { Danger, Use } from '../programs/behaviour.ts';
-import { describeCommand } from '../programs/describe.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, isHarmlessDevice, locationsOf, mayWrite, pathsOf } from './locations.ts';
+import { directoriesOf, isHarmlessDevice, locationsOf, mayWrite, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('dangerous');
 
@@ -27,9 +26,8 @@ export const dangerousCheck: Check = {
   summary:
     'refuses programs that change privileges, devices, the system or containers, or delete whole trees, unless the policy permits them',
   judge: (context) => {
-    const isForeign = isForeignTo(context);
     return commandsOf(context.parsed).flatMap((command) => {
-      const use = describeCommand(command, isForeign);
+      const use = useOf(command, context);
       // What is in a function is looked at where it stands.
       if (command.callsFunction === true) return [];
       if (use === undefined || context.rules.permitDangerous.includes(use.program.name)) return [];

@@ -1,12 +1,11 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import { describeCommand } from '../programs/describe.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { readableWord } from '../util/shell-quote.ts';
 import { type CheckContext, commandsOf } from './check.ts';
-import { directoriesOf, isForeignTo, mayWrite, pathsOf } from './locations.ts';
+import { directoriesOf, mayWrite, pathsOf, useOf } from './locations.ts';
 
 /** What one line would touch, as far as its words tell. The kernel knows the rest only when it happens. */
 export interface CommandEffects {
@@ -51,14 +50,13 @@ export function effectsOf(
   reasons: readonly Reason[],
   source: string | undefined,
 ): CommandEffects {
-  const isForeign = isForeignTo(context);
   const touched = { reads: new Set<string>(), writes: new Set<string>(), executes: new Set<string>() };
   const patterns = new Set<string>();
   const searches = new Set<string>();
   const parts = commandsOf(context.parsed).map((command): PartOfLine => {
     const cwds = directoriesOf(command, context);
     const written = new Set<string>();
-    for (const use of pathUses(command, describeCommand(command, isForeign))) {
+    for (const use of pathUses(command, useOf(command, context))) {
       for (const { canonical } of pathsOf(use.argument, cwds, context)) {
         touched[use.effect === 'reads' ? 'reads' : 'writes'].add(canonical);
         if (use.effect !== 'reads') written.add(canonical);

@@ -1,12 +1,12 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { Argument, Need, Use } from '../programs/behaviour.ts';
-import { describeCommand, type IsForeign, inherited } from '../programs/describe.ts';
+import { describeCommand, inherited } from '../programs/describe.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { asksForHelp, findingsOf, reachOf, reachOfRedirect } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, pathsOf } from './locations.ts';
+import { directoriesOf, isForeignTo, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('leaves');
 
@@ -24,24 +24,24 @@ export const leavesCheck: Check = {
     'asks about what uses a way out that the policy opened (network, sockets, granted paths); contained: refuses what cannot work inside',
   judge: (context) => {
     if (isMissing(context)) return [];
-    const isForeign = isForeignTo(context);
     const commands = commandsOf(context.parsed);
     const reasons = commands.flatMap((command) => [
-      ...judgeWayOut(command, context, isForeign),
-      ...(context.autonomy === 'contained' ? judgeContained(command, context, isForeign) : []),
+      ...judgeWayOut(command, context),
+      ...(context.autonomy === 'contained' ? judgeContained(command, context) : []),
     ]);
     return [...reasons, ...judgeSecrets(commands, context)];
   },
 };
 
 /** The policy opened a way out, so code that cannot be seen beforehand is not held any more. */
-function judgeWayOut(
-  command: SimpleCommand,
-  { rules: { opened, held }, autonomy, parsed }: CheckContext,
-  isForeign: IsForeign,
-): readonly Reason[] {
+function judgeWayOut(command: SimpleCommand, context: CheckContext): readonly Reason[] {
+  const {
+    rules: { opened, held },
+    autonomy,
+    parsed,
+  } = context;
   if (autonomy === 'autonomous' || autonomy === 'readonly') return [];
-  if (opened === undefined) return held.listedNetwork === true ? judgeOutward(command, isForeign) : [];
+  if (opened === undefined) return held.listedNetwork === true ? judgeOutward(command, context) : [];
   const commands = commandsOf(parsed);
   const settingsHeld = !changesSettings(commands);
   const setsHome = commands.some(({ assignments, words }) =>
@@ -58,10 +58,10 @@ function judgeWayOut(
     const message = `${source} gets its value only when the line runs, and may be a connection (/dev/tcp): ${opened}`;
     return [reason('ask', 'unknown_target', message, source)];
   }
-  const use = describeCommand(command, isForeign);
+  const use = useOf(command, context);
   const [program] = command.words;
   if (use === undefined || program === undefined || command.callsFunction === true) return [];
-  const reach = reachOf(command, isForeign, { settingsHeld });
+  const reach = reachOf(command, isForeignTo(context), { settingsHeld });
   if (reach === 'local') return [];
   if (asksItsOwnServer(use, parsed)) return [];
   const ask = (code: string, does: string) => [
@@ -74,12 +74,13 @@ function judgeWayOut(
 }
 
 /** To fetch from hosts that the operator listed is what they were listed for; what changes something there is asked about. */
-function judgeOutward(command: SimpleCommand, isForeign: IsForeign): readonly Reason[] {
-  const use = describeCommand(command, isForeign);
+function judgeOutward(command: SimpleCommand, context: CheckContext): readonly Reason[] {
+  const use = useOf(command, context);
   const [program] = command.words;
   if (use === undefined || program === undefined || command.callsFunction === true) return [];
   const outward = inherited(use, 'outward');
-  if (outward === undefined || reachOf(command, isForeign, { settingsHeld: true }) === 'local') return [];
+  if (outward === undefined || reachOf(command, isForeignTo(context), { settingsHeld: true }) === 'local')
+    return [];
   const message = `${program.source} ${outward}, and hosts that the policy lists can be reached`;
   return [reason('ask', 'outward', message, program.source)];
 }
@@ -122,12 +123,8 @@ function changesSettings(commands: readonly SimpleCommand[]): boolean {
   );
 }
 
-function judgeContained(
-  command: SimpleCommand,
-  context: CheckContext,
-  isForeign: IsForeign,
-): readonly Reason[] {
-  const use = command.callsFunction === true ? undefined : describeCommand(command, isForeign);
+function judgeContained(command: SimpleCommand, context: CheckContext): readonly Reason[] {
+  const use = command.callsFunction === true ? undefined : useOf(command, context);
   if (use === undefined || asksForHelp(use)) return judgeGranted(command, use, context);
   return [...judgeNeeds(use, context), ...judgeSignals(use, context), ...judgeGranted(command, use, context)];
 }

@@ -1,12 +1,12 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
-import { describeCommand, inherited } from '../programs/describe.ts';
+import { inherited } from '../programs/describe.ts';
 import { isRegenerable } from '../programs/regenerable.ts';
 import { asksForHelp } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, pathsOf } from './locations.ts';
+import { directoriesOf, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('losses');
 
@@ -20,9 +20,8 @@ export const lossesCheck: Check = {
     'contained: asks before a command deletes work in the workspace that version control does not have',
   judge: (context) => {
     if (context.autonomy !== 'contained') return [];
-    const isForeign = isForeignTo(context);
     return commandsOf(context.parsed).flatMap((command) => {
-      const use = describeCommand(command, isForeign);
+      const use = useOf(command, context);
       if (use === undefined || asksForHelp(use)) return [];
       return [...judgeVerb(command, use, context), ...judgeRemoval(command, use, context)];
     });

@@ -1,17 +1,16 @@
 import type { Reason } from '../model/decision.ts';
 import type { PathUse } from '../programs/behaviour.ts';
-import { describeCommand } from '../programs/describe.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import {
   directoriesOf,
-  isForeignTo,
   isHarmlessDevice,
   type Location,
   locationsOf,
   mayRead,
   mayWrite,
+  useOf,
 } from './locations.ts';
 
 const reason = reasonFor('paths');
@@ -27,9 +26,8 @@ export const pathsCheck: Check = {
     'refuses paths outside the workspace that the policy does not let a command read, and writing protected paths',
   judge: (context) => {
     const reasons: Reason[] = judgeDirectory(context);
-    const isForeign = isForeignTo(context);
     for (const command of commandsOf(context.parsed)) {
-      const uses = pathUses(command, describeCommand(command, isForeign));
+      const uses = pathUses(command, useOf(command, context));
       if (uses.length === 0) continue;
       const cwds = directoriesOf(command, context);
       for (const use of uses) {

@@ -109,6 +109,8 @@ export function describeAs(command: SimpleCommand, program: Program): Use {
 
 /** Innermost first: the verb's own rule, or what a level above says. */
 export function inherited<Key extends keyof Behaviour>(use: Use, key: Key): Behaviour[Key] | undefined {
+  // Most programs have no verbs, and this is asked often.
+  if (use.verbs.length === 0) return use.program[key];
   return levelsOf(use).findLast((level) => level[key] !== undefined)?.[key];
 }
 
