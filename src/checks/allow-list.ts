@@ -2,25 +2,13 @@ import { basename } from 'node:path';
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, reasonFor } from './check.ts';
 import { directoriesOf } from './locations.ts';
 
-const NAME = 'allow-list';
+const reason = reasonFor('allow-list');
+
 /** With these a name no longer means what the policy's own look-up says. */
 const SEARCH_VARIABLES = new Set(['PATH', 'BASH_ENV', 'ENV', 'BASH_CMDS', 'BASH_ALIASES']);
-
-const reason = (
-  verdict: Reason['verdict'],
-  code: string,
-  message: string,
-  words: readonly string[] = [],
-): Reason => ({
-  check: NAME,
-  verdict,
-  code,
-  message,
-  words,
-});
 
 /** True for a path that a command could have written itself. */
 function isForeign(path: string, { rules }: CheckContext): boolean {
@@ -55,7 +43,7 @@ function judgeProgram(command: SimpleCommand, allow: readonly string[], context:
           'deny',
           'search_path_changed',
           `${name} decides what a name stands for and must not be changed`,
-          [name],
+          name,
         );
   }
   const changed = command.assignments.find((assignment) => SEARCH_VARIABLES.has(assignment.name));
@@ -64,19 +52,23 @@ function judgeProgram(command: SimpleCommand, allow: readonly string[], context:
       'deny',
       'search_path_changed',
       `${changed.name} decides what ${program.source} stands for and must not be set under an allow-list`,
-      [changed.name, program.source],
+      changed.name,
+      program.source,
     );
   const written = program.value;
   if (written === undefined)
-    return reason('deny', 'dynamic', `${program.source} is known only when it runs; name a listed program`, [
+    return reason(
+      'deny',
+      'dynamic',
+      `${program.source} is known only when it runs; name a listed program`,
       program.source,
-    ]);
+    );
   const notListed = () =>
     reason(
       'deny',
       'not_listed',
       `${program.source} is not in commands.allow; allowed are ${allow.join(', ') || 'no programs'}`,
-      [program.source],
+      program.source,
     );
   const relative = written.includes('/') && !written.startsWith('/');
   const [directory, ...others] = relative ? directoriesOf(command, context) : [context.cwd];
@@ -85,13 +77,13 @@ function judgeProgram(command: SimpleCommand, allow: readonly string[], context:
       'deny',
       'unknown_directory',
       `${program.source} depends on a directory that cannot be told`,
-      [program.source],
+      program.source,
     );
   const found = context.findExecutable(written, directory);
   if (found === undefined) {
     // Nothing of that name exists: a shell builtin, or the shell says "not found".
     if (!written.includes('/') && allow.includes(written))
-      return reason('allow', 'listed', `${written} is in commands.allow`, [program.source]);
+      return reason('allow', 'listed', `${written} is in commands.allow`, program.source);
     return notListed();
   }
   if (isForeign(found, context)) {
@@ -100,17 +92,17 @@ function judgeProgram(command: SimpleCommand, allow: readonly string[], context:
       'deny',
       'not_the_listed_program',
       `${program.source} would run ${found}, which a command could have written; it is not the listed ${basename(written)}`,
-      [program.source],
+      program.source,
     );
   }
   return isListed(written, found, allow, context)
-    ? reason('allow', 'listed', `${written} is in commands.allow`, [program.source])
+    ? reason('allow', 'listed', `${written} is in commands.allow`, program.source)
     : notListed();
 }
 
 /** Only listed programs, if there is a list. */
 export const allowList: Check = {
-  name: NAME,
+  name: 'allow-list',
   summary:
     'With commands.allow, refuses every program that is not listed, and a program that only has a listed name.',
   judge(context) {

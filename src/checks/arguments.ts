@@ -1,17 +1,16 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
 import type { ResolvedPath } from '../model/path-lookup.ts';
-import type { Behaviour, Finding, Use } from '../programs/behaviour.ts';
-import { describeCommand, inherited } from '../programs/describe.ts';
+import type { Finding, Use } from '../programs/behaviour.ts';
+import { inherited, levelsOf } from '../programs/describe.ts';
 import { copiesDirectories } from '../programs/families/files.ts';
-import { findingsOf } from '../programs/findings.ts';
 import { optionTable } from '../programs/options.ts';
-import { asksForHelp } from '../programs/risk.ts';
+import { asksForHelp, findingsOf } from '../programs/risk.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { holdsUnseenCode } from './autonomy.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
+import { directoriesOf, locationsOf, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('arguments');
 
@@ -24,7 +23,6 @@ export const argumentsCheck: Check = {
   summary:
     'asks about options that run programs; under an allow-list, refuses options that the tables do not have',
   judge: (context) => {
-    const isForeign = isForeignTo(context);
     const mode: Mode =
       context.rules.allow !== undefined
         ? 'allow-list'
@@ -35,7 +33,7 @@ export const argumentsCheck: Check = {
             : 'supervised';
     if (mode === 'contained') return [];
     return commandsOf(context.parsed).flatMap((command) => {
-      const use = describeCommand(command, isForeign);
+      const use = useOf(command, context);
       return use === undefined || (mode !== 'allow-list' && asksForHelp(use))
         ? []
         : judgeUse(command, use, mode, context);
@@ -53,13 +51,13 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
   for (const found of findings) {
     const verdict = verdictOf(found, mode, use);
     if (verdict !== undefined)
-      reasons.push(reason(verdict, found.code, `${name} ${found.message}`, found.words));
+      reasons.push(reason(verdict, found.code, `${name} ${found.message}`, ...found.words));
   }
   if (strict || (mode === 'supervised' && isPowerful(use))) {
     const verdict = strict ? 'deny' : 'ask';
     for (const { source } of use.unknown) {
       reasons.push(
-        reason(verdict, 'unknown_option', `${name} has no option ${source} in the tables`, [source]),
+        reason(verdict, 'unknown_option', `${name} has no option ${source} in the tables`, source),
       );
     }
     for (const { source } of use.openEnded) {
@@ -68,7 +66,7 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
           verdict,
           'dynamic_option',
           `${source} may become an option of ${name}; put -- before it, or ./`,
-          [source],
+          source,
         ),
       );
     }
@@ -77,9 +75,12 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
     const nested = nestedRepository(command, use, context);
     if (nested !== undefined) {
       reasons.push(
-        reason('ask', 'nested_repository', `git would obey the settings of another repository: ${nested}`, [
+        reason(
+          'ask',
+          'nested_repository',
+          `git would obey the settings of another repository: ${nested}`,
           nested,
-        ]),
+        ),
       );
     }
   }
@@ -114,26 +115,25 @@ function verdictOf(found: Finding, mode: Mode, use: Use): Verdict | undefined {
 }
 
 /** True if flags of the program, or of its verb, can execute, write or load something. */
-function isPowerful({ program, verbs }: Use): boolean {
-  let level: Behaviour | undefined = program;
-  for (const verb of [undefined, ...verbs]) {
-    if (verb !== undefined) level = level?.verbs?.[verb];
-    if (level?.inspect !== undefined) return true;
-    if (level?.grammar !== undefined && optionTable(level.grammar).powerful) return true;
-  }
-  return false;
+function isPowerful(use: Use): boolean {
+  return levelsOf(use).some(
+    ({ inspect, grammar }) =>
+      inspect !== undefined || (grammar !== undefined && optionTable(grammar).powerful),
+  );
 }
 
 /** cp copies directories only with -r: without, it fails, and something else was meant. */
 function judgeCopy(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
   const cwds = directoriesOf(command, context);
   return use.operands.slice(0, -1).flatMap((argument) => {
-    const locations = locationsOf(argument, cwds, context);
-    return locations !== 'foreign-home' && locations.some(({ resolved }) => resolved?.kind === 'directory')
+    return pathsOf(argument, cwds, context).some(({ kind }) => kind === 'directory')
       ? [
-          reason('deny', 'arguments', `cp does not copy directories without -r: ${argument.word.source}`, [
+          reason(
+            'deny',
+            'arguments',
+            `cp does not copy directories without -r: ${argument.word.source}`,
             argument.word.source,
-          ]),
+          ),
         ]
       : [];
   });

@@ -1,7 +1,7 @@
 import type { Reason } from '../model/decision.ts';
-import { reachOfLine } from '../programs/reach.ts';
+import { reachOfLine } from '../programs/risk.ts';
 import { assertNever } from '../util/assert-never.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, reasonFor } from './check.ts';
 import { isForeignTo } from './locations.ts';
 
 /** Code that cannot be seen beforehand is no reason to ask: it is contained. */
@@ -10,43 +10,35 @@ export function holdsUnseenCode({ autonomy, rules }: Pick<CheckContext, 'autonom
   return autonomy === 'contained' && (network || listedNetwork === true) && rules.opened === undefined;
 }
 
-function opinion(context: CheckContext): Omit<Reason, 'check' | 'words'> {
+const reason = reasonFor('autonomy');
+
+function opinion(context: CheckContext): Reason {
   const { autonomy, approved, risk } = context;
   switch (autonomy) {
     case 'readonly':
-      if (risk === 'low' && onlyReads(context))
-        return { verdict: 'allow', code: 'reads', message: 'autonomy is readonly, and it only reads' };
-      return {
-        verdict: 'deny',
-        code: 'readonly',
-        message: 'autonomy is readonly: only commands that are known to do nothing but read are run',
-      };
+      return risk === 'low' && onlyReads(context)
+        ? reason('allow', 'reads', 'autonomy is readonly, and it only reads')
+        : reason(
+            'deny',
+            'readonly',
+            'autonomy is readonly: only commands that are known to do nothing but read are run',
+          );
     case 'autonomous':
-      return {
-        verdict: 'allow',
-        code: 'autonomous',
-        message: 'autonomy is autonomous: nothing is asked because of risk',
-      };
+      return reason('allow', 'autonomous', 'autonomy is autonomous: nothing is asked because of risk');
     case 'contained':
-      return {
-        verdict: 'allow',
-        code: 'contained',
-        message: 'autonomy is contained: nothing is asked about what the sandbox holds',
-      };
+      return reason(
+        'allow',
+        'contained',
+        'autonomy is contained: nothing is asked about what the sandbox holds',
+      );
     case 'supervised':
-      if (risk === 'low')
-        return { verdict: 'allow', code: 'low_risk', message: 'autonomy is supervised and the risk is low' };
-      if (approved)
-        return {
-          verdict: 'allow',
-          code: 'approved',
-          message: `the risk is ${risk} and the request was approved`,
-        };
-      return {
-        verdict: 'ask',
-        code: 'needs_approval',
-        message: `the risk is ${risk}, and with autonomy supervised a person has to approve that`,
-      };
+      if (risk === 'low') return reason('allow', 'low_risk', 'autonomy is supervised and the risk is low');
+      if (approved) return reason('allow', 'approved', `the risk is ${risk} and the request was approved`);
+      return reason(
+        'ask',
+        'needs_approval',
+        `the risk is ${risk}, and with autonomy supervised a person has to approve that`,
+      );
     default:
       return assertNever(autonomy);
   }
@@ -62,5 +54,5 @@ export const autonomy: Check = {
   name: 'autonomy',
   summary:
     'readonly runs what only reads; supervised asks about medium and high risk; contained asks about what acts outside the sandbox; autonomous asks nothing.',
-  judge: (context) => [{ check: 'autonomy', ...opinion(context), words: [] }],
+  judge: (context) => [opinion(context)],
 };

@@ -1,10 +1,9 @@
 import type { Reason } from '../model/decision.ts';
 import { isPromise } from '../util/promise.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, reasonFor } from './check.ts';
 
-const say = (verdict: Reason['verdict'], code: string, message: string): readonly Reason[] => [
-  { check: 'budget', verdict, code, message, words: [] },
-];
+const reason = reasonFor('budget');
+const say = (...opinion: Parameters<typeof reason>) => [reason(...opinion)];
 
 const unusable = (error?: unknown) => {
   const why = error instanceof Error ? `: ${error.message}` : '';

@@ -1,11 +1,10 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { Danger, Use } from '../programs/behaviour.ts';
-import { describeCommand } from '../programs/describe.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, isHarmlessDevice, locationsOf, mayWrite } from './locations.ts';
+import { directoriesOf, isHarmlessDevice, locationsOf, mayWrite, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('dangerous');
 
@@ -27,9 +26,8 @@ export const dangerousCheck: Check = {
   summary:
     'refuses programs that change privileges, devices, the system or containers, or delete whole trees, unless the policy permits them',
   judge: (context) => {
-    const isForeign = isForeignTo(context);
     return commandsOf(context.parsed).flatMap((command) => {
-      const use = describeCommand(command, isForeign);
+      const use = useOf(command, context);
       // What is in a function is looked at where it stands.
       if (command.callsFunction === true) return [];
       if (use === undefined || context.rules.permitDangerous.includes(use.program.name)) return [];
@@ -42,7 +40,7 @@ function judgeCommand(command: SimpleCommand, use: Use, context: CheckContext): 
   const { name, danger } = use.program;
   const [first] = command.words;
   if (danger !== undefined) {
-    return [reason('deny', danger, `${name} ${SENTENCES[danger]}`, [first?.source ?? name])];
+    return [reason('deny', danger, `${name} ${SENTENCES[danger]}`, first?.source ?? name)];
   }
   if (REMOVERS.has(name)) return judgeRemoval(command, use, context);
   if (name === 'dd') return judgeDd(use);
@@ -69,9 +67,12 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
           isBeneath(rules.userHome, path);
         return whole
           ? [
-              reason('deny', 'destroys_tree', `${use.program.name} would remove all of ${text}`, [
+              reason(
+                'deny',
+                'destroys_tree',
+                `${use.program.name} would remove all of ${text}`,
                 argument.word.source,
-              ]),
+              ),
             ]
           : [];
       });
@@ -81,7 +82,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
 function judgeDd({ operands }: Use): readonly Reason[] {
   return operands
     .filter(({ text }) => text.startsWith('of=/dev/') && !isHarmlessDevice(text.slice(3)))
-    .map(({ word }) => reason('deny', 'device', `dd would write a device: ${word.source}`, [word.source]));
+    .map(({ word }) => reason('deny', 'device', `dd would write a device: ${word.source}`, word.source));
 }
 
 /** Modes that give the rights of the owner or group to every user who runs the file. */
@@ -91,24 +92,23 @@ function judgeChmod(command: SimpleCommand, use: Use, context: CheckContext): re
   const mode = use.operands[0];
   if (mode?.complete === true && SETUID.test(mode.text)) {
     return [
-      reason('deny', 'setuid', `chmod ${mode.text} makes a program run with the rights of its owner`, [
+      reason(
+        'deny',
+        'setuid',
+        `chmod ${mode.text} makes a program run with the rights of its owner`,
         mode.word.source,
-      ]),
+      ),
     ];
   }
   const cwds = directoriesOf(command, context);
   return use.operands.slice(1).flatMap((argument) => {
-    const locations = locationsOf(argument, cwds, context);
-    const outside =
-      locations !== 'foreign-home' &&
-      locations.some(({ resolved }) => resolved !== undefined && !mayWrite(resolved.canonical, context));
-    return outside
+    return pathsOf(argument, cwds, context).some(({ canonical }) => !mayWrite(canonical, context))
       ? [
           reason(
             'deny',
             'system',
             `chmod would change permissions outside of the workspace: ${argument.word.source}`,
-            [argument.word.source],
+            argument.word.source,
           ),
         ]
       : [];

@@ -1,12 +1,11 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import { describeCommand } from '../programs/describe.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { readableWord } from '../util/shell-quote.ts';
 import { type CheckContext, commandsOf } from './check.ts';
-import { directoriesOf, isForeignTo, locationsOf, mayWrite } from './locations.ts';
+import { directoriesOf, mayWrite, pathsOf, useOf } from './locations.ts';
 
 /** What one line would touch, as far as its words tell. The kernel knows the rest only when it happens. */
 export interface CommandEffects {
@@ -51,19 +50,17 @@ export function effectsOf(
   reasons: readonly Reason[],
   source: string | undefined,
 ): CommandEffects {
-  const isForeign = isForeignTo(context);
   const touched = { reads: new Set<string>(), writes: new Set<string>(), executes: new Set<string>() };
   const patterns = new Set<string>();
   const searches = new Set<string>();
   const parts = commandsOf(context.parsed).map((command): PartOfLine => {
     const cwds = directoriesOf(command, context);
     const written = new Set<string>();
-    for (const use of pathUses(command, describeCommand(command, isForeign))) {
-      const locations = locationsOf(use.argument, cwds, context);
-      if (locations === 'foreign-home') continue;
-      const paths = locations.flatMap(({ resolved }) => (resolved === undefined ? [] : [resolved.canonical]));
-      for (const path of paths) touched[use.effect === 'reads' ? 'reads' : 'writes'].add(path);
-      if (use.effect !== 'reads') for (const path of paths) written.add(path);
+    for (const use of pathUses(command, useOf(command, context))) {
+      for (const { canonical } of pathsOf(use.argument, cwds, context)) {
+        touched[use.effect === 'reads' ? 'reads' : 'writes'].add(canonical);
+        if (use.effect !== 'reads') written.add(canonical);
+      }
     }
     for (const word of command.words) for (const place of patternsOf(word, cwds)) patterns.add(place);
     if (searchesEverything(command)) for (const place of cwds) if (place !== undefined) searches.add(place);
@@ -151,12 +148,11 @@ function changeableFiles(
   const words = [...command.words.slice(1), ...command.redirects.map(({ target }) => target)];
   for (const word of words) {
     if (word.value === undefined) continue;
-    const locations = locationsOf(argumentOf(word, startOfValue(word.value)), directories, context);
-    if (locations === 'foreign-home') continue;
-    for (const { resolved } of locations) {
-      if (resolved?.kind === 'other') add(resolved.canonical);
-      if (resolved?.kind === 'directory' && isInterpreter(command))
-        for (const name of ENTRY_FILES) add(`${resolved.canonical}/${name}`);
+    const argument = argumentOf(word, startOfValue(word.value));
+    for (const { kind, canonical } of pathsOf(argument, directories, context)) {
+      if (kind === 'other') add(canonical);
+      if (kind === 'directory' && isInterpreter(command))
+        for (const name of ENTRY_FILES) add(`${canonical}/${name}`);
     }
   }
   for (const directory of directories) {
@@ -198,9 +194,7 @@ function scriptsOf(
   if (!isInterpreter(command)) return [];
   const script = command.words.slice(1).find(({ value }) => value === undefined || !value.startsWith('-'));
   if (script?.value === undefined) return [];
-  const locations = locationsOf(argumentOf(script), cwds, context);
-  if (locations === 'foreign-home') return [];
-  return locations.flatMap(({ resolved }) => (resolved === undefined ? [] : [resolved.canonical]));
+  return pathsOf(argumentOf(script), cwds, context).map(({ canonical }) => canonical);
 }
 
 /** An interpreter whose script comes through its input, or has a name that is known only when it runs. */

@@ -28,13 +28,13 @@ export const environmentCheck: Check = {
       for (const { name, value, source } of settingsOf(command)) {
         const rule = variableRule(name, value);
         if (rule === undefined || (rule.contained === true && autonomy === 'autonomous')) continue;
-        reasons.push(reason('ask', 'variable', `${name} ${rule.reason}: ${source}`, [source]));
+        reasons.push(reason('ask', 'variable', `${name} ${rule.reason}: ${source}`, source));
       }
     }
     for (const name of parsed.understood ? parsed.line.variables : []) {
       const rule = variableRule(name, undefined);
       if (rule === undefined || (rule.contained === true && autonomy === 'autonomous')) continue;
-      reasons.push(reason('ask', 'variable', `${name} ${rule.reason}, and is set or unset here`, [name]));
+      reasons.push(reason('ask', 'variable', `${name} ${rule.reason}, and is set or unset here`, name));
     }
     return reasons;
   },

@@ -1,14 +1,9 @@
 import type { Decision, Reason, Verdict } from '../model/decision.ts';
 import { decisiveReason } from '../model/decisive-reason.ts';
-import { VERDICTS } from '../model/words.ts';
+import { strongest, VERDICTS } from '../model/words.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { isPromise } from '../util/promise.ts';
 import type { Check, CheckContext } from './check.ts';
-
-/** The stricter of two verdicts. */
-function stricter(one: Verdict, other: Verdict): Verdict {
-  return VERDICTS.indexOf(one) >= VERDICTS.indexOf(other) ? one : other;
-}
 
 /** A check that says nothing still stands in the trace. */
 function orSilence(check: Check, reasons: readonly Reason[]): readonly Reason[] {
@@ -41,7 +36,7 @@ function judge(check: Check, context: CheckContext): readonly Reason[] | Promise
 function decide(context: CheckContext, reasons: readonly Reason[]): Decision {
   let verdict: Verdict = 'allow';
   for (const reason of reasons) {
-    if (reason.verdict !== undefined) verdict = stricter(verdict, reason.verdict);
+    if (reason.verdict !== undefined) verdict = strongest(VERDICTS, verdict, reason.verdict);
   }
   return { verdict, risk: context.risk, reach: context.reach, reasons };
 }

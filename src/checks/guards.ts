@@ -2,48 +2,22 @@ import type { Reason } from '../model/decision.ts';
 import type { GuardAnswer, ToolHook } from '../model/gate-ports.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { isPromise } from '../util/promise.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, reasonFor } from './check.ts';
 
 /** What a guard's answer means for a check: everything but a clear yes refuses. */
 function afterGuard(check: string, guard: string, answer: unknown): Reason {
-  const { allowed, reason }: { readonly allowed?: unknown; readonly reason?: unknown } =
+  const { allowed, reason: given }: { readonly allowed?: unknown; readonly reason?: unknown } =
     typeof answer === 'object' && answer !== null ? answer : {};
-  const note = typeof reason === 'string' && reason !== '' ? reason : undefined;
-  if (allowed === true)
-    return {
-      check,
-      verdict: undefined,
-      code: 'no_objection',
-      message: `${guard} does not object`,
-      words: [],
-    };
-  if (allowed === false)
-    return {
-      check,
-      verdict: 'deny',
-      code: 'refused',
-      message: note ?? `${guard} refuses the command`,
-      words: [],
-    };
-  return {
-    check,
-    verdict: 'deny',
-    code: 'answer_unclear',
-    message: `${guard} gave no clear answer, so nothing is run`,
-    words: [],
-  };
+  const note = typeof given === 'string' && given !== '' ? given : undefined;
+  const reason = reasonFor(check);
+  if (allowed === true) return reason(undefined, 'no_objection', `${guard} does not object`);
+  if (allowed === false) return reason('deny', 'refused', note ?? `${guard} refuses the command`);
+  return reason('deny', 'answer_unclear', `${guard} gave no clear answer, so nothing is run`);
 }
 
 /** For a guard that throws. */
 function afterFailure(check: string, guard: string, error: unknown): Reason {
-  const why = errorMessage(error);
-  return {
-    check,
-    verdict: 'deny',
-    code: 'failed',
-    message: `${guard} failed (${why}), so nothing is run`,
-    words: [],
-  };
+  return reasonFor(check)('deny', 'failed', `${guard} failed (${errorMessage(error)}), so nothing is run`);
 }
 
 /** Asks one guard; synchronous as long as the guard is. One that does not answer in time gave no clear answer. */

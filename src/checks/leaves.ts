@@ -1,15 +1,12 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { Argument, Need, Use } from '../programs/behaviour.ts';
-import { describeCommand, type IsForeign, inherited } from '../programs/describe.ts';
-import { findingsOf } from '../programs/findings.ts';
+import { describeCommand, inherited } from '../programs/describe.ts';
 import { pathUses } from '../programs/path-uses.ts';
-import { reachOf, reachOfRedirect } from '../programs/reach.ts';
-import { asksForHelp } from '../programs/risk.ts';
+import { asksForHelp, findingsOf, reachOf, reachOfRedirect } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
-import { isMissing } from './missing.ts';
+import { directoriesOf, isForeignTo, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('leaves');
 
@@ -27,24 +24,24 @@ export const leavesCheck: Check = {
     'asks about what uses a way out that the policy opened (network, sockets, granted paths); contained: refuses what cannot work inside',
   judge: (context) => {
     if (isMissing(context)) return [];
-    const isForeign = isForeignTo(context);
     const commands = commandsOf(context.parsed);
     const reasons = commands.flatMap((command) => [
-      ...judgeWayOut(command, context, isForeign),
-      ...(context.autonomy === 'contained' ? judgeContained(command, context, isForeign) : []),
+      ...judgeWayOut(command, context),
+      ...(context.autonomy === 'contained' ? judgeContained(command, context) : []),
     ]);
     return [...reasons, ...judgeSecrets(commands, context)];
   },
 };
 
 /** The policy opened a way out, so code that cannot be seen beforehand is not held any more. */
-function judgeWayOut(
-  command: SimpleCommand,
-  { rules: { opened, held }, autonomy, parsed }: CheckContext,
-  isForeign: IsForeign,
-): readonly Reason[] {
+function judgeWayOut(command: SimpleCommand, context: CheckContext): readonly Reason[] {
+  const {
+    rules: { opened, held },
+    autonomy,
+    parsed,
+  } = context;
   if (autonomy === 'autonomous' || autonomy === 'readonly') return [];
-  if (opened === undefined) return held.listedNetwork === true ? judgeOutward(command, isForeign) : [];
+  if (opened === undefined) return held.listedNetwork === true ? judgeOutward(command, context) : [];
   const commands = commandsOf(parsed);
   const settingsHeld = !changesSettings(commands);
   const setsHome = commands.some(({ assignments, words }) =>
@@ -59,16 +56,16 @@ function judgeWayOut(
   if (unknown !== undefined) {
     const { source } = unknown.target;
     const message = `${source} gets its value only when the line runs, and may be a connection (/dev/tcp): ${opened}`;
-    return [reason('ask', 'unknown_target', message, [source])];
+    return [reason('ask', 'unknown_target', message, source)];
   }
-  const use = describeCommand(command, isForeign);
+  const use = useOf(command, context);
   const [program] = command.words;
   if (use === undefined || program === undefined || command.callsFunction === true) return [];
-  const reach = reachOf(command, isForeign, { settingsHeld });
+  const reach = reachOf(command, isForeignTo(context), { settingsHeld });
   if (reach === 'local') return [];
   if (asksItsOwnServer(use, parsed)) return [];
   const ask = (code: string, does: string) => [
-    reason('ask', code, `${program.source} ${does}, and ${opened}`, [program.source]),
+    reason('ask', code, `${program.source} ${does}, and ${opened}`, program.source),
   ];
   if (reach === 'unknown') return ask('unseen_code', 'may run code that cannot be seen beforehand');
   const outward = inherited(use, 'outward');
@@ -77,14 +74,15 @@ function judgeWayOut(
 }
 
 /** To fetch from hosts that the operator listed is what they were listed for; what changes something there is asked about. */
-function judgeOutward(command: SimpleCommand, isForeign: IsForeign): readonly Reason[] {
-  const use = describeCommand(command, isForeign);
+function judgeOutward(command: SimpleCommand, context: CheckContext): readonly Reason[] {
+  const use = useOf(command, context);
   const [program] = command.words;
   if (use === undefined || program === undefined || command.callsFunction === true) return [];
   const outward = inherited(use, 'outward');
-  if (outward === undefined || reachOf(command, isForeign, { settingsHeld: true }) === 'local') return [];
+  if (outward === undefined || reachOf(command, isForeignTo(context), { settingsHeld: true }) === 'local')
+    return [];
   const message = `${program.source} ${outward}, and hosts that the policy lists can be reached`;
-  return [reason('ask', 'outward', message, [program.source])];
+  return [reason('ask', 'outward', message, program.source)];
 }
 
 /** What names another server than the user's settings do, or other settings. */
@@ -125,12 +123,8 @@ function changesSettings(commands: readonly SimpleCommand[]): boolean {
   );
 }
 
-function judgeContained(
-  command: SimpleCommand,
-  context: CheckContext,
-  isForeign: IsForeign,
-): readonly Reason[] {
-  const use = command.callsFunction === true ? undefined : describeCommand(command, isForeign);
+function judgeContained(command: SimpleCommand, context: CheckContext): readonly Reason[] {
+  const use = command.callsFunction === true ? undefined : useOf(command, context);
   if (use === undefined || asksForHelp(use)) return judgeGranted(command, use, context);
   return [...judgeNeeds(use, context), ...judgeSignals(use, context), ...judgeGranted(command, use, context)];
 }
@@ -139,7 +133,7 @@ function judgeSignals({ program, command }: Use, { rules }: CheckContext): reado
   if (program.signals !== true || rules.held.signals) return [];
   const { name } = program;
   const message = `${name} may end processes outside the sandbox, which this host cannot prevent`;
-  return [reason('ask', 'signals', message, [command.words[0]?.source ?? name])];
+  return [reason('ask', 'signals', message, command.words[0]?.source ?? name)];
 }
 
 /** What cannot work inside is refused at once, and not asked about. */
@@ -151,7 +145,7 @@ function judgeNeeds(use: Use, { rules, findExecutable, cwd }: CheckContext): rea
   if (need === 'system' || isElsewhere) {
     // The shell says best that a program is not there.
     const isThere = findExecutable(use.command.words[0]?.value ?? name, cwd) !== undefined;
-    return isThere ? [reason('deny', `needs_${need}`, `${name} ${CANNOT[need]}`, [source])] : [];
+    return isThere ? [reason('deny', `needs_${need}`, `${name} ${CANNOT[need]}`, source)] : [];
   }
   if (!rules.held.network) return [];
   const away = (inherited(use, 'hosts')?.(use) ?? []).find((argument) => {
@@ -160,7 +154,7 @@ function judgeNeeds(use: Use, { rules, findExecutable, cwd }: CheckContext): rea
   });
   if (away === undefined) return [];
   const message = `${name} cannot reach ${away.word.source}: the policy keeps the network off; do it without, or tell the user what it is needed for`;
-  return [reason('deny', 'unreachable', message, [away.word.source])];
+  return [reason('deny', 'unreachable', message, away.word.source)];
 }
 
 function isOfThisMachine(argument: Argument): boolean {
@@ -180,15 +174,10 @@ function judgeGranted(
   return pathUses(command, use)
     .filter(({ effect }) => effect !== 'reads')
     .flatMap(({ argument }) => {
-      const locations = locationsOf(argument, cwds, context);
-      const outside =
-        locations !== 'foreign-home' &&
-        locations.some(
-          ({ resolved }) =>
-            resolved !== undefined &&
-            !isBeneath(resolved.canonical, workspace) &&
-            granted.some((root) => isBeneath(resolved.canonical, root)),
-        );
+      const outside = pathsOf(argument, cwds, context).some(
+        ({ canonical }) =>
+          !isBeneath(canonical, workspace) && granted.some((root) => isBeneath(canonical, root)),
+      );
       const { source } = argument.word;
       return outside
         ? [
@@ -196,7 +185,7 @@ function judgeGranted(
               'ask',
               'writes_granted',
               `${source} lies outside the workspace, in a path that the policy made writable`,
-              [source],
+              source,
             ),
           ]
         : [];
@@ -218,7 +207,7 @@ function judgeSecrets(commands: readonly SimpleCommand[], context: CheckContext)
           'ask',
           'secret_leaves',
           `${secret.source} looks like a secret, and the line uses the network`,
-          [secret.source],
+          secret.source,
         ),
       ];
 }
@@ -251,4 +240,19 @@ function isLoopback(host: string): boolean {
   if (host === '::1' || host === '::' || host === '0' || host === '0.0.0.0') return true;
   // 127.1 is one, too.
   return /^127(?:\.\d{1,8}){1,3}$/.test(host);
+}
+
+/**
+ * The line is one command whose program is not there, and nothing in it could put it there: the shell says "not found",
+ * so nothing is asked. `false` also where this is not known.
+ */
+export function isMissing({ parsed, shell, findExecutable, cwd }: CheckContext): boolean {
+  if (!parsed.understood || shell !== undefined) return false;
+  const [command, ...others] = parsed.line.commands;
+  if (command === undefined || others.length > 0) return false;
+  const name = command.words[0]?.value;
+  if (name === undefined || name === '' || name.includes('/') || command.callsFunction === true) return false;
+  if (command.assignments.length > 0 || command.redirects.length > 0) return false;
+  // Builtins are listed, but for those that only tell something.
+  return describeCommand(command)?.program.unlisted === true && findExecutable(name, cwd) === undefined;
 }

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { ResolvedPath } from '../model/path-lookup.ts';
-import type { Argument } from '../programs/behaviour.ts';
-import type { IsForeign } from '../programs/describe.ts';
+import type { Argument, Use } from '../programs/behaviour.ts';
+import { describeCommand, type IsForeign } from '../programs/describe.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { CheckContext } from './check.ts';
 
@@ -65,6 +65,20 @@ export function locationsOf(
   return locations;
 }
 
+/** The canonical paths that an argument surely leads to. What cannot be told is not among them. */
+export function pathsOf(
+  argument: Argument,
+  cwds: readonly (string | undefined)[],
+  context: CheckContext,
+  { partial = true }: { readonly partial?: boolean } = {},
+): readonly ResolvedPath[] {
+  const locations = locationsOf(argument, cwds, context);
+  if (locations === 'foreign-home') return [];
+  return locations.flatMap((one) =>
+    one.resolved === undefined || (one.partial && !partial) ? [] : [one.resolved],
+  );
+}
+
 function lookUp(path: string, context: CheckContext): ResolvedPath | undefined {
   try {
     return context.paths.resolve(path);
@@ -101,6 +115,17 @@ export function isForeignTo(context: CheckContext): IsForeign {
     const path = context.findExecutable(name, context.cwd);
     return path !== undefined && mayWrite(path, context);
   };
+}
+
+/** Of the commands of each line that is judged. */
+const meanings = new WeakMap<CheckContext, Map<SimpleCommand, Use | undefined>>();
+
+/** What a command means to its program: worked out once for all checks of a line. */
+export function useOf(command: SimpleCommand, context: CheckContext): Use | undefined {
+  const known = meanings.get(context) ?? new Map<SimpleCommand, Use | undefined>();
+  meanings.set(context, known);
+  if (!known.has(command)) known.set(command, describeCommand(command, isForeignTo(context)));
+  return known.get(command);
 }
 
 /** What expansions that are known beforehand stand for. */

@@ -1,12 +1,12 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
-import { describeCommand, inherited } from '../programs/describe.ts';
+import { inherited } from '../programs/describe.ts';
 import { isRegenerable } from '../programs/regenerable.ts';
 import { asksForHelp } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, locationsOf } from './locations.ts';
+import { directoriesOf, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('losses');
 
@@ -20,9 +20,8 @@ export const lossesCheck: Check = {
     'contained: asks before a command deletes work in the workspace that version control does not have',
   judge: (context) => {
     if (context.autonomy !== 'contained') return [];
-    const isForeign = isForeignTo(context);
     return commandsOf(context.parsed).flatMap((command) => {
-      const use = describeCommand(command, isForeign);
+      const use = useOf(command, context);
       if (use === undefined || asksForHelp(use)) return [];
       return [...judgeVerb(command, use, context), ...judgeRemoval(command, use, context)];
     });
@@ -34,19 +33,19 @@ function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): rea
   const loss = inherited(use, 'loses')?.(use);
   if (loss === undefined) return [];
   const words = [[use.program.name, ...use.verbs].join(' ')];
-  if (loss.what === 'always') return [reason('ask', 'loses', `${words[0]} ${loss.message}`, words)];
+  if (loss.what === 'always') return [reason('ask', 'loses', `${words[0]} ${loss.message}`, ...words)];
   const lost = (
-    loss.paths === undefined ? [context.rules.workspace] : pathsOf(loss.paths, command, context)
+    loss.paths === undefined ? [context.rules.workspace] : placesOf(loss.paths, command, context)
   ).flatMap((path) => context.versions?.changedAt(path) ?? []);
   const [first] = lost;
   return first === undefined
     ? []
-    : [reason('ask', 'loses', `${words[0]} ${loss.message}: ${inWorkspace(first, context)}`, words)];
+    : [reason('ask', 'loses', `${words[0]} ${loss.message}: ${inWorkspace(first, context)}`, ...words)];
 }
 
 function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
   const removed = [...removedBy(use), ...movedOut(command, use, context)];
-  return pathsOf(removed, command, context).flatMap((path) => {
+  return placesOf(removed, command, context).flatMap((path) => {
     const { workspace } = context.rules;
     if (!isBeneath(path, workspace) || isRegenerable(path, workspace)) return [];
     const lost = context.versions?.lostWith(path);
@@ -57,7 +56,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
         'ask',
         'deletes',
         `${use.program.name} would delete ${shown}, which version control cannot restore`,
-        [shown],
+        shown,
       ),
     ];
   });
@@ -77,24 +76,20 @@ function movedOut(command: SimpleCommand, use: Use, context: CheckContext): read
   const to = into ?? use.operands.at(-1);
   const leaves =
     to !== undefined &&
-    pathsOf([to], command, context).some((path) => !isBeneath(path, context.rules.workspace));
+    placesOf([to], command, context).some((path) => !isBeneath(path, context.rules.workspace));
   return leaves ? use.operands.filter((one) => one !== to) : [];
 }
 
 /** Where words lead that are known; what a program gets from elsewhere is not asked about, as code is not. */
-function pathsOf(
+function placesOf(
   words: readonly Argument[],
   command: SimpleCommand,
   context: CheckContext,
 ): readonly string[] {
   const cwds = directoriesOf(command, context);
-  return words.flatMap((word) => {
-    const locations = locationsOf(word, cwds, context);
-    if (locations === 'foreign-home') return [];
-    return locations.flatMap(({ resolved, partial }) =>
-      resolved === undefined || partial ? [] : [resolved.canonical],
-    );
-  });
+  return words.flatMap((word) =>
+    pathsOf(word, cwds, context, { partial: false }).map(({ canonical }) => canonical),
+  );
 }
 
 function inWorkspace(path: string, { rules: { workspace } }: CheckContext): string {

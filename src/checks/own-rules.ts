@@ -2,9 +2,9 @@ import { basename } from 'node:path';
 import type { Parsed, SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { CommandRule } from '../model/policy-keys.ts';
-import type { Check } from './check.ts';
+import { type Check, commandsOf, reasonFor } from './check.ts';
 
-const NAME = 'rules';
+const reason = reasonFor('rules');
 
 /** `*` stands for anything, everything else for itself. Linear: no pattern of a policy can make it slow. */
 export function matchesPattern(text: string, pattern: string): boolean {
@@ -46,8 +46,7 @@ function ruleMatches(rule: CommandRule, command: SimpleCommand, executable: stri
 
 /** True if a rule is about anything in a command line; for the examples in policy files. */
 export function ruleMatchesLine(rule: CommandRule, parsed: Parsed): boolean {
-  const commands = parsed.understood ? parsed.line.commands : parsed.problem.recognized;
-  return commands.some((command) => ruleMatches(rule, command, undefined));
+  return commandsOf(parsed).some((command) => ruleMatches(rule, command, undefined));
 }
 
 /** A rule as it is named in messages: `git push`. */
@@ -55,25 +54,25 @@ export const describeRule = (rule: CommandRule): string => [rule.program, ...rul
 
 /** The operator's own rules. */
 export const ownRules: Check = {
-  name: NAME,
+  name: 'rules',
   summary: 'Applies commands.rules, which ask or refuse.',
   judge({ rules, parsed, cwd, findExecutable }) {
     if (rules.own.length === 0) return [];
-    const commands = parsed.understood ? parsed.line.commands : parsed.problem.recognized;
-    return commands.flatMap((command): readonly Reason[] => {
+    return commandsOf(parsed).flatMap((command): readonly Reason[] => {
       const [program] = command.words;
       const executable = program?.value === undefined ? undefined : findExecutable(program.value, cwd);
       return rules.own
         .filter((rule) => ruleMatches(rule, command, executable))
-        .map((rule) => ({
-          check: NAME,
-          verdict: rule.verdict,
-          code: `rule_${rule.verdict}`,
-          message:
-            rule.reason ??
-            `a rule of the policy ${rule.verdict === 'deny' ? 'refuses' : 'asks about'} ${describeRule(rule)}`,
-          words: command.words.map((word) => word.source),
-        }));
+        .map((rule) => {
+          const does = rule.verdict === 'deny' ? 'refuses' : 'asks about';
+          const message = rule.reason ?? `a rule of the policy ${does} ${describeRule(rule)}`;
+          return reason(
+            rule.verdict,
+            `rule_${rule.verdict}`,
+            message,
+            ...command.words.map(({ source }) => source),
+          );
+        });
     });
   },
 };

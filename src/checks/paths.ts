@@ -1,17 +1,16 @@
 import type { Reason } from '../model/decision.ts';
 import type { PathUse } from '../programs/behaviour.ts';
-import { describeCommand } from '../programs/describe.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import {
   directoriesOf,
-  isForeignTo,
   isHarmlessDevice,
   type Location,
   locationsOf,
   mayRead,
   mayWrite,
+  useOf,
 } from './locations.ts';
 
 const reason = reasonFor('paths');
@@ -27,9 +26,8 @@ export const pathsCheck: Check = {
     'refuses paths outside the workspace that the policy does not let a command read, and writing protected paths',
   judge: (context) => {
     const reasons: Reason[] = judgeDirectory(context);
-    const isForeign = isForeignTo(context);
     for (const command of commandsOf(context.parsed)) {
-      const uses = pathUses(command, describeCommand(command, isForeign));
+      const uses = pathUses(command, useOf(command, context));
       if (uses.length === 0) continue;
       const cwds = directoriesOf(command, context);
       for (const use of uses) {
@@ -46,7 +44,7 @@ function judgeDirectory(context: CheckContext): Reason[] {
   // One that does not exist is the launch's business: nothing runs there.
   const { canonical } = context.paths.resolve(context.cwd);
   if (mayRead(canonical, context)) return [];
-  return [reason('deny', 'escapes_workspace', `path escapes the workspace root: ${canonical}`, [])];
+  return [reason('deny', 'escapes_workspace', `path escapes the workspace root: ${canonical}`)];
 }
 
 function judgePath(
@@ -61,7 +59,7 @@ function judgePath(
       'deny',
       'foreign_home',
       `path escapes the workspace root: ${source} is the home of another user`,
-      [source],
+      source,
     );
   }
   let outside: Reason | undefined;
@@ -92,7 +90,7 @@ function judgeLocation(
   const { source } = use.argument.word;
   const { rules } = context;
   if (resolved === undefined) {
-    return reason('deny', 'unresolved', `it cannot be told where ${text} leads`, [source]);
+    return reason('deny', 'unresolved', `it cannot be told where ${text} leads`, source);
   }
   const path = resolved.canonical;
   if (isHarmlessDevice(text) || isHarmlessDevice(path)) return undefined;
@@ -102,21 +100,21 @@ function judgeLocation(
   // What a command writes into its private home is not a secret of the user.
   const homes = writes ? [rules.userHome] : [rules.home, rules.userHome];
   if (homes.some((home) => isBeneath(path, home) && SECRETS.test(path.slice(home.length + 1)))) {
-    return reason('deny', 'secret_path', `${text} holds credentials`, [source]);
+    return reason('deny', 'secret_path', `${text} holds credentials`, source);
   }
   // `/$x` says nothing about where it leads; the kernel does.
   if (partial && leadsToRoot(path, context)) return undefined;
   // Under an allow-list only the workspace is meant, not what the system needs to run programs.
   const inside = writes || rules.allow !== undefined ? mayWrite(path, context) : mayRead(path, context);
   if (!inside && !(rules.allow !== undefined && isProgramWord(use) && mayRead(path, context))) {
-    return reason('deny', 'escapes_workspace', `path escapes the workspace root: ${text}`, [source]);
+    return reason('deny', 'escapes_workspace', `path escapes the workspace root: ${text}`, source);
   }
   if (writes && !partial && touchesProtected(path, use, context)) {
     return reason(
       'deny',
       'protected',
       `${text} is protected: what is written there is run or obeyed later by something trusted`,
-      [source],
+      source,
     );
   }
   return undefined;

@@ -1,11 +1,10 @@
 import type { Reason, Taint } from '../model/decision.ts';
 import type { Review } from '../model/gate-ports.ts';
 import { assertNever } from '../util/assert-never.ts';
-import type { Check, CheckContext } from './check.ts';
+import { type Check, type CheckContext, reasonFor } from './check.ts';
 
-const say = (verdict: Reason['verdict'], code: string, message: string): readonly Reason[] => [
-  { check: 'reach', verdict, code, message, words: [] },
-];
+const reason = reasonFor('reach');
+const say = (...opinion: Parameters<typeof reason>) => [reason(...opinion)];
 
 const MEANINGS: Readonly<Record<Taint, string>> = {
   corruption: 'read untrusted content',

@@ -17,7 +17,7 @@ export const riskCheck: Check = {
   judge: (context) => {
     if (context.risk === 'low' || context.autonomy !== 'supervised') return [];
     if (context.approved) {
-      return [reason(undefined, 'approved', `The ${context.risk} risk was approved.`, [])];
+      return [reason(undefined, 'approved', `The ${context.risk} risk was approved.`)];
     }
     const isForeign = isForeignTo(context);
     const { risk } = context;
@@ -26,6 +26,6 @@ export const riskCheck: Check = {
       .map((command) => command.words[0]?.source ?? command.redirects[0]?.target.source ?? '');
     const words = [...new Set(all)];
     const named = words.length === 0 ? 'The command' : words.join(', ');
-    return [reason('ask', risk, `${named}: ${risk} risk, ${SENTENCES[risk]}.`, words)];
+    return [reason('ask', risk, `${named}: ${risk} risk, ${SENTENCES[risk]}.`, ...words)];
   },
 };

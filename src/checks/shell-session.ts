@@ -19,14 +19,14 @@ export const shellSession: Check = {
     const reasons: Reason[] = [];
     const verdict = verdictOf(context);
     for (const doubt of shell.doubts) {
-      reasons.push(reason(verdict, 'unclear_shell', `in this session ${doubt}`, []));
+      reasons.push(reason(verdict, 'unclear_shell', `in this session ${doubt}`));
     }
     const own = new Set(shell.names);
     const commands = commandsOf(parsed);
     for (const name of new Set(commands.flatMap(({ words: [first] }) => first?.value ?? []))) {
       if (!own.has(name)) continue;
       const message = `${name} is a function or alias that an earlier command of the session made`;
-      reasons.push(reason(verdict, 'own_name', message, [name]));
+      reasons.push(reason(verdict, 'own_name', message, name));
     }
     // Where a line goes is judged by its words, however much is left to the agent.
     const atLeastAsk = verdict ?? (holdsUnseenCode(context) ? undefined : 'ask');
@@ -34,14 +34,14 @@ export const shellSession: Check = {
       const word = commands.flatMap(wordsOf).find((one) => one.parts.some((part) => leadsTo(part, place)));
       if (word === undefined) continue;
       const message = `${word.source} leads elsewhere: in this session ${place} was changed`;
-      reasons.push(reason(atLeastAsk, 'unclear_place', message, [word.source]));
+      reasons.push(reason(atLeastAsk, 'unclear_place', message, word.source));
     }
     if (shell.directoryDoubt !== undefined && commands.some(movesRelatively)) {
-      reasons.push(reason(atLeastAsk, 'unclear_directory', `in this session ${shell.directoryDoubt}`, []));
+      reasons.push(reason(atLeastAsk, 'unclear_directory', `in this session ${shell.directoryDoubt}`));
     }
     for (const word of commands.flatMap(channelWords)) {
       const message = `${word} could reach the channel by which the session reports`;
-      reasons.push(reason('ask', 'channel', message, [word]));
+      reasons.push(reason('ask', 'channel', message, word));
     }
     return reasons;
   },

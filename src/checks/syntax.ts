@@ -1,7 +1,7 @@
 import type { NotUnderstoodCode, Redirect, SimpleCommand } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
-import { writesFile } from '../programs/risk.ts';
+import { writesFile } from '../programs/path-uses.ts';
 import { holdsUnseenCode } from './autonomy.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 
@@ -27,7 +27,7 @@ export const syntaxCheck: Check = {
       return reasons;
     // bash has the last word on what it would refuse; where it would not, the text is one that is not understood.
     return syntaxError(text).then((said) =>
-      said === undefined ? reasons : [reason('deny', 'syntax_error', said, [])],
+      said === undefined ? reasons : [reason('deny', 'syntax_error', said)],
     );
   },
 };
@@ -38,9 +38,9 @@ function judgeText(context: CheckContext): readonly Reason[] {
   const commands = commandsOf(parsed);
   if (!parsed.understood) {
     const { code, message } = parsed.problem;
-    reasons.push(reason(code === 'fork_bomb' ? 'deny' : verdictOnUnseen(context), code, message, []));
+    reasons.push(reason(code === 'fork_bomb' ? 'deny' : verdictOnUnseen(context), code, message));
     if (isForkBomb(commands)) {
-      reasons.push(reason('deny', 'fork_bomb', 'The command starts itself again and again.', []));
+      reasons.push(reason('deny', 'fork_bomb', 'The command starts itself again and again.'));
     }
   }
   for (const { redirects } of commands) {
@@ -59,11 +59,11 @@ function judgeRedirect(redirect: Redirect, isHeld: boolean): readonly Reason[] {
   const { source } = redirect.target;
   const text = leadingText(redirect.target);
   if (!isHeld && /^\/dev\/(?:tcp|udp)(?:\/|$)/.test(text)) {
-    return [reason('deny', 'network_device', `bash would open a network connection: ${source}`, [source])];
+    return [reason('deny', 'network_device', `bash would open a network connection: ${source}`, source)];
   }
   if (!isHeld && mayBeNetworkDevice(redirect)) {
     const message = `bash would open a network connection if this is /dev/tcp or /dev/udp: ${source}; write the path out`;
-    return [reason('ask', 'network_device_unclear', message, [source])];
+    return [reason('ask', 'network_device_unclear', message, source)];
   }
   if (
     /^\/+(?:proc|sys)(?:\/|$)/.test(text) &&
@@ -71,9 +71,12 @@ function judgeRedirect(redirect: Redirect, isHeld: boolean): readonly Reason[] {
     writesFile(redirect)
   ) {
     return [
-      reason('deny', 'kernel_interface', `the command would change settings of the kernel: ${source}`, [
+      reason(
+        'deny',
+        'kernel_interface',
+        `the command would change settings of the kernel: ${source}`,
         source,
-      ]),
+      ),
     ];
   }
   return [];

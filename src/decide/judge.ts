@@ -1,7 +1,6 @@
 import { isAbsolute } from 'node:path';
-import type { CheckContext } from '../checks/check.ts';
+import { autonomyInForce, type CheckContext, type RulesOfCommands } from '../checks/check.ts';
 import type { CommandEffects } from '../checks/effects.ts';
-import { autonomyInForce, type RulesOfCommands } from '../checks/rules.ts';
 import type { FoundProgram } from '../host/find-program.ts';
 import { createVersions } from '../host/git/versions.ts';
 import { createPathLookup } from '../host/resolve-path.ts';

@@ -2,15 +2,14 @@
 // compiling it would be the greater part of the command line's start (scripts/build-compiled.mjs).
 
 export { CHECKS, CHECKS_IN_SESSION } from '../checks/all-checks.ts';
+export { isPlainLine } from '../checks/application.ts';
 export { commandsOf } from '../checks/check.ts';
 export { effectsOf, secretAmong } from '../checks/effects.ts';
 export { evaluate } from '../checks/evaluate.ts';
+export { isMissing } from '../checks/leaves.ts';
 export { isForeignTo } from '../checks/locations.ts';
-export { isMissing } from '../checks/missing.ts';
-export { isPlainLine } from '../checks/plain-line.ts';
 export { leavesDoubts } from '../checks/shell-session.ts';
-export { reachOfLine } from '../programs/reach.ts';
-export { riskOfLine } from '../programs/risk.ts';
+export { reachOfLine, riskOfLine } from '../programs/risk.ts';
 export { isIncomplete } from '../shell/adapter/incomplete.ts';
 export { parseArgv, parseShell } from '../shell/parse.ts';
 export { stepsOf } from '../shell/steps.ts';

@@ -1,12 +1,16 @@
+import { createHash } from 'node:crypto';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, lstat, open, realpath } from 'node:fs/promises';
 import { Module } from 'node:module';
-import { basename } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { GuardAnswer, HookSession, ToolHook, ToolInput, ToolResult } from '../model/gate-ports.ts';
 import type { HookPlugin } from '../model/policy-keys.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { visibleLine } from '../util/visible-text.ts';
-import { readTrusted, type TrustedFile, type Writable } from './trusted-file.ts';
 
 /** How long a module may take to load: an `await` at its top may never settle. */
 const LOAD_TIMEOUT_MS = 10_000;
@@ -126,3 +130,97 @@ const importModule: Import = (url) => {
   module._compile('module.exports = (url) => import(url);', '/sandbox-run/import-module.cjs');
   return (module.exports as Import)(url);
 };
+
+/** What commands can write, and plug-ins therefore must not lie in. Absolute; need not exist. */
+export interface Writable {
+  readonly workspace: string;
+  readonly writable: readonly string[];
+}
+
+/** A plug-in that was examined. */
+interface TrustedFile {
+  readonly path: string;
+  readonly content: Buffer;
+  /** Hexadecimal. */
+  readonly sha256: string;
+}
+
+const MAX_SIZE = 1024 * 1024;
+const GROUP_OR_OTHERS_WRITE = 0o022;
+const STICKY = 0o1000;
+
+/**
+ * Reads a plug-in that nobody but root and the user can have written, or whose content the policy names.
+ * @throws {SandboxError} `hook.unusable`
+ */
+async function readTrusted({ path, sha256 }: HookPlugin, where: Writable): Promise<TrustedFile> {
+  const canonical = join(await canonicalDirectory(dirname(path)), basename(path));
+  // What leads there could be changed as well as what is there.
+  if (canonical !== path) throw unusable(`its real place is ${canonical}: name that`);
+  for (const root of [where.workspace, ...where.writable]) {
+    const real = await realpath(root).catch(() => root);
+    if ([root, real].some((place) => isBeneath(path, place)))
+      throw unusable(`commands could write it, as it lies in ${root}`);
+  }
+  if (sha256 === undefined) await examineDirectories(path);
+  const content = await readExamined(path, sha256 !== undefined);
+  const found = createHash('sha256').update(content).digest('hex');
+  if (sha256 !== undefined && found !== sha256)
+    throw unusable(`its content has the SHA-256 ${found} and not that of the policy`);
+  return { path, content, sha256: found };
+}
+
+async function canonicalDirectory(directory: string): Promise<string> {
+  try {
+    return await realpath(directory);
+  } catch (error) {
+    throw unusable(`its directory cannot be resolved (${codeOf(error)})`);
+  }
+}
+
+/** Whoever can write a directory on the way can put another file in the place of this one. */
+async function examineDirectories(path: string): Promise<void> {
+  for (const directory of ['/', ...directoriesBetween(path, '/')]) {
+    const info = await lstat(directory);
+    // In a sticky directory, as /tmp, nobody moves what belongs to others.
+    const isWritable = (info.mode & GROUP_OR_OTHERS_WRITE) !== 0 && (info.mode & STICKY) === 0;
+    if (isForeign(info) || isWritable)
+      throw unusable(`others own or can write ${directory}: change that, or pin its SHA-256`);
+  }
+}
+
+async function readExamined(path: string, pinned: boolean): Promise<Buffer> {
+  let file: FileHandle | undefined;
+  try {
+    // A pipe would never end, and a link lead somewhere else.
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    // Of what was opened, not of the name: nothing can be put in its place in between.
+    const info = await file.stat();
+    if (!info.isFile()) throw unusable('it is not a regular file');
+    if (info.size > MAX_SIZE) throw unusable(`it is larger than ${MAX_SIZE} bytes`);
+    if (!pinned) examineFile(info);
+    return await file.readFile();
+  } catch (error) {
+    if (error instanceof SandboxError) throw error;
+    const code = codeOf(error);
+    throw unusable(code === 'ELOOP' ? 'it is a symbolic link' : `it cannot be read (${code})`);
+  } finally {
+    await file?.close();
+  }
+}
+
+function examineFile(info: Stats): void {
+  if (isForeign(info)) throw unusable('somebody else than root and the user owns it');
+  if ((info.mode & GROUP_OR_OTHERS_WRITE) !== 0)
+    throw unusable('others than its owner can write it: change that, or pin its SHA-256');
+  // The other name may lie where commands can write.
+  if (info.nlink > 1) throw unusable('it has a second name (a hard link): copy it, or pin its SHA-256');
+}
+
+function isForeign({ uid }: Stats): boolean {
+  return uid !== 0 && uid !== process.geteuid?.();
+}
+
+function codeOf(error: unknown): string {
+  return errnoOf(error) ?? String(error);
+}

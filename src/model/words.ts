@@ -4,6 +4,11 @@
  */
 
 /** What the policy says; strictest last. */
+/** Of two words of a list that goes from weak to strong, the stronger. */
+export function strongest<Word extends string>(order: readonly Word[], one: Word, other: Word): Word {
+  return order.indexOf(one) >= order.indexOf(other) ? one : other;
+}
+
 export const VERDICTS = ['allow', 'ask', 'deny'] as const;
 
 /** How much a command may break; highest last. */

@@ -1,4 +1,5 @@
 import { type AST, parseTOML } from 'toml-eslint-parser';
+import type { Entry, LayerName } from './layers.ts';
 
 type Place = readonly (string | number)[];
 
@@ -58,4 +59,21 @@ function inside(node: AST.TOMLContentNode, place: Place, depth: number): Found |
 
 function startsWith(place: Place, names: Place, from: number): boolean {
   return names.every((name, index) => place[from + index] === name);
+}
+
+/** Where a value comes from. */
+export interface Source {
+  readonly layer: LayerName;
+  readonly path?: string;
+  readonly line?: number;
+}
+
+/** Where an entry was said. Not beside the merging, which each start does: this one takes a parser of TOML. */
+export function sourceOf({ layer: { name, path, text }, place }: Entry): Source {
+  const line = text === undefined ? undefined : locateKey(text, place);
+  return {
+    layer: name,
+    ...(path === undefined ? {} : { path }),
+    ...(line === undefined ? {} : { line }),
+  };
 }

@@ -149,6 +149,7 @@ export interface Behaviour {
   readonly risk?: Risk;
   readonly reach?: Reach;
   readonly grammar?: Grammar;
+  /** Where neither a verb nor its program says so: `guess`. */
   readonly operands?: Operands;
   /** Options that stand in for the first operand of `script-then-reads`. */
   readonly scriptOptions?: string;

@@ -21,7 +21,7 @@ const SYSTEM_DIRECTORIES: ReadonlySet<string> = new Set([
 
 /** What is not in the tables: may do anything, but only what the kernel lets it. */
 function unlisted(name: string): Program {
-  return { name, risk: 'medium', reach: 'unknown', operands: 'guess', unlisted: true };
+  return { name, risk: 'medium', reach: 'unknown', unlisted: true };
 }
 
 /** The name by which a command's program is looked up; `undefined` if it is a file of its own. */
@@ -108,12 +108,18 @@ export function describeAs(command: SimpleCommand, program: Program): Use {
 }
 
 /** Innermost first: the verb's own rule, or what a level above says. */
-export function inherited<Key extends keyof Behaviour>(use: Use, key: Key): Behaviour[Key] {
-  let value: Behaviour[Key] = use.program[key];
-  let level: Behaviour | undefined = use.program;
-  for (const verb of use.verbs) {
-    level = level?.verbs?.[verb];
-    if (level?.[key] !== undefined) value = level[key];
+export function inherited<Key extends keyof Behaviour>(use: Use, key: Key): Behaviour[Key] | undefined {
+  // Most programs have no verbs, and this is asked often.
+  if (use.verbs.length === 0) return use.program[key];
+  return levelsOf(use).findLast((level) => level[key] !== undefined)?.[key];
+}
+
+/** The program, and the verbs of it that the command has, outermost first. */
+export function levelsOf({ program, verbs }: Use): readonly Behaviour[] {
+  const levels: Behaviour[] = [program];
+  for (const verb of verbs) {
+    const inner = levels.at(-1)?.verbs?.[verb];
+    if (inner !== undefined) levels.push(inner);
   }
-  return value;
+  return levels;
 }

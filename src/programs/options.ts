@@ -1,6 +1,6 @@
 import type { Word } from '../model/command-line.ts';
 import { isSingle, leadingText, withoutPrefix } from '../model/word.ts';
-import type { Argument, Effect, Grammar, OptionUse, Use } from './behaviour.ts';
+import type { Argument, Effect, Grammar, OptionUse, PathUse, Use } from './behaviour.ts';
 
 /** One option. */
 interface OptionRule {
@@ -259,7 +259,7 @@ export function beginsWithPath(word: Word): boolean {
   return first?.kind === 'input' && first.path === true;
 }
 
-type ReadOptions =
+export type ReadOptions =
   | { readonly ok: true; readonly options: readonly OptionUse[]; readonly rest: readonly Word[] }
   | ({ readonly ok: false } & Doubt);
 
@@ -296,4 +296,29 @@ export function hasOption({ options }: Pick<Use, 'options'>, names: string): boo
 export function argumentOf(word: Word, start = 0): Argument {
   const text = leadingText(word);
   return { word, start, text: start === 0 ? text : text.slice(start), complete: word.value !== undefined };
+}
+
+/** Arguments that are paths, all used alike. */
+export function plainPaths(
+  operands: readonly (Argument | undefined)[],
+  effect: PathUse['effect'],
+): readonly PathUse[] {
+  return operands.flatMap((argument) => (argument === undefined ? [] : [{ argument, effect }]));
+}
+
+/** The first operands are read, the one at `index` is written. */
+export function writtenAt(operands: readonly Argument[], index: number): readonly PathUse[] {
+  return operands.map((argument, at) => ({ argument, effect: at === index ? 'writes' : 'reads' }));
+}
+
+/** A path that stands inside a script, as an argument of its own. */
+export function pathInside({ word }: Argument, path: string): Argument {
+  return argumentOf({ ...word, value: path, parts: [{ kind: 'literal', text: path }], source: path });
+}
+
+const SINKS: ReadonlySet<string> = new Set(['-', '/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty']);
+
+/** True for targets that keep nothing. */
+export function isSink(path: string): boolean {
+  return SINKS.has(path);
 }

@@ -1,36 +1,16 @@
-import type { SimpleCommand, Word } from '../model/command-line.ts';
+import type { Redirect, SimpleCommand, Word } from '../model/command-line.ts';
 import { leadingText } from '../model/word.ts';
 import { assertNever } from '../util/assert-never.ts';
 import type { Argument, PathUse, Use } from './behaviour.ts';
 import { inherited } from './describe.ts';
-import { argumentOf } from './options.ts';
-import { writesFile } from './risk.ts';
+import { argumentOf, isSink } from './options.ts';
 
 /** The paths that a command names: option values, operands, redirect targets, and the program itself. */
 export function pathUses(command: SimpleCommand, use: Use | undefined): readonly PathUse[] {
   const found: PathUse[] = [];
   for (const redirect of command.redirects) {
-    switch (redirect.operator) {
-      case '<<':
-      case '<<-':
-      case '<<<':
-      case '<&':
-        break;
-      case '<':
-        found.push({ argument: argumentOf(redirect.target), effect: 'reads' });
-        break;
-      case '>':
-      case '>>':
-      case '>|':
-      case '<>':
-      case '&>':
-      case '&>>':
-      case '>&':
-        if (writesFile(redirect)) found.push({ argument: argumentOf(redirect.target), effect: 'writes' });
-        break;
-      default:
-        assertNever(redirect.operator);
-    }
+    if (redirect.operator === '<') found.push({ argument: argumentOf(redirect.target), effect: 'reads' });
+    else if (writesFile(redirect)) found.push({ argument: argumentOf(redirect.target), effect: 'writes' });
   }
   if (use === undefined) return found;
   const program = command.words[0];
@@ -110,4 +90,29 @@ function looksLikePath({ text, word }: Argument): boolean {
   if (text === '' && word.value === undefined)
     return word.parts.some(({ kind }) => kind === 'brace' || kind === 'parameter');
   return /(?:^|\/)\.\.(?:\/|$)/.test(text) && !/^\w+:\/\//.test(text) && !/[\s:]/.test(text);
+}
+
+/** True if a redirect creates or changes a file. */
+export function writesFile(redirect: Redirect): boolean {
+  const target = redirect.target.value;
+  switch (redirect.operator) {
+    case '<':
+    case '<&':
+    case '<<':
+    case '<<-':
+    case '<<<':
+      return false;
+    case '>&':
+      // Else a descriptor, which was opened elsewhere.
+      return target === undefined || !/^(?:\d+|-)$/.test(target);
+    case '>':
+    case '>>':
+    case '>|':
+    case '<>':
+    case '&>':
+    case '&>>':
+      return target === undefined || !isSink(target);
+    default:
+      return assertNever(redirect.operator);
+  }
 }

@@ -1,25 +1,21 @@
 import type { Word } from '../model/command-line.ts';
 import type { Application, Call, Grammar, Program, ProgramRow, Runs } from './behaviour.ts';
 import { ARCHIVES } from './families/archives.ts';
+import { AWK } from './families/awk.ts';
 import { BUILD } from './families/build.ts';
-import { BUILTINS } from './families/builtins.ts';
-import { CLOUD } from './families/cloud.ts';
 import { DANGEROUS } from './families/dangerous.ts';
-import { DATA } from './families/data.ts';
 import { DEBUGGING } from './families/debugging.ts';
-import { EDITORS } from './families/editors.ts';
 import { FILES } from './families/files.ts';
 import { JAVASCRIPT } from './families/javascript.ts';
 import { LANGUAGES } from './families/languages.ts';
 import { LAUNCHERS, runsOfProcName } from './families/launchers.ts';
 import { NETWORK } from './families/network.ts';
 import { PACKAGES } from './families/packages.ts';
-import { PRIVILEGE } from './families/privilege.ts';
 import { PYTHON } from './families/python.ts';
 import { READERS } from './families/readers.ts';
 import { SEARCH } from './families/search.ts';
-import { SED_AND_AWK } from './families/sed-and-awk.ts';
-import { SHELLS } from './families/shells.ts';
+import { SED } from './families/sed.ts';
+import { BUILTINS, SHELLS } from './families/shells.ts';
 import { SYSTEM } from './families/system.ts';
 import { TEXT } from './families/text.ts';
 import { GIT } from './git/git.ts';
@@ -32,7 +28,8 @@ const FAMILIES: readonly (readonly ProgramRow[])[] = [
   READERS,
   TEXT,
   SEARCH,
-  SED_AND_AWK,
+  SED,
+  AWK,
   ARCHIVES,
   GIT,
   JAVASCRIPT,
@@ -42,12 +39,8 @@ const FAMILIES: readonly (readonly ProgramRow[])[] = [
   PACKAGES,
   LAUNCHERS,
   SHELLS,
-  PRIVILEGE,
   NETWORK,
-  CLOUD,
-  DATA,
   DEBUGGING,
-  EDITORS,
   SYSTEM,
   DANGEROUS,
 ];

@@ -1,22 +1,44 @@
 import type { Parsed, Redirect, SimpleCommand } from '../model/command-line.ts';
-import type { Risk } from '../model/decision.ts';
-import { RISKS } from '../model/words.ts';
+import type { Reach, Risk } from '../model/decision.ts';
+import { REACHES, RISKS, strongest } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
-import type { Finding, Use } from './behaviour.ts';
+import { type Effect, type Finding, finding, type OptionUse, type Use } from './behaviour.ts';
 import { describeCommand, type IsForeign, inherited } from './describe.ts';
-import { findingsOf } from './findings.ts';
-import { isSink } from './plain-paths.ts';
+import { isSink } from './options.ts';
+import { writesFile } from './path-uses.ts';
 
-/** The higher of two risks. */
-function higherRisk(left: Risk, right: Risk): Risk {
-  return RISKS.indexOf(left) >= RISKS.indexOf(right) ? left : right;
+/** What an option of an effect makes a program do; those of no concern are missing. */
+const BY_OPTION: Readonly<Partial<Record<Effect, readonly [code: string, does: string]>>> = {
+  writes: ['writes_by_option', 'writes through'],
+  removes: ['removes_by_option', 'deletes through'],
+  loads: ['loads_by_option', 'runs code from a file through'],
+  executes: ['executes_by_option', 'can run a program through'],
+  network: ['network_by_option', 'uses the network through'],
+};
+
+function findingOf({ name, effect, value, word }: OptionUse): readonly Finding[] {
+  const found = BY_OPTION[effect];
+  // /dev/stdout and its like are where output goes anyway.
+  const isNothing = effect === 'writes' && value !== undefined && isSink(value.text);
+  if (found === undefined || effect === 'harmless' || effect === 'produces' || isNothing) return [];
+  const [code, does] = found;
+  return [finding(effect, code, `${does} ${name.length === 1 ? '-' : '--'}${name}`, word.source)];
+}
+
+/** What the options and scripts of a command make its program do besides what its name says. */
+export function findingsOf(use: Use): readonly Finding[] {
+  const findings = use.options.flatMap(findingOf);
+  if (use.program.inspect !== undefined) findings.push(...use.program.inspect(use));
+  const inspect = inherited(use, 'inspect');
+  if (inspect !== undefined && inspect !== use.program.inspect) findings.push(...inspect(use));
+  return findings;
 }
 
 /** The highest risk of what a line could run; high if it is not understood. */
 export function riskOfLine(parsed: Parsed, isForeign?: IsForeign): Risk {
   if (!parsed.understood) return 'high';
   return parsed.line.commands.reduce<Risk>(
-    (risk, command) => (risk === 'high' ? risk : higherRisk(risk, riskOf(command, isForeign))),
+    (risk, command) => (risk === 'high' ? risk : strongest(RISKS, risk, riskOf(command, isForeign))),
     'low',
   );
 }
@@ -25,14 +47,17 @@ export function riskOfLine(parsed: Parsed, isForeign?: IsForeign): Risk {
 export function riskOf(command: SimpleCommand, isForeign?: IsForeign): Risk {
   const use = describeCommand(command, isForeign);
   const own = use === undefined ? 'low' : riskOfUse(use);
-  return command.redirects.some(writesFile) ? higherRisk(own, 'medium') : own;
+  return command.redirects.some(writesFile) ? strongest(RISKS, own, 'medium') : own;
 }
 
 /** As `riskOf`, without redirects. */
 function riskOfUse(use: Use): Risk {
   if (asksForHelp(use)) return 'low';
   const own = inherited(use, 'onlyReads')?.(use) === true ? 'low' : use.risk;
-  return findingsOf(use).reduce<Risk>((risk, { effect }) => higherRisk(risk, riskOfEffect(effect)), own);
+  return findingsOf(use).reduce<Risk>(
+    (risk, { effect }) => strongest(RISKS, risk, riskOfEffect(effect)),
+    own,
+  );
 }
 
 function riskOfEffect(effect: Finding['effect']): Risk {
@@ -75,27 +100,55 @@ export function asksForHelp(use: Use): boolean {
   return use.verbs.length === words.length - 2 && (only === '--help' || only === '--version');
 }
 
-/** True if a redirect creates or changes a file. */
-export function writesFile(redirect: Redirect): boolean {
-  const target = redirect.target.value;
-  switch (redirect.operator) {
-    case '<':
-    case '<&':
-    case '<<':
-    case '<<-':
-    case '<<<':
-      return false;
-    case '>&':
-      // Else a descriptor, which was opened elsewhere.
-      return target === undefined || !/^(?:\d+|-)$/.test(target);
-    case '>':
-    case '>>':
-    case '>|':
-    case '<>':
-    case '&>':
-    case '&>>':
-      return target === undefined || !isSink(target);
-    default:
-      return assertNever(redirect.operator);
+/** Where the settings that programs obey are out of the reach of commands (`Behaviour.runsNothing`). */
+interface ReachOptions {
+  readonly settingsHeld?: boolean;
+}
+
+/** The furthest reach of what a line could run; unknown if it is not understood. */
+export function reachOfLine(parsed: Parsed, isForeign?: IsForeign, options?: ReachOptions): Reach {
+  if (!parsed.understood) return 'unknown';
+  return parsed.line.commands.reduce<Reach>(
+    (reach, command) =>
+      reach === 'network' ? reach : strongest(REACHES, reach, reachOf(command, isForeign, options)),
+    'local',
+  );
+}
+
+/** bash itself connects for `/dev/tcp/HOST/PORT`, also where that comes out of a variable. */
+export function reachOfRedirect({ operator, target }: Redirect): Reach {
+  if (operator.startsWith('<<')) return 'local';
+  if (/^\/dev\/(?:tcp|udp)\//.test(target.value ?? target.source)) return 'network';
+  if (target.value !== undefined) return 'local';
+  const [first] = target.parts;
+  // What bash adds behind a beginning that is known, or finds in a directory, leads nowhere else.
+  if (first === undefined || first.kind === 'process-substitution') return 'local';
+  // `~+` and `~-` are directories that the line chooses, as is HOME where it sets that (`judgeWayOut`).
+  if (first.kind === 'tilde') return first.user === '' ? 'local' : 'unknown';
+  if (first.kind !== 'literal') return first.kind === 'glob' ? 'local' : 'unknown';
+  return ['/dev/tcp/', '/dev/udp/'].some(
+    (device) => first.text.startsWith(device) || device.startsWith(first.text),
+  )
+    ? 'unknown'
+    : 'local';
+}
+
+/** Whether one simple command can use the network. What it runs is listed on its own, and judged there. */
+export function reachOf(
+  command: SimpleCommand,
+  isForeign?: IsForeign,
+  { settingsHeld = false }: ReachOptions = {},
+): Reach {
+  let reach: Reach = 'local';
+  for (const redirect of command.redirects) reach = strongest(REACHES, reach, reachOfRedirect(redirect));
+  const use = describeCommand(command, isForeign);
+  if (use === undefined) return reach;
+  if (asksForHelp(use)) return strongest(REACHES, reach, 'local');
+  const runsNothing = settingsHeld && use.reach === 'unknown' && inherited(use, 'runsNothing') === true;
+  if (!runsNothing) reach = strongest(REACHES, reach, use.reach);
+  for (const { effect } of findingsOf(use)) {
+    if (effect === 'network') return 'network';
+    if (effect === 'executes' || effect === 'loads') reach = strongest(REACHES, reach, 'unknown');
   }
+  return reach;
 }

@@ -1,6 +1,6 @@
 import type { NotUnderstoodCode, Word } from '../model/command-line.ts';
 import type { Behaviour, Call, Dialect, Runs } from './behaviour.ts';
-import { hasOption, optionValue, readOptions } from './options.ts';
+import { hasOption, optionValue, type ReadOptions, readOptions } from './options.ts';
 
 /*
  * What the `runs` of the tables are made of.
@@ -23,6 +23,17 @@ export function runWords(words: readonly Word[], directory?: Word | 'unknown'): 
 export function runText(text: readonly Word[], dialect: Dialect = 'posix', directory?: 'unknown'): Runs {
   if (text.length === 0) return NOTHING;
   return { runs: [{ kind: 'text', text, dialect, ...(directory === undefined ? {} : { directory }) }] };
+}
+
+/** A runner that goes by the options of a call, which is refused where their reading leaves a doubt. */
+export function behindOptions(
+  runs: (read: Extract<ReadOptions, { readonly ok: true }>, call: Call) => Runs,
+  where?: 'anywhere',
+): (call: Call) => Runs {
+  return (call) => {
+    const read = readOptions(call.args, call.grammar, where);
+    return read.ok ? runs(read, call) : refused(`${call.name}: ${read.message}`, read.word);
+  };
 }
 
 /** Programs that run commands in ways which are not read here; only questions about themselves are understood. */

@@ -2,8 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { isAbsolute } from 'node:path';
 import type { Reviewer } from '../model/gate-ports.ts';
 import type { ReviewerSettings } from '../model/policy.ts';
-import { exactText, reviewOf, unclear } from './reply.ts';
-import { type Subject, subjectOf, TOO_LONG } from './subject.ts';
+import { exactText, reviewOf, type Subject, subjectOf, TOO_LONG, unclear } from './exchange.ts';
 
 type CommandSettings = Extract<ReviewerSettings, { readonly kind: 'command' }>;
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,4 +1,4 @@
-import type { RulesOfCommands } from '../checks/rules.ts';
+import type { RulesOfCommands } from '../checks/check.ts';
 import { approvalRequestMaker, givenVariables } from '../decide/approval-request.ts';
 import { createDecider, type Decide } from '../decide/decide.ts';
 import type { Judge } from '../decide/judge.ts';

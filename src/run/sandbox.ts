@@ -1,4 +1,4 @@
-import { autonomyInForce } from '../checks/rules.ts';
+import { autonomyInForce } from '../checks/check.ts';
 import { createDecider, type Decide, type Decided } from '../decide/decide.ts';
 import type { Judge } from '../decide/judge.ts';
 import type { DecisionPorts } from '../decide/ports.ts';

@@ -98,25 +98,9 @@ const set: Rule = (args) => {
   return undefined;
 };
 
-const SET_OPTIONS = new Set([
-  'pipefail',
-  'errexit',
-  'nounset',
-  'xtrace',
-  'noglob',
-  'noclobber',
-  'errtrace',
-  'functrace',
-]);
+const SET_OPTIONS = new Set('pipefail errexit nounset xtrace noglob noclobber errtrace functrace'.split(' '));
 
-const SHOPT_OPTIONS = new Set([
-  'nullglob',
-  'globstar',
-  'dotglob',
-  'failglob',
-  'nocaseglob',
-  'inherit_errexit',
-]);
+const SHOPT_OPTIONS = new Set('nullglob globstar dotglob failglob nocaseglob inherit_errexit'.split(' '));
 
 const shopt: Rule = (args) => {
   const wrong = args.find(
@@ -206,33 +190,13 @@ const trap: Rule = ([action, ...signals]) => {
     : undefined;
 };
 
+/** Builtins that are accepted with any words. What the last four run is judged on its own. */
+const WITH_ANY_WORDS =
+  ': true false echo cd pwd exit return break continue shift times type umask ulimit kill disown bg fg suspend logout pushd popd dirs help eval exec command builtin';
+
 /** Builtins that are accepted, each with what must hold. */
 const RULES: Readonly<Record<string, Rule>> = {
-  ':': anything,
-  true: anything,
-  false: anything,
-  echo: anything,
-  cd: anything,
-  pwd: anything,
-  exit: anything,
-  return: anything,
-  break: anything,
-  continue: anything,
-  shift: anything,
-  times: anything,
-  type: anything,
-  umask: anything,
-  ulimit: anything,
-  kill: anything,
-  disown: anything,
-  bg: anything,
-  fg: anything,
-  suspend: anything,
-  logout: anything,
-  pushd: anything,
-  popd: anything,
-  dirs: anything,
-  help: anything,
+  ...Object.fromEntries(WITH_ANY_WORDS.split(' ').map((name) => [name, anything])),
   printf,
   test: testProblem,
   '[': (args, numbers) =>
@@ -255,11 +219,6 @@ const RULES: Readonly<Record<string, Rule>> = {
   source,
   '.': source,
   trap,
-  // Runners: what they run is judged on its own.
-  eval: anything,
-  exec: anything,
-  command: anything,
-  builtin: anything,
 };
 
 /** Builtins that are not accepted, each with the reason. */

@@ -3,18 +3,22 @@ import type { Run } from '../programs/behaviour.ts';
 import { runnerOf } from '../programs/program-table.ts';
 import { readShell } from './adapter/read-shell.ts';
 import { builtinProblem } from './builtins.ts';
-import { both, changed, type Directories, type Flow, joined, movesSomewhere, START } from './directories.ts';
-import { follow, followAll, type Visitor } from './flow.ts';
+import {
+  both,
+  changed,
+  type Directories,
+  type Flow,
+  joined,
+  moves,
+  movesSomewhere,
+  START,
+} from './directories.ts';
+import { follow, followAll, isLost, LOSING, outermost, type Scope, type Visitor } from './flow.ts';
 import { collectFunctions } from './functions.ts';
-import { moves } from './movers.ts';
 import { createNumbers, settleNumbers } from './numbers.ts';
-import type { Limits } from './parse-limits.ts';
-import { plainProblem } from './plain.ts';
-import { type Report, refuse } from './report.ts';
-import { isLost, LOSING, outermost, type Scope } from './scope.ts';
-import type { RedirectedNode, SimpleNode } from './syntax.ts';
-import { badCharacter } from './text-checks.ts';
-import { assignsAny } from './walk.ts';
+import { type Limits, type Report, refuse } from './report.ts';
+import { assignsAny, type RedirectedNode, type SimpleNode } from './syntax.ts';
+import { badCharacter, plainProblem } from './text-checks.ts';
 
 /** Lists the commands of a text for bash. */
 export function collectText(source: string, report: Report, limits: Limits, inSession: boolean): void {

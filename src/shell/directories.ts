@@ -1,6 +1,6 @@
 import type { Word } from '../model/command-line.ts';
-import type { SyntaxNode } from './syntax.ts';
-import { childrenOf } from './walk.ts';
+import { literalWord } from '../model/word.ts';
+import { childrenOf, type SyntaxNode } from './syntax.ts';
 
 /** The `cd`s that may have been made: see `SimpleCommand.directories`. Empty: this place is never reached. */
 export type Directories = readonly (readonly Word[])[] | undefined;
@@ -88,4 +88,42 @@ export function mayMove(node: SyntaxNode, functions: ReadonlySet<string>): boole
     case 'expression':
       return false;
   }
+}
+
+/** The effect of builtins on where the shell stands, and on whether it goes on. */
+export function moves(name: string, args: readonly Word[], directories: Directories): Flow | undefined {
+  switch (name) {
+    case 'cd':
+      return afterCd(args, directories);
+    case 'pushd':
+    case 'popd':
+      return both(undefined);
+    case 'exit':
+      // With two arguments bash complains and goes on.
+      return args.length < 2 && args.every((word) => word.value !== undefined) ? both([]) : both(directories);
+    case 'source':
+    case '.':
+      return /(?:^|\/)bin\/activate$/.test(args[0]?.value ?? '') ? both(directories) : both(undefined);
+    default:
+      return undefined;
+  }
+}
+
+function afterCd(args: readonly Word[], directories: Directories): Flow {
+  let rest = args;
+  while (/^-[LPe]+$/.test(rest[0]?.value ?? '')) rest = rest.slice(1);
+  if (rest[0]?.value === '--') rest = rest.slice(1);
+  const [target, ...others] = rest;
+  if (others.length > 0) return both(undefined);
+  if (target === undefined) {
+    const span = args[0]?.span ?? { start: 0, end: 0 };
+    return changed(directories, {
+      ...literalWord('~', span),
+      value: undefined,
+      parts: [{ kind: 'tilde', user: '' }],
+    });
+  }
+  if (/^-|^\+/.test(target.value ?? '')) return both(undefined);
+  // An empty word leaves the directory as it is in bash; it is not worth a possibility of its own.
+  return target.value === '' ? both(directories) : changed(directories, target);
 }

@@ -1,10 +1,8 @@
-import type { Span } from '../model/command-line.ts';
 import { runnerOf } from '../programs/program-table.ts';
 import { isBuiltin } from './builtins.ts';
 import { type Report, refuse } from './report.ts';
-import type { FunctionNode, SyntaxNode } from './syntax.ts';
+import { childrenOf, type FunctionNode, type SyntaxNode } from './syntax.ts';
 import { isVariableName } from './text-checks.ts';
-import { childrenOf } from './walk.ts';
 
 /** Programs whose names a function must not take: a reader, or a check, would take the call for the program. */
 const COMMON = new Set(
@@ -20,10 +18,6 @@ const COMMON = new Set(
   sha256sum xxd od hexdump strings column nl tac rev fold fmt split truncate nproc mktemp mkfifo install tree bat
   command_not_found_handle`.split(/\s+/),
 );
-
-function isCommonProgram(name: string): boolean {
-  return COMMON.has(name);
-}
 
 /**
  * The functions that a text defines, with those known before. A definition is understood if it stands at the top,
@@ -69,7 +63,7 @@ export function collectFunctions(
 function nameProblem(name: string, isKnown: boolean): string | undefined {
   if (!isVariableName(name)) return 'The name of a function must consist of letters, digits and underscores.';
   if (isKnown) return `The function ${name} is defined twice.`;
-  const meansSomething = isBuiltin(name) || isCommonProgram(name) || runnerOf(name, true) !== undefined;
+  const meansSomething = isBuiltin(name) || COMMON.has(name) || runnerOf(name, true) !== undefined;
   return meansSomething
     ? `A function named ${name} would hide what that name means: choose another.`
     : undefined;
@@ -81,17 +75,7 @@ function refuseBomb(report: Report, { name, span }: FunctionNode): void {
 }
 
 /** Builtins and keywords whose words may be, or hold, calls in the same shell. */
-const IN_THIS_SHELL = new Set([
-  'eval',
-  'trap',
-  'command',
-  'builtin',
-  'exec',
-  'time',
-  'coproc',
-  '.',
-  'source',
-]);
+const IN_THIS_SHELL = new Set('eval trap command builtin exec time coproc . source'.split(' '));
 
 /** Names in command position at any depth. */
 function callsOf(node: SyntaxNode): ReadonlySet<string> {
@@ -128,13 +112,9 @@ function refuseEarlyCalls(root: SyntaxNode, bodies: ReadonlyMap<string, Function
     for (const name of callsOf(node)) {
       const definition = bodies.get(name);
       if (definition === undefined) continue;
-      refuse(report, 'ambiguous', `${name} is called before every function is defined.`, spanOf(definition));
+      refuse(report, 'ambiguous', `${name} is called before every function is defined.`, definition.span);
     }
   }
-}
-
-function spanOf(node: FunctionNode): Span {
-  return node.span;
 }
 
 function visit(node: SyntaxNode, look: (node: SyntaxNode) => void): void {

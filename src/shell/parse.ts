@@ -1,8 +1,7 @@
 import type { Parsed } from '../model/command-line.ts';
 import { literalWord } from '../model/word.ts';
 import { collectArgv, collectText } from './collect.ts';
-import { DEFAULT_LIMITS, type Limits } from './parse-limits.ts';
-import { createReport, type Report, refuse } from './report.ts';
+import { createReport, DEFAULT_LIMITS, type Limits, type Report, refuse } from './report.ts';
 
 /** What may be set for one call; everything has a default. */
 interface ParseOptions extends Partial<Limits> {

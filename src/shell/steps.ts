@@ -4,8 +4,7 @@ import { assertNever } from '../util/assert-never.ts';
 import { readShell } from './adapter/read-shell.ts';
 import { isBuiltin } from './builtins.ts';
 import { createNumbers } from './numbers.ts';
-import { DEFAULT_LIMITS } from './parse-limits.ts';
-import { createReport } from './report.ts';
+import { createReport, DEFAULT_LIMITS } from './report.ts';
 import type { PipelineNode, SimpleNode, SyntaxNode } from './syntax.ts';
 import { badCharacter } from './text-checks.ts';
 

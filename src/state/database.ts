@@ -1,8 +1,7 @@
 import { closeSync, fdatasync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StatementSyncInstance } from '@photostructure/sqlite';
-import { type DatabaseFile, openDatabaseFile } from './database-file.ts';
-import { unusable } from './failure.ts';
+import { type DatabaseFile, openDatabaseFile, unusable } from './database-file.ts';
 
 /** A value that SQLite stores. */
 type SqlValue = string | number | null;

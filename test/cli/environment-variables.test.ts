@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PACKAGE_CACHES } from '../../src/policy/profiles/package-caches.ts';
-import { TOOL_CHAINS } from '../../src/policy/profiles/tool-chains.ts';
+import { PACKAGE_CACHES } from '../../src/policy/profiles/caches.ts';
+import { TOOL_CHAINS } from '../../src/policy/profiles/system-paths.ts';
 import { cli, makePlace } from './support.ts';
 
 const place = makePlace();

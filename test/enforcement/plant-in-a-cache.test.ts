@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/load.ts';
-import { CACHE_PLACES } from '../../src/policy/profiles/cache-places.ts';
+import { CACHE_PLACES } from '../../src/policy/profiles/caches.ts';
 import { CACHE_LIMITS, trimCaches } from '../../src/run/resolve/trim-caches.ts';
 import {
   type CacheEntry,

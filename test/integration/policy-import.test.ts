@@ -17,8 +17,8 @@ import { parse } from 'smol-toml';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createPathLookup } from '../../src/host/resolve-path.ts';
 import { createSandbox } from '../../src/index.ts';
+import { type ImportPlace, leavesOf, type Place } from '../../src/integrations/import/draft.ts';
 import { importPolicy } from '../../src/integrations/import/import-policy.ts';
-import { type ImportPlace, leavesOf, type Place } from '../../src/integrations/import/importer.ts';
 import { cli, expectOneLine, makePlace } from '../cli/support.ts';
 import { HOST } from '../support/tiers.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createSandbox, SandboxError } from '../../src/index.ts';
-import { CACHE_PLACES } from '../../src/policy/profiles/cache-places.ts';
+import { CACHE_PLACES } from '../../src/policy/profiles/caches.ts';
 import { makePlaceWithSandbox } from './support.ts';
 
 const { place, sandbox } = await makePlaceWithSandbox();

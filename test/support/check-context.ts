@@ -1,5 +1,4 @@
-import type { CheckContext } from '../../src/checks/check.ts';
-import type { RulesOfCommands } from '../../src/checks/rules.ts';
+import type { CheckContext, RulesOfCommands } from '../../src/checks/check.ts';
 import { within } from '../../src/decide/time-limit.ts';
 import type { PathLookup } from '../../src/model/path-lookup.ts';
 import { parseShell } from '../../src/shell/parse.ts';

@@ -1,7 +1,6 @@
 import { TEXT_CHECKS } from '../../src/checks/all-checks.ts';
-import type { CheckContext } from '../../src/checks/check.ts';
+import type { CheckContext, RulesOfCommands } from '../../src/checks/check.ts';
 import { isForeignTo } from '../../src/checks/locations.ts';
-import type { RulesOfCommands } from '../../src/checks/rules.ts';
 import type { Parsed } from '../../src/model/command-line.ts';
 import type { Autonomy, Reason, Taint, Verdict } from '../../src/model/decision.ts';
 import type { SymbolicLink } from '../../src/model/launch-plan.ts';
@@ -10,8 +9,7 @@ import { VERDICTS } from '../../src/model/words.ts';
 import { PROTECTED_PATHS } from '../../src/policy/profiles/obeyed-files.ts';
 import { SYSTEM_PATHS } from '../../src/policy/profiles/system-paths.ts';
 import { programName } from '../../src/programs/describe.ts';
-import { reachOfLine } from '../../src/programs/reach.ts';
-import { riskOfLine } from '../../src/programs/risk.ts';
+import { reachOfLine, riskOfLine } from '../../src/programs/risk.ts';
 import { parseShell } from '../../src/shell/parse.ts';
 
 export const WORKSPACE = '/home/agent/project';

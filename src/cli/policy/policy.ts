@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { Option } from 'commander';
 import { z } from 'zod';
-import { IMPORT_SOURCES } from '../../integrations/import/importer.ts';
+import { IMPORT_SOURCES } from '../../integrations/import/draft.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { policyFileSchema } from '../../model/policy-file.ts';
 import { validateFile, WORKSPACE_POLICY } from '../../run/resolve/policy-layers.ts';

@@ -3,7 +3,7 @@ import type { SandboxOptions } from '../../model/options.ts';
 import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { weakenings } from '../../policy/effective.ts';
 import type { Entry } from '../../policy/layers.ts';
-import { type Source, sourceOf } from '../../policy/provenance.ts';
+import { type Source, sourceOf } from '../../policy/locate-key.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 import { jsonText } from '../shared/print.ts';
 

@@ -1,19 +1,19 @@
 import { join, relative, resolve } from 'node:path';
-import { PACKAGE_CACHES } from '../../policy/profiles/package-caches.ts';
-import { SYSTEM_PATHS } from '../../policy/profiles/system-paths.ts';
-import { TOOL_CHAINS } from '../../policy/profiles/tool-chains.ts';
+import { PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
+import { SYSTEM_PATHS, TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import {
   as,
   type Draft,
+  type ImportPlace,
   type NamedPath,
   narrower,
   type Outcome,
+  type Part,
   type PathMeaning,
   type PathUse,
   wider,
 } from './draft.ts';
-import type { ImportPlace, Part } from './importer.ts';
 
 /**
  * Takes down what the source says of a path: `base` is what relative ones are relative to. Links are followed after `..` is

@@ -1,8 +1,20 @@
 import { basename, dirname } from 'node:path';
+import type { RuleInFile } from '../../model/policy-keys.ts';
 import { namePath, translateAccess } from './access.ts';
-import { type ClaudeBases, claudeRule } from './claude-rules.ts';
-import { as, Draft, MAY_FORBID, narrower, unrelated } from './draft.ts';
-import { type Imported, type ImportPlace, type Table, tableOf } from './importer.ts';
+import {
+  as,
+  Draft,
+  type Imported,
+  type ImportPlace,
+  MAY_FORBID,
+  narrower,
+  type Outcome,
+  type Reader,
+  type Table,
+  tableOf,
+  unrelated,
+  wider,
+} from './draft.ts';
 import { autonomy, choice, isAlways, items, keys, type Rows, variables } from './readers.ts';
 import { protectBuiltIn, sandboxRows } from './srt.ts';
 
@@ -100,4 +112,140 @@ function basesOf({ file, home, workspace, lookup }: ImportPlace): ClaudeBases {
     if (basename(directory) === '.claude') return { settings: canonical(dirname(directory)), cwd };
   }
   return { settings: cwd, cwd };
+}
+
+/** Where Claude Code looks for the path of a rule. */
+interface ClaudeBases {
+  /** Of the settings file: the project, or `~/.claude`. */
+  readonly settings: string;
+  readonly cwd: string;
+}
+
+const READING_TOOLS = ['Read', 'Glob', 'Grep', 'LS', 'NotebookRead'];
+const WRITING_TOOLS = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit', 'Update'];
+/** Tools of which a denial without a path is one of all files: it holds for the sandbox of commands too. */
+const ABOUT_EVERY_FILE = ['Read', 'Edit', 'Write', 'MultiEdit', 'Update'];
+
+/** A permission rule: `Tool`, which is about every use of the tool, or `Tool(specifier)`. */
+const claudeRule =
+  (list: 'allow' | 'ask' | 'deny', bases: ClaudeBases): Reader =>
+  (part, draft) => {
+    if (typeof part.value !== 'string') return undefined;
+    const text = part.value;
+    const [, tool, , inner] = /^([A-Za-z_][\w-]*|\*)(\(([\s\S]*)\))?$/.exec(text.trim()) ?? [];
+    const specifier = inner === undefined || /^\**$/.test(inner) ? undefined : inner;
+    if (tool === undefined) return (list === 'allow' ? narrower : wider)(...NO_RULE);
+    if (tool === 'Bash' || tool === '*')
+      return list === 'allow' ? ALLOWED_BEFOREHAND : commandRule(draft, list, text, specifier);
+    if (tool === 'WebFetch' || tool === 'WebSearch')
+      return list === 'deny' ? as('network.mode = "off"') : ONE_BY_ONE;
+    const reads = READING_TOOLS.includes(tool);
+    if (!reads && !WRITING_TOOLS.includes(tool)) return OTHER_TOOL;
+    // Without a path, or with `**`, a denial is about every file, and not only about the tool.
+    if (specifier === undefined && (list === 'allow' || !ABOUT_EVERY_FILE.includes(tool))) return OTHER_TOOL;
+    const { anyDepth, ...path } = claudePath(specifier ?? '//', bases);
+    if (list === 'allow') {
+      if (anyDepth) return as('the workspace, which can be used');
+      return namePath(draft, reads ? 'allowRead' : 'allowWrite', part, { ...path, firm: true });
+    }
+    const use = reads ? 'denyRead' : 'denyWrite';
+    const noted = namePath(draft, use, part, { ...path, firm: true, asked: list === 'ask' });
+    return anyDepth && !reads ? AT_ANY_DEPTH : noted;
+  };
+
+const NO_RULE = ['it is no rule of the form Tool(specifier)', 'correct it and import again'] as const;
+
+const ALLOWED_BEFOREHAND = narrower(
+  'nothing can be allowed beforehand: what is of medium or high risk is asked',
+  'approve it once for always (sandbox-run approvals), or set security.autonomy = "autonomous"',
+);
+
+const ONE_BY_ONE = narrower(
+  'hosts cannot be allowed or asked about one by one; the network is off',
+  'leave it off, or set network.mode = "open" if commands may reach every host',
+);
+
+const OTHER_TOOL = unrelated(
+  'it is about another tool of Claude Code, or about all uses of one, and not about commands',
+  'leave it in Claude Code',
+);
+
+const AT_ANY_DEPTH = wider(
+  'a name without a directory is meant at any depth there, and only at the top of the workspace it is protected here',
+  'name the other places in filesystem.protect',
+);
+
+/** A path of a rule in plain form, and what it is relative to. A bare name is meant at any depth. */
+function claudePath(specifier: string, { settings, cwd }: ClaudeBases) {
+  if (specifier.startsWith('//')) return { text: specifier.slice(1), base: '/', anyDepth: false };
+  if (specifier.startsWith('~')) return { text: specifier, base: cwd, anyDepth: false };
+  if (specifier.startsWith('/')) return { text: `.${specifier}`, base: settings, anyDepth: false };
+  const text = specifier.replace(/^\.\//, '');
+  // As in .gitignore: without a slash but the last, it is a name and not a path.
+  return { text, base: cwd, anyDepth: text === specifier && !text.replace(/\/$/, '').includes('/') };
+}
+
+/** Rules that match at least what a rule about commands matches. */
+function commandRule(
+  draft: Draft,
+  verdict: 'ask' | 'deny',
+  text: string,
+  specifier: string | undefined,
+): Outcome {
+  const { rules, isBroader } =
+    specifier === undefined ? { rules: [{ program: '*' }], isBroader: false } : rulesOfPattern(specifier);
+  if (rules.length === 0)
+    return wider('it names no program that a rule could be about', 'write a rule into commands.rules');
+  const reason = `Claude Code: ${text}`;
+  draft.policy.commands.rules.push(...rules.map((rule) => ({ ...rule, verdict, reason })));
+  if (!isBroader) return as('commands.rules');
+  return narrower(
+    'rules here compare program and words; the one that was made for it matches more commands',
+    'make the rule in commands.rules narrower if that is too much',
+  );
+}
+
+/** From here on a pattern is about more than the words of one simple command. */
+const BEYOND_WORDS = /["'\\$`|&;<>(){}#\n]/;
+
+/**
+ * A pattern of Claude Code (`git push *`, `npm run test:*`) as rules. There it is compared with the text of a command, and
+ * `*` goes over blanks; here each word is. What is kept of it are words that every text has that it matches, in order. No
+ * rules: it says nothing that one could be made of. `isBroader`: they may match more.
+ */
+function rulesOfPattern(pattern: string): {
+  readonly rules: readonly Pick<RuleInFile, 'program' | 'words'>[];
+  readonly isBroader: boolean;
+} {
+  const trimmed = pattern.trim().replace(/:\*$/, ' *');
+  const beyond = trimmed.search(BEYOND_WORDS);
+  const whole = beyond === -1 ? trimmed : trimmed.slice(0, beyond);
+  const tokens = whole.split(/\s+/).filter((token) => token !== '');
+  // The word that is cut through is not whole.
+  if (beyond !== -1 && whole === whole.trimEnd()) tokens.pop();
+  const from = tokens.findIndex((token) => !/^[A-Za-z_]\w*=/.test(token));
+  const [first = '', ...rest] = from === -1 ? [] : tokens.slice(from);
+  // Rules compare the last part of what is run.
+  const program = ownPart(first).replace(/^.*\//s, '');
+  if (program === '') return { rules: [], isBroader: false };
+  const words = rest.map(ownPart).filter((word) => word !== '*');
+  const isBroader =
+    beyond !== -1 ||
+    tokens.at(-1)?.endsWith('*') !== true ||
+    rest.slice(0, -1).some((token) => token.includes('*')) ||
+    first.includes('/');
+  const rules: Pick<RuleInFile, 'program' | 'words'>[] = [{ program, words }];
+  // It may stand for the program and words behind it.
+  if (first.startsWith('*') && first !== '*') rules.push({ program: '*', words: [ownPart(first), ...words] });
+  return { rules, isBroader };
+}
+
+/** Of a word with `*` the part that lies in one word: `http*evil` may go over several. */
+function ownPart(token: string): string {
+  const [head = '', ...others] = token.split('*');
+  if (others.length === 0) return token;
+  if (head !== '') return `${head}*`;
+  const inner = others.find((part) => part !== '');
+  if (inner === undefined) return '*';
+  return others.length === 1 ? `*${inner}` : `*${inner}*`;
 }

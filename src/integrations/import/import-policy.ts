@@ -5,10 +5,15 @@ import { parsePolicy } from '../../policy/load.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { claudeCode } from './claude-code.ts';
-import { codex } from './codex.ts';
-import { codexRules } from './codex-rules.ts';
-import type { IMPORT_SOURCES, Imported, ImportPlace, Table } from './importer.ts';
-import { isTable, placeText } from './importer.ts';
+import { codex, codexRules } from './codex.ts';
+import {
+  type IMPORT_SOURCES,
+  type Imported,
+  type ImportPlace,
+  isTable,
+  placeText,
+  type Table,
+} from './draft.ts';
 import { srt } from './srt.ts';
 
 type Importer = (text: string, place: ImportPlace) => Imported;

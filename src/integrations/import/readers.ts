@@ -1,7 +1,6 @@
 import type { Autonomy } from '../../model/decision.ts';
 import { looksSecretVariable } from '../../util/secret-name.ts';
-import { as, type Draft, narrower, type Outcome, type Reader } from './draft.ts';
-import { isTable, leavesOf, tableOf } from './importer.ts';
+import { as, type Draft, isTable, leavesOf, narrower, type Outcome, type Reader, tableOf } from './draft.ts';
 
 /** The settings of a table that are known: what becomes of each. */
 export type Rows = Readonly<Record<string, Reader | Outcome | undefined>>;

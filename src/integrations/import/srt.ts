@@ -1,6 +1,18 @@
 import { namePath, translateAccess } from './access.ts';
-import { as, Draft, narrower, type PathUse, type Reader, wider } from './draft.ts';
-import { type Imported, type ImportPlace, isTable, type Place, type Table, tableOf } from './importer.ts';
+import {
+  as,
+  Draft,
+  type Imported,
+  type ImportPlace,
+  isTable,
+  narrower,
+  type PathUse,
+  type Place,
+  type Reader,
+  type Table,
+  tableOf,
+  wider,
+} from './draft.ts';
 import { isAlways, items, keys, leaves, type Rows } from './readers.ts';
 
 /** Settings of the Anthropic sandbox runtime: `~/.srt-settings.json`. */

@@ -1,6 +1,5 @@
 import { type Finding, finding, type PathUse, type ProgramRow, programs, type Use } from '../behaviour.ts';
-import { hasOption } from '../options.ts';
-import { plainPaths } from '../plain-paths.ts';
+import { hasOption, plainPaths } from '../options.ts';
 
 /** `tar xzf` without a dash: the first word bundles options whose values follow in order. */
 function inspectTar(use: Use): readonly Finding[] {
@@ -87,23 +86,19 @@ export const ARCHIVES: readonly ProgramRow[] = [
       executes:
         'I use-compress-program F info-script new-volume-script to-command rsh-command rmt-command volno-file',
     },
-    operands: 'guess',
     paths: pathsOfTar,
     inspect: inspectTar,
   }),
   ...programs('zip', 'medium', 'local', {
     grammar: { open: true, flags: 'r q v u j m T', values: 'x i b n P', executes: 'unzip-command' },
-    operands: 'guess',
     inspect: inspectZip,
   }),
   ...programs('unzip', 'medium', 'local', {
     grammar: { open: true, flags: 'q l t o n v p j c C L a b u f X Z z', values: 'P', writes: 'd' },
-    operands: 'guess',
     onlyReads: ({ options }) => options.some(({ name }) => /^[ltvpcZz]$/.test(name)),
   }),
   ...programs('7z 7za 7zr unrar rar cpio pax ar', 'medium', 'local', {
     grammar: { open: true, flags: 'q l t o n v p j', writes: 'd', executes: 'rsh-command to-command' },
-    operands: 'guess',
   }),
   ...programs(
     'gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd compress uncompress pigz lzma',

@@ -160,7 +160,6 @@ export const BUILD: readonly ProgramRow[] = [
       loads: 'C P E toolchain',
       executes: 'open',
     },
-    operands: 'guess',
     inspect: inspectCmake,
   }),
   ...programs('ninja samu', 'low', 'unknown', {
@@ -191,9 +190,6 @@ export const BUILD: readonly ProgramRow[] = [
     'meson bear autoconf automake autoreconf libtool scons waf xmake conan vcpkg icecc',
     'medium',
     'unknown',
-    {
-      operands: 'guess',
-    },
   ),
   ...programs('gcc g++ cc c++ clang clang++ tcc nvcc', 'medium', 'unknown', {
     // Compilers write what -o names, and run what -wrapper, -B and specs say.
@@ -204,7 +200,6 @@ export const BUILD: readonly ProgramRow[] = [
       writes: 'o',
       executes: 'wrapper specs fplugin B fuse-ld',
     },
-    operands: 'guess',
   }),
   ...programs('nm objdump readelf size addr2line c++filt', 'low', 'local', {
     grammar: {
@@ -214,20 +209,16 @@ export const BUILD: readonly ProgramRow[] = [
       writes: 'o',
       executes: 'plugin load',
     },
-    operands: 'guess',
   }),
   // It has the loader open the file, which may run code of it: only what the system brought is read.
   ...programs('ldd', 'medium', 'local', {
     grammar: { open: true },
-    operands: 'guess',
     onlyReads: ({ operands }) =>
       operands.every(
         ({ text, complete }) => complete && /^\/(?:usr\/)?(?:bin|sbin|lib\w*)\/(?!.*\.\.)/.test(text),
       ),
   }),
-  ...programs('ld lld gold mold as objcopy strip ranlib patchelf install_name_tool', 'medium', 'local', {
-    operands: 'guess',
-  }),
+  ...programs('ld lld gold mold as objcopy strip ranlib patchelf install_name_tool', 'medium', 'local'),
   ...programs('clang-tidy cppcheck iwyu', 'low', 'unknown', {
     grammar: {
       open: true,
@@ -236,7 +227,6 @@ export const BUILD: readonly ProgramRow[] = [
       loads: 'load addon',
       writes: 'export-fixes',
     },
-    operands: 'guess',
   }),
   ...programs('clang-format shfmt', 'low', 'local', {
     grammar: { open: true, writing: 'i w', values: 'style', flags: 'd l' },
@@ -249,15 +239,11 @@ export const BUILD: readonly ProgramRow[] = [
       loads: 'r rules',
       values: 's S e f format severity',
     },
-    operands: 'guess',
   }),
   ...programs(
     'actionlint vale taplo checkov tflint buf protolint sqlfluff protoc flatc thrift bison flex yacc lex m4 gperf swig doxygen pdflatex xelatex lualatex latexmk bibtex tex latex dot plantuml convert magick identify ffmpeg ffprobe sox gs inkscape',
     'medium',
     'unknown',
-    {
-      operands: 'guess',
-    },
   ),
   ...programs('patch', 'medium', 'local', {
     grammar: {

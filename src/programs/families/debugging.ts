@@ -6,8 +6,8 @@ import {
   programs,
   type Runs,
 } from '../behaviour.ts';
-import { hasOption, readOptions, wordOf } from '../options.ts';
-import { NOTHING, refused, runWords } from '../runs.ts';
+import { hasOption, wordOf } from '../options.ts';
+import { behindOptions, NOTHING, refused, runWords } from '../runs.ts';
 
 /** Commands for gdb that start no program but the one that is examined. */
 const GDB_COMMAND =
@@ -54,9 +54,7 @@ function runsOfMultiplexer(call: Call): Runs {
 const HYPERFINE_TEXTS = 'p prepare c cleanup s setup conclude'.split(' ');
 
 /** `hyperfine [options] text…`: each text, and those of some options, is run by `sh`. */
-function runsOfHyperfine(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar, 'anywhere');
-  if (!read.ok) return refused(`hyperfine: ${read.message}`, read.word);
+const runsOfHyperfine = behindOptions((read) => {
   if (hasOption(read, 'N'))
     return refused('hyperfine -N splits its texts by rules of its own: leave it out.');
   const given = read.options.flatMap(({ name, value }) =>
@@ -64,7 +62,7 @@ function runsOfHyperfine(call: Call): Runs {
   );
   const texts = [...read.rest, ...given];
   return { runs: texts.map((text) => ({ kind: 'text', text: [text], dialect: 'posix' })) };
-}
+}, 'anywhere');
 
 /** Verbs of perf that are not known here may run programs of their own. */
 function runsOfPerf({ args: [verb] }: Call): Runs {
@@ -100,19 +98,11 @@ const DEBUGGER: Grammar = {
 
 /** Programs that look into others. Most run what they look at, or commands of their own. */
 export const DEBUGGING: readonly ProgramRow[] = [
-  ...programs('gdb', 'medium', 'unknown', { grammar: DEBUGGER, operands: 'guess', runs: runsOfGdb }),
+  ...programs('gdb', 'medium', 'unknown', { grammar: DEBUGGER, runs: runsOfGdb }),
   ...programs('lldb cgdb rr pdb bpftrace bpftool gcore jdb', 'medium', 'unknown', {
     grammar: DEBUGGER,
-    operands: 'guess',
   }),
-  ...programs(
-    'heaptrack uftrace systemtap stap sysdig ftrace flamegraph py-spy samply',
-    'medium',
-    'unknown',
-    {
-      operands: 'guess',
-    },
-  ),
+  ...programs('heaptrack uftrace systemtap stap sysdig ftrace flamegraph py-spy samply', 'medium', 'unknown'),
   ...programs('strace', 'medium', 'unknown', {
     operands: 'none',
     launches: { inert: 'p attach' },
@@ -148,7 +138,6 @@ export const DEBUGGING: readonly ProgramRow[] = [
     },
   }),
   ...programs('perf', 'medium', 'unknown', {
-    operands: 'guess',
     runs: runsOfPerf,
     verbs: {
       stat: measuring({
@@ -181,9 +170,6 @@ export const DEBUGGING: readonly ProgramRow[] = [
     'xdg-open open start xclip xsel pbcopy pbpaste wl-copy wl-paste notify-send zenity dialog whiptail say code cursor',
     'medium',
     'unknown',
-    {
-      operands: 'guess',
-    },
   ),
   // Agents that would start agents.
   ...programs('claude codex gemini aider opencode goose cline ollama llm', 'high', 'network', {

@@ -1,19 +1,18 @@
 import {
   type Argument,
   type Finding,
+  finding,
   type PathUse,
   type ProgramRow,
   programs,
   type Use,
 } from '../behaviour.ts';
-import { hasOption } from '../options.ts';
-import { isSink, pathInside, plainPaths } from '../plain-paths.ts';
+import { hasOption, isSink, pathInside, plainPaths } from '../options.ts';
 import { readsZone } from './readers.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
 function atLeast(count: number, message: string): (use: Use) => readonly Finding[] {
-  return ({ operands }) =>
-    operands.length >= count ? [] : [{ effect: 'invalid', code: 'arguments', message, words: [] }];
+  return ({ operands }) => (operands.length >= count ? [] : [finding('invalid', 'arguments', message)]);
 }
 
 const COPY_FLAGS =
@@ -87,12 +86,9 @@ export const FILES: readonly ProgramRow[] = [
         ({ name }) => name === 'f' || name === 'force' || name === 'remove-destination',
       );
       return forced.length > 0
-        ? forced.map(({ word }) => ({
-            effect: 'invalid' as const,
-            code: 'unknown_option',
-            message: 'may not overwrite by force here',
-            words: [word.source],
-          }))
+        ? forced.map(({ word }) =>
+            finding('invalid', 'unknown_option', 'may not overwrite by force here', word.source),
+          )
         : atLeast(2, 'needs a source and a target')(use);
     },
     application: {
@@ -333,12 +329,9 @@ export const FILES: readonly ProgramRow[] = [
     operands: 'none',
     strict: (use) => [
       ...atLeast(1, 'needs a name')(use),
-      ...use.operands.filter(isPath).map(({ word }) => ({
-        effect: 'invalid' as const,
-        code: 'arguments',
-        message: 'takes names, not paths',
-        words: [word.source],
-      })),
+      ...use.operands
+        .filter(isPath)
+        .map(({ word }) => finding('invalid', 'arguments', 'takes names, not paths', word.source)),
     ],
     application: {
       words: 'any',

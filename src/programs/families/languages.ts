@@ -1,5 +1,12 @@
-import type { Use } from '../behaviour.ts';
-import { type Behaviour, type Finding, finding, type ProgramRow, programs, verbs } from '../behaviour.ts';
+import {
+  type Behaviour,
+  type Finding,
+  finding,
+  type ProgramRow,
+  programs,
+  type Use,
+  verbs,
+} from '../behaviour.ts';
 
 const LOW: Behaviour = { risk: 'low' };
 const MEDIUM: Behaviour = { risk: 'medium' };
@@ -22,7 +29,6 @@ function inspectGo({ options }: Use): readonly Finding[] {
 
 const RUBY: Behaviour = {
   code: 'language',
-  operands: 'guess',
   grammar: { open: true, values: 'e', loads: 'r' },
   verbs: {
     ...verbs('list show info check outdated', LOW),
@@ -98,10 +104,8 @@ export const LANGUAGES: readonly ProgramRow[] = [
       writes: 'o out-dir',
       executes: 'linker',
     },
-    operands: 'guess',
   }),
   ...programs('rustup', 'medium', 'unknown', {
-    operands: 'guess',
     grammar: { open: true, flags: 'q v' },
     verbs: {
       run: {
@@ -115,10 +119,8 @@ export const LANGUAGES: readonly ProgramRow[] = [
     'rustfmt cbindgen bindgen wasm-pack trunk maturin cross miri just task mage',
     'medium',
     'unknown',
-    { operands: 'guess' },
   ),
   ...programs('go', 'medium', 'network', {
-    operands: 'guess',
     grammar: { style: 'single-dash', open: true, reads: 'C' },
     verbs: {
       ...verbs('build test vet list env version doc help', {
@@ -160,9 +162,8 @@ export const LANGUAGES: readonly ProgramRow[] = [
   }),
   ...programs('golangci-lint staticcheck golint revive', 'low', 'unknown', {
     grammar: { open: true, writing: 'fix', loads: 'c config' },
-    operands: 'guess',
   }),
-  ...programs('gotestsum gopls dlv', 'medium', 'unknown', { operands: 'guess' }),
+  ...programs('gotestsum gopls dlv', 'medium', 'unknown'),
   ...programs(
     'mvn mvnw gradle gradlew ant sbt lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
     'medium',
@@ -172,9 +173,11 @@ export const LANGUAGES: readonly ProgramRow[] = [
       operands: 'none',
     },
   ),
-  ...programs('java javaw jshell jbang kotlin scala clojure clj', 'medium', 'network', { operands: 'guess' }),
-  ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown', {
-    operands: 'guess',
+  ...programs('java javaw jshell jbang kotlin scala clojure clj', 'medium', 'network'),
+  ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown'),
+  ...programs('perl', 'medium', 'network', {
+    code: 'language',
+    grammar: { open: true, values: 'e E M m I 0 i', flags: 'n p l a w' },
   }),
   ...programs('ruby irb rails rake rspec erb jruby', 'medium', 'network', RUBY),
   ...programs('bundle bundler', 'medium', 'network', {
@@ -190,21 +193,17 @@ export const LANGUAGES: readonly ProgramRow[] = [
       writes: 'o out output',
       writing: 'a A autocorrect autocorrect-all auto-correct x',
     },
-    operands: 'guess',
   }),
   ...programs('php artisan composer symfony wp drush', 'medium', 'network', {
     code: 'language',
-    operands: 'guess',
     grammar: { open: true, values: 'r d', flags: 'l i m', reads: 'working-dir' },
     verbs: verbs('show validate outdated why diagnose licenses', LOW),
   }),
   ...programs('phpunit phpstan psalm phpcs pest', 'low', 'unknown', {
     grammar: { open: true, loads: 'bootstrap a autoload-file c configuration prepend' },
-    operands: 'guess',
   }),
-  ...programs('php-cs-fixer phpcbf rector', 'medium', 'unknown', { operands: 'guess' }),
+  ...programs('php-cs-fixer phpcbf rector', 'medium', 'unknown'),
   ...programs('dotnet', 'medium', 'network', {
-    operands: 'guess',
     verbs: {
       ...verbs('build test', {
         ...LOW,
@@ -220,7 +219,6 @@ export const LANGUAGES: readonly ProgramRow[] = [
     },
   }),
   ...programs('swift', 'medium', 'network', {
-    operands: 'guess',
     verbs: {
       ...verbs('build test', {
         ...LOW,
@@ -236,20 +234,17 @@ export const LANGUAGES: readonly ProgramRow[] = [
       ...verbs('run package', MEDIUM),
     },
   }),
-  ...programs('swiftc swiftlint swiftformat xcodebuild xcrun pod fastlane', 'medium', 'unknown', {
-    operands: 'guess',
-  }),
+  ...programs('swiftc swiftlint swiftformat xcodebuild xcrun pod fastlane', 'medium', 'unknown'),
   ...programs(
     'lua luajit tclsh wish osascript R Rscript julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc',
     'medium',
     'network',
-    { code: 'language', operands: 'guess' },
+    { code: 'language' },
   ),
   ...programs(
     'ghc stack cabal mix rebar3 dune opam luac luarocks hlint fourmolu ormolu elm purs gleam idris2 agda coqc lake lean',
     'medium',
     'unknown',
-    { operands: 'guess' },
   ),
-  ...programs('bc', 'low', 'local', { operands: 'guess' }),
+  ...programs('bc', 'low', 'local'),
 ];

@@ -9,16 +9,14 @@ import {
   programs,
   type Runs,
 } from '../behaviour.ts';
-import { hasOption, optionValue, readOptions } from '../options.ts';
-import { NOTHING, refused, runText, runWords, unreadable } from '../runs.ts';
+import { hasOption, optionValue } from '../options.ts';
+import { behindOptions, NOTHING, refused, runText, runWords, unreadable } from '../runs.ts';
 
 const HELP = 'help version';
 const PLAIN_ASSIGNMENT = /^(?:[A-Za-z_][A-Za-z0-9_]*=|-$)/;
 
 /** env has options, then assignments, then the command; `-S` splits a text into words. */
-function runsOfEnv(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`env: ${read.message}`, read.word);
+const runsOfEnv = behindOptions((read, call) => {
   if (hasOption(read, 'S split-string')) {
     return refused('env -S splits a text by rules of its own: write the words out.', call.words[0]);
   }
@@ -31,12 +29,10 @@ function runsOfEnv(call: Call): Runs {
   // Among others: BASH_FUNC_ls%% gives bash a function.
   if (odd !== undefined) return refused(`env: ${odd.source} is not a plain variable.`, odd);
   return first === -1 ? NOTHING : runWords(read.rest.slice(first), optionValue(read.options, 'C chdir'));
-}
+});
 
 /** `xargs [options] command [words]`: the items of the input are put in where the marker stands, or at the end. */
-function runsOfXargs(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`xargs: ${read.message}`, read.word);
+const runsOfXargs = behindOptions((read) => {
   const [first] = read.rest;
   if (first === undefined) return NOTHING;
   if (!hasOption(read, 'I i replace')) return runWords([...read.rest, inputWord(first.span)]);
@@ -45,15 +41,13 @@ function runsOfXargs(call: Call): Runs {
     return refused('xargs: the marker must be written out.', given);
   const marker = given?.value === undefined || given.value === '' ? '{}' : given.value;
   return runWords(read.rest.map((word) => withInput(word, marker, false)));
-}
+});
 
 /** Characters that the shell which parallel starts takes as they are. */
 const PLAIN = /^[A-Za-z0-9_./:=@%+,{}#-]*$/;
 
 /** `parallel [options] command [words] ::: items`: the words are a text for a shell. */
-function runsOfParallel(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`parallel: ${read.message}`, read.word);
+const runsOfParallel = behindOptions((read, call) => {
   if (hasOption(read, 'I')) return refused('parallel: only the usual markers are understood.', call.words[0]);
   const end = read.rest.findIndex((word) => /^:::/.test(prefixOf(word)));
   const command = read.rest.slice(0, end === -1 ? undefined : end);
@@ -67,7 +61,7 @@ function runsOfParallel(call: Call): Runs {
   return runWords(
     inner.some((word, index) => word !== command[index]) ? inner : [...inner, inputWord(first.span)],
   );
-}
+});
 
 /** Replacement strings of parallel: `{}`, `{.}`, `{/}`, `{1}`, `{#}` and their kin. */
 function marked(word: Word): Word {
@@ -76,41 +70,33 @@ function marked(word: Word): Word {
 }
 
 /** `watch [options] words`: a shell reads them, but for -x. */
-function runsOfWatch(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`watch: ${read.message}`, read.word);
+const runsOfWatch = behindOptions((read) => {
   return hasOption(read, 'x exec') ? runWords(read.rest) : runText(read.rest);
-}
+});
 
 /** `flock [options] file command…`, `flock file -c text`, `flock descriptor`. */
-function runsOfFlock(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`flock: ${read.message}`, read.word);
+const runsOfFlock = behindOptions((read) => {
   const [file, first, text] = read.rest;
   if (file !== undefined && file.value === undefined)
     return refused(`flock: ${file.source} must be written out.`, file);
   if (first?.value !== '-c' && first?.value !== '--command') return runWords(read.rest.slice(1));
   if (text === undefined || read.rest.length > 3) return refused('flock: -c takes one text.', first);
   return runText([text]);
-}
+});
 
 /** `script -c text`. */
-function runsOfScript(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar, 'anywhere');
-  if (!read.ok) return refused(`script: ${read.message}`, read.word);
+const runsOfScript = behindOptions((read, call) => {
   const text = optionValue(read.options, 'c command');
   return text === undefined
     ? refused('script would start a shell that reads its standard input: use -c.', call.words[0])
     : runText([text]);
-}
+}, 'anywhere');
 
 /** `entr [options] command`, where `/_` is a file; `entr -s text`. */
-function runsOfEntr(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`entr: ${read.message}`, read.word);
+const runsOfEntr = behindOptions((read) => {
   if (hasOption(read, 's')) return runText(read.rest.slice(0, 1));
   return runWords(read.rest.map((word) => withInput(word, '/_', true)));
-}
+});
 
 /** `busybox applet …`, `toybox applet …`. */
 function runsOfBusybox(call: Call): Runs {
@@ -122,13 +108,11 @@ function runsOfBusybox(call: Call): Runs {
 }
 
 /** The dynamic loader, which runs the program that it is given. */
-function runsOfLoader(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`${call.name}: ${read.message}`, read.word);
+const runsOfLoader = behindOptions((read, call) => {
   return hasOption(read, 'preload audit')
     ? refused(`${call.name} would load other code first.`, call.words[0])
     : runWords(read.rest);
-}
+});
 
 const PROC_ROOT = /^\/+proc\/+(?:self|thread-self|[0-9]+)\/+(?:root|task\/+[0-9]+\/+root)(\/.*)$/;
 
@@ -158,12 +142,10 @@ function launchers(
 }
 
 /** Builtins that run their words in the shell: `command -p NAME …`, `builtin NAME …`. */
-function runsInShell(call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`${call.name}: ${read.message}`, read.word);
+const runsInShell = behindOptions((read) => {
   if (hasOption(read, 'v V') || read.rest.length === 0) return NOTHING;
   return { runs: [{ kind: 'argv', words: read.rest, inShell: true }] };
-}
+});
 
 /** Programs that run another one, which the parser lists beside them. */
 export const LAUNCHERS: readonly ProgramRow[] = [
@@ -339,7 +321,6 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   }),
   ...programs('busybox toybox', 'medium', 'local', { operands: 'none', runs: runsOfBusybox }),
   ...programs('ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1', 'medium', 'unknown', {
-    operands: 'guess',
     runs: runsOfLoader,
     grammar: {
       source: 'glibc 2.36',
@@ -393,10 +374,9 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...programs('proot fakechroot run-parts', 'high', 'unknown', { operands: 'none' }),
   ...programs('unbuffer', 'low', 'local', { operands: 'none', runs: unreadable }),
   ...programs('daemonize expect chpst concurrently sem runcon tsp watchexec', 'medium', 'unknown', {
-    operands: 'guess',
     runs: unreadable,
   }),
-  ...programs('nodemon', 'medium', 'network', { operands: 'guess', runs: unreadable }),
+  ...programs('nodemon', 'medium', 'network', { runs: unreadable }),
   ...launchers('prlimit', 'high', 'local', {
     source: 'util-linux 2.38.1',
     flags: `h V verbose noheadings raw ${HELP}`,

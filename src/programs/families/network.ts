@@ -7,8 +7,7 @@ import {
   type Runs,
   type Use,
 } from '../behaviour.ts';
-import { readOptions } from '../options.ts';
-import { writtenAt } from '../plain-paths.ts';
+import { readOptions, writtenAt } from '../options.ts';
 import { refused, runText } from '../runs.ts';
 
 /** Settings that run nothing on this side. */
@@ -110,7 +109,6 @@ export const NETWORK: readonly ProgramRow[] = [
       executes: 'rsync-path',
       writes: 'log-file',
     },
-    operands: 'guess',
     paths: ({ operands }) =>
       writtenAt(operands, operands.length - 1).filter(({ argument }) => !/^[^/]*:/.test(argument.text)),
     loses: lossOfRsync,
@@ -133,17 +131,12 @@ export const NETWORK: readonly ProgramRow[] = [
     },
   ),
   ...programs('ss netstat', 'low', 'local', { operands: 'none' }),
-  ...programs('openssl', 'high', 'network', { operands: 'guess' }),
-  ...programs(
-    'ssh-keygen ssh-add gpg gpg2 gpgconf age pass secret-tool vault op bw sops',
-    'high',
-    'unknown',
-    { operands: 'guess' },
-  ),
+  ...programs('openssl', 'high', 'network'),
+  ...programs('ssh-keygen ssh-add gpg gpg2 gpgconf age pass secret-tool vault op bw sops', 'high', 'unknown'),
   ...programs('mail mailx sendmail mutt swaks msmtp telegram-cli', 'high', 'network', {
     operands: 'none',
     needs: 'network',
     outward: 'sends messages',
   }),
-  ...programs('ab wrk hey k6 siege vegeta newman', 'high', 'network', { operands: 'guess' }),
+  ...programs('ab wrk hey k6 siege vegeta newman', 'high', 'network'),
 ];

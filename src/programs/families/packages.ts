@@ -96,7 +96,6 @@ export const PACKAGES: readonly ProgramRow[] = [
     'dpkg rpm apt-key add-apt-repository update-alternatives debconf-set-selections dpkg-reconfigure',
     'high',
     'unknown',
-    { operands: 'guess' },
   ),
   ...programs('dpkg-query apt-cache apt-mark apt-file', 'low', 'unknown', { operands: 'none' }),
   ...programs('gem', 'medium', 'network', {

@@ -9,7 +9,7 @@ import {
   programs,
   verbs,
 } from '../behaviour.ts';
-import { argumentOf } from '../options.ts';
+import { argumentOf, hasOption } from '../options.ts';
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'guess' };
 
@@ -105,11 +105,18 @@ function reportsOfCoverage({ options }: Use): readonly PathUse[] {
   });
 }
 
+/** Formatters that change what they are given, but for these options; `word` names what does it. */
+function rewritesUnless(asking: string, word: number): (use: Use) => readonly Finding[] {
+  return (use) =>
+    hasOption(use, asking)
+      ? []
+      : [finding('writes', 'rewrites', 'rewrites files', use.command.words[word]?.source ?? '')];
+}
+
 /** Python, its package managers and tools. */
 export const PYTHON: readonly ProgramRow[] = [
   ...programs('python python2 python3 pypy pypy3 ipython jupyter bpython', 'medium', 'network', {
     grammar: { open: true, stopAtOperand: true, flags: 'b B d E i I O q s S u v x P', values: 'c m W X' },
-    operands: 'guess',
     onlyReads: printsJson,
     code: 'language',
   }),
@@ -171,7 +178,6 @@ export const PYTHON: readonly ProgramRow[] = [
       executes: 'pdbcls px tx rsyncdir pythonpath',
       network: 'pastebin',
     },
-    operands: 'guess',
     inspect: loadsPlugin,
     morePaths: reportsOfCoverage,
   }),
@@ -187,7 +193,6 @@ export const PYTHON: readonly ProgramRow[] = [
       executes: 'python-executable',
       executing: 'install-types',
     },
-    operands: 'guess',
   }),
   ...programs(
     'nose2 pyright basedpyright pyre pytype pylint flake8 pycodestyle pydocstyle bandit vulture radon ty',
@@ -202,12 +207,10 @@ export const PYTHON: readonly ProgramRow[] = [
         loads: 'p c rcfile config config-file load-plugins init-hook override-ini',
         executes: 'pythonpath venvpath',
       },
-      operands: 'guess',
     },
   ),
   ...programs('ruff', 'low', 'unknown', {
     grammar: { open: true, reads: 'config' },
-    operands: 'guess',
     verbs: {
       check: {
         risk: 'low',
@@ -224,39 +227,17 @@ export const PYTHON: readonly ProgramRow[] = [
         risk: 'low',
         operands: 'guess',
         grammar: { open: true, flags: 'check diff', reads: 'config', values: 'line-length' },
-        inspect: ({ options, command }) =>
-          options.some(({ name }) => name === 'check' || name === 'diff')
-            ? []
-            : [
-                {
-                  effect: 'writes',
-                  code: 'rewrites',
-                  message: 'rewrites files',
-                  words: [command.words[1]?.source ?? ''],
-                },
-              ],
+        inspect: rewritesUnless('check diff', 1),
       },
     },
   }),
   ...programs('black isort autopep8 yapf autoflake pyupgrade docformatter', 'low', 'unknown', {
     grammar: { open: true, flags: 'check diff c check-only', values: 'l line-length k', reads: 'config' },
-    operands: 'guess',
-    inspect: ({ options, command }) =>
-      options.some(({ name }) => name === 'check' || name === 'diff' || name === 'check-only' || name === 'c')
-        ? []
-        : [
-            {
-              effect: 'writes',
-              code: 'rewrites',
-              message: 'rewrites files',
-              words: [command.words[0]?.source ?? ''],
-            },
-          ],
+    inspect: rewritesUnless('check diff check-only c', 0),
   }),
   ...programs(
     'tox nox coverage celery gunicorn uvicorn flask django-admin alembic streamlit twine sphinx-build mkdocs cookiecutter scrapy dbt airflow locust manim invoke fab ansible ansible-playbook virtualenv pyenv pyinstaller cython f2py pydoc pydoc3 2to3',
     'medium',
     'unknown',
-    { operands: 'guess' },
   ),
 ];

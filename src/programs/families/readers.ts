@@ -1,7 +1,6 @@
 import { looksSecret } from '../../util/secret-name.ts';
 import { type Finding, finding, type ProgramRow, programs, type Use } from '../behaviour.ts';
-import { hasOption } from '../options.ts';
-import { writtenAt } from '../plain-paths.ts';
+import { hasOption, writtenAt } from '../options.ts';
 
 /** Reading standard input is not what the program is permitted for. */
 function needsFile(use: Use): readonly Finding[] {
@@ -121,7 +120,6 @@ export const READERS: readonly ProgramRow[] = [
       executes: 'P pager H html p preprocessor T troff-device X gxditview Z ditroff',
       loads: 'C config-file M manpath',
     },
-    operands: 'guess',
   }),
   ...programs('printenv', 'low', 'local', {
     grammar: { source: 'coreutils 9.1', flags: '0 null' },

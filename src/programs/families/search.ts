@@ -281,7 +281,6 @@ export const SEARCH: readonly ProgramRow[] = [
   ...programs('find', 'low', 'local', {
     // Its words are read by `inspectFind`.
     grammar: { open: true, style: 'single-dash' },
-    operands: 'guess',
     paths: pathsOfFind,
     inspect: inspectFind,
     loses: lossOfFind,
@@ -298,9 +297,8 @@ export const SEARCH: readonly ProgramRow[] = [
       // What they run is listed as a command of its own.
       optionals: 'x exec X exec-batch',
     },
-    operands: 'guess',
     runs: runsOfFd,
   }),
   ...programs('fzf sk', 'medium', 'local', { operands: 'none' }),
-  ...programs('ast-grep semgrep tokei cloc scc ctags etags cscope', 'medium', 'local', { operands: 'guess' }),
+  ...programs('ast-grep semgrep tokei cloc scc ctags etags cscope', 'medium', 'local'),
 ];

@@ -1,7 +1,89 @@
-import { type ProgramRow, programs } from '../behaviour.ts';
+import { type Finding, finding, type ProgramRow, programs, type Use } from '../behaviour.ts';
 
-/** Programs that look after processes and machines without being refused outright. */
+/** `.shell`, `.system`, `.output`, `.load` of sqlite3, and `\!` of psql. */
+function inspectClient({ command }: Use): readonly Finding[] {
+  return command.words
+    .slice(1)
+    .flatMap(({ value, source }) =>
+      value !== undefined &&
+      /(?:^|[\s;])(?:\.(?:sh|shell|sys|system|load|once|output|import|excel|cd)\b|\\[!ogw|]|\\copy\b)|\bCOPY\b[^;]*\bPROGRAM\b|\b(?:load_extension|edit|readfile|writefile)\s*\(/i.test(
+        value,
+      )
+        ? [
+            finding(
+              'executes',
+              'client_command',
+              'can run a program or write files through a command of the client',
+              source,
+            ),
+          ]
+        : [],
+    );
+}
+
+/** Clients of data bases, and the servers. */
+const DATA: readonly ProgramRow[] = [
+  ...programs('sqlite3 sqlite duckdb', 'medium', 'local', {
+    grammar: {
+      open: true,
+      style: 'single-dash',
+      flags: 'header csv json line column readonly batch bail box table markdown',
+      values: 'cmd separator nullvalue',
+      loads: 'init',
+      executes: 'A',
+    },
+    inspect: inspectClient,
+  }),
+  ...programs(
+    'psql mysql mariadb mongosh mongo redis-cli clickhouse-client cqlsh sqlcmd sqlplus influx etcdctl kcat kafkacat mc',
+    'medium',
+    'network',
+    {
+      operands: 'none',
+      inspect: inspectClient,
+    },
+  ),
+  ...programs(
+    'pg_dump pg_dumpall pg_restore pg_isready createdb dropdb createuser initdb pg_ctl mysqldump mysqladmin mongodump mongorestore redis-server mongod mysqld postgres nginx apache2 httpd caddy minio rabbitmqctl kafka-topics',
+    'medium',
+    'network',
+  ),
+];
+
+/** Programs that manage machines and services elsewhere. */
+const CLOUD: readonly ProgramRow[] = [
+  ...programs(
+    'aws gcloud gsutil bq az doctl heroku fly flyctl railway oci ibmcloud linode-cli hcloud s3cmd rclone restic borg eksctl kops argocd flux istioctl supabase stripe',
+    'high',
+    'network',
+    {
+      operands: 'none',
+      needs: 'network',
+      outward: 'changes what runs or is stored elsewhere',
+    },
+  ),
+  ...programs(
+    'terraform tofu terragrunt pulumi cdk cdktf sam serverless packer vagrant ansible-galaxy helmfile',
+    'high',
+    'network',
+    {
+      outward: 'changes what runs or is stored elsewhere',
+      verbs: {
+        fmt: { risk: 'medium', reach: 'local' },
+        validate: { risk: 'medium' },
+        version: { risk: 'low' },
+      },
+    },
+  ),
+  ...programs('helm kustomize skaffold tilt kind minikube k3d k3s k9s', 'high', 'network', {
+    outward: 'changes what runs elsewhere',
+  }),
+];
+
+/** Programs that look after processes, machines, services and data bases without being refused outright. */
 export const SYSTEM: readonly ProgramRow[] = [
+  ...DATA,
+  ...CLOUD,
   ...programs(
     'renice sync timedatectl hostnamectl localectl loginctl busctl dbus-send gdbus gsettings dconf wall write mesg xhost xrandr setterm chvt openvt loadkeys',
     'high',

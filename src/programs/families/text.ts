@@ -1,10 +1,55 @@
 import { leadingText } from '../../model/word.ts';
-import { type Argument, finding, type PathUse, type ProgramRow, programs, type Use } from '../behaviour.ts';
-import { argumentOf } from '../options.ts';
-import { plainPaths, writtenAt } from '../plain-paths.ts';
+import {
+  type Argument,
+  type Finding,
+  finding,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  type Use,
+} from '../behaviour.ts';
+import { argumentOf, plainPaths, writtenAt } from '../options.ts';
 
-/** Programs that turn text into other text. */
+/** `+!id`, `+:q`: a command of the editor may run a program. */
+function inspectEditor({ command }: Use): readonly Finding[] {
+  return command.words
+    .slice(1)
+    .flatMap(({ value, source }) =>
+      value !== undefined && /^\+(?!\d*$)/.test(value)
+        ? [finding('executes', 'editor_command', 'runs a command of the editor', source)]
+        : [],
+    );
+}
+
+/** Editors, which run commands and write any file they are asked to. */
+const EDITORS: readonly ProgramRow[] = [
+  ...programs('vi vim nvim view ex vimdiff gvim rvim rview', 'medium', 'unknown', {
+    grammar: {
+      open: true,
+      flags: 'R n e E s b d m M N C Z es',
+      values: 'T w W',
+      executes: 'c cmd',
+      loads: 'S u U i',
+    },
+    operands: 'writes',
+    code: 'editor',
+    inspect: inspectEditor,
+  }),
+  ...programs('ed red emacs emacsclient nano pico micro joe jed mcedit kak hx helix', 'medium', 'unknown', {
+    grammar: {
+      open: true,
+      flags: 'Q nw batch q s',
+      executes: 'eval execute e s speller',
+      loads: 'l load script rcfile f funcall',
+    },
+    operands: 'writes',
+    code: 'editor',
+  }),
+];
+
+/** Programs that turn text into other text, and editors. */
 export const TEXT: readonly ProgramRow[] = [
+  ...EDITORS,
   ...programs('sort', 'low', 'local', {
     grammar: {
       source: 'coreutils 9.1',
@@ -180,7 +225,6 @@ export const TEXT: readonly ProgramRow[] = [
         writes: 'o output',
         executes: 'F filter L lua-filter pdf-engine',
       },
-      operands: 'guess',
     },
   ),
 ];

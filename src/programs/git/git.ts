@@ -1,16 +1,16 @@
-import type { Argument, Use } from '../behaviour.ts';
 import {
+  type Argument,
   type Behaviour,
   type Finding,
   finding,
   type Grammar,
   type Loss,
   type ProgramRow,
+  type Use,
   verbs,
 } from '../behaviour.ts';
-import { plainPaths } from '../plain-paths.ts';
-import { runsOfGit } from './runs.ts';
-import { GIT_OPTIONS, isHarmlessSetting } from './settings.ts';
+import { plainPaths } from '../options.ts';
+import { GIT_OPTIONS, isHarmlessSetting, runsOfGit } from './runs.ts';
 
 /** Options of the diff family, which most reading verbs take. */
 const DIFF: Grammar = {
@@ -192,6 +192,17 @@ function pathsAmong(use: Use): Use['operands'] {
   return makesBranch ? [] : use.operands.filter(({ text }) => text === '.' || /[/.]/.test(text));
 }
 
+const WITH_REMOTE: Behaviour = {
+  risk: 'medium',
+  reach: 'network',
+  operands: 'none',
+  grammar: REMOTE,
+  inspect: inspectRemote,
+  hosts: remotesOf,
+};
+/** Verbs with options of which only those with a value matter. */
+const COMMON: Grammar = { open: true, values: 'm b B c C X s strategy' };
+
 const VERBS: Readonly<Record<string, Behaviour>> = {
   ...verbs('log show diff whatchanged shortlog range-diff', READING),
   ...verbs('diff-tree diff-index diff-files', READING),
@@ -369,7 +380,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     {
       risk: 'medium',
       operands: 'revisions',
-      grammar: { open: true, values: 'm b B c C X s strategy' },
+      grammar: COMMON,
     },
   ),
   ...verbs('gc prune', { risk: 'medium', operands: 'revisions', loses: lossOfCommits }),
@@ -378,44 +389,21 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'medium',
     runsNothing: true,
     operands: 'revisions',
-    grammar: { open: true, values: 'm b B c C X s strategy' },
+    grammar: COMMON,
     loses: lossOfChanges,
   }),
   ...verbs('checkout switch', {
     risk: 'medium',
     operands: 'revisions',
-    grammar: { open: true, values: 'm b B c C X s strategy' },
+    grammar: COMMON,
     loses: lossOfChanges,
   }),
   difftool: { ...CHANGING, grammar: { open: true, executes: 'extcmd x' } },
-  ...verbs('fetch pull', {
-    risk: 'medium',
-    reach: 'network',
-    operands: 'none',
-    grammar: REMOTE,
-    inspect: inspectRemote,
-    hosts: remotesOf,
-  }),
-  push: {
-    risk: 'medium',
-    reach: 'network',
-    operands: 'none',
-    grammar: REMOTE,
-    inspect: inspectRemote,
-    hosts: remotesOf,
-    outward: 'sends commits to a remote',
-  },
-  'ls-remote': {
-    risk: 'medium',
-    reach: 'network',
-    operands: 'none',
-    grammar: { ...REMOTE, executes: 'u upload-pack exec' },
-    inspect: inspectRemote,
-    hosts: remotesOf,
-  },
+  ...verbs('fetch pull', WITH_REMOTE),
+  push: { ...WITH_REMOTE, outward: 'sends commits to a remote' },
+  'ls-remote': { ...WITH_REMOTE, grammar: { ...REMOTE, executes: 'u upload-pack exec' } },
   clone: {
-    risk: 'medium',
-    reach: 'network',
+    ...WITH_REMOTE,
     operands: 'guess',
     grammar: {
       ...REMOTE,
@@ -423,8 +411,6 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       writes: 'separate-git-dir',
       reads: 'reference reference-if-able',
     },
-    inspect: inspectRemote,
-    hosts: remotesOf,
   },
   ...verbs(
     'svn p4 cvsimport send-email imap-send http-fetch http-push send-pack fetch-pack upload-pack receive-pack',
@@ -435,6 +421,13 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   ),
 };
 
+const FORGE: Omit<ProgramRow, 'names'> = {
+  risk: 'high',
+  reach: 'network',
+  operands: 'none',
+  needs: 'network',
+  outward: 'changes things at the forge',
+};
 const FORGE_ASKS = verbs('list view status diff checks', { risk: 'medium' });
 
 /** git, whose global options before the verb do not hide it. */
@@ -450,12 +443,8 @@ export const GIT: readonly ProgramRow[] = [
     verbs: VERBS,
   },
   {
+    ...FORGE,
     names: 'gh',
-    risk: 'high',
-    reach: 'network',
-    operands: 'none',
-    needs: 'network',
-    outward: 'changes things at the forge',
     verbs: {
       ...verbs('issue run release workflow', { verbs: FORGE_ASKS }),
       pr: { verbs: { ...FORGE_ASKS, ...verbs('create merge update-branch', { movesCommits: true }) } },
@@ -464,36 +453,23 @@ export const GIT: readonly ProgramRow[] = [
     },
   },
   {
+    ...FORGE,
     names: 'glab',
-    risk: 'high',
-    reach: 'network',
     verbs: { mr: { verbs: verbs('create merge rebase', { movesCommits: true }) } },
-    operands: 'none',
-    needs: 'network',
-    outward: 'changes things at the forge',
   },
-  {
-    names: 'hub',
-    risk: 'high',
-    reach: 'network',
-    operands: 'none',
-    needs: 'network',
-    outward: 'changes things at the forge',
-  },
+  { ...FORGE, names: 'hub' },
   {
     names: 'dulwich',
     risk: 'medium',
     reach: 'unknown',
-    operands: 'guess',
     verbs: verbs('push pull rebase send-pack', { movesCommits: true }),
   },
-  { names: 'svn', risk: 'medium', reach: 'network', operands: 'guess' },
-  { names: 'hg', risk: 'medium', reach: 'unknown', operands: 'guess' },
+  { names: 'svn', risk: 'medium', reach: 'network' },
+  { names: 'hg', risk: 'medium', reach: 'unknown' },
   {
     names: 'jj',
     risk: 'medium',
     reach: 'unknown',
-    operands: 'guess',
     verbs: { git: { verbs: { push: { movesCommits: true } } } },
   },
   { names: 'tig', risk: 'medium', reach: 'unknown', operands: 'none' },

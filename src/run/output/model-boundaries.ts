@@ -1,9 +1,8 @@
 import type { ControlState } from '../../model/enforcement-report.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { NetworkMode } from '../../model/policy-keys.ts';
-import { PACKAGE_CACHES } from '../../policy/profiles/package-caches.ts';
-import { SYSTEM_PATHS } from '../../policy/profiles/system-paths.ts';
-import { TOOL_CHAINS } from '../../policy/profiles/tool-chains.ts';
+import { PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
+import { SYSTEM_PATHS, TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import type { RulesOfCommands } from '../../checks/rules.ts';
+import type { RulesOfCommands } from '../../checks/check.ts';
 import { refuseShortage } from '../../errors/shortage.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { ControlId } from '../../model/enforcement-report.ts';

@@ -20,7 +20,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { ensureStateDirectory } from '../../host/user-directories.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import type { WorkspaceCachePlace } from '../../plan/plan.ts';
-import { CACHE_PLACES } from '../../policy/profiles/cache-places.ts';
+import { CACHE_PLACES } from '../../policy/profiles/caches.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { stateDirectory } from '../state.ts';
 import { SEEDED } from './seed-npm-cache.ts';

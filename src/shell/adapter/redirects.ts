@@ -2,10 +2,8 @@ import type { HereDoc, Redirection } from 'unbash';
 import type { Redirect, Word } from '../../model/command-line.ts';
 import { literalWord } from '../../model/word.ts';
 import { isPlainDelimiter, isPlainQuoted } from '../text-checks.ts';
-import type { Context } from './context.ts';
-import type { ShellText } from './shell-text.ts';
-import { readWord } from './word.ts';
-import { readPart } from './word-parts.ts';
+import type { Context, ShellText } from './shell-text.ts';
+import { readPart, readWord } from './words.ts';
 
 export function readRedirect(node: Redirection, context: Context): Redirect {
   const { text } = context;

@@ -1,3 +1,4 @@
+import type { Assignment, ParsedScript, Redirection, Word } from 'unbash';
 import type { Span } from '../../model/command-line.ts';
 import type { Numbers } from '../numbers.ts';
 import { type Report, refuse } from '../report.ts';
@@ -49,4 +50,38 @@ export class ShellText {
   refuse(code: Code, message: string, node: Located): void {
     refuse(this.reading.report, code, message, this.span(node));
   }
+}
+
+/** What the words of one command need to know about where they stand. */
+export interface Context {
+  readonly text: ShellText;
+  /** In a substitution that bash may get wrong when it prints and reads it again: no here-documents, no arrays. */
+  readonly nested: boolean;
+  /** Reads the script of a substitution, and lists it with the command. */
+  readonly substitute: (script: ParsedScript, nested: boolean) => void;
+}
+
+/** What stands around a part of a word. */
+export type Quoting = 'none' | 'double' | 'document';
+
+type Piece = Word | Assignment | Redirection;
+
+/**
+ * Between two pieces of a command stand blanks and line continuations. Only a redirect that begins with its operator
+ * may touch what stands before it.
+ */
+export function checkNeighbours(nodes: readonly Piece[], text: ShellText): void {
+  nodes.forEach((node, index) => {
+    const before = nodes[index - 1];
+    if (before === undefined) return;
+    const gap = text.source.slice(before.end, node.pos);
+    const mayTouch = isRedirection(node) && /^[<>&]/.test(text.of(node));
+    if (!/^(?:[ \t]|\\\n)*$/.test(gap) || (gap === '' && !mayTouch)) {
+      text.refuse('ambiguous', 'Two words touch: put a blank between them.', node);
+    }
+  });
+}
+
+function isRedirection(node: Piece): boolean {
+  return node.type !== 'Word' && node.type !== 'Assignment';
 }

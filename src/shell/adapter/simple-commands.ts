@@ -4,10 +4,9 @@ import { mergeLiterals } from '../../model/word.ts';
 import { apart, type Numbers, noteArray, noteAssignment, noteDone } from '../numbers.ts';
 import type { SimpleNode, SyntaxNode } from '../syntax.ts';
 import { isVariableName } from '../text-checks.ts';
-import type { Context } from './context.ts';
-import { checkNeighbours } from './neighbours.ts';
 import { readRedirect } from './redirects.ts';
-import { readWord } from './word.ts';
+import { type Context, checkNeighbours } from './shell-text.ts';
+import { readWord } from './words.ts';
 
 /** Words, assignments and redirects; `substitutions` is the list that the context adds to. */
 export function readSimple(

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Terminal } from '../../../src/approvals/terminal.ts';
-import { askOn } from '../../../src/approvals/terminal-question.ts';
+import { askOn } from '../../../src/approvals/terminal-approver.ts';
 import type { ApprovalAnswer, ApprovalRequest } from '../../../src/model/approval.ts';
 import type { Command } from '../../../src/model/command.ts';
 import { sampleRequest } from '../../support/approvals.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { autonomy } from '../../../src/checks/autonomy.ts';
-import { autonomyInForce } from '../../../src/checks/rules.ts';
+import { autonomyInForce } from '../../../src/checks/check.ts';
 import type { Autonomy } from '../../../src/model/decision.ts';
 import { contextOf } from '../../support/check-context.ts';
 

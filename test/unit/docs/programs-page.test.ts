@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { explainProgram } from '../../../src/programs/explain-program.ts';
+import { explainProgram } from '../../../src/cli/policy/explain-program.ts';
 import { PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/programs.md', import.meta.url));

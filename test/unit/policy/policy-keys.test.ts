@@ -26,8 +26,8 @@ import {
   valueAt,
 } from '../../../src/policy/layers.ts';
 import { parsePolicy } from '../../../src/policy/load.ts';
+import { sourceOf } from '../../../src/policy/locate-key.ts';
 import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
-import { sourceOf } from '../../../src/policy/provenance.ts';
 
 import { policyOf } from '../../support/policy-of.ts';
 

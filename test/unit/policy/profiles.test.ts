@@ -1,10 +1,9 @@
 import { isAbsolute, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
+import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../../src/policy/profiles/caches.ts';
 import { OBEYED_FILES, PROTECTED_PATHS } from '../../../src/policy/profiles/obeyed-files.ts';
-import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../../src/policy/profiles/package-caches.ts';
-import { MASKED_PATHS, SYSTEM_PATHS } from '../../../src/policy/profiles/system-paths.ts';
-import { TOOL_CHAINS } from '../../../src/policy/profiles/tool-chains.ts';
+import { MASKED_PATHS, SYSTEM_PATHS, TOOL_CHAINS } from '../../../src/policy/profiles/system-paths.ts';
 import { isBeneath } from '../../../src/util/absolute-path.ts';
 import { policyOf } from '../../support/policy-of.ts';
 

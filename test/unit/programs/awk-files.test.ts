@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { filesOfAwkProgram } from '../../../src/programs/awk-program.ts';
+import { filesOfAwkProgram } from '../../../src/programs/families/awk.ts';
 
 describe('filesOfAwkProgram', () => {
   it.each([

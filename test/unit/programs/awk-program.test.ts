@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inspectAwkProgram, withoutLiterals } from '../../../src/programs/awk-program.ts';
+import { inspectAwkProgram, withoutLiterals } from '../../../src/programs/families/awk.ts';
 
 const effectsOf = (program: string) =>
   [...new Set(inspectAwkProgram(program, program).map(({ effect }) => effect))].join(' ');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { isPlainAwk } from '../../../src/programs/awk-program.ts';
+import { isPlainAwk } from '../../../src/programs/families/awk.ts';
+import { isPlainSed } from '../../../src/programs/families/sed.ts';
 import { isPlainJq } from '../../../src/programs/families/text.ts';
-import { isPlainSed } from '../../../src/programs/sed-script.ts';
 
 describe('plain scripts', () => {
   it.each([

@@ -1,16 +1,16 @@
 import { describe, expect, it, vi } from 'vitest';
+import { explainProgram } from '../../../src/cli/policy/explain-program.ts';
 import type { Parsed } from '../../../src/model/command-line.ts';
-import { type ProgramRow, programs } from '../../../src/programs/behaviour.ts';
+import type { ProgramRow } from '../../../src/programs/behaviour.ts';
 import { describeCommand } from '../../../src/programs/describe.ts';
-import { explainProgram } from '../../../src/programs/explain-program.ts';
 import { pathUses } from '../../../src/programs/path-uses.ts';
 import { PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
-import { reachOfLine } from '../../../src/programs/reach.ts';
-import { riskOfLine } from '../../../src/programs/risk.ts';
+import { reachOfLine, riskOfLine } from '../../../src/programs/risk.ts';
 import { parseShell } from '../../../src/shell/parse.ts';
 
 // One row more than the table has. Nothing else knows of it.
 vi.mock('../../../src/programs/families/system.ts', async (original) => {
+  const { programs } = await import('../../../src/programs/behaviour.ts');
   const family = await original<{ readonly SYSTEM: readonly ProgramRow[] }>();
   const added = programs('spinner', 'low', 'local', {
     operands: 'none',

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reachOfLine } from '../../../src/programs/reach.ts';
-import { riskOfLine } from '../../../src/programs/risk.ts';
+import { reachOfLine, riskOfLine } from '../../../src/programs/risk.ts';
 import { parseShell } from '../../../src/shell/parse.ts';
 
 const riskIn = (source: string) => riskOfLine(parseShell(source));

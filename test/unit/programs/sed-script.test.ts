@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inspectSedScript } from '../../../src/programs/sed-script.ts';
+import { inspectSedScript } from '../../../src/programs/families/sed.ts';
 
 const effectsOf = (script: string) =>
   inspectSedScript(script, script)

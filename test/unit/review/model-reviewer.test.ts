@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ReviewRequest } from '../../../src/model/gate-ports.ts';
+import { MAX_COMMAND_LENGTH } from '../../../src/review/exchange.ts';
 import { reviewerOf } from '../../../src/review/reviewer.ts';
-import { MAX_COMMAND_LENGTH } from '../../../src/review/subject.ts';
 import {
   type Answering,
   type ModelServer,

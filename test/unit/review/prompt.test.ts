@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ReviewRequest } from '../../../src/model/gate-ports.ts';
-import { promptFor } from '../../../src/review/prompt.ts';
-import { MAX_COMMAND_LENGTH, subjectOf } from '../../../src/review/subject.ts';
+import { MAX_COMMAND_LENGTH, subjectOf } from '../../../src/review/exchange.ts';
+import { promptFor } from '../../../src/review/model-reviewer.ts';
 import { parseArgv, parseShell } from '../../../src/shell/parse.ts';
 
 function request(text: string, more: Partial<ReviewRequest> = {}): ReviewRequest {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reviewOf } from '../../../src/review/reply.ts';
+import { reviewOf } from '../../../src/review/exchange.ts';
 import { UNCLEAR_REPLIES } from '../../support/unclear-replies.ts';
 
 const GOOD = '{"flagged": false, "reason": "ordinary"}';

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ensureStateDirectory, stateDirectoryPath } from '../../../src/host/user-directories.ts';
-import { resultCode, SQLITE_BUSY } from '../../../src/state/failure.ts';
+import { resultCode, SQLITE_BUSY } from '../../../src/state/database-file.ts';
 import { MIGRATIONS } from '../../../src/state/migrations.ts';
 import { open, stateDirectories } from './fixtures.ts';
 

@@ -1,4 +1,15 @@
-import { type Finding, finding } from './behaviour.ts';
+import type { Word } from '../../model/command-line.ts';
+import {
+  type Argument,
+  type Finding,
+  finding,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  type Use,
+} from '../behaviour.ts';
+import { pathInside, plainPaths } from '../options.ts';
+import { scriptsOf } from './sed.ts';
 
 /** Behind these, `/` begins a regular expression; behind anything else it divides. */
 const BEFORE_REGEXP = /(?:^|[(,!~&|{};\n=?:]|\b(?:print|printf|return|case)) ?$/;
@@ -146,3 +157,91 @@ export function isPlainAwk(program: string): boolean {
   const greater = program.lastIndexOf('>');
   return greater < 0 || !program.slice(0, greater).includes('{');
 }
+
+/** Settings of mawk that run nothing; `exec`, by any of its abbreviations, loads a program file as -f does. */
+const HARMLESS_W: ReadonlySet<string> = new Set('version help usage dump interactive posix'.split(' '));
+
+/** What -W says that is not known to be harmless: to gawk it is any long option. */
+function unknownW({ options }: Use): readonly Argument[] {
+  return options.flatMap(({ name, value }) =>
+    name === 'W' && value !== undefined && !(value.complete && HARMLESS_W.has(value.text)) ? [value] : [],
+  );
+}
+
+function programsOfAwk(use: Use): readonly Argument[] {
+  return unknownW(use).length > 0 ? [] : scriptsOf(use, ['e', 'source'], ['f', 'file', 'E', 'exec']);
+}
+
+/** The files that programs of awk name, and those of -W. */
+function filesOfAwk(use: Use): readonly PathUse[] {
+  const settings = unknownW(use);
+  const named = settings.flatMap((value) => {
+    const equals = value.text.indexOf('=');
+    return equals < 0 ? [] : [pathInside(value, value.text.slice(equals + 1))];
+  });
+  return [
+    ...plainPaths(settings.length === 0 ? [] : [...named, ...use.operands.slice(0, 1)], 'reads'),
+    ...programsOfAwk(use).flatMap((program) =>
+      filesOfAwkProgram(program.text).map(({ path, effect }) => ({
+        argument: pathInside(program, path),
+        effect,
+      })),
+    ),
+  ];
+}
+
+function inspectAwk(use: Use): readonly Finding[] {
+  const settings = unknownW(use).map(({ word }) =>
+    finding('loads', 'loads_by_option', 'may run a program from a file through -W', word.source),
+  );
+  if (settings.length > 0) return settings;
+  return programsOfAwk(use).flatMap((script) =>
+    script.complete
+      ? inspectAwkProgram(script.text, script.word.source)
+      : [
+          finding(
+            'invalid',
+            'dynamic_script',
+            'has a program that is only known when it runs',
+            script.word.source,
+          ),
+        ],
+  );
+}
+
+/** Operands and -v set variables of awk, those of its own too. */
+const isNoSetting = ({ value }: Word) => value === undefined || !/^(?:-v)?(?:ARG|[A-Z]+TAB)/.test(value);
+
+function objectionToAwk({ command, operands }: Use): string | undefined {
+  return operands.slice(0, 1).every(({ text }) => isPlainAwk(text)) && command.words.every(isNoSetting)
+    ? undefined
+    : 'has a program that is not plain: only printing and computing, without functions of its own, getline, system, ARGV and its like, @, pipes, or > behind a brace';
+}
+
+/** The language for lines of fields. */
+export const AWK: readonly ProgramRow[] = [
+  ...programs('awk gawk mawk nawk', 'low', 'local', {
+    code: 'language',
+    grammar: {
+      flags:
+        'b characters-as-bytes c traditional C copyright h help n non-decimal-data N use-lc-numeric O optimize P posix r re-interval s no-optimize S sandbox t lint-old V version g gen-pot I trace csv k',
+      values: 'F field-separator v assign e source W',
+      optionals: 'L lint',
+      writing: 'd dump-variables p profile o pretty-print D debug',
+      loads: 'f file E exec i include l load',
+    },
+    operands: 'script-then-reads',
+    scriptOptions: 'e source f file E exec',
+    inspect: inspectAwk,
+    morePaths: filesOfAwk,
+    application: {
+      names: 'awk',
+      // Options end at the program, and not every awk has long ones.
+      grammar: { values: 'F v', stopAtOperand: true },
+      // A plain program opens nothing; what else is found in it only looks so, as the pattern `/inet/`.
+      inspect: () => [],
+      morePaths: () => [],
+      objection: objectionToAwk,
+    },
+  }),
+];

@@ -1,10 +1,29 @@
-import { type Finding, finding } from './behaviour.ts';
+import {
+  type Argument,
+  type Finding,
+  finding,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  type Use,
+} from '../behaviour.ts';
+import { pathInside } from '../options.ts';
 
 /** A file that a script names. */
-export interface SedFile {
+interface SedFile {
   readonly path: string;
   readonly effect: 'reads' | 'writes';
 }
+
+/** Commands that touch no file and run nothing, with what stands behind them. */
+const TAKES: readonly { readonly commands: string; readonly text: RegExp }[] = [
+  { commands: '{}=dDgGhHnNpPxzF', text: /(?:)/y },
+  { commands: '#', text: /[^\n]*/y },
+  { commands: ':', text: /[^\n;]*/y },
+  { commands: 'btT', text: /[^\n;}]*/y },
+  { commands: 'qQlL', text: /\s*\d*/y },
+  { commands: 'aic', text: /(?:\\\n|\\[\s\S]|[^\n\\])*/y },
+];
 
 /**
  * What a script of GNU sed would do: `e` runs, `w` and `W` write, `r` and `R` read, `s///e` and `s///w` too. A script
@@ -49,6 +68,15 @@ export function inspectSedScript(script: string, source: string, files: SedFile[
     at += match[0].length;
     return match[0];
   };
+  /** The rest of the line names a file. */
+  const namesFile = (effect: SedFile['effect'], through: string): void => {
+    const path = skip(/[^\n]*/y).trim();
+    if (effect === 'reads' ? path === '/dev/stdin' : /^\/dev\/std(?:out|err)$/.test(path)) return;
+    files.push({ path, effect });
+    findings.push(
+      finding(effect, `sed_${effect}`, `${effect} ${path || 'a file'} through ${through}`, source),
+    );
+  };
   /** One address; false if it does not parse. */
   const address = (): boolean => {
     if (/[/\\]/.test(script[at] ?? '')) {
@@ -78,71 +106,18 @@ export function inspectSedScript(script: string, source: string, files: SedFile[
     const command = script[at] ?? '';
     at++;
     switch (command) {
-      case '{':
-      case '}':
-      case '=':
-      case 'd':
-      case 'D':
-      case 'g':
-      case 'G':
-      case 'h':
-      case 'H':
-      case 'n':
-      case 'N':
-      case 'p':
-      case 'P':
-      case 'x':
-      case 'z':
-      case 'F':
-        break;
-      case '#':
-        skip(/[^\n]*/y);
-        break;
-      case ':':
-        skip(/[^\n;]*/y);
-        break;
-      case 'b':
-      case 't':
-      case 'T':
-        skip(/[^\n;}]*/y);
-        break;
-      case 'q':
-      case 'Q':
-      case 'l':
-      case 'L':
-        skip(/\s*\d*/y);
-        break;
-      case 'a':
-      case 'i':
-      case 'c':
-        skip(/(?:\\\n|\\[\s\S]|[^\n\\])*/y);
-        break;
       case 'e':
         findings.push(finding('executes', 'sed_executes', 'runs a command through its script (e)', source));
         skip(/[^\n]*/y);
         break;
       case 'w':
-      case 'W': {
-        const file = skip(/[^\n]*/y).trim();
-        if (!/^\/dev\/std(?:out|err)$/.test(file)) {
-          files.push({ path: file, effect: 'writes' });
-          findings.push(
-            finding('writes', 'sed_writes', `writes ${file || 'a file'} through its script`, source),
-          );
-        }
+      case 'W':
+        namesFile('writes', 'its script');
         break;
-      }
       case 'r':
-      case 'R': {
-        const file = skip(/[^\n]*/y).trim();
-        if (file !== '/dev/stdin') {
-          files.push({ path: file, effect: 'reads' });
-          findings.push(
-            finding('reads', 'sed_reads', `reads ${file || 'a file'} through its script`, source),
-          );
-        }
+      case 'R':
+        namesFile('reads', 'its script');
         break;
-      }
       case 'y':
       case 's': {
         const delimiter = script[at] ?? '';
@@ -158,18 +133,15 @@ export function inspectSedScript(script: string, source: string, files: SedFile[
         }
         if (script[at] === 'w') {
           at++;
-          const file = skip(/[^\n]*/y).trim();
-          if (!/^\/dev\/std(?:out|err)$/.test(file)) {
-            files.push({ path: file, effect: 'writes' });
-            findings.push(
-              finding('writes', 'sed_writes', `writes ${file || 'a file'} through s///w`, source),
-            );
-          }
+          namesFile('writes', 's///w');
         }
         break;
       }
-      default:
-        return invalid();
+      default: {
+        const takes = command === '' ? undefined : TAKES.find(({ commands }) => commands.includes(command));
+        if (takes === undefined) return invalid();
+        skip(takes.text);
+      }
     }
     if (command !== '{' && command !== '}' && !/^\s*(?:[;}\n#]|$)/.test(script.slice(at, at + 64)))
       return invalid();
@@ -221,3 +193,79 @@ export function isPlainSed(script: string): boolean {
     if (!isCommand) return false;
   }
 }
+
+/** The scripts on the command line: values of options, else the first operand. */
+export function scriptsOf(
+  use: Use,
+  scriptOptions: readonly string[],
+  fileOptions: readonly string[],
+): readonly Argument[] {
+  const given = use.options.flatMap(({ name, value }) =>
+    scriptOptions.includes(name) && value !== undefined ? [value] : [],
+  );
+  if (given.length > 0 || use.options.some(({ name }) => fileOptions.includes(name))) return given;
+  return use.operands.slice(0, 1);
+}
+
+function inspectSed(use: Use): readonly Finding[] {
+  return scriptsOf(use, ['e', 'expression'], ['f', 'file']).flatMap((script) =>
+    script.complete
+      ? inspectSedScript(script.text, script.word.source)
+      : inspectUnknownSed(script.word.source),
+  );
+}
+
+/** The rest of a script may hold `e` and `w` commands. */
+function inspectUnknownSed(source: string): readonly Finding[] {
+  return [finding('invalid', 'dynamic_script', 'has a script that is only known when it runs', source)];
+}
+
+function strictSed(use: Use): readonly Finding[] {
+  return inspectSed(use)
+    .filter(({ effect }) => effect === 'reads')
+    .map((found) => ({ ...found, effect: 'invalid' }));
+}
+
+/** The files that the scripts of sed read and write. */
+function filesOfSed(use: Use): readonly PathUse[] {
+  return scriptsOf(use, ['e', 'expression'], ['f', 'file']).flatMap((script) => {
+    const files: SedFile[] = [];
+    if (script.complete) inspectSedScript(script.text, script.word.source, files);
+    return files.map(({ path, effect }) => ({ argument: pathInside(script, path), effect }));
+  });
+}
+
+function objectionToSed(use: Use): string | undefined {
+  // The name of a backup is another one than was judged: `sed -ifig p .git/con`.
+  const suffix = use.options.some(({ inPlace, value }) => inPlace && value !== undefined);
+  if (suffix) return 'may write elsewhere with this option (-i takes no suffix here)';
+  const texts = scriptsOf(use, ['e', 'expression'], []).map(({ text }) => text);
+  return texts.length > 0 && texts.every(isPlainSed) && isPlainSed(texts.join('\n'))
+    ? undefined
+    : 'has a script that is not plain: only p, d, q, n, s/…/…/ without e and w, and their like';
+}
+
+/** The editor of streams. */
+export const SED: readonly ProgramRow[] = [
+  ...programs('sed gsed', 'low', 'local', {
+    grammar: {
+      source: 'sed 4.9',
+      flags:
+        'n quiet silent E r regexp-extended s separate u unbuffered z null-data posix debug sandbox b binary follow-symlinks help version',
+      values: 'e expression l line-length',
+      writing: 'i in-place',
+      loads: 'f file',
+    },
+    operands: 'script-then-reads',
+    scriptOptions: 'e expression f file',
+    inspect: inspectSed,
+    morePaths: filesOfSed,
+    strict: strictSed,
+    application: {
+      names: 'sed',
+      without: 'follow-symlinks',
+      objection: objectionToSed,
+      changesEntries: true,
+    },
+  }),
+];

@@ -1,5 +1,6 @@
-import type { ParameterExpansionPart, WordPart as ParsedPart, Word as ParsedWord, Word } from 'unbash';
-import type { WordPart } from '../../model/command-line.ts';
+import type { ParameterExpansionPart, WordPart as ParsedPart, Word as ParsedWord } from 'unbash';
+import type { Word, WordPart } from '../../model/command-line.ts';
+import { mergeLiterals, tildeParts } from '../../model/word.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import { apart, needNumber, noteInput } from '../numbers.ts';
 import {
@@ -7,12 +8,56 @@ import {
   isPlainOperand,
   isPlainQuoted,
   isPlainUnquoted,
+  mayExpandBraces,
   unescapeQuoted,
   unescapeUnquoted,
 } from '../text-checks.ts';
 import { readArithmetic } from './arithmetic.ts';
-import type { Context, Quoting } from './context.ts';
-import type { ShellText } from './shell-text.ts';
+import type { Context, Quoting, ShellText } from './shell-text.ts';
+
+/** A word; `inAssignment`: it is a value, where bash expands no globs and no braces. */
+export function readWord(node: ParsedWord, context: Context, inAssignment = false): Word {
+  const { text } = context;
+  const raw = text.of(node);
+  const parts: WordPart[] = [];
+  const braced = node.parts?.some((part) => part.type === 'BraceExpansion') === true;
+  let at = node.pos;
+  for (const part of node.parts ?? [
+    { type: 'Literal', pos: node.pos, end: node.end, text: raw, value: node.value } as const,
+  ]) {
+    if (part.pos !== at)
+      text.refuse('ambiguous', 'A word is not what it looks like: write it more plainly.', node);
+    at = part.end;
+    if (part.type === 'Literal' && !inAssignment && part.text.includes('{') && !braced) {
+      if (mayExpandBraces(raw.slice(part.pos - node.pos))) {
+        text.refuse('ambiguous', 'A brace expansion is not plain: write the words out.', node);
+      }
+    }
+    if (part.type === 'ProcessSubstitution' && (part.pos !== node.pos || part.end !== node.end)) {
+      text.refuse('construct', 'A process substitution is understood only as a word of its own.', node);
+    }
+    parts.push(...readPart(part, 'none', context));
+  }
+  if (at !== node.end)
+    text.refuse('ambiguous', 'A word is not what it looks like: write it more plainly.', node);
+  const first = node.parts?.[0];
+  const tilded =
+    first === undefined || first.type === 'Literal' ? tildeParts(raw, parts, inAssignment) : parts;
+  const known = inAssignment ? tilded.map(withoutGlob) : tilded;
+  const merged = mergeLiterals(known);
+  const value = merged.every((part) => part.kind === 'literal')
+    ? merged.map(textOfLiteral).join('')
+    : undefined;
+  return { value, parts: merged, source: raw, span: text.span(node) };
+}
+
+function withoutGlob(part: WordPart): WordPart {
+  return part.kind === 'glob' ? { kind: 'literal', text: part.text } : part;
+}
+
+function textOfLiteral(part: WordPart): string {
+  return part.kind === 'literal' ? part.text : '';
+}
 
 /** Text, quotes and expansions: what a word or a here-document consists of. */
 export function readPart(part: ParsedPart, quoting: Quoting, context: Context): readonly WordPart[] {
@@ -185,7 +230,7 @@ function readParameter(
   part: ParameterExpansionPart,
   quoting: Quoting,
   text: ShellText,
-  readOperand: (word: Word) => void,
+  readOperand: (word: ParsedWord) => void,
 ): WordPart {
   const { operation, parameter } = part;
   const raw = text.of(part);
@@ -222,7 +267,7 @@ function readParameter(
   };
 }
 
-function checkSliceWord(word: Word, text: ShellText): void {
+function checkSliceWord(word: ParsedWord, text: ShellText): void {
   const raw = text.of(word).trim();
   const name = /^\$?([A-Za-z_][A-Za-z0-9_]*)$/.exec(raw)?.[1];
   if (name !== undefined) needNumber(text.reading.numbers, name, text.span(word));
@@ -230,7 +275,7 @@ function checkSliceWord(word: Word, text: ShellText): void {
     text.refuse('construct', 'A substring is understood only with numbers for offset and length.', word);
 }
 
-function operandsOf(part: ParameterExpansionPart): readonly Word[] {
+function operandsOf(part: ParameterExpansionPart): readonly ParsedWord[] {
   const { operation } = part;
   switch (operation?.type) {
     case 'Default':
