@@ -37,6 +37,8 @@ const NEEDED: Readonly<Record<ControlId, (used: Mechanisms) => boolean>> = {
   truncate: (used) => used.landlockAbi >= 3 || used.view,
   metadata: (used) => used.view,
   'protected-paths': (used) => used.view,
+  // Of a policy that hides something; none of these does.
+  'hidden-paths': () => true,
   'private-tmp': (used) => used.view,
   devices: (used) => used.landlockAbi >= 5,
   network: (used) => used.networkNamespace || (used.seccomp && used.inetSockets === 'refused'),

@@ -16,6 +16,7 @@ function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
     links: [],
     protectedPaths: [],
     hiddenPaths: [],
+    emptied: [],
     copies: [],
     watchedLinks: [],
     policy: policyOfRules([], { tmp: 'host', home: 'host' }),
