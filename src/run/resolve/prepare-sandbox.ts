@@ -250,7 +250,10 @@ function hiddenNow(
     });
     return renewing;
   };
-  return { matches: () => new Map(finder.look().files.paths.map((path) => [path, identityOf(path)])), keepHidden };
+  return {
+    matches: () => new Map(finder.look().files.paths.map((path) => [path, identityOf(path)])),
+    keepHidden,
+  };
 }
 
 /** What answers for the commands is loaded where the network is listed only. */
