@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PolicyFile } from '../../src/index.ts';
+import { introduceBoundaries } from '../../src/run/output/model-boundaries.ts';
 import { makeArena, SECRET } from '../support/arena.ts';
 import { confined, unconfined } from '../support/sandboxee.ts';
 import { HOST, OLDEST_TIERS, stateOf, TIERS, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
@@ -102,6 +103,15 @@ describe.runIf(HOST.namespaces).each([...TIERS, ...OLDEST_TIERS].filter(({ view 
       expect(stdout).toMatch(/^ordinary0\n0\n.*Read-only file system\n.*Read-only file system\nnew\n$/);
       // It is the command's own, and stays.
       expect(readFileSync(join(workspace, 'b.pem'), 'utf8')).toBe('new\n');
+    });
+
+    it('is told to a model once, without a name', async () => {
+      const workspace = project(arena.freshCorner());
+      const hiding = await arena.sandbox(tier, { workspace, hide: HIDE });
+      const open = await arena.sandbox(tier, { workspace });
+      expect(introduceBoundaries(hiding.plan, 0)).toContain('Some files are hidden from you');
+      expect(introduceBoundaries(hiding.plan, 0)).not.toMatch(/\.env|\.pem|secrets/);
+      expect(introduceBoundaries(open.plan, 0)).not.toContain('hidden');
     });
 
     it('hides from the next command what came in between, whoever made it', async () => {
