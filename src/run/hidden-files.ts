@@ -6,7 +6,7 @@ import { refuseShortage } from '../errors/shortage.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { problemOfHidePattern } from '../model/policy-keys.ts';
 import type { HiddenFiles } from '../plan/mechanisms.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { matchesName, type NamePattern, readNamePattern } from '../util/name-pattern.ts';
 import { visibleLine } from '../util/visible-text.ts';
@@ -28,6 +28,9 @@ const SETTLED_MS = 2000;
  * by programs (certificates, say), and is most of what there is. Nothing in a workspace can add to them.
  */
 const BULK = new Set(['.git', 'node_modules', '.venv', 'venv', '.tox', '.nox', '__pycache__']);
+
+/** What lies in these is no file of the user, whatever is granted around them. */
+const NO_FILES = new Set(['/proc', '/sys', '/dev']);
 
 /** Where commands can read, and which patterns are meant there. */
 export interface HideRoots {
@@ -153,8 +156,9 @@ class Look {
   }
 
   found(): HiddenFiles {
-    const sorted = [...this.#hits].sort();
-    const paths = sorted.filter((path) => !sorted.some((other) => other !== path && isBeneath(path, other)));
+    const isOutermost = (path: string) =>
+      !directoriesBetween(path, '/').some((directory) => this.#hits.has(directory));
+    const paths = [...this.#hits].filter(isOutermost).sort();
     const over = paths.find((path) => isBeneath(this.#roots.workspace, path));
     if (over !== undefined)
       throw new SandboxError(
@@ -232,7 +236,7 @@ class Look {
     for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
       const [directory, states] = one;
       const key = `${directory}\0${states.map((state) => this.#keyOf(state)).sort()}`;
-      if (states.length === 0 || this.#visited.has(key)) continue;
+      if (states.length === 0 || this.#visited.has(key) || NO_FILES.has(directory)) continue;
       this.#visited.add(key);
       for (const entry of this.#list(directory) ?? []) {
         const path = join(directory, entry.name);
@@ -330,7 +334,7 @@ class Look {
       }
       seen.add(path);
       for (const { name, kind } of this.#list(path) ?? []) {
-        if (kind === 'directory') pending.push(join(path, name));
+        if (kind === 'directory' && !NO_FILES.has(join(path, name))) pending.push(join(path, name));
         else if (kind === 'other') yield join(path, name);
       }
     }

@@ -104,6 +104,14 @@ describe.runIf(HOST.namespaces).each([...TIERS, ...OLDEST_TIERS].filter(({ view 
       // It is the command's own, and stays.
       expect(readFileSync(join(workspace, 'b.pem'), 'utf8')).toBe('new\n');
     });
+  },
+);
+
+// What is hidden is found in the same way on every host that can hide it.
+describe.runIf(HOST.namespaces).each([TIERS.find(({ view }) => view) ?? WITH_VIEW])(
+  'finding what filesystem.hide hides, $name',
+  (tier) => {
+    const arena = makeArena();
 
     it('is told to a model once, without a name', async () => {
       const workspace = project(arena.freshCorner());
@@ -119,12 +127,10 @@ describe.runIf(HOST.namespaces).each([...TIERS, ...OLDEST_TIERS].filter(({ view 
       const sandbox = await arena.sandbox(tier, { workspace, hide: HIDE });
       await confined(sandbox, ['true']);
       project(workspace, { 'new/place/.env': SECRET, 'app/other.pem': SECRET });
-      const { stdout } = await confined(sandbox, [
-        'bash',
-        '-c',
-        'cat new/place/.env app/other.pem; echo made > mine.pem; cat mine.pem',
-      ]);
+      const script = 'cat new/place/.env app/other.pem; echo made > mine.pem; cat mine.pem';
+      const { stdout, report } = await sandbox.run(['bash', '-c', script]);
       expect(stdout).toBe('made\n');
+      expect(report.controls.find(({ id }) => id === 'hidden-paths')?.reason).toMatch(/^6 paths are empty/);
       expect((await confined(sandbox, ['cat', 'mine.pem', 'new/place/.env'])).stdout).toBe('');
       expect(sandbox.plan.emptied).toContain(join(workspace, 'mine.pem'));
     });

@@ -205,7 +205,8 @@ class LaunchedCommand {
     this.#sandbox = sandbox;
     this.#plan = sandbox.plan;
     this.#network = sandbox.network;
-    this.#context = context;
+    // What it hides it may hide since this command was decided about.
+    this.#context = sandbox.hidden === undefined ? context : { ...context, report: sandbox.plan.report };
     this.#options = options;
     this.#how = how;
     this.#onEnd = onEnd;
