@@ -96,9 +96,7 @@ bool IsOverUsers(const ViewStep& step) {
   return step.kind == ViewStepKind::kBindLink || step.kind == ViewStepKind::kEmptied;
 }
 
-bool IsBind(const ViewStep& step) {
-  return step.kind == ViewStepKind::kBind || IsOverUsers(step);
-}
+bool IsBind(const ViewStep& step) { return step.kind == ViewStepKind::kBind || IsOverUsers(step); }
 
 long Bind(const ViewStep& step) {
   const long tree = RawSyscall(abi::kSysOpenTree, step.source_fd, Arg(""),
