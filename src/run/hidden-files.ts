@@ -46,12 +46,14 @@ export interface HideRoots {
 /** `**`: any directories. */
 type Part = '**' | NamePattern;
 interface Pattern {
+  readonly id: number;
   readonly parts: readonly Part[];
   readonly directoriesOnly: boolean;
   readonly start: 'anywhere' | 'workspace' | 'root';
 }
 /** Parts of patterns that the next name is compared with. */
 type State = readonly [pattern: Pattern, at: number];
+const keyOf = ([{ id }, at]: State): string => `${id}.${at}`;
 interface Entry {
   readonly name: string;
   readonly kind: 'directory' | 'link' | 'other';
@@ -60,6 +62,14 @@ interface Listing {
   readonly stamp: string;
   readonly isSettled: boolean;
   readonly entries: readonly Entry[];
+  /** Of the entries what is of interest, by the states with which they were compared: most names are of none. */
+  readonly compared: Map<string, readonly Compared[]>;
+}
+/** An entry that matches, or in which something may. */
+interface Compared {
+  readonly entry: Entry;
+  readonly matched: 'any' | 'directory' | undefined;
+  readonly next: readonly State[];
 }
 
 /** What matches, and of each path which file is there and when it was changed, so that a later look can be compared. */
@@ -80,7 +90,9 @@ export class HiddenFinder {
   constructor(patterns: readonly string[], roots: HideRoots, limits = LIMITS) {
     this.#roots = roots;
     this.#limits = limits;
-    this.#patterns = patterns.flatMap((text) => patternsOf(text, roots.home));
+    this.#patterns = patterns
+      .flatMap((text) => patternsOf(text, roots.home))
+      .map((pattern, id) => ({ ...pattern, id }));
   }
 
   /**
@@ -98,7 +110,7 @@ export class HiddenFinder {
 }
 
 /** @throws {SandboxError} `policy.invalid`. */
-function patternsOf(text: string, home: string): readonly Pattern[] {
+function patternsOf(text: string, home: string): readonly Omit<Pattern, 'id'>[] {
   const problem = problemOfHidePattern(text);
   if (problem !== undefined)
     throw new SandboxError('policy.invalid', `filesystem.hide: ${JSON.stringify(text)} ${problem}`);
@@ -145,7 +157,6 @@ class Look {
   readonly #lookup = createPathLookup();
   readonly #hits = new Set<string>();
   readonly #visited = new Set<string>();
-  readonly #numbers = new Map<Pattern, number>();
   #elsewhere: readonly string[] = [];
   #entries = 0;
 
@@ -182,15 +193,14 @@ class Look {
     });
     // A file that is granted by itself has a name as well.
     const { kind } = this.#lookup.resolve(root);
-    if (kind === 'other' && this.#step(here, basename(root), root).matched !== undefined)
-      this.#hits.add(root);
+    if (kind === 'other' && this.#step(here, basename(root)).matched !== undefined) this.#hits.add(root);
     let fromRoot: readonly State[] = patterns.flatMap((pattern) =>
       pattern.start === 'root' ? [[pattern, 0]] : [],
     );
     let at = '';
     for (const name of root.split('/').filter((part) => part !== '')) {
       at = `${at}/${name}`;
-      const { matched, next } = this.#step(fromRoot, name, at);
+      const { matched, next } = this.#step(fromRoot, name);
       if (matched === 'any' || (matched === 'directory' && (at !== root || kind === 'directory')))
         this.#hits.add(at);
       fromRoot = next;
@@ -199,16 +209,16 @@ class Look {
   }
 
   /** What a name is by the patterns, and with which parts of them what is in it is to be compared. */
-  #step(states: readonly State[], name: string, path: string) {
+  #step(states: readonly State[], name: string): Omit<Compared, 'entry'> {
     let matched: 'any' | 'directory' | undefined;
     const next = new Map<string, State>();
-    const add = ([pattern, at]: State) => next.set(this.#keyOf([pattern, at]), [pattern, at]);
+    const add = (state: State) => next.set(keyOf(state), state);
     for (const [pattern, from] of states) {
       for (let at = from; at < pattern.parts.length; at++) {
         const part = pattern.parts[at];
         if (part === undefined) break;
         if (part === '**') {
-          if (!BULK.has(basename(path))) add([pattern, at]);
+          if (!BULK.has(name)) add([pattern, at]);
           continue;
         }
         if (matchesName(part, name)) {
@@ -222,26 +232,16 @@ class Look {
     return { matched, next: [...next.values()] };
   }
 
-  #keyOf([pattern, at]: State): string {
-    let number = this.#numbers.get(pattern);
-    if (number === undefined) {
-      number = this.#numbers.size;
-      this.#numbers.set(pattern, number);
-    }
-    return `${number}.${at}`;
-  }
-
   #visit(top: string, with_: readonly State[]): void {
     const pending: (readonly [string, readonly State[]])[] = [[top, with_]];
     for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
       const [directory, states] = one;
-      const key = `${directory}\0${states.map((state) => this.#keyOf(state)).sort()}`;
+      const of = states.map(keyOf).sort().join();
+      const key = `${directory}\0${of}`;
       if (states.length === 0 || this.#visited.has(key) || NO_FILES.has(directory)) continue;
       this.#visited.add(key);
-      for (const entry of this.#list(directory) ?? []) {
+      for (const { entry, matched, next } of this.#compared(directory, states, of)) {
         const path = join(directory, entry.name);
-        const { matched, next } = this.#step(states, entry.name, path);
-        if (matched === undefined && (next.length === 0 || entry.kind === 'other')) continue;
         const led =
           entry.kind === 'link' ? this.#follow(path) : { path, isDirectory: entry.kind === 'directory' };
         if (led === undefined) continue;
@@ -249,6 +249,21 @@ class Look {
         else if (led.isDirectory) pending.push([led.path, next]);
       }
     }
+  }
+
+  /** `of`: the states as text. */
+  #compared(directory: string, states: readonly State[], of: string): readonly Compared[] {
+    const listing = this.#list(directory);
+    if (listing === undefined) return [];
+    const known = listing.compared.get(of);
+    if (known !== undefined) return known;
+    const compared = listing.entries.flatMap((entry): readonly Compared[] => {
+      const step = this.#step(states, entry.name);
+      const isOfInterest = step.matched !== undefined || (step.next.length > 0 && entry.kind !== 'other');
+      return isOfInterest ? [{ entry, ...step }] : [];
+    });
+    listing.compared.set(of, compared);
+    return compared;
   }
 
   /**
@@ -262,9 +277,9 @@ class Look {
   }
 
   /** What is in a directory; `undefined`: it went, or cannot be looked into, and then it is hidden as a whole. */
-  #list(directory: string): readonly Entry[] | undefined {
+  #list(directory: string): Listing | undefined {
     const known = this.read.get(directory);
-    if (known !== undefined) return known.entries;
+    if (known !== undefined) return known;
     if (this.read.size >= this.#limits.directories || this.#entries > this.#limits.names)
       throw tooMuch(this.#limits);
     if (Buffer.byteLength(directory) > LONGEST_PATH) return this.#hideWhole(directory);
@@ -281,10 +296,11 @@ class Look {
               stamp,
               isSettled: looked - Number(info.ctimeMs) > SETTLED_MS,
               entries: entriesOf(directory),
+              compared: new Map(),
             };
       this.read.set(directory, listing);
       this.#entries += listing.entries.length;
-      return listing.entries;
+      return listing;
     } catch (error) {
       if (error instanceof SandboxError) throw error;
       refuseShortage(error);
@@ -333,7 +349,7 @@ class Look {
         continue;
       }
       seen.add(path);
-      for (const { name, kind } of this.#list(path) ?? []) {
+      for (const { name, kind } of this.#list(path)?.entries ?? []) {
         if (kind === 'directory' && !NO_FILES.has(join(path, name))) pending.push(join(path, name));
         else if (kind === 'other') yield join(path, name);
       }
