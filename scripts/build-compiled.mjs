@@ -14,7 +14,14 @@ const MODULES = [
   { name: 'validation', use: readSamples, bundled: ['zod', 'smol-toml'] },
   { name: 'stateful-parts', use: useStatefulParts },
   { name: 'listed-network', use: readSampleRules },
+  { name: 'hidden-files', use: lookForSamples },
 ];
+
+function lookForSamples({ HiddenFinder }) {
+  const workspace = join(import.meta.dirname, '../src/util');
+  const roots = { workspace, own: [workspace], all: [workspace], home: '/nowhere' };
+  new HiddenFinder(['.env', '**/*.pem', 'secrets/', '~/.ssh', 'url-[a-z]*.{js,ts}'], roots).look();
+}
 
 function readSampleRules({ readRules }) {
   readRules(

@@ -35,6 +35,7 @@ ViewStepKind DecodeStepKind(const std::string& name) {
   if (name == "bind-link") return ViewStepKind::kBindLink;
   if (name == "devpts") return ViewStepKind::kDevpts;
   if (name == "symlink") return ViewStepKind::kSymlink;
+  if (name == "emptied") return ViewStepKind::kEmptied;
   if (name == "masked-file") return ViewStepKind::kMaskedFile;
   return ViewStepKind::kDirectory;
 }

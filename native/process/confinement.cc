@@ -594,6 +594,18 @@ Result<std::string> Confinement::MakeLink(const Slot& slot, const std::string& c
   return path;
 }
 
+Result<std::string> Confinement::MakeEmptyFile(const Slot& slot) const {
+  const std::string directory = slot.HostPath(kLinksDirectory);
+  const std::string path = directory + "/empty";
+  const bool has_directory = (mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) &&
+                             chmod(directory.c_str(), 0700) == 0;
+  if (!has_directory) return Failure{"private_file", errno, path};
+  const UniqueFd fd(
+      open(path.c_str(), O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IRGRP | S_IROTH));
+  if (!fd.valid()) return Failure{"private_file", errno, path};
+  return path;
+}
+
 Status Confinement::BuildView(Slot& slot,
                               std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles) {
   const NamespaceSpec& wanted = *spec_.namespaces;
@@ -632,6 +644,19 @@ Status Confinement::BuildView(Slot& slot,
       Result<std::string> link = MakeLink(slot, spec.source, steps.size());
       if (!link.ok()) return link.failure();
       source = std::move(link.value());
+    } else if (spec.kind == ViewStepKind::kEmptied) {
+      const Result<Found> found = LookFor(spec.target, "view.hide");
+      if (!found.ok()) return found.failure();
+      const auto& [exists, info] = found.value();
+      slot.Watch(spec.target, exists, info, true);
+      if (!exists) continue;
+      step.read_only = true;
+      step.is_directory = S_ISDIR(info.st_mode);
+      if (!step.is_directory) {
+        Result<std::string> empty = MakeEmptyFile(slot);
+        if (!empty.ok()) return empty.failure();
+        source = std::move(empty.value());
+      }
     }
     // What lies inside a directory of the slot has to survive the cleaning between two commands.
     for (const ViewStepSpec& outer : wanted.view) {

@@ -249,6 +249,8 @@ class Confinement {
   // Makes the slot's mount namespace; `handles` receive the descriptors of rules inside it.
   // Makes a link to mount later, in a place that commands do not see.
   Result<std::string> MakeLink(const Slot& slot, const std::string& content, size_t number) const;
+  // Makes an empty file to mount later, there too, unless there is one.
+  Result<std::string> MakeEmptyFile(const Slot& slot) const;
   Status BuildView(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   Status AddRules(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   Status Seed(Slot& slot) const;

@@ -91,9 +91,12 @@ long MakeMountPoint(const ViewStep& step) {
   return result == -EEXIST ? 0 : result;
 }
 
-bool IsBind(const ViewStep& step) {
-  return step.kind == ViewStepKind::kBind || step.kind == ViewStepKind::kBindLink;
+// Whether it lies over something of the user's.
+bool IsOverUsers(const ViewStep& step) {
+  return step.kind == ViewStepKind::kBindLink || step.kind == ViewStepKind::kEmptied;
 }
+
+bool IsBind(const ViewStep& step) { return step.kind == ViewStepKind::kBind || IsOverUsers(step); }
 
 long Bind(const ViewStep& step) {
   const long tree = RawSyscall(abi::kSysOpenTree, step.source_fd, Arg(""),
@@ -119,7 +122,7 @@ long Bind(const ViewStep& step) {
     if (target >= 0) RawSyscall(SYS_close, target);
   }
   // A path leads through a link and not to it, and a link has nothing that the flags would shut.
-  if (one_by_one && result == 0 && step.kind == ViewStepKind::kBind) {
+  if (one_by_one && result == 0 && step.kind != ViewStepKind::kBindLink) {
     result = AddFlagsToTree(step.target, attributes.attr_set);
   }
   RawSyscall(SYS_close, tree);
@@ -127,8 +130,8 @@ long Bind(const ViewStep& step) {
 }
 
 long Execute(const ViewStep& step) {
-  // Nothing is made where it is to lie: that is the user's.
-  if (step.kind == ViewStepKind::kBindLink) return Bind(step);
+  // Nothing is made where it is to lie.
+  if (IsOverUsers(step)) return Bind(step);
   long result = MakeParents(step);
   if (result < 0) return result;
   switch (step.kind) {
@@ -136,6 +139,7 @@ long Execute(const ViewStep& step) {
       result = MakeMountPoint(step);
       return result < 0 ? result : Bind(step);
     case ViewStepKind::kBindLink:
+    case ViewStepKind::kEmptied:
       break;
     case ViewStepKind::kDevpts:
       result = MakeMountPoint(step);

@@ -9,6 +9,7 @@ namespace sandbox_run {
 enum class ViewStepKind {
   kBind,        // attaches a host path
   kBindLink,    // mounts a symbolic link over a file that is there
+  kEmptied,     // mounts an empty file or directory over what is there, read-only
   kDevpts,      // a pseudo-terminal instance of its own
   kSymlink,     // a symbolic link
   kDirectory,   // an empty directory
@@ -18,7 +19,7 @@ enum class ViewStepKind {
 // One step that builds the view, as the set-up child executes it. Plain data.
 struct ViewStep {
   ViewStepKind kind = ViewStepKind::kDirectory;
-  // bind: canonical host path; bind-link: that of the link; symlink: its content
+  // bind: canonical host path; bind-link, emptied: that of what is mounted; symlink: its content
   const char* source = nullptr;
   char* target = nullptr;  // beneath the staging directory; written to and restored while used
   size_t target_parent_from = 0;  // where the path below the staging directory begins in `target`

@@ -99,6 +99,8 @@ function nativeStep(step: PlannedViewStep): NativeViewStep {
         required: step.required,
         watched: step.watched,
       };
+    case 'emptied':
+      return { ...base, kind: step.kind, source: step.source, target: step.target };
     case 'symlink':
     case 'bind-link':
       return { ...base, kind: step.kind, source: step.content, target: step.target };

@@ -174,7 +174,7 @@ const ofTurn = {
   restarted: z
     .boolean()
     .describe(
-      'the shell ended with the command (exit, exec, a hang) and a new one has taken its place, with the directory and the exported variables from before; functions and other variables are lost',
+      'the shell ended with the command (exit, exec, a hang), or before it because a file came that has to be hidden, and a new one has taken its place, with the directory and the exported variables from before; functions and other variables are lost',
     ),
 };
 

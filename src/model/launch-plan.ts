@@ -67,6 +67,15 @@ export const PlannedViewStep = z.discriminatedUnion('kind', [
     target: text,
   }),
   z.strictObject({ kind: z.literal(['devpts', 'masked-file', 'directory']), target: text }),
+  z.strictObject({
+    kind: z
+      .literal('emptied')
+      .describe(
+        'an empty file or directory, as is there, is mounted over it, read-only; source: the directory',
+      ),
+    source: text,
+    target: text,
+  }),
 ]);
 export type PlannedViewStep = Value<typeof PlannedViewStep>;
 
@@ -115,6 +124,9 @@ export const LaunchPlan = z.strictObject({
     ),
   hiddenPaths: texts.describe(
     'directories in whose place the command finds nothing: those of this program. They must exist',
+  ),
+  emptied: texts.describe(
+    'what filesystem.hide matches now: files and directories that are empty and shut for the command',
   ),
   copies: z
     .array(z.strictObject({ source: text, path: text, shownAs: text }))

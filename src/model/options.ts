@@ -164,6 +164,11 @@ export const SandboxOptions = z.strictObject({
     ),
   readable: strings.optional().describe('Further paths to read and execute from. They must exist.'),
   writable: strings.optional().describe('Further paths to write. They must exist.'),
+  hide: strings
+    .optional()
+    .describe(
+      'What commands do not see, as patterns of `filesystem.hide` in a policy file; these are added to those of the policy.',
+    ),
   net: strings
     .optional()
     .describe(

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { readNamePattern } from '../util/name-pattern.ts';
 import type { BackendId } from './backend.ts';
 import type { Autonomy } from './decision.ts';
 import {
@@ -123,6 +124,25 @@ const program = (zod: Zod) =>
     .string()
     .regex(/^[^\s/][^\s]*$|^\/[^\s]+$/, 'must be the name of a program, or an absolute path without blanks');
 const programs = (zod: Zod) => zod.array(program(zod));
+/** A pattern of what is hidden that would be read otherwise than it is meant hides nothing: it is refused. */
+function hidePattern(pattern: string, context: z.core.$RefinementCtx<string>): void {
+  const problem = problemOfHidePattern(pattern);
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+}
+
+/** What is wrong with an entry of `filesystem.hide`; `undefined`: nothing. */
+export function problemOfHidePattern(pattern: string): string | undefined {
+  const parts = pattern.split('/');
+  if (pattern === '') return 'must not be empty';
+  if (pattern.includes('\0')) return 'must not contain NUL';
+  if (pattern.startsWith('!')) return 'cannot begin with !: nothing shows again what is hidden';
+  if (/^~[^/]/.test(pattern) || pattern === '~') return 'must begin with ~/ if it begins with ~';
+  if (parts.includes('..')) return 'must not contain ..; name the place by ~/ or from / on';
+  if (parts.every((part) => part === '' || part === '.' || part === '~'))
+    return 'must name something in a directory';
+  return parts.map(readNamePattern).find((read) => typeof read === 'string') as string | undefined;
+}
+
 /** What an entry may be is looked at when a policy is loaded (`policy/network/read-rules.ts`). */
 const networkEntries = (zod: Zod) => zod.array(zod.string().min(1));
 const examples = (zod: Zod) => zod.array(zod.string().min(1)).optional();
@@ -175,7 +195,10 @@ const seconds = (milliseconds: number) => milliseconds / 1000;
 const octal = (text: string) => Number.parseInt(text, 8);
 
 /** Controls that the default policy requires. */
-const REQUIRED = ['filesystem', 'network', 'privileges', 'descriptors', 'environment'] as const;
+const REQUIRED = [
+  ...(['filesystem', 'hidden-paths', 'network', 'privileges'] as const),
+  ...(['descriptors', 'environment'] as const),
+] as const;
 
 /**
  * Every key of policy files, in the order in which people read them. Reading, merging, narrowing, `policy show`, `policy
@@ -289,6 +312,20 @@ export const POLICY_KEYS = {
       default: [],
       layers: 'add',
       workspace: { narrow: 'adds' },
+    }),
+    hide: key({
+      schema: (zod) => zod.array(zod.string().superRefine(hidePattern)),
+      text: 'Files and directories that commands do not see: a file is empty to them, and a directory has nothing in it. Patterns as in .gitignore: a name is meant at any depth of the workspace and of the paths of filesystem.read and filesystem.write; with a slash in it, a pattern starts at the workspace, or at ~ or / if it begins so; a slash at the end means directories only; * ? [a-z] {a,b} do not go over a slash, ** goes over directories; upper and lower case are the same. What matches when a command starts is hidden from it, whoever made it; what a command makes itself, it sees until it ends. Not looked for in .git, node_modules, .venv and the like, unless the pattern names them.',
+      example: '[".env", "**/*.pem", "secrets/"]',
+      default: [],
+      layers: 'add',
+      workspace: { narrow: 'adds' },
+      option: { name: 'hide' },
+      flag: {
+        name: '--hide <pattern>',
+        text: 'files that the command does not see, such as .env or "*.pem" or secrets/; repeatable',
+        kind: 'paths',
+      },
     }),
     secret: key({
       schema: paths,

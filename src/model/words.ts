@@ -75,6 +75,7 @@ export const CONTROL_IDS = [
   'truncate',
   'metadata',
   'protected-paths',
+  'hidden-paths',
   'private-tmp',
   'devices',
   'network',

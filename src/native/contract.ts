@@ -23,11 +23,14 @@ interface NativePathRule {
 
 /** One step that builds the mount namespace, in order. */
 export interface NativeViewStep {
-  /** bind-link: a symbolic link that is mounted over an existing file, where rename and unlink meet EBUSY. */
-  readonly kind: 'bind' | 'bind-link' | 'devpts' | 'symlink' | 'directory' | 'masked-file';
-  /** bind: host path; symlink, bind-link: its content; else empty. */
+  /**
+   * bind-link: a symbolic link that is mounted over an existing file, where rename and unlink meet EBUSY. emptied: an empty file
+   * or directory, as what is there, mounted over it, read-only.
+   */
+  readonly kind: 'bind' | 'bind-link' | 'devpts' | 'symlink' | 'directory' | 'masked-file' | 'emptied';
+  /** bind: host path; symlink, bind-link: its content; emptied: a directory, for where one is there; else empty. */
   readonly source: string;
-  /** bind-link: also its path on the host; where nothing is there, the step is left out unless it is required. */
+  /** bind-link, emptied: also its path on the host; where nothing is there, the step is left out unless it is required. */
   readonly target: string;
   readonly readOnly: boolean;
   readonly allowDevices: boolean;

@@ -1,6 +1,20 @@
 import type { ControlId } from '../model/enforcement-report.ts';
-import { type Judge, REOPENED } from './mechanisms.ts';
+import { type Finding, type Judge, REOPENED } from './mechanisms.ts';
 import { resourceLimits } from './planned-limits.ts';
+
+/** Some of many paths. */
+export const named = (paths: readonly string[]): string =>
+  `${paths.slice(0, 3).join(', ')}${paths.length > 3 ? ` and ${paths.length - 3} more` : ''}`;
+
+/** Of the control `hidden-paths`. */
+export const emptyAndShut = (paths: readonly string[]): string =>
+  `${paths.length === 1 ? '1 path is' : `${paths.length} paths are`} empty and shut (mounts): what matched when the command started`;
+
+/** A hidden file that can perhaps be read by another name. */
+export const otherNames = (elsewhere: readonly string[]): Finding => [
+  'degraded',
+  `${named(elsewhere)} has other names (hard links) that were not found where commands can read; remove them, or make it a file of its own (cp)`,
+];
 
 const CHECKED = 'checked before a command runs, and nothing holds it while it runs';
 
@@ -18,6 +32,10 @@ export const APPLICATION_JUDGES: Partial<Readonly<Record<ControlId, Judge>>> = {
     'unsupported',
     `.git/hooks and its like are ${CHECKED}; they are put back when it ends`,
   ],
+  'hidden-paths': (_used, _policy, _features, { hidden }) =>
+    hidden === undefined || hidden.paths.length === 0
+      ? ['enforced', 'nothing that matches is there']
+      : ['unsupported', `${named(hidden.paths)} can be read by a program that finds it`],
   'private-tmp': () => [
     'degraded',
     'TMPDIR is private; that /tmp and /dev/shm are left alone is only checked',
@@ -66,6 +84,13 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
       'enforced',
       'existing ones are on read-only mounts; what commands leave behind is looked at when they end',
     ];
+  },
+  'hidden-paths': (_used, _policy, _features, { hidden }) => {
+    const { paths = [], elsewhere = [] } = hidden ?? {};
+    if (paths.length === 0) return ['enforced', 'nothing that matches is there'];
+    return elsewhere.length > 0
+      ? otherNames(elsewhere)
+      : ['enforced', `${emptyAndShut(paths)}; they cannot be read at all (Firejail: blacklist)`];
   },
   'private-tmp': (_used, policy) => {
     const shared = PLACES_OVER_TEMPORARY.filter((place) =>

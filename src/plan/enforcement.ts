@@ -12,7 +12,7 @@ import type { HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
 import { CONTROL_IDS, isAtLeast } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { APPLICATION_JUDGES, FIREJAIL_JUDGES } from './backend-controls.ts';
+import { APPLICATION_JUDGES, emptyAndShut, FIREJAIL_JUDGES, named, otherNames } from './backend-controls.ts';
 import { type Judge, type Mechanisms, REOPENED, type WorkspaceFindings } from './mechanisms.ts';
 import { resourceLimits } from './planned-limits.ts';
 
@@ -135,6 +135,13 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
       'existing ones are on read-only mounts (git’s configuration is a private copy); what commands leave behind is looked at when they end',
     ];
   },
+  'hidden-paths': (used, _, features, { hidden }) => {
+    const { paths = [], elsewhere = [] } = hidden ?? {};
+    if (paths.length === 0) return ['enforced', 'nothing that matches is there'];
+    if (!used.view)
+      return ['unsupported', `${named(paths)} can be read: ${reasonAgainst(features.namespaces)}`];
+    return elsewhere.length > 0 ? otherNames(elsewhere) : ['enforced', emptyAndShut(paths)];
+  },
   'private-tmp': (used, policy, _, { tmp }) => {
     if (!used.view) {
       const shared = tmp !== undefined && 'granted' in tmp;
@@ -252,6 +259,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
 const OFF: Partial<Readonly<Record<ControlId, (policy: Policy) => string | false>>> = {
   'protected-paths': ({ filesystem }) =>
     filesystem.protect.length === 0 && 'the policy protects no paths inside the workspace',
+  'hidden-paths': ({ filesystem }) => filesystem.hide.length === 0 && 'the policy hides no files',
   'private-tmp': ({ filesystem }) => filesystem.tmp === 'host' && 'the policy shares the host’s /tmp',
   network: ({ network }) => network.mode === 'open' && 'the profile allows the network',
   'unix-sockets': ({ network }) =>

@@ -12,6 +12,14 @@ export type TmpOfHost =
   /** Why it is not, in half a sentence. */
   | { readonly refused: string };
 
+/** What `filesystem.hide` matches at the time of a plan. */
+export interface HiddenFiles {
+  /** Canonical, none in another: files and directories in whose place commands find nothing. */
+  readonly paths: readonly string[];
+  /** Of those, files that have further names (hard links) which were not found. */
+  readonly elsewhere: readonly string[];
+}
+
 /** What a plan met in the workspace that weakens a control. */
 export interface WorkspaceFindings {
   /** Symbolic links on the way to protected paths, which a command can replace. */
@@ -22,10 +30,12 @@ export interface WorkspaceFindings {
   readonly sharedByGroup?: boolean;
   /** `undefined`: commands have their own, or it is theirs by policy. */
   readonly tmp?: TmpOfHost | undefined;
+  /** `undefined`: the policy hides nothing. */
+  readonly hidden?: HiddenFiles | undefined;
 }
 
 /** What is said about a control. */
-type Finding = readonly [state: ControlState, reason: string];
+export type Finding = readonly [state: ControlState, reason: string];
 /** Says how a control is held. */
 export type Judge = (
   used: Mechanisms,

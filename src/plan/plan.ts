@@ -10,7 +10,7 @@ import type { PathRule } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { enforcementReport, requireDemands, requireSupervisor } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
-import { chooseMechanisms, type Mechanisms } from './mechanisms.ts';
+import { chooseMechanisms, type HiddenFiles, type Mechanisms } from './mechanisms.ts';
 import { type OwnPathsInput, ownPathsWithin, protectedInWorkspace, tmpOfHost } from './own-paths.ts';
 import { processLimitsOf, treeLimitsOf } from './planned-limits.ts';
 import { CACHE, COPIES, NOTHING, VIEW_CACHE, VIEW_COPIES, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
@@ -46,6 +46,8 @@ export interface PlanInput extends OwnPathsInput {
   readonly shortfall?: string | undefined;
   /** Whether the workspace or its repository is a set-group-ID directory, as several people have it who share one. */
   readonly sharedByGroup?: boolean;
+  /** What `filesystem.hide` matches; `undefined`: the policy hides nothing. */
+  readonly hidden?: HiddenFiles | undefined;
 }
 
 /**
@@ -58,7 +60,8 @@ export function makePlan(input: PlanInput): LaunchPlan {
   if (policy.network.mode === 'listed') requireSupervisor(used, features);
   const { paths: named, links } = resolveRules(input);
   const tmp = tmpOfHost(input, used, named);
-  const paths = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;
+  const granted = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;
+  const { paths, hidden } = withoutHidden(granted, input.hidden);
   const protection = protectedInWorkspace(input);
   const report = enforcementReport(
     policy,
@@ -69,6 +72,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
       shortfall: input.shortfall,
       sharedByGroup: input.sharedByGroup ?? false,
       tmp,
+      hidden,
     },
     input.passedOver,
   );
@@ -82,6 +86,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
   );
   const copies = copiesOf(input, protectedPaths, used);
   const hiddenPaths = ownPaths.hidden;
+  const emptied = hidden?.paths ?? [];
   const cache = plannedCache(input, used, hiddenPaths);
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp !== 'host';
 
@@ -98,6 +103,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     shutsInside: used.shutsInside,
     watchedLinks,
     hiddenPaths,
+    emptied,
     copies,
     landlock: {
       ...handledRights(used),
@@ -119,6 +125,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
             protectedPaths,
             watchedLinks,
             hiddenPaths,
+            emptied,
             copies,
             policy,
             sharedMemory,
@@ -137,7 +144,8 @@ export function makePlan(input: PlanInput): LaunchPlan {
     // Also where this policy shuts /tmp: another one of the user may not, and the directories of both lie side by side.
     temporaryParent: (tmp === undefined ? undefined : input.parentBesideTmp) ?? input.temporaryParent,
     memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
-    slotDirectories: hiddenPaths.length === 0 ? slotDirectories : [...slotDirectories, NOTHING],
+    slotDirectories:
+      hiddenPaths.length === 0 && emptied.length === 0 ? slotDirectories : [...slotDirectories, NOTHING],
     seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
     cache,
     home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? VIEW_HOME : 'slot:home',
@@ -148,13 +156,14 @@ export function makePlan(input: PlanInput): LaunchPlan {
 
 /** A file is not copied if it may be linked elsewhere, or lies in a directory that is shut as a whole. */
 function copiesOf(
-  { copied = [], features }: PlanInput,
+  { copied = [], features, hidden }: PlanInput,
   protectedPaths: readonly string[],
   used: Mechanisms,
 ): LaunchPlan['copies'] {
   if (!used.view || features.linkMounts === false) return [];
+  const isHidden = (path: string) => hidden?.paths.some((over) => isBeneath(path, over)) === true;
   return copied
-    .filter((path) => protectedPaths.includes(path))
+    .filter((path) => protectedPaths.includes(path) && !isHidden(path))
     .map((source, at) => ({
       source,
       path: `${COPIES}/${at}/${basename(source)}`,
@@ -243,6 +252,17 @@ function resolveRules(input: PlanInput): {
     planned.set(resolved.canonical, { path: resolved.canonical, access, required, reason });
   }
   return { paths: [...planned.values()], links: linksByPath(links) };
+}
+
+/** What is hidden is hidden from what else is granted in it too; where nothing is granted, nothing need be hidden. */
+function withoutHidden(
+  granted: readonly PlannedPath[],
+  hidden: HiddenFiles | undefined,
+): { readonly paths: readonly PlannedPath[]; readonly hidden: HiddenFiles | undefined } {
+  if (hidden === undefined) return { paths: granted, hidden };
+  const paths = granted.filter(({ path }) => !hidden.paths.some((over) => isBeneath(path, over)));
+  const isGranted = (inner: string) => paths.some(({ path }) => isBeneath(inner, path));
+  return { paths, hidden: { ...hidden, paths: hidden.paths.filter(isGranted) } };
 }
 
 /** In place of an entry for the same object. */

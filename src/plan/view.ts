@@ -30,6 +30,8 @@ export interface ViewParts {
   readonly protectedPaths: readonly string[];
   /** Directories in whose place nothing is shown. */
   readonly hiddenPaths: readonly string[];
+  /** Files and directories of the policy's `filesystem.hide`: empty and shut where they are there. */
+  readonly emptied: readonly string[];
   /** Links that are put back: the directories that they are in stay what they are. */
   readonly watchedLinks: readonly SymbolicLink[];
   /** In whose place a link to a copy is shown. */
@@ -97,9 +99,12 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   // leave the read-only mount behind and make room for another `.git`.
   // From the outermost writable grant on: the workspace itself may lie inside one and be renamed there.
   const pinned = new Set(
-    [...parts.protectedPaths, ...parts.watchedLinks.map(({ path }) => path), ...parts.hiddenPaths].flatMap(
-      (path) => directoriesBetween(path, outermostWritable(path, parts.paths)),
-    ),
+    [
+      ...parts.protectedPaths,
+      ...parts.watchedLinks.map(({ path }) => path),
+      ...parts.hiddenPaths,
+      ...parts.emptied,
+    ].flatMap((path) => directoriesBetween(path, outermostWritable(path, parts.paths))),
   );
   for (const path of pinned) {
     steps.push(bind(path, path, { writable: isWritable(path, parts.paths), watched: true }));
@@ -112,7 +117,10 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
     else steps.push({ kind: 'bind-link', content: copy.shownAs, target: path });
   }
   for (const path of parts.hiddenPaths) steps.push(bind(NOTHING, path, { required: true }));
-  return sortOuterFirst(steps);
+  // Nothing can be mounted in what is empty and shut.
+  const left = steps.filter(({ target }) => !parts.emptied.some((over) => isBeneath(target, over)));
+  left.push(...parts.emptied.map((target) => ({ kind: 'emptied', source: NOTHING, target }) as const));
+  return sortOuterFirst(left);
 }
 
 /** The outermost writable grant around a path, or the path itself. */

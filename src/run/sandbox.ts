@@ -182,7 +182,6 @@ interface SandboxPorts extends DecisionPorts {
 /** The sandbox of {@link openSandbox}: decides about each command, and launches what is allowed. */
 export class OpenSandbox implements Sandbox {
   readonly workspace: string;
-  readonly plan: LaunchPlan;
   readonly policy: Policy;
   readonly defaults: RunDefaults;
   /** @internal Has the checks look at a command; nothing is asked, counted or recorded. */
@@ -217,7 +216,6 @@ export class OpenSandbox implements Sandbox {
     const { environment, rules } = assembly;
     this.prepared = prepared;
     this.workspace = plan.workspace;
-    this.plan = plan;
     this.policy = policy;
     this.defaults = {
       timeout: policy.limits.timeoutMs,
@@ -243,6 +241,11 @@ export class OpenSandbox implements Sandbox {
         ? [...environment.warnings, JUDGED_ALL_THE_SAME]
         : environment.warnings;
     this.#remarks = assembly.resolved.settings.remarks;
+  }
+
+  /** Of the next command. */
+  get plan(): LaunchPlan {
+    return this.prepared.plan;
   }
 
   async check(command: Command, given: CheckOptions = {}): Promise<CommandCheck> {

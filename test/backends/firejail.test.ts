@@ -91,6 +91,36 @@ describe.runIf(usable)('under Firejail', () => {
     expect(made.leftBehind).toMatchObject([{ path: join(workspace, '.envrc'), done: 'shut' }]);
   });
 
+  it('what filesystem.hide hides cannot be read, moved away or put in place of', async () => {
+    for (const file of ['.env', 'app/deep/key.pem', 'secrets/token']) {
+      mkdirSync(join(workspace, file, '..'), { recursive: true });
+      writeFileSync(join(workspace, file), 'hidden-7d1f');
+    }
+    const script =
+      'cat .env; grep -rs 7d1f .; mv app a2; grep -rs 7d1f a2; mv secrets s2; cat s2/token; rm -f .env; cp -r . /tmp/all; grep -rs 7d1f /tmp/all; cat /proc/*/cwd/.env';
+    expect((await sh(script)).stdout).toContain('hidden-7d1f');
+    for (const name of ['a2', 's2']) rmSync(join(workspace, name), { recursive: true });
+    const hiding = await createSandbox({
+      ...{ workspace, backend: 'firejail', policyFiles: false, hide: ['.env', '**/*.pem', 'secrets/'] },
+      policy: { unsafe: { unjudged_commands: true } },
+    });
+    try {
+      for (const file of ['.env', 'app/deep/key.pem', 'secrets/token', 'later.pem']) {
+        mkdirSync(join(workspace, file, '..'), { recursive: true });
+        writeFileSync(join(workspace, file), 'hidden-7d1f');
+      }
+      const { stdout, exitCode } = await hiding.run(`${script}; cat later.pem; echo done; exit 3`, {
+        timeout: 30_000,
+      });
+      expect({ stdout, exitCode }).toEqual({ stdout: 'done\n', exitCode: 3 });
+      expect(readFileSync(join(workspace, '.env'), 'utf8')).toBe('hidden-7d1f');
+    } finally {
+      await hiding.close();
+      for (const name of ['.env', 'app', 'a2', 'secrets', 's2', 'later.pem'])
+        rmSync(join(workspace, name), { recursive: true, force: true });
+    }
+  });
+
   it('what the user made since is protected for the next command', async () => {
     writeFileSync(join(workspace, '.envrc'), 'x\n');
     expect(await out('(echo y > .envrc) 2>/dev/null && echo written')).toBe('');

@@ -141,18 +141,21 @@ describe('from the Anthropic sandbox runtime', () => {
     const refused = await imported('srt', source);
     expect(refused).toMatchObject({ exitCode: 11, report: { output: null } });
     expect(refused.report.losses.every(({ effect }: { effect: string }) => effect === 'wider')).toBe(true);
-    expect(refused.report.losses).toHaveLength(5);
+    expect(refused.report.losses.map(({ path }: { path: string }) => path).sort()).toEqual([
+      'filesystem.denyRead[2]',
+      'filesystem.denyWrite[0]',
+      'mandatoryDenySearchDepth',
+    ]);
     expect(() => readFileSync(refused.policy)).toThrow();
     const plain = await run('policy', 'import', file(source), '--from', 'srt');
     expect(plain).toMatchObject({ exitCode: 11, stdout: '' });
     const { exitCode, report, verdictOf } = await imported('srt', source, 'json', '--allow-wider');
     expect({ exitCode, output: report.output !== null }).toEqual({ exitCode: 11, output: true });
-    expect(await verdictOf('cat secrets/key')).toBe('deny');
-    expect(await verdictOf('cat sub/.env')).toBe('deny');
+    expect(report.policy.filesystem.hide).toEqual(['./secrets', '**/.env']);
     expect(await verdictOf('cat README.md')).toBe('allow');
   });
 
-  it('gives up a grant that something inside must not use', async () => {
+  it('hides what must not be read of what is allowed', async () => {
     const source = {
       network: {},
       filesystem: {
@@ -163,9 +166,12 @@ describe('from the Anthropic sandbox runtime', () => {
       },
     };
     const { report } = await imported('srt', JSON.stringify(source));
-    expect(report.policy.filesystem?.write).toBeUndefined();
-    expect(report.policy.filesystem?.read).toBeUndefined();
-    expect(report.losses).toHaveLength(3);
+    expect(report.policy.filesystem).toMatchObject({
+      write: [data],
+      read: [data],
+      hide: [`${data}/private`],
+    });
+    expect(report.losses.map(({ path }: { path: string }) => path)).toEqual(['mandatoryDenySearchDepth']);
   });
 });
 
@@ -198,22 +204,17 @@ describe('from Claude Code', () => {
       'json',
       '--allow-wider',
     );
-    expect(exitCode).toBe(11);
+    expect(exitCode).toBe(10);
     const losses = new Map(
       report.losses.map((loss: { path: string; effect: string }) => [loss.path, loss.effect]),
     );
     expect(losses.get('model')).toBe('none');
     const wider = [...losses].filter(([, effect]) => effect === 'wider').map(([path]) => path);
-    expect(wider).toEqual(['permissions.deny[1]', 'permissions.deny[2]', 'permissions.deny[3]']);
+    expect(wider).toEqual([]);
+    expect(report.policy.filesystem.hide).toEqual(['./.env', './.env.*', './secrets']);
     expect(readFileSync(policy, 'utf8')).not.toContain('sk-secret');
     expect(report.policy.environment.set).toEqual({ NODE_ENV: 'test' });
-    for (const command of [
-      'curl https://x.example',
-      'true && curl x',
-      'cat .env',
-      'head ./.env.local',
-      'cat secrets/a/b',
-    ])
+    for (const command of ['curl https://x.example', 'true && curl x'])
       expect([command, await verdictOf(command)]).toEqual([command, 'deny']);
     for (const command of ['git push', 'git -C . push origin main'])
       expect([command, await verdictOf(command)]).toEqual([command, 'ask']);
@@ -257,10 +258,7 @@ describe('from Claude Code', () => {
     const { exitCode, report } = await imported('claude-code', JSON.stringify({ sandbox }));
     expect(exitCode).toBe(11);
     const wider = report.losses.filter(({ effect }: { effect: string }) => effect === 'wider');
-    expect(wider.map(({ path }: { path: string }) => path)).toEqual([
-      'sandbox.filesystem.denyRead[0]',
-      'sandbox.mandatoryDenySearchDepth',
-    ]);
+    expect(wider.map(({ path }: { path: string }) => path)).toEqual(['sandbox.mandatoryDenySearchDepth']);
     expect(report.policy).toMatchObject({
       profile: 'workspace-write',
       filesystem: { write: [data] },
@@ -490,10 +488,17 @@ describe('never wider than the source', () => {
       },
       { exists },
     );
-    expect(policy.filesystem?.read).toBeUndefined();
+    // What can be read of it is kept back; what must not be written cannot be.
+    expect(policy.filesystem?.read).toEqual([real]);
     expect(policy.filesystem?.write).toBeUndefined();
-    expect(policy.filesystem?.secret).toEqual(['.env']);
-    expect(effects.get('filesystem.denyRead.1')).toBe('wider');
+    const hidden = policy.filesystem?.hide;
+    expect(hidden).toEqual([
+      join(real, 'secret'),
+      join(link, 'secret'),
+      './.env',
+      join(workspaceLink, '.env'),
+    ]);
+    expect([...effects.keys()].filter((at) => at.includes('denyRead'))).toEqual([]);
   });
 
   it('takes nothing for granted that a link in the workspace leads to', async () => {
@@ -569,13 +574,89 @@ describe('never wider than the source', () => {
       expect(policy.filesystem?.write).toBeUndefined();
   });
 
-  it.each(['Read', 'Read(*)', 'Read(**)', 'Read(./**)', 'Read(./config/credentials.json)', 'Read(.env)'])(
+  it.each(['Read', 'Read(*)', 'Read(**)', 'Read(./**)', 'Read(./*)', 'Read(//**)'])(
     'calls it wider that %s cannot be held',
     async (rule) => {
       const source = { sandbox: { enabled: true }, permissions: { deny: [rule] } };
       expect((await told('claude-code', source)).effects.get('permissions.deny.0')).toBe('wider');
     },
   );
+
+  it.each([
+    ['Read(.env)', '.env'],
+    ['Read(*.pem)', '*.pem'],
+    ['Read(secrets/)', 'secrets/'],
+    ['Read(./.env)', './.env'],
+    ['Read(.env.*)', '.env.*'],
+    ['Read(**/.env)', '**/.env'],
+    ['Read(**/secrets/**)', '**/secrets'],
+    ['Read(./config/credentials.json)', './config/credentials.json'],
+    ['Read(/build/[x]/*.key)', './build/[x]/*.key'],
+    ['Read(//**/.env)', '**/.env'],
+    ['Read(~/**/id_rsa)', '**/id_rsa'],
+  ])('hides what %s denies', async (rule, pattern) => {
+    const { policy, effects } = await told(
+      'claude-code',
+      { permissions: { deny: [rule] } },
+      { home: place.root },
+    );
+    expect([policy.filesystem?.hide, [...effects]]).toEqual([[pattern], []]);
+    const asked = await told('claude-code', { permissions: { ask: [rule] } }, { home: place.root });
+    expect([...asked.effects.values()]).toEqual(['narrower']);
+  });
+
+  it('hides of a home what can be read of it', async () => {
+    const chain = join(home, '.cargo/bin');
+    mkdirSync(chain, { recursive: true });
+    const source = {
+      filesystem: { denyRead: ['~', '~/.aws'], allowRead: ['.'], allowWrite: ['.'], denyWrite: [] },
+    };
+    const { policy, effects } = await told('srt', source, { exists: (path) => path === chain });
+    rmSync(join(home, '.cargo'), { recursive: true });
+    expect(policy.filesystem?.hide).toEqual(['~/.cargo/bin']);
+    expect([...effects.keys()]).toEqual(['mandatoryDenySearchDepth']);
+  });
+
+  it('takes names of files by their letters where the source does', async () => {
+    const literal = { path: './a[1]{b}*', literal: true };
+    const { policy } = await told('srt', { filesystem: { denyRead: [literal], allowWrite: ['.'] } });
+    expect(policy.filesystem?.hide).toEqual(['./a\\[1\\]\\{b\\}\\*']);
+  });
+
+  // As in the product's documentation, by both names of the workspace.
+  it.each([
+    [':project_roots', 'none'],
+    [':workspace_roots', 'deny'],
+  ])('takes the permissions of Codex with %s and %s', async (roots, none) => {
+    const source = `
+      default_permissions = "mine"
+      [permissions.mine.filesystem]
+      ":minimal" = "read"
+      "~/.ssh" = "${none}"
+      "${data}" = "read"
+      glob_scan_max_depth = 3
+      [permissions.mine.filesystem."${roots}"]
+      "." = "write"
+      "**/.env" = "${none}"
+      "secrets" = "${none}"
+      [permissions.other.filesystem]
+      "/" = "write"`;
+    const { policy, effects } = await told('codex', source, { exists });
+    expect(policy).toMatchObject({
+      profile: 'workspace-write',
+      network: { mode: 'off' },
+      filesystem: { read: [data], hide: ['**/.env', './secrets'] },
+    });
+    expect([...effects]).toEqual([]);
+  });
+
+  it('uses what it hides', async () => {
+    writeFileSync(join(place.workspace, '.env'), 'TOKEN=1');
+    const source = { permissions: { deny: ['Read(./.env)'] } };
+    const { exitOf } = await imported('claude-code', JSON.stringify(source));
+    expect(await exitOf('grep -rq TOKEN . ')).not.toBe(0);
+    if (HOST.namespaces) expect(await exitOf('test -e .env')).toBe(0);
+  });
 
   it('calls it wider that what is not there is not protected', async () => {
     const source = { permissions: { deny: ['Edit(./absent/**)'] } };

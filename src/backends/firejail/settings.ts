@@ -56,6 +56,7 @@ export function firejailLauncher(plan: LaunchPlan, host: FirejailHost): NativeSe
     ...plan.paths.map((planned) => planned.path),
     ...plan.protectedPaths,
     ...plan.hiddenPaths,
+    ...plan.emptied,
     ...cacheOf(plan),
     plan.temporaryParent,
   ])
@@ -195,17 +196,17 @@ function linesOf({ path, access }: PlannedPath, all: readonly PlannedPath[]): re
  */
 function closedInside(plan: LaunchPlan, host: FirejailHost): NativeSetUidLauncher['conditional'] {
   const writable = plan.paths.filter(({ access }) => access === 'write');
+  const hidden = [...plan.hiddenPaths, ...plan.emptied];
   const pins = new Set(
-    [...plan.protectedPaths, ...plan.watchedLinks.map(({ path }) => path), ...plan.hiddenPaths].flatMap(
-      (inner) => {
-        const root = writable
-          .map(({ path }) => path)
-          .filter((path) => isBeneath(inner, path))
-          .sort((a, b) => a.length - b.length)[0];
-        return root === undefined ? [] : directoriesBetween(inner, root);
-      },
-    ),
+    [...plan.protectedPaths, ...plan.watchedLinks.map(({ path }) => path), ...hidden].flatMap((inner) => {
+      const root = writable
+        .map(({ path }) => path)
+        .filter((path) => isBeneath(inner, path))
+        .sort((a, b) => a.length - b.length)[0];
+      return root === undefined ? [] : directoriesBetween(inner, root);
+    }),
   );
+  const isHidden = (path: string) => plan.emptied.some((over) => isBeneath(path, over));
   const closed = [
     ...[...pins].map((path) => {
       if (!host.isRoot && host.isForeign(path)) {
@@ -216,8 +217,10 @@ function closedInside(plan: LaunchPlan, host: FirejailHost): NativeSetUidLaunche
       }
       return { path, settings: `read-only ${path}\nread-write ${path}\n` };
     }),
-    ...plan.protectedPaths.map((path) => ({ path, settings: `read-only ${path}\n` })),
-    ...plan.hiddenPaths.map((path) => ({ path, settings: `blacklist ${path}\n` })),
+    ...plan.protectedPaths
+      .filter((path) => !isHidden(path))
+      .map((path) => ({ path, settings: `read-only ${path}\n` })),
+    ...hidden.map((path) => ({ path, settings: `blacklist ${path}\n` })),
   ];
   return closed.sort((a, b) => a.path.split('/').length - b.path.split('/').length);
 }

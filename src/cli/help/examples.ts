@@ -29,6 +29,10 @@ export const EXAMPLE_LINES: Readonly<Record<string, readonly ExampleLine[]>> = {
       does: 'Less memory, less time, fewer processes',
       line: 'sandbox-run --memory 512M --timeout 300 --max-processes 64 -- make -j4',
     },
+    {
+      does: 'Without what the workspace has of secrets',
+      line: "sandbox-run --hide .env --hide '*.pem' -- npm test",
+    },
     { does: 'With the network', line: 'sandbox-run --profile networked -- cargo fetch' },
     { does: 'On a terminal of its own', line: 'sandbox-run -t --timeout 0 -- bash' },
     { does: 'The result as one JSON object', line: "sandbox-run --json -c 'make' | jq .status" },

@@ -2,6 +2,7 @@ import type { Autonomy } from '../../model/decision.ts';
 import type { EnforcementReport } from '../../model/enforcement-report.ts';
 import type { LaunchPlan, PlannedPath, RunDefaults } from '../../model/launch-plan.ts';
 import { BACKEND_IDS } from '../../model/words.ts';
+import { visibleLine } from '../../util/visible-text.ts';
 
 const MARKS = { enforced: 'yes', degraded: 'part', unsupported: 'NO', off: 'off' } as const;
 
@@ -109,6 +110,9 @@ export function describePlan(plan: LaunchPlan, defaults: RunDefaults): string {
       ? ''
       : `Protected inside what is writable\n  ${plan.protectedPaths.join('\n  ')}\n`,
     plan.hiddenPaths.length === 0 ? '' : `Hidden\n  ${plan.hiddenPaths.join('\n  ')}\n`,
+    plan.emptied.length === 0
+      ? ''
+      : `Empty and shut (filesystem.hide)\n  ${plan.emptied.map((path) => visibleLine(path, 400)).join('\n  ')}\n`,
     plan.seccompGroups.length === 0 ? '' : `System calls refused\n  ${plan.seccompGroups.join(' ')}\n`,
     describeLimits(plan, defaults),
     describeReport(plan.report),

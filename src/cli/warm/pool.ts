@@ -92,6 +92,7 @@ export class OpenPolicies {
     const resolved = await this.#resolve(options);
     // A repository that came since the last call, say: only a sandbox that is made now keeps commands off its hooks.
     const found = await findInWorkspace(loadAddon(), resolved);
+    // What is to be hidden is looked for by the sandbox itself, before each command.
     const inWorkspace = JSON.stringify([found?.obeyed, found?.configurations, found?.shortfall]);
     return this.#sandboxes.lease(inputsOf(options, resolved, {}) + inWorkspace, async () =>
       sandboxOn(await prepareOf(resolved, options), options),

@@ -1,4 +1,5 @@
 import { join, relative, resolve } from 'node:path';
+import { problemOfHidePattern } from '../../model/policy-keys.ts';
 import { PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
 import { SYSTEM_PATHS, TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
@@ -28,7 +29,7 @@ export function namePath(
   const { root, pattern } = readPattern(text, base, where.home, meaning.literal === true);
   const { canonical, links } = where.lookup.resolve(root);
   const isByLink = links.some(({ path }) => path !== where.workspace && isBeneath(path, where.workspace));
-  paths[use].push({ ...part, ...meaning, text, root: canonical, pattern, isByLink });
+  paths[use].push({ ...part, ...meaning, text, root: canonical, named: root, pattern, isByLink });
   return 'noted';
 }
 
@@ -48,7 +49,6 @@ function readPattern(text: string, base: string, home: string, isLiteral: boolea
 /** Puts what the source says of paths into the policy: never more than it allows. */
 export function translateAccess(draft: Draft): void {
   const { allowRead, allowWrite, denyWrite, denyRead } = draft.paths;
-  const open = readableAnyway(draft.where);
   for (const path of allowRead) draft.note(path, grantRead(draft, path));
   for (const path of allowWrite) draft.note(path, grantWrite(draft, path));
   for (const path of denyWrite) {
@@ -56,8 +56,22 @@ export function translateAccess(draft: Draft): void {
     const isRefused = path.asked === true && 'to' in outcome;
     draft.note(path, isRefused ? REFUSED : outcome);
   }
-  for (const path of denyRead) draft.note(path, keepFromReading(draft, path, open));
+  const readable = [
+    ...readableAnyway(draft.where),
+    ...draft.policy.filesystem.read,
+    ...draft.policy.filesystem.write,
+  ];
+  for (const path of denyRead) {
+    const outcome = keepFromReading(draft, path, readable);
+    const isHidden = path.asked === true && 'to' in outcome;
+    draft.note(path, isHidden ? HIDDEN : outcome);
+  }
 }
+
+const HIDDEN = narrower(
+  'files cannot be asked about here, so it is hidden',
+  'take it out of filesystem.hide if it may be read',
+);
 
 const REFUSED = narrower('files cannot be asked about here, so it is refused', 'allow it if it may be used');
 
@@ -74,15 +88,22 @@ function grantRead(draft: Draft, path: NamedPath): Outcome {
   if (isBeneath(root, draft.where.workspace)) return as('the workspace, which can be read');
   if (path.pattern !== '') return NO_PATTERNS;
   const { denyRead } = draft.paths;
-  const against =
-    denyRead.find((denial) => isBeneath(denial.root, root) && denial.root !== root) ??
-    denyRead.find((denial) => isBeneath(root, denial.root) && (denial.firm === true || path.firm === true));
+  const against = denyRead.find(
+    (denial) => isBeneath(root, denial.root) && isWhole(denial) && winsOver(denial, path),
+  );
   if (against === undefined) return grant(draft, 'read', path);
   return narrower(
-    `something in it must not be read (${against.text}), and nothing can be kept back from a path that is allowed here`,
-    'put the parts that may be read into filesystem.read',
+    `it lies in what must not be read (${against.text})`,
+    'put it into filesystem.read if it may be read all the same',
   );
 }
+
+/** `dir/*` is all of it. */
+const isWhole = ({ pattern }: Pick<NamedPath, 'pattern'>) => /^\**$/.test(pattern);
+
+/** Whether a denial holds for something allowed in it. */
+const winsOver = (denial: NamedPath, allowed: NamedPath) =>
+  denial.firm === true || allowed.firm === true || denial.root === allowed.root;
 
 /** Here commands share no temporary directory with other programs. */
 export const OWN_TMP = narrower(
@@ -105,7 +126,10 @@ function grantWrite(draft: Draft, path: NamedPath): Outcome {
     return keepNames(draft, path, as('the workspace, which can be written'));
   if (['/tmp', '/var/tmp', '/private/tmp'].includes(root)) return OWN_TMP;
   const { denyRead, denyWrite } = draft.paths;
-  const against = [...denyRead, ...denyWrite].find((denial) => overlaps(denial.root, root));
+  const against = [
+    ...denyRead.filter((denial) => isBeneath(root, denial.root)),
+    ...denyWrite.filter((denial) => overlaps(denial.root, root)),
+  ][0];
   if (against === undefined) return keepNames(draft, path, grant(draft, 'write', path));
   return narrower(
     `it overlaps with what must not be used (${against.text}), which cannot be kept back from a path that is allowed here`,
@@ -152,8 +176,7 @@ function grant({ policy, where }: Draft, use: 'read' | 'write', { root, isByLink
 function keepFromWriting({ policy, where }: Draft, { root, pattern, isByLink }: NamedPath): Outcome {
   const { workspace } = where;
   const isReadOnly = policy.profile === 'read-only';
-  // `dir/*` is all of it.
-  const isPattern = !/^\**$/.test(pattern);
+  const isPattern = !isWhole({ pattern });
   if (isPattern && root === workspace && !isReadOnly)
     return wider(
       'patterns cannot be protected here, and this one may match anywhere in the workspace',
@@ -183,27 +206,75 @@ function keepFromWriting({ policy, where }: Draft, { root, pattern, isByLink }: 
   );
 }
 
-/** Keeps commands from reading it; `open`: what can be read in any case. */
-function keepFromReading(draft: Draft, path: NamedPath, open: readonly string[]): Outcome {
-  const { root, firm } = path;
-  const { workspace } = draft.where;
+/** Keeps commands from reading it; `readable`: what can be read beside the workspace. */
+function keepFromReading(draft: Draft, path: NamedPath, readable: readonly string[]): Outcome {
+  const { root } = path;
+  const { workspace, home } = draft.where;
   const isAllowed = (inner: string) =>
-    firm !== true &&
     draft.paths.allowRead.some(
       (allow) =>
-        allow.firm !== true &&
+        !winsOver(path, allow) &&
         allow.pattern === '' &&
         isBeneath(inner, allow.root) &&
         isBeneath(allow.root, root),
     );
-  if (overlaps(root, workspace) && !(isBeneath(workspace, root) && isAllowed(workspace)))
-    return keepFromReadingInside(draft, path);
-  const left = open.filter((one) => overlaps(one, root) && !isAllowed(one));
-  if (left.length === 0) return as('nothing there can be read');
-  return wider(
-    `programs and libraries have to be read: ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''} can be`,
-    'look whether they hold anything that a command must not see',
+  if (path.anyDepth !== true && isWhole(path) && isBeneath(workspace, root) && !isAllowed(workspace))
+    return wider(
+      'the workspace can be read as a whole',
+      'use security.autonomy = "readonly" if nothing may be read',
+    );
+  const left = [workspace, ...readable].filter((one) => overlaps(one, root) && !isAllowed(one));
+  if (path.anyDepth !== true && left.length === 0) return as('nothing there can be read');
+  // Of what lies in it, that is hidden which can be read at all.
+  const within = left.filter((one) => isWhole(path) && isBeneath(one, root));
+  const kept = within.filter((one) => !isBeneath(one, home));
+  if (kept.length > 0)
+    return wider(
+      `programs and libraries have to be read: ${kept.slice(0, 3).join(', ')}${kept.length > 3 ? ', …' : ''} can be`,
+      'look whether they hold anything that a command must not see',
+    );
+  const patterns =
+    within.length > 0 ? within.map((one) => patternOf(draft.where, one, '')) : patternsOf(draft.where, path);
+  const problem = patterns.map(problemOfHidePattern).find((one) => one !== undefined);
+  if (problem !== undefined)
+    return wider(
+      `as a pattern of filesystem.hide it ${problem}`,
+      'write it into filesystem.hide in another way',
+    );
+  draft.policy.filesystem.hide.push(...patterns);
+  const again = draft.paths.allowRead.find(
+    (allow) => allow.root !== root && isBeneath(allow.root, root) && !winsOver(path, allow),
   );
+  if (again !== undefined && isWhole(path) && !isBeneath(workspace, again.root))
+    return narrower(
+      `what is allowed again in it (${again.text}) is hidden with it`,
+      'name in filesystem.hide what of it is not to be seen',
+    );
+  return as('filesystem.hide');
+}
+
+/** A denial by all names of what it is about. */
+function patternsOf(
+  where: ImportPlace,
+  { root, named, pattern, text, anyDepth }: NamedPath,
+): readonly string[] {
+  if (anyDepth === true) return [text];
+  const rest = isWhole({ pattern }) ? '' : pattern;
+  return [...new Set([root, named])].map((one) => patternOf(where, one, rest));
+}
+
+/** A pattern of `filesystem.hide`: in the workspace from there on, elsewhere from the home or the root on. */
+function patternOf({ workspace, home }: ImportPlace, root: string, rest: string): string {
+  const plain = (path: string) => path.replace(/[*?[\]{}\\!]/g, '\\$&');
+  // Not in all of a home or a machine, most of which cannot be read: where something can that is the user's.
+  if (isBeneath(workspace, root) && rest.startsWith('**/')) return rest;
+  const isIn = (around: string) => root !== around && isBeneath(root, around);
+  const [base, inner] = isBeneath(root, workspace)
+    ? ['.', relative(workspace, root)]
+    : isIn(home)
+      ? ['~', relative(home, root)]
+      : ['', root.slice(1)];
+  return [base, plain(inner), rest].filter((part, at) => at === 0 || part !== '').join('/');
 }
 
 /** What every sandbox lets commands read: of the system, and of tool chains that are there. */
@@ -211,34 +282,4 @@ function readableAnyway({ home, exists, lookup }: ImportPlace): readonly string[
   const ofHome = [...TOOL_CHAINS, ...PACKAGE_CACHES].map(({ path }) => `${home}/${path}`);
   const all = [...SYSTEM_PATHS.map(({ path }) => path), ...ofHome].filter(exists);
   return [...new Set(all.map((path) => lookup.resolve(path).canonical))];
-}
-
-/** The words of a command can be refused; a program that is run can still read it. */
-function keepFromReadingInside({ policy, where }: Draft, { root, pattern, text }: NamedPath): Outcome {
-  const inside = relative(where.workspace, root);
-  if (pattern === '' && root !== where.workspace && isBeneath(root, where.workspace))
-    policy.filesystem.secret.push(inside);
-  const word = wordPattern(
-    [inside, pattern].filter((part) => part !== '' && !part.startsWith('..')).join('/'),
-  );
-  const readable = 'the workspace can be read as a whole';
-  if (word === undefined) return wider(readable, 'use security.autonomy = "readonly" if nothing may be read');
-  // With and without a directory before it, and what is beneath it.
-  for (const one of [word, `*/${word}`, `${word}/*`, `*/${word}/*`])
-    policy.commands.rules.push({
-      ...{ program: '*', words: [one], verdict: 'deny', reason: `${text} must not be read` },
-    });
-  return wider(
-    `${readable}: rules refuse commands that name it as it stands there, but it can be named otherwise (dir/./file, a link, < file), and a program that is run can read it`,
-    'move it out of the workspace',
-  );
-}
-
-/** A pattern of paths as one of words, in which `*` stands for anything; `undefined`: it would match every word. */
-function wordPattern(path: string): string | undefined {
-  const pattern = path
-    .replace(/(^|\/)(\*\*\/)+/g, '$1')
-    .replace(/\{[^}]*\}|\[[^\]]*\]|[?{}[\]!]/g, '*')
-    .replace(/\*+/g, '*');
-  return /^[*/]*$/.test(pattern) ? undefined : pattern;
 }

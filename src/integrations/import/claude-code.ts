@@ -149,7 +149,14 @@ const claudeRule =
       return namePath(draft, reads ? 'allowRead' : 'allowWrite', part, { ...path, firm: true });
     }
     const use = reads ? 'denyRead' : 'denyWrite';
-    const noted = namePath(draft, use, part, { ...path, firm: true, asked: list === 'ask' });
+    // `**` is every file, and no name.
+    const isName = reads && anyDepth && !/^\**\/?$/.test(path.text);
+    const noted = namePath(draft, use, part, {
+      ...path,
+      firm: true,
+      asked: list === 'ask',
+      anyDepth: isName,
+    });
     return anyDepth && !reads ? AT_ANY_DEPTH : noted;
   };
 

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { looksSecret } from '../../util/secret-name.ts';
 import { namePath, OWN_TMP, translateAccess } from './access.ts';
@@ -10,6 +11,7 @@ import {
   MAY_FORBID,
   narrower,
   type Outcome,
+  type PathUse,
   type Reader,
   type Table,
   tableOf,
@@ -46,7 +48,13 @@ function configRows(draft: Draft, config: Table): Rows {
   const selected = isTable(found) ? found : undefined;
   const inForce = { ...config, ...selected };
   const hasMode = Object.hasOwn(inForce, 'sandbox_mode');
-  const mode = setMode(draft, hasMode ? inForce.sandbox_mode : BUILT_IN.get(config.default_permissions));
+  const { default_permissions: named } = config;
+  const ofName = typeof named === 'string' && !hasMode ? tableOf(config.permissions)[named] : undefined;
+  const isNamed = typeof named === 'string' && isTable(ofName);
+  const mode = setMode(
+    draft,
+    hasMode ? inForce.sandbox_mode : isNamed ? modeOfPermissions(ofName) : BUILT_IN.get(named),
+  );
   const settings: Rows = { sandbox_mode: mode, approval_policy: APPROVALS };
   const overridden = Object.keys(settings).filter((key) => Object.hasOwn(selected ?? {}, key));
   return {
@@ -57,8 +65,13 @@ function configRows(draft: Draft, config: Table): Rows {
     ...settings,
     ...Object.fromEntries(overridden.map((key) => [key, as(`profiles.${profile} says otherwise`)])),
     profiles: keys(selected === undefined ? {} : { [String(profile)]: keys(settings) }),
-    default_permissions: hasMode ? undefined : mode,
-    permissions: undefined,
+    default_permissions: hasMode ? undefined : isNamed ? as('its rules are taken') : mode,
+    permissions: isNamed
+      ? keys({
+          ...Object.fromEntries(Object.keys(tableOf(config.permissions)).map((name) => [name, notSelected])),
+          [named]: keys(permissionRows(draft)),
+        })
+      : undefined,
     sandbox_workspace_write: draft.policy.profile === 'workspace-write' ? keys(WORKSPACE_WRITE) : notInForce,
     shell_environment_policy: keys(environmentRows(tableOf(config.shell_environment_policy))),
   };
@@ -79,6 +92,70 @@ const BUILT_IN: ReadonlyMap<unknown, string> = new Map([
   [':danger-full-access', 'danger-full-access'],
 ]);
 
+/** Roots of the workspace, by the names that they have had. */
+const WORKSPACE_ROOTS = [':workspace_roots', ':project_roots'];
+const ACCESSES: Readonly<Record<string, PathUse>> = {
+  ...{ read: 'allowRead', write: 'allowWrite' },
+  ...{ none: 'denyRead', deny: 'denyRead' },
+};
+
+/** The mode that a profile of permissions comes to. */
+function modeOfPermissions({ extends: base, filesystem }: Table): string | undefined {
+  const roots = WORKSPACE_ROOTS.map((name) => tableOf(filesystem)[name]);
+  const isWritten = roots.some((root) => root === 'write' || tableOf(root)['.'] === 'write');
+  return isWritten ? 'workspace-write' : (BUILT_IN.get(base) ?? 'read-only');
+}
+
+function permissionRows({ where: { workspace, home } }: Draft): Rows {
+  const access =
+    (path: string, base: string): Reader =>
+    (part, draft) => {
+      const use = typeof part.value === 'string' ? ACCESSES[part.value] : undefined;
+      if (use === undefined) return undefined;
+      return namePath(draft, use, part, { text: path, base, kept: use === 'allowWrite' ? KEPT : [] });
+    };
+  const absolute = (path: string) => resolve(workspace, path.replace(/^~(?=\/|$)/, home));
+  const beneath =
+    (base: string): Reader =>
+    (part, draft) => {
+      if (!isTable(part.value)) return access(base, base)(part, draft);
+      return keys(Object.fromEntries(Object.keys(part.value).map((path) => [path, access(path, base)])))(
+        part,
+        draft,
+      );
+    };
+  return {
+    extends: ({ value }) => (BUILT_IN.has(value) ? as('the mode') : undefined),
+    filesystem: (part, draft) => {
+      if (!isTable(part.value)) return undefined;
+      const named = Object.keys(part.value).filter((path) => !path.startsWith(':') && path !== DEPTH);
+      return keys({
+        ...Object.fromEntries(named.map((path) => [path, beneath(absolute(path))])),
+        ...Object.fromEntries(WORKSPACE_ROOTS.map((path) => [path, beneath(workspace)])),
+        ':minimal': ({ value }) => (value === 'read' ? as('what programs need can be read') : undefined),
+        ':root': ({ value }) => (value === 'read' ? ROOT : undefined),
+        ':tmpdir': ({ value }) => (value === 'write' ? OWN_TMP : undefined),
+        ':slash_tmp': ({ value }) => (value === 'write' ? OWN_TMP : undefined),
+        [DEPTH]: ({ value }) =>
+          typeof value === 'number' ? as('filesystem.hide, at every depth') : undefined,
+      })(part, draft);
+    },
+    network: keys({
+      enabled: ({ value }, draft) => {
+        if (typeof value !== 'boolean') return undefined;
+        draft.policy.network.mode = value ? 'open' : 'off';
+        return as(`network.mode = "${draft.policy.network.mode}"`);
+      },
+    }),
+  };
+}
+
+const DEPTH = 'glob_scan_max_depth';
+const ROOT = narrower(
+  'only the workspace, the system and what is listed can be read here',
+  'add filesystem.read for what else has to be',
+);
+
 function setMode({ policy, remarks }: Draft, mode: unknown): Outcome | undefined {
   switch (mode) {
     case 'workspace-write':
@@ -98,6 +175,8 @@ function setMode({ policy, remarks }: Draft, mode: unknown): Outcome | undefined
       return undefined;
   }
 }
+
+const notSelected = leaves(as('without effect, as there: another one is selected'));
 
 const notInForce: Reader = (part, draft) =>
   isTable(part.value) ? leaves(as('without effect, as there: the mode is another'))(part, draft) : undefined;

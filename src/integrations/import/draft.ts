@@ -118,6 +118,8 @@ export interface PathMeaning {
   readonly firm?: boolean;
   /** A denial of what would be asked about there: files cannot be asked about here. */
   readonly asked?: boolean;
+  /** A name that is meant in every directory, as in .gitignore. */
+  readonly anyDepth?: boolean;
   /** Names in a directory that may be written which the product itself keeps read-only. */
   readonly kept?: readonly string[];
 }
@@ -127,13 +129,15 @@ export interface NamedPath extends Part, PathMeaning {
   readonly text: string;
   /** Canonical as far as it exists: the path, or of a pattern what stands before it. */
   readonly root: string;
+  /** The same by the links that it is named by. */
+  readonly named: string;
   /** What stands behind `root` in a pattern; empty: it is `root` and what is beneath it. */
   readonly pattern: string;
   /** A link in the workspace is on the way to it, which a command can put another in place of. */
   readonly isByLink: boolean;
 }
 
-type Files = Record<'read' | 'write' | 'protect' | 'secret', string[]> & { tmp?: 'private' };
+type Files = Record<'read' | 'write' | 'protect' | 'hide', string[]> & { tmp?: 'private' };
 
 /** A policy that is being made, and the account of how the source was translated. */
 export class Draft {
@@ -142,7 +146,7 @@ export class Draft {
     profile: 'workspace-write' as 'workspace-write' | 'read-only',
     security: {} as { readonly autonomy?: Autonomy },
     approval: {} as { readonly ask?: ApproverName },
-    filesystem: { read: [], write: [], protect: [], secret: [] } as Files,
+    filesystem: { read: [], write: [], protect: [], hide: [] } as Files,
     network: { mode: 'off' } as { mode: 'off' | 'open'; unix_sockets?: 'allowed' },
     environment: { pass: [] as string[], set: {} as Record<string, string> },
     commands: { rules: [] as RuleInFile[] },

@@ -25,7 +25,11 @@ export function registerShell(server: McpServer, context: ToolContext): void {
     {
       description: [
         'Runs a bash command line.',
-        introductionForModel({ ...sandbox, timeoutMs: sandbox.defaults.timeout }),
+        introductionForModel({
+          plan: sandbox.plan,
+          workspace: sandbox.workspace,
+          timeoutMs: sandbox.defaults.timeout,
+        }),
         `With background: true it runs on until it ends, shell_kill ends it, or ${until}; at most ${MOST_JOBS} at once.`,
         'Where the policy asks, a person decides.',
       ].join(' '),

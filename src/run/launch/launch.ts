@@ -3,6 +3,7 @@ import { errorOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import type { ExecutionError, ExecutionResult } from '../../model/execution-result.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { SpawnOptions } from '../../model/options.ts';
 import type { Policy } from '../../model/policy.ts';
 import {
@@ -17,6 +18,7 @@ import {
 import { launchCommand } from '../../native/launch.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import { type Deferred, deferred } from '../../util/deferred.ts';
+import type { NetworkBroker } from '../network/broker.ts';
 import type { ChunkReceiver, OutputFeed } from '../output/feed.ts';
 import type { OutputSettings } from '../output/settings.ts';
 import { openSpill, type Spill } from '../output/spill.ts';
@@ -73,6 +75,9 @@ export class Launcher {
   readonly #sandbox: PreparedSandbox;
   readonly #running = new Map<number, Promise<ExecutionResult>>();
   readonly #queue = new LaunchQueue();
+  /** What has to be done before commands that wait for it. */
+  readonly #renewals = new Set<Promise<void>>();
+  #ended = false;
 
   constructor(sandbox: PreparedSandbox) {
     this.#sandbox = sandbox;
@@ -95,7 +100,9 @@ export class Launcher {
 
   /** Ends what runs at once; settles when all of it has ended. */
   async endAll(): Promise<void> {
+    this.#ended = true;
     this.#queue.giveUpAll();
+    await Promise.allSettled(this.#renewals);
     for (const id of this.#running.keys()) this.#sandbox.addon.cancel(id, true);
     await Promise.allSettled(this.#running.values());
   }
@@ -107,6 +114,12 @@ export class Launcher {
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand | undefined {
+    try {
+      const renewed = this.#sandbox.hidden?.keepHidden();
+      if (renewed !== undefined) return this.#launchOnce(renewed, resolved, given, options, how);
+    } catch (error) {
+      return this.#notLaunched(error, given, how);
+    }
     const context =
       this.#sandbox.policy.limits.idleTimeoutMs === 0 || isCaptured(how)
         ? given
@@ -129,6 +142,41 @@ export class Launcher {
     this.#running.set(command.id, command.result);
     return command.follow();
   }
+
+  /** Launches a command once the sandbox hides what it has to. */
+  #launchOnce(
+    renewed: Promise<void>,
+    resolved: StartableCommand,
+    context: RunContext,
+    options: SpawnOptions,
+    how: Launch,
+  ): RunningCommand {
+    let isGivenUp = false;
+    this.#renewals.add(renewed);
+    const launched = renewed.then(
+      () => {
+        this.#renewals.delete(renewed);
+        if (!isGivenUp && !this.#ended && options.signal?.aborted !== true)
+          return this.launch(resolved, context, options, how);
+        how.release?.();
+        return neverBegun(notRun(context, { status: 'canceled' }));
+      },
+      (error: unknown) => {
+        this.#renewals.delete(renewed);
+        return this.#notLaunched(error, context, how);
+      },
+    );
+    return pendingCommand(launched, () => {
+      isGivenUp = true;
+    });
+  }
+
+  #notLaunched(error: unknown, context: RunContext, how: Launch): RunningCommand {
+    how.release?.();
+    const why = whyNotLaunched(error);
+    if (why === undefined) throw error;
+    return neverBegun(notRun(context, { status: 'setup-failed', error: why }));
+  }
 }
 
 /** One command from its launch to its result. */
@@ -137,6 +185,9 @@ class LaunchedCommand {
   id = 0;
   readonly result: Promise<ExecutionResult>;
   readonly #sandbox: PreparedSandbox;
+  /** Of this command: the sandbox may have others for later ones. */
+  readonly #plan: LaunchPlan;
+  readonly #network: NetworkBroker | undefined;
   readonly #context: RunContext;
   readonly #options: SpawnOptions;
   readonly #how: Launch;
@@ -152,7 +203,10 @@ class LaunchedCommand {
     onEnd: (id: number) => void,
   ) {
     this.#sandbox = sandbox;
-    this.#context = context;
+    this.#plan = sandbox.plan;
+    this.#network = sandbox.network;
+    // What it hides it may hide since this command was decided about.
+    this.#context = sandbox.hidden === undefined ? context : { ...context, report: sandbox.plan.report };
     this.#options = options;
     this.#how = how;
     this.#onEnd = onEnd;
@@ -180,7 +234,7 @@ class LaunchedCommand {
   /** Tells those who wait for it that it runs. */
   follow(): RunningCommand {
     const { addon } = this.#sandbox;
-    this.#sandbox.network?.begin(this.id, this.#context.askConnection);
+    this.#network?.begin(this.id, this.#context.askConnection);
     this.#how.feed?.launched((on) => addon.stream(this.id, on));
     this.#how.onLaunch?.(this.id);
     this.#options.signal?.addEventListener('abort', this.#cancel, { once: true });
@@ -213,10 +267,10 @@ class LaunchedCommand {
         this.#end(event);
         break;
       case 'name-asked':
-        this.#sandbox.network?.onNameAsked(this.id, event);
+        this.#network?.onNameAsked(this.id, event);
         break;
       case 'connection-asked':
-        this.#sandbox.network?.onConnectionAsked(this.id, event);
+        this.#network?.onConnectionAsked(this.id, event);
         break;
       // Only of shells.
       case 'turn-ended':
@@ -227,15 +281,16 @@ class LaunchedCommand {
   }
 
   #end(outcome: NativeOutcome): void {
-    const { settle, plan, network } = this.#sandbox;
+    const { settle } = this.#sandbox;
+    const plan = this.#plan;
     const { output, feed } = this.#how;
     this.#onEnd(this.id);
     this.#options.signal?.removeEventListener('abort', this.#cancel);
     this.#how.onEnd?.(outcome);
     // What is thrown in a callback of the addon is lost, and the result would be with it.
     try {
-      const connections = network?.connectionsOf(this.id, outcome);
-      network?.end(this.id);
+      const connections = this.#network?.connectionsOf(this.id, outcome);
+      this.#network?.end(this.id);
       const after = { leftBehind: settle(outcome), connections, warnings: [] };
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);

@@ -24,6 +24,8 @@ export interface Boundaries {
   readonly privateTmp?: boolean;
   /** What stands behind it: the kernel, or nothing but a look at the command before it runs. */
   readonly heldBy?: 'kernel' | 'checks';
+  /** The policy hides files, some or none at the moment. */
+  readonly hidesFiles?: boolean;
   /** The command has a loopback interface of its own. */
   readonly ownLoopback?: boolean;
 }
@@ -49,6 +51,7 @@ export function boundariesOf(plan: LaunchPlan): Boundaries {
     protectedPaths,
     privateTmp: slotDirectories.includes('slot:tmp'),
     heldBy: report.backend === 'application' ? 'checks' : 'kernel',
+    hidesFiles: state('hidden-paths') === 'enforced' || state('hidden-paths') === 'degraded',
     ownLoopback: namespaces?.network === true,
   };
 }
@@ -89,6 +92,9 @@ function shownSystem(paths: readonly string[]): string {
 }
 
 const SETTINGS = 'except settings that other programs obey, such as .git/hooks';
+/** Not which: the names may say something too. */
+const HIDES =
+  'Some files are hidden from you by the user: they are empty and cannot be written, and directories seem to have nothing in them; work without them, and do not replace or commit them.';
 const OWN_TMP = '$TMPDIR, which is private and is deleted when the command ends';
 
 /**
@@ -111,6 +117,7 @@ export function introduceBoundaries(plan: LaunchPlan, timeoutMs: number): string
     `Workspace: ${shownPath(workspace)}${canWrite ? '' : ' (read only)'}; commands start there.`,
     `Writable: ${places.join(', ') || 'nothing'}.`,
     `Readable: that, the programs and libraries of the system${further.length === 0 ? '' : `, ${shownPaths(further)}`}; other files of this machine, such as the home directory and credentials, are out of reach.`,
+    ...(boundaries.hidesFiles === true ? [HIDES] : []),
     network === 'off'
       ? `There is no network${boundaries.ownLoopback === true ? ' but the loopback of the command itself' : ''}: downloads fail, and to try again does not help.`
       : network === 'listed'

@@ -1,6 +1,7 @@
 import { accessSync, constants, lstatSync, statSync } from 'node:fs';
 import { constants as systemConstants, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Backend, TryCommand } from '../../backends/backend.ts';
 import { withoutRefusedFacility } from '../../backends/refused-facility.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -23,9 +24,11 @@ import {
 } from '../../native/contract.ts';
 import { launchCommand } from '../../native/launch.ts';
 import { loadAddon } from '../../native/load.ts';
+import type { HiddenFiles } from '../../plan/mechanisms.ts';
 import type { OwnPath } from '../../plan/own-paths.ts';
 import { makePlan } from '../../plan/plan.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import type { HiddenFinder, Looked } from '../hidden-files.ts';
 import { describeFailure } from '../launch/failure.ts';
 import type { NetworkBroker } from '../network/broker.ts';
 import { stateDirectory } from '../state.ts';
@@ -38,6 +41,7 @@ import { cachePlaceOf, type OpenCache, openCache } from './workspace-cache.ts';
 import {
   closeHooksGap,
   findInWorkspace,
+  identityOf,
   prepareSettler,
   type WorkspaceFindings,
 } from './workspace-findings.ts';
@@ -46,8 +50,10 @@ import {
 export interface PreparedSandbox {
   readonly addon: NativeAddon;
   readonly backend: Backend;
+  /** Of the next command: see `keepHidden`. */
   readonly confinement: NativeConfinement;
   readonly policy: Policy;
+  /** As `confinement`. */
   readonly plan: LaunchPlan;
   readonly features: HostFeatures;
   readonly resolved: ResolvedPolicy;
@@ -58,6 +64,19 @@ export interface PreparedSandbox {
   readonly settle: Settler;
   /** Where the network is listed. */
   readonly network: NetworkBroker | undefined;
+  /** Where the policy hides files. */
+  readonly hidden: HiddenNow | undefined;
+}
+
+/** What `filesystem.hide` matches, from command to command. */
+export interface HiddenNow {
+  /** What matches now, and which file or directory each is. @throws {SandboxError} where it cannot be known. */
+  matches(): ReadonlyMap<string, string | undefined>;
+  /**
+   * To be called before a command is launched: `undefined` where the confinement hides what matches now; else it will once
+   * this is settled. Rejects where it cannot be hidden, and then nothing may be launched.
+   */
+  keepHidden(): Promise<void> | undefined;
 }
 
 /** Policy, host and plan, without touching the kernel. */
@@ -67,8 +86,11 @@ interface PlannedSandbox {
   readonly features: HostFeatures;
   /** `undefined`: commands cannot write the workspace. */
   readonly findings: WorkspaceFindings | undefined;
-  /** The plan for one rung of the ladder. */
-  readonly planFor: (rung: Rung, impossible?: readonly string[]) => LaunchPlan;
+  /** `undefined`: the policy hides nothing. */
+  readonly finder: HiddenFinder | undefined;
+  readonly hidden: Looked | undefined;
+  /** The plan for one rung of the ladder. `hidden`: in place of what was found at first. */
+  readonly planFor: (rung: Rung, impossible?: readonly string[], hidden?: HiddenFiles) => LaunchPlan;
 }
 
 /** A way to plan a policy that is resolved. Without a cache that is open, the plan says where it would be. */
@@ -81,7 +103,13 @@ export async function planResolved(
   const features = probeHost(addon);
   const findings = await findInWorkspace(addon, resolved);
   const own = ownPaths(resolved);
-  const planFor = ({ backend, features: wanted, passedOver }: Rung, impossible: readonly string[] = []) =>
+  const finder = await hiddenFinder(resolved);
+  const found = finder?.look();
+  const planFor: PlannedSandbox['planFor'] = (
+    { backend, features: wanted, passedOver },
+    impossible = [],
+    hidden = found?.files,
+  ) =>
     makePlan({
       policy,
       features: wanted,
@@ -102,9 +130,32 @@ export async function planResolved(
       copied: findings?.configurations ?? [],
       shortfall: findings?.shortfall,
       sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
+      hidden,
       lookup: createPathLookup(),
     });
-  return { addon, resolved, features, findings, planFor };
+  return { addon, resolved, features, findings, finder, hidden: found, planFor };
+}
+
+/** What looks for hidden files is loaded where the policy hides some only. */
+export async function hiddenFinder({
+  policy: { filesystem },
+  workspace,
+  home,
+  temporaryParent,
+}: ResolvedPolicy): Promise<HiddenFinder | undefined> {
+  if (filesystem.hide.length === 0) return undefined;
+  const { HiddenFinder } = await import('../hidden-files.ts');
+  const shared = [
+    ...(filesystem.home === 'host' ? [home] : []),
+    ...(filesystem.tmp === 'host' ? [temporaryParent] : []),
+  ];
+  const canonical = (paths: readonly string[]) => [...new Set(paths.map(realPath))];
+  return new HiddenFinder(filesystem.hide, {
+    workspace,
+    home,
+    own: canonical([workspace, ...filesystem.read, ...filesystem.write, ...shared]),
+    all: canonical([workspace, ...filesystem.rules.map(({ path }) => path), ...shared]),
+  });
 }
 
 /**
@@ -145,15 +196,64 @@ async function prepareResolved(
   const { addon, findings } = planned;
   const { policy, workspace } = resolved;
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
-  const rung = await goDownLadder(policy, asIf(planned.features), (tried) => prepareRung(planned, tried));
+  let tried: Rung | undefined;
+  const rung = await goDownLadder(policy, asIf(planned.features), (next) => {
+    tried = next;
+    return prepareRung(planned, next);
+  });
   try {
     const settle = prepareSettler(addon, rung.plan, findings);
     const network = await brokerFor(addon, rung, lookup);
-    return { ...rung, addon, policy, resolved, cache, findings, settle, network };
+    const prepared = { ...rung, addon, policy, resolved, cache, findings, settle, network };
+    return Object.assign(prepared, { hidden: tried && hiddenNow(planned, tried, prepared, lookup) });
   } catch (error) {
     addon.closeConfinement(rung.confinement);
     throw error;
   }
+}
+
+/**
+ * Between two commands files may come that are to be hidden, from outside or by a command: the next one gets a confinement that
+ * hides them. Those that run keep theirs.
+ */
+function hiddenNow(
+  planned: PlannedSandbox,
+  rung: Rung,
+  prepared: PreparedRung & {
+    confinement: NativeConfinement;
+    plan: LaunchPlan;
+    network: NetworkBroker | undefined;
+  },
+  lookup: NameLookup | undefined,
+): HiddenNow | undefined {
+  const { finder, addon } = planned;
+  if (finder === undefined) return undefined;
+  let current = planned.hidden;
+  let renewing: Promise<void> | undefined;
+  const renew = async (looked: Looked): Promise<void> => {
+    const planFor: PlannedSandbox['planFor'] = (one, impossible) =>
+      planned.planFor(one, impossible, looked.files);
+    const made = await prepareRung({ ...planned, planFor }, { ...rung, features: prepared.features });
+    if ('refused' in made) throw made.refused;
+    const network = await brokerFor(addon, made.result, lookup);
+    addon.closeConfinement(prepared.confinement);
+    Object.assign(prepared, { confinement: made.result.confinement, plan: made.result.plan, network });
+    current = looked;
+  };
+  const keepHidden = (): Promise<void> | undefined => {
+    // What came while another one was made is looked for once it is there.
+    if (renewing !== undefined) return renewing.then(keepHidden, keepHidden);
+    const now = finder.look();
+    if (isDeepStrictEqual(now, current)) return undefined;
+    renewing = renew(now).finally(() => {
+      renewing = undefined;
+    });
+    return renewing;
+  };
+  return {
+    matches: () => new Map(finder.look().files.paths.map((path) => [path, identityOf(path)])),
+    keepHidden,
+  };
 }
 
 /** What answers for the commands is loaded where the network is listed only. */

@@ -173,7 +173,7 @@ export function prepareSettler(
  * Which file or directory it is; the time it was made tells it from one that got its number later. When another one takes its
  * place, what is mounted there for commands that run goes (rename(2), "EBUSY": not across mount namespaces).
  */
-function identityOf(path: string): string | undefined {
+export function identityOf(path: string): string | undefined {
   try {
     const info = lstatSync(path, { bigint: true, throwIfNoEntry: false });
     return info && `${info.dev}:${info.ino}:${info.birthtimeNs}`;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Decide, Decided } from '../../decide/decide.ts';
 import type { ResolvedCommand } from '../../decide/ports.ts';
+import { VOID } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { SHELL_GROUPS } from '../../kernel/seccomp/filter.ts';
 import { seccompProgram } from '../../kernel/seccomp/program.ts';
@@ -15,6 +16,7 @@ import { classify, notRun, type RunContext } from '../launch/classify.ts';
 import { settled } from '../launch/command-error.ts';
 import { followed, requestOf } from '../launch/decided-command.ts';
 import { describeFailure, describeThrown } from '../launch/failure.ts';
+import type { NetworkBroker } from '../network/broker.ts';
 import { OutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
@@ -45,6 +47,9 @@ export interface ShellSession extends AsyncDisposable {
 
 const BROKEN =
   'the shell was ended, because the command wrote to the channel through which the shell reports to its session';
+
+const STARTED_ANEW =
+  'the shell was started anew before this command, because files have come that it must not see (filesystem.hide): variables that are not exported, functions and jobs are gone';
 
 const IDLE_UNSEEN = 'limits.idle_timeout_seconds does not hold for the commands of a session';
 
@@ -91,6 +96,9 @@ export async function openShell(
 /** A shell that runs, and what it said about itself. */
 interface RunningShell {
   readonly process: ShellProcess;
+  /** Of this shell: the sandbox may have others for what is started later. */
+  readonly plan: LaunchPlan;
+  readonly network: NetworkBroker | undefined;
   /** As it began. */
   readonly first: ShellState;
 }
@@ -111,6 +119,8 @@ class OpenShell implements ShellSession {
   #state: ShellState | undefined;
   #lastKnown: ShellState | undefined;
   #ranUnseenCode = false;
+  /** What `filesystem.hide` matched when the shell began, and what came while its commands ran; `undefined`: not known. */
+  #seen: ReadonlyMap<string, string | undefined> | undefined;
   #closed = false;
   /** Gives up the turn that waits or runs. */
   #controller: AbortController | undefined;
@@ -191,11 +201,15 @@ class OpenShell implements ShellSession {
       const warning = `${name} was not restored: ${why}`;
       if (!this.#warnings.includes(warning)) this.#warnings.push(warning);
     }
+    const { prepared } = this.#sandbox;
+    this.#seen = prepared.hidden?.matches();
+    await prepared.hidden?.keepHidden();
+    const { plan, network } = prepared;
     const process = this.#startProcess(from?.cwd ?? this.#options.cwd, restored?.env);
     const hello = await process.turn({ text: ':', assignments: '', timeout: START_TIMEOUT_MS });
     const said = hello.alive && !hello.end.timedOut ? readShellState(hello.end.state) : undefined;
     if (said === undefined) throw startFailure(hello.alive ? await process.kill() : hello.outcome);
-    this.#running = { process, first: said };
+    this.#running = { process, plan, network, first: said };
     this.#state = said;
     this.#lastKnown = said;
     this.#ranUnseenCode = false;
@@ -238,8 +252,10 @@ class OpenShell implements ShellSession {
     const signal =
       options.signal === undefined ? mine.signal : AbortSignal.any([mine.signal, options.signal]);
     try {
+      const restarted = !this.#hidesAll() && (await this.#startAnew());
       const decided = await this.#sandbox.decide(this.#requestOf(command, options, signal));
-      return await this.#runDecided(command, options, decided, signal);
+      const result = await this.#runDecided(command, options, decided, signal);
+      return restarted ? { ...result, restarted, warnings: [...result.warnings, STARTED_ANEW] } : result;
     } finally {
       if (this.#controller === mine) this.#controller = undefined;
     }
@@ -267,11 +283,50 @@ class OpenShell implements ShellSession {
     const { ended, judgement } = decided;
     if (this.#closed || signal.aborted)
       return this.#after(await followed(ended, notRun(context, { status: 'canceled' }), false));
+    // While somebody was asked. What was decided about was the shell that this takes the place of.
+    if (!this.#hidesAll() && (await this.#startAnew()))
+      return this.#after(
+        await followed(ended, notRun(context, { status: 'denied', error: VOID }), false),
+        true,
+      );
     const leavesDoubts = judgement?.leavesDoubts() ?? false;
     const launched = await this.#takeTurn(command, options, context, signal);
     if (leavesDoubts) this.#ranUnseenCode = true;
     const result = await followed(ended, launched.result, true);
     return launched.alive || this.#closed ? this.#after(result) : this.#replaceShell(result);
+  }
+
+  /** False: since the last command something came, or took a place, that the shell would see and shall not. */
+  #hidesAll(): boolean {
+    const { hidden } = this.#sandbox.prepared;
+    if (hidden === undefined) return true;
+    const seen = this.#seen;
+    return seen !== undefined && [...hidden.matches()].every(([path, which]) => seen.get(path) === which);
+  }
+
+  /** What came while a command ran could be read by it: it counts as the shell's own. */
+  #noteHidden(): void {
+    try {
+      this.#seen = this.#sandbox.prepared.hidden?.matches();
+    } catch {
+      // The next command starts with a new shell, which says why there is none.
+      this.#seen = undefined;
+    }
+  }
+
+  /** A new shell, which does not see it, takes the place of this one. */
+  async #startAnew(): Promise<true> {
+    const { cwd, exported } = this.#known;
+    const { plan } = this.#sandbox;
+    await this.#shell.process.kill();
+    try {
+      await this.start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
+      return true;
+    } catch (error) {
+      this.#closed = true;
+      this.#onClosed(this);
+      throw error;
+    }
   }
 
   #after(result: ExecutionResult, restarted = false): TurnResult {
@@ -300,13 +355,13 @@ class OpenShell implements ShellSession {
     context: RunContext,
     signal: AbortSignal,
   ): Promise<{ readonly result: ExecutionResult; readonly alive: boolean }> {
-    const { policy, plan, prepared } = this.#sandbox;
-    const shell = this.#shell.process;
+    const { policy, prepared } = this.#sandbox;
+    const { process: shell, plan, network } = this.#shell;
     const consumer = options.onOutput && new OutputConsumer(options.onOutput, () => shell.interrupt());
     const onAbort = () => shell.interrupt();
     signal.addEventListener('abort', onAbort, { once: true });
     this.#isTurn = true;
-    prepared.network?.begin(shell.id, context.askConnection);
+    network?.begin(shell.id, context.askConnection);
     const begun = performance.now();
     let how: TurnOutcome;
     try {
@@ -326,7 +381,8 @@ class OpenShell implements ShellSession {
     }
     const outcome = outcomeOf(how, performance.now() - begun, this.#closed);
     const leftBehind = prepared.settle(outcome);
-    const connections = prepared.network?.connectionsOf(shell.id, outcome);
+    this.#noteHidden();
+    const connections = network?.connectionsOf(shell.id, outcome);
     const after = { leftBehind, connections, warnings: how.alive || !how.broken ? [] : [BROKEN] };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, view);

@@ -37,6 +37,8 @@ const NEEDED: Readonly<Record<ControlId, (used: Mechanisms) => boolean>> = {
   truncate: (used) => used.landlockAbi >= 3 || used.view,
   metadata: (used) => used.view,
   'protected-paths': (used) => used.view,
+  // Of a policy that hides something; none of these does.
+  'hidden-paths': () => true,
   'private-tmp': (used) => used.view,
   devices: (used) => used.landlockAbi >= 5,
   network: (used) => used.networkNamespace || (used.seccomp && used.inetSockets === 'refused'),
@@ -89,6 +91,7 @@ describe.each(ABIS)('the report at Landlock ABI %i', (abi) => {
     for (const { report, network } of cases) {
       const off = report.controls.filter((control) => control.state === 'off').map((control) => control.id);
       expect(off).toEqual([
+        'hidden-paths',
         ...(network.mode === 'open' ? ['network'] : []),
         ...(network.unixSockets === 'allowed' ? ['unix-sockets'] : []),
       ]);
@@ -215,7 +218,7 @@ describe('the default policy', () => {
     (kind) => {
       const { report } = planOf({ features: hostWith(kind) });
       for (const control of report.controls.filter((candidate) => candidate.demand === 'required'))
-        expect(control.state, control.id).toBe('enforced');
+        expect(control.state, control.id).toBe(control.id === 'hidden-paths' ? 'off' : 'enforced');
     },
   );
 });
@@ -273,5 +276,50 @@ describe('what a backend cannot hold by its nature', () => {
   it('is nothing else: what it could hold stays required', () => {
     const demand = { ...policyWith({}).demand, 'protected-paths': 'required' } as const;
     expect(() => under({ accepted: 'application' }, demand)).toThrow(/^protected-paths cannot/);
+  });
+});
+
+describe('hidden paths', () => {
+  const policy = profile('workspace-write');
+  const hiding = { ...policy, filesystem: { ...policy.filesystem, hide: ['.env'] } };
+  const BEST = { abi: 11, namespaces: true, seccomp: true };
+  const found = (paths: readonly string[], elsewhere: readonly string[] = []) => ({
+    ...NOTHING_FOUND,
+    hidden: { paths, elsewhere },
+  });
+  it.each([
+    ['landlock', true, [], [], 'enforced'],
+    ['landlock', true, ['/w/.env'], [], 'enforced'],
+    ['landlock', true, ['/w/.env'], ['/w/.env'], 'degraded'],
+    ['landlock', false, [], [], 'enforced'],
+    ['landlock', false, ['/w/.env'], [], 'unsupported'],
+    ['namespaces', true, ['/w/.env'], [], 'enforced'],
+    ['firejail', false, ['/w/.env'], [], 'enforced'],
+    ['firejail', false, ['/w/.env'], ['/w/.env'], 'degraded'],
+    ['application', true, [], [], 'enforced'],
+    ['application', true, ['/w/.env'], [], 'unsupported'],
+  ] as const)(
+    'under %s (namespaces: %s) with %j and other names of %j are %s',
+    (backend, namespaces, paths, elsewhere, state) => {
+      const features = hostWith({ ...BEST, namespaces });
+      const report = enforcementReport(
+        { ...hiding, sandbox: { ...hiding.sandbox, accepted: backend } },
+        features,
+        chooseMechanisms(hiding, features, backend),
+        found(paths, elsewhere),
+        [],
+      );
+      const control = report.controls.find(({ id }) => id === 'hidden-paths');
+      // Also where the backend was named: nobody who names one accepts that a secret is shown.
+      expect(control).toMatchObject({ state, demand: 'required' });
+      if (state === 'enforced') return;
+      const only = { ...report, controls: report.controls.filter(({ id }) => id === 'hidden-paths') };
+      expect(() => requireDemands(only)).toThrow('hidden-paths cannot be enforced here');
+    },
+  );
+
+  it('are off where the policy hides nothing', () => {
+    const { report } = reportFor(policy, BEST);
+    expect(report.controls).toContainEqual(expect.objectContaining({ id: 'hidden-paths', state: 'off' }));
   });
 });

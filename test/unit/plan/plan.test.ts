@@ -306,3 +306,27 @@ describe('limits', () => {
     });
   });
 });
+
+describe('what is hidden', () => {
+  const policy = { ...profile('workspace-write') };
+  const hiding = { ...policy, filesystem: { ...policy.filesystem, hide: ['.env'] } };
+  const hidden = { paths: ['/w/.env', '/usr/share/x', '/elsewhere/.env'], elsewhere: [] };
+
+  it('is emptied where something around it is granted, and no grant in it is left', () => {
+    const rules = [rule('/usr', 'read'), rule('/usr/share/x/y', 'write'), rule('/w/.env', 'read')];
+    const filesystem = { ...hiding.filesystem, rules };
+    const plan = planOf({ policy: { ...hiding, filesystem }, hidden });
+    expect(plan.emptied).toEqual(['/w/.env', '/usr/share/x']);
+    expect(plan.paths.map(({ path }) => path)).toEqual(['/usr', '/w']);
+    expect(plan.slotDirectories).toContain('slot:nothing');
+    expect(planOf().slotDirectories).not.toContain('slot:nothing');
+  });
+
+  it('is in no private copy', () => {
+    const copied = ['/w/.git/config'];
+    const files = { '/w/.git/config': 'file' } as const;
+    const changes = { policy: hiding, copied, lookup: fakeLookup(files) };
+    expect(planOf(changes).copies).toHaveLength(1);
+    expect(planOf({ ...changes, hidden: { paths: copied, elsewhere: [] } }).copies).toEqual([]);
+  });
+});

@@ -16,6 +16,7 @@ function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
     links: [],
     protectedPaths: [],
     hiddenPaths: [],
+    emptied: [],
     copies: [],
     watchedLinks: [],
     policy: policyOfRules([], { tmp: 'host', home: 'host' }),
@@ -167,5 +168,23 @@ describe('the view', () => {
       const last = steps.findLast((step) => step.kind === 'bind' && step.target === target);
       expect(last, target).toMatchObject({ writable: false });
     }
+  });
+
+  it('empties what is hidden, holds in place what leads there, and mounts nothing in it', () => {
+    const steps = granted({
+      paths: [path('/w', 'write', true), path('/data', 'read')],
+      protectedPaths: ['/w/.git/hooks', '/w/a/secrets/.git/config', '/w/a/secrets'],
+      emptied: ['/w/a/secrets', '/w/a/.env', '/data/deep/key'],
+    });
+    expect(steps.map(({ kind, target }) => `${kind} ${target}`)).toEqual([
+      'bind /w',
+      'bind /data',
+      'bind /w/.git',
+      'bind /w/a',
+      'bind /w/.git/hooks',
+      'emptied /w/a/secrets',
+      'emptied /w/a/.env',
+      'emptied /data/deep/key',
+    ]);
   });
 });
