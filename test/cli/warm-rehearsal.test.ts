@@ -133,21 +133,37 @@ describe('a server of a session that begins makes itself ready for its calls', (
       const place = makeWarmPlace();
       places.push(place);
       const server = await begin(place, 'rewrite');
+      const made = readdirSync(place.tmp);
+      expect(made).toHaveLength(1);
       const answer = await call(place, hookOf('rewrite'), {
-        input: toolCall(place, 'echo "$PWD"; echo x > made'),
+        input: toolCall(place, 'echo "$PWD $LANG"; echo x > made'),
       });
       const { command } = JSON.parse(answer.stdout).hookSpecificOutput.updatedInput;
-      const before = timeOf(server);
       const { execa } = await import('execa');
       const ran = await execa('/bin/bash', ['-c', command], {
-        cwd: place.workspace,
-        env: place.env,
-        extendEnv: false,
+        ...{ cwd: place.workspace, env: place.env, extendEnv: false },
       });
-      expect(ran.stdout).toBe(place.workspace);
+      expect(ran.stdout).toBe(`${place.workspace} C.UTF-8`);
       expect(readFileSync(join(place.workspace, 'made'), 'utf8')).toBe('x\n');
-      expect(timeOf(server)).toBeGreaterThanOrEqual(before);
+      // The directory that is private to the sandbox is the one that was there.
+      expect(readdirSync(place.tmp)).toEqual(made);
       expect(serversOf(place.root)).toEqual([server]);
+    },
+    patience(120_000),
+  );
+
+  it(
+    'and leaves nothing of it where the session ends without a call',
+    async () => {
+      const place = makeWarmPlace();
+      places.push(place);
+      await begin(place, 'rewrite');
+      expect(readdirSync(place.tmp)).toHaveLength(1);
+      // The server has to have seen the session to end with it.
+      await call(place, hookOf('rewrite'), { input: event(place, 'SessionStart') });
+      await call(place, hookOf('rewrite'), { input: event(place, 'SessionEnd') });
+      await eventually(() => expect(serversOf(place.root)).toEqual([]), 20_000);
+      expect(readdirSync(place.tmp)).toEqual([]);
     },
     patience(120_000),
   );

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -262,6 +263,24 @@ describe('a call that is handed over to a warm server', () => {
         rmSync(at('.'), { recursive: true });
       }
     });
+  });
+
+  it('reads the key of the audit trail as it is now', async () => {
+    const policy = join(place.root, 'config/sandbox-run/policy.toml');
+    const key = join(place.root, 'audit-key');
+    writeFileSync(key, 'k'.repeat(64), { mode: 0o600 });
+    mkdirSync(dirname(policy), { recursive: true });
+    writeFileSync(policy, `[audit]\nenabled = true\nhmac_key_file = "${key}"\n`);
+    try {
+      const run = () => call(place, ['--warm', '--', 'echo', 'ran']);
+      expect(await run()).toMatchObject({ exitCode: 0, stdout: 'ran\n' });
+      chmodSync(key, 0o644);
+      const refused = await run();
+      expect(refused).toMatchObject({ exitCode: 125, stdout: '' });
+      expect(refused.stderr).toContain('can be used by others');
+    } finally {
+      rmSync(policy);
+    }
   });
 
   it('does not wait for a policy that is a named pipe: its caller does', async () => {
