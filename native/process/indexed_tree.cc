@@ -197,8 +197,8 @@ bool IndexedTree::Check(Directory& directory, TreeRound& round) {
   // A clock that is not ours may stand where it stood.
   const bool is_doubtful = round.is_anew && directory.times == FileTimes::kForeign;
   if (is_doubtful || directory.stale || directory.touched || to_be_watched ||
-      info.st_dev != known.device ||
-      info.st_ino != known.inode || Nanoseconds(info.st_ctim) != known.changed_ns ||
+      info.st_dev != known.device || info.st_ino != known.inode ||
+      Nanoseconds(info.st_ctim) != known.changed_ns ||
       !IsSettled(known.changed_ns, directory.listed_ns, ticks)) {
     Enter(directory, round);
     return directory.entered;

@@ -387,13 +387,15 @@ TEST(IndexThatIsReadAgainSaysWhatAnotherOneWould) {
   const timespec times[] = {before.st_atim, before.st_mtim};
   EXPECT_EQ(utimensat(AT_FDCWD, (tree.top / "a/deep").c_str(), times, 0), 0);
   read_again(
-      "a/deep/.git a/deep/.git/HEAD a/deep/.git/config b/sub/.git b/sub/.git/HEAD b/sub/.git/config");
+      "a/deep/.git a/deep/.git/HEAD a/deep/.git/config b/sub/.git b/sub/.git/HEAD "
+      "b/sub/.git/config");
   // One directory in the place of the other, both as they were.
   EXPECT_EQ(renameat2(AT_FDCWD, (tree.top / "a").c_str(), AT_FDCWD, (tree.top / "b").c_str(),
                       RENAME_EXCHANGE),
             0);
   read_again(
-      "a/sub/.git a/sub/.git/HEAD a/sub/.git/config b/deep/.git b/deep/.git/HEAD b/deep/.git/config");
+      "a/sub/.git a/sub/.git/HEAD a/sub/.git/config b/deep/.git b/deep/.git/HEAD "
+      "b/deep/.git/config");
   std::filesystem::remove_all(tree.top / "a");
   std::filesystem::remove_all(tree.top / "b/deep");
   read_again("");
