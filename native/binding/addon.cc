@@ -155,7 +155,7 @@ class ReadWorker : public Napi::AsyncWorker {
   std::optional<Result<Indexed>> read_;
 };
 
-// readIndex(index, callback): the first walk; callback(NativeIndexed | undefined, failure).
+// readIndex(index, callback): the first walk, or another look; callback(NativeIndexed | undefined, failure).
 Napi::Value ReadIndex(const Napi::CallbackInfo& info) {
   (new ReadWorker(info[1].As<Napi::Function>(), *info[0].As<Napi::External<IndexRef>>().Data()))
       ->Queue();

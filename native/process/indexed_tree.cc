@@ -135,10 +135,13 @@ void IndexedTree::TakeTouched(const TreeRound& round) {
   const int64_t now = Nanoseconds(steady);
   const bool is_whole =
       watches_.Take([](void* owner) { static_cast<Directory*>(owner)->touched = true; });
-  looks_at_all_ = round.is_first || !is_whole || now - looked_at_all_ns_ >= kAllEveryNs;
+  looks_at_all_ =
+      round.is_first || round.is_anew || !is_whole || now - looked_at_all_ns_ >= kAllEveryNs;
   if (looks_at_all_) looked_at_all_ns_ = now;
+  may_watch_ = 0;
+  if (round.is_anew) return;
   if (!round.is_first) watches_.Open();
-  may_watch_ = ++rounds_ > kLooksWithoutWatches ? kWatchedPerLook : 0;
+  if (++rounds_ > kLooksWithoutWatches) may_watch_ = kWatchedPerLook;
 }
 
 // Without recursion: a command may have made the tree as deep as paths can be long.
@@ -191,8 +194,11 @@ bool IndexedTree::Check(Directory& directory, TreeRound& round) {
   const int64_t ticks = directory.times != FileTimes::kForeign ? 0 : kForeignTicks;
   const bool to_be_watched =
       !is_watched && may_watch_ > 0 && !watches_.IsFull() && directory.times != FileTimes::kForeign;
-  if (directory.stale || directory.touched || to_be_watched || info.st_dev != known.device ||
-      info.st_ino != known.inode || Nanoseconds(info.st_ctim) != known.changed_ns ||
+  // A clock that is not ours may stand where it stood.
+  const bool is_doubtful = round.is_anew && directory.times == FileTimes::kForeign;
+  if (is_doubtful || directory.stale || directory.touched || to_be_watched ||
+      info.st_dev != known.device || info.st_ino != known.inode ||
+      Nanoseconds(info.st_ctim) != known.changed_ns ||
       !IsSettled(known.changed_ns, directory.listed_ns, ticks)) {
     Enter(directory, round);
     return directory.entered;

@@ -55,6 +55,7 @@ struct Difference {
 // One look at a tree, or the first walk.
 struct TreeRound {
   bool is_first = false;  // nothing is known to compare with, and nothing may go wrong
+  bool is_anew = false;   // as good as a first one: nothing is taken on the word of anything
   size_t budget = 0;      // directories that may be entered for the first time
   bool spent = false;     // there were more
   // A change since then may have left the time of the last look.

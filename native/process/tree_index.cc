@@ -132,12 +132,29 @@ Status TreeIndex::EnsureReadLocked() {
 
 Result<Indexed> TreeIndex::Read() {
   const std::lock_guard lock(mutex_);
-  if (Status read = EnsureReadLocked(); !read.ok()) return read.failure();
+  if (is_read_) {
+    LookAnew();
+  } else if (Status read = EnsureReadLocked(); !read.ok()) {
+    return read.failure();
+  }
   Indexed indexed{{}, tree_.directories(), spent_, unreadable_};
   tree_.ForEach([&indexed](std::string path, EntryKind kind) {
     indexed.entries.push_back({std::move(path), kind});
   });
   return indexed;
+}
+
+// Of each directory the time of its last change is asked for, which only the clock sets, and its
+// device and number, which a mount or another directory in its place changes. inotify(7) would say
+// sooner where nothing changed, but nothing of mounts, and what it says can be lost.
+void TreeIndex::LookAnew() {
+  TreeRound round;
+  round.is_anew = true;
+  const size_t known = tree_.directories();
+  round.budget = known < spec_.max_directories ? spec_.max_directories - known : 0;
+  tree_.Look(round);
+  spent_ = spent_ || round.spent || known > spec_.max_directories;
+  unreadable_.insert(unreadable_.end(), round.unreadable.begin(), round.unreadable.end());
 }
 
 void TreeIndex::WatchPaths(const std::vector<std::string>& paths) {

@@ -50,6 +50,9 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
 
   // The first walk, if there was none.
   Status EnsureRead();
+  // What is there: by the first walk, or again, for an index that nothing runs with. Then only
+  // directories that may have changed are read, and what changed is told to nobody. If it has
+  // something to say besides entries, only a new index says what a first walk would.
   Result<Indexed> Read();
   // Further absolute paths, there or not. Before the first command.
   void WatchPaths(const std::vector<std::string>& paths);
@@ -86,6 +89,7 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
   };
 
   Status EnsureReadLocked();
+  void LookAnew();
   void LookAtWatched(TreeRound& round);
   int64_t Oldest() const;
   void Keep(std::vector<std::string> unreadable);

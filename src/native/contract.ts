@@ -478,7 +478,8 @@ export interface NativeAddon {
   /** Further absolute paths to look at with each look, there or not; before the first command. */
   watchPaths(index: NativeIndex, paths: readonly string[]): void;
   /**
-   * The first walk, on a thread. A command whose confinement has an index that was not read reads it first, and does not
+   * The first walk, on a thread; again, of an index that no command has: what is there now, for which directories that did
+   * not change are not read. If something could not be read then, only a new index says what a first walk would. A command whose confinement has an index that was not read reads it first, and does not
    * start if that fails.
    */
   readIndex(

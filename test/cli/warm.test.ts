@@ -1,16 +1,20 @@
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, sleep } from '../support/eventually.ts';
 import { patience } from '../support/slow-host.ts';
@@ -119,6 +123,163 @@ describe('a call that is handed over to a warm server', () => {
       expect(readFileSync(join(hooks, 'pre-commit'), 'utf8')).toBe('of the user');
     } finally {
       rmSync(join(place.workspace, 'cloned'), { recursive: true });
+    }
+  });
+
+  describe('sees, whatever came between two calls', () => {
+    const at = (path: string) => join(place.workspace, 'between', path);
+    const touch = (path: string, text = '') => {
+      mkdirSync(dirname(at(path)), { recursive: true });
+      writeFileSync(at(path), text);
+    };
+    const repository = (path: string) => {
+      for (const part of ['hooks', 'objects', 'refs']) mkdirSync(at(`${path}/${part}`), { recursive: true });
+      touch(`${path}/HEAD`, 'ref: refs/heads/main\n');
+      touch(`${path}/config`, '[core]\n');
+      touch(`${path}/hooks/pre-commit`, 'of the user');
+    };
+    /** With the times that it had, as far as anybody can set them. */
+    const backdated = (path: string, change: () => void) => {
+      const { atime, mtime } = statSync(at(path));
+      change();
+      utimesSync(at(path), atime, mtime);
+    };
+    const asRoot = process.getuid?.() === 0;
+
+    interface Move {
+      readonly name: string;
+      readonly before?: () => void;
+      readonly move: () => void;
+      /** A command must not write it then. */
+      readonly shut: string;
+      readonly after?: () => void;
+    }
+    const MOVES: readonly Move[] = [
+      {
+        name: 'a repository in a directory that was there, with its old times',
+        before: () => mkdirSync(at('a/deep/place'), { recursive: true }),
+        move: () => backdated('a/deep/place', () => repository('a/deep/place/.git')),
+        shut: 'a/deep/place/.git/hooks/pre-commit',
+      },
+      {
+        name: 'what makes a repository of a directory that was there',
+        before: () => {
+          repository('bare');
+          rmSync(at('bare/HEAD'));
+        },
+        move: () => backdated('bare', () => touch('bare/HEAD', 'ref: refs/heads/main\n')),
+        shut: 'bare/hooks/pre-commit',
+      },
+      {
+        name: 'two directories that have changed places',
+        before: () => {
+          repository('one/inner/.git');
+          mkdirSync(at('two/inner'), { recursive: true });
+        },
+        move: () => {
+          renameSync(at('one'), at('three'));
+          renameSync(at('two'), at('one'));
+          renameSync(at('three'), at('two'));
+        },
+        shut: 'two/inner/.git/hooks/pre-commit',
+      },
+      {
+        name: 'a tree that was moved in',
+        before: () => {
+          mkdirSync(at('into'), { recursive: true });
+          repository('../../elsewhere/tree/.git');
+        },
+        move: () => backdated('into', () => renameSync(join(place.root, 'elsewhere/tree'), at('into/tree'))),
+        shut: 'into/tree/.git/hooks/pre-commit',
+        after: () => rmSync(join(place.root, 'elsewhere'), { recursive: true }),
+      },
+      {
+        name: 'a file of git that leads to a repository, in the place of another name',
+        before: () => touch('module/.notgit', 'gitdir: ../bare'),
+        move: () => renameSync(at('module/.notgit'), at('module/.git')),
+        shut: 'module/.git',
+      },
+      {
+        name: 'a setting that names hooks, in a file of the same length and time',
+        before: () => {
+          repository('set/.git');
+          touch('set/mine/pre-commit');
+          touch('set/.git/config', '[core]\n\thooksPatX = mine\n');
+        },
+        move: () =>
+          backdated('set/.git/config', () => touch('set/.git/config', '[core]\n\thooksPath = mine\n')),
+        shut: 'set/mine/pre-commit',
+      },
+      {
+        name: 'a link to a repository that leads elsewhere now',
+        before: () => {
+          repository('real');
+          // So that only the link makes one of it.
+          rmSync(at('real/HEAD'));
+          mkdirSync(at('linked'));
+          mkdirSync(at('nothing'));
+          symlinkSync('../nothing', at('linked/.git'));
+        },
+        move: () => {
+          rmSync(at('linked/.git'));
+          symlinkSync('../real', at('linked/.git'));
+        },
+        shut: 'real/hooks/pre-commit',
+      },
+      ...(asRoot
+        ? [
+            {
+              name: 'what is mounted over a directory',
+              before: () => {
+                mkdirSync(at('mounted'), { recursive: true });
+                repository('../../mounted/.git');
+              },
+              move: () => execFileSync('mount', ['--bind', join(place.root, 'mounted'), at('mounted')]),
+              shut: 'mounted/.git/hooks/pre-commit',
+              after: () => {
+                execFileSync('umount', [at('mounted')]);
+                rmSync(join(place.root, 'mounted'), { recursive: true });
+              },
+            },
+          ]
+        : []),
+    ];
+
+    it.each(MOVES)('$name', async ({ before, move, shut, after }) => {
+      mkdirSync(at('.'), { recursive: true });
+      before?.();
+      try {
+        // More often than the kernel takes to be asked for each change.
+        for (let i = 0; i < 4; i += 1) expect((await call(place, ['--warm', '--', 'true'])).exitCode).toBe(0);
+        move();
+        const write = (path: string) =>
+          call(place, ['--warm', '--', 'python3', '-c', `open(${JSON.stringify(at(path))}, "a").write("x")`]);
+        const was = readFileSync(at(shut));
+        expect((await write(shut)).stderr).toContain('Read-only file system');
+        expect(readFileSync(at(shut))).toEqual(was);
+        expect(await write('free')).toMatchObject({ exitCode: 0, stderr: '' });
+      } finally {
+        after?.();
+        rmSync(at('.'), { recursive: true });
+      }
+    });
+  });
+
+  it('reads the key of the audit trail as it is now', async () => {
+    const policy = join(place.root, 'config/sandbox-run/policy.toml');
+    const key = join(place.root, 'audit-key');
+    writeFileSync(key, 'k'.repeat(64), { mode: 0o600 });
+    mkdirSync(dirname(policy), { recursive: true });
+    writeFileSync(policy, `[audit]\nenabled = true\nhmac_key_file = "${key}"\n`);
+    try {
+      const run = () => call(place, ['--warm', '--', 'echo', 'ran']);
+      expect(await run()).toMatchObject({ exitCode: 0, stdout: 'ran\n' });
+      chmodSync(key, 0o644);
+      const refused = await run();
+      expect(refused).toMatchObject({ exitCode: 125, stdout: '' });
+      expect(refused.stderr).toContain('can be used by others');
+    } finally {
+      rmSync(policy);
     }
   });
 

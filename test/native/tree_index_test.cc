@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -359,6 +360,63 @@ TEST(IndexIsReadWithinItsBudgetAndSaysSo) {
   EXPECT_EQ(indexed.directories, 3u);
   // What was not known is not taken for new; what comes is.
   EXPECT_EQ(tree.DuringShell("touch a/b/x; mkdir a/b/d; touch a/b/d/.envrc"), "+a/b/d/.envrc");
+}
+
+// What is read again says what a first walk says, whatever was done to hide it.
+TEST(IndexThatIsReadAgainSaysWhatAnotherOneWould) {
+  Tree tree;
+  tree.Directories({"a", "a/deep", "b", "b/sub", "bare", "same"});
+  tree.Repository("b/sub");
+  EXPECT_EQ(tree.Show(tree.Read()), "b/sub/.git b/sub/.git/HEAD b/sub/.git/config");
+  const auto read_again = [&tree](const char* expected) {
+    Result<Indexed> again = tree.index->Read();
+    EXPECT_TRUE(again.ok());
+    if (!again.ok()) return;
+    EXPECT_EQ(tree.Show(again.value()), expected);
+    EXPECT_TRUE(again.value().unreadable.empty());
+    TreeIndex other(tree.spec);
+    Result<Indexed> first = other.Read();
+    EXPECT_EQ(tree.Show(first.value()), expected);
+    EXPECT_EQ(again.value().directories, first.value().directories);
+  };
+  read_again("b/sub/.git b/sub/.git/HEAD b/sub/.git/config");
+  // In a directory that was there, with the times that it had.
+  struct stat before;
+  EXPECT_EQ(stat((tree.top / "a/deep").c_str(), &before), 0);
+  tree.Repository("a/deep");
+  const timespec times[] = {before.st_atim, before.st_mtim};
+  EXPECT_EQ(utimensat(AT_FDCWD, (tree.top / "a/deep").c_str(), times, 0), 0);
+  read_again(
+      "a/deep/.git a/deep/.git/HEAD a/deep/.git/config b/sub/.git b/sub/.git/HEAD "
+      "b/sub/.git/config");
+  // One directory in the place of the other, both as they were.
+  EXPECT_EQ(renameat2(AT_FDCWD, (tree.top / "a").c_str(), AT_FDCWD, (tree.top / "b").c_str(),
+                      RENAME_EXCHANGE),
+            0);
+  read_again(
+      "a/sub/.git a/sub/.git/HEAD a/sub/.git/config b/deep/.git b/deep/.git/HEAD "
+      "b/deep/.git/config");
+  std::filesystem::remove_all(tree.top / "a");
+  std::filesystem::remove_all(tree.top / "b/deep");
+  read_again("");
+  // What is in it had no meaning before.
+  tree.File("bare/config");
+  read_again("");
+  tree.File("bare/HEAD");
+  read_again("bare/HEAD bare/config");
+  unlink((tree.top / "bare/HEAD").c_str());
+  unlink((tree.top / "bare/config").c_str());
+  // Made and made again in no time, before and after a look.
+  for (int i = 0; i < 300; ++i) {
+    tree.File("same/.envrc");
+    read_again("same/.envrc");
+    unlink((tree.top / "same/.envrc").c_str());
+    read_again("");
+  }
+  EXPECT_EQ(rename((tree.top / "same").c_str(), (tree.top / "other").c_str()), 0);
+  tree.Directories({"same"});
+  tree.File("other/.envrc");
+  read_again("other/.envrc");
 }
 
 TEST(IndexOfNothingFailsTheWalkAndTheLaunch) {

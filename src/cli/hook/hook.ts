@@ -1,13 +1,15 @@
 import { Console } from 'node:console';
-import { requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
+import { currentDirectory, requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { printError } from '../shared/print.ts';
+import type { Rehearsed } from '../warm/rehearsal.ts';
 import { startServer, takeServerAddress } from '../warm/start.ts';
 import { answerCall, EXIT_BLOCKS, parseHookArguments } from './answer.ts';
 
 /** `sandbox-run hook AGENT`: reads an event from standard input and answers it. Never throws. */
 export async function hook(args: readonly string[]): Promise<number> {
   let server = takeServerAddress();
+  let rehearsed: Rehearsed | undefined;
   try {
     const wanted = parseHookArguments(args);
     if (wanted === undefined) return 0;
@@ -22,14 +24,15 @@ export async function hook(args: readonly string[]): Promise<number> {
     });
     requireExactArguments(args);
     requireExactVariables();
-    return await answerCall(wanted, ({ kind }) => {
-      if (kind === 'session-end') server = undefined;
+    return await answerCall(wanted, (event) => {
+      if (event.kind === 'session-end') server = undefined;
+      else if (event.kind !== 'other') rehearsed = { args, session: event.session, cwd: currentDirectory() };
     });
   } catch (error) {
     printError(errorMessage(error));
     return EXIT_BLOCKS;
   } finally {
     // The next one need not wait for a start of Node.
-    if (server !== undefined) await startServer(server);
+    if (server !== undefined) await startServer(server, rehearsed);
   }
 }

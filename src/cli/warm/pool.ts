@@ -1,10 +1,17 @@
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { caller } from '../../host/caller.ts';
+import { createPathLookup } from '../../host/resolve-path.ts';
 import type { SandboxOptions } from '../../model/options.ts';
+import { type Policy, reviewerSettings } from '../../model/policy.ts';
 import { loadAddon } from '../../native/load.ts';
 import { type Checker, type CheckerParts, checkerOf, commandEnvironment } from '../../run/assemble.ts';
-import { prepareOf } from '../../run/resolve/prepare-sandbox.ts';
+import { realPath } from '../../run/resolve/own-program.ts';
+import { closePrepared, type PreparedSandbox, prepareOf } from '../../run/resolve/prepare-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-policy.ts';
-import { findInWorkspace } from '../../run/resolve/workspace-findings.ts';
+import { RepeatedLook } from '../../run/resolve/workspace-findings.ts';
 import { type OpenSandbox, sandboxOn } from '../../run/sandbox.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 
 /** Something that stays open for the next call, lent to one or several. */
 export interface Lease<T> extends Disposable {
@@ -49,6 +56,10 @@ class Pool<T extends { close(): Promise<void> }> {
     }
   }
 
+  has(from: string): boolean {
+    return this.#kept.has(from);
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#look);
     const all = [...this.#kept.values()];
@@ -77,6 +88,10 @@ class Pool<T extends { close(): Promise<void> }> {
 export class OpenPolicies {
   readonly #sandboxes = new Pool<OpenSandbox>();
   readonly #checkers = new Pool<Checker>();
+  /** By workspace; the one that was used last comes last. */
+  readonly #looks = new Map<string, RepeatedLook>();
+  /** What was prepared for a sandbox that nobody has asked for yet. */
+  #prepared: { readonly from: string; readonly made: Promise<PreparedSandbox> } | undefined;
   readonly #onPlugins: () => void;
 
   /**
@@ -89,14 +104,50 @@ export class OpenPolicies {
 
   /** @throws {SandboxError} as `openSandbox`. */
   async sandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
+    const { from, resolved } = await this.#sandboxOf(options);
+    return this.#sandboxes.lease(from, async () =>
+      sandboxOn(await (this.#takePrepared(from) ?? prepareOf(resolved, options)), options),
+    );
+  }
+
+  /** Makes the kernel objects of a sandbox for when it is asked for: no session begins by that, and nothing is recorded. */
+  async prepare(options: SandboxOptions): Promise<void> {
+    const { from, resolved } = await this.#sandboxOf(options);
+    if (this.#sandboxes.has(from) || this.#prepared?.from === from) return;
+    this.#dropPrepared();
+    const made = prepareOf(resolved, options);
+    this.#prepared = { from, made };
+    await made;
+  }
+
+  /** Whether anything that is opened for these options is worth it for a later call. */
+  async isWorthOpening(options: SandboxOptions): Promise<boolean> {
+    return (await resolvePolicy(options)).policy.hooks.plugins.length === 0;
+  }
+
+  #takePrepared(from: string): Promise<PreparedSandbox> | undefined {
+    if (this.#prepared?.from !== from) return undefined;
+    const { made } = this.#prepared;
+    this.#prepared = undefined;
+    return made;
+  }
+
+  #dropPrepared(): void {
+    const made = this.#prepared?.made;
+    this.#prepared = undefined;
+    void made?.then(closePrepared).catch(() => {});
+  }
+
+  async #sandboxOf(options: SandboxOptions) {
     const resolved = await this.#resolve(options);
     // A repository that came since the last call, say: only a sandbox that is made now keeps commands off its hooks.
-    const found = await findInWorkspace(loadAddon(), resolved);
+    const found = await this.#lookThrough(resolved.workspace).find(loadAddon(), resolved);
     // What is to be hidden is looked for by the sandbox itself, before each command.
-    const inWorkspace = JSON.stringify([found?.obeyed, found?.configurations, found?.shortfall]);
-    return this.#sandboxes.lease(inputsOf(options, resolved, {}) + inWorkspace, async () =>
-      sandboxOn(await prepareOf(resolved, options), options),
-    );
+    // Where the names lead is what is shut: a link on the way may lead elsewhere by now.
+    const lookup = createPathLookup();
+    const obeyed = found?.obeyed.map(({ path, reason }) => [path, reason, lookup.resolve(path)]);
+    const inWorkspace = JSON.stringify([obeyed, found?.configurations, found?.shortfall]);
+    return { from: inputsOf(options, resolved, {}) + inWorkspace, resolved };
   }
 
   /** A checker that is given back when it is closed. @throws {SandboxError} as `createChecker`. */
@@ -108,6 +159,15 @@ export class OpenPolicies {
     return { ...lent, close: async () => lease[Symbol.dispose]() };
   }
 
+  #lookThrough(workspace: string): RepeatedLook {
+    const look = this.#looks.get(workspace) ?? new RepeatedLook();
+    this.#looks.delete(workspace);
+    this.#looks.set(workspace, look);
+    const [oldest] = this.#looks.keys();
+    if (this.#looks.size > MOST_IDLE && oldest !== undefined) this.#looks.delete(oldest);
+    return look;
+  }
+
   async #resolve(options: SandboxOptions): Promise<ResolvedPolicy> {
     const resolved = await resolvePolicy(options);
     if (resolved.policy.hooks.plugins.length > 0) this.#onPlugins();
@@ -115,6 +175,7 @@ export class OpenPolicies {
   }
 
   async close(): Promise<void> {
+    this.#dropPrepared();
     await Promise.all([this.#sandboxes.close(), this.#checkers.close()]);
   }
 }
@@ -144,5 +205,29 @@ function inputsOf(
       settings,
     ],
     ...[networkRules, policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
+    openedWith(policy),
   ]);
+}
+
+/** What is looked at when one is opened, and of which the policy has the name only: as it is now. */
+function openedWith(policy: Policy): readonly (string | undefined)[] {
+  const { hmacKeyFile } = policy.audit;
+  const reviewer = reviewerSettings(policy);
+  const key = reviewer?.kind === 'model' ? caller().env[reviewer.keyVariable] : undefined;
+  return [
+    hmacKeyFile && stampOf(hmacKeyFile),
+    reviewer?.kind === 'command' ? realPath(reviewer.argv[0]) : undefined,
+    // It is nothing to be kept as it is.
+    key && createHash('sha256').update(key).digest('hex'),
+  ];
+}
+
+/** Which file it is, and when it was changed last. */
+function stampOf(path: string): string {
+  try {
+    const { dev, ino, size, mode, ctimeNs } = statSync(path, { bigint: true });
+    return [dev, ino, size, mode, ctimeNs].join(':');
+  } catch (error) {
+    return errnoOf(error) ?? 'unknown';
+  }
 }

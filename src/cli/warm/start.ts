@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { clientProgram } from '../../native/load.ts';
+import type { Rehearsed } from './rehearsal.ts';
 
 /** Set by native/client: where the server for calls like this one would listen. There is none, or it did not take this one. */
 const SERVER_ADDRESS = 'SANDBOX_RUN_WARM_SERVER';
@@ -23,9 +24,13 @@ export function ownWords(): { readonly program: readonly string[]; readonly clie
   };
 }
 
-/** Starts a server in the background. It ends at once where one listens already, and is not waited for. */
-export async function startServer(path: string): Promise<void> {
-  const [program = '', ...words] = [...ownWords().program, 'warm', path];
+/**
+ * Starts a server in the background. It ends at once where one listens already, and is not waited for. `rehearsed`: whose
+ * calls it makes itself ready for.
+ */
+export async function startServer(path: string, rehearsed?: Rehearsed): Promise<void> {
+  const more = rehearsed === undefined ? [] : [JSON.stringify(rehearsed)];
+  const [program = '', ...words] = [...ownWords().program, 'warm', path, ...more];
   // Only here: loading it takes as long as a start that needs none.
   const { spawn } = await import('node:child_process');
   const server = spawn(program, words, { detached: true, stdio: 'ignore', cwd: '/' });

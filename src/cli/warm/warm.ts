@@ -25,6 +25,7 @@ import { readShellSettings } from '../sh/settings.ts';
 import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
 import { type Lease, OpenPolicies } from './pool.ts';
+import { Rehearsal } from './rehearsal.ts';
 
 /** Without a call for so long it is of no use to anybody. */
 const UNUSED_MS = 1_800_000;
@@ -40,12 +41,13 @@ const FAILED = 125;
  * done as a process of its own would do it, with the caller's environment, directory and streams; what such a process would
  * do otherwise here (a terminal, a question on one, help) is left to it.
  */
-export async function warm([path = '']: readonly string[]): Promise<number> {
+export async function warm([path = '', rehearsed]: readonly string[]): Promise<number> {
   ensureStateDirectory(dirname(path));
   return untilEnded(async ({ signal }) => {
     const addon = loadAddon();
     const policies = new OpenPolicies(() => sessions.endSoon());
     const sessions = new Sessions();
+    const rehearsal = new Rehearsal(policies, () => sessions.isBusy);
     const state = lazyState(stateDirectory());
     // Each call opens and closes the database, which takes long for who is the only one.
     const keepOpen = async () => void (hasState() && (await state()));
@@ -53,11 +55,14 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
       ...{ path, addon, unusedTimeout: UNUSED_MS },
       take: async (call) => {
         if (sessions.endsSoon) return undefined;
-        await keepOpen().catch(() => {});
-        return sessions.during(await takeCall(call, policies, sessions));
+        return sessions.during(async () => {
+          await keepOpen().catch(() => {});
+          return takeCall(call, policies, sessions, rehearsal);
+        });
       },
     });
     serveOthersOnly();
+    if (rehearsed !== undefined) rehearsal.begin(JSON.parse(rehearsed), { ...process.env });
     const socket = statSync(listener.path).ino;
     const unreachable = deferred<void>();
     const look = setInterval(() => {
@@ -65,6 +70,7 @@ export async function warm([path = '']: readonly string[]): Promise<number> {
     }, LOOK_MS);
     await Promise.race([listener.ended, sessions.over, unreachable.promise, aborted(signal)]);
     clearInterval(look);
+    rehearsal.end();
     // One that cannot end, for a thread that waits for something, ends with the process.
     const closed = async () => {
       await listener.close('the server is stopping');
@@ -105,16 +111,31 @@ class Sessions {
     return this.#isLast;
   }
 
-  /** Counts a call until it is over. */
-  during(work: Work | undefined): Work | undefined {
-    if (work === undefined) return undefined;
+  /** Somebody waits for something. */
+  get isBusy(): boolean {
+    return this.#calls > 0;
+  }
+
+  /** Counts a call until it is over, or is left to its client. */
+  async during(take: () => Promise<Work | undefined>): Promise<Work | undefined> {
     this.#calls += 1;
+    let work: Work | undefined;
+    const end = () => {
+      this.#calls -= 1;
+      if ((this.#isOver || this.#isLast) && this.#calls === 0) this.#over.resolve();
+    };
+    try {
+      work = await take();
+    } finally {
+      if (work === undefined) end();
+    }
+    if (work === undefined) return undefined;
+    const taken = work;
     return {
-      do: () => work.do(),
+      do: () => taken.do(),
       [Symbol.dispose]: () => {
-        work[Symbol.dispose]();
-        this.#calls -= 1;
-        if ((this.#isOver || this.#isLast) && this.#calls === 0) this.#over.resolve();
+        taken[Symbol.dispose]();
+        end();
       },
     };
   }
@@ -125,6 +146,7 @@ async function takeCall(
   { args, caller, hasTerminal }: Call,
   policies: OpenPolicies,
   sessions: Sessions,
+  rehearsal: Rehearsal,
 ): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
   if (first === 'hook') {
@@ -133,7 +155,12 @@ async function takeCall(
     const { agent, options } = wanted;
     const kept = { ...options, createChecker: policies.checker.bind(policies) };
     return {
-      do: () => answerCall({ agent, options: kept }, (event) => sessions.saw(event)),
+      do: () =>
+        answerCall({ agent, options: kept }, (event) => {
+          sessions.saw(event);
+          if (event.kind !== 'session-start') return;
+          rehearsal.begin({ args: rest, session: event.session, cwd: currentDirectory() }, caller.env);
+        }),
       [Symbol.dispose]: () => {},
     };
   }

@@ -199,6 +199,8 @@ const NOT_FOR_US = new Set([
 
 function settingsOf(file: string): readonly GitSetting[] {
   try {
+    // Of most there is none, and an exception takes longer than a look.
+    if (statSync(file, { throwIfNoEntry: false }) === undefined) return [];
     const path = realpathSync(file);
     // Git reads it all the same, and what it names would be left open.
     if (statSync(path).size > CONFIG_BYTES)

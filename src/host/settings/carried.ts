@@ -101,6 +101,8 @@ export class SettingsCollector {
       return undefined;
     };
     try {
+      // Of most there is none, and an exception takes longer than a look.
+      if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
       const real = realpathSync.native(path);
       if (this.owner.writable.some((root) => isBeneath(real, root)))
         return unused(`leads to ${real}, which commands can write, and was not read`);

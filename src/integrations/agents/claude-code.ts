@@ -38,6 +38,10 @@ export const claudeCode: Agent = {
     isAfter: (input) => isFields(input) && AFTER.has(input.hook_event_name),
     sentBy,
     decode,
+    example: (command, { session, cwd }) => ({
+      ...{ session_id: session, cwd, hook_event_name: 'PreToolUse' },
+      ...{ tool_name: 'Bash', tool_input: { command, description: 'An example' }, tool_use_id: 'example' },
+    }),
     encode,
   },
   installer: {

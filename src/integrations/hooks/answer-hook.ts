@@ -57,7 +57,8 @@ async function answerTo(
 ): Promise<HookAnswer> {
   if (event.kind === 'other' || event.kind === 'session-end') return { verdict: 'none' };
   if (event.kind === 'session-start') return await sessionStart(options, project);
-  const memory = sessionMemory(sessionNameOf(adapter.agent, event.session));
+  const remember = options.sessionMemory ?? sessionMemory;
+  const memory = remember(sessionNameOf(adapter.agent, event.session));
   try {
     switch (event.kind) {
       case 'before-command':

@@ -1,5 +1,6 @@
 import type { SandboxOptions } from '../../model/options.ts';
 import type { createChecker } from '../../run/assemble.ts';
+import type { AgentMemory } from './session-memory.ts';
 
 /** What is done with a command that the policy allows. */
 export const HOOK_MODES = ['decide', 'rewrite'] as const;
@@ -18,6 +19,8 @@ export interface HookOptions {
   readonly after?: AfterScope;
   /** Makes what decides; without it `createChecker`. */
   readonly createChecker?: typeof createChecker;
+  /** Remembers sessions; without it the state of this user. */
+  readonly sessionMemory?: (id: string) => AgentMemory;
   /** How this program was started. */
   readonly program: readonly string[];
   /** The program that hands calls of it over to a warm server; `undefined`: it is not installed. */
@@ -124,6 +127,8 @@ export interface HookAdapter {
    * @throws {SandboxError} `usage.invalid` for what is not an event in every respect.
    */
   readonly decode: (input: unknown) => HookEvent;
+  /** What it writes before a command; missing: a warm server is not made ready for its calls. */
+  readonly example?: (command: string, about: { readonly session: string; readonly cwd: string }) => unknown;
   /** The other agent that the input is from, as on the command line: it would not take this one's answers for what they are. */
   readonly sentBy?: (input: unknown) => string | undefined;
   /** What an event about which nothing else is known is answered with: it happens before something, or after. */

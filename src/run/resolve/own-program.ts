@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { refuseShortage } from '../../errors/shortage.ts';
+import type { PathLookup } from '../../model/path-lookup.ts';
 import { hostLibc, installedAddons } from '../../native/addon-locations.ts';
 import { packageDirectory } from '../../native/load.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
@@ -108,8 +109,12 @@ function isChangeable(path: string): boolean {
   }
 }
 
-/** A path without links, or as it is where it does not exist. */
-export function realPath(path: string): string {
+/** A path without links, or as it is where it does not exist. With a `lookup` nothing is looked at twice. */
+export function realPath(path: string, lookup?: PathLookup): string {
+  if (lookup !== undefined) {
+    const { kind, canonical } = lookup.resolve(path);
+    return kind === 'missing' ? path : canonical;
+  }
   try {
     return realpathSync(path);
   } catch {

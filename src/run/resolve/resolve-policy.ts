@@ -11,6 +11,7 @@ import { carrySettings, NO_SETTINGS } from '../../host/settings/carry.ts';
 import { homeDirectory } from '../../host/user-directories.ts';
 import type { NetworkRules } from '../../model/network.ts';
 import type { SandboxOptions } from '../../model/options.ts';
+import type { PathLookup } from '../../model/path-lookup.ts';
 import type { PathRule, Policy } from '../../model/policy.ts';
 import { effectivePolicy } from '../../policy/effective.ts';
 import type { Entry, PolicyLayer } from '../../policy/layers.ts';
@@ -61,13 +62,14 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const directory = options.workspace ?? workspaceNamed(files)?.replace(/^~/, home);
   const workspaceAsNamed = resolve(directory ?? currentDirectory());
   const workspace = realDirectory(workspaceAsNamed, 'the workspace');
-  refuseUnsafeWorkspace(workspace, home, temporary);
+  const lookup = createPathLookup();
+  refuseUnsafeWorkspace(workspace, home, temporary, lookup);
 
   const narrowing = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
   const layers = [...files, callerLayer(options), ...(narrowing === undefined ? [] : [narrowing])];
   const { policy: named, entries } = effectivePolicy(layers, { workspace, home, backend: options.backend });
   const found = withHostFindings(named, home, workspace);
-  const settings = await settingsFor(found, workspace, home);
+  const settings = await settingsFor(found, workspace, home, lookup);
   const policy = withSettings(found, settings);
   return {
     networkRules: await listedNetwork(policy),
@@ -78,8 +80,9 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     workspace,
     workspaceAsNamed,
     home,
-    temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace) ?? temporary,
-    parentBesideTmp: () => outOfReach([temporary, '/var/tmp'], policy, workspace, [realPath('/tmp')]),
+    temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace, lookup) ?? temporary,
+    parentBesideTmp: () =>
+      outOfReach([temporary, '/var/tmp'], policy, workspace, createPathLookup(), [realPath('/tmp')]),
     settings,
   };
 }
@@ -93,15 +96,17 @@ function outOfReach(
   candidates: readonly string[],
   policy: Policy,
   workspace: string,
+  lookup: PathLookup,
   also: readonly string[] = [],
 ): string | undefined {
   const { rules, workspaceAccess } = policy.filesystem;
+  const real = (path: string) => realPath(path, lookup);
   const written = [
     ...also,
     ...(workspaceAccess === 'write' ? [workspace] : []),
-    ...rules.filter((rule) => rule.access === 'write').map((rule) => realPath(rule.path)),
+    ...rules.filter((rule) => rule.access === 'write').map((rule) => real(rule.path)),
   ];
-  const usable = candidates.filter(isDirectory).map(realPath);
+  const usable = candidates.filter(isDirectory).map(real);
   const isOut = (path: string) => !written.some((root) => isBeneath(path, root));
   // The one that was named fails with its own name; another one only takes its place if it works.
   return usable.find((path, at) => isOut(path) && (at === 0 || canMakeDirectory(path)));
@@ -154,9 +159,15 @@ function withFound(policy: Policy, { rules, env }: Found): Policy {
 }
 
 /** Where commands have the user's home they have its settings as well. */
-async function settingsFor(policy: Policy, workspace: string, home: string): Promise<CarriedSettings> {
+async function settingsFor(
+  policy: Policy,
+  workspace: string,
+  home: string,
+  lookup: PathLookup,
+): Promise<CarriedSettings> {
   const { filesystem, network, environment } = policy;
   const { env } = caller();
+  const real = (path: string) => realPath(path, lookup);
   if (filesystem.home === 'host') return NO_SETTINGS;
   const set = new Set(Object.keys(environment.set).map((name) => name.toLowerCase()));
   const isPassed = (name: string) =>
@@ -170,10 +181,10 @@ async function settingsFor(policy: Policy, workspace: string, home: string): Pro
     hasNetwork: network.mode !== 'off',
     writable: [
       ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
-      ...(filesystem.tmp === 'host' ? [realPath(tmpdir())] : []),
-      ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [realPath(path)] : [])),
+      ...(filesystem.tmp === 'host' ? [real(tmpdir())] : []),
+      ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [real(path)] : [])),
     ],
-    granted: () => [workspace, ...filesystem.rules.map(({ path }) => realPath(path))],
+    granted: () => [workspace, ...filesystem.rules.map(({ path }) => real(path))],
   });
 }
 
@@ -241,10 +252,10 @@ const OBEYED_IN_HOME = [
 const OBEYED_IN_SYSTEM = ['/var/spool', '/var/lib/systemd'];
 
 /** The place that holds it, if what is in it is run or obeyed by something trusted. */
-function obeyedPlace(workspace: string, home: string): string | undefined {
-  const realHome = realPath(home);
+function obeyedPlace(workspace: string, home: string, lookup: PathLookup): string | undefined {
+  const realHome = realPath(home, lookup);
   const places = [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
-  const place = places.find((path) => isBeneath(workspace, realPath(path)));
+  const place = places.find((path) => isBeneath(workspace, realPath(path, lookup)));
   if (place !== undefined || !isBeneath(workspace, realHome)) return place;
   // Also in a project: `.git`, `.claude`, …. As a whole: a project may well be called `mise` or `.github`.
   const beneath = `${workspace.slice(realHome.length)}/`;
@@ -254,8 +265,13 @@ function obeyedPlace(workspace: string, home: string): string | undefined {
     : join(realHome, beneath.slice(0, beneath.indexOf(`/${found}/`)), found);
 }
 
-function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent: string): void {
-  const obeyed = obeyedPlace(workspace, home);
+function refuseUnsafeWorkspace(
+  workspace: string,
+  home: string,
+  temporaryParent: string,
+  lookup: PathLookup,
+): void {
+  const obeyed = obeyedPlace(workspace, home, lookup);
   if (obeyed !== undefined)
     throw new SandboxError(
       'workspace.unsafe',
@@ -264,7 +280,7 @@ function refuseUnsafeWorkspace(workspace: string, home: string, temporaryParent:
   const system = SYSTEM_DIRECTORIES.find((directory) => isBeneath(workspace, directory));
   const shared = [...SHARED_DIRECTORIES, temporaryParent].includes(workspace);
   // By where it leads, also if it is not there yet: HOME may be a link.
-  const holdsHome = isBeneath(createPathLookup().resolve(home).canonical, workspace);
+  const holdsHome = isBeneath(lookup.resolve(home).canonical, workspace);
   if (system === undefined && !shared && !holdsHome) return;
   const what =
     holdsHome && workspace !== '/' ? 'holds the whole home directory' : 'belongs to the whole system';

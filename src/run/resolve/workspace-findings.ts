@@ -42,15 +42,13 @@ export interface WorkspaceFindings {
   readonly shortfall: string | undefined;
 }
 
-/**
- * Looks through a workspace for what programs outside obey; `undefined` where commands cannot write it.
- * @throws {SandboxError} `confinement.failed` where it cannot be seen what is there.
- */
-export async function findInWorkspace(
-  addon: NativeAddon,
-  { policy, workspace, home }: ResolvedPolicy,
-): Promise<WorkspaceFindings | undefined> {
-  if (policy.filesystem.workspaceAccess !== 'write') return undefined;
+/** The tree of a workspace, with what is looked for in it. */
+interface WorkspaceTree {
+  readonly names: ObeyedNames;
+  readonly index: NativeIndex;
+}
+
+function treeOf(addon: NativeAddon, workspace: string): WorkspaceTree {
   const names = obeyedNames(OBEYED_FILES, workspace);
   const index = addon.createIndex({
     root: workspace,
@@ -59,7 +57,47 @@ export async function findInWorkspace(
     gitNames: GIT_NAMES,
     maxDirectories: MAX_DIRECTORIES,
   });
-  const { entries, unreadable, spent } = await readIndex(addon, index);
+  return { names, index };
+}
+
+/**
+ * Looks through a workspace for what programs outside obey; `undefined` where commands cannot write it.
+ * @throws {SandboxError} `confinement.failed` where it cannot be seen what is there.
+ */
+export async function findInWorkspace(
+  addon: NativeAddon,
+  resolved: ResolvedPolicy,
+): Promise<WorkspaceFindings | undefined> {
+  if (resolved.policy.filesystem.workspaceAccess !== 'write') return undefined;
+  const tree = treeOf(addon, resolved.workspace);
+  return findIn(tree, resolved, await readIndex(addon, tree.index));
+}
+
+/** Looks through the same workspace again and again: directories that are as they were are not read again. */
+export class RepeatedLook {
+  #tree: WorkspaceTree | undefined;
+
+  /** What `findInWorkspace` finds now; nothing is to run with its index. @throws {SandboxError} as that. */
+  async find(addon: NativeAddon, resolved: ResolvedPolicy): Promise<WorkspaceFindings | undefined> {
+    if (resolved.policy.filesystem.workspaceAccess !== 'write') return undefined;
+    const before = this.#tree;
+    if (before !== undefined) {
+      const indexed = await readIndex(addon, before.index);
+      if (indexed.unreadable.length === 0 && !indexed.spent) return findIn(before, resolved, indexed);
+    }
+    const tree = treeOf(addon, resolved.workspace);
+    this.#tree = undefined;
+    const indexed = await readIndex(addon, tree.index);
+    this.#tree = tree;
+    return findIn(tree, resolved, indexed);
+  }
+}
+
+function findIn(
+  { names, index }: WorkspaceTree,
+  { workspace, home }: ResolvedPolicy,
+  { entries, unreadable, spent }: NativeIndexed,
+): WorkspaceFindings {
   const shut = unreadable.find((path) => `${path}/`.includes('/.git/'));
   if (shut !== undefined)
     throw new SandboxError(

@@ -1,0 +1,162 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Caller, onBehalfOf } from '../../host/caller.ts';
+import { answerHook } from '../../integrations/hooks/answer-hook.ts';
+import type { HookOptions } from '../../integrations/hooks/hook-adapter.ts';
+import { checkOnly } from '../../run/assemble.ts';
+import { parseHookArguments } from '../hook/answer.ts';
+import { agentOf } from '../hook/arguments.ts';
+import { parseRunArguments } from '../run/options.ts';
+import * as run from '../run/run.ts';
+import { SignalForwarding } from '../shared/signals.ts';
+import type { OpenPolicies } from './pool.ts';
+
+/** The session of an agent that begins, for which a server is made ready. */
+export interface Rehearsed {
+  /** Behind `hook`. */
+  readonly args: readonly string[];
+  /** The agent's id of it. */
+  readonly session: string;
+  readonly cwd: string;
+}
+
+/** What is decided about, in turns: kinds of lines that agents write. Nothing of it is run. */
+const COMMANDS = [
+  'ls -la src',
+  "grep -rn 'TODO' src --include='*.ts' | head -20",
+  'git status --short && git diff --stat',
+  'cat package.json 2>/dev/null | wc -l',
+  'npm test 2>&1 | tail -5',
+  'mkdir -p build && echo "one $HOME" > build/out.txt',
+  "cat > notes.txt <<'END'\na line\nEND",
+  'for f in a b; do python3 -c "print(1)" "$f"; done',
+];
+/** V8 compiles what runs often: from so many on a call takes hardly longer than all later ones. */
+const ROUNDS = 48;
+/** Where the code is compiled already. */
+const FEW_ROUNDS = 2;
+/** Other processes have something to do when a session begins, too. */
+const PAUSE_MS = 4;
+const BUSY_MS = 20;
+
+/**
+ * Has a server decide about commands before there are any, so that the first call of a session does not wait for what the
+ * tenth does not: policies are opened, and code is compiled. Nothing is run, recorded, counted, remembered or asked.
+ */
+export class Rehearsal {
+  readonly #policies: OpenPolicies;
+  readonly #isBusy: () => boolean;
+  #isOver = false;
+  #rounds = ROUNDS;
+
+  /** `isBusy`: somebody waits for a call. */
+  constructor(policies: OpenPolicies, isBusy: () => boolean) {
+    this.#policies = policies;
+    this.#isBusy = isBusy;
+  }
+
+  /** Begins in the background. What fails is said to the call that it fails for as well. */
+  begin(session: Rehearsed, env: Caller['env']): void {
+    const rounds = this.#rounds;
+    this.#rounds = FEW_ROUNDS;
+    void this.#go(session, silentCaller(session.cwd, env), rounds).catch(() => {});
+  }
+
+  end(): void {
+    this.#isOver = true;
+  }
+
+  async #go(session: Rehearsed, caller: Caller, rounds: number): Promise<void> {
+    for (let round = 0; round < rounds; round += 1) {
+      while (this.#isBusy()) await pause(BUSY_MS);
+      if (this.#isOver) return;
+      const goesOn = await onBehalfOf(caller, () => this.#once(session, round, caller.env));
+      if (!goesOn) return;
+      await pause(PAUSE_MS);
+    }
+  }
+
+  /** False: there is nothing that it could do. */
+  async #once({ args, session, cwd }: Rehearsed, round: number, env: Caller['env']): Promise<boolean> {
+    const wanted = parseHookArguments(args);
+    if (wanted === undefined) return false;
+    const { hooks } = await agentOf(wanted.agent, wanted.options.mode);
+    if (hooks.example === undefined) return false;
+    let rewritten: string | undefined;
+    const silent = {
+      ...hooks,
+      decode: (input: unknown) => {
+        const event = hooks.decode(input);
+        if (event.kind !== 'before-command') return event;
+        const withCommand = (line: string, limitMs: number) => {
+          rewritten = line;
+          return event.withCommand(line, limitMs);
+        };
+        // A question would be kept for its answer.
+        return { ...event, canAsk: false, withCommand };
+      },
+    };
+    if (round === 0 && !(await this.#openChecker(wanted.options, hooks.projectOf(env) ?? cwd))) return false;
+    const command = COMMANDS[round % COMMANDS.length] ?? '';
+    const input = Buffer.from(JSON.stringify(hooks.example(command, { session, cwd })));
+    await answerHook(silent, input, this.#withoutMemory(wanted.options), env);
+    if (rewritten !== undefined) await this.#open(wordsOf(rewritten));
+    return true;
+  }
+
+  /** The same but for what has a memory or asks somebody, and with a line that says nothing of how we are started. */
+  #withoutMemory(options: HookOptions): HookOptions {
+    return {
+      ...options,
+      ...{ program: [], client: undefined },
+      createChecker: async (wanted, parts) => {
+        const checker = await this.#policies.checker(wanted, { ...parts, guards: false, records: false });
+        return { ...checker, ports: async () => checkOnly(await checker.ports()) };
+      },
+      sessionMemory: (id) => ({
+        id,
+        taints: (given) => given,
+        taint: () => {},
+        close: async () => {},
+      }),
+    };
+  }
+
+  /** That of the session's own calls; false: it is of no use to them. */
+  async #openChecker({ mode, sandbox }: HookOptions, workspace: string): Promise<boolean> {
+    if (!(await this.#policies.isWorthOpening({ ...sandbox, workspace }))) return false;
+    const kernel = mode === 'rewrite' ? 'planned' : 'none';
+    const parts = { kernel, guards: true, records: true } as const;
+    const checker = await this.#policies.checker({ ...sandbox, workspace }, parts);
+    await checker.close();
+    // What will remember the session, which is not told of it yet.
+    await import('../../run/stateful-parts.ts');
+    return true;
+  }
+
+  /** Makes the kernel objects for commands that come so, and nothing else of a sandbox. */
+  async #open(args: readonly string[]): Promise<void> {
+    const wanted = parseRunArguments(args);
+    if (wanted === undefined) return;
+    using signals = new SignalForwarding();
+    await this.#policies.prepare(run.sandboxFor(wanted, signals));
+  }
+}
+
+/** Nobody hears it. */
+function silentCaller(cwd: string, env: Caller['env']): Caller {
+  return {
+    ...{ env, cwd: () => cwd, stdio: [-1, -1, -1] },
+    write: () => true,
+    onSignals: () => ({ [Symbol.dispose]: () => {} }),
+    stop: () => {},
+  };
+}
+
+/** The words of a line of util/shell-quote.ts. */
+function wordsOf(line: string): readonly string[] {
+  return line
+    .replaceAll("'\\''", '\0')
+    .slice(1, -1)
+    .split("' '")
+    .map((word) => word.replaceAll('\0', "'"));
+}

@@ -1,0 +1,192 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { patience } from '../support/slow-host.ts';
+import { cli } from './support.ts';
+import { call, makeWarmPlace, serversOf } from './warm-support.ts';
+
+type WarmPlace = ReturnType<typeof makeWarmPlace>;
+const places: WarmPlace[] = [];
+
+afterEach(() => {
+  for (const place of places.splice(0)) place.dispose();
+});
+
+function makePolicy(place: WarmPlace, text: string): void {
+  const directory = join(place.root, 'config/sandbox-run');
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, 'policy.toml'), text);
+}
+
+const hookOf = (mode: string) => [
+  'hook',
+  'claude-code',
+  '--mode',
+  mode,
+  ...(mode === 'decide' ? ['--after', 'outside'] : []),
+];
+
+const event = (place: WarmPlace, name: string, more: object = {}) =>
+  JSON.stringify({ session_id: 'one', cwd: place.workspace, hook_event_name: name, ...more });
+const toolCall = (place: WarmPlace, command: string) =>
+  event(place, 'PreToolUse', { tool_name: 'Bash', tool_use_id: 'call', tool_input: { command } });
+
+/** Processor time of a process in ticks. */
+function timeOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+/** A session begins, and its server has nothing to do any more. */
+async function begin(place: WarmPlace, mode: string): Promise<number> {
+  const started = await call(place, hookOf(mode), { input: event(place, 'SessionStart') });
+  expect(started).toMatchObject({ exitCode: 0, stderr: '' });
+  await eventually(() => {
+    expect(serversOf(place.root)).toHaveLength(1);
+    expect(readdirSync(place.state).some((name) => name.startsWith('warm-'))).toBe(true);
+  }, 20_000);
+  const [server = 0] = serversOf(place.root);
+  let before = -1;
+  await eventually(async () => {
+    const now = timeOf(server);
+    const was = before;
+    before = now;
+    await new Promise((done) => setTimeout(done, 500));
+    expect(now).toBe(was);
+  }, 60_000);
+  return server;
+}
+
+function filesBeneath(directory: string): readonly string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+describe('a server of a session that begins makes itself ready for its calls', () => {
+  it(
+    'and runs, records, counts, remembers and asks nothing by that',
+    async () => {
+      const place = makeWarmPlace();
+      places.push(place);
+      const marker = join(place.root, 'reviewed');
+      const reviewer = join(place.root, 'reviewer');
+      writeFileSync(
+        reviewer,
+        `#!/bin/sh\ncat > /dev/null\necho asked >> ${marker}\necho '{"verdict": "ask", "reason": "no"}'\n`,
+      );
+      chmodSync(reviewer, 0o755);
+      makePolicy(
+        place,
+        [
+          '[security]\nautonomy = "supervised"\nmax_actions_per_hour = 100',
+          '[approval]\nask = "queue"',
+          '[audit]\nenabled = true',
+          `[reviewer]\ncommand = ["${reviewer}"]`,
+        ].join('\n'),
+      );
+      await begin(place, 'rewrite');
+      // It has made what commands get their caches from, so it has made what they run in.
+      expect(existsSync(join(place.state, 'caches'))).toBe(true);
+      expect(readdirSync(place.workspace)).toEqual([]);
+      expect(existsSync(marker)).toBe(false);
+      const audit = join(place.state, 'audit');
+      const recorded = () =>
+        (existsSync(audit) ? filesBeneath(audit) : []).map((path) => readFileSync(path, 'utf8'));
+      expect(recorded().join('')).toBe('');
+      const say = async (...words: readonly string[]) => (await cli(place, words)).stdout;
+      const remembered = async () => [
+        await say('session', 'list', '--json'),
+        await say('approvals', 'list', '--json'),
+      ];
+      expect((await remembered()).join('')).not.toContain('claude-code');
+      expect(await say('budget', 'show', '--json')).toMatch(/"used": ?0/);
+
+      // All of that is seen where there is something to see.
+      const asked = await call(place, hookOf('rewrite'), { input: toolCall(place, 'rm -rf build') });
+      expect(JSON.parse(asked.stdout).hookSpecificOutput.permissionDecision).toBe('ask');
+      expect((await remembered()).join('')).toContain('claude-code');
+    },
+    patience(120_000),
+  );
+
+  it(
+    'in mode decide as well, and leaves no state where there was none',
+    async () => {
+      const place = makeWarmPlace();
+      places.push(place);
+      await begin(place, 'decide');
+      expect(filesBeneath(place.state).filter((path) => !/warm-[^/]*$/.test(path))).toEqual([]);
+      expect(readdirSync(place.workspace)).toEqual([]);
+      const answer = await call(place, hookOf('decide'), { input: toolCall(place, 'ls') });
+      expect(JSON.parse(answer.stdout).hookSpecificOutput.permissionDecision).toBe('allow');
+    },
+    patience(120_000),
+  );
+
+  it(
+    'and lends what it has made to the first call, whose directory and variables are its own',
+    async () => {
+      const place = makeWarmPlace();
+      places.push(place);
+      const server = await begin(place, 'rewrite');
+      const made = readdirSync(place.tmp);
+      expect(made).toHaveLength(1);
+      const answer = await call(place, hookOf('rewrite'), {
+        input: toolCall(place, 'echo "$PWD $LANG"; echo x > made'),
+      });
+      const { command } = JSON.parse(answer.stdout).hookSpecificOutput.updatedInput;
+      const { execa } = await import('execa');
+      const ran = await execa('/bin/bash', ['-c', command], {
+        ...{ cwd: place.workspace, env: place.env, extendEnv: false },
+      });
+      expect(ran.stdout).toBe(`${place.workspace} C.UTF-8`);
+      expect(readFileSync(join(place.workspace, 'made'), 'utf8')).toBe('x\n');
+      // The directory that is private to the sandbox is the one that was there.
+      expect(readdirSync(place.tmp)).toEqual(made);
+      expect(serversOf(place.root)).toEqual([server]);
+    },
+    patience(120_000),
+  );
+
+  it(
+    'and leaves nothing of it where the session ends without a call',
+    async () => {
+      const place = makeWarmPlace();
+      places.push(place);
+      await begin(place, 'rewrite');
+      expect(readdirSync(place.tmp)).toHaveLength(1);
+      // The server has to have seen the session to end with it.
+      await call(place, hookOf('rewrite'), { input: event(place, 'SessionStart') });
+      await call(place, hookOf('rewrite'), { input: event(place, 'SessionEnd') });
+      await eventually(() => expect(serversOf(place.root)).toEqual([]), 20_000);
+      expect(readdirSync(place.tmp)).toEqual([]);
+    },
+    patience(120_000),
+  );
+
+  it(
+    'but not where the policy has plug-ins, which each call has to find as they are',
+    async () => {
+      const place = makeWarmPlace();
+      places.push(place);
+      const marker = join(place.root, 'loaded');
+      const plugin = join(place.root, 'plugin.mjs');
+      writeFileSync(
+        plugin,
+        `import { appendFileSync } from 'node:fs';\nappendFileSync(${JSON.stringify(marker)}, process.pid + '\\n');\nexport const before_tool_use = () => ({ allowed: true });\n`,
+      );
+      makePolicy(place, `[[hooks.plugins]]\npath = "${plugin}"\n`);
+      const server = await begin(place, 'rewrite');
+      const loadedBy = () => (existsSync(marker) ? readFileSync(marker, 'utf8').split('\n') : []);
+      expect(loadedBy()).not.toContain(String(server));
+      const answer = await call(place, hookOf('rewrite'), { input: toolCall(place, 'ls') });
+      expect(JSON.parse(answer.stdout).hookSpecificOutput.permissionDecision).toBe('allow');
+      expect(loadedBy()).toContain(String(server));
+    },
+    patience(120_000),
+  );
+});
