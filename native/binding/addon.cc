@@ -259,6 +259,14 @@ Napi::Value AnswerName(const Napi::CallbackInfo& info) {
   });
 }
 
+// answerHost(id, question, allowed, rule): false if the command has ended.
+Napi::Value AnswerHost(const Napi::CallbackInfo& info) {
+  return WithCommand(info, [&](Command& command) {
+    command.AnswerHost(info[1].As<Napi::Number>().Uint32Value(), info[2].ToBoolean(),
+                       info[3].As<Napi::String>());
+  });
+}
+
 // allowAddresses(confinement, rows, lifetimeMs): of names that were looked up.
 Napi::Value AllowAddresses(const Napi::CallbackInfo& info) {
   NetworkGate* network = AsConfinement(info[0])->network();
@@ -314,6 +322,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["turn"] = Napi::Function::New(env, Turn);
   exports["interruptTurn"] = Napi::Function::New(env, InterruptTurn);
   exports["answerName"] = Napi::Function::New(env, AnswerName);
+  exports["answerHost"] = Napi::Function::New(env, AnswerHost);
   exports["allowAddresses"] = Napi::Function::New(env, AllowAddresses);
   exports["judgeAddress"] = Napi::Function::New(env, JudgeAddress);
   exports["endAll"] = Napi::Function::New(env, EndAll);

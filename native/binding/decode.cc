@@ -57,7 +57,7 @@ Result<std::shared_ptr<NetworkGate>> DecodeNetwork(const Napi::Object& object) {
   Result<OwnLoopback> loopback = OwnLoopback::Draw();
   if (!loopback.ok()) return loopback.failure();
   return std::make_shared<NetworkGate>(DecodeAddressRows(object.Get("addresses")), std::move(apart),
-                                       loopback.value());
+                                       loopback.value(), Flag(object, "looksInside"));
 }
 
 constexpr int kStdioNull = -1;
@@ -175,6 +175,10 @@ std::vector<AddressRow> DecodeAddressRows(const Napi::Value& value) {
     row.first_port = static_cast<uint16_t>(Unsigned(object.Get("first")));
     row.last_port = static_cast<uint16_t>(Unsigned(object.Get("last")));
     row.allows = Flag(object, "allows");
+    const std::string inside = Text(object, "inside");
+    row.inside = inside.empty()     ? Inside::kAnything
+                 : inside == "http" ? Inside::kHttp
+                                    : Inside::kTls;
     row.rule = Text(object, "rule");
     rows.push_back(std::move(row));
   });

@@ -140,6 +140,8 @@ Napi::Value EncodeConnections(Napi::Env env, const Connections& connections) {
     object["errno"] = Napi::Number::New(env, one.error);
     object["firstMs"] = Number(env, one.first_ms);
     object["count"] = Number(env, one.count);
+    object["name"] = Napi::String::New(env, one.name);
+    object["flaw"] = Napi::String::New(env, one.flaw);
     told.Set(i, object);
   }
   Napi::Object object = Napi::Object::New(env);
@@ -219,6 +221,14 @@ Napi::Object Encode(Napi::Env env, Query& query) {
   EventObject object(env, "name-asked");
   object.PutNumber("query", query.number);
   object.PutBytes("message", std::move(query.message));
+  return object.Make();
+}
+
+Napi::Object Encode(Napi::Env env, const HostQuestion& question) {
+  EventObject object(env, "host-asked");
+  object.PutNumber("question", question.number);
+  object.Put("host", Napi::String::New(env, question.host));
+  object.PutNumber("port", question.port);
   return object.Make();
 }
 

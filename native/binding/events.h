@@ -28,7 +28,12 @@ struct Query {
   uint32_t number;
   std::string message;
 };
-using Event = std::variant<Chunk, Gap, Exit, Query, TurnEnd, Outcome>;
+struct HostQuestion {
+  uint32_t number;
+  std::string host;
+  uint16_t port;
+};
+using Event = std::variant<Chunk, Gap, Exit, Query, HostQuestion, TurnEnd, Outcome>;
 
 // Takes the bytes out of the event.
 Napi::Object EncodeEvent(Napi::Env env, Event& event);

@@ -29,6 +29,9 @@ class QueueObserver : public CommandObserver {
   void OnQuery(uint32_t query, std::string message) override {
     Tell(Query{query, std::move(message)});
   }
+  void OnHost(uint32_t question, const std::string& host, uint16_t port) override {
+    Tell(HostQuestion{question, host, port});
+  }
   void OnTurn(TurnEnd turn) override { Tell(std::move(turn)); }
   void OnEnd(Outcome outcome) override { Tell(std::move(outcome)); }
   void OnFinished() override { commands_->ThreadEnded(); }

@@ -71,6 +71,8 @@ class CommandObserver {
   virtual void OnTurn(TurnEnd) {}  // of a shell
   // A question about a name, where the network is listed. On another thread than the rest.
   virtual void OnQuery(uint32_t /*query*/, std::string /*message*/) {}
+  // May a connection to this port be for this host? On another thread, too.
+  virtual void OnHost(uint32_t /*question*/, const std::string& /*host*/, uint16_t /*port*/) {}
   virtual void OnEnd(Outcome outcome) = 0;
   virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };

@@ -60,16 +60,17 @@ export async function confinementSpec(
   };
 }
 
-function nativeNetwork({ addresses, apart }: NetworkRules): NativeConfinementSpec['network'] {
+function nativeNetwork({ addresses, apart, looksInside }: NetworkRules): NativeConfinementSpec['network'] {
   return {
     addresses: addresses.map(nativeRow),
     apart: apart.map(({ bytes, bits }) => ({ bytes: Uint8Array.from(bytes), bits })),
+    looksInside,
   };
 }
 
 /** A row in the addon's terms. */
-export function nativeRow({ bytes, verdict, ...row }: AddressRow): NativeAddressRow {
-  return { ...row, bytes: Uint8Array.from(bytes), allows: verdict === 'allow' };
+export function nativeRow({ bytes, verdict, inside, ...row }: AddressRow): NativeAddressRow {
+  return { ...row, bytes: Uint8Array.from(bytes), allows: verdict === 'allow', inside: inside ?? '' };
 }
 
 /** As `NativeConfinementSpec` has it; `undefined`: there is none. */

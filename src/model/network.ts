@@ -15,11 +15,17 @@ const AddressRange = z.strictObject({
   bits: count.describe('how many of their bits count'),
 });
 
+const inside = z
+  .enum(['tls', 'http'])
+  .optional()
+  .describe('what a connection has to be, naming a host that may be reached; missing: anything');
+
 /** Addresses that a rule speaks of, at a range of ports. */
 export const AddressRow = z.strictObject({
   ...PortRange.shape,
   ...AddressRange.shape,
   verdict,
+  inside,
   rule,
 });
 export type AddressRow = Value<typeof AddressRow>;
@@ -32,6 +38,7 @@ export const NameRow = z.strictObject({
   beneath: z.boolean().describe('the names beneath it, and not itself'),
   ports: z.array(PortRange),
   verdict,
+  inside,
   rule,
 });
 export type NameRow = Value<typeof NameRow>;
@@ -41,6 +48,7 @@ export const NetworkRules = z.strictObject({
   addresses: z.array(AddressRow),
   names: z.array(NameRow),
   apart: z.array(AddressRange).describe('ranges of which only rows that lie in them allow something'),
+  looksInside: z.boolean().describe('some row says what a connection has to be'),
 });
 export type NetworkRules = Value<typeof NetworkRules>;
 
@@ -55,6 +63,12 @@ export const Connection = z.strictObject({
     .optional()
     .describe('as the process called itself; missing: it is not known who looked a name up'),
   pid: count.optional(),
+  askedFor: text
+    .optional()
+    .describe(
+      'with network.verify, or an entry with /tls or /http: the host that the connection itself asked for, by the server name of TLS or the Host header; missing: it was not looked for, or there is none',
+    ),
+  flaw: text.optional().describe('of a connection that is refused: what it sent instead, in a few words'),
   rule: text.optional().describe('the entry of the policy that decided; missing: none speaks of it'),
   error: text.optional().describe('what the command was told, such as ECONNREFUSED'),
   entry: text.optional().describe('what in network.allow of a policy would let it through'),

@@ -374,6 +374,18 @@ export const POLICY_KEYS = {
       layers: 'add',
       workspace: { narrow: 'adds' },
     }),
+    verify: key({
+      schema: (zod) => zod.enum(['none', 'sni']),
+      text: 'With mode = "listed". sni: what a command sends first through a connection to a listed name must itself name a listed host, at port 443 by the server name of TLS, at port 80 by the Host header; such connections pass through the supervisor. So an address that hosts share leads to no other host. /tls or /http behind an entry does the same for its ports. none: a connection is known by its address alone.',
+      example: '"sni"',
+      default: 'none',
+      layers: 'replace',
+      workspace: {
+        narrow: 'strictest',
+        only: 'sni',
+        text: 'Connections must name a listed host themselves.',
+      },
+    }),
     unix_sockets: key({
       schema: (zod) => zod.enum(['contained', 'allowed']),
       text: 'Unix sockets that have a path. contained: a command cannot reach those of the host; where only this helps, all Unix sockets are refused. allowed: no restriction.',

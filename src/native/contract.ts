@@ -135,6 +135,8 @@ export interface NativeAddressRow extends NativeAddressRange {
   readonly first: number;
   readonly last: number;
   readonly allows: boolean;
+  /** What a connection has to be, naming a host that may be reached; '': anything. */
+  readonly inside: 'tls' | 'http' | '';
   /** What is told of it. */
   readonly rule: string;
 }
@@ -144,6 +146,8 @@ interface NativeNetworkSpec {
   readonly addresses: readonly NativeAddressRow[];
   /** Ranges of which only rows that lie in them allow something. */
   readonly apart: readonly NativeAddressRange[];
+  /** Rows, also those that are added, may say what connections have to be. */
+  readonly looksInside: boolean;
 }
 
 /** A connection that a command asked for, or several alike. */
@@ -164,6 +168,10 @@ export interface NativeConnection {
   /** When the first one was asked for, in milliseconds since the epoch. */
   readonly firstMs: number;
   readonly count: number;
+  /** The host that it asked for, where that was looked for; '': none. */
+  readonly name: string;
+  /** In a few words, what was sent instead of a name; '': nothing is wrong. */
+  readonly flaw: string;
 }
 
 /** Each kind of connection once, 256 of them at most, and how many others there were. */
@@ -363,6 +371,7 @@ export type NativeEvent =
   | NativeGap
   | NativeExit
   | NativeNameAsked
+  | NativeHostAsked
   | NativeTurnEnd
   | NativeOutcome;
 
@@ -396,6 +405,14 @@ export interface NativeNameAsked {
   readonly kind: 'name-asked';
   readonly query: number;
   readonly message?: Buffer;
+}
+
+/** A connection to a port asks for a host. To be answered by `answerHost`. */
+export interface NativeHostAsked {
+  readonly kind: 'host-asked';
+  readonly question: number;
+  readonly host: string;
+  readonly port: number;
 }
 
 /** How a turn of a shell ended. There is none for a turn whose shell ended: the end of the command is its end. */
@@ -525,6 +542,8 @@ export interface NativeAddon {
   interruptTurn(id: number, turn: number): boolean;
   /** Answers a question about a name, by a message of DNS. False: the command has ended. */
   answerName(id: number, query: number, message: Uint8Array): boolean;
+  /** Answers whether a connection may be for a host. `rule`: what decided; '': nothing. False: the command has ended. */
+  answerHost(id: number, question: number, allowed: boolean, rule: string): boolean;
   /** Further addresses that commands of the confinement may connect to, for so long. */
   allowAddresses(confinement: NativeConfinement, rows: readonly NativeAddressRow[], lifetimeMs: number): void;
   /** What is said of a connection to 16 bytes; `undefined`: nothing is listed. */

@@ -24,7 +24,15 @@ export function problemOfEntry(text: string, kind: 'allow' | 'deny'): string | u
  * @throws {SandboxError} `policy.invalid`, with the key, the entry and what is allowed.
  */
 export function readRules(
-  { allow, deny }: { readonly allow: readonly string[]; readonly deny: readonly string[] },
+  {
+    allow,
+    deny,
+    verify,
+  }: {
+    readonly allow: readonly string[];
+    readonly deny: readonly string[];
+    readonly verify: 'none' | 'sni';
+  },
   hostsOf: (preset: PresetOfTool) => readonly string[],
 ): NetworkRules {
   const read = (texts: readonly string[], kind: 'allow' | 'deny') =>
@@ -33,7 +41,7 @@ export function readRules(
       if (problem !== undefined) throw new SandboxError('policy.invalid', `network.${kind}: ${problem}`);
       return entriesOf(text, kind, hostsOf);
     });
-  return networkRules(read(allow, 'allow'), read(deny, 'deny'));
+  return networkRules(read(allow, 'allow'), read(deny, 'deny'), verify);
 }
 
 /**

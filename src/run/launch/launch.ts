@@ -214,6 +214,9 @@ class LaunchedCommand {
       case 'name-asked':
         this.#sandbox.network?.onNameAsked(this.id, event);
         break;
+      case 'host-asked':
+        this.#sandbox.network?.onHostAsked(this.id, event);
+        break;
       // Only of shells.
       case 'turn-ended':
         break;

@@ -7,20 +7,28 @@ import type {
   NativeConfinement,
   NativeConnection,
   NativeEffects,
+  NativeHostAsked,
   NativeNameAsked,
 } from '../../native/contract.ts';
+import { normalName } from '../../policy/network/entry.ts';
+import { judgeHost } from '../../policy/network/rules.ts';
+import { visibleLine } from '../../util/visible-text.ts';
 import { lookupAsMachine } from './lookup.ts';
 import { type AskedName, NameServer, textOf } from './name-server.ts';
 
 /** Of one command: names that were looked up in vain. */
 const MOST_NAMES = 128;
 const MOST_CONNECTIONS = 256;
+/** Of a host that a connection asked for: more is no name. */
+const NAME_CHARACTERS = 253;
 const NOTHING = Buffer.alloc(0);
 
 /** Where the network is listed: answers for the commands of one sandbox, and tells what they asked for. */
 export interface NetworkBroker {
   /** A command asks for a name. */
   onNameAsked(id: number, event: NativeNameAsked): void;
+  /** A connection of a command asks for a host. */
+  onHostAsked(id: number, event: NativeHostAsked): void;
   /** What a command asked for since the last call, with what the addon says of it; `undefined`: nothing. */
   connectionsOf(id: number, effects: NativeEffects): readonly Connection[] | undefined;
 }
@@ -46,6 +54,10 @@ export function createBroker(
       void names.answer(message ?? NOTHING, note).then((answer) => {
         addon.answerName(id, query, answer ?? NOTHING);
       });
+    },
+    onHostAsked(id, { question, host, port }) {
+      const { allowed, rule } = judgeHost(rules.names, host, port);
+      addon.answerHost(id, question, allowed, rule ?? '');
     },
     connectionsOf(id, { connections }) {
       const told = [
@@ -86,6 +98,7 @@ function connectionOf(one: NativeConnection, names: NameServer): Connection {
   const address = textOf([...one.address]);
   const host = names.nameOf(address) ?? address;
   const isDenied = !one.allowed && one.rule !== '';
+  const hasEntry = !one.allowed && !isDenied && !one.udp && one.flaw === '';
   return {
     verdict: one.allowed ? 'allowed' : 'refused',
     protocol: one.udp ? 'udp' : 'tcp',
@@ -94,13 +107,26 @@ function connectionOf(one: NativeConnection, names: NameServer): Connection {
     port: one.port,
     program: one.program,
     pid: one.pid,
+    ...(one.name === '' ? {} : { askedFor: visibleLine(one.name, NAME_CHARACTERS) }),
+    ...(one.flaw === '' ? {} : { flaw: one.flaw }),
     ...(one.rule === '' ? {} : { rule: one.rule }),
     ...(one.errno === 0 ? {} : { error: errnoName(one.errno) }),
     // What an entry denies another one does not allow.
-    ...(one.allowed || isDenied || one.udp ? {} : { entry: entryFor(host, address, one.port) }),
+    ...(hasEntry ? entryOf(one, host, address) : {}),
     at: new Date(one.firstMs).toISOString(),
     count: one.count,
   };
+}
+
+/** What would let it through; nothing, if what it asked for is the name of no host. */
+function entryOf(
+  { name, port }: NativeConnection,
+  host: string,
+  address: string,
+): { readonly entry?: string } {
+  if (name === '') return { entry: entryFor(host, address, port) };
+  const asked = normalName(name);
+  return asked === undefined ? {} : { entry: `${asked}:${port}` };
 }
 
 function entryFor(host: string, address: string, port: number): string {

@@ -121,6 +121,9 @@ export function startShell(
         case 'name-asked':
           start.network?.onNameAsked(id, event);
           break;
+        case 'host-asked':
+          start.network?.onHostAsked(id, event);
+          break;
         // Only of commands in the background.
         case 'exited':
           break;

@@ -10,6 +10,7 @@ import { loadAddon } from '../../../src/native/load.ts';
 const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   probe: true,
   allowAddresses: true,
+  answerHost: true,
   answerName: true,
   judgeAddress: true,
   signalScope: true,
