@@ -8,9 +8,11 @@ namespace sandbox_run {
 namespace {
 
 // RFC 8446, 5.1 and 4.
-constexpr uint8_t kHandshake = 22;
+constexpr uint8_t kAlert = 21, kHandshake = 22;
+constexpr uint8_t kWarningLevel = 1;
 constexpr uint8_t kMajorVersion = 3;
 constexpr size_t kRecordHead = 5;
+constexpr size_t kWarning = kRecordHead + 2;
 constexpr size_t kLargestRecord = 1 << 14;
 // An encrypted one has some bytes more (RFC 8446, 5.2; RFC 5246, 6.2.3).
 constexpr size_t kLargestCipherRecord = kLargestRecord + 2048;
@@ -161,16 +163,21 @@ ClientHello ReadClientHello(std::string_view bytes) {
   return is_open && bytes.size() >= kLargestHello ? Flaw(kTooLong) : hello;
 }
 
-ServerWants ReadServerStart(std::string_view bytes) {
-  if (!bytes.empty() && ByteAt(bytes, 0) != kHandshake) return ServerWants::kNothing;
-  if (bytes.size() < kServerStart) return ServerWants::kMoreBytes;
+ServerStart ReadServerStart(std::string_view bytes) {
+  // That it does not know the name (RFC 6066, 3): it may go on with another one.
+  if (!bytes.empty() && ByteAt(bytes, 0) == kAlert) {
+    if (bytes.size() < kWarning) return ServerStart::kMoreBytes;
+    if (ByteAt(bytes, kRecordHead) != kWarningLevel) return ServerStart::kAnotherHello;
+    bytes.remove_prefix(kWarning);
+  }
+  if (!bytes.empty() && ByteAt(bytes, 0) != kHandshake) return ServerStart::kAnotherHello;
   // Record, message, version; then the random.
   constexpr size_t kAt = kRecordHead + kMessageHead + 2;
-  const bool is_retry =
-      ByteAt(bytes, kRecordHead) == kServerHelloType &&
-      std::equal(kRetry, kRetry + kRandom, bytes.begin() + kAt,
-                 [](uint8_t one, char other) { return one == static_cast<uint8_t>(other); });
-  return is_retry ? ServerWants::kAnotherHello : ServerWants::kNothing;
+  if (bytes.size() < kAt + kRandom) return ServerStart::kMoreBytes;
+  const bool is_retry = std::equal(kRetry, kRetry + kRandom, bytes.begin() + kAt,
+                                   [](uint8_t one, char other) { return one == static_cast<uint8_t>(other); });
+  const bool is_usual = ByteAt(bytes, kRecordHead) == kServerHelloType && !is_retry;
+  return is_usual ? ServerStart::kUsual : ServerStart::kAnotherHello;
 }
 
 size_t SkipToHandshake(std::string_view bytes, bool& is_next) {

@@ -21,11 +21,12 @@ constexpr size_t kLargestHello = 32 * 1024;
 // ways is a flaw, and so is a name that is hidden (ECH): whom that is for cannot be known.
 ClientHello ReadClientHello(std::string_view bytes);
 
-// Whether the first bytes of a server ask for another hello, which may name another host
-// (HelloRetryRequest, RFC 8446, 4.1.4).
-enum class ServerWants { kMoreBytes, kAnotherHello, kNothing };
-constexpr size_t kServerStart = 43;
-ServerWants ReadServerStart(std::string_view bytes);
+// What the first bytes of a server mean for what the client may send next. Another hello, which a
+// server may ask for (HelloRetryRequest, RFC 8446, 4.1.4), may name another host. After anything but
+// the usual answer nothing else is expected.
+enum class ServerStart { kMoreBytes, kAnotherHello, kUsual };
+constexpr size_t kServerStartBytes = 50;
+ServerStart ReadServerStart(std::string_view bytes);
 
 // How many bytes of complete records stand before the next record of a handshake; `is_next`: one
 // follows them.

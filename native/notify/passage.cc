@@ -170,13 +170,13 @@ Passage::Looked Passage::LookAtRequest() {
 }
 
 Passage::Looked Passage::LookAtServer() {
-  char start[kServerStart];
+  char start[kServerStartBytes];
   const ssize_t got = recv(begun_.host.get(), start, sizeof(start), MSG_PEEK | MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Looked::kNeedsMore;
   if (got <= 0) return Looked::kIsOver;
-  const ServerWants wants = ReadServerStart({start, static_cast<size_t>(got)});
-  if (wants == ServerWants::kMoreBytes) return Looked::kNeedsMore;
-  stage_ = wants == ServerWants::kAnotherHello ? Stage::kSecondHello : Stage::kFree;
+  const ServerStart read = ReadServerStart({start, static_cast<size_t>(got)});
+  if (read == ServerStart::kMoreBytes) return Looked::kNeedsMore;
+  stage_ = read == ServerStart::kAnotherHello ? Stage::kSecondHello : Stage::kFree;
   if (stage_ == Stage::kSecondHello) Wait(kPatience);
   return Looked::kMayPass;
 }

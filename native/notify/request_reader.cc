@@ -35,7 +35,7 @@ bool IsToken(std::string_view text) {
   });
 }
 
-// Neither a control character nor, where `in_line`, a space.
+// Without control characters and, unless it `has_spaces`, without these.
 bool IsVisible(std::string_view text, bool has_spaces) {
   return std::all_of(text.begin(), text.end(), [&](char byte) {
     const auto value = static_cast<uint8_t>(byte);
@@ -64,6 +64,15 @@ std::optional<uint64_t> NumberOf(std::string_view digits, unsigned base) {
     number = number * base + static_cast<uint64_t>(is_hex ? (digit | 0x20) - 'a' + 10 : digit - '0');
   }
   return number;
+}
+
+// Whether a line ends otherwise than it should: another reader could end it there, or go on.
+bool HasOddLine(std::string_view text) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\n' && (at == 0 || text[at - 1] != '\r')) return true;
+    if (text[at] == '\r' && at + 1 < text.size() && text[at + 1] != '\n') return true;
+  }
+  return false;
 }
 
 // The method and, by `minor`, the version. nullptr, or what is wrong.
@@ -104,7 +113,8 @@ RequestReader::Step RequestReader::Next(std::string_view bytes) {
       if (bytes.size() > kLargestHead) return Flaw("an HTTP request whose head is too long");
       // What begins otherwise never becomes a request.
       const std::string_view method = bytes.substr(0, bytes.find(' '));
-      return bytes.empty() || IsToken(method) ? Step() : Flaw(kNotHttp);
+      if (!bytes.empty() && !IsToken(method)) return Flaw(kNotHttp);
+      return HasOddLine(bytes) ? Flaw(kNotHttp) : Step();
     }
     case Place::kBody:
     case Place::kChunk: {

@@ -56,7 +56,7 @@ int Supervised(std::vector<AddressRow> rows, std::function<int()> body, Connecti
     auto gate = std::make_shared<NetworkGate>(std::move(rows), std::move(apart), own.value());
     auto supervisor = NetworkSupervisor::Start(gate);
     EXPECT_TRUE(supervisor.ok());
-    std::vector<sock_filter> program = NetworkFilter();
+    std::vector<sock_filter> program = NetworkFilter(false);
     program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
     Result<UniqueFd> listener = Listen(program);
     EXPECT_TRUE(listener.ok());
@@ -68,7 +68,7 @@ int Supervised(std::vector<AddressRow> rows, std::function<int()> body, Connecti
       answering.emplace_back([&, number, message = std::move(message)] {
         supervisor.value()->Answer(number, message + "!");
       });
-    });
+    }, nullptr);
     const pid_t child = fork();
     if (child == 0) _exit(body());
     EXPECT_TRUE(waitpid(child, &status, 0) == child);
