@@ -27,10 +27,9 @@ constexpr size_t kLargestName = 255;
 constexpr size_t kEncryptedHello = 0xfe0d, kEncryptedName = 0xffce;
 
 // The random of a server that asks for another hello.
-constexpr uint8_t kRetry[kRandom] = {0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11,
-                                     0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
-                                     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e,
-                                     0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
+constexpr uint8_t kRetry[kRandom] = {
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+    0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
 
 uint8_t ByteAt(std::string_view bytes, size_t at) { return static_cast<uint8_t>(bytes[at]); }
 
@@ -81,8 +80,8 @@ ClientHello Named(std::string_view extension) {
   if (outer.failed() || list.failed() || !outer.empty()) return Flaw(kMalformed);
   if (!list.empty()) return Flaw("a TLS hello with several server names");
   // No name of a host has other bytes; on the wire it is in ASCII.
-  const bool is_text = std::all_of(name.begin(), name.end(),
-                                   [](char byte) { return byte > 0x20 && byte < 0x7f; });
+  const bool is_text =
+      std::all_of(name.begin(), name.end(), [](char byte) { return byte > 0x20 && byte < 0x7f; });
   if (type != kHostName || name.empty() || name.size() > kLargestName || !is_text)
     return Flaw("a TLS hello whose server name is none of a host");
   ClientHello hello;
@@ -174,8 +173,9 @@ ServerStart ReadServerStart(std::string_view bytes) {
   // Record, message, version; then the random.
   constexpr size_t kAt = kRecordHead + kMessageHead + 2;
   if (bytes.size() < kAt + kRandom) return ServerStart::kMoreBytes;
-  const bool is_retry = std::equal(kRetry, kRetry + kRandom, bytes.begin() + kAt,
-                                   [](uint8_t one, char other) { return one == static_cast<uint8_t>(other); });
+  const bool is_retry =
+      std::equal(kRetry, kRetry + kRandom, bytes.begin() + kAt,
+                 [](uint8_t one, char other) { return one == static_cast<uint8_t>(other); });
   const bool is_usual = ByteAt(bytes, kRecordHead) == kServerHelloType && !is_retry;
   return is_usual ? ServerStart::kUsual : ServerStart::kAnotherHello;
 }

@@ -17,13 +17,13 @@ struct ClientHello {
 // A hello that takes more bytes is refused.
 constexpr size_t kLargestHello = 32 * 1024;
 
-// Reads the hello at the front of `bytes`, however it is cut into records. What could be read in two
-// ways is a flaw, and so is a name that is hidden (ECH): whom that is for cannot be known.
+// Reads the hello at the front of `bytes`, however it is cut into records. What could be read in
+// two ways is a flaw, and so is a name that is hidden (ECH): whom that is for cannot be known.
 ClientHello ReadClientHello(std::string_view bytes);
 
 // What the first bytes of a server mean for what the client may send next. Another hello, which a
-// server may ask for (HelloRetryRequest, RFC 8446, 4.1.4), may name another host. After anything but
-// the usual answer nothing else is expected.
+// server may ask for (HelloRetryRequest, RFC 8446, 4.1.4), may name another host. After anything
+// but the usual answer nothing else is expected.
 enum class ServerStart { kMoreBytes, kAnotherHello, kUsual };
 constexpr size_t kServerStartBytes = 50;
 ServerStart ReadServerStart(std::string_view bytes);

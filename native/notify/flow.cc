@@ -32,8 +32,8 @@ Flow::Moved Flow::Move(int from, int to) {
   Moved moved = Moved::kSome;
   for (int step = 0; step < kMostSteps; ++step) {
     if (held_ == 0 && !ended_) {
-      const ssize_t got = splice(from, nullptr, in_.get(), nullptr, kPipeBytes,
-                                 SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+      const ssize_t got =
+          splice(from, nullptr, in_.get(), nullptr, kPipeBytes, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno != EAGAIN) return Moved::kBroken;
       if (got < 0) {
@@ -44,8 +44,8 @@ Flow::Moved Flow::Move(int from, int to) {
       held_ = static_cast<size_t>(got);
     }
     if (held_ > 0) {
-      const ssize_t put = splice(out_.get(), nullptr, to, nullptr, held_,
-                                 SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+      const ssize_t put =
+          splice(out_.get(), nullptr, to, nullptr, held_, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
       if (put < 0 && errno == EINTR) continue;
       if (put < 0 && errno != EAGAIN) return Moved::kBroken;
       if (put < 0) return Moved::kAll;

@@ -21,6 +21,13 @@ int MakeEnd(int family, UniqueFd& made) {
   return setsockopt(made.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == 0 ? 0 : errno;
 }
 
+// Nothing arrives at it.
+bool Swallow(int socket) {
+  sock_filter drop[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+  const sock_fprog program = {1, drop};
+  return setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
+}
+
 bool IsOnlyV6(int socket, int family) {
   int only = 0;
   socklen_t size = sizeof(only);
@@ -53,12 +60,8 @@ int HeldConnection::Prepare(int socket, int family, SocketAddress& to) {
   }
   if (const int error = MakeEnd(end_family_, swallower_)) return error;
   if (const int error = MakeEnd(end_family_, end_)) return error;
-  sock_filter drop[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
-  const sock_fprog program = {1, drop};
   SocketAddress at = SocketAddressOf(endpoint, end_family_);
-  if (setsockopt(swallower_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0 ||
-      bind(swallower_.get(), at.get(), at.length) != 0)
-    return errno;
+  if (!Swallow(swallower_.get()) || bind(swallower_.get(), at.get(), at.length) != 0) return errno;
   const auto own = NameOf(swallower_.get(), end_family_, getsockname);
   if (!own) return errno;
   at = SocketAddressOf(*own, end_family_);
@@ -85,6 +88,27 @@ bool HeldConnection::IsComplete() const {
   // Had the command's socket given up its address in between, somebody else could have answered.
   const auto peer = NameOf(socket_.get(), family_, getpeername);
   return peer && peer->address == own_.address && peer->port == own_.port;
+}
+
+void HeldConnection::Fail() {
+  // The command's socket is brought to answer somebody who does not hear it. To the next one who
+  // calls from the same address it says so, which is no answer to that: it gets a reset.
+  const SocketAddress at = SocketAddressOf(own_, end_family_);
+  UniqueFd next;
+  const bool is_made =
+      MakeEnd(end_family_, next) == 0 && bind(next.get(), at.get(), at.length) == 0;
+  const auto from = NameOf(socket_.get(), family_, getsockname);
+  if (is_made && from && Swallow(end_.get())) {
+    const SocketAddress to = SocketAddressOf(*from, end_family_);
+    [[maybe_unused]] int ignored = connect(end_.get(), to.get(), to.length);
+    end_.reset();
+    swallower_.reset();
+    ignored = connect(next.get(), to.get(), to.length);
+  }
+  // At the latest the next time that the command's socket calls, it finds nobody.
+  end_.reset();
+  swallower_.reset();
+  socket_.reset();
 }
 
 }  // namespace sandbox_run

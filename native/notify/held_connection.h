@@ -14,16 +14,19 @@ namespace sandbox_run {
 //
 // A listening socket on the loopback interface swallows what the command's socket sends to begin
 // with. Then another one at the same address connects to the command's socket in turn, and both are
-// connected at once (simultaneous open, RFC 9293, 3.5). Nobody else can get in: nothing is accepted.
+// connected at once (simultaneous open, RFC 9293, 3.5). Nobody else can get in: nothing is
+// accepted.
 class HeldConnection {
  public:
-  // For `socket` of `family`, which is to connect to `to` afterwards, and then is on its way. 0 or the
-  // errno.
+  // For `socket` of `family`, which is to connect to `to` afterwards, and then is on its way. 0 or
+  // the errno.
   int Prepare(int socket, int family, SocketAddress& to);
   // Begins to end the waiting. 0 or the errno. It is over when `end` can be written.
   int Complete();
   // Then: whether the two are connected to each other.
   bool IsComplete() const;
+  // Or it fails: the command's socket gets an error, and never seems to be connected.
+  void Fail();
 
   // Where the command's data arrives.
   int end() const { return end_.get(); }

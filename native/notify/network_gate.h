@@ -20,13 +20,11 @@ namespace sandbox_run {
 struct NetworkGate {
   NetworkGate(std::vector<AddressRow> rows, std::vector<AddressRange> apart, OwnLoopback own,
               bool may_look_inside = false)
-      : table(std::move(rows), std::move(apart)),
-        looks_inside(may_look_inside),
-        loopback(own) {}
+      : table(std::move(rows), std::move(apart)), looks_inside(may_look_inside), loopback(own) {}
 
   NetworkTable table;
   const bool looks_inside;  // rows may say what connections have to be
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;         // guards what follows
   OwnLoopback loopback;
 };
 
@@ -37,11 +35,11 @@ struct Connection {
   Endpoint endpoint;
   bool is_udp = false;
   bool allowed = false;
-  std::string rule;      // empty: none
-  std::string name;      // of the host that it asked for; empty: it was not looked for, or is none
+  std::string rule;       // empty: none
+  std::string name;       // of the host that it asked for; empty: it was not looked for, or is none
   const char* flaw = "";  // of what it sent instead of a name
-  int error = 0;         // what the command was told; 0: connected, or on its way
-  int64_t first_ms = 0;  // since the epoch
+  int error = 0;          // what the command was told; 0: connected, or on its way
+  int64_t first_ms = 0;   // since the epoch
   uint64_t count = 0;
 };
 

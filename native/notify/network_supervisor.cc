@@ -499,7 +499,8 @@ int NetworkSupervisor::ConnectInside(Target& target, ino_t inode, Socket& comman
   if (error != 0 && error != EINPROGRESS) return error;
   SocketAddress& local = begun.names.local;
   local.length = sizeof(local.storage);
-  if (getsockname(begun.host.get(), reinterpret_cast<sockaddr*>(&local.storage), &local.length) != 0)
+  if (getsockname(begun.host.get(), reinterpret_cast<sockaddr*>(&local.storage), &local.length) !=
+      0)
     return errno;
   begun.connection = connection;
   TellWho(begun.connection, target);
@@ -573,6 +574,8 @@ void NetworkSupervisor::FinishWaiting(const Waiting& waiting, bool timed_out) {
   int error = 0;
   socklen_t size = sizeof(error);
   if (getsockopt(socket->copy.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  // What a carried connection met, its command's own socket cannot say.
+  if (error != 0 && relay_ != nullptr) error = relay_->TakeFailure(waiting.inode).value_or(error);
   if (error != 0) return Refuse(listener_.get(), waiting.call, error);
   socket->connected = true;
   socket->copy.reset();

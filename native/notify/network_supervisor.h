@@ -121,8 +121,8 @@ class NetworkSupervisor {
   void SetOption(const abi::SeccompNotification& call);
   void ReceiveMessage(const abi::SeccompNotification& call);
 
-  // Where a connection leads, and what it has to be: nothing if it is refused, and then `error` says
-  // how.
+  // Where a connection leads, and what it has to be: nothing if it is refused, and then `error`
+  // says how.
   std::optional<Endpoint> Judge(const Endpoint& wanted, Connection& connection, int& error,
                                 Inside& inside);
   void Record(Connection connection, Target& target);

@@ -51,8 +51,14 @@ Passage::State Passage::Advance() {
 bool Passage::Connect() {
   if (stage_ == Stage::kConnecting) {
     if (!CanBeWritten(begun_.host.get())) return true;
-    socklen_t size = sizeof(error_);
-    if (getsockopt(begun_.host.get(), SOL_SOCKET, SO_ERROR, &error_, &size) != 0) error_ = errno;
+    int error = 0;
+    socklen_t size = sizeof(error);
+    if (getsockopt(begun_.host.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+    if (error != 0) {
+      Decide(true, error);
+      begun_.command.Fail();
+      return false;
+    }
     if (begun_.command.Complete() != 0) return false;
     stage_ = Stage::kCompleting;
   }
@@ -60,8 +66,7 @@ bool Passage::Connect() {
   const bool is_complete = begun_.command.IsComplete();
   command_ = begun_.command.TakeEnd();
   begun_.command = {};
-  if (error_ != 0) Decide(true, error_);
-  if (!is_complete || error_ != 0) {
+  if (!is_complete) {
     Break();
     return false;
   }

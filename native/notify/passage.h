@@ -101,7 +101,6 @@ class Passage {
   RequestReader requests_;
   UniqueFd command_;
   Stage stage_ = Stage::kConnecting;
-  int error_ = 0;          // of connecting to the host
   std::string bytes_;      // from the command
   size_t passable_ = 0;    // so many of them
   std::string host_;       // that it is for

@@ -86,6 +86,15 @@ std::optional<ConnectionNames> Relay::NamesOf(ino_t inode) const {
   return found->second;
 }
 
+std::optional<int> Relay::TakeFailure(ino_t inode) {
+  const std::lock_guard lock(mutex_);
+  const auto found = failures_.find(inode);
+  if (found == failures_.end()) return std::nullopt;
+  const int error = found->second;
+  failures_.erase(found);
+  return error;
+}
+
 Connections Relay::Take() {
   const std::lock_guard lock(mutex_);
   for (const auto& [number, connection] : undecided_) connections_.Add(connection);
@@ -157,8 +166,12 @@ void Relay::Begin(BegunConnection begun) {
   const uint32_t number = ++last_number_;
   const auto on_ask = [this, number, port = begun.connection.endpoint.port](
                           const std::string& host) { on_ask_(number, host, port); };
-  const auto on_decided = [this, number](const Connection& connection) {
+  const auto on_decided = [this, number, inode = begun.inode](const Connection& connection) {
     const std::lock_guard lock(mutex_);
+    if (connection.allowed && connection.error != 0) {
+      if (failures_.size() >= kMostCarried) failures_.clear();
+      failures_[inode] = connection.error;
+    }
     undecided_.erase(number);
     connections_.Add(connection);
   };

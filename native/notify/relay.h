@@ -45,6 +45,9 @@ class Relay {
   // nullopt: the command's socket is not connected by this.
   std::optional<ConnectionNames> NamesOf(ino_t inode) const;
 
+  // Why a command's socket was not connected; nullopt: it was not this that failed.
+  std::optional<int> TakeFailure(ino_t inode);
+
   // What came of connections since the last call.
   Connections Take();
   // The command has ended: what it sent and may send is still handed on, if that takes a moment.
@@ -91,6 +94,7 @@ class Relay {
   std::vector<BegunConnection> begun_;
   std::vector<Verdict> verdicts_;
   std::map<ino_t, ConnectionNames> names_;
+  std::map<ino_t, int> failures_;
   std::map<uint32_t, Connection> undecided_;
   Connections connections_;
 };

@@ -45,8 +45,9 @@ bool IsVisible(std::string_view text, bool has_spaces) {
 }
 
 bool IsSame(std::string_view text, std::string_view small) {
-  return std::equal(text.begin(), text.end(), small.begin(), small.end(),
-                    [](char one, char other) { return (IsLetter(one) ? one | 0x20 : one) == other; });
+  return std::equal(text.begin(), text.end(), small.begin(), small.end(), [](char one, char other) {
+    return (IsLetter(one) ? one | 0x20 : one) == other;
+  });
 }
 
 std::string_view Trimmed(std::string_view text) {
@@ -61,7 +62,8 @@ std::optional<uint64_t> NumberOf(std::string_view digits, unsigned base) {
   for (const char digit : digits) {
     const bool is_hex = base == 16 && (digit | 0x20) >= 'a' && (digit | 0x20) <= 'f';
     if (!IsDigit(digit) && !is_hex) return std::nullopt;
-    number = number * base + static_cast<uint64_t>(is_hex ? (digit | 0x20) - 'a' + 10 : digit - '0');
+    number =
+        number * base + static_cast<uint64_t>(is_hex ? (digit | 0x20) - 'a' + 10 : digit - '0');
   }
   return number;
 }
@@ -151,7 +153,8 @@ RequestReader::Step RequestReader::ReadHead(std::string_view head) {
       continue;
     }
     const size_t colon = line.find(':');
-    if (colon == std::string_view::npos || !IsToken(line.substr(0, colon)) || !IsVisible(line, true))
+    if (colon == std::string_view::npos || !IsToken(line.substr(0, colon)) ||
+        !IsVisible(line, true))
       return Flaw("an HTTP request with an odd header");
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = Trimmed(line.substr(colon + 1));

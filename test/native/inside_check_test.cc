@@ -29,12 +29,15 @@ std::string ServerName(const std::string& name) {
 }
 // A hello as a message of a handshake. GREASE and padding as browsers send them.
 std::string Message(const std::string& extensions) {
-  const std::string body = Number(0x0303, 2) + std::string(32, 'r') + Counted(std::string(32, 's'), 1) +
-                           Counted(Number(0x0a0a, 2) + Number(0x1301, 2), 2) + Counted(Number(0, 1), 1) +
-                           Counted(Extension(0x1a1a, "") + extensions + Extension(21, std::string(300, '\0')), 2);
+  const std::string body =
+      Number(0x0303, 2) + std::string(32, 'r') + Counted(std::string(32, 's'), 1) +
+      Counted(Number(0x0a0a, 2) + Number(0x1301, 2), 2) + Counted(Number(0, 1), 1) +
+      Counted(Extension(0x1a1a, "") + extensions + Extension(21, std::string(300, '\0')), 2);
   return Number(1, 1) + Counted(body, 3);
 }
-std::string Record(const std::string& data) { return Number(22, 1) + Number(0x0301, 2) + Counted(data, 2); }
+std::string Record(const std::string& data) {
+  return Number(22, 1) + Number(0x0301, 2) + Counted(data, 2);
+}
 std::string Hello(const std::string& extensions) { return Record(Message(extensions)); }
 
 // Reads from memory that ends where the bytes do, so that a sanitizer sees what goes beyond.
@@ -66,38 +69,43 @@ TEST(a_hello_says_its_server_name_however_it_is_cut) {
       at += size;
     }
     const ClientHello hello = Read(bytes);
-    if (!EXPECT_TRUE(hello.flaw == nullptr && hello.name == "good.example" && hello.size == bytes.size()))
+    if (!EXPECT_TRUE(hello.flaw == nullptr && hello.name == "good.example" &&
+                     hello.size == bytes.size()))
       return;
   }
-  const std::string large = Message(ServerName("good.example") + Extension(51, std::string(17'000, 'k')));
-  EXPECT_EQ(Read(Record(large.substr(0, 16'384)) + Record(large.substr(16'384))).name, "good.example");
+  const std::string large =
+      Message(ServerName("good.example") + Extension(51, std::string(17'000, 'k')));
+  EXPECT_EQ(Read(Record(large.substr(0, 16'384)) + Record(large.substr(16'384))).name,
+            "good.example");
 }
 
 TEST(a_hello_that_does_not_say_one_name_clearly_has_a_flaw) {
   const std::string good = ServerName("good.example");
   for (const std::string& bytes : {
-           Hello(""),                                            // no name
-           Hello(good + ServerName("evil.example")),             // two extensions
+           Hello(""),                                 // no name
+           Hello(good + ServerName("evil.example")),  // two extensions
            Hello(Extension(0, Counted(Number(0, 1) + Counted("good.example", 2) + Number(0, 1) +
-                                          Counted("evil.example", 2), 2))),  // two names
-           Hello(Extension(0, Counted(Number(1, 1) + Counted("good.example", 2), 2))),  // another kind
+                                          Counted("evil.example", 2),
+                                      2))),  // two names
+           Hello(Extension(0,
+                           Counted(Number(1, 1) + Counted("good.example", 2), 2))),  // another kind
            Hello(Extension(0, Counted(Number(0, 1) + Counted("good.example", 2), 2) + "x")),
            Hello(Extension(0, "")),
            Hello(ServerName("")),
            Hello(ServerName(std::string("good.example\0.evil", 18))),
            Hello(ServerName("b\xc3\xbc.example")),
            Hello(ServerName(std::string(256, 'a'))),
-           Hello(good + Extension(0xfe0d, "inner")),             // ECH
-           Hello(good + Extension(0xffce, "inner")),             // ESNI
-           Hello(good + "\x01"),                                 // half an extension
-           Record(Message(good) + "x"),                          // something after it
-           Record(Number(2, 1) + Counted("abc", 3)),             // of a server
-           Record(Number(1, 1) + Number(1 << 20, 3)),            // too long
-           Number(22, 1) + Number(0x0301, 2) + Number(0, 2),     // an empty record
+           Hello(good + Extension(0xfe0d, "inner")),          // ECH
+           Hello(good + Extension(0xffce, "inner")),          // ESNI
+           Hello(good + "\x01"),                              // half an extension
+           Record(Message(good) + "x"),                       // something after it
+           Record(Number(2, 1) + Counted("abc", 3)),          // of a server
+           Record(Number(1, 1) + Number(1 << 20, 3)),         // too long
+           Number(22, 1) + Number(0x0301, 2) + Number(0, 2),  // an empty record
            Number(22, 1) + Number(0x0301, 2) + Number(20'000, 2),
-           Record(Message(good).substr(0, 9)) + Number(23, 1),   // another kind in between
+           Record(Message(good).substr(0, 9)) + Number(23, 1),  // another kind in between
            std::string("\x16\x02", 2),
-           std::string("\x80\x2e\x01\x03\x01", 5),               // SSL 2
+           std::string("\x80\x2e\x01\x03\x01", 5),  // SSL 2
            std::string("GET / HTTP/1.1\r\n"),
            std::string("SSH-2.0-x\r\n"),
        }) {
@@ -118,7 +126,8 @@ TEST(a_hello_that_is_changed_at_random_is_never_read_beyond_its_end) {
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = whole.substr(0, random() % 8 == 0 ? random() % whole.size() : whole.size());
     for (int change = static_cast<int>(random() % 4); change >= 0 && !bytes.empty(); --change) {
-      const size_t at = random() % std::min<size_t>(bytes.size(), random() % 2 == 0 ? 150 : 1 << 16);
+      const size_t at =
+          random() % std::min<size_t>(bytes.size(), random() % 2 == 0 ? 150 : 1 << 16);
       bytes[at] = static_cast<char>(random());
     }
     const ClientHello hello = Read(bytes);
@@ -142,7 +151,8 @@ TEST(a_server_that_asks_for_another_hello_is_noticed) {
   for (size_t size = 0; size < 43; ++size)
     EXPECT_TRUE(ReadServerStart(usual.substr(0, size)) == ServerStart::kMoreBytes);
   // It warns, and goes on; or ends, or is no server of TLS.
-  const std::string warning("\x15\x03\x03\x00\x02\x01\x70", 7), end("\x15\x03\x03\x00\x02\x02\x28", 7);
+  const std::string warning("\x15\x03\x03\x00\x02\x01\x70", 7),
+      end("\x15\x03\x03\x00\x02\x02\x28", 7);
   EXPECT_TRUE(ReadServerStart(warning) == ServerStart::kMoreBytes);
   EXPECT_TRUE(ReadServerStart(warning + usual) == ServerStart::kUsual);
   EXPECT_TRUE(ReadServerStart(warning + of(retry)) == ServerStart::kAnotherHello);
@@ -214,13 +224,13 @@ TEST(requests_are_followed_one_after_the_other_however_they_arrive) {
 TEST(a_request_that_two_readers_could_understand_in_two_ways_is_refused) {
   const std::string get = "GET / HTTP/1.1\r\n", post = "POST / HTTP/1.1\r\nHost: a.test\r\n";
   for (const std::string& stream : std::vector<std::string>{
-           get + "\r\n",                                          // no host
+           get + "\r\n",  // no host
            get + "Host: a.test\r\nHost: b.test\r\n\r\n",
            get + "Host: a.test\r\nHost: a.test\r\n\r\n",
-           get + "Host: a.test\r\n b.test\r\n\r\n",               // a line that goes on
+           get + "Host: a.test\r\n b.test\r\n\r\n",  // a line that goes on
            get + " Host: b.test\r\nHost: a.test\r\n\r\n",
            get + "Host : a.test\r\n\r\n",
-           get + "Host: a.test\nX: y\r\n\r\n",                    // a line that ends otherwise
+           get + "Host: a.test\nX: y\r\n\r\n",  // a line that ends otherwise
            get + "Host: a.test\rX: y\r\n\r\n",
            get + std::string("Host: a.test\0b\r\n\r\n", 18),
            get + "Host: a.test b.test\r\n\r\n",
@@ -249,7 +259,8 @@ TEST(a_request_that_two_readers_could_understand_in_two_ways_is_refused) {
            post + "Transfer-Encoding: identity\r\n\r\n",
            post + "Transfer-Encoding: gzip, chunked\r\n\r\n",
            post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-           post + "Transfer-Encoding: \x0b" "chunked\r\n\r\n",
+           post + "Transfer-Encoding: \x0b"
+                  "chunked\r\n\r\n",
            post + "Transfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\n\r\n",
            post + "Transfer-Encoding: chunked\r\n\r\n 3\r\nabc\r\n0\r\n\r\n",
            post + "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n",
