@@ -28,9 +28,9 @@ export const ENTRY_FORMS =
 
 const EVERY_PORT: PortRange = { first: 1, last: 65_535 };
 /** Of an entry that allows and names none, and what is usual there. */
-export const USUAL_PORTS: readonly (PortRange & { readonly inside: 'tls' | 'http' })[] = [
-  { first: 443, last: 443, inside: 'tls' },
-  { first: 80, last: 80, inside: 'http' },
+export const USUAL_PORTS: readonly { readonly port: PortRange; readonly inside: 'tls' | 'http' }[] = [
+  { port: { first: 443, last: 443 }, inside: 'tls' },
+  { port: { first: 80, last: 80 }, inside: 'http' },
 ];
 /** The address of a host's own services, and of nothing else. */
 const LOOPBACK = ['127.0.0.1', '::1'] as const;
@@ -57,8 +57,10 @@ export function readEntry(text: string, kind: 'allow' | 'deny'): ReadEntry {
   const place = rangeOf(host) ?? nameOf(host);
   if (typeof place === 'string') return { problem: place };
   if (inside !== undefined && place.kind === 'range') return { problem: ofNamesOnly(inside) };
-  const usual = kind === 'allow' ? USUAL_PORTS.filter((one) => (inside ?? one.inside) === one.inside) : [EVERY_PORT];
-  return { entry: { text, places: [place], ports: ranges ?? usual, inside } };
+  const usual = USUAL_PORTS.filter((one) => (inside ?? one.inside) === one.inside).map(({ port }) => port);
+  return {
+    entry: { text, places: [place], ports: ranges ?? (kind === 'allow' ? usual : [EVERY_PORT]), inside },
+  };
 }
 
 /** An IPv6 address with a port stands in brackets; without them all of it is the address. */
@@ -89,7 +91,8 @@ function ofLocalhost(
   return { entry: { text, places, ports: ports ?? [EVERY_PORT], inside } };
 }
 
-const ofNamesOnly = (inside: string) => `an address has no name that could be looked for; leave /${inside} out`;
+const ofNamesOnly = (inside: string) =>
+  `an address has no name that could be looked for; leave /${inside} out`;
 
 function portRange(text: string): readonly PortRange[] | undefined {
   const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text);

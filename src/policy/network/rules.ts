@@ -73,10 +73,15 @@ export function networkRules(
 
 /** The usual ports among some, each by itself, and the others. */
 function byWhatIsUsual(ports: readonly PortRange[]): readonly Pick<NameRow, 'ports' | 'inside'>[] {
-  const usual = USUAL_PORTS.filter((one) => ports.some((range) => isAmong(one.first, range))).map(
-    ({ inside, ...port }) => ({ ports: [port], inside }),
+  const usual = USUAL_PORTS.filter(({ port }) => ports.some((range) => isAmong(port.first, range))).map(
+    ({ port, inside }) => ({ ports: [port], inside }),
   );
-  const others = ports.flatMap((range) => withoutPorts(range, USUAL_PORTS));
+  const others = ports.flatMap((range) =>
+    withoutPorts(
+      range,
+      USUAL_PORTS.map(({ port }) => port),
+    ),
+  );
   return others.length === 0 ? usual : [...usual, { ports: [...others], inside: undefined }];
 }
 
@@ -99,9 +104,7 @@ export function judgeAddress(
     0,
     ...APART_RANGES.filter((range) => isWithin(bytes, range.bytes, range.bits)).map(({ bits }) => bits),
   );
-  const speaking = rows.filter(
-    (row) => isAmong(port, row) && isWithin(bytes, row.bytes, row.bits),
-  );
+  const speaking = rows.filter((row) => isAmong(port, row) && isWithin(bytes, row.bytes, row.bits));
   const row =
     speaking.find(({ verdict }) => verdict === 'deny') ?? speaking.find(({ bits }) => bits >= leastBits);
   return { allowed: row?.verdict === 'allow', rule: row?.rule };
