@@ -1,8 +1,9 @@
 #include "notify/held_connection.h"
 
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -13,6 +14,8 @@
 namespace sandbox_run {
 namespace {
 
+constexpr int kFillMs = 1000;
+
 // Both are at one address, which nobody else of this machine uses at the time.
 int MakeEnd(int family, UniqueFd& made) {
   made.reset(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
@@ -21,11 +24,16 @@ int MakeEnd(int family, UniqueFd& made) {
   return setsockopt(made.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == 0 ? 0 : errno;
 }
 
-// Nothing arrives at it.
-bool Swallow(int socket) {
-  sock_filter drop[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
-  const sock_fprog program = {1, drop};
-  return setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
+// Fills the only place in the queue of a listening socket: it answers nobody any more (listen(2)
+// calls that ignoring the request). 0 or the errno.
+int Fill(int listening, const SocketAddress& at) {
+  const UniqueFd filler(
+      socket(at.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  if (!filler.valid()) return errno;
+  if (connect(filler.get(), at.get(), at.length) != 0 && errno != EINPROGRESS) return errno;
+  // On the loopback interface that is at once, unless the machine has much to do.
+  pollfd watched = {listening, POLLIN, 0};
+  return poll(&watched, 1, kFillMs) == 1 ? 0 : EAGAIN;
 }
 
 bool IsOnlyV6(int socket, int family) {
@@ -61,11 +69,12 @@ int HeldConnection::Prepare(int socket, int family, SocketAddress& to) {
   if (const int error = MakeEnd(end_family_, swallower_)) return error;
   if (const int error = MakeEnd(end_family_, end_)) return error;
   SocketAddress at = SocketAddressOf(endpoint, end_family_);
-  if (!Swallow(swallower_.get()) || bind(swallower_.get(), at.get(), at.length) != 0) return errno;
+  if (bind(swallower_.get(), at.get(), at.length) != 0) return errno;
   const auto own = NameOf(swallower_.get(), end_family_, getsockname);
   if (!own) return errno;
   at = SocketAddressOf(*own, end_family_);
-  if (bind(end_.get(), at.get(), at.length) != 0 || listen(swallower_.get(), 1) != 0) return errno;
+  if (bind(end_.get(), at.get(), at.length) != 0 || listen(swallower_.get(), 0) != 0) return errno;
+  if (const int error = Fill(swallower_.get(), at)) return error;
   socket_.reset(fcntl(socket, F_DUPFD_CLOEXEC, 0));
   if (!socket_.valid()) return errno;
   family_ = family;
@@ -91,19 +100,15 @@ bool HeldConnection::IsComplete() const {
 }
 
 void HeldConnection::Fail() {
-  // The command's socket is brought to answer somebody who does not hear it. To the next one who
-  // calls from the same address it says so, which is no answer to that: it gets a reset.
-  const SocketAddress at = SocketAddressOf(own_, end_family_);
-  UniqueFd next;
-  const bool is_made =
-      MakeEnd(end_family_, next) == 0 && bind(next.get(), at.get(), at.length) == 0;
+  // It keeps the last step of the handshake back for a moment (TCP_DEFER_ACCEPT), and sends a reset
+  // instead: the command's socket has answered, but is not connected yet.
+  const int on = 1;
+  const linger at_once = {1, 0};
   const auto from = NameOf(socket_.get(), family_, getsockname);
-  if (is_made && from && Swallow(end_.get())) {
+  if (from && setsockopt(end_.get(), IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, sizeof(on)) == 0 &&
+      setsockopt(end_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)) == 0) {
     const SocketAddress to = SocketAddressOf(*from, end_family_);
-    [[maybe_unused]] int ignored = connect(end_.get(), to.get(), to.length);
-    end_.reset();
-    swallower_.reset();
-    ignored = connect(next.get(), to.get(), to.length);
+    [[maybe_unused]] const int ignored = connect(end_.get(), to.get(), to.length);
   }
   // At the latest the next time that the command's socket calls, it finds nobody.
   end_.reset();

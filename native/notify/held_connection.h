@@ -12,10 +12,10 @@ namespace sandbox_run {
 // is known whether what the command really wants to reach answers. To the command it looks like any
 // connection on its way: it may wait, poll, or give up.
 //
-// A listening socket on the loopback interface swallows what the command's socket sends to begin
-// with. Then another one at the same address connects to the command's socket in turn, and both are
-// connected at once (simultaneous open, RFC 9293, 3.5). Nobody else can get in: nothing is
-// accepted.
+// A listening socket on the loopback interface whose queue is full ignores what the command's
+// socket sends to begin with. Then another one at the same address connects to the command's socket
+// in turn, and both are connected at once (simultaneous open, RFC 9293, 3.5). Nobody else can get
+// in: nothing is ever accepted.
 class HeldConnection {
  public:
   // For `socket` of `family`, which is to connect to `to` afterwards, and then is on its way. 0 or

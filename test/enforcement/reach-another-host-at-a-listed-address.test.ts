@@ -10,8 +10,8 @@ import type { Sandbox } from '../../src/index.ts';
 import { refusedForModel } from '../../src/run/output/result-warnings.ts';
 import { makeArena } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
-import { PROGRAMS } from '../support/sandboxee.ts';
-import { TIERS, type Tier } from '../support/tiers.ts';
+import { type Argv, PROGRAMS } from '../support/sandboxee.ts';
+import { HOST, TIERS, type Tier } from '../support/tiers.ts';
 
 /** One address for many hosts, as that of a CDN. */
 const ADDRESS = '127.0.0.9';
@@ -220,10 +220,38 @@ describe('reaching another host at an address that is listed', () => {
     expect(received.split(UNLISTED).length).toBeGreaterThan(33);
   }, 60_000);
 
+  // The usual ports are root's.
+  it.runIf(HOST.root)(
+    'with verify = "sni", at the usual ports, as the report says (needs root)',
+    async () => {
+      const address = '127.0.77.9';
+      const seen: string[] = [];
+      const web = createHttp((request, response) => {
+        seen.push(request.headers.host ?? '');
+        response.end(`${ANSWER}\n`);
+      });
+      servers.push(web);
+      await once(web.listen(80, address), 'listening');
+      const sandbox = await arena.sandbox(TIERS[0] as Tier, {
+        net: [LISTED, `${address}:1`],
+        gate: { lookup: async () => ({ addresses: [address], ttl: 5 }) },
+        policy: { network: { verify: 'sni' }, unsafe: { unjudged_commands: true } },
+      });
+      const network = sandbox.plan.report.controls.find(({ id }) => id === 'network');
+      expect(network?.reason).toContain('must themselves name a listed host');
+      const good = await sandbox.run(`curl -sm 20 http://${LISTED}/`);
+      expect(good.stdout).toContain(ANSWER);
+      const evil = await sandbox.run(`curl -sm 20 -H 'Host: ${UNLISTED}' http://${LISTED}/`);
+      expect(evil.stdout).toBe('');
+      expect(seen).toEqual([LISTED]);
+      expect(evil.connections).toContainEqual(expect.objectContaining({ askedFor: UNLISTED, port: 80 }));
+    },
+  );
+
   describe.each(TIERS)('$name', (tier) => {
     it('is reset before a byte of it arrives, however it is sent; what names the listed host passes', async () => {
       const sandbox = await sandboxFor(tier);
-      const argv = ['python3', attack, LISTED, ...[ports.tls, ports.http, ports.retry].map(String)];
+      const argv: Argv = ['python3', attack, LISTED, ...[ports.tls, ports.http, ports.retry].map(String)];
       const result = await sandbox.run(argv);
       const said = words(result.stdout.trim());
       expect(result.stderr).toBe('');
