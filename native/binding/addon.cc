@@ -155,7 +155,8 @@ class ReadWorker : public Napi::AsyncWorker {
   std::optional<Result<Indexed>> read_;
 };
 
-// readIndex(index, callback): the first walk, or another look; callback(NativeIndexed | undefined, failure).
+// readIndex(index, callback): the first walk, or another look; callback(NativeIndexed | undefined,
+// failure).
 Napi::Value ReadIndex(const Napi::CallbackInfo& info) {
   (new ReadWorker(info[1].As<Napi::Function>(), *info[0].As<Napi::External<IndexRef>>().Data()))
       ->Queue();
@@ -259,13 +260,22 @@ Napi::Value AnswerName(const Napi::CallbackInfo& info) {
   });
 }
 
-// answerConnection(id, number, address, errno): false if the command has ended.
+// answerConnection(id, number, address, errno, inside): false if the command has ended.
 Napi::Value AnswerConnection(const Napi::CallbackInfo& info) {
   std::optional<Address> address;
   if (info[2].IsTypedArray()) address = DecodeAddress(info[2]);
   const int error = info[3].As<Napi::Number>().Int32Value();
   return WithCommand(info, [&](Command& command) {
-    command.AnswerConnection(info[1].As<Napi::Number>().Uint32Value(), address, error);
+    command.AnswerConnection(info[1].As<Napi::Number>().Uint32Value(), address, error,
+                             DecodeInside(info[4]));
+  });
+}
+
+// answerHost(id, question, allowed, rule): false if the command has ended.
+Napi::Value AnswerHost(const Napi::CallbackInfo& info) {
+  return WithCommand(info, [&](Command& command) {
+    command.AnswerHost(info[1].As<Napi::Number>().Uint32Value(), info[2].ToBoolean(),
+                       info[3].As<Napi::String>());
   });
 }
 
@@ -323,6 +333,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["interruptTurn"] = Napi::Function::New(env, InterruptTurn);
   exports["answerName"] = Napi::Function::New(env, AnswerName);
   exports["answerConnection"] = Napi::Function::New(env, AnswerConnection);
+  exports["answerHost"] = Napi::Function::New(env, AnswerHost);
   exports["allowAddresses"] = Napi::Function::New(env, AllowAddresses);
   exports["judgeAddress"] = Napi::Function::New(env, JudgeAddress);
   exports["endAll"] = Napi::Function::New(env, EndAll);

@@ -56,8 +56,9 @@ Result<std::shared_ptr<NetworkGate>> DecodeNetwork(const Napi::Object& object) {
   });
   Result<OwnLoopback> loopback = OwnLoopback::Draw();
   if (!loopback.ok()) return loopback.failure();
-  auto gate = std::make_shared<NetworkGate>(DecodeAddressRows(object.Get("addresses")),
-                                            std::move(apart), loopback.value());
+  auto gate =
+      std::make_shared<NetworkGate>(DecodeAddressRows(object.Get("addresses")), std::move(apart),
+                                    loopback.value(), Flag(object, "looksInside"));
   if (const Napi::Value value = object.Get("placeholders"); value.IsObject())
     gate->placeholders = DecodeRange(value.As<Napi::Object>());
   return gate;
@@ -176,6 +177,12 @@ Address DecodeAddress(const Napi::Value& value) {
   return address;
 }
 
+Inside DecodeInside(const Napi::Value& value) {
+  const std::string inside = value.ToString();
+  if (inside.empty()) return Inside::kAnything;
+  return inside == "http" ? Inside::kHttp : Inside::kTls;
+}
+
 std::vector<AddressRow> DecodeAddressRows(const Napi::Value& value) {
   std::vector<AddressRow> rows;
   ForEach(value, [&](const Napi::Value& item) {
@@ -185,6 +192,7 @@ std::vector<AddressRow> DecodeAddressRows(const Napi::Value& value) {
     row.first_port = static_cast<uint16_t>(Unsigned(object.Get("first")));
     row.last_port = static_cast<uint16_t>(Unsigned(object.Get("last")));
     row.allows = Flag(object, "allows");
+    row.inside = DecodeInside(object.Get("inside"));
     row.rule = Text(object, "rule");
     rows.push_back(std::move(row));
   });

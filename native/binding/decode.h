@@ -24,6 +24,8 @@ std::vector<std::string> Texts(const Napi::Value& value);
 Address DecodeAddress(const Napi::Value& value);
 
 // NativeAddressRow in contract.ts.
+// What a connection has to be, by its name in contract.ts.
+Inside DecodeInside(const Napi::Value& value);
 std::vector<AddressRow> DecodeAddressRows(const Napi::Value& value);
 
 // Two numbers from 0 to 65535.

@@ -137,6 +137,8 @@ Napi::Object EncodeConnection(Napi::Env env, const Connection& one) {
   object["errno"] = Napi::Number::New(env, one.error);
   object["firstMs"] = Number(env, one.first_ms);
   object["count"] = Number(env, one.count);
+  object["name"] = Napi::String::New(env, one.name);
+  object["flaw"] = Napi::String::New(env, one.flaw);
   return object;
 }
 
@@ -228,6 +230,14 @@ Napi::Object Encode(Napi::Env env, const AskedConnection& asked) {
   EventObject object(env, "connection-asked");
   object.PutNumber("question", asked.number);
   object.Put("connection", EncodeConnection(env, asked.connection));
+  return object.Make();
+}
+
+Napi::Object Encode(Napi::Env env, const HostQuestion& question) {
+  EventObject object(env, "host-asked");
+  object.PutNumber("question", question.number);
+  object.Put("host", Napi::String::New(env, question.host));
+  object.PutNumber("port", question.port);
   return object.Make();
 }
 

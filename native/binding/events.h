@@ -32,7 +32,13 @@ struct AskedConnection {
   uint32_t number;
   Connection connection;
 };
-using Event = std::variant<Chunk, Gap, Exit, Query, AskedConnection, TurnEnd, Outcome>;
+struct HostQuestion {
+  uint32_t number;
+  std::string host;
+  uint16_t port;
+};
+using Event =
+    std::variant<Chunk, Gap, Exit, Query, AskedConnection, HostQuestion, TurnEnd, Outcome>;
 
 // Takes the bytes out of the event.
 Napi::Object EncodeEvent(Napi::Env env, Event& event);

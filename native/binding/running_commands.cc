@@ -32,6 +32,9 @@ class QueueObserver : public CommandObserver {
   void OnConnectionAsked(uint32_t number, Connection connection) override {
     Tell(AskedConnection{number, std::move(connection)});
   }
+  void OnHost(uint32_t question, const std::string& host, uint16_t port) override {
+    Tell(HostQuestion{question, host, port});
+  }
   void OnTurn(TurnEnd turn) override { Tell(std::move(turn)); }
   void OnEnd(Outcome outcome) override { Tell(std::move(outcome)); }
   void OnFinished() override { commands_->ThreadEnded(); }

@@ -27,8 +27,12 @@ const sock_filter kLoadNumber = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(secc
 
 }  // namespace
 
-std::vector<sock_filter> NetworkFilter() {
+std::vector<sock_filter> NetworkFilter(bool looks_inside) {
   std::vector<sock_filter> program = {kLoadNumber};
+  if (looks_inside) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpeername, 0, 1));
+    program.push_back(kAsk);
+  }
   for (const uint32_t number : kAlways) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
     program.push_back(kAsk);

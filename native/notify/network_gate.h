@@ -19,10 +19,12 @@ namespace sandbox_run {
 
 // What the commands of one sandbox have of the network.
 struct NetworkGate {
-  NetworkGate(std::vector<AddressRow> rows, std::vector<AddressRange> apart, OwnLoopback own)
-      : table(std::move(rows), std::move(apart)), loopback(own) {}
+  NetworkGate(std::vector<AddressRow> rows, std::vector<AddressRange> apart, OwnLoopback own,
+              bool may_look_inside = false)
+      : table(std::move(rows), std::move(apart)), looks_inside(may_look_inside), loopback(own) {}
 
   NetworkTable table;
+  const bool looks_inside;  // rows may say what connections have to be
   // What stands for names of which a person is asked; nullopt: nobody is asked about anything.
   std::optional<AddressRange> placeholders;
   std::mutex mutex;  // guards what follows
@@ -36,9 +38,11 @@ struct Connection {
   Endpoint endpoint;
   bool is_udp = false;
   bool allowed = false;
-  std::string rule;      // empty: none
-  int error = 0;         // what the command was told; 0: connected, or on its way
-  int64_t first_ms = 0;  // since the epoch
+  std::string rule;       // empty: none
+  std::string name;       // of the host that it asked for; empty: it was not looked for, or is none
+  const char* flaw = "";  // of what it sent instead of a name
+  int error = 0;          // what the command was told; 0: connected, or on its way
+  int64_t first_ms = 0;   // since the epoch
   uint64_t count = 0;
 };
 
@@ -47,6 +51,8 @@ struct Connections {
   static constexpr size_t kMost = 256;
   std::vector<Connection> told;
   uint64_t untold = 0;
+  void Add(Connection connection);
+  void Add(Connections others);
   bool empty() const { return told.empty() && untold == 0; }
 };
 

@@ -89,6 +89,13 @@ bool IsNonBlocking(int fd) {
   return flags != -1 && (flags & O_NONBLOCK) != 0;
 }
 
+void TellWho(Connection& connection, const Target& target) {
+  connection.process = target.Process();
+  connection.program = target.Name();
+  connection.first_ms = NowMs();
+  connection.count = 1;
+}
+
 // What programs set before they connect.
 void CopyOptions(int from, int to) {
   constexpr std::pair<int, int> kOptions[] = {
@@ -160,26 +167,43 @@ void NetworkSupervisor::Serve(UniqueFd listener, AnswerOther answer_other) {
   Wake();
 }
 
-void NetworkSupervisor::Begin(OnQuery on_query, OnAsked on_asked) {
+void NetworkSupervisor::Begin(OnQuery on_query, OnAsked on_asked, Relay::OnAsk on_host) {
   const std::lock_guard lock(mutex_);
   on_query_ = std::move(on_query);
   on_asked_ = std::move(on_asked);
+  on_host_ = std::move(on_host);
   connections_ = {};
 }
 
 Connections NetworkSupervisor::Take() {
   const std::lock_guard lock(mutex_);
+  if (relay_ != nullptr) connections_.Add(relay_->Take());
   return std::exchange(connections_, {});
 }
 
-void NetworkSupervisor::End() {
+void NetworkSupervisor::AnswerHost(uint32_t question, bool allowed, std::string rule) {
   const std::lock_guard lock(mutex_);
+  if (relay_ != nullptr) relay_->Answer(question, allowed, std::move(rule));
+}
+
+void NetworkSupervisor::End() {
+  std::shared_ptr<Relay> relay;
+  {
+    const std::lock_guard lock(mutex_);
+    relay = relay_;
+  }
+  // Not under the lock: what it still asks is answered.
+  if (relay != nullptr) relay->Finish();
+  const std::lock_guard lock(mutex_);
+  if (relay != nullptr) connections_.Add(relay->Take());
+  relay_ = nullptr;
   on_query_ = nullptr;
   on_asked_ = nullptr;
   for (const Asked& asked : asked_) {
     if (asked.has_call) Refuse(listener_.get(), asked.call.id, ECONNABORTED);
   }
   asked_.clear();
+  on_host_ = nullptr;
   sockets_.clear();
   order_.clear();
   stand_ins_.clear();
@@ -201,14 +225,14 @@ void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
 }
 
 void NetworkSupervisor::AnswerConnection(uint32_t number, const std::optional<Address>& address,
-                                         int error) {
+                                         int error, Inside inside) {
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(asked_.begin(), asked_.end(),
                                   [number](const Asked& one) { return one.number == number; });
   if (found == asked_.end()) return;
   Asked asked = std::move(*found);
   asked_.erase(found);
-  FinishAsked(std::move(asked), address, error);
+  FinishAsked(std::move(asked), address, error, inside);
   // There may be something to watch.
   Wake();
 }
@@ -310,6 +334,8 @@ void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
       return Listen(call);
     case SYS_getsockname:
       return TellName(call);
+    case SYS_getpeername:
+      return TellPeer(call);
     case SYS_setsockopt:
       return SetOption(call);
     case SYS_recvfrom:
@@ -438,9 +464,16 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
   if (IsAsked(call, inode, *wanted)) return;
   Connection connection;
   int error = 0;
-  const std::optional<Endpoint> real = Judge(*wanted, connection, error);
+  Inside inside = Inside::kAnything;
+  const std::optional<Endpoint> real = Judge(*wanted, connection, error, inside);
   if (!real && IsToBeAsked(connection))
     return Ask(call, target, inode, std::move(connection), error);
+  if (real && inside != Inside::kAnything) {
+    error = ConnectInside(target, inode, socket, *real, inside, connection);
+    // What becomes of it the relay records.
+    return FinishConnecting(call, target, inode, socket, error, std::move(connection),
+                            error != EINPROGRESS);
+  }
   if (real && socket.asked && real->address == wanted->address && !wanted->IsLoopback()) {
     // It was bound for the sandbox itself, from where nothing leads out.
     return ConnectAnother(call, target, inode, *real, std::move(connection));
@@ -451,13 +484,13 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
 
 void NetworkSupervisor::FinishConnecting(const abi::SeccompNotification& call, Target& target,
                                          ino_t inode, Socket& socket, int error,
-                                         Connection connection) {
+                                         Connection connection, bool is_told) {
   const bool on_its_way = error == EINPROGRESS;
   const bool is_own =
       gate_->loopback.Is(connection.endpoint) && connection.allowed && connection.rule.empty();
   connection.error = on_its_way ? 0 : error;
   // What a program reaches of its own is its own affair.
-  if (!is_own) Record(std::move(connection), target);
+  if (!is_own && is_told) Record(std::move(connection), target);
   if (on_its_way && !IsNonBlocking(socket.copy.get())) {
     Waiting begun;
     begun.inode = inode;
@@ -471,6 +504,46 @@ void NetworkSupervisor::FinishConnecting(const abi::SeccompNotification& call, T
     socket.copy.reset();
   }
   return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
+}
+
+int NetworkSupervisor::ConnectInside(Target& target, ino_t inode, Socket& command,
+                                     const Endpoint& real, Inside inside,
+                                     const Connection& connection) {
+  // As the kernel says of a connection from the loopback interface to elsewhere.
+  if (command.asked && !EndpointOf(*command.asked, command.family).value_or(Endpoint()).IsAny())
+    return EINVAL;
+  if (relay_ == nullptr) {
+    // No look, no connection.
+    if (!gate_->looks_inside || on_host_ == nullptr) return EACCES;
+    Result<std::unique_ptr<Relay>> started = Relay::Start(on_host_);
+    if (!started.ok()) return started.failure().error;
+    relay_ = std::move(started.value());
+  }
+  if (!relay_->HasRoom()) return EAGAIN;
+  BegunConnection begun;
+  begun.inside = inside;
+  begun.inode = inode;
+  begun.host.reset(socket(command.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
+  if (!begun.host.valid()) return errno;
+  CopyOptions(command.copy.get(), begun.host.get());
+  const int on = 1;
+  if (setsockopt(begun.host.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0) return errno;
+  begun.names.peer = SocketAddressOf(real, command.family);
+  int error = ConnectNow(begun.host.get(), begun.names.peer);
+  if (error != 0 && error != EINPROGRESS) return error;
+  SocketAddress& local = begun.names.local;
+  local.length = sizeof(local.storage);
+  if (getsockname(begun.host.get(), reinterpret_cast<sockaddr*>(&local.storage), &local.length) !=
+      0)
+    return errno;
+  begun.connection = connection;
+  TellWho(begun.connection, target);
+  SocketAddress to;
+  error = begun.command.Prepare(command.copy.get(), command.family, to);
+  if (error == 0) error = ConnectNow(command.copy.get(), to);
+  if (error != EINPROGRESS) return error == 0 ? ECONNABORTED : error;
+  relay_->Carry(std::move(begun));
+  return EINPROGRESS;
 }
 
 void NetworkSupervisor::ConnectAnother(const abi::SeccompNotification& call, Target& target,
@@ -502,7 +575,7 @@ void NetworkSupervisor::ConnectAnother(const abi::SeccompNotification& call, Tar
 }
 
 std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connection& connection,
-                                                 int& error) {
+                                                 int& error, Inside& inside) {
   connection.endpoint = wanted;
   Endpoint real = wanted;
   if (gate_->loopback.Is(wanted)) {
@@ -525,6 +598,7 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
   NetworkTable::Verdict verdict = gate_->table.Judge(real);
   connection.allowed = verdict.allowed;
   connection.rule = std::move(verdict.rule);
+  inside = verdict.inside;
   if (verdict.allowed) return real;
   error = gate_->loopback.Is(wanted) ? ECONNREFUSED : EACCES;
   return std::nullopt;
@@ -578,7 +652,8 @@ void NetworkSupervisor::TendAsked() {
   }
 }
 
-void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& address, int error) {
+void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& address, int error,
+                                    Inside inside) {
   const abi::SeccompNotification& call = asked.call;
   // Nobody waits for it any more; who does later asks again.
   if (!asked.has_call || !IsWaiting(listener_.get(), call.id)) return;
@@ -592,6 +667,11 @@ void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& a
   } else {
     Endpoint real = asked.connection.endpoint;
     real.address = *address;
+    if (inside != Inside::kAnything) {
+      error = ConnectInside(target, asked.inode, *socket, real, inside, asked.connection);
+      return FinishConnecting(call, target, asked.inode, *socket, error,
+                              std::move(asked.connection), error != EINPROGRESS);
+    }
     if (socket->asked && !real.IsLoopback())
       return ConnectAnother(call, target, asked.inode, real, std::move(asked.connection));
     error = !real.IsV4() && socket->family == AF_INET
@@ -610,6 +690,8 @@ void NetworkSupervisor::FinishWaiting(const Waiting& waiting, bool timed_out) {
   int error = 0;
   socklen_t size = sizeof(error);
   if (getsockopt(socket->copy.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  // What a carried connection met, its command's own socket cannot say.
+  if (error != 0 && relay_ != nullptr) error = relay_->TakeFailure(waiting.inode).value_or(error);
   if (error != 0) return Refuse(listener_.get(), waiting.call, error);
   socket->connected = true;
   socket->copy.reset();
@@ -728,7 +810,10 @@ void NetworkSupervisor::TellName(const abi::SeccompNotification& call) {
   SocketAddress told;
   const Socket* socket = inode ? FindSocket(*inode) : nullptr;
   const StandIn* stand_in = inode ? FindStandIn(*inode) : nullptr;
-  if (socket != nullptr && socket->asked) {
+  const auto names = inode && relay_ != nullptr ? relay_->NamesOf(*inode) : std::nullopt;
+  if (names) {
+    told = names->local;
+  } else if (socket != nullptr && socket->asked) {
     // The address that it wanted, and the port that it got.
     Endpoint endpoint = EndpointOf(*socket->asked, socket->family).value_or(Endpoint());
     endpoint.port = socket->port;
@@ -748,6 +833,17 @@ void NetworkSupervisor::TellName(const abi::SeccompNotification& call) {
   }
   if (!IsWaiting(listener_.get(), call.id)) return;
   const int error = target.WriteAddress(told, PointerOf(call, 1), PointerOf(call, 2));
+  return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
+}
+
+void NetworkSupervisor::TellPeer(const abi::SeccompNotification& call) {
+  Target target(static_cast<pid_t>(call.pid));
+  const auto inode = target.SocketInode(ArgumentOf(call, 0));
+  const auto names = inode && relay_ != nullptr ? relay_->NamesOf(*inode) : std::nullopt;
+  // It names nothing. Of a socket that is not connected yet the kernel says so.
+  if (!names) return Continue(listener_.get(), call.id);
+  if (!IsWaiting(listener_.get(), call.id)) return;
+  const int error = target.WriteAddress(names->peer, PointerOf(call, 1), PointerOf(call, 2));
   return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
 }
 
@@ -815,25 +911,8 @@ bool NetworkSupervisor::TakeQueries(StandIn& stand_in) {
 }
 
 void NetworkSupervisor::Record(Connection connection, Target& target) {
-  for (Connection& known : connections_.told) {
-    if (known.endpoint.address == connection.endpoint.address &&
-        known.endpoint.port == connection.endpoint.port && known.allowed == connection.allowed &&
-        known.is_udp == connection.is_udp && known.error == connection.error) {
-      ++known.count;
-      return;
-    }
-  }
-  if (connections_.told.size() >= Connections::kMost) {
-    ++connections_.untold;
-    return;
-  }
-  if (connection.process == 0) {
-    connection.process = target.Process();
-    connection.program = target.Name();
-  }
-  connection.first_ms = NowMs();
-  connection.count = 1;
-  connections_.told.push_back(std::move(connection));
+  TellWho(connection, target);
+  connections_.Add(std::move(connection));
 }
 
 }  // namespace sandbox_run

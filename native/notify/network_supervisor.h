@@ -18,6 +18,7 @@
 #include "base/unique_fd.h"
 #include "notify/endpoint.h"
 #include "notify/network_gate.h"
+#include "notify/relay.h"
 #include "notify/target.h"
 #include "sys/kernel_abi.h"
 
@@ -49,18 +50,21 @@ class NetworkSupervisor {
   void Serve(UniqueFd listener, AnswerOther answer_other);
 
   // A command begins.
-  void Begin(OnQuery on_query, OnAsked on_asked);
+  void Begin(OnQuery on_query, OnAsked on_asked, Relay::OnAsk on_host);
   // What was connected to since the last call.
   Connections Take();
-  // It has ended: nothing is left of its sockets.
+  // It has ended: nothing is left of its sockets. What is asked meanwhile still has to be answered.
   void End();
 
   // The answer to a question, from any thread; empty: there is none. Each question gets one. One
   // that nobody waits for any more is dropped.
   void Answer(uint32_t query, const std::string& message);
   // The same for a connection: the address to connect to, or nullopt and with which errno it is
-  // refused (0: the usual one).
-  void AnswerConnection(uint32_t number, const std::optional<Address>& address, int error);
+  // refused (0: the usual one). `inside`: what it has to be.
+  void AnswerConnection(uint32_t number, const std::optional<Address>& address, int error,
+                        Inside inside);
+  // The same for a question about a host.
+  void AnswerHost(uint32_t question, bool allowed, std::string rule);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -120,19 +124,25 @@ class NetworkSupervisor {
   // Puts a fresh socket in the place of one that is bound, and connects that.
   void ConnectAnother(const abi::SeccompNotification& call, Target& target, ino_t inode,
                       const Endpoint& real, Connection connection);
-  // Records what came of connecting, and answers, at once or when it is decided.
+  // Begins a connection that is looked into. EINPROGRESS, or why it was not begun.
+  int ConnectInside(Target& target, ino_t inode, Socket& command, const Endpoint& real,
+                    Inside inside, const Connection& connection);
+  // Records what came of connecting, if it `is_told`, and answers, at once or when it is decided.
   void FinishConnecting(const abi::SeccompNotification& call, Target& target, ino_t inode,
-                        Socket& socket, int error, Connection connection);
+                        Socket& socket, int error, Connection connection, bool is_told = true);
   void ConnectStandIn(const abi::SeccompNotification& call, Target& target, StandIn& stand_in);
   void Bind(const abi::SeccompNotification& call);
   int BindSocket(Socket& socket, const SocketAddress& wanted);
   void Listen(const abi::SeccompNotification& call);
   void TellName(const abi::SeccompNotification& call);
+  void TellPeer(const abi::SeccompNotification& call);
   void SetOption(const abi::SeccompNotification& call);
   void ReceiveMessage(const abi::SeccompNotification& call);
 
-  // Where a connection leads: nothing if it is refused, and then `error` says how.
-  std::optional<Endpoint> Judge(const Endpoint& wanted, Connection& connection, int& error);
+  // Where a connection leads, and what it has to be: nothing if it is refused, and then `error`
+  // says how.
+  std::optional<Endpoint> Judge(const Endpoint& wanted, Connection& connection, int& error,
+                                Inside& inside);
   // Whether somebody is asked what `Judge` has not allowed.
   bool IsToBeAsked(const Connection& connection) const;
   void Ask(const abi::SeccompNotification& call, Target& target, ino_t inode, Connection connection,
@@ -141,7 +151,7 @@ class NetworkSupervisor {
   bool IsAsked(const abi::SeccompNotification& call, ino_t inode, const Endpoint& wanted);
   // Ends calls that a signal came for.
   void TendAsked();
-  void FinishAsked(Asked asked, const std::optional<Address>& address, int error);
+  void FinishAsked(Asked asked, const std::optional<Address>& address, int error, Inside inside);
   void Record(Connection connection, Target& target);
   void FinishWaiting(const Waiting& waiting, bool timed_out);
   // False: the command has no use for it any more.
@@ -161,6 +171,8 @@ class NetworkSupervisor {
   UniqueFd listener_;
   AnswerOther answer_other_;
   OnQuery on_query_;
+  Relay::OnAsk on_host_;
+  std::shared_ptr<Relay> relay_;  // from the first connection on that is looked into
   std::map<ino_t, Socket> sockets_;
   std::deque<ino_t> order_;  // of sockets_, the oldest first
   std::map<ino_t, StandIn> stand_ins_;

@@ -17,7 +17,7 @@ bool Speaks(const AddressRow& row, const Endpoint& endpoint) {
 bool IsSame(const AddressRow& one, const AddressRow& other) {
   return one.range.address == other.range.address && one.range.bits == other.range.bits &&
          one.first_port == other.first_port && one.last_port == other.last_port &&
-         one.rule == other.rule;
+         one.inside == other.inside && one.rule == other.rule;
 }
 
 }  // namespace
@@ -48,16 +48,18 @@ NetworkTable::Verdict NetworkTable::Judge(const Endpoint& endpoint) const {
   const AddressRow* allowing = nullptr;
   for (const AddressRow& row : rows_) {
     if (!Speaks(row, endpoint)) continue;
-    if (!row.allows) return {false, row.rule};
+    if (!row.allows) return {false, Inside::kAnything, row.rule};
     if (allowing == nullptr && row.range.bits >= least_bits) allowing = &row;
   }
-  if (allowing != nullptr) return {true, allowing->rule};
+  if (allowing != nullptr) return {true, allowing->inside, allowing->rule};
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
   for (const Leased& leased : leased_) {
-    if (leased.until >= now && Speaks(leased.row, endpoint)) return {true, leased.row.rule};
+    if (leased.until < now || !Speaks(leased.row, endpoint)) continue;
+    if (leased.row.inside == Inside::kAnything) return {true, Inside::kAnything, leased.row.rule};
+    if (allowing == nullptr) allowing = &leased.row;
   }
-  return {};
+  return allowing == nullptr ? Verdict() : Verdict{true, allowing->inside, allowing->rule};
 }
 
 }  // namespace sandbox_run

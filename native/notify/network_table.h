@@ -2,6 +2,7 @@
 #define SANDBOX_RUN_NOTIFY_NETWORK_TABLE_H_
 
 #include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -15,12 +16,16 @@ struct AddressRange {
   int bits = 0;
 };
 
+// What a connection has to be, naming a host that is listed.
+enum class Inside : uint8_t { kAnything, kTls, kHttp };
+
 // Addresses that a rule speaks of, at a range of ports.
 struct AddressRow {
   AddressRange range;
   uint16_t first_port = 0;
   uint16_t last_port = 0;
   bool allows = false;
+  Inside inside = Inside::kAnything;
   std::string rule;  // what is told of it
 };
 
@@ -29,6 +34,7 @@ class NetworkTable {
  public:
   struct Verdict {
     bool allowed = false;
+    Inside inside = Inside::kAnything;
     std::string rule;  // empty: none speaks of it
   };
 
@@ -39,7 +45,7 @@ class NetworkTable {
   // Further rows, for so long: what a name stands for. Those for the same take their place.
   void Add(std::vector<AddressRow> rows, std::chrono::milliseconds lifetime);
 
-  // A row that denies is stronger than all that allow.
+  // A row that denies is stronger than all that allow; of these, one that allows anything.
   Verdict Judge(const Endpoint& endpoint) const;
 
  private:

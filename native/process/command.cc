@@ -213,12 +213,12 @@ Outcome Command::RunIn(CommandPlace& place) {
     }
   }
   if (place.network != nullptr) {
+    place.network->End();
     {
       const std::lock_guard lock(mutex_);
       network_ = nullptr;
     }
     outcome.effects.connections = place.network->Take();
-    place.network->End();
   }
   streams_.Close();
   for (int i = 0; i < 2; ++i) {
@@ -386,7 +386,7 @@ Status Command::EnterListeners(CommandPlace& place) {
     Result<std::unique_ptr<NetworkSupervisor>> supervisor =
         NetworkSupervisor::Start(shared.network);
     if (!supervisor.ok()) return supervisor.failure();
-    std::vector<sock_filter> program = NetworkFilter();
+    std::vector<sock_filter> program = NetworkFilter(shared.network->looks_inside);
     const std::vector<sock_filter> others = ExitTracing::Filter();
     if (shared.exit_tracing) {
       program.insert(program.end(), others.begin(), others.end());
@@ -407,6 +407,9 @@ Status Command::EnterListeners(CommandPlace& place) {
       },
       [this](uint32_t number, Connection connection) {
         observer_->OnConnectionAsked(number, std::move(connection));
+      },
+      [this](uint32_t question, const std::string& host, uint16_t port) {
+        observer_->OnHost(question, host, port);
       });
   const std::lock_guard lock(mutex_);
   network_ = place.network.get();
@@ -418,9 +421,15 @@ void Command::AnswerName(uint32_t query, const std::string& message) {
   if (network_ != nullptr) network_->Answer(query, message);
 }
 
-void Command::AnswerConnection(uint32_t number, const std::optional<Address>& address, int error) {
+void Command::AnswerConnection(uint32_t number, const std::optional<Address>& address, int error,
+                               Inside inside) {
   const std::lock_guard lock(mutex_);
-  if (network_ != nullptr) network_->AnswerConnection(number, address, error);
+  if (network_ != nullptr) network_->AnswerConnection(number, address, error, inside);
+}
+
+void Command::AnswerHost(uint32_t question, bool allowed, std::string rule) {
+  const std::lock_guard lock(mutex_);
+  if (network_ != nullptr) network_->AnswerHost(question, allowed, std::move(rule));
 }
 
 void Command::TellEnd(Outcome& outcome) {

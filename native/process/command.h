@@ -68,7 +68,10 @@ class Command {
   CapturedStream OutputSoFar(int index) { return streams_.SoFar(index); }
   // Answers the question about a name that the observer was told.
   void AnswerName(uint32_t query, const std::string& message);
-  void AnswerConnection(uint32_t number, const std::optional<Address>& address, int error);
+  void AnswerConnection(uint32_t number, const std::optional<Address>& address, int error,
+                        Inside inside);
+  // The same for the question about a host. `rule`: the entry that decided; empty: none.
+  void AnswerHost(uint32_t question, bool allowed, std::string rule);
   // Asks for the processes of the tree that are alive. No answer comes once the tree has ended.
   void AskMembers();
   // Of a shell: has it run a text, one after the other; interrupts the turn with this id.

@@ -73,6 +73,8 @@ class CommandObserver {
   virtual void OnQuery(uint32_t /*query*/, std::string /*message*/) {}
   // The same for a connection of which no rule speaks, where somebody is asked about those.
   virtual void OnConnectionAsked(uint32_t /*number*/, Connection) {}
+  // May a connection to this port be for this host? On another thread, too.
+  virtual void OnHost(uint32_t /*question*/, const std::string& /*host*/, uint16_t /*port*/) {}
   virtual void OnEnd(Outcome outcome) = 0;
   virtual void OnFinished() {}  // last call: everything was given back or is kept, clean
 };

@@ -62,18 +62,24 @@ export async function confinementSpec(
 
 type Range = NetworkRules['apart'][number];
 
-function nativeNetwork({ addresses, apart, placeholders }: NetworkRules): NativeConfinementSpec['network'] {
+function nativeNetwork({
+  addresses,
+  apart,
+  looksInside,
+  placeholders,
+}: NetworkRules): NativeConfinementSpec['network'] {
   const nativeRange = ({ bytes, bits }: Range) => ({ bytes: Uint8Array.from(bytes), bits });
   return {
     addresses: addresses.map(nativeRow),
     apart: apart.map(nativeRange),
+    looksInside,
     ...(placeholders === undefined ? {} : { placeholders: nativeRange(placeholders) }),
   };
 }
 
 /** A row in the addon's terms. */
-export function nativeRow({ bytes, verdict, ...row }: AddressRow): NativeAddressRow {
-  return { ...row, bytes: Uint8Array.from(bytes), allows: verdict === 'allow' };
+export function nativeRow({ bytes, verdict, inside, ...row }: AddressRow): NativeAddressRow {
+  return { ...row, bytes: Uint8Array.from(bytes), allows: verdict === 'allow', inside: inside ?? '' };
 }
 
 /** As `NativeConfinementSpec` has it; `undefined`: there is none. */

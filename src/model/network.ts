@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ApprovalAnswer } from './approval.ts';
 import { count, text, type Value } from './value.ts';
+import { VERIFY } from './words.ts';
 
 const verdict = z.enum(['allow', 'deny']);
 const port = z.number().int().min(1).max(65_535);
@@ -16,11 +17,17 @@ const AddressRange = z.strictObject({
   bits: count.describe('how many of their bits count'),
 });
 
+const inside = z
+  .enum(['tls', 'http'])
+  .optional()
+  .describe('what a connection has to be, naming a host that may be reached; missing: anything');
+
 /** Addresses that a rule speaks of, at a range of ports. */
 export const AddressRow = z.strictObject({
   ...PortRange.shape,
   ...AddressRange.shape,
   verdict,
+  inside,
   rule,
 });
 export type AddressRow = Value<typeof AddressRow>;
@@ -33,6 +40,7 @@ export const NameRow = z.strictObject({
   beneath: z.boolean().describe('the names beneath it, and not itself'),
   ports: z.array(PortRange),
   verdict,
+  inside,
   rule,
 });
 export type NameRow = Value<typeof NameRow>;
@@ -45,6 +53,10 @@ export const NetworkRules = z.strictObject({
   placeholders: AddressRange.optional().describe(
     'addresses that names which are not listed have until somebody is asked about a connection; missing: nobody is asked',
   ),
+  verify: z
+    .enum(VERIFY)
+    .describe('whether connections to names at the usual ports have to name a host that is allowed'),
+  looksInside: z.boolean().describe('some connections have to be of a kind'),
 });
 export type NetworkRules = Value<typeof NetworkRules>;
 
@@ -59,6 +71,12 @@ export const Connection = z.strictObject({
     .optional()
     .describe('as the process called itself; missing: it is not known who looked a name up'),
   pid: count.optional(),
+  askedFor: text
+    .optional()
+    .describe(
+      'with network.verify, or an entry with /tls or /http: the host that the connection itself asked for, by the server name of TLS or the Host header; missing: it was not looked for, or there is none',
+    ),
+  flaw: text.optional().describe('of a connection that is refused: what it sent instead, in a few words'),
   rule: text.optional().describe('the entry of the policy that decided; missing: none speaks of it'),
   approval: ApprovalAnswer.optional().describe('what came of asking; missing: nobody was asked'),
   error: text.optional().describe('what the command was told, such as ECONNREFUSED'),

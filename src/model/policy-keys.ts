@@ -12,6 +12,7 @@ import {
   MAX_OUTPUT_BYTES,
   NETWORK_MODES,
   UNLISTED,
+  VERIFY,
 } from './words.ts';
 
 /**
@@ -433,6 +434,18 @@ export const POLICY_KEYS = {
         text: 'what becomes of a connection to a host that is not listed: deny, or ask whether it may (network.mode = "listed")',
         kind: 'choice',
         choices: UNLISTED,
+      },
+    }),
+    verify: key({
+      schema: (zod) => zod.enum(VERIFY),
+      text: 'With mode = "listed". sni: what a command sends first through a connection to a listed name must itself name a listed host, at port 443 by the server name of TLS, at port 80 by the Host header; such connections pass through the supervisor. So an address that hosts share leads to no other host. /tls or /http behind an entry does the same for its ports. none: a connection is known by its address alone.',
+      example: '"sni"',
+      default: 'none',
+      layers: 'replace',
+      workspace: {
+        narrow: 'strictest',
+        only: 'sni',
+        text: 'Connections must name a listed host themselves.',
       },
     }),
     unix_sockets: key({

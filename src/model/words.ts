@@ -32,6 +32,9 @@ export const NETWORK_MODES = ['off', 'listed', 'open'] as const;
 /** What becomes of a connection to what a listed network does not list: refused, or somebody is asked; strictest first. */
 export const UNLISTED = ['deny', 'ask'] as const;
 
+/** What connections to names have to show of themselves. */
+export const VERIFY = ['none', 'sni'] as const;
+
 /** Who answers what the policy asks. */
 export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
 

@@ -138,6 +138,8 @@ export interface NativeAddressRow extends NativeAddressRange {
   readonly first: number;
   readonly last: number;
   readonly allows: boolean;
+  /** What a connection has to be, naming a host that may be reached; '': anything. */
+  readonly inside: 'tls' | 'http' | '';
   /** What is told of it. */
   readonly rule: string;
 }
@@ -149,6 +151,8 @@ interface NativeNetworkSpec {
   readonly apart: readonly NativeAddressRange[];
   /** What stands for names of which somebody is asked; missing: nobody is asked about a connection. */
   readonly placeholders?: NativeAddressRange;
+  /** Rows, also those that are added, may say what connections have to be. */
+  readonly looksInside: boolean;
 }
 
 /** A connection that a command asked for, or several alike. */
@@ -169,6 +173,10 @@ export interface NativeConnection {
   /** When the first one was asked for, in milliseconds since the epoch. */
   readonly firstMs: number;
   readonly count: number;
+  /** The host that it asked for, where that was looked for; '': none. */
+  readonly name: string;
+  /** In a few words, what was sent instead of a name; '': nothing is wrong. */
+  readonly flaw: string;
 }
 
 /** Each kind of connection once, 256 of them at most, and how many others there were. */
@@ -369,6 +377,7 @@ export type NativeEvent =
   | NativeExit
   | NativeNameAsked
   | NativeConnectionAsked
+  | NativeHostAsked
   | NativeTurnEnd
   | NativeOutcome;
 
@@ -412,6 +421,14 @@ export interface NativeConnectionAsked {
   readonly kind: 'connection-asked';
   readonly question: number;
   readonly connection: NativeConnection;
+}
+
+/** A connection to a port asks for a host. To be answered by `answerHost`. */
+export interface NativeHostAsked {
+  readonly kind: 'host-asked';
+  readonly question: number;
+  readonly host: string;
+  readonly port: number;
 }
 
 /** How a turn of a shell ended. There is none for a turn whose shell ended: the end of the command is its end. */
@@ -543,10 +560,18 @@ export interface NativeAddon {
   /** Answers a question about a name, by a message of DNS. False: the command has ended. */
   answerName(id: number, query: number, message: Uint8Array): boolean;
   /**
-   * Answers a connection: the 16 bytes that it is to be connected to; or `undefined`, and the errno that the command gets, 0
-   * for the usual one. False: the command has ended.
+   * Answers a connection: the 16 bytes that it is to be connected to, and what it has to be (''; anything); or `undefined`, and
+   * the errno that the command gets, 0 for the usual one. False: the command has ended.
    */
-  answerConnection(id: number, question: number, address: Uint8Array | undefined, errno: number): boolean;
+  answerConnection(
+    id: number,
+    question: number,
+    address: Uint8Array | undefined,
+    errno: number,
+    inside: NativeAddressRow['inside'],
+  ): boolean;
+  /** Answers whether a connection may be for a host. `rule`: what decided; '': nothing. False: the command has ended. */
+  answerHost(id: number, question: number, allowed: boolean, rule: string): boolean;
   /** Further addresses that commands of the confinement may connect to, for so long. */
   allowAddresses(confinement: NativeConfinement, rows: readonly NativeAddressRow[], lifetimeMs: number): void;
   /** What is said of a connection to 16 bytes; `undefined`: nothing is listed. */

@@ -60,7 +60,11 @@ const sinceAbi = (abi: number, kernel: string, held: string, missing: string): J
 };
 
 /** Nothing takes its place: with less a command would reach what nobody listed. */
-function listedNetwork(used: Mechanisms, features: HostFeatures): readonly [ControlState, string] {
+function listedNetwork(
+  used: Mechanisms,
+  { network }: Policy,
+  features: HostFeatures,
+): readonly [ControlState, string] {
   if (!used.seccomp) return ['unsupported', reasonAgainst(features.seccomp)];
   if (!features.seccompListener) {
     return [
@@ -72,9 +76,13 @@ function listedNetwork(used: Mechanisms, features: HostFeatures): readonly [Cont
     ...(used.networkNamespace ? ['own network namespace'] : []),
     ...(used.landlockAbi >= 4 ? ['Landlock'] : []),
   ];
+  const inside =
+    network.verify === 'sni'
+      ? '; connections to names at 443 and 80 pass through it, and must themselves name a listed host'
+      : '';
   return [
     'enforced',
-    `only what network.allow lists can be connected to, by sockets that a supervisor makes; names are looked up by it, and others do not exist (seccomp listener${floor.length === 0 ? '' : `; beneath it ${floor.join(' and ')}`})`,
+    `only what network.allow lists can be connected to, by sockets that a supervisor makes; names are looked up by it, and others do not exist${inside} (seccomp listener${floor.length === 0 ? '' : `; beneath it ${floor.join(' and ')}`})`,
   ];
 }
 
@@ -164,8 +172,8 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     'ioctl on device files is limited to the listed ones',
     'ioctl on readable devices is not limited',
   ),
-  network: (used, _, features) => {
-    if (used.inetSockets === 'listed') return listedNetwork(used, features);
+  network: (used, policy, features) => {
+    if (used.inetSockets === 'listed') return listedNetwork(used, policy, features);
     if (used.networkNamespace && used.seccomp) {
       return [
         'enforced',
@@ -315,14 +323,14 @@ function demandFor({ demand, sandbox }: Policy, id: ControlId, backend: BackendI
  * listed, and with nothing at all the work that it was listed for cannot be done.
  * @throws {SandboxError} `enforcement.unavailable`.
  */
-export function requireSupervisor(used: Mechanisms, features: HostFeatures): void {
+export function requireSupervisor(used: Mechanisms, policy: Policy, features: HostFeatures): void {
   const refuse = (why: string) =>
     new SandboxError('enforcement.unavailable', `${why}; network.mode = "off" works`);
   if (used.inetSockets !== 'listed')
     throw refuse(
       `the backend ${used.backend} cannot hold network.mode = "listed", only landlock and namespaces can`,
     );
-  const [state, reason] = listedNetwork(used, features);
+  const [state, reason] = listedNetwork(used, policy, features);
   if (state !== 'enforced') throw refuse(`network.mode = "listed" cannot be held here: ${reason}`);
 }
 

@@ -57,7 +57,7 @@ export interface PlanInput extends OwnPathsInput {
 export function makePlan(input: PlanInput): LaunchPlan {
   const { policy, features, workspace } = input;
   const used = chooseMechanisms(policy, features, input.backend);
-  if (policy.network.mode === 'listed') requireSupervisor(used, features);
+  if (policy.network.mode === 'listed') requireSupervisor(used, policy, features);
   const { paths: named, links } = resolveRules(input);
   const tmp = tmpOfHost(input, used, named);
   const granted = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;

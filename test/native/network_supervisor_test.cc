@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <functional>
@@ -53,27 +54,37 @@ int Supervised(std::vector<AddressRow> rows, std::function<int()> body, Connecti
     Result<OwnLoopback> own = OwnLoopback::Draw();
     EXPECT_TRUE(own.ok());
     std::vector<AddressRange> apart = {{LoopbackAddress(0, 0, 0), 104}};
-    auto gate = std::make_shared<NetworkGate>(std::move(rows), std::move(apart), own.value());
+    const bool looks_inside = std::any_of(rows.begin(), rows.end(), [](const AddressRow& row) {
+      return row.inside != Inside::kAnything;
+    });
+    auto gate =
+        std::make_shared<NetworkGate>(std::move(rows), std::move(apart), own.value(), looks_inside);
     auto supervisor = NetworkSupervisor::Start(gate);
     EXPECT_TRUE(supervisor.ok());
-    std::vector<sock_filter> program = NetworkFilter();
+    std::vector<sock_filter> program = NetworkFilter(gate->looks_inside);
     program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
     Result<UniqueFd> listener = Listen(program);
     EXPECT_TRUE(listener.ok());
     EXPECT_TRUE(CanHandOver(listener.value().get()));
     supervisor.value()->Serve(std::move(listener.value()), nullptr);
     std::vector<std::thread> answering;
-    supervisor.value()->Begin([&](uint32_t number, std::string message) {
-      // Not from within: who tells of a question waits for nobody.
-      answering.emplace_back([&, number, message = std::move(message)] {
-        supervisor.value()->Answer(number, message + "!");
-      });
-    });
+    supervisor.value()->Begin(
+        [&](uint32_t number, std::string message) {
+          // Not from within: who tells of a question waits for nobody.
+          answering.emplace_back([&, number, message = std::move(message)] {
+            supervisor.value()->Answer(number, message + "!");
+          });
+        },
+        [&](uint32_t question, const std::string& host, uint16_t) {
+          answering.emplace_back([&, question, host] {
+            supervisor.value()->AnswerHost(question, host == "listed.test", "entry");
+          });
+        });
     const pid_t child = fork();
     if (child == 0) _exit(body());
     EXPECT_TRUE(waitpid(child, &status, 0) == child);
-    if (told != nullptr) *told = supervisor.value()->Take();
     supervisor.value()->End();
+    if (told != nullptr) *told = supervisor.value()->Take();
     for (std::thread& one : answering) one.join();
   }).join();
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -135,6 +146,53 @@ TEST(what_stands_in_for_a_datagram_socket_asks_the_supervisor) {
       },
       nullptr);
   EXPECT_EQ(result, 0);
+}
+
+TEST(a_connection_that_is_carried_passes_once_it_names_a_host_that_is_listed) {
+  uint16_t port;
+  const UniqueFd server = Serve("127.0.0.9", port);
+  std::thread serving([&] {
+    for (int turn = 0; turn < 2; ++turn) {
+      const UniqueFd one(accept(server.get(), nullptr, nullptr));
+      char bytes[256];
+      const ssize_t got = recv(one.get(), bytes, sizeof(bytes), 0);
+      // The second one is reset, and nothing of it arrives.
+      EXPECT_TRUE(turn == 0 ? got > 0 : got <= 0);
+      if (turn == 0) EXPECT_EQ(send(one.get(), "answer", 6, MSG_NOSIGNAL), 6);
+    }
+  });
+  std::vector<AddressRow> rows = Allow(port);
+  rows[0].inside = Inside::kHttp;
+  Connections told;
+  const int result = Supervised(
+      rows,
+      [&] {
+        const sockaddr_in to = At("127.0.0.9", port);
+        sockaddr_in peer = {};
+        socklen_t size = sizeof(peer);
+        char bytes[16];
+        const int good = socket(AF_INET, SOCK_STREAM, 0), bad = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(good, Of(to), sizeof(to)) != 0) return 1;
+        if (getpeername(good, reinterpret_cast<sockaddr*>(&peer), &size) != 0 ||
+            peer.sin_addr.s_addr != to.sin_addr.s_addr || peer.sin_port != to.sin_port)
+          return 2;
+        const std::string request = "GET / HTTP/1.1\r\nHost: listed.test\r\n\r\n";
+        for (const char& byte : request) {
+          if (send(good, &byte, 1, MSG_NOSIGNAL) != 1) return 3;
+        }
+        if (recv(good, bytes, sizeof(bytes), MSG_WAITALL) != 6) return 4;
+        if (connect(bad, Of(to), sizeof(to)) != 0) return 5;
+        const std::string other = "GET / HTTP/1.1\r\nHost: other.test\r\n\r\n";
+        if (send(bad, other.data(), other.size(), MSG_NOSIGNAL) < 0) return 6;
+        return recv(bad, bytes, sizeof(bytes), 0) == -1 && errno == ECONNRESET ? 0 : 7;
+      },
+      &told);
+  serving.join();
+  EXPECT_EQ(result, 0);
+  ASSERT_EQ(told.told.size(), size_t{2});
+  EXPECT_TRUE(told.told[0].allowed && told.told[0].name == "listed.test");
+  EXPECT_TRUE(!told.told[1].allowed && told.told[1].name == "other.test" &&
+              told.told[1].error == ECONNRESET);
 }
 
 }  // namespace

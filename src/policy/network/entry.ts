@@ -15,6 +15,8 @@ export interface NetworkEntry {
   /** `localhost` is two: its IPv4 and its IPv6 address. */
   readonly places: readonly NetworkPlace[];
   readonly ports: readonly PortRange[];
+  /** What connections have to be, naming a host that may be reached; `undefined`: the entry does not say. */
+  readonly inside: 'tls' | 'http' | undefined;
 }
 
 /** An entry, or in a few words what is wrong with it. */
@@ -22,13 +24,13 @@ type ReadEntry = { readonly entry: NetworkEntry } | { readonly problem: string }
 
 /** What messages say is allowed. */
 export const ENTRY_FORMS =
-  'a name (api.example.org), *.example.org, an address or a CIDR range (10.0.0.0/8, [2001:db8::1]), each with :PORT or :PORT-PORT if need be';
+  'a name (api.example.org), *.example.org, an address or a CIDR range (10.0.0.0/8, [2001:db8::1]), each with :PORT or :PORT-PORT if need be, and a name with /tls or /http';
 
 const EVERY_PORT: PortRange = { first: 1, last: 65_535 };
-/** Of an entry that allows and names none. */
-const USUAL_PORTS: readonly PortRange[] = [
-  { first: 443, last: 443 },
-  { first: 80, last: 80 },
+/** Of an entry that allows and names none, and what is usual there. */
+export const USUAL_PORTS: readonly { readonly port: PortRange; readonly inside: 'tls' | 'http' }[] = [
+  { port: { first: 443, last: 443 }, inside: 'tls' },
+  { port: { first: 80, last: 80 }, inside: 'http' },
 ];
 /** The address of a host's own services, and of nothing else. */
 const LOOPBACK = ['127.0.0.1', '::1'] as const;
@@ -42,17 +44,22 @@ const NAME = /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z](?:[a-z0-9-]{0
  */
 export function readEntry(text: string, kind: 'allow' | 'deny'): ReadEntry {
   if (/^\w+:\/\//.test(text)) return { problem: `it has no scheme and no path; it must be ${ENTRY_FORMS}` };
-  const { host, ports, protocol } = partsOf(text);
-  if (protocol === 'udp')
+  const { host, ports, suffix } = partsOf(text);
+  if (suffix === 'udp')
     return { problem: 'UDP cannot be opened for one host (names are always looked up); leave /udp out' };
   const ranges = ports === undefined ? undefined : portRange(ports);
   if (ports !== undefined && ranges === undefined)
     return { problem: 'after the colon must stand a port from 1 to 65535, or two with a - between them' };
-  if (normalName(host) === 'localhost') return ofLocalhost(text, ranges, kind);
+  const inside = suffix === 'tls' || suffix === 'http' ? suffix : undefined;
+  if (inside !== undefined && kind === 'deny')
+    return { problem: `what is denied is denied whatever it is; leave /${inside} out` };
+  if (normalName(host) === 'localhost') return ofLocalhost(text, ranges, kind, inside);
   const place = rangeOf(host) ?? nameOf(host);
   if (typeof place === 'string') return { problem: place };
+  if (inside !== undefined && place.kind === 'range') return { problem: ofNamesOnly(inside) };
+  const usual = USUAL_PORTS.filter((one) => (inside ?? one.inside) === one.inside).map(({ port }) => port);
   return {
-    entry: { text, places: [place], ports: ranges ?? (kind === 'allow' ? USUAL_PORTS : [EVERY_PORT]) },
+    entry: { text, places: [place], ports: ranges ?? (kind === 'allow' ? usual : [EVERY_PORT]), inside },
   };
 }
 
@@ -60,27 +67,32 @@ export function readEntry(text: string, kind: 'allow' | 'deny'): ReadEntry {
 function partsOf(written: string): {
   readonly host: string;
   readonly ports: string | undefined;
-  readonly protocol: string | undefined;
+  readonly suffix: string | undefined;
 } {
-  const [, text = '', protocol] = /^(.*?)(?:\/(udp|tcp))?$/s.exec(written) ?? [];
+  const [, text = '', suffix] = /^(.*?)(?:\/(udp|tcp|tls|http))?$/s.exec(written) ?? [];
   const bracketed = /^\[([^\]]*)\](?::(.*))?$/s.exec(text);
-  if (bracketed !== null) return { host: bracketed[1] ?? '', ports: bracketed[2], protocol };
+  if (bracketed !== null) return { host: bracketed[1] ?? '', ports: bracketed[2], suffix };
   const [host = '', ports, ...more] = text.split(':');
-  return more.length > 0 ? { host: text, ports: undefined, protocol } : { host, ports, protocol };
+  return more.length > 0 ? { host: text, ports: undefined, suffix } : { host, ports, suffix };
 }
 
 function ofLocalhost(
   text: string,
   ports: readonly PortRange[] | undefined,
   kind: 'allow' | 'deny',
+  inside: 'tls' | 'http' | undefined,
 ): ReadEntry {
+  if (inside !== undefined) return { problem: ofNamesOnly(inside) };
   if (ports === undefined && kind === 'allow')
     return { problem: 'which service of this machine? Name its port, as in localhost:5432' };
   const places = LOOPBACK.map(
     (address): NetworkPlace => ({ kind: 'range', bytes: addressBytes(address) ?? [], bits: 128 }),
   );
-  return { entry: { text, places, ports: ports ?? [EVERY_PORT] } };
+  return { entry: { text, places, ports: ports ?? [EVERY_PORT], inside } };
 }
+
+const ofNamesOnly = (inside: string) =>
+  `an address has no name that could be looked for; leave /${inside} out`;
 
 function portRange(text: string): readonly PortRange[] | undefined {
   const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text);

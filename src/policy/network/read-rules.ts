@@ -1,6 +1,6 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { NetworkRules } from '../../model/network.ts';
-import type { UNLISTED } from '../../model/words.ts';
+import type { UNLISTED, VERIFY } from '../../model/words.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { type NetworkEntry, readEntry } from './entry.ts';
 import { isPresetOfTool, PRESET_NAMES, PRESETS, type PresetOfTool } from './presets.ts';
@@ -25,6 +25,7 @@ interface ListedNetwork {
   readonly allow: readonly string[];
   readonly deny: readonly string[];
   readonly unlisted?: (typeof UNLISTED)[number];
+  readonly verify?: (typeof VERIFY)[number];
 }
 
 /**
@@ -32,7 +33,7 @@ interface ListedNetwork {
  * @throws {SandboxError} `policy.invalid`, with the key, the entry and what is allowed.
  */
 export function readRules(
-  { allow, deny, unlisted = 'deny' }: ListedNetwork,
+  { allow, deny, unlisted = 'deny', verify = 'none' }: ListedNetwork,
   hostsOf: (preset: PresetOfTool) => readonly string[],
 ): NetworkRules {
   const read = (texts: readonly string[], kind: 'allow' | 'deny') =>
@@ -41,7 +42,7 @@ export function readRules(
       if (problem !== undefined) throw new SandboxError('policy.invalid', `network.${kind}: ${problem}`);
       return entriesOf(text, kind, hostsOf);
     });
-  return networkRules(read(allow, 'allow'), read(deny, 'deny'), unlisted === 'ask');
+  return networkRules(read(allow, 'allow'), read(deny, 'deny'), { asks: unlisted === 'ask', verify });
 }
 
 /**

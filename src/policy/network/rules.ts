@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { AddressRow, NameRow, NetworkRules, PortRange } from '../../model/network.ts';
-import { addressBytes, maskByte, type NetworkEntry } from './entry.ts';
+import { addressBytes, maskByte, type NetworkEntry, normalName, USUAL_PORTS } from './entry.ts';
 
 /** What rules say of an address or a name; `rule` undefined: none speaks of it, and so it is refused. */
 interface NetworkVerdict {
@@ -56,20 +56,27 @@ export function isPlaceholder(bytes: readonly number[]): boolean {
 }
 
 /**
- * The rules of a policy in the form in which they are looked at. `asks`: somebody is asked about what none speaks of. Pure.
+ * The rules of a policy in the form in which they are looked at. `asks`: somebody is asked about what none speaks of.
+ * `verify`: whether connections to names have to be what is usual at the usual ports, naming a host that may be reached. Pure.
  */
 export function networkRules(
   allow: readonly NetworkEntry[],
   deny: readonly NetworkEntry[],
-  asks = false,
+  {
+    asks = false,
+    verify = 'none',
+  }: { readonly asks?: boolean; readonly verify?: NetworkRules['verify'] } = {},
 ): NetworkRules {
   const addresses: AddressRow[] = [];
   const names: NameRow[] = [];
   for (const [verdict, entries] of [['deny', deny] as const, ['allow', allow] as const]) {
-    for (const { text: rule, places, ports } of entries) {
+    for (const { text: rule, places, ports, inside } of entries) {
       for (const place of places) {
         if (place.kind === 'name') {
-          names.push({ name: place.name, beneath: place.beneath, ports, verdict, rule });
+          const { name, beneath } = place;
+          const isSplit = verdict === 'allow' && verify === 'sni' && inside === undefined;
+          const parts = isSplit ? byWhatIsUsual(ports) : [{ ports, inside }];
+          names.push(...parts.map((part) => ({ name, beneath, ...part, verdict, rule })));
         } else {
           const { bytes, bits } = place;
           addresses.push(...ports.map((range) => ({ ...range, bytes, bits, verdict, rule })));
@@ -77,7 +84,37 @@ export function networkRules(
       }
     }
   }
-  return { addresses, names, apart: APART_RANGES, ...(asks ? { placeholders: PLACEHOLDERS } : {}) };
+  return {
+    addresses,
+    names,
+    apart: APART_RANGES,
+    looksInside: verify === 'sni' || names.some(({ inside }) => inside !== undefined),
+    verify,
+    ...(asks ? { placeholders: PLACEHOLDERS } : {}),
+  };
+}
+
+/** What a connection to a name that somebody has allowed has to be; `undefined`: anything. Pure. */
+export function insideOfApproved({ verify }: NetworkRules, port: number): NameRow['inside'] {
+  return verify === 'sni' ? USUAL_PORTS.find((usual) => isAmong(port, usual.port))?.inside : undefined;
+}
+
+/** The usual ports among some, each by itself, and the others. */
+function byWhatIsUsual(ports: readonly PortRange[]): readonly Pick<NameRow, 'ports' | 'inside'>[] {
+  const usual = USUAL_PORTS.filter(({ port }) => ports.some((range) => isAmong(port.first, range))).map(
+    ({ port, inside }) => ({ ports: [port], inside }),
+  );
+  const others = ports.flatMap((range) =>
+    withoutPorts(
+      range,
+      USUAL_PORTS.map(({ port }) => port),
+    ),
+  );
+  return others.length === 0 ? usual : [...usual, { ports: [...others], inside: undefined }];
+}
+
+function isAmong(port: number, { first, last }: PortRange): boolean {
+  return first <= port && port <= last;
 }
 
 /** Whether the first `bits` of two addresses are the same. */
@@ -95,9 +132,7 @@ export function judgeAddress(
     0,
     ...APART_RANGES.filter((range) => isWithin(bytes, range.bytes, range.bits)).map(({ bits }) => bits),
   );
-  const speaking = rows.filter(
-    (row) => row.first <= port && port <= row.last && isWithin(bytes, row.bytes, row.bits),
-  );
+  const speaking = rows.filter((row) => isAmong(port, row) && isWithin(bytes, row.bytes, row.bits));
   const row =
     speaking.find(({ verdict }) => verdict === 'deny') ?? speaking.find(({ bits }) => bits >= leastBits);
   return { allowed: row?.verdict === 'allow', rule: row?.rule };
@@ -106,7 +141,7 @@ export function judgeAddress(
 /** What is known of a name. */
 interface NameVerdict extends NetworkVerdict {
   /** To be reached at the addresses of the name. */
-  readonly ports: readonly (PortRange & { readonly rule: string })[];
+  readonly ports: readonly (PortRange & Pick<NameRow, 'rule' | 'inside'>)[];
 }
 
 /** What rules say of a name that `normalName` gave. One that is denied at every port is not looked up. Pure. */
@@ -115,7 +150,7 @@ export function judgeName(rows: readonly NameRow[], name: string): NameVerdict {
   const denied = speaking.filter(({ verdict }) => verdict === 'deny');
   const ports = speaking
     .filter(({ verdict }) => verdict === 'allow')
-    .flatMap(({ ports: ranges, rule }) => ranges.map((range) => ({ ...range, rule })))
+    .flatMap(({ ports: ranges, rule, inside }) => ranges.map((range) => ({ ...range, rule, inside })))
     .flatMap((range) =>
       withoutPorts(
         range,
@@ -124,6 +159,15 @@ export function judgeName(rows: readonly NameRow[], name: string): NameVerdict {
     );
   const rule = ports[0]?.rule ?? denied[0]?.rule;
   return { allowed: ports.length > 0, rule, ports };
+}
+
+/** What rules say of the host that a connection to a port itself asks for, whatever led there. Pure. */
+export function judgeHost(rows: readonly NameRow[], host: string, port: number): NetworkVerdict {
+  const name = normalName(host);
+  if (name === undefined) return { allowed: false, rule: undefined };
+  const speaking = rows.filter((row) => covers(row, name) && row.ports.some((range) => isAmong(port, range)));
+  const row = speaking.find(({ verdict }) => verdict === 'deny') ?? speaking[0];
+  return { allowed: row?.verdict === 'allow', rule: row?.rule };
 }
 
 /** What of a range of ports is left without others. */

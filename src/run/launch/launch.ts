@@ -272,6 +272,9 @@ class LaunchedCommand {
       case 'connection-asked':
         this.#network?.onConnectionAsked(this.id, event);
         break;
+      case 'host-asked':
+        this.#sandbox.network?.onHostAsked(this.id, event);
+        break;
       // Only of shells.
       case 'turn-ended':
         break;

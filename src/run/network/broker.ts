@@ -9,8 +9,12 @@ import type {
   NativeConnection,
   NativeConnectionAsked,
   NativeEffects,
+  NativeHostAsked,
   NativeNameAsked,
 } from '../../native/contract.ts';
+import { normalName } from '../../policy/network/entry.ts';
+import { judgeHost } from '../../policy/network/rules.ts';
+import { visibleLine } from '../../util/visible-text.ts';
 import { ConnectionQuestions } from './connection-questions.ts';
 import { lookupAsMachine, searchedDomains } from './lookup.ts';
 import { type AskedName, NameServer, textOf } from './name-server.ts';
@@ -18,6 +22,8 @@ import { type AskedName, NameServer, textOf } from './name-server.ts';
 /** Of one command: names that were looked up in vain. */
 const MOST_NAMES = 128;
 const MOST_CONNECTIONS = 256;
+/** Of a host that a connection asked for: more is no name. */
+const NAME_CHARACTERS = 253;
 const NOTHING = Buffer.alloc(0);
 
 /** Where the network is listed: answers for the commands of one sandbox, and tells what they asked for. */
@@ -28,6 +34,8 @@ export interface NetworkBroker {
   onNameAsked(id: number, event: NativeNameAsked): void;
   /** A command wants to connect to what is not listed. */
   onConnectionAsked(id: number, event: NativeConnectionAsked): void;
+  /** A connection of a command asks for a host. */
+  onHostAsked(id: number, event: NativeHostAsked): void;
   /** What a command asked for since the last call, with what the addon says of it; `undefined`: nothing. */
   connectionsOf(id: number, effects: NativeEffects): readonly Connection[] | undefined;
   /** A command has ended: nobody is asked about it any more. */
@@ -82,9 +90,18 @@ export function createBroker(
       void networkOf(id)
         .questions.decide(connection)
         .then((outcome) => {
-          if ('bytes' in outcome) addon.answerConnection(id, question, Uint8Array.from(outcome.bytes), 0);
-          else addon.answerConnection(id, question, undefined, outcome.errno);
+          if ('bytes' in outcome) {
+            const { bytes, inside } = outcome;
+            addon.answerConnection(id, question, Uint8Array.from(bytes), 0, inside ?? '');
+          } else {
+            addon.answerConnection(id, question, undefined, outcome.errno, '');
+          }
         });
+    },
+    onHostAsked(id, { question, host, port }) {
+      const { allowed, rule } = judgeHost(rules.names, host, port);
+      const isApproved = rule === undefined && networkOf(id).questions.isApproved(host, port);
+      addon.answerHost(id, question, allowed || isApproved, rule ?? '');
     },
     connectionsOf(id, { connections }) {
       const network = commands.get(id);
@@ -137,6 +154,7 @@ function connectionOf(
   const approval = asked?.approval ?? (one.allowed || isDenied ? undefined : questions?.refusedUnasked);
   // Of what stands for a name nobody has to know.
   const address = standsFor === undefined ? connectedTo : (asked?.address ?? asked?.apart);
+  const hasEntry = !one.allowed && !isDenied && !one.udp && one.flaw === '';
   return {
     verdict: one.allowed ? 'allowed' : 'refused',
     protocol: one.udp ? 'udp' : 'tcp',
@@ -145,16 +163,27 @@ function connectionOf(
     port: one.port,
     program: one.program,
     pid: one.pid,
+    ...(one.name === '' ? {} : { askedFor: visibleLine(one.name, NAME_CHARACTERS) }),
+    ...(one.flaw === '' ? {} : { flaw: one.flaw }),
     ...(rule === undefined || rule === '' ? {} : { rule }),
     ...(approval === undefined ? {} : { approval }),
     ...(one.errno === 0 ? {} : { error: errnoName(one.errno) }),
     // What an entry denies another one does not allow.
-    ...(one.allowed || isDenied || one.udp
-      ? {}
-      : { entry: entryFor(asked?.apart ?? host, asked?.apart ?? connectedTo, one.port) }),
+    ...(hasEntry ? entryOf(one, asked?.apart ?? host, asked?.apart ?? connectedTo) : {}),
     at: new Date(one.firstMs).toISOString(),
     count: one.count,
   };
+}
+
+/** What would let it through; nothing, if what it asked for is the name of no host. */
+function entryOf(
+  { name, port }: NativeConnection,
+  host: string,
+  address: string,
+): { readonly entry?: string } {
+  if (name === '') return { entry: entryFor(host, address, port) };
+  const asked = normalName(name);
+  return asked === undefined ? {} : { entry: `${asked}:${port}` };
 }
 
 function entryFor(host: string, address: string, port: number): string {

@@ -2,9 +2,10 @@ import { setMaxListeners } from 'node:events';
 import { constants } from 'node:os';
 import type { AskConnection } from '../../decide/ask-connection.ts';
 import type { ApprovalAnswer } from '../../model/approval.ts';
-import type { NetworkRules } from '../../model/network.ts';
+import type { NameRow, NetworkRules } from '../../model/network.ts';
 import type { NativeConnection } from '../../native/contract.ts';
-import { denialOf, isPlaceholder, mayBeAskedAbout } from '../../policy/network/rules.ts';
+import { normalName } from '../../policy/network/entry.ts';
+import { denialOf, insideOfApproved, isPlaceholder, mayBeAskedAbout } from '../../policy/network/rules.ts';
 import { type NameServer, textOf } from './name-server.ts';
 
 /** Of one command, or one turn of a shell: whoever has to answer more than that answers without looking. */
@@ -24,8 +25,10 @@ const NOT_ASKED: ApprovalAnswer = {
 
 const { ECONNREFUSED, EHOSTUNREACH } = constants.errno;
 
-/** What becomes of a connection: where it leads, or how the command is told that it is refused (0: as always). */
-type Outcome = { readonly bytes: readonly number[] } | { readonly errno: number };
+/** What becomes of a connection: where it leads and what it has to be, or how the command is told that it is refused (0: as always). */
+type Outcome =
+  | { readonly bytes: readonly number[]; readonly inside?: NameRow['inside'] }
+  | { readonly errno: number };
 
 const REFUSED: Outcome = { errno: ECONNREFUSED };
 
@@ -85,11 +88,13 @@ export class ConnectionQuestions {
       if (!this.#mayBeAskedAbout(place)) return { errno: 0 };
       const question = this.#questionAbout(place, connection);
       if (question === undefined || !(await question.answer).approved) return REFUSED;
-      if (place.bytes !== undefined) return { bytes: place.bytes };
+      // As with entries: what was asked for by its address alone is not looked into.
+      const inside = place.name === undefined ? undefined : insideOfApproved(this.#rules, place.port);
+      if (place.bytes !== undefined) return { bytes: place.bytes, inside };
       const { bytes, apart } = await this.#names.lead(place.host, place.port);
       if (bytes !== undefined) question.address = textOf(bytes);
       if (apart !== undefined) question.apart = apart;
-      if (bytes !== undefined) return { bytes };
+      if (bytes !== undefined) return { bytes, inside };
       return apart === undefined ? { errno: EHOSTUNREACH } : REFUSED;
     } catch {
       return { errno: EHOSTUNREACH };
@@ -102,6 +107,11 @@ export class ConnectionQuestions {
     if (question === undefined) return undefined;
     const { told, address, apart } = question;
     return told && { approval: told, address, apart };
+  }
+
+  /** Whether somebody has allowed a host that a connection itself asks for. */
+  isApproved(host: string, port: number): boolean {
+    return this.about(normalName(host) ?? host, port)?.approval.approved === true;
   }
 
   /** The entry that denies a host at a port, where nothing else is said of that; `undefined`: none. */

@@ -214,8 +214,8 @@ export class NameServer {
       this.#names.set(address, name);
     }
     const rows = usable.flatMap(({ bytes }) =>
-      ports.map(({ first, last, rule: entry }) => ({
-        ...{ bytes, bits: EVERY_BIT, first, last, verdict: 'allow' as const, rule: entry },
+      ports.map(({ first, last, rule: entry, inside }) => ({
+        ...{ bytes, bits: EVERY_BIT, first, last, verdict: 'allow' as const, inside, rule: entry },
       })),
     );
     const seconds = Math.min(Math.max(0, Math.floor(ttl)), LONGEST_TTL);

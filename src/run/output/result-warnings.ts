@@ -41,33 +41,36 @@ function moreRefused(result: ExecutionResult): readonly string[] {
 
 /** What a command wanted to reach, in words for a person: who, where, why not, and what would let it. */
 function describeRefused(connection: Connection): string {
-  const { program, host, port, protocol, rule, entry, address, approval } = connection;
+  const { program, host, port, protocol, entry } = connection;
   const where = visibleLine(port === undefined ? host : `${host}:${port}`, QUOTED_CHARACTERS);
   const who = program === undefined ? 'the command' : visibleLine(program, QUOTED_CHARACTERS);
   const what =
     protocol === 'name'
       ? `asked for ${where}`
       : `wanted to reach ${where}${protocol === 'udp' ? ' (UDP)' : ''}`;
-  const leads = rule !== undefined && address !== undefined && protocol === 'name';
-  const why =
-    leads || approval?.approved === true
-      ? address === undefined
-        ? 'which does not exist'
-        : `which leads to ${address}, an address that no entry allows`
-      : rule === undefined
-        ? `which the policy does not list${approval === undefined ? '' : `: ${answerOf(approval)}`}`
-        : `which network.deny forbids (${rule})`;
   const next =
     entry === undefined
       ? ''
       : `; network.allow = [${JSON.stringify(entry)}] or --net ${entry} would allow it`;
-  return `refused: ${who} ${what}, ${why}${next}`;
+  return `refused: ${who} ${what}, ${whyRefused(connection)}${next}`;
+}
+
+function whyRefused({ protocol, rule, address, askedFor, flaw, approval }: Connection): string {
+  if (flaw !== undefined) return `and sent ${flaw} there, where a listed host must be named (network.verify)`;
+  const asked =
+    askedFor === undefined ? '' : `and asked for ${visibleLine(askedFor, QUOTED_CHARACTERS)} there, `;
+  const leads = protocol === 'name' && rule !== undefined && address !== undefined;
+  if (leads || (approval?.approved === true && askedFor === undefined))
+    return address === undefined
+      ? 'which does not exist'
+      : `which leads to ${address}, an address that no entry allows`;
+  if (rule !== undefined) return `${asked}which network.deny forbids (${rule})`;
+  const answer = approval === undefined || approval.approved ? '' : `: ${answerOf(approval)}`;
+  return `${asked}which the policy does not list${answer}`;
 }
 
 /** Why there is no approval, for a person. */
-function answerOf(approval: ApprovalAnswer): string {
-  if (approval.approved) return 'the answer was yes';
-  const { reason, detail } = approval;
+function answerOf({ reason, detail }: Extract<ApprovalAnswer, { approved: false }>): string {
   if (reason === 'failed')
     return `asking failed${detail === undefined ? '' : ` (${visibleLine(detail, QUOTED_CHARACTERS)})`}`;
   return {
@@ -90,16 +93,35 @@ function answerForModel(approval: ApprovalAnswer | undefined): string {
 /** The same for the model that wrote the command; `undefined`: nothing was refused. Only a person can change the policy. */
 export function refusedForModel(result: ExecutionResult): string | undefined {
   const refused = refusedOf(result);
+  const unnamed = placesOf(refused.filter(({ flaw }) => flaw !== undefined));
+  const unlisted = placesOf(refused.filter(({ flaw }) => flaw === undefined));
+  const sentences = [
+    ...(unlisted === undefined
+      ? []
+      : [
+          `Sandbox: these hosts are not among those that can be reached: ${unlisted}. To try again does not help; do it without them, or tell the user what they are needed for.`,
+        ]),
+    ...(unnamed === undefined
+      ? []
+      : [
+          `Sandbox: what was sent to ${unnamed} did not say which host it is for, and was stopped: a connection there must be TLS with a server name, or plain HTTP/1 with a Host header at port 80.`,
+        ]),
+  ];
+  return sentences.length === 0 ? undefined : sentences.join(' ');
+}
+
+/** Where connections wanted to go, those by whose own words that is known by these; `undefined`: there are none. */
+function placesOf(refused: readonly Connection[]): string | undefined {
   if (refused.length === 0) return undefined;
   const places = new Set(
-    refused.map(({ host, port, approval }) => {
-      const place = visibleLine(port === undefined ? host : `${host}:${port}`, QUOTED_CHARACTERS);
+    refused.map(({ host, port, askedFor, flaw, approval }) => {
+      const name = flaw === undefined ? (askedFor ?? host) : host;
+      const place = visibleLine(port === undefined ? name : `${name}:${port}`, QUOTED_CHARACTERS);
       return `${place}${answerForModel(approval)}`;
     }),
   );
   const named = [...places].slice(0, NAMED);
-  const more = places.size > NAMED ? ` and ${places.size - NAMED} more` : '';
-  return `Sandbox: these hosts are not among those that can be reached: ${named.join(', ')}${more}. To try again does not help; do it without them, or tell the user what they are needed for.`;
+  return `${named.join(', ')}${places.size > NAMED ? ` and ${places.size - NAMED} more` : ''}`;
 }
 
 /** The same for the model that wrote the command; `undefined`: there is nothing to say. */

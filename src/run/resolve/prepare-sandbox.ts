@@ -149,7 +149,7 @@ export async function hiddenFinder({
     ...(filesystem.home === 'host' ? [home] : []),
     ...(filesystem.tmp === 'host' ? [temporaryParent] : []),
   ];
-  const canonical = (paths: readonly string[]) => [...new Set(paths.map(realPath))];
+  const canonical = (paths: readonly string[]) => [...new Set(paths.map((path) => realPath(path)))];
   return new HiddenFinder(filesystem.hide, {
     workspace,
     home,

@@ -127,11 +127,16 @@ function canMakeDirectory(parent: string): boolean {
  * @throws {SandboxError} `policy.invalid` for an entry that is none, and for what cannot be held together.
  */
 async function listedNetwork({ network }: Policy): Promise<NetworkRules | undefined> {
-  const { mode, deny, unixSockets } = network;
+  const { mode, deny, unixSockets, verify } = network;
   if (mode === 'open' && deny.length > 0)
     throw new SandboxError(
       'policy.invalid',
       'network.deny holds nothing back with network.mode = "open"; set mode = "listed" with allow = ["*", "0.0.0.0/0", "[::/0]"], or take deny away',
+    );
+  if (mode === 'open' && verify === 'sni')
+    throw new SandboxError(
+      'policy.invalid',
+      'network.verify = "sni" looks at nothing with network.mode = "open"; set mode = "listed" with allow = ["*"], or take verify away',
     );
   if (mode !== 'listed') return undefined;
   if (unixSockets === 'allowed')

@@ -125,6 +125,9 @@ export function startShell(
         case 'connection-asked':
           start.network?.onConnectionAsked(id, event);
           break;
+        case 'host-asked':
+          start.network?.onHostAsked(id, event);
+          break;
         // Only of commands in the background.
         case 'exited':
           break;

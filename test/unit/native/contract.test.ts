@@ -11,6 +11,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   probe: true,
   allowAddresses: true,
   answerConnection: true,
+  answerHost: true,
   answerName: true,
   judgeAddress: true,
   signalScope: true,

@@ -73,6 +73,7 @@ export const NETWORKS: readonly Policy['network'][] = (['off', 'open'] as const)
     allow: [],
     deny: [],
     unlisted: 'deny' as const,
+    verify: 'none' as const,
   })),
 );
 

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { addressBytes, normalName, readEntry } from '../../../src/policy/network/entry.ts';
 import { isPresetOfTool, PRESETS } from '../../../src/policy/network/presets.ts';
 import { problemOfEntry, readRules } from '../../../src/policy/network/read-rules.ts';
-import { judgeAddress, judgeName, mayLeadTo } from '../../../src/policy/network/rules.ts';
+import { judgeAddress, judgeHost, judgeName, mayLeadTo } from '../../../src/policy/network/rules.ts';
 
 const rulesOf = (allow: readonly string[], deny: readonly string[] = []) =>
-  readRules({ allow, deny }, () => []);
+  readRules({ allow, deny, verify: 'none' }, () => []);
 const bytes = (address: string) => addressBytes(address) ?? [];
 
 function reaches(allow: readonly string[], address: string, port: number, deny: readonly string[] = []) {
@@ -93,6 +93,56 @@ describe('entries of the network', () => {
       expect([address, leads(address)]).toEqual([address, false]);
   });
 
+  it('a name has its connections looked into where the entry or the policy says so, and an address never', () => {
+    const looks = (allow: readonly string[], name: string, verify: 'none' | 'sni') => {
+      const { names } = readRules({ allow, deny: ['a.test:7'], verify }, () => []);
+      const { ports } = judgeName(names, name);
+      return ports.map(({ first, last, inside }) => `${first}-${last} ${inside ?? 'anything'}`);
+    };
+    expect(looks(['a.test'], 'a.test', 'none')).toEqual(['443-443 anything', '80-80 anything']);
+    expect(looks(['a.test'], 'a.test', 'sni')).toEqual(['443-443 tls', '80-80 http']);
+    expect(looks(['a.test/tls'], 'a.test', 'none')).toEqual(['443-443 tls']);
+    expect(looks(['*.test:8443/tls', 'a.test:80/tls'], 'a.test', 'sni')).toEqual([
+      '8443-8443 tls',
+      '80-80 tls',
+    ]);
+    expect(looks(['*:5-500'], 'a.test', 'sni')).toEqual([
+      ...[
+        '443-443 tls',
+        '80-80 http',
+        '5-6 anything',
+        '8-79 anything',
+        '81-442 anything',
+        '444-500 anything',
+      ],
+    ]);
+    const { looksInside, addresses } = readRules(
+      { allow: ['10.0.0.1', 'localhost:443'], deny: [], verify: 'sni' },
+      () => [],
+    );
+    expect([looksInside, addresses.some(({ inside }) => inside !== undefined)]).toEqual([false, false]);
+  });
+
+  it('the host that a connection asks for is compared as names are, at its port', () => {
+    const { names } = rulesOf(['*.example.org', 'bücher.example:443'], ['secret.example.org:443']);
+    const may = (host: string, port = 443) => judgeHost(names, host, port);
+    expect(may('API.Example.ORG.')).toEqual({ allowed: true, rule: '*.example.org' });
+    expect(may('xn--bcher-kva.example').allowed).toBe(true);
+    expect(may('xn--bcher-kva.example', 80).allowed).toBe(false);
+    expect(may('secret.example.org')).toEqual({ allowed: false, rule: 'secret.example.org:443' });
+    expect(may('secret.example.org', 80).allowed).toBe(true);
+    for (const host of [
+      '',
+      '10.0.0.1',
+      'example.org',
+      'a.example.org:80',
+      'a.example.org/',
+      'x@a.example.org',
+      '[::1]',
+    ])
+      expect([host, may(host)]).toEqual([host, { allowed: false, rule: undefined }]);
+  });
+
   it.each([
     ['', 'it must be'],
     ['https://example.org', 'no scheme'],
@@ -116,6 +166,8 @@ describe('entries of the network', () => {
     [`${'a.'.repeat(127)}org`, 'it must be'],
     ['localhost', 'its port'],
     ['example.org:53/udp', 'UDP'],
+    ['10.0.0.0/8/tls', 'leave /tls out'],
+    ['localhost:80/http', 'leave /http out'],
     ['@gihub', 'no preset'],
   ])('%j is refused with a reason', (entry, reason) => {
     expect(problemOfEntry(entry, 'allow')).toContain(reason);

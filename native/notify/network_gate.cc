@@ -1,0 +1,30 @@
+#include "notify/network_gate.h"
+
+#include <string_view>
+
+namespace sandbox_run {
+
+void Connections::Add(Connection connection) {
+  const std::string_view flaw = connection.flaw;
+  for (Connection& known : told) {
+    if (known.endpoint.address == connection.endpoint.address &&
+        known.endpoint.port == connection.endpoint.port && known.allowed == connection.allowed &&
+        known.is_udp == connection.is_udp && known.error == connection.error &&
+        known.name == connection.name && flaw == known.flaw) {
+      known.count += connection.count;
+      return;
+    }
+  }
+  if (told.size() < kMost) {
+    told.push_back(std::move(connection));
+  } else {
+    ++untold;
+  }
+}
+
+void Connections::Add(Connections others) {
+  for (Connection& one : others.told) Add(std::move(one));
+  untold += others.untold;
+}
+
+}  // namespace sandbox_run
