@@ -70,6 +70,7 @@ export async function carryOut(parts: CarryOutParts): Promise<ReadonlyMap<string
     ...(outside === undefined ? [] : [outside.path]),
   ];
   const victim = await startBystander(program, arena.secret, `@${freshName()}`, directories.map(socketIn));
+  let listed: Sandbox | string | undefined;
   try {
     const places = makePlaces(parts, outside?.path, victim, isGranted);
     const bare = await tryIn(places.bare, attacks, signal, {
@@ -77,18 +78,18 @@ export async function carryOut(parts: CarryOutParts): Promise<ReadonlyMap<string
       speak: (attempts) => tryBare(program, attempts, arena, outside?.descriptor, signal),
     });
     const worth = attacks.filter(({ id }) => bare.get(id)?.kind === 'worked');
-    const listed = worth.some(isListed) ? await parts.makeListed(victim.listed) : undefined;
-    const possible = worth.filter((attack) => typeof listed !== 'string' || !isListed(attack));
+    listed = worth.some(isListed) ? await parts.makeListed(victim.listed) : undefined;
+    const made = listed;
+    const possible = worth.filter((attack) => typeof made !== 'string' || !isListed(attack));
     const confined = await tryIn(places.confined, possible, signal, {
       together: ({ control }) => control,
       speak: (attempts, manner) =>
-        manner === 'listed' && typeof listed === 'object'
-          ? tryListed(parts, attempts, listed, victim)
+        manner === 'listed' && typeof made === 'object'
+          ? tryListed(parts, attempts, made, victim)
           : tryConfined(parts, attempts, manner),
       onProgress,
     });
-    if (typeof listed === 'object') await listed.close();
-    const reason = typeof listed === 'string' ? listed : '';
+    const reason = typeof made === 'string' ? made : '';
     return new Map([
       ...[...bare].map(([id, observation]) => [id, withoutSandbox(observation)] as const),
       ...worth.filter(isListed).map(({ id }) => [id, { kind: 'not-tried', reason }] as const),
@@ -96,6 +97,7 @@ export async function carryOut(parts: CarryOutParts): Promise<ReadonlyMap<string
     ]);
   } finally {
     victim.end();
+    if (typeof listed === 'object') await listed.close();
   }
 }
 
