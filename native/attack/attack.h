@@ -23,6 +23,7 @@ extern const Attack kProcessAttacks[];
 extern const Attack kKernelAttacks[];
 extern const Attack kPrivilegeAttacks[];
 extern const Attack kResourceAttacks[];
+extern const Attack kRedirectionAttacks[];
 
 // Shows what was got: printed behind the result, up to the first character that is not plain text.
 void Got(const void* text, size_t size);

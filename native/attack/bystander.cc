@@ -1,7 +1,8 @@
 // The process that is attacked, outside every sandbox: it has a secret, listens, and tells what
-// reaches it. `bystander ABSTRACT PATH...`: prints `ready pid=N tcp=PORT udp=PORT shm=N
-// address=HEX`, then `got WORD` for each word that arrives and `got signal-N`; answers `synced` to
-// each line on its standard input, with whose end it ends.
+// reaches it. `bystander ABSTRACT PATH...`: prints `ready pid=N tcp=PORT listed=PORT udp=PORT shm=N
+// address=HEX`, then `got WORD` for each word that arrives (`let WORD` at the port of what is
+// listed, where it may) and `got signal-N`; answers `synced` to each line on its standard input,
+// with whose end it ends.
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,37 +27,39 @@ namespace {
 constexpr int kRoom = 128;
 pollfd sockets[kRoom];
 bool listens[kRoom];
+bool listed[kRoom];
 int count = 0;
 
 // The secret in memory, from the environment.
 char secret[64];
 
-void Add(int fd, bool listener) {
+void Add(int fd, bool listener, bool is_listed = false) {
   if (fd < 0) return;
   if (count == kRoom) {
     close(fd);
     return;
   }
   sockets[count] = {fd, POLLIN, 0};
+  listed[count] = is_listed;
   listens[count++] = listener;
 }
 
 int Bound(int family, int type, const sockaddr* address, socklen_t size) {
   const int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
-  if (bind(fd, address, size) == 0 && (type == SOCK_DGRAM || listen(fd, 32) == 0)) return fd;
+  if (bind(fd, address, size) == 0 && (type == SOCK_DGRAM || listen(fd, SOMAXCONN) == 0)) return fd;
   close(fd);
   return -1;
 }
 
-int PortOf(int type) {
+int PortOf(int type, bool is_listed = false) {
   sockaddr_in address = {};
   socklen_t size = sizeof address;
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const int fd = Bound(AF_INET, type, reinterpret_cast<sockaddr*>(&address), size);
   if (fd < 0 || getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) < 0) return 0;
-  Add(fd, type == SOCK_STREAM);
+  Add(fd, type == SOCK_STREAM, is_listed);
   return ntohs(address.sin_port);
 }
 
@@ -74,20 +77,21 @@ void ListenOn(const char* name, const char* suffix, int type) {
 
 void Hear(int at) {
   if (listens[at]) {
-    Add(accept4(sockets[at].fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK), false);
+    Add(accept4(sockets[at].fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK), false, listed[at]);
     return;
   }
   char word[128];
   const ssize_t size = recv(sockets[at].fd, word, sizeof word - 1, MSG_DONTWAIT);
   if (size > 0) {
     word[size] = 0;
-    printf("got %s\n", word);
+    printf("%s %s\n", listed[at] ? "let" : "got", word);
     return;
   }
   close(sockets[at].fd);
   --count;
   sockets[at] = sockets[count];
   listens[at] = listens[count];
+  listed[at] = listed[count];
 }
 
 // The secret in memory that can be attached by its number; it goes with this process.
@@ -116,14 +120,15 @@ int RunBystander(char** arguments) {
   if (const char* value = getenv("SANDBOX_RUN_BYSTANDER"))
     strncpy(secret, value, sizeof secret - 1);
   const int tcp = PortOf(SOCK_STREAM);
+  const int may = PortOf(SOCK_STREAM, true);
   const int udp = PortOf(SOCK_DGRAM);
   for (char** name = arguments; *name != nullptr; ++name) {
     ListenOn(*name, "", SOCK_STREAM);
     ListenOn(*name, ".datagram", SOCK_DGRAM);
   }
   setvbuf(stdout, nullptr, _IOLBF, 0);
-  printf("ready pid=%d tcp=%d udp=%d shm=%d address=%p\n", getpid(), tcp, udp, Share(),
-         static_cast<void*>(secret));
+  printf("ready pid=%d tcp=%d listed=%d udp=%d shm=%d address=%p\n", getpid(), tcp, may, udp,
+         Share(), static_cast<void*>(secret));
   for (;;) {
     poll(sockets, static_cast<nfds_t>(count), -1);
     bool heard = false;

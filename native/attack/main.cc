@@ -31,7 +31,7 @@ Outcome* outcome;
 
 const Attack* Find(const char* name) {
   for (const Attack* table : {kFileAttacks, kSocketAttacks, kProcessAttacks, kKernelAttacks,
-                              kPrivilegeAttacks, kResourceAttacks}) {
+                              kPrivilegeAttacks, kResourceAttacks, kRedirectionAttacks}) {
     for (const Attack* row = table; row->name != nullptr; ++row) {
       if (strcmp(row->name, name) == 0) return row;
     }

@@ -15,11 +15,6 @@ namespace {
 
 Failure Refused(long result) { return {kListenerStage, static_cast<int>(-result), ""}; }
 
-bool IsReadable(int fd) {
-  pollfd watched = {fd, POLLIN, 0};
-  return poll(&watched, 1, 0) == 1 && (watched.revents & POLLIN) != 0;
-}
-
 void Send(int listener, const abi::SeccompAnswer& answer) {
   // ENOENT: it does not ask any more.
   [[maybe_unused]] const int ignored = ioctl(listener, abi::kSeccompSend, &answer);
@@ -52,12 +47,21 @@ Result<UniqueFd> Listen(const std::vector<sock_filter>& program) {
   return UniqueFd(static_cast<int>(result));
 }
 
+bool HasCall(int listener) {
+  pollfd watched = {listener, POLLIN, 0};
+  return poll(&watched, 1, 0) == 1 && (watched.revents & POLLIN) != 0;
+}
+
 bool Receive(int listener, abi::SeccompNotification& call) {
-  // Receiving waits if no process asks. One that gave up meanwhile is still counted, so receiving
-  // does not wait for another one then, but fails with ENOENT.
-  if (!IsReadable(listener)) return false;
+  // One that gave up meanwhile is still counted, so this does not wait for another one then, but
+  // fails with ENOENT.
   call = {};
   return ioctl(listener, abi::kSeccompReceive, &call) == 0;
+}
+
+void TakeTurns(int listener) {
+  [[maybe_unused]] const int ignored =
+      ioctl(listener, abi::kSeccompSetFlags, abi::kSeccompWakeOnSameProcessor);
 }
 
 bool IsWaiting(int listener, uint64_t id) {

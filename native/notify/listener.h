@@ -20,8 +20,14 @@ inline constexpr char kListenerStage[] = "exit_tracing";
 // which everything that is started here takes anyway. There is no way back.
 Result<UniqueFd> Listen(const std::vector<sock_filter>& program);
 
-// Takes the next call that waits for an answer. Never waits: false if there is none.
+// Whether a call waits for an answer.
+bool HasCall(int listener);
+// Takes it; waits for one if there is none. False: who asked has given up since.
 bool Receive(int listener, abi::SeccompNotification& call);
+
+// Has who asks and who answers take turns on one processor, instead of waking another one for each
+// question and each answer. Where the kernel cannot, since Linux 6.6, it stays as it is.
+void TakeTurns(int listener);
 
 // Whether the call still waits: what was learned of its process in between is then true of it.
 bool IsWaiting(int listener, uint64_t id);

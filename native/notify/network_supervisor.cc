@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,8 +25,8 @@
 namespace sandbox_run {
 namespace {
 
-// Of one command, kept open here: a part of what this process may open.
-constexpr size_t kMostCopies = 64;
+// Of one command, kept open here: a part of what this process may open, as others run beside it.
+constexpr size_t kMostCopies = 256, kLeastCopies = 16, kShareOfDescriptors = 16;
 constexpr std::chrono::milliseconds kLookInterval{100};
 // What is known of sockets without a copy.
 constexpr size_t kMostKnown = 1024;
@@ -84,6 +85,12 @@ int ConnectNow(int fd, const SocketAddress& address) {
   return error;
 }
 
+size_t MostCopies() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kLeastCopies;
+  return std::clamp<size_t>(limit.rlim_cur / kShareOfDescriptors, kLeastCopies, kMostCopies);
+}
+
 bool IsNonBlocking(int fd) {
   const int flags = fcntl(fd, F_GETFL);
   return flags != -1 && (flags & O_NONBLOCK) != 0;
@@ -136,6 +143,9 @@ std::set<ino_t> OpenSockets() {
 
 }  // namespace
 
+NetworkSupervisor::NetworkSupervisor(std::shared_ptr<NetworkGate> gate)
+    : gate_(std::move(gate)), most_copies_(MostCopies()) {}
+
 Result<std::unique_ptr<NetworkSupervisor>> NetworkSupervisor::Start(
     std::shared_ptr<NetworkGate> gate) {
   std::unique_ptr<NetworkSupervisor> made(new NetworkSupervisor(std::move(gate)));
@@ -162,6 +172,7 @@ void NetworkSupervisor::Serve(UniqueFd listener, AnswerOther answer_other) {
   {
     const std::lock_guard lock(mutex_);
     listener_ = std::move(listener);
+    TakeTurns(listener_.get());
     answer_other_ = std::move(answer_other);
   }
   Wake();
@@ -209,6 +220,7 @@ void NetworkSupervisor::End() {
   stand_ins_.clear();
   for (const Waiting& waiting : waiting_) Refuse(listener_.get(), waiting.call, ECONNABORTED);
   waiting_.clear();
+  postponed_.clear();
 }
 
 void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
@@ -258,15 +270,18 @@ void NetworkSupervisor::Work() {
       watched = {{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
       inodes.clear();
       const auto now = Clock::now();
+      const auto until = [&](Clock::time_point then) {
+        const auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(then - now).count() + 1;
+        const int bounded = static_cast<int>(std::clamp<int64_t>(left, 0, 1'000'000));
+        timeout = timeout == -1 ? bounded : std::min(timeout, bounded);
+      };
+      if (!postponed_.empty()) until(look_again_);
       for (const Waiting& waiting : waiting_) {
         const Socket* socket = FindSocket(waiting.inode);
         watched.push_back({socket != nullptr ? socket->copy.get() : -1, POLLOUT, 0});
         inodes.push_back(waiting.inode);
-        if (!waiting.until) continue;
-        const auto left =
-            std::chrono::duration_cast<std::chrono::milliseconds>(*waiting.until - now).count() + 1;
-        const int bounded = static_cast<int>(std::clamp<int64_t>(left, 0, 1'000'000));
-        timeout = timeout == -1 ? bounded : std::min(timeout, bounded);
+        if (waiting.until) until(*waiting.until);
       }
       if (!asked_.empty()) {
         const auto tend = static_cast<int>(kTendInterval.count());
@@ -311,15 +326,13 @@ void NetworkSupervisor::Work() {
         if (!is_open) stand_ins_.erase(inodes[at]);
       }
     }
-    if ((watched[1].revents & POLLIN) != 0) HandleCalls();
+    if (!postponed_.empty() && now >= look_again_) {
+      for (const auto& call : std::exchange(postponed_, {})) MakeSocket(call);
+    }
+    // One at a time: who calls without end does not keep questions from being taken.
+    abi::SeccompNotification call;
+    if ((watched[1].revents & POLLIN) != 0 && Receive(listener_.get(), call)) HandleCall(call);
   }
-}
-
-void NetworkSupervisor::HandleCalls() {
-  // Those that wait now: who asks without end does not keep questions from being taken.
-  constexpr int kInARow = 64;
-  abi::SeccompNotification call;
-  for (int i = 0; i < kInARow && Receive(listener_.get(), call); ++i) HandleCall(call);
 }
 
 void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
@@ -357,23 +370,20 @@ NetworkSupervisor::StandIn* NetworkSupervisor::FindStandIn(ino_t inode) {
   return found == stand_ins_.end() ? nullptr : &found->second;
 }
 
-bool NetworkSupervisor::MakeRoom() {
-  if (sockets_.size() + stand_ins_.size() < kMostCopies) return true;
+bool NetworkSupervisor::HasRoom() const {
+  if (sockets_.size() + stand_ins_.size() < most_copies_) return true;
   const auto copies =
       static_cast<size_t>(std::count_if(sockets_.begin(), sockets_.end(), [](const auto& entry) {
         return entry.second.copy.valid();
       }));
-  if (copies + stand_ins_.size() < kMostCopies) return true;
-  // Some were closed by now, which nobody says. To look takes a while, and is not done at the
-  // command's pleasure.
-  const auto now = Clock::now();
-  if (now < look_again_) return false;
-  look_again_ = now + kLookInterval;
+  return copies + stand_ins_.size() < most_copies_;
+}
+
+void NetworkSupervisor::ForgetClosed() {
+  look_again_ = Clock::now() + kLookInterval;
   const std::set<ino_t> open = OpenSockets();
-  const size_t before = sockets_.size();
   std::erase_if(sockets_, [&](const auto& entry) { return !open.contains(entry.first); });
   std::erase_if(order_, [&](ino_t inode) { return !sockets_.contains(inode); });
-  return sockets_.size() < before;
 }
 
 void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {
@@ -384,7 +394,13 @@ void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {
   const bool close_on_exec = (flags & SOCK_CLOEXEC) != 0;
   if ((flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != 0)
     return Refuse(listener_.get(), call.id, EINVAL);
-  if (!MakeRoom()) return Refuse(listener_.get(), call.id, EMFILE);
+  if (!HasRoom()) {
+    // Some were closed by now, which nobody says. To look takes a while, and is not done at the
+    // command's pleasure: who makes socket after socket waits for it.
+    if (Clock::now() < look_again_) return postponed_.push_back(call);
+    ForgetClosed();
+    if (!HasRoom()) return Refuse(listener_.get(), call.id, EMFILE);
+  }
   if (type == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP))
     return MakeStandIn(call, family, close_on_exec, flags);
   // The filter of the command lets nothing else through; here it is not relied on.

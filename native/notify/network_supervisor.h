@@ -108,12 +108,11 @@ class NetworkSupervisor {
     int usual_error = 0;
   };
 
-  explicit NetworkSupervisor(std::shared_ptr<NetworkGate> gate) : gate_(std::move(gate)) {}
+  explicit NetworkSupervisor(std::shared_ptr<NetworkGate> gate);
 
   static void* Main(void* self);
   void Work();
   void Wake();
-  void HandleCalls();
   void HandleCall(const abi::SeccompNotification& call);
 
   void MakeSocket(const abi::SeccompNotification& call);
@@ -158,10 +157,13 @@ class NetworkSupervisor {
   bool TakeQueries(StandIn& stand_in);
   Socket* FindSocket(ino_t inode);
   StandIn* FindStandIn(ino_t inode);
-  // Makes room for a copy; false: the command has as many sockets as it may have.
-  bool MakeRoom();
+  // For a copy of another socket.
+  bool HasRoom() const;
+  // Drops what is kept of sockets that the command has closed.
+  void ForgetClosed();
 
   const std::shared_ptr<NetworkGate> gate_;
+  const size_t most_copies_;
   UniqueFd wake_;
   pthread_t thread_ = {};
   bool started_ = false;
@@ -181,6 +183,7 @@ class NetworkSupervisor {
   std::vector<Asked> asked_;
   uint32_t last_number_ = 0;
   Clock::time_point look_again_{};
+  std::vector<abi::SeccompNotification> postponed_;  // calls of socket(), until then
   Connections connections_;
 };
 

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -36,6 +38,14 @@ bool Target::Open() {
 }
 
 bool Target::Read(uint64_t from, void* into, size_t size) {
+  // Containers may refuse it, which is remembered; /proc takes three calls.
+  static std::atomic<bool> is_refused = false;
+  if (!is_refused.load(std::memory_order_relaxed)) {
+    const iovec own = {into, size}, other = {reinterpret_cast<void*>(from), size};
+    const ssize_t got = process_vm_readv(thread_, &own, 1, &other, 1, 0);
+    if (got >= 0) return got == static_cast<ssize_t>(size);
+    if (errno == EPERM || errno == ENOSYS) is_refused = true;
+  }
   return Open() &&
          pread(memory_.get(), into, size, static_cast<off_t>(from)) == static_cast<ssize_t>(size);
 }

@@ -14,8 +14,8 @@
 namespace sandbox_run {
 
 // The process of a call that waits for an answer. What is read of it may be changed by its other
-// threads at any time: it is read once, and only the copy counts. Through /proc, because
-// process_vm_readv and pidfd_getfd are refused in containers.
+// threads at any time: it is read once, and only the copy counts. Through /proc where containers
+// refuse process_vm_readv, and without pidfd_getfd, which they refuse, too.
 class Target {
  public:
   explicit Target(pid_t thread) : thread_(thread) {}

@@ -68,7 +68,7 @@ Status ExitTracing::Enter() {
 
 void ExitTracing::Answer() {
   abi::SeccompNotification call;
-  if (Receive(listener_.get(), call)) Answer(listener_.get(), call);
+  if (HasCall(listener_.get()) && Receive(listener_.get(), call)) Answer(listener_.get(), call);
 }
 
 void ExitTracing::Answer(int listener, const abi::SeccompNotification& call) {

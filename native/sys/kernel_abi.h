@@ -65,6 +65,8 @@ inline constexpr uint32_t kSeccompContinue = 1u << 0;
 inline constexpr unsigned long kSeccompReceive = 0xc0502100ul;
 inline constexpr unsigned long kSeccompSend = 0xc0182101ul;
 inline constexpr unsigned long kSeccompIsValid = 0x40082102ul;
+inline constexpr unsigned long kSeccompSetFlags = 0x40082104ul;  // since Linux 6.6
+inline constexpr unsigned long kSeccompWakeOnSameProcessor = 1ul << 0;
 // Puts a descriptor into the process that asks, since Linux 5.9.
 struct SeccompHandOver {
   uint64_t id = 0;

@@ -15,9 +15,15 @@ import { BYSTANDER_ATTACKS } from './bystander-attacks.ts';
 import { type CarryOutParts, carryOut } from './carry-out.ts';
 import { FILE_ATTACKS } from './file-attacks.ts';
 import { KERNEL_ATTACKS, LOW_LIMITS } from './kernel-attacks.ts';
+import { LISTED_NETWORK_ATTACKS } from './listed-network-attacks.ts';
 
 /** THE registry of attacks: to add one, add a row to one of these, and a move to native/attack/ if it needs a new one. */
-export const ATTACKS: readonly Attack[] = [...FILE_ATTACKS, ...BYSTANDER_ATTACKS, ...KERNEL_ATTACKS];
+export const ATTACKS: readonly Attack[] = [
+  ...FILE_ATTACKS,
+  ...BYSTANDER_ATTACKS,
+  ...LISTED_NETWORK_ATTACKS,
+  ...KERNEL_ATTACKS,
+];
 
 /** Makes a sandbox ready; a test gives one that has a hole. */
 export type Prepare = (options: SandboxOptions) => Promise<PreparedSandbox>;
@@ -73,6 +79,9 @@ function refusedReport({ code, message }: SandboxError): AttackReport {
   };
 }
 
+/** What is claimed where the network is listed: where it cannot be held, there is no such sandbox. */
+const LISTED = { state: 'enforced' } as const;
+
 /** What was attacked, and what was seen of each attack. */
 interface Attacked extends Pick<PreparedSandbox, 'plan' | 'policy'> {
   readonly seen: ReadonlyMap<string, Observation>;
@@ -91,7 +100,7 @@ function reportOf(
       .filter((attack) => attack.control === control.id)
       .map((attack) => {
         const what = seen.get(attack.id) ?? { kind: 'failed', reason: 'it was not carried out' };
-        return judgeAttack(attack, what, control, backend);
+        return judgeAttack(attack, what, attack.manner === 'listed' ? LISTED : control, backend);
       });
     const result = worstOf(outcomes);
     const improve = improvementFor(control, result, remedies, stronger);
@@ -142,8 +151,13 @@ async function attackIn(arena: Arena, program: string, parts: AttackParts): Prom
   const sandbox = await attackable(prepared, options);
   const limited = { ...options, limits: LOW_LIMITS };
   const makeLimited = async () => attackable(await prepare(limited), limited);
+  const makeListed = async (port: number) => {
+    const withServer = { ...options, net: [`127.0.0.1:${port}`] };
+    const ready = await orRefusal(() => prepare(withServer));
+    return ready instanceof SandboxError ? ready.message : attackable(ready, withServer);
+  };
   try {
-    const place = { arena, program, prepared, sandbox, makeLimited };
+    const place = { arena, program, prepared, sandbox, makeLimited, makeListed };
     const seen = await carryOut({ ...place, attacks, signal, onProgress });
     return { plan, policy, seen };
   } finally {

@@ -35,6 +35,8 @@ export interface Place {
   readonly files: Policy['filesystem'];
   /** The policy grants this path of the host. */
   isGranted(path: string): boolean;
+  /** The policy lists this port of 127.0.0.1. */
+  isListed(port: number): boolean;
 }
 
 /** Name and arguments for `sandbox-run-attack`. */
@@ -52,8 +54,11 @@ export interface Staged {
 /** Prepares an attack for one place. What it throws says why it cannot be tried there. */
 export type Stage = (place: Place) => Staged;
 
-/** How the command of an attack is started: with others of its control, alone, on a terminal, under low limits. */
-export type Manner = 'together' | 'alone' | 'terminal' | 'limited';
+/**
+ * How the command of an attack is started: with others of its control, alone, on a terminal, under low limits, or with others
+ * where the network lists one server.
+ */
+export type Manner = 'together' | 'alone' | 'terminal' | 'limited' | 'listed';
 
 /** One move of an attacker. */
 export interface Attack {

@@ -5,6 +5,7 @@ import {
   freshName,
   getsSecret,
   IN_PART,
+  onlyIf,
   type Place,
   type Stage,
   says,
@@ -16,7 +17,9 @@ const tells =
   (move: string, to: (place: Place) => string | number): Stage =>
   (place) => {
     const word = freshName();
-    return { move: [move, String(to(place)), word], worked: () => place.victim.got(word) };
+    const target = to(place);
+    onlyIf(typeof target === 'string' || !place.isListed(target), 'the policy lists this machine');
+    return { move: [move, String(target), word], worked: () => place.victim.got(word) };
   };
 
 const asksForSocket = (...what: readonly [number, number, number]): Stage =>

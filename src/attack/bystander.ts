@@ -10,8 +10,9 @@ import { orElse } from '../util/or-else.ts';
 /** The victim: a process outside the sandbox that is there to be attacked. */
 export interface Bystander {
   readonly pid: number;
-  /** Ports on 127.0.0.1. */
+  /** Ports on 127.0.0.1; `listed` is what a listed network lists. */
   readonly tcp: number;
+  readonly listed: number;
   readonly udp: number;
   /** Where its secret is in its memory, in hexadecimal. */
   readonly address: string;
@@ -21,6 +22,8 @@ export interface Bystander {
   readonly abstract: string;
   /** Whether a word came to it, or a signal: `signal-N`. */
   got(word: string): boolean;
+  /** Whether a word came to it where it may: at the port `listed`. */
+  let(word: string): boolean;
   /** Settles when everything that had reached it is told. */
   sync(): Promise<void>;
   end(): void;
@@ -89,11 +92,13 @@ export async function startBystander(
     return {
       pid: Number(field('pid')),
       tcp: Number(field('tcp')),
+      listed: Number(field('listed')),
       udp: Number(field('udp')),
       address: field('address'),
       sharedMemory: field('shm'),
       abstract,
       got: (word) => told.lines.includes(`got ${word}`),
+      let: (word) => told.lines.includes(`let ${word}`),
       sync: async () => {
         const answer = next('synced');
         child.stdin.write('?\n');

@@ -4,6 +4,8 @@ import { errnoName, signalName } from '../kernel/errno.ts';
 import type { ControlId } from '../model/enforcement-report.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { PreparedSandbox } from '../run/resolve/prepare-sandbox.ts';
+import { addressBytes } from '../policy/network/entry.ts';
+import { judgeAddress } from '../policy/network/rules.ts';
 import type { Sandbox } from '../run/sandbox.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { Arena } from './arena.ts';
@@ -27,6 +29,8 @@ export interface CarryOutParts {
   readonly sandbox: Sandbox;
   /** One with low limits, which the caller of it closes. */
   readonly makeLimited: () => Promise<Sandbox>;
+  /** One whose network lists this port of 127.0.0.1, likewise; a text: why none can be made. */
+  readonly makeListed: (port: number) => Promise<Sandbox | string>;
   readonly attacks: readonly Attack[];
   readonly signal: AbortSignal;
   /** After each command in the sandbox; `control`: of the attacks that it carried out. */
@@ -66,6 +70,7 @@ export async function carryOut(parts: CarryOutParts): Promise<ReadonlyMap<string
     ...(outside === undefined ? [] : [outside.path]),
   ];
   const victim = await startBystander(program, arena.secret, `@${freshName()}`, directories.map(socketIn));
+  let listed: Sandbox | string | undefined;
   try {
     const places = makePlaces(parts, outside?.path, victim, isGranted);
     const bare = await tryIn(places.bare, attacks, signal, {
@@ -73,17 +78,26 @@ export async function carryOut(parts: CarryOutParts): Promise<ReadonlyMap<string
       speak: (attempts) => tryBare(program, attempts, arena, outside?.descriptor, signal),
     });
     const worth = attacks.filter(({ id }) => bare.get(id)?.kind === 'worked');
-    const confined = await tryIn(places.confined, worth, signal, {
+    listed = worth.some(isListed) ? await parts.makeListed(victim.listed) : undefined;
+    const made = listed;
+    const possible = worth.filter((attack) => typeof made !== 'string' || !isListed(attack));
+    const confined = await tryIn(places.confined, possible, signal, {
       together: ({ control }) => control,
-      speak: (attempts, manner) => tryConfined(parts, attempts, manner),
+      speak: (attempts, manner) =>
+        manner === 'listed' && typeof made === 'object'
+          ? tryListed(parts, attempts, made, victim)
+          : tryConfined(parts, attempts, manner),
       onProgress,
     });
+    const reason = typeof made === 'string' ? made : '';
     return new Map([
       ...[...bare].map(([id, observation]) => [id, withoutSandbox(observation)] as const),
+      ...worth.filter(isListed).map(({ id }) => [id, { kind: 'not-tried', reason }] as const),
       ...[...confined].map(([id, observation]) => [id, withinSandbox(observation)] as const),
     ]);
   } finally {
     victim.end();
+    if (typeof listed === 'object') await listed.close();
   }
 }
 
@@ -121,6 +135,8 @@ function makePlaces(
     signal: () => lastSignal++,
     files: policy.filesystem,
     isGranted,
+    isListed: (port) =>
+      judgeAddress(plan.networkRules?.addresses ?? [], addressBytes('127.0.0.1') ?? [], port).allowed,
   });
   return { bare: place(false), confined: place(true) };
 }
@@ -190,6 +206,7 @@ function stageAll(attacks: readonly Attack[], place: Place, seen: Seen): readonl
   });
 }
 
+const isListed = ({ manner }: Attack) => manner === 'listed';
 const mannerOf = ({ manner = 'together' }: Attack): Manner => manner;
 
 type Job = [Attempt, ...Attempt[]];
@@ -200,7 +217,7 @@ function jobsOf(attempts: readonly Attempt[], together: Way['together']): readon
   for (const attempt of attempts) {
     const { attack } = attempt;
     const manner = mannerOf(attack);
-    const isShared = manner === 'together' || manner === 'terminal';
+    const isShared = manner === 'together' || manner === 'terminal' || manner === 'listed';
     const key = isShared ? `${manner} ${together(attack)}` : attack.id;
     const job = jobs.get(key);
     if (job === undefined) jobs.set(key, [attempt]);
@@ -266,6 +283,28 @@ function tryBare(
   });
 }
 
+/** Makes them where one server is listed. That one must be reached, or it says nothing that others are not. */
+async function tryListed(
+  { program, signal }: CarryOutParts,
+  attempts: readonly Attempt[],
+  sandbox: Sandbox,
+  victim: Bystander,
+): Promise<Spoken> {
+  const word = freshName();
+  const allowed = ['listed-server', 'tcp', String(victim.listed), word, '--'];
+  const result = await sandbox.run([program, ...allowed, ...movesOf(attempts)], {
+    timeout: TIME_LIMIT_MS,
+    signal,
+  });
+  await victim.sync();
+  const said = parse(result.stdout);
+  if (!victim.let(word)) {
+    const why = said.get('listed-server')?.text ?? silenceOf(result).reason;
+    throw new Error(`the server that is listed is not reached either (${why})`);
+  }
+  return { said, silence: silenceOf(result) };
+}
+
 /** Makes them inside. */
 async function tryConfined(
   { program, signal, sandbox, makeLimited }: CarryOutParts,
@@ -285,7 +324,13 @@ async function tryConfined(
   }
 }
 
-function silenceOf({ status, limit, error, signal, exitCode }: ExecutionResult): Observation {
+function silenceOf({
+  status,
+  limit,
+  error,
+  signal,
+  exitCode,
+}: ExecutionResult): Exclude<Observation, { kind: 'worked' }> {
   if (limit !== undefined) return { kind: 'held', reason: `ended: more than the limit of ${limit.name}` };
   if (error !== undefined) return { kind: 'failed', reason: error.message };
   return { kind: 'failed', reason: `${status}, ${signal ?? `status ${exitCode}`}` };

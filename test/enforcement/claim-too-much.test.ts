@@ -90,6 +90,32 @@ describe('a sandbox whose report claims too much', () => {
     expect(escapedOf(await attackWith(prepare, against('network', 'abstract-sockets')))).toEqual(lost);
   });
 
+  const LISTED = ATTACKS.filter(({ manner }) => manner === 'listed');
+  const ofNetwork = ({ controls }: AttackReport) =>
+    controls.find(({ id }) => id === 'network')?.attacks.filter(({ result }) => result !== 'not-tried') ?? [];
+  const whereListed = (change: (plan: LaunchPlan) => LaunchPlan): Prepare =>
+    withPlan((plan) => (plan.networkRules === undefined ? plan : change(plan)));
+  const open = whereListed((plan) => ({
+    ...plan,
+    ...{ network: 'open', networkRules: undefined, landlock: { ...plan.landlock, handledNetwork: [] } },
+    namespaces: plan.namespaces === undefined ? undefined : { ...plan.namespaces, network: false },
+  }));
+  const shut = whereListed((plan) => ({ ...plan, networkRules: { names: [], addresses: [], apart: [] } }));
+
+  it('is found out if a network that lists something is open', async () => {
+    const attacks = ofNetwork(await attackWith(open, LISTED));
+    const escaped = attacks.filter(({ result }) => result === 'escaped').map(({ id }) => id);
+    const races = ['turn-connection', 'pass-socket', 'flip-address', 'swap-descriptor'];
+    expect(escaped).toEqual(expect.arrayContaining(['unlisted-tcp', 'unlisted-udp', ...races]));
+  });
+
+  it('has nothing shown of it where not even what is listed is reached', async () => {
+    const attacks = ofNetwork(await attackWith(shut, LISTED));
+    expect(attacks.length).toBeGreaterThan(10);
+    for (const { id, result, detail } of attacks)
+      expect([id, result, detail]).toEqual([id, 'failed', expect.stringContaining('not reached either')]);
+  });
+
   it('is found out if it lacks the filter of system calls', async () => {
     const report = await attackWith(
       withPlan((plan) => ({ ...plan, seccompGroups: [] })),

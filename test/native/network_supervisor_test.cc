@@ -128,6 +128,27 @@ TEST(supervised_sockets_reach_what_is_listed_and_nothing_else) {
   EXPECT_TRUE(told.told[1].allowed && told.told[1].rule == "listed");
 }
 
+TEST(supervised_sockets_that_are_closed_unused_are_no_fewer_later) {
+  const int result = Supervised(
+      {},
+      [&] {
+        // Refused and closed, one after the other, faster than is looked what is still open.
+        const sockaddr_in bad = At("127.0.0.1", 1);
+        for (int i = 0; i < 600; ++i) {
+          const int fd = socket(AF_INET, SOCK_STREAM, 0);
+          if (fd < 0) return 1;
+          if (connect(fd, Of(bad), sizeof(bad)) == 0 || errno != ECONNREFUSED) return 2;
+          close(fd);
+        }
+        // So many at a time, and then no more.
+        int open = 0;
+        while (open < 400 && socket(AF_INET, SOCK_STREAM, 0) >= 0) ++open;
+        return open >= 16 && open <= 256 && errno == EMFILE ? 0 : 3;
+      },
+      nullptr);
+  EXPECT_EQ(result, 0);
+}
+
 TEST(what_stands_in_for_a_datagram_socket_asks_the_supervisor) {
   const int result = Supervised(
       {},
