@@ -1,6 +1,5 @@
 #include "notify/network_supervisor.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -20,6 +19,7 @@
 
 #include "notify/listener.h"
 #include "notify/network_filter.h"
+#include "notify/socket_state.h"
 
 namespace sandbox_run {
 namespace {
@@ -34,52 +34,10 @@ constexpr size_t kLargestQuery = 4096;
 // Of one socket; programs ask for two kinds of address at a time.
 constexpr uint32_t kMostUnanswered = 8;
 constexpr uint16_t kDnsPort = 53;
-constexpr int kSocketTypeMask = 0xf;
-
-int ArgumentOf(const abi::SeccompNotification& call, int argument) {
-  // seccomp_data: number, architecture, instruction pointer, arguments.
-  return static_cast<int>(call.call[2 + argument]);
-}
-uint64_t PointerOf(const abi::SeccompNotification& call, int argument) {
-  return call.call[2 + argument];
-}
-int NumberOf(const abi::SeccompNotification& call) { return static_cast<int>(call.call[0]); }
-
-std::optional<ino_t> InodeOf(int fd) {
-  struct stat info;
-  if (fstat(fd, &info) != 0) return std::nullopt;
-  return info.st_ino;
-}
-
 int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-// How long the command wants to wait for a connection (SO_SNDTIMEO); nullopt: as long as it takes.
-std::optional<std::chrono::milliseconds> PatienceOf(int fd) {
-  timeval time = {};
-  socklen_t size = sizeof(time);
-  if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, &size) != 0) return std::nullopt;
-  const auto patience = std::chrono::milliseconds(time.tv_sec * 1000 + time.tv_usec / 1000);
-  if (patience.count() == 0) return std::nullopt;
-  return patience;
-}
-
-// Connects without waiting, whatever the socket is set to. 0 or the errno.
-int ConnectNow(int fd, const SocketAddress& address) {
-  const int flags = fcntl(fd, F_GETFL);
-  const bool waits = flags != -1 && (flags & O_NONBLOCK) == 0;
-  if (waits && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return errno;
-  const int error = connect(fd, address.get(), address.length) == 0 ? 0 : errno;
-  if (waits) fcntl(fd, F_SETFL, flags);
-  return error;
-}
-
-bool IsNonBlocking(int fd) {
-  const int flags = fcntl(fd, F_GETFL);
-  return flags != -1 && (flags & O_NONBLOCK) != 0;
 }
 
 // What programs set before they connect.
@@ -96,28 +54,6 @@ void CopyOptions(int from, int to) {
       [[maybe_unused]] const int ignored = setsockopt(to, level, name, value, size);
     }
   }
-}
-
-// Every socket that processes of this user have open, by inode.
-std::set<ino_t> OpenSockets() {
-  std::set<ino_t> open;
-  DIR* processes = opendir("/proc");
-  if (processes == nullptr) return open;
-  while (const dirent* process = readdir(processes)) {
-    if (process->d_name[0] < '1' || process->d_name[0] > '9') continue;
-    const pid_t pid = static_cast<pid_t>(atoi(process->d_name));
-    if (pid == getpid()) continue;
-    DIR* files = opendir((std::string("/proc/") + process->d_name + "/fd").c_str());
-    if (files == nullptr) continue;
-    const Target target(pid);
-    while (const dirent* file = readdir(files)) {
-      if (file->d_name[0] == '.') continue;
-      if (const auto inode = target.SocketInode(atoi(file->d_name))) open.insert(*inode);
-    }
-    closedir(files);
-  }
-  closedir(processes);
-  return open;
 }
 
 }  // namespace
@@ -172,6 +108,7 @@ void NetworkSupervisor::End() {
   stand_ins_.clear();
   for (const Waiting& waiting : waiting_) Refuse(listener_.get(), waiting.call, ECONNABORTED);
   waiting_.clear();
+  unix_.End(listener_.get());
 }
 
 void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
@@ -218,6 +155,10 @@ void NetworkSupervisor::Work() {
         const int bounded = static_cast<int>(std::clamp<int64_t>(left, 0, 1'000'000));
         timeout = timeout == -1 ? bounded : std::min(timeout, bounded);
       }
+      if (unix_.HasWaiting()) {
+        const int soon = static_cast<int>(UnixSockets::kRetryInterval.count());
+        timeout = timeout == -1 ? soon : std::min(timeout, soon);
+      }
       for (const auto& [inode, stand_in] : stand_ins_) {
         // Who asks faster than is answered waits, and does not keep the answering from others.
         const bool has_room = stand_in.unanswered < kMostUnanswered;
@@ -248,6 +189,7 @@ void NetworkSupervisor::Work() {
       }
     }
     waiting_ = std::move(still);
+    if (unix_.HasWaiting()) unix_.Retry(listener_.get());
     for (size_t at = 0; at < inodes.size(); ++at) {
       if (watched[2 + at].revents == 0) continue;
       if (StandIn* stand_in = FindStandIn(inodes[at])) {
@@ -268,6 +210,7 @@ void NetworkSupervisor::HandleCalls() {
 }
 
 void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
+  if (unix_.Answer(listener_.get(), call)) return;
   switch (NumberOf(call)) {
     case SYS_socket:
       return MakeSocket(call);
@@ -708,7 +651,8 @@ void NetworkSupervisor::Record(Connection connection, Target& target) {
   for (Connection& known : connections_.told) {
     if (known.endpoint.address == connection.endpoint.address &&
         known.endpoint.port == connection.endpoint.port && known.allowed == connection.allowed &&
-        known.is_udp == connection.is_udp && known.error == connection.error) {
+        known.path == connection.path && known.is_udp == connection.is_udp &&
+        known.error == connection.error) {
       ++known.count;
       return;
     }

@@ -19,6 +19,7 @@
 #include "notify/endpoint.h"
 #include "notify/network_gate.h"
 #include "notify/target.h"
+#include "notify/unix_sockets.h"
 #include "sys/kernel_abi.h"
 
 namespace sandbox_run {
@@ -87,7 +88,10 @@ class NetworkSupervisor {
     std::optional<Clock::time_point> until;
   };
 
-  explicit NetworkSupervisor(std::shared_ptr<NetworkGate> gate) : gate_(std::move(gate)) {}
+  explicit NetworkSupervisor(std::shared_ptr<NetworkGate> gate)
+      : gate_(std::move(gate)), unix_(*gate_, [this](Connection connection, Target& target) {
+          Record(std::move(connection), target);
+        }) {}
 
   static void* Main(void* self);
   void Work();
@@ -142,6 +146,7 @@ class NetworkSupervisor {
   uint32_t last_number_ = 0;
   Clock::time_point look_again_{};
   Connections connections_;
+  UnixSockets unix_;
 };
 
 }  // namespace sandbox_run

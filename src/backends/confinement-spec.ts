@@ -60,10 +60,11 @@ export async function confinementSpec(
   };
 }
 
-function nativeNetwork({ addresses, apart }: NetworkRules): NativeConfinementSpec['network'] {
+function nativeNetwork({ addresses, apart, sockets = [] }: NetworkRules): NativeConfinementSpec['network'] {
   return {
     addresses: addresses.map(nativeRow),
     apart: apart.map(({ bytes, bits }) => ({ bytes: Uint8Array.from(bytes), bits })),
+    sockets: sockets.map(({ path, named, rule }) => ({ path, named, rule })),
   };
 }
 

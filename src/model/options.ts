@@ -161,6 +161,11 @@ export const SandboxOptions = z.strictObject({
     .describe(
       'Hosts that commands may reach, as entries of `network.allow` in a policy file; the network is then `listed`, and these are added to those of the policy.',
     ),
+  unix: strings
+    .optional()
+    .describe(
+      'Sockets of this machine that commands may connect to, as entries of `network.unix` in a policy file; the network is then `listed`, and these are added to those of the policy.',
+    ),
   passEnv: strings.optional().describe('Names passed on from this process’s environment.'),
   env: Variables.optional().describe('Variables with values.'),
   timeout: Milliseconds.optional().describe(

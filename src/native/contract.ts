@@ -144,6 +144,8 @@ interface NativeNetworkSpec {
   readonly addresses: readonly NativeAddressRow[];
   /** Ranges of which only rows that lie in them allow something. */
   readonly apart: readonly NativeAddressRange[];
+  /** Sockets of the host, by canonical path. */
+  readonly sockets: readonly { readonly path: string; readonly named: string; readonly rule: string }[];
 }
 
 /** A connection that a command asked for, or several alike. */
@@ -155,6 +157,8 @@ export interface NativeConnection {
   /** 16 bytes. */
   readonly address: Uint8Array;
   readonly port: number;
+  /** Of a unix socket, and then address and port say nothing; `@NAME`: an abstract one. */
+  readonly path?: string;
   readonly udp: boolean;
   readonly allowed: boolean;
   /** '': none speaks of it. */

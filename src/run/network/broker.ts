@@ -83,6 +83,7 @@ function noteName(
 }
 
 function connectionOf(one: NativeConnection, names: NameServer): Connection {
+  if (one.path !== undefined) return toSocket(one, one.path);
   const address = textOf([...one.address]);
   const host = names.nameOf(address) ?? address;
   const isDenied = !one.allowed && one.rule !== '';
@@ -92,12 +93,29 @@ function connectionOf(one: NativeConnection, names: NameServer): Connection {
     host,
     address,
     port: one.port,
+    ...aboutIt(one),
+    // What an entry denies another one does not allow.
+    ...(one.allowed || isDenied || one.udp ? {} : { entry: entryFor(host, address, one.port) }),
+  };
+}
+
+/** An abstract socket cannot be listed: it has no object, and who takes its name first has it. */
+function toSocket(one: NativeConnection, path: string): Connection {
+  return {
+    verdict: one.allowed ? 'allowed' : 'refused',
+    protocol: 'unix',
+    host: path,
+    ...aboutIt(one),
+    ...(one.allowed || path.startsWith('@') ? {} : { entry: path }),
+  };
+}
+
+function aboutIt(one: NativeConnection) {
+  return {
     program: one.program,
     pid: one.pid,
     ...(one.rule === '' ? {} : { rule: one.rule }),
     ...(one.errno === 0 ? {} : { error: errnoName(one.errno) }),
-    // What an entry denies another one does not allow.
-    ...(one.allowed || isDenied || one.udp ? {} : { entry: entryFor(host, address, one.port) }),
     at: new Date(one.firstMs).toISOString(),
     count: one.count,
   };

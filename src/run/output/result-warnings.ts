@@ -55,7 +55,7 @@ function describeRefused({ program, host, port, protocol, rule, entry, address }
   const next =
     entry === undefined
       ? ''
-      : `; network.allow = [${JSON.stringify(entry)}] or --net ${entry} would allow it`;
+      : `; network.${protocol === 'unix' ? 'unix' : 'allow'} = [${JSON.stringify(entry)}] or --${protocol === 'unix' ? 'unix' : 'net'} ${entry} would allow it`;
   return `refused: ${who} ${what}, ${why}${next}`;
 }
 
@@ -66,7 +66,7 @@ export function refusedForModel(result: ExecutionResult): string | undefined {
   const places = new Set(refused.map(({ host, port }) => (port === undefined ? host : `${host}:${port}`)));
   const named = [...places].slice(0, NAMED).map((place) => visibleLine(place, QUOTED_CHARACTERS));
   const more = places.size > NAMED ? ` and ${places.size - NAMED} more` : '';
-  return `Sandbox: these hosts are not among those that can be reached: ${named.join(', ')}${more}. To try again does not help; do it without them, or tell the user what they are needed for.`;
+  return `Sandbox: these hosts or sockets are not among those that can be reached: ${named.join(', ')}${more}. To try again does not help; do it without them, or tell the user what they are needed for.`;
 }
 
 /** The same for the model that wrote the command; `undefined`: there is nothing to say. */

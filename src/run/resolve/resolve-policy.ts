@@ -68,9 +68,10 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const { policy: named, entries } = effectivePolicy(layers, { workspace, home, backend: options.backend });
   const found = withHostFindings(named, home, workspace);
   const settings = await settingsFor(found, workspace, home);
-  const policy = withSettings(found, settings);
+  const network = await listedNetwork(found, entries, home, workspace);
+  const policy = withSettings(withFound(found, network.found), settings);
   return {
-    networkRules: await listedNetwork(policy),
+    networkRules: network.rules,
     named,
     entries,
     policy,
@@ -80,7 +81,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     home,
     temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace) ?? temporary,
     parentBesideTmp: () => outOfReach([temporary, '/var/tmp'], policy, workspace, [realPath('/tmp')]),
-    settings,
+    settings: { ...settings, remarks: [...settings.remarks, ...network.remarks] },
   };
 }
 
@@ -117,25 +118,70 @@ function canMakeDirectory(parent: string): boolean {
   }
 }
 
-/**
- * What the network's entries stand for; `undefined`: none is listed.
- * @throws {SandboxError} `policy.invalid` for an entry that is none, and for what cannot be held together.
- */
-async function listedNetwork({ network }: Policy): Promise<NetworkRules | undefined> {
-  const { mode, deny, unixSockets } = network;
+/** What the network's entries stand for. */
+interface ListedNetwork {
+  /** `undefined`: none is listed. */
+  readonly rules: NetworkRules | undefined;
+  /** What commands get to see of it. */
+  readonly found: Found;
+  /** Sentences. */
+  readonly remarks: readonly string[];
+}
+
+/** @throws {SandboxError} `policy.invalid` for an entry that is none, and for what cannot be held together. */
+async function listedNetwork(
+  policy: Policy,
+  entries: readonly Entry[],
+  home: string,
+  workspace: string,
+): Promise<ListedNetwork> {
+  const { mode, deny, unix, unixSockets } = policy.network;
+  // A file in the workspace may take the network away, and with it the sockets.
+  const isNarrowed = entries.some(({ key, layer }) => key === 'network.mode' && layer.name === 'workspace');
+  if (mode !== 'listed' && unix.length > 0 && !isNarrowed)
+    throw new SandboxError(
+      'policy.invalid',
+      `network.unix lists sockets, which can be held with network.mode = "listed" only, not "${mode}"; set mode = "listed" (allow may stay empty), or take unix away`,
+    );
   if (mode === 'open' && deny.length > 0)
     throw new SandboxError(
       'policy.invalid',
       'network.deny holds nothing back with network.mode = "open"; set mode = "listed" with allow = ["*", "0.0.0.0/0", "[::/0]"], or take deny away',
     );
-  if (mode !== 'listed') return undefined;
+  if (mode !== 'listed') return { rules: undefined, found: NOTHING, remarks: [] };
   if (unixSockets === 'allowed')
     throw new SandboxError(
       'policy.invalid',
       'network.unix_sockets = "allowed" and network.mode = "listed" cannot be held together; take one of them away',
     );
-  const { readRules, hostsOfTool } = await import('../listed-network.ts');
-  return readRules(network, hostsOfTool);
+  const { readRules, hostsOfTool, listedSockets } = await import('../listed-network.ts');
+  const { rows, variables, remarks } = listedSockets(unix, {
+    home,
+    environment: caller().env,
+    writable: writableRoots(policy, workspace),
+  });
+  const visible = rows.map(
+    ({ named, rule }): PathRule => ({
+      path: named,
+      access: 'data',
+      required: false,
+      reason: `socket ${rule}`,
+    }),
+  );
+  return {
+    rules: { ...readRules(policy.network, hostsOfTool), sockets: rows },
+    found: { rules: visible, env: variables },
+    remarks,
+  };
+}
+
+/** Canonical. */
+function writableRoots({ filesystem }: Policy, workspace: string): readonly string[] {
+  return [
+    ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
+    ...(filesystem.tmp === 'host' ? [realPath(tmpdir())] : []),
+    ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [realPath(path)] : [])),
+  ];
 }
 
 function withHostFindings(named: Policy, home: string, workspace: string): Policy {
@@ -168,11 +214,7 @@ async function settingsFor(policy: Policy, workspace: string, home: string): Pro
     // What the policy speaks of is as it says.
     variables: Object.keys(env).filter((name) => !isPassed(name)),
     hasNetwork: network.mode !== 'off',
-    writable: [
-      ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
-      ...(filesystem.tmp === 'host' ? [realPath(tmpdir())] : []),
-      ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [realPath(path)] : [])),
-    ],
+    writable: writableRoots(policy, workspace),
     granted: () => [workspace, ...filesystem.rules.map(({ path }) => realPath(path))],
   });
 }

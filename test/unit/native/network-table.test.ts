@@ -21,6 +21,7 @@ function confinementWith(rules: ReturnType<typeof networkRules>) {
     network: {
       addresses: rules.addresses.map(nativeRow),
       apart: rules.apart.map(({ bytes, bits }) => ({ bytes: Uint8Array.from(bytes), bits })),
+      sockets: [],
     },
   });
 }

@@ -67,7 +67,13 @@ export function policyWith(network: Partial<Policy['network']>): Policy {
 export const undemanding = (policy: Policy): Policy => ({ ...policy, demand: {} });
 
 export const NETWORKS: readonly Policy['network'][] = (['off', 'open'] as const).flatMap((mode) =>
-  (['contained', 'allowed'] as const).map((unixSockets) => ({ mode, unixSockets, allow: [], deny: [] })),
+  (['contained', 'allowed'] as const).map((unixSockets) => ({
+    mode,
+    unixSockets,
+    allow: [],
+    deny: [],
+    unix: [],
+  })),
 );
 
 export const rule = (path: string, access: PathRule['access'], required = false): PathRule => ({
