@@ -43,7 +43,8 @@ const { SECCOMP_ARCHITECTURES, SHELL_GROUPS, assembleFilter, buildFilter, seccom
 
 const groupSets = new Map([[SHELL_GROUPS.join(' '), SHELL_GROUPS]]);
 for (const network of ['refused', 'isolated', 'listed', 'open']) {
-  for (const unixSockets of ['allowed', 'refused']) {
+  // Who supervises the one supervises the other.
+  for (const unixSockets of network === 'listed' ? ['supervised'] : ['allowed', 'refused']) {
     for (const ipcObjects of ['own', 'shared']) {
       // Without Landlock tracing is refused, and beneath somebody else's seccomp listener halting exits is; a set for
       // that is assembled when it is asked for.

@@ -49,16 +49,26 @@ AddressRange DecodeRange(const Napi::Object& object) {
   return range;
 }
 
-Result<std::shared_ptr<NetworkGate>> DecodeNetwork(const Napi::Object& object) {
+// `private_parent`: where private directories are made.
+Result<std::shared_ptr<NetworkGate>> DecodeNetwork(const Napi::Object& object,
+                                                   std::string private_parent) {
   std::vector<AddressRange> apart;
   ForEach(object.Get("apart"), [&](const Napi::Value& value) {
     apart.push_back(DecodeRange(value.As<Napi::Object>()));
   });
   Result<OwnLoopback> loopback = OwnLoopback::Draw();
   if (!loopback.ok()) return loopback.failure();
+  std::vector<UnixRow> sockets;
+  ForEach(object.Get("sockets"), [&](const Napi::Value& value) {
+    const Napi::Object row = value.As<Napi::Object>();
+    sockets.push_back({Text(row, "path"), Text(row, "named"), Text(row, "rule")});
+  });
+  Result<UnixTable> table = UnixTable::Open(std::move(sockets), std::move(private_parent));
+  if (!table.ok()) return table.failure();
   auto gate =
       std::make_shared<NetworkGate>(DecodeAddressRows(object.Get("addresses")), std::move(apart),
                                     loopback.value(), Flag(object, "looksInside"));
+  gate->sockets = std::move(table.value());
   if (const Napi::Value value = object.Get("placeholders"); value.IsObject())
     gate->placeholders = DecodeRange(value.As<Napi::Object>());
   return gate;
@@ -313,7 +323,8 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   }
   spec.without_scope = Text(object, "processTree") == "subreaper";
   if (const Napi::Value value = object.Get("network"); value.IsObject()) {
-    Result<std::shared_ptr<NetworkGate>> gate = DecodeNetwork(value.As<Napi::Object>());
+    Result<std::shared_ptr<NetworkGate>> gate =
+        DecodeNetwork(value.As<Napi::Object>(), spec.temporary_parent);
     if (gate.ok()) {
       spec.network = std::move(gate.value());
     } else {

@@ -130,6 +130,7 @@ Napi::Object EncodeConnection(Napi::Env env, const Connection& one) {
   object["program"] = Napi::String::New(env, one.program);
   object["address"] =
       Napi::Buffer<uint8_t>::Copy(env, one.endpoint.address.data(), one.endpoint.address.size());
+  if (!one.path.empty()) object["path"] = Napi::String::New(env, one.path);
   object["port"] = Napi::Number::New(env, one.endpoint.port);
   object["udp"] = Napi::Boolean::New(env, one.is_udp);
   object["allowed"] = Napi::Boolean::New(env, one.allowed);

@@ -15,6 +15,15 @@ namespace sandbox_run {
 // Stage of a failure: a kernel, or who started this process, does not let a filter ask.
 inline constexpr char kListenerStage[] = "exit_tracing";
 
+// The parts of a call: seccomp_data has number, architecture, instruction pointer, arguments.
+inline int NumberOf(const abi::SeccompNotification& call) { return static_cast<int>(call.call[0]); }
+inline int ArgumentOf(const abi::SeccompNotification& call, int argument) {
+  return static_cast<int>(call.call[2 + argument]);
+}
+inline uint64_t PointerOf(const abi::SeccompNotification& call, int argument) {
+  return call.call[2 + argument];
+}
+
 // Installs a filter on this thread, which everything that it starts inherits, and returns the
 // descriptor on which its questions arrive. Without capabilities the thread takes no_new_privs,
 // which everything that is started here takes anyway. There is no way back.

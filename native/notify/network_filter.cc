@@ -38,9 +38,11 @@ std::vector<sock_filter> NetworkFilter(bool looks_inside) {
     program.push_back(kAsk);
   }
   const sock_filter by_argument[] = {
-      // The families of the network; what else there is, and which types, says the command's own.
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4),
+      // The families that lead somewhere; what else there is, and which types, says the command's
+      // own.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(0)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 2, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 1, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 1),
       kAsk,

@@ -9,8 +9,8 @@ void Connections::Add(Connection connection) {
   for (Connection& known : told) {
     if (known.endpoint.address == connection.endpoint.address &&
         known.endpoint.port == connection.endpoint.port && known.allowed == connection.allowed &&
-        known.is_udp == connection.is_udp && known.error == connection.error &&
-        known.name == connection.name && flaw == known.flaw) {
+        known.path == connection.path && known.is_udp == connection.is_udp &&
+        known.error == connection.error && known.name == connection.name && flaw == known.flaw) {
       known.count += connection.count;
       return;
     }

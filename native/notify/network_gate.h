@@ -14,6 +14,7 @@
 #include "notify/endpoint.h"
 #include "notify/network_table.h"
 #include "notify/own_loopback.h"
+#include "notify/unix_table.h"
 
 namespace sandbox_run {
 
@@ -29,6 +30,7 @@ struct NetworkGate {
   std::optional<AddressRange> placeholders;
   std::mutex mutex;  // guards what follows
   OwnLoopback loopback;
+  UnixTable sockets;
 };
 
 // A connection that a command asked for, or several alike.
@@ -36,6 +38,7 @@ struct Connection {
   pid_t process = 0;    // of the first one
   std::string program;  // as the process calls itself
   Endpoint endpoint;
+  std::string path;  // of a unix socket, in place of the endpoint; @NAME: an abstract one
   bool is_udp = false;
   bool allowed = false;
   std::string rule;       // empty: none

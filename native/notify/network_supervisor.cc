@@ -1,6 +1,5 @@
 #include "notify/network_supervisor.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,6 +20,7 @@
 
 #include "notify/listener.h"
 #include "notify/network_filter.h"
+#include "notify/socket_state.h"
 
 namespace sandbox_run {
 namespace {
@@ -35,7 +35,6 @@ constexpr size_t kLargestQuery = 4096;
 // Of one socket; programs ask for two kinds of address at a time.
 constexpr uint32_t kMostUnanswered = 8;
 constexpr uint16_t kDnsPort = 53;
-constexpr int kSocketTypeMask = 0xf;
 // Of one command. Those that it has given up count until there is an answer.
 constexpr size_t kMostAsked = 128;
 // How often it is looked whether a signal came for a call that waits for an answer.
@@ -44,45 +43,10 @@ constexpr std::chrono::milliseconds kTendInterval{100};
 // has it (include/linux/errno.h).
 constexpr int kRestart = 512;
 
-int ArgumentOf(const abi::SeccompNotification& call, int argument) {
-  // seccomp_data: number, architecture, instruction pointer, arguments.
-  return static_cast<int>(call.call[2 + argument]);
-}
-uint64_t PointerOf(const abi::SeccompNotification& call, int argument) {
-  return call.call[2 + argument];
-}
-int NumberOf(const abi::SeccompNotification& call) { return static_cast<int>(call.call[0]); }
-
-std::optional<ino_t> InodeOf(int fd) {
-  struct stat info;
-  if (fstat(fd, &info) != 0) return std::nullopt;
-  return info.st_ino;
-}
-
 int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-// How long the command wants to wait for a connection (SO_SNDTIMEO); nullopt: as long as it takes.
-std::optional<std::chrono::milliseconds> PatienceOf(int fd) {
-  timeval time = {};
-  socklen_t size = sizeof(time);
-  if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, &size) != 0) return std::nullopt;
-  const auto patience = std::chrono::milliseconds(time.tv_sec * 1000 + time.tv_usec / 1000);
-  if (patience.count() == 0) return std::nullopt;
-  return patience;
-}
-
-// Connects without waiting, whatever the socket is set to. 0 or the errno.
-int ConnectNow(int fd, const SocketAddress& address) {
-  const int flags = fcntl(fd, F_GETFL);
-  const bool waits = flags != -1 && (flags & O_NONBLOCK) == 0;
-  if (waits && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return errno;
-  const int error = connect(fd, address.get(), address.length) == 0 ? 0 : errno;
-  if (waits) fcntl(fd, F_SETFL, flags);
-  return error;
 }
 
 size_t MostCopies() {
@@ -91,14 +55,12 @@ size_t MostCopies() {
   return std::clamp<size_t>(limit.rlim_cur / kShareOfDescriptors, kLeastCopies, kMostCopies);
 }
 
-bool IsNonBlocking(int fd) {
-  const int flags = fcntl(fd, F_GETFL);
-  return flags != -1 && (flags & O_NONBLOCK) != 0;
-}
-
 void TellWho(Connection& connection, const Target& target) {
-  connection.process = target.Process();
-  connection.program = target.Name();
+  // Of one that somebody was asked about it is known already.
+  if (connection.process == 0) {
+    connection.process = target.Process();
+    connection.program = target.Name();
+  }
   connection.first_ms = NowMs();
   connection.count = 1;
 }
@@ -119,32 +81,14 @@ void CopyOptions(int from, int to) {
   }
 }
 
-// Every socket that processes of this user have open, by inode.
-std::set<ino_t> OpenSockets() {
-  std::set<ino_t> open;
-  DIR* processes = opendir("/proc");
-  if (processes == nullptr) return open;
-  while (const dirent* process = readdir(processes)) {
-    if (process->d_name[0] < '1' || process->d_name[0] > '9') continue;
-    const pid_t pid = static_cast<pid_t>(atoi(process->d_name));
-    if (pid == getpid()) continue;
-    DIR* files = opendir((std::string("/proc/") + process->d_name + "/fd").c_str());
-    if (files == nullptr) continue;
-    const Target target(pid);
-    while (const dirent* file = readdir(files)) {
-      if (file->d_name[0] == '.') continue;
-      if (const auto inode = target.SocketInode(atoi(file->d_name))) open.insert(*inode);
-    }
-    closedir(files);
-  }
-  closedir(processes);
-  return open;
-}
-
 }  // namespace
 
 NetworkSupervisor::NetworkSupervisor(std::shared_ptr<NetworkGate> gate)
-    : gate_(std::move(gate)), most_copies_(MostCopies()) {}
+    : gate_(std::move(gate)),
+      most_copies_(MostCopies()),
+      unix_(*gate_, [this](Connection connection, Target& target) {
+        Record(std::move(connection), target);
+      }) {}
 
 Result<std::unique_ptr<NetworkSupervisor>> NetworkSupervisor::Start(
     std::shared_ptr<NetworkGate> gate) {
@@ -221,6 +165,7 @@ void NetworkSupervisor::End() {
   for (const Waiting& waiting : waiting_) Refuse(listener_.get(), waiting.call, ECONNABORTED);
   waiting_.clear();
   postponed_.clear();
+  unix_.End(listener_.get());
 }
 
 void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
@@ -287,6 +232,10 @@ void NetworkSupervisor::Work() {
         const auto tend = static_cast<int>(kTendInterval.count());
         timeout = timeout == -1 ? tend : std::min(timeout, tend);
       }
+      if (unix_.HasWaiting()) {
+        const int soon = static_cast<int>(UnixSockets::kRetryInterval.count());
+        timeout = timeout == -1 ? soon : std::min(timeout, soon);
+      }
       for (const auto& [inode, stand_in] : stand_ins_) {
         // Who asks faster than is answered waits, and does not keep the answering from others.
         const bool has_room = stand_in.unanswered < kMostUnanswered;
@@ -318,6 +267,7 @@ void NetworkSupervisor::Work() {
     }
     waiting_ = std::move(still);
     TendAsked();
+    if (unix_.HasWaiting()) unix_.Retry(listener_.get());
     for (size_t at = 0; at < inodes.size(); ++at) {
       if (watched[2 + at].revents == 0) continue;
       if (StandIn* stand_in = FindStandIn(inodes[at])) {
@@ -336,6 +286,7 @@ void NetworkSupervisor::Work() {
 }
 
 void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
+  if (unix_.Answer(listener_.get(), call)) return;
   switch (NumberOf(call)) {
     case SYS_socket:
       return MakeSocket(call);

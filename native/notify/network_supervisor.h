@@ -20,6 +20,7 @@
 #include "notify/network_gate.h"
 #include "notify/relay.h"
 #include "notify/target.h"
+#include "notify/unix_sockets.h"
 #include "sys/kernel_abi.h"
 
 namespace sandbox_run {
@@ -185,6 +186,7 @@ class NetworkSupervisor {
   Clock::time_point look_again_{};
   std::vector<abi::SeccompNotification> postponed_;  // calls of socket(), until then
   Connections connections_;
+  UnixSockets unix_;
 };
 
 }  // namespace sandbox_run

@@ -1,5 +1,6 @@
 #include "notify/target.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -8,10 +9,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+
+#include "sys/kernel_abi.h"
+#include "sys/raw_syscall.h"
 
 namespace sandbox_run {
 namespace {
@@ -93,6 +98,30 @@ int Target::WriteAddress(const SocketAddress& address, uint64_t to, uint64_t len
   return Write(length_at, &size, sizeof(size)) ? 0 : EFAULT;
 }
 
+std::string Target::AbsolutePath(const std::string& path) const {
+  if (path.starts_with('/')) return path;
+  char name[64], directory[PATH_MAX];
+  snprintf(name, sizeof(name), "/proc/%d/cwd", thread_);
+  const ssize_t size = readlink(name, directory, sizeof(directory));
+  if (size <= 0) return path;
+  return std::string(directory, static_cast<size_t>(size)) + "/" + path;
+}
+
+int Target::OpenObject(const std::string& path) const {
+  char name[64];
+  snprintf(name, sizeof(name), "/proc/%d/root", thread_);
+  const UniqueFd root(open(name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return -errno;
+  const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveInRoot | abi::kResolveNoMagicLinks};
+  const std::string whole = AbsolutePath(path);
+  // EAGAIN: something on the way was renamed.
+  constexpr int kAttempts = 8;
+  long fd = -EAGAIN;
+  for (int i = 0; i < kAttempts && fd == -EAGAIN; ++i)
+    fd = RawSyscall(abi::kSysOpenat2, root.get(), Arg(whole.c_str()), Arg(&how), sizeof(how));
+  return static_cast<int>(fd);
+}
+
 std::string Target::Name() const {
   std::string name = ReadProc(thread_, "comm", 64);
   while (!name.empty() && name.back() == '\n') name.pop_back();
@@ -116,6 +145,27 @@ pid_t Target::Process() const {
   const std::string status = ReadProc(thread_, "status", 512);
   const size_t at = status.find("\nTgid:");
   return at == std::string::npos ? 0 : static_cast<pid_t>(atoi(status.c_str() + at + 6));
+}
+
+std::set<ino_t> OpenSockets() {
+  std::set<ino_t> open;
+  DIR* processes = opendir("/proc");
+  if (processes == nullptr) return open;
+  while (const dirent* process = readdir(processes)) {
+    if (process->d_name[0] < '1' || process->d_name[0] > '9') continue;
+    const pid_t pid = static_cast<pid_t>(atoi(process->d_name));
+    if (pid == getpid()) continue;
+    DIR* files = opendir((std::string("/proc/") + process->d_name + "/fd").c_str());
+    if (files == nullptr) continue;
+    const Target target(pid);
+    while (const dirent* file = readdir(files)) {
+      if (file->d_name[0] == '.') continue;
+      if (const auto inode = target.SocketInode(atoi(file->d_name))) open.insert(*inode);
+    }
+    closedir(files);
+  }
+  closedir(processes);
+  return open;
 }
 
 }  // namespace sandbox_run

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/unique_fd.h"
@@ -35,6 +36,12 @@ class Target {
   // errno.
   int WriteAddress(const SocketAddress& address, uint64_t to, uint64_t length_at);
 
+  // Opens what a path names to the process: its object (O_PATH), or a negative errno. What it is
+  // may be another thing a moment later. Through /proc/PID/fd and the like no path leads.
+  int OpenObject(const std::string& path) const;
+  // The same path as one that begins at the root of the process.
+  std::string AbsolutePath(const std::string& path) const;
+
   // The name of the program, as the process has it: at most 15 bytes, of its own choice.
   std::string Name() const;
   // Whether a signal waits for the thread, which is to end its call for it.
@@ -48,6 +55,9 @@ class Target {
   const pid_t thread_;
   UniqueFd memory_;
 };
+
+// Every socket that processes of this user but this one have open, by inode.
+std::set<ino_t> OpenSockets();
 
 }  // namespace sandbox_run
 

@@ -86,8 +86,10 @@ struct OpenHow {
   uint64_t mode = 0;
   uint64_t resolve = 0;
 };
+inline constexpr uint64_t kResolveNoMagicLinks = 0x02;
 inline constexpr uint64_t kResolveNoSymlinks = 0x04;
 inline constexpr uint64_t kResolveBeneath = 0x08;
+inline constexpr uint64_t kResolveInRoot = 0x10;
 
 // <linux/stat.h>
 struct Statx {

@@ -67,12 +67,14 @@ function nativeNetwork({
   apart,
   looksInside,
   placeholders,
+  sockets = [],
 }: NetworkRules): NativeConfinementSpec['network'] {
   const nativeRange = ({ bytes, bits }: Range) => ({ bytes: Uint8Array.from(bytes), bits });
   return {
     addresses: addresses.map(nativeRow),
     apart: apart.map(nativeRange),
     looksInside,
+    sockets: sockets.map(({ path, named, rule }) => ({ path, named, rule })),
     ...(placeholders === undefined ? {} : { placeholders: nativeRange(placeholders) }),
   };
 }

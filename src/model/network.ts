@@ -45,6 +45,15 @@ export const NameRow = z.strictObject({
 });
 export type NameRow = Value<typeof NameRow>;
 
+/** A socket of the host, by its path, that commands may connect to. */
+export const UnixRow = z.strictObject({
+  path: text.describe('canonical'),
+  named: text.describe('as programs name it'),
+  object: text.describe('device and inode: another socket at the same path is another one'),
+  rule,
+});
+export type UnixRow = Value<typeof UnixRow>;
+
 /** What of the network a command may reach. A row that denies is stronger than all that allow. */
 export const NetworkRules = z.strictObject({
   addresses: z.array(AddressRow),
@@ -57,15 +66,20 @@ export const NetworkRules = z.strictObject({
     .enum(VERIFY)
     .describe('whether connections to names at the usual ports have to name a host that is allowed'),
   looksInside: z.boolean().describe('some connections have to be of a kind'),
+  sockets: z.array(UnixRow).optional().describe('missing: none'),
 });
 export type NetworkRules = Value<typeof NetworkRules>;
 
 /** A connection or a name that a command asked for where the network is listed, or several alike. */
 export const Connection = z.strictObject({
   verdict: z.enum(['allowed', 'refused']),
-  protocol: z.enum(['tcp', 'udp', 'name']).describe('name: it was only looked up'),
-  host: text.describe('the name that led there, or the address'),
-  address: text.optional().describe('missing: a name that leads nowhere'),
+  protocol: z
+    .enum(['tcp', 'udp', 'unix', 'name'])
+    .describe('unix: a socket of this machine; name: it was only looked up'),
+  host: text.describe(
+    'the name that led there, or the address; of unix the path as the command named it, or @NAME of an abstract socket',
+  ),
+  address: text.optional().describe('missing: a name that leads nowhere, or a socket of this machine'),
   port: count.optional(),
   program: text
     .optional()
@@ -80,7 +94,9 @@ export const Connection = z.strictObject({
   rule: text.optional().describe('the entry of the policy that decided; missing: none speaks of it'),
   approval: ApprovalAnswer.optional().describe('what came of asking; missing: nobody was asked'),
   error: text.optional().describe('what the command was told, such as ECONNREFUSED'),
-  entry: text.optional().describe('what in network.allow of a policy would let it through'),
+  entry: text
+    .optional()
+    .describe('what in network.allow of a policy, or of unix in network.unix, would let it through'),
   at: text.describe('ISO 8601; when it was first asked for'),
   count,
 });

@@ -180,6 +180,11 @@ export const SandboxOptions = z.strictObject({
     .describe(
       'What becomes of a connection to a host that is not listed: `deny`, or `ask` the approver, while the connection waits; the network is then `listed`.',
     ),
+  unix: strings
+    .optional()
+    .describe(
+      'Sockets of this machine that commands may connect to, as entries of `network.unix` in a policy file; the network is then `listed`, and these are added to those of the policy.',
+    ),
   passEnv: strings.optional().describe('Names passed on from this process’s environment.'),
   env: Variables.optional().describe('Variables with values.'),
   timeout: Milliseconds.optional().describe(

@@ -146,6 +146,12 @@ export function problemOfHidePattern(pattern: string): string | undefined {
 
 /** What an entry may be is looked at when a policy is loaded (`policy/network/read-rules.ts`). */
 const networkEntries = (zod: Zod) => zod.array(zod.string().min(1));
+/** What an entry of `network.unix` may be, and how that is said. */
+export const UNIX_ENTRY = {
+  pattern: /^(?:~?\/[^\0]+|@ssh-agent|@docker)$/,
+  forms: 'must be an absolute path, one that begins with ~/, @ssh-agent or @docker',
+} as const;
+const unixEntries = (zod: Zod) => zod.array(zod.string().regex(UNIX_ENTRY.pattern, UNIX_ENTRY.forms));
 const examples = (zod: Zod) => zod.array(zod.string().min(1)).optional();
 
 const rule = (zod: Zod) =>
@@ -446,6 +452,23 @@ export const POLICY_KEYS = {
         narrow: 'strictest',
         only: 'sni',
         text: 'Connections must name a listed host themselves.',
+      },
+    }),
+    unix: key({
+      schema: unixEntries,
+      text: 'With mode = "listed": sockets of this machine that commands may connect to. An absolute path, or one that begins with ~/; the socket that stands there when the sandbox is made is meant. @ssh-agent is that of SSH_AUTH_SOCK, @docker that of DOCKER_HOST or /var/run/docker.sock: who reaches Docker can do anything on this machine.',
+      example: '["@ssh-agent", "/run/postgresql/.s.PGSQL.5432"]',
+      default: [],
+      layers: 'add',
+      option: { name: 'unix' },
+      flag: {
+        name: '--unix <entry>',
+        text: 'a socket of this machine that the command may connect to, as a path or @ssh-agent (network.mode = "listed"); repeatable',
+        kind: 'paths',
+      },
+      weaker: {
+        is: (sockets) => sockets.length > 0,
+        meaning: 'programs outside the sandbox act for commands, each as far as it lets them',
       },
     }),
     unix_sockets: key({

@@ -153,6 +153,8 @@ interface NativeNetworkSpec {
   readonly placeholders?: NativeAddressRange;
   /** Rows, also those that are added, may say what connections have to be. */
   readonly looksInside: boolean;
+  /** Sockets of the host, by canonical path. */
+  readonly sockets: readonly { readonly path: string; readonly named: string; readonly rule: string }[];
 }
 
 /** A connection that a command asked for, or several alike. */
@@ -164,6 +166,8 @@ export interface NativeConnection {
   /** 16 bytes. */
   readonly address: Uint8Array;
   readonly port: number;
+  /** Of a unix socket, and then address and port say nothing; `@NAME`: an abstract one. */
+  readonly path?: string;
   readonly udp: boolean;
   readonly allowed: boolean;
   /** '': none speaks of it. */

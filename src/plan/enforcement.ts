@@ -188,6 +188,11 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     return ['unsupported', reasonAgainst(features.seccomp)];
   },
   'unix-sockets': (used) => {
+    if (used.unixSockets === 'supervised')
+      return [
+        'enforced',
+        'a supervisor connects stream sockets: to those of network.unix and to the sandbox’s own; datagram sockets are refused',
+      ];
     if (used.landlockAbi >= 9 && used.unixSockets === 'allowed')
       return ['enforced', 'sockets by path outside the sandbox are refused (Landlock ABI 9)'];
     if (used.view && used.unixSockets === 'allowed') {
@@ -199,7 +204,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     if (used.seccomp) {
       return [
         'enforced',
-        `socket(AF_UNIX) is refused altogether; socketpair works (${used.inetSockets === 'listed' ? 'as always with network.mode = "listed"' : 'own sockets by path need namespaces or Landlock ABI 9'})`,
+        'socket(AF_UNIX) is refused altogether; socketpair works (own sockets by path need namespaces or Landlock ABI 9)',
       ];
     }
     return [
@@ -208,6 +213,8 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     ];
   },
   'abstract-sockets': (used) => {
+    if (used.unixSockets === 'supervised')
+      return ['enforced', 'a supervisor connects them: to the sandbox’s own and to no other'];
     if (used.networkNamespace) return ['enforced', 'own network namespace'];
     if (used.landlockAbi >= 6) return ['enforced', 'abstract sockets outside are refused (Landlock ABI 6)'];
     if (used.seccomp && used.unixSockets === 'refused') return ['enforced', 'socket(AF_UNIX) is refused'];

@@ -71,7 +71,7 @@ export interface Mechanisms {
   readonly networkNamespace: boolean;
   /** What seccomp does with sockets; `listed`: a supervisor makes and connects them. */
   readonly inetSockets: LaunchPlan['network'];
-  readonly unixSockets: 'allowed' | 'refused';
+  readonly unixSockets: 'allowed' | 'supervised' | 'refused';
   /** Sockets by path that processes outside made may be used in paths that may be written. */
   readonly socketsOfOthers: boolean;
   /**
@@ -138,8 +138,7 @@ function ofKernel(
   const view = features.namespaces.available;
   const listed = network.mode === 'listed';
   const off = network.mode !== 'open';
-  // A supervisor that connects cannot tell sockets by path from others in time: there are none with a name.
-  const pathSocketsContained = !listed && (view || landlockAbi >= 9 || network.unixSockets === 'allowed');
+  const pathSocketsContained = view || landlockAbi >= 9 || network.unixSockets === 'allowed';
   return {
     landlockAbi,
     view,
@@ -149,7 +148,7 @@ function ofKernel(
     ownUser: view && (features.needsUserNamespace || landlockAbi === 0),
     networkNamespace: view && off,
     inetSockets: listed ? 'listed' : off ? (view ? 'isolated' : 'refused') : 'open',
-    unixSockets: pathSocketsContained ? 'allowed' : 'refused',
+    unixSockets: listed ? 'supervised' : pathSocketsContained ? 'allowed' : 'refused',
     // Each command has a domain of its own, which reaches no other (security/landlock/task.c, since ABI 1).
     tracing:
       landlockAbi === 0

@@ -10,7 +10,8 @@ import { KILL_PROCESS, refuseWith, type SeccompFilter } from './ir.ts';
  */
 export interface SeccompNeeds {
   readonly network: 'refused' | 'isolated' | 'listed' | 'open';
-  readonly unixSockets: 'allowed' | 'refused';
+  /** `supervised`: those that a supervisor, which another filter asks, makes and connects. */
+  readonly unixSockets: 'allowed' | 'supervised' | 'refused';
   /**
    * `own`: of other processes of the sandbox, because something else keeps those outside out of reach, and a listener
    * answers for halted exits; `own-but-exits`: those are refused.
@@ -29,6 +30,7 @@ const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
   '@network-off',
   '@socket-diagnostics',
   '@unix-sockets-off',
+  '@unix-datagrams',
   '@tcp-fast-open',
   '@source-routes',
   '@ipc-objects',
@@ -45,6 +47,7 @@ export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName
   if (needs.network !== 'isolated') added.add('@socket-diagnostics');
   if (needs.network === 'listed') added.add('@tcp-fast-open').add('@source-routes');
   if (needs.unixSockets === 'refused') added.add('@unix-sockets-off');
+  if (needs.unixSockets === 'supervised') added.add('@unix-datagrams');
   if (needs.ipcObjects === 'shared') added.add('@ipc-objects');
   added.add(needs.setGroupId === 'kept' ? '@set-user-id' : '@set-id');
   return SECCOMP_GROUP_NAMES.filter((name) => added.has(name) || !NOT_BY_DEFAULT.has(name));

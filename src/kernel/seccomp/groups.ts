@@ -17,6 +17,7 @@ import {
   SOCKET_FAMILY_RULES,
   SOURCE_ROUTE_RULES,
   TCP_FAST_OPEN_RULES,
+  UNIX_DATAGRAMS_RULES,
   UNIX_SOCKETS_OFF_RULES,
 } from './socket-rules.ts';
 
@@ -236,6 +237,10 @@ const GROUPS = {
   '@unix-sockets-off': {
     help: 'Stops local sockets, and with them D-Bus, Docker and agents for keys, which act outside the sandbox; socketpair stays.',
     rules: UNIX_SOCKETS_OFF_RULES,
+  },
+  '@unix-datagrams': {
+    help: 'Stops local datagram sockets, which name the receiver with each message, so that nobody could look where it goes; stream sockets stay.',
+    rules: UNIX_DATAGRAMS_RULES,
   },
   '@tcp-fast-open': {
     help: 'Stops connecting by sending, which Linux before 7.2 does not hold against the allowed ports.',

@@ -62,16 +62,25 @@ export const NETWORK_OFF_RULES: readonly SeccompRule[] = [
   socketRule(refuseWith('EACCES'), equals(domain, AF_INET, AF_INET6)),
 ];
 
+/** A datagram socket takes an address with every message. SOCK_RAW becomes SOCK_DGRAM in unix_create. */
+const isDatagram = maskedEquals(type, SOCK_TYPE_MASK, SOCK_DGRAM, SOCK_RAW);
+/** A pair of those can be connected anew, so it is no bound. */
+const noDatagramPair: SeccompRule = {
+  syscall: 'socketpair',
+  when: [isDatagram],
+  action: refuseWith('EACCES'),
+};
+
 /** No local socket with a name to connect to; socketpair stays, its two ends know only each other. */
 export const UNIX_SOCKETS_OFF_RULES: readonly SeccompRule[] = [
   socketRule(refuseWith('EACCES'), equals(domain, AF_UNIX)),
-  // A datagram socket takes an address with every message and can be connected anew, so a pair is no bound for it;
-  // SOCK_RAW becomes SOCK_DGRAM in unix_create.
-  {
-    syscall: 'socketpair',
-    when: [maskedEquals(type, SOCK_TYPE_MASK, SOCK_DGRAM, SOCK_RAW)],
-    action: refuseWith('EACCES'),
-  },
+  noDatagramPair,
+];
+
+/** No local socket that says by anything but connect where it leads. */
+export const UNIX_DATAGRAMS_RULES: readonly SeccompRule[] = [
+  socketRule(refuseWith('EACCES'), equals(domain, AF_UNIX), isDatagram),
+  noDatagramPair,
 ];
 
 /** Callers of TCP fast open take EOPNOTSUPP as "connect first". The flags are the last argument but for sendto. */

@@ -145,11 +145,12 @@ function connectionOf(
   names: NameServer,
   questions: ConnectionQuestions | undefined,
 ): Connection {
+  if (one.path !== undefined) return toSocket(one, one.path);
   const connectedTo = textOf([...one.address]);
   const standsFor = names.standsFor(connectedTo);
   const host = standsFor ?? names.nameOf(connectedTo) ?? connectedTo;
   const asked = questions?.about(host, one.port);
-  const rule = one.rule || (one.allowed ? undefined : questions?.denialOf(host, one.port));
+  const rule = one.rule || (one.allowed ? undefined : questions?.denialOf(host, one.port)) || undefined;
   const isDenied = !one.allowed && rule !== undefined;
   const approval = asked?.approval ?? (one.allowed || isDenied ? undefined : questions?.refusedUnasked);
   // Of what stands for a name nobody has to know.
@@ -161,15 +162,32 @@ function connectionOf(
     host,
     ...(address === undefined ? {} : { address }),
     port: one.port,
-    program: one.program,
-    pid: one.pid,
+    ...aboutIt(one, rule),
     ...(one.name === '' ? {} : { askedFor: visibleLine(one.name, NAME_CHARACTERS) }),
     ...(one.flaw === '' ? {} : { flaw: one.flaw }),
-    ...(rule === undefined || rule === '' ? {} : { rule }),
     ...(approval === undefined ? {} : { approval }),
-    ...(one.errno === 0 ? {} : { error: errnoName(one.errno) }),
     // What an entry denies another one does not allow.
     ...(hasEntry ? entryOf(one, asked?.apart ?? host, asked?.apart ?? connectedTo) : {}),
+  };
+}
+
+/** An abstract socket cannot be listed: it has no object, and who takes its name first has it. */
+function toSocket(one: NativeConnection, path: string): Connection {
+  return {
+    verdict: one.allowed ? 'allowed' : 'refused',
+    protocol: 'unix',
+    host: path,
+    ...aboutIt(one, one.rule || undefined),
+    ...(one.allowed || path.startsWith('@') ? {} : { entry: path }),
+  };
+}
+
+function aboutIt(one: NativeConnection, rule: string | undefined) {
+  return {
+    program: one.program,
+    pid: one.pid,
+    ...(rule === undefined ? {} : { rule }),
+    ...(one.errno === 0 ? {} : { error: errnoName(one.errno) }),
     at: new Date(one.firstMs).toISOString(),
     count: one.count,
   };

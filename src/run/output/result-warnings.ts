@@ -51,7 +51,7 @@ function describeRefused(connection: Connection): string {
   const next =
     entry === undefined
       ? ''
-      : `; network.allow = [${JSON.stringify(entry)}] or --net ${entry} would allow it`;
+      : `; network.${protocol === 'unix' ? 'unix' : 'allow'} = [${JSON.stringify(entry)}] or --${protocol === 'unix' ? 'unix' : 'net'} ${entry} would allow it`;
   return `refused: ${who} ${what}, ${whyRefused(connection)}${next}`;
 }
 
@@ -99,7 +99,7 @@ export function refusedForModel(result: ExecutionResult): string | undefined {
     ...(unlisted === undefined
       ? []
       : [
-          `Sandbox: these hosts are not among those that can be reached: ${unlisted}. To try again does not help; do it without them, or tell the user what they are needed for.`,
+          `Sandbox: these hosts or sockets are not among those that can be reached: ${unlisted}. To try again does not help; do it without them, or tell the user what they are needed for.`,
         ]),
     ...(unnamed === undefined
       ? []

@@ -76,6 +76,8 @@ function whatIsWritable({ paths }: LaunchPlan, home: string): string | undefined
 function whatIsReachable({ network, filesystem }: Policy): string | undefined {
   if (network.mode === 'open') return 'the network is open';
   if (network.unixSockets === 'allowed') return 'sockets of the host can be reached';
+  const [listed] = network.mode === 'listed' ? network.unix : [];
+  if (listed !== undefined) return `the socket ${listed} was granted`;
   const socket = filesystem.rules.find(({ path, access }) => access === 'write' && isSocket(path));
   return socket && `the socket ${socket.path} was granted`;
 }

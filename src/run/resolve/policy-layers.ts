@@ -67,7 +67,8 @@ export function callerLayer(options: SandboxOptions): PolicyLayer {
     const given = valueAt(options, row.option.name.split('.'));
     if (given !== undefined) putAt(says, place, row.option.said?.(given as never) ?? given);
   }
-  if (options.net !== undefined || options.unlisted === 'ask') putAt(says, ['network', 'mode'], 'listed');
+  const lists = options.net !== undefined || options.unix !== undefined || options.unlisted === 'ask';
+  if (lists) putAt(says, ['network', 'mode'], 'listed');
   const { maxOutput } = options;
   // Half and half, if only one number is given, unless the policy says otherwise.
   if (typeof maxOutput === 'number') putAt(says, ['limits', 'output_bytes'], maxOutput);

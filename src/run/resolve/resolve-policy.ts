@@ -70,9 +70,10 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const { policy: named, entries } = effectivePolicy(layers, { workspace, home, backend: options.backend });
   const found = withHostFindings(named, home, workspace);
   const settings = await settingsFor(found, workspace, home, lookup);
-  const policy = withSettings(found, settings);
+  const network = await listedNetwork(found, entries, home, workspace);
+  const policy = withSettings(withFound(found, network.found), settings);
   return {
-    networkRules: await listedNetwork(policy),
+    networkRules: network.rules,
     named,
     entries,
     policy,
@@ -83,7 +84,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace, lookup) ?? temporary,
     parentBesideTmp: () =>
       outOfReach([temporary, '/var/tmp'], policy, workspace, createPathLookup(), [realPath('/tmp')]),
-    settings,
+    settings: { ...settings, remarks: [...settings.remarks, ...network.remarks] },
   };
 }
 
@@ -122,12 +123,31 @@ function canMakeDirectory(parent: string): boolean {
   }
 }
 
-/**
- * What the network's entries stand for; `undefined`: none is listed.
- * @throws {SandboxError} `policy.invalid` for an entry that is none, and for what cannot be held together.
- */
-async function listedNetwork({ network }: Policy): Promise<NetworkRules | undefined> {
-  const { mode, deny, unixSockets, verify } = network;
+/** What the network's entries stand for. */
+interface ListedNetwork {
+  /** `undefined`: none is listed. */
+  readonly rules: NetworkRules | undefined;
+  /** What commands get to see of it. */
+  readonly found: Found;
+  /** Sentences. */
+  readonly remarks: readonly string[];
+}
+
+/** @throws {SandboxError} `policy.invalid` for an entry that is none, and for what cannot be held together. */
+async function listedNetwork(
+  policy: Policy,
+  entries: readonly Entry[],
+  home: string,
+  workspace: string,
+): Promise<ListedNetwork> {
+  const { mode, deny, unix, unixSockets, verify } = policy.network;
+  // A file in the workspace may take the network away, and with it the sockets.
+  const isNarrowed = entries.some(({ key, layer }) => key === 'network.mode' && layer.name === 'workspace');
+  if (mode !== 'listed' && unix.length > 0 && !isNarrowed)
+    throw new SandboxError(
+      'policy.invalid',
+      `network.unix lists sockets, which can be held with network.mode = "listed" only, not "${mode}"; set mode = "listed" (allow may stay empty), or take unix away`,
+    );
   if (mode === 'open' && deny.length > 0)
     throw new SandboxError(
       'policy.invalid',
@@ -138,14 +158,44 @@ async function listedNetwork({ network }: Policy): Promise<NetworkRules | undefi
       'policy.invalid',
       'network.verify = "sni" looks at nothing with network.mode = "open"; set mode = "listed" with allow = ["*"], or take verify away',
     );
-  if (mode !== 'listed') return undefined;
+  if (mode !== 'listed') return { rules: undefined, found: NOTHING, remarks: [] };
   if (unixSockets === 'allowed')
     throw new SandboxError(
       'policy.invalid',
       'network.unix_sockets = "allowed" and network.mode = "listed" cannot be held together; take one of them away',
     );
-  const { readRules, hostsOfTool } = await import('../listed-network.ts');
-  return readRules(network, hostsOfTool);
+  const { readRules, hostsOfTool, listedSockets } = await import('../listed-network.ts');
+  const { rows, variables, remarks } = listedSockets(unix, {
+    home,
+    environment: caller().env,
+    writable: writableRoots(policy, workspace),
+  });
+  const visible = rows.map(
+    ({ named, rule }): PathRule => ({
+      path: named,
+      access: 'data',
+      required: false,
+      reason: `socket ${rule}`,
+    }),
+  );
+  return {
+    rules: { ...readRules(policy.network, hostsOfTool), sockets: rows },
+    found: { rules: visible, env: variables },
+    remarks,
+  };
+}
+
+/** Canonical. */
+function writableRoots(
+  { filesystem }: Policy,
+  workspace: string,
+  lookup = createPathLookup(),
+): readonly string[] {
+  return [
+    ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
+    ...(filesystem.tmp === 'host' ? [realPath(tmpdir(), lookup)] : []),
+    ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [realPath(path, lookup)] : [])),
+  ];
 }
 
 function withHostFindings(named: Policy, home: string, workspace: string): Policy {
@@ -184,11 +234,7 @@ async function settingsFor(
     // What the policy speaks of is as it says.
     variables: Object.keys(env).filter((name) => !isPassed(name)),
     hasNetwork: network.mode !== 'off',
-    writable: [
-      ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
-      ...(filesystem.tmp === 'host' ? [real(tmpdir())] : []),
-      ...filesystem.rules.flatMap(({ path, access }) => (access === 'write' ? [real(path)] : [])),
-    ],
+    writable: writableRoots(policy, workspace, lookup),
     granted: () => [workspace, ...filesystem.rules.map(({ path }) => real(path))],
   });
 }

@@ -22,6 +22,7 @@ function confinementWith(rules: ReturnType<typeof networkRules>) {
       addresses: rules.addresses.map(nativeRow),
       apart: rules.apart.map(({ bytes, bits }) => ({ bytes: Uint8Array.from(bytes), bits })),
       looksInside: rules.looksInside,
+      sockets: [],
     },
   });
 }

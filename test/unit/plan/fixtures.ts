@@ -74,6 +74,7 @@ export const NETWORKS: readonly Policy['network'][] = (['off', 'open'] as const)
     deny: [],
     unlisted: 'deny' as const,
     verify: 'none' as const,
+    unix: [],
   })),
 );
 

@@ -6,13 +6,14 @@ import { generatedProgram, seccompProgram } from '../../../../src/kernel/seccomp
 import { SECCOMP_PROGRAMS } from '../../../../src/kernel/seccomp/programs.gen.ts';
 
 const NEEDS = (['refused', 'isolated', 'listed', 'open'] as const).flatMap((network) =>
-  (['allowed', 'refused'] as const).flatMap((unixSockets) =>
-    (['own', 'shared'] as const).map((ipcObjects) => ({
-      network,
-      unixSockets,
-      tracing: 'own' as const,
-      ipcObjects,
-    })),
+  (network === 'listed' ? (['supervised'] as const) : (['allowed', 'refused'] as const)).flatMap(
+    (unixSockets) =>
+      (['own', 'shared'] as const).map((ipcObjects) => ({
+        network,
+        unixSockets,
+        tracing: 'own' as const,
+        ipcObjects,
+      })),
   ),
 );
 

@@ -1,0 +1,41 @@
+#include "notify/socket_state.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+
+#include <cerrno>
+
+namespace sandbox_run {
+
+std::optional<ino_t> InodeOf(int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return std::nullopt;
+  return info.st_ino;
+}
+
+bool IsNonBlocking(int fd) {
+  const int flags = fcntl(fd, F_GETFL);
+  return flags != -1 && (flags & O_NONBLOCK) != 0;
+}
+
+std::optional<std::chrono::milliseconds> PatienceOf(int fd) {
+  timeval time = {};
+  socklen_t size = sizeof(time);
+  if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, &size) != 0) return std::nullopt;
+  const auto patience = std::chrono::milliseconds(time.tv_sec * 1000 + time.tv_usec / 1000);
+  if (patience.count() == 0) return std::nullopt;
+  return patience;
+}
+
+int ConnectNow(int fd, const SocketAddress& address) {
+  const int flags = fcntl(fd, F_GETFL);
+  const bool waits = flags != -1 && (flags & O_NONBLOCK) == 0;
+  if (waits && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return errno;
+  const int error = connect(fd, address.get(), address.length) == 0 ? 0 : errno;
+  if (waits) fcntl(fd, F_SETFL, flags);
+  return error;
+}
+
+}  // namespace sandbox_run

@@ -1,0 +1,25 @@
+#ifndef SANDBOX_RUN_NOTIFY_SOCKET_STATE_H_
+#define SANDBOX_RUN_NOTIFY_SOCKET_STATE_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+
+#include "notify/endpoint.h"
+
+namespace sandbox_run {
+
+// The four bits of a type beside which its flags stand.
+inline constexpr int kSocketTypeMask = 0xf;
+
+std::optional<ino_t> InodeOf(int fd);
+bool IsNonBlocking(int fd);
+// How long the command wants to wait for a connection (SO_SNDTIMEO); nullopt: as long as it takes.
+std::optional<std::chrono::milliseconds> PatienceOf(int fd);
+// Connects without waiting, whatever the socket is set to. 0 or the errno.
+int ConnectNow(int fd, const SocketAddress& address);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_NOTIFY_SOCKET_STATE_H_

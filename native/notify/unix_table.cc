@@ -1,0 +1,138 @@
+#include "notify/unix_table.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "sys/files.h"
+
+namespace sandbox_run {
+namespace {
+
+// Each holds a descriptor of this process.
+constexpr size_t kMostOwn = 128;
+// As the directories of slots, so that one is swept away that a killed launcher left.
+constexpr char kDirectoryPrefix[] = "sandbox-run-slot-";
+constexpr char kName[] = "s";
+
+std::pair<dev_t, ino_t> IdOf(const struct stat& object) { return {object.st_dev, object.st_ino}; }
+
+}  // namespace
+
+SocketAddress AddressOfPath(const char* path) {
+  sockaddr_un named = {};
+  named.sun_family = AF_UNIX;
+  strncpy(named.sun_path, path, sizeof(named.sun_path) - 1);
+  SocketAddress made;
+  memcpy(&made.storage, &named, sizeof(named));
+  made.length = sizeof(named);
+  return made;
+}
+
+SocketAddress AddressOfObject(int object) {
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/self/fd/%d", object);
+  return AddressOfPath(path);
+}
+
+bool IsBound(const SocketAddress& address) {
+  const UniqueFd asking(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!asking.valid()) return true;
+  // EPROTOTYPE: to one of another type.
+  return connect(asking.get(), address.get(), address.length) == 0 ||
+         (errno != ECONNREFUSED && errno != ENOENT && errno != ENOTDIR);
+}
+
+Result<UnixTable> UnixTable::Open(std::vector<UnixRow> rows, std::string private_parent) {
+  UnixTable table;
+  table.private_parent_ = std::move(private_parent);
+  for (UnixRow& row : rows) {
+    // A symbolic link is followed nowhere: that was done, and looked at, before.
+    Result<UniqueFd> object = OpenPath(row.path, kListedSocketStage);
+    if (!object.ok()) return object.failure();
+    struct stat info;
+    if (fstat(object.value().get(), &info) != 0)
+      return Failure{kListedSocketStage, errno, row.path};
+    if (!S_ISSOCK(info.st_mode)) return Failure{kListedSocketStage, ENOTSOCK, row.path};
+    table.listed_.push_back({std::move(row), std::move(object.value()), IdOf(info)});
+  }
+  return table;
+}
+
+const UnixTable::Listed* UnixTable::FindListed(const struct stat& object) const {
+  const auto found = std::find_if(listed_.begin(), listed_.end(),
+                                  [&](const Listed& listed) { return listed.id == IdOf(object); });
+  return found == listed_.end() ? nullptr : &*found;
+}
+
+const UnixTable::Listed* UnixTable::FindListedByName(const std::string& path) const {
+  const auto found = std::find_if(listed_.begin(), listed_.end(), [&](const Listed& listed) {
+    return listed.row.named == path || listed.row.path == path;
+  });
+  return found == listed_.end() ? nullptr : &*found;
+}
+
+int UnixTable::FindOwn(const struct stat& object) const {
+  const auto found = own_.find(IdOf(object));
+  return found == own_.end() ? -1 : found->second.get();
+}
+
+int UnixTable::FindOwn(const std::string& abstract_name) const {
+  const auto found = own_abstract_.find(abstract_name);
+  return found == own_abstract_.end() ? -1 : found->second.get();
+}
+
+int UnixTable::Hide(int socket, UniqueFd& object) const {
+  const Result<std::string> made = MakePrivateDirectory(private_parent_, kDirectoryPrefix);
+  if (!made.ok()) return made.failure().error;
+  const std::string& path = made.value();
+  const UniqueFd directory(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  int error = directory.valid() ? 0 : errno;
+  if (error == 0) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/self/fd/%d/%s", directory.get(), kName);
+    const SocketAddress address = AddressOfPath(name);
+    if (bind(socket, address.get(), address.length) != 0) error = errno;
+  }
+  if (error == 0) {
+    object.reset(openat(directory.get(), kName, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    if (!object.valid()) error = errno;
+    // From now on only the object leads to it.
+    if (unlinkat(directory.get(), kName, 0) != 0) error = errno;
+  }
+  if (rmdir(path.c_str()) != 0 && error == 0) error = errno;
+  return error;
+}
+
+int UnixTable::MakeRoom() {
+  if (own_.size() + own_abstract_.size() >= kMostOwn) Sweep();
+  return own_.size() + own_abstract_.size() < kMostOwn ? 0 : EMFILE;
+}
+
+int UnixTable::AddOwn(const struct stat& object, UniqueFd own) {
+  if (const int error = MakeRoom()) return error;
+  own_[IdOf(object)] = std::move(own);
+  return 0;
+}
+
+int UnixTable::AddOwn(const std::string& abstract_name, UniqueFd own) {
+  if (const int error = MakeRoom()) return error;
+  own_abstract_[abstract_name] = std::move(own);
+  return 0;
+}
+
+void UnixTable::Sweep() {
+  const auto is_closed = [](const auto& entry) {
+    return !IsBound(AddressOfObject(entry.second.get()));
+  };
+  std::erase_if(own_, is_closed);
+  std::erase_if(own_abstract_, is_closed);
+}
+
+}  // namespace sandbox_run

@@ -1,0 +1,75 @@
+#ifndef SANDBOX_RUN_NOTIFY_UNIX_TABLE_H_
+#define SANDBOX_RUN_NOTIFY_UNIX_TABLE_H_
+
+#include <sys/stat.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "notify/endpoint.h"
+
+namespace sandbox_run {
+
+// A socket of the host that is listed.
+struct UnixRow {
+  std::string path;   // canonical
+  std::string named;  // as programs name it, which may lead through symbolic links
+  std::string rule;   // what is told of it
+};
+
+// Stage of a failure: what stands at a listed path is not the socket that it was.
+inline constexpr char kListedSocketStage[] = "network.socket";
+
+// Of a path that fits into an address (108 bytes).
+SocketAddress AddressOfPath(const char* path);
+// What leads to the object of an O_PATH descriptor of this process, whatever its name became.
+SocketAddress AddressOfObject(int object);
+// Whether a socket is bound there. Nobody notices: what asks is a socket that sends nothing.
+bool IsBound(const SocketAddress& address);
+
+// Which unix sockets the commands of one sandbox may connect to: those of the host that are listed,
+// and their own. A socket by path is known by its object. Those of their own are bound where nobody
+// finds them by a name; the object that a command made, or the abstract name that it wanted, only
+// says which is meant. So it does not matter what stands behind that object: nothing but a socket
+// of the sandbox is ever connected to for it. Not thread-safe but for what its owner guards.
+class UnixTable {
+ public:
+  struct Listed {
+    UnixRow row;
+    UniqueFd object;
+    std::pair<dev_t, ino_t> id;
+  };
+
+  // Keeps hold of what is listed. `private_parent`: where private directories are made.
+  static Result<UnixTable> Open(std::vector<UnixRow> rows, std::string private_parent);
+
+  const Listed* FindListed(const struct stat& object) const;
+  const Listed* FindListedByName(const std::string& path) const;
+  // The object that leads to a socket of the sandbox's own; -1: there is none.
+  int FindOwn(const struct stat& object) const;
+  int FindOwn(const std::string& abstract_name) const;
+
+  // Binds a socket where nobody finds it. Gives the object that leads to it. 0 or the errno.
+  int Hide(int socket, UniqueFd& object) const;
+  // Takes the place of what was known by the same object or name. 0 or the errno.
+  int AddOwn(const struct stat& object, UniqueFd own);
+  int AddOwn(const std::string& abstract_name, UniqueFd own);
+  // Forgets those that are closed.
+  void Sweep();
+
+ private:
+  int MakeRoom();
+
+  std::string private_parent_;
+  std::vector<Listed> listed_;
+  std::map<std::pair<dev_t, ino_t>, UniqueFd> own_;
+  std::map<std::string, UniqueFd> own_abstract_;
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_NOTIFY_UNIX_TABLE_H_
