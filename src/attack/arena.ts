@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
-import { TRUSTED_FILES } from './file-attacks.ts';
+import { HIDDEN_FILE, TRUSTED_FILES } from './file-attacks.ts';
 
 const PREFIX = 'sandbox-run-doctor-';
 
@@ -51,7 +51,7 @@ export class Arena implements Disposable {
       this.bareWorkspace = inRoot('bare');
       this.readable = inRoot('readable');
       this.temporary = inRoot('tmp');
-      for (const path of [this.workspace, this.bareWorkspace]) fillWorkspace(path);
+      for (const path of [this.workspace, this.bareWorkspace]) fillWorkspace(path, this.secret);
       this.sharedIn = new Map(
         ['/tmp', '/dev/shm'].map((parent) => [parent, orElse(() => this.make(parent), undefined)]),
       );
@@ -92,8 +92,8 @@ export class Arena implements Disposable {
   }
 }
 
-function fillWorkspace(workspace: string): void {
-  for (const [name, content] of Object.entries(TRUSTED_FILES)) {
+function fillWorkspace(workspace: string, secret: string): void {
+  for (const [name, content] of Object.entries({ ...TRUSTED_FILES, [HIDDEN_FILE]: `${secret}\n` })) {
     mkdirSync(dirname(join(workspace, name)), { recursive: true });
     writeFileSync(join(workspace, name), content);
   }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { AttackOutcome, AttackReport, AttackResult } from '../model/attack-report.ts';
@@ -13,7 +14,7 @@ import { Arena } from './arena.ts';
 import { type Attack, type Observation, SECRET_VARIABLE } from './attack.ts';
 import { BYSTANDER_ATTACKS } from './bystander-attacks.ts';
 import { type CarryOutParts, carryOut } from './carry-out.ts';
-import { FILE_ATTACKS } from './file-attacks.ts';
+import { FILE_ATTACKS, HIDDEN_DIRECTORY } from './file-attacks.ts';
 import { KERNEL_ATTACKS, LOW_LIMITS } from './kernel-attacks.ts';
 import { LISTED_NETWORK_ATTACKS } from './listed-network-attacks.ts';
 
@@ -138,7 +139,10 @@ async function attackWithin(parts: AttackParts): Promise<Attacked | SandboxError
 
 async function attackIn(arena: Arena, program: string, parts: AttackParts): Promise<Attacked | SandboxError> {
   const { signal, onProgress, prepare = prepareSandbox, attacks = ATTACKS } = parts;
-  const plain = { ...parts.sandbox, workspace: arena.workspace, readable: [program] };
+  const hide = [...(parts.sandbox.hide ?? []), `${join(arena.workspace, HIDDEN_DIRECTORY)}/`];
+  // Something is hidden for the attack, which must not make another sandbox of it.
+  const demand = { ...parts.sandbox.demand, 'hidden-paths': 'best-effort' } as const;
+  const plain = { ...parts.sandbox, workspace: arena.workspace, readable: [program], hide, demand };
   let options: SandboxOptions = { ...plain, readable: [program, arena.readable] };
   let prepared = await orRefusal(() => prepare(options));
   if (prepared instanceof SandboxError && prepared.code === 'policy.read_only_inside_writable') {

@@ -31,6 +31,10 @@ export const TRUSTED_FILES = {
   '.envrc': 'export A=1\n',
 } as const;
 
+/** A directory of a workspace that commands are not to see, and the file with the secret in it. */
+export const HIDDEN_DIRECTORY = 'hidden';
+export const HIDDEN_FILE = join(HIDDEN_DIRECTORY, 'key');
+
 const says = (path: string, text: string): boolean =>
   existsSync(path) && readFileSync(path, 'utf8').includes(text);
 const hasMark = (path: string): boolean => says(path, MARK);
@@ -113,11 +117,29 @@ const leaves =
     return { move: ['create', path, content(mark)], worked: () => isEvil(path, mark) };
   };
 
+/** The directory that is hidden. */
+const hidden: Where = ({ workspace }) => join(workspace, HIDDEN_DIRECTORY);
+/** Reading the file in it; `way`: to the root. */
+const readsHidden = (way = ''): Stage =>
+  getsSecret(({ workspace }) => ['read', `${way}${join(workspace, HIDDEN_FILE)}`]);
+
 /**
  * Reading, writing and executing what the policy does not grant; seeing that it is there; planting code in the workspace
  * for the user's tools (the one that moves `.git` is the last); temporary files of others.
  */
 export const FILE_ATTACKS: readonly Attack[] = [
+  ...attacksOn('hidden-paths', [
+    ['read-hidden', 'reads a file in the workspace that is hidden', readsHidden()],
+    ['read-hidden-through-own-root', 'reads it by way of /proc/self/root', readsHidden('/proc/self/root')],
+    [
+      'move-hidden',
+      'moves the directory that it is in',
+      (place) => {
+        const aside = `${hidden(place)}.aside`;
+        return { move: ['rename', hidden(place), aside], worked: () => existsSync(aside) };
+      },
+    ],
+  ]),
   ...attacksOn('filesystem', [
     ['read-outside', 'reads a file outside the workspace', reads(outside)],
     [

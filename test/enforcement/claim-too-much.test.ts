@@ -80,6 +80,17 @@ describe('a sandbox whose report claims too much', () => {
     expect(escapedOf(await attackWith(withoutView, against(...lost)))).toEqual(lost);
   });
 
+  it.runIf(HOST.namespaces)('is found out if it shows what it hides (with namespaces)', async () => {
+    const prepare = withPlan(({ namespaces, ...plan }) => ({
+      ...plan,
+      namespaces: namespaces && {
+        ...namespaces,
+        view: namespaces.view.filter(({ kind }) => kind !== 'emptied'),
+      },
+    }));
+    expect(escapedOf(await attackWith(prepare, against('hidden-paths')))).toEqual(['hidden-paths']);
+  });
+
   it.runIf(HOST.namespaces)('is found out if it lacks a network of its own (with namespaces)', async () => {
     const prepare = withPlan((plan) => ({
       ...plan,

@@ -252,7 +252,7 @@ describe('reaching sockets that are not listed', () => {
     const turned = await unconfined([turner, targets[place][0] ?? '', listed, arena.freshCorner()]);
     expect(turned.results['flipped-some']).toBe('yes');
     expect(
-      await until(() => arrived() > (between[0] ?? 0) + 50 && arrivedAtListed() > (between[1] ?? 0) + 50),
+      await until(() => arrived() > (between[0] ?? 0) + 5 && arrivedAtListed() > (between[1] ?? 0) + 5),
     ).toBe(true);
     const called = await unconfined([own, arena.freshCorner(), `@own-${process.pid}`]);
     expect(Object.entries(called.results).filter(([, how]) => how !== 'ok')).toEqual([

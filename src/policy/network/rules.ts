@@ -88,7 +88,7 @@ export function networkRules(
     addresses,
     names,
     apart: APART_RANGES,
-    looksInside: verify === 'sni' || names.some(({ inside }) => inside !== undefined),
+    looksInside: (asks && verify === 'sni') || names.some(({ inside }) => inside !== undefined),
     verify,
     ...(asks ? { placeholders: PLACEHOLDERS } : {}),
   };

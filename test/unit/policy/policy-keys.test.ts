@@ -40,7 +40,7 @@ const SIMPLE: readonly unknown[] = [
   ...AUTONOMIES,
   ...BACKEND_IDS,
   ...['private', 'host', 'auto', 'workspace', 'off', 'open', 'contained', 'allowed', 'refuse', 'warn'],
-  ...['terminal', 'queue', 'nobody'],
+  ...['terminal', 'queue', 'nobody', 'deny', 'ask', 'none', 'sni'],
 ];
 const ITEMS: readonly unknown[] = [
   ...SIMPLE,
@@ -224,7 +224,7 @@ function expectSaid(entry: Entry, all: readonly PolicyLayer[]): void {
 const IS_NO_WIDER: Readonly<
   Record<NonNullable<PolicyKey['workspace']>['narrow'], (after: unknown, before: unknown) => boolean>
 > = {
-  strictest: (after, before) => after === before || ['private', 'off', 'contained'].includes(String(after)),
+  strictest: (after, before) => after === before || ['private', 'off', 'contained', 'deny', 'sni'].includes(String(after)),
   smaller: (after, before) => Number(after ?? Infinity) <= Number(before ?? Infinity),
   shorter: (after, before) => (Number(after) || Infinity) <= (Number(before) || Infinity),
   intersection: (after, before) =>
