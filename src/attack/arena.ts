@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
-import { HIDDEN_FILE, TRUSTED_FILES } from './file-attacks.ts';
+import { HIDDEN_DIRECTORY, HIDDEN_FILE, TRUSTED_FILES } from './file-attacks.ts';
 
 const PREFIX = 'sandbox-run-doctor-';
 
@@ -93,7 +93,8 @@ export class Arena implements Disposable {
 }
 
 function fillWorkspace(workspace: string, secret: string): void {
-  for (const [name, content] of Object.entries({ ...TRUSTED_FILES, [HIDDEN_FILE]: `${secret}\n` })) {
+  const files = { ...TRUSTED_FILES, [join(HIDDEN_DIRECTORY, HIDDEN_FILE)]: `${secret}\n` };
+  for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(workspace, name)), { recursive: true });
     writeFileSync(join(workspace, name), content);
   }

@@ -7,7 +7,7 @@ import type { Control, ControlId, EnforcementReport } from '../model/enforcement
 import type { SandboxOptions } from '../model/options.ts';
 import { ATTACK_RESULTS, BACKEND_IDS } from '../model/words.ts';
 import { programBesideAddon } from '../native/load.ts';
-import { type PreparedSandbox, prepareSandbox } from '../run/resolve/prepare-sandbox.ts';
+import { closePrepared, type PreparedSandbox, prepareSandbox } from '../run/resolve/prepare-sandbox.ts';
 import { type Sandbox, sandboxOn } from '../run/sandbox.ts';
 import { packageVersion } from '../version.ts';
 import { Arena } from './arena.ts';
@@ -139,15 +139,19 @@ async function attackWithin(parts: AttackParts): Promise<Attacked | SandboxError
 
 async function attackIn(arena: Arena, program: string, parts: AttackParts): Promise<Attacked | SandboxError> {
   const { signal, onProgress, prepare = prepareSandbox, attacks = ATTACKS } = parts;
-  const hide = [...(parts.sandbox.hide ?? []), `${join(arena.workspace, HIDDEN_DIRECTORY)}/`];
-  // Something is hidden for the attack, which must not make another sandbox of it.
-  const demand = { ...parts.sandbox.demand, 'hidden-paths': 'best-effort' } as const;
-  const plain = { ...parts.sandbox, workspace: arena.workspace, readable: [program], hide, demand };
+  const plain = { ...parts.sandbox, workspace: arena.workspace, readable: [program] };
   let options: SandboxOptions = { ...plain, readable: [program, arena.readable] };
   let prepared = await orRefusal(() => prepare(options));
   if (prepared instanceof SandboxError && prepared.code === 'policy.read_only_inside_writable') {
     // The policy gives write access to where the directory is, and nothing could take that away again.
     options = plain;
+    prepared = await orRefusal(() => prepare(options));
+  }
+  if (!(prepared instanceof SandboxError) && prepared.plan.shutsInside) {
+    // Something to hide is added only where it can be hidden: it must not make another sandbox of this one.
+    closePrepared(prepared);
+    const hide = [...(parts.sandbox.hide ?? []), `${join(arena.workspace, HIDDEN_DIRECTORY)}/`];
+    options = { ...options, hide };
     prepared = await orRefusal(() => prepare(options));
   }
   if (prepared instanceof SandboxError) return prepared;

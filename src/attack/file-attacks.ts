@@ -33,7 +33,7 @@ export const TRUSTED_FILES = {
 
 /** A directory of a workspace that commands are not to see, and the file with the secret in it. */
 export const HIDDEN_DIRECTORY = 'hidden';
-export const HIDDEN_FILE = join(HIDDEN_DIRECTORY, 'key');
+export const HIDDEN_FILE = 'key';
 
 const says = (path: string, text: string): boolean =>
   existsSync(path) && readFileSync(path, 'utf8').includes(text);
@@ -118,10 +118,13 @@ const leaves =
   };
 
 /** The directory that is hidden. */
-const hidden: Where = ({ workspace }) => join(workspace, HIDDEN_DIRECTORY);
+const hidden: Where = ({ workspace, files }) => {
+  onlyIf(files.hide.length > 0, 'files in the workspace cannot be hidden here');
+  return join(workspace, HIDDEN_DIRECTORY);
+};
 /** Reading the file in it; `way`: to the root. */
 const readsHidden = (way = ''): Stage =>
-  getsSecret(({ workspace }) => ['read', `${way}${join(workspace, HIDDEN_FILE)}`]);
+  getsSecret((place) => ['read', `${way}${join(hidden(place), HIDDEN_FILE)}`]);
 
 /**
  * Reading, writing and executing what the policy does not grant; seeing that it is there; planting code in the workspace
