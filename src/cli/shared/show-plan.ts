@@ -14,10 +14,18 @@ export function describeReport(report: EnforcementReport): string {
   return `sandbox-run: backend ${report.backend}, Landlock ABI ${report.landlockAbi}\n${lines.join('\n')}\n`;
 }
 
-/** One line for a command that a weaker backend than the strongest keeps in; `undefined`: nothing is to be said. */
-export function describeBackend({ report, shutsInside, watchedLinks }: LaunchPlan): string | undefined {
+/**
+ * One line for a command that is held by less than there could be; `undefined`: nothing is to be said. `toPerson`: what the
+ * strongest backend lacks here is said to people only. A program that reads standard error wants what the command wrote,
+ * and the host does not change between commands: `-v`, `--json=full` and `doctor` say it.
+ */
+export function describeBackend(
+  { report, shutsInside, watchedLinks }: LaunchPlan,
+  toPerson: boolean,
+): string | undefined {
   const { backend, passedOver, controls } = report;
   if (backend === BACKEND_IDS[0]) {
+    if (!toPerson) return undefined;
     const held = controls.find(({ id }) => id === 'protected-paths');
     // Links are put back, and the report says so: no line with every command.
     const isWeak = held?.state === 'degraded' && (!shutsInside || watchedLinks.length === 0);
