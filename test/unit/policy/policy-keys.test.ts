@@ -224,7 +224,8 @@ function expectSaid(entry: Entry, all: readonly PolicyLayer[]): void {
 const IS_NO_WIDER: Readonly<
   Record<NonNullable<PolicyKey['workspace']>['narrow'], (after: unknown, before: unknown) => boolean>
 > = {
-  strictest: (after, before) => after === before || ['private', 'off', 'contained', 'deny', 'sni'].includes(String(after)),
+  strictest: (after, before) =>
+    after === before || ['private', 'off', 'contained', 'deny', 'sni'].includes(String(after)),
   smaller: (after, before) => Number(after ?? Infinity) <= Number(before ?? Infinity),
   shorter: (after, before) => (Number(after) || Infinity) <= (Number(before) || Infinity),
   intersection: (after, before) =>
