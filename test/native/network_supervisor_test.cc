@@ -75,6 +75,7 @@ int Supervised(std::vector<AddressRow> rows, std::function<int()> body, Connecti
             supervisor.value()->Answer(number, message + "!");
           });
         },
+        nullptr,  // nobody is asked about what is not listed
         [&](uint32_t question, const std::string& host, uint16_t) {
           answering.emplace_back([&, question, host] {
             supervisor.value()->AnswerHost(question, host == "listed.test", "entry");

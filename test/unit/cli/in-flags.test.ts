@@ -22,8 +22,8 @@ describe('messages that name options of the library', () => {
       (name) => `src/${name}`,
     );
     const flags = /--(?:ro|rw|workspace|backend|memory|cpu-time|max-[a-z]+|idle-timeout|timeout|profile)\b/;
-    const grep = ['grep', '-n', '-E', '--', flags.source.replaceAll('(?:', '('), ...rooms];
-    const found = execFileSync('git', grep, { cwd: join(ROOT), encoding: 'utf8' }).split('\n');
+    const grep = ['-rnE', '--', flags.source.replaceAll('(?:', '('), ...rooms];
+    const found = execFileSync('grep', grep, { cwd: join(ROOT), encoding: 'utf8' }).split('\n');
     // Options of other programs that we start or know.
     const ours = found.filter((line) => line !== '' && !/firejail|--profile=\/proc|\/\/ |\* /.test(line));
     expect(ours).toEqual([]);
