@@ -154,7 +154,8 @@ void NetworkSupervisor::End() {
   relay_ = nullptr;
   on_query_ = nullptr;
   on_asked_ = nullptr;
-  for (const Asked& asked : asked_) {
+  for (Asked& asked : asked_) {
+    RecordUnanswered(std::move(asked.connection));
     if (asked.has_call) Refuse(listener_.get(), asked.call.id, ECONNABORTED);
   }
   asked_.clear();
@@ -164,8 +165,10 @@ void NetworkSupervisor::End() {
   stand_ins_.clear();
   for (const Waiting& waiting : waiting_) Refuse(listener_.get(), waiting.call, ECONNABORTED);
   waiting_.clear();
-  postponed_.clear();
+  for (const auto& call : std::exchange(postponed_, {}))
+    Refuse(listener_.get(), call.id, ECONNABORTED);
   unix_.End(listener_.get());
+  Wake();
 }
 
 void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
@@ -267,6 +270,7 @@ void NetworkSupervisor::Work() {
     }
     waiting_ = std::move(still);
     TendAsked();
+    unix_.SweepIfEnded();
     if (unix_.HasWaiting()) unix_.Retry(listener_.get());
     for (size_t at = 0; at < inodes.size(); ++at) {
       if (watched[2 + at].revents == 0) continue;
@@ -277,7 +281,14 @@ void NetworkSupervisor::Work() {
       }
     }
     if (!postponed_.empty() && now >= look_again_) {
-      for (const auto& call : std::exchange(postponed_, {})) MakeSocket(call);
+      ForgetClosed();
+      for (const auto& call : std::exchange(postponed_, {})) {
+        if (HasRoom()) {
+          MakeSocket(call);
+        } else {
+          Refuse(listener_.get(), call.id, EMFILE);
+        }
+      }
     }
     // One at a time: who calls without end does not keep questions from being taken.
     abi::SeccompNotification call;
@@ -619,11 +630,20 @@ void NetworkSupervisor::TendAsked() {
   }
 }
 
+void NetworkSupervisor::RecordUnanswered(Connection connection) {
+  connection.allowed = false;
+  connection.error = ECONNABORTED;
+  connection.first_ms = NowMs();
+  connection.count = 1;
+  connections_.Add(std::move(connection));
+}
+
 void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& address, int error,
                                     Inside inside) {
   const abi::SeccompNotification& call = asked.call;
   // Nobody waits for it any more; who does later asks again.
-  if (!asked.has_call || !IsWaiting(listener_.get(), call.id)) return;
+  if (!asked.has_call || !IsWaiting(listener_.get(), call.id))
+    return RecordUnanswered(std::move(asked.connection));
   Socket* socket = FindSocket(asked.inode);
   if (socket == nullptr || !socket->copy.valid())
     return Refuse(listener_.get(), call.id, ECONNABORTED);
@@ -634,6 +654,10 @@ void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& a
   } else {
     Endpoint real = asked.connection.endpoint;
     real.address = *address;
+    // Before all ways to connect: cut to four bytes it would be another host.
+    if (!real.IsV4() && socket->family == AF_INET)
+      return FinishConnecting(call, target, asked.inode, *socket, ENETUNREACH,
+                              std::move(asked.connection));
     if (inside != Inside::kAnything) {
       error = ConnectInside(target, asked.inode, *socket, real, inside, asked.connection);
       return FinishConnecting(call, target, asked.inode, *socket, error,
@@ -641,9 +665,7 @@ void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& a
     }
     if (socket->asked && !real.IsLoopback())
       return ConnectAnother(call, target, asked.inode, real, std::move(asked.connection));
-    error = !real.IsV4() && socket->family == AF_INET
-                ? ENETUNREACH
-                : ConnectNow(socket->copy.get(), SocketAddressOf(real, socket->family));
+    error = ConnectNow(socket->copy.get(), SocketAddressOf(real, socket->family));
   }
   FinishConnecting(call, target, asked.inode, *socket, error, std::move(asked.connection));
 }
@@ -807,8 +829,14 @@ void NetworkSupervisor::TellPeer(const abi::SeccompNotification& call) {
   Target target(static_cast<pid_t>(call.pid));
   const auto inode = target.SocketInode(ArgumentOf(call, 0));
   const auto names = inode && relay_ != nullptr ? relay_->NamesOf(*inode) : std::nullopt;
+  const Socket* socket = inode ? FindSocket(*inode) : nullptr;
+  sockaddr_storage peer;
+  socklen_t size = sizeof(peer);
+  const bool is_under_way =
+      socket != nullptr && socket->copy.valid() &&
+      getpeername(socket->copy.get(), reinterpret_cast<sockaddr*>(&peer), &size) != 0;
   // It names nothing. Of a socket that is not connected yet the kernel says so.
-  if (!names) return Continue(listener_.get(), call.id);
+  if (!names || is_under_way) return Continue(listener_.get(), call.id);
   if (!IsWaiting(listener_.get(), call.id)) return;
   const int error = target.WriteAddress(names->peer, PointerOf(call, 1), PointerOf(call, 2));
   return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);

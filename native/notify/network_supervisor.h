@@ -151,6 +151,8 @@ class NetworkSupervisor {
   bool IsAsked(const abi::SeccompNotification& call, ino_t inode, const Endpoint& wanted);
   // Ends calls that a signal came for.
   void TendAsked();
+  // Of one that nobody waits for any more.
+  void RecordUnanswered(Connection connection);
   void FinishAsked(Asked asked, const std::optional<Address>& address, int error, Inside inside);
   void Record(Connection connection, Target& target);
   void FinishWaiting(const Waiting& waiting, bool timed_out);

@@ -1,7 +1,9 @@
 #include "notify/relay.h"
 
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,12 +16,21 @@ namespace {
 
 // Each takes two descriptors, and four more while data is held up both ways.
 constexpr size_t kMostCarried = 256;
+// A part of what this process may open, and enough for a program that has several at a time.
+constexpr size_t kLeastCarried = 16;
+constexpr size_t kShareOfDescriptors = 32;
 constexpr std::chrono::seconds kLongestEnd{1};
 constexpr int kMostEvents = 64;
 // Of an event: what has woken the thread, or the number of a passage and which of its sockets.
 constexpr uint64_t kWoken = 0;
 constexpr uint64_t DataOf(uint32_t number, bool is_command) {
   return uint64_t{number} << 1 | (is_command ? 1 : 0);
+}
+
+size_t MostCarried() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kLeastCarried;
+  return std::clamp<size_t>(limit.rlim_cur / kShareOfDescriptors, kLeastCarried, kMostCarried);
 }
 
 bool Watch(int epoll, int fd, uint64_t data, uint32_t events) {
@@ -38,8 +49,12 @@ Result<std::unique_ptr<Relay>> Relay::Start(OnAsk on_ask) {
   made->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!made->wake_.valid() || !Watch(made->epoll_.get(), made->wake_.get(), kWoken, EPOLLIN))
     return Failure{"network.event", errno, ""};
-  // Signals are blocked, as on the supervisor's thread, which starts it.
+  // Signals are for the threads of whoever loaded us, one of which may be the caller.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   const int error = pthread_create(&made->thread_, nullptr, Main, made.get());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) return Failure{"thread", error, ""};
   made->started_ = true;
   return made;
@@ -59,7 +74,7 @@ void Relay::Finish() {
 
 bool Relay::HasRoom() const {
   const std::lock_guard lock(mutex_);
-  return carried_ < kMostCarried;
+  return carried_ < MostCarried();
 }
 
 void Relay::Carry(BegunConnection begun) {
@@ -180,6 +195,8 @@ void Relay::Begin(BegunConnection begun) {
   {
     const std::lock_guard lock(mutex_);
     undecided_[number] = passage.connection();
+    // Before the command can know that it is connected.
+    names_[passage.inode()] = passage.names();
   }
   constexpr uint32_t kEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   if (Watch(epoll_.get(), passage.host(), DataOf(number, false), kEvents) &&
@@ -193,12 +210,7 @@ void Relay::Advance(uint32_t number) {
   const auto found = passages_.find(number);
   if (found == passages_.end()) return;
   Passage& passage = found->second;
-  const bool was_connected = passage.is_connected();
   const Passage::State state = passage.Advance();
-  if (!was_connected && passage.is_connected()) {
-    const std::lock_guard lock(mutex_);
-    names_[passage.inode()] = passage.names();
-  }
   if (state == Passage::State::kIsOver) return Drop(number);
   if (state == Passage::State::kHasMore) unfinished_.push_back(number);
 }

@@ -114,11 +114,27 @@ void UnixSockets::Retry(int listener) {
       Connect(listener, waiting.call, waiting.until);
     }
   }
+  if (postponed_.empty() || now < look_again_) return;
+  for (const abi::SeccompNotification& call : std::exchange(postponed_, {})) {
+    if (MakeRoom()) {
+      Make(listener, call);
+    } else {
+      Refuse(listener, call.id, EMFILE);
+    }
+  }
+}
+
+void UnixSockets::SweepIfEnded() {
+  if (!std::exchange(sweep_, false)) return;
+  const std::lock_guard lock(gate_.mutex);
+  gate_.sockets.Sweep();
 }
 
 void UnixSockets::End(int listener) {
   for (const Waiting& waiting : std::exchange(waiting_, {}))
     Refuse(listener, waiting.call.id, ECONNABORTED);
+  for (const abi::SeccompNotification& call : std::exchange(postponed_, {}))
+    Refuse(listener, call.id, ECONNABORTED);
   if (sockets_.empty()) return;
   sockets_.clear();
   // Not here: this thread may be one of those that ask.
@@ -146,11 +162,11 @@ void UnixSockets::Make(int listener, const abi::SeccompNotification& call) {
   // One for datagrams names with each of them where it goes. The filter of the command lets none
   // through; here it is not relied on.
   if (type != SOCK_STREAM && type != SOCK_SEQPACKET) return Refuse(listener, call.id, EACCES);
+  // Those that were closed are found by the next look, and this one waits for it.
+  if (sockets_.size() >= kMostCopies && Clock::now() < look_again_)
+    return postponed_.push_back(call);
   if (!MakeRoom()) return Refuse(listener, call.id, EMFILE);
-  if (std::exchange(sweep_, false)) {
-    const std::lock_guard lock(gate_.mutex);
-    gate_.sockets.Sweep();
-  }
+  SweepIfEnded();
   Socket made;
   made.type = type;
   made.copy.reset(socket(AF_UNIX, type | SOCK_CLOEXEC | (flags & SOCK_NONBLOCK), 0));

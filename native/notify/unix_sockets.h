@@ -36,11 +36,13 @@ class UnixSockets {
 
   // Whether a command waits because a server has as many clients as it takes at a time. The kernel
   // does not say when it has room, so it is tried again.
-  bool HasWaiting() const { return !waiting_.empty(); }
+  bool HasWaiting() const { return !waiting_.empty() || !postponed_.empty(); }
   void Retry(int listener);
 
   // The command has ended. From any thread.
   void End(int listener);
+  // What a command that has ended left is given up. On a thread that no filter holds.
+  void SweepIfEnded();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -83,6 +85,7 @@ class UnixSockets {
   const OnConnection on_connection_;
   std::map<ino_t, Socket> sockets_;
   std::vector<Waiting> waiting_;
+  std::vector<abi::SeccompNotification> postponed_;  // calls of socket(), until the next look
   bool sweep_ = false;  // servers of a command that has ended are to be forgotten
   Clock::time_point look_again_{};
 };

@@ -94,7 +94,13 @@ function plainReport({ landlockAbi, controls, passedOver }: EnforcementReport): 
 function plainResult({ leftBehind, connections, ...record }: ResultRecord, redactor: Redactor): object {
   return {
     ...record,
-    connections: connections?.map((one) => ({ ...one, host: redactor.text(one.host) })),
+    // A command chooses what it asks for.
+    connections: connections?.map(({ askedFor, entry, ...one }) => ({
+      ...one,
+      host: redactor.text(one.host),
+      ...(askedFor === undefined ? {} : { askedFor: redactor.text(askedFor) }),
+      ...(entry === undefined ? {} : { entry: redactor.text(entry) }),
+    })),
     leftBehind: leftBehind?.map((one) => ({
       ...one,
       path: redactor.text(one.path),

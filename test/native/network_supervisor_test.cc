@@ -173,6 +173,9 @@ TEST(what_stands_in_for_a_datagram_socket_asks_the_supervisor) {
 TEST(a_connection_that_is_carried_passes_once_it_names_a_host_that_is_listed) {
   uint16_t port;
   const UniqueFd server = Serve("127.0.0.9", port);
+  // If nobody comes, the test fails and does not wait for ever.
+  const timeval patience = {20, 0};
+  EXPECT_EQ(setsockopt(server.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
   std::thread serving([&] {
     for (int turn = 0; turn < 2; ++turn) {
       const UniqueFd one(accept(server.get(), nullptr, nullptr));

@@ -28,6 +28,8 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   'rebind.test': ['127.0.0.1'],
   'inner.test': ['10.1.2.3', '169.254.169.254'],
   'nowhere.test': [],
+  // Public, and nobody's here; its last four bytes are those of the server.
+  'six.test': ['2a00:1450:4001::7f00:9'],
 };
 
 const HEADERS = `
@@ -83,6 +85,19 @@ const threads = compile(
     pthread_join(thread, 0); return 0;
   }`,
   ['-pthread'],
+);
+
+/** From a socket that has a port already, and from one that has none. */
+const bound = compile(
+  'bind-and-connect',
+  `${HEADERS}
+  int main(int argc, char **argv) {
+    struct sockaddr_in to = of(argv[1], argv[2]), any = {AF_INET};
+    int fd = tcp(0);
+    TRY("bind", bind(fd, (void *)&any, sizeof any));
+    TRY("bound", connect(fd, (void *)&to, sizeof to));
+    TRY("unbound", connect(tcp(0), (void *)&to, sizeof to)); return 0;
+  }`,
 );
 
 /** A signal comes for a call that waits: its handler runs at once, and the call goes on, or not. */
@@ -460,6 +475,15 @@ describe('hosts that somebody is asked about', () => {
     });
     expect(of('nowhere.test')).toMatchObject({ verdict: 'refused', error: 'EHOSTUNREACH' });
     expect(forPerson(result)).toContain('which leads to 127.0.0.1, an address that no entry allows');
+  });
+
+  // 101: ENETUNREACH.
+  it('an address of IPv6 leads to none of IPv4', async () => {
+    const sandbox = await asking(answering(0, yes()));
+    const reached = async (host: string) => (await run(sandbox, `${bound} ${host} $PORT`)).stdout;
+    expect(await reached('six.test')).toBe('bind=ok\nbound=101\nunbound=101\n');
+    // The same way to the server is open to its name.
+    expect(await reached('$HOST')).toBe('bind=ok\nbound=ok\nunbound=ok\n');
   });
 
   it('remembers an answer for as long as it is for', async () => {

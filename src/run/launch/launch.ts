@@ -292,8 +292,8 @@ class LaunchedCommand {
     this.#how.onEnd?.(outcome);
     // What is thrown in a callback of the addon is lost, and the result would be with it.
     try {
-      const connections = this.#network?.connectionsOf(this.id, outcome);
       this.#network?.end(this.id);
+      const connections = this.#network?.connectionsOf(this.id, outcome);
       const after = { leftBehind: settle(outcome), connections, warnings: [] };
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);

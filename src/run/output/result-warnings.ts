@@ -4,6 +4,7 @@ import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { Connection } from '../../model/network.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { readableWord } from '../../util/shell-quote.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 
 /** How many of a kind are named. */
@@ -51,7 +52,7 @@ function describeRefused(connection: Connection): string {
   const next =
     entry === undefined
       ? ''
-      : `; network.${protocol === 'unix' ? 'unix' : 'allow'} = [${JSON.stringify(entry)}] or --${protocol === 'unix' ? 'unix' : 'net'} ${entry} would allow it`;
+      : `; network.${protocol === 'unix' ? 'unix' : 'allow'} = [${JSON.stringify(entry)}] or --${protocol === 'unix' ? 'unix' : 'net'} ${readableWord(entry)} would allow it`;
   return `refused: ${who} ${what}, ${whyRefused(connection)}${next}`;
 }
 
