@@ -7,6 +7,7 @@ import {
   type Imported,
   type ImportPlace,
   MAY_FORBID,
+  NO_HOSTS,
   narrower,
   type Outcome,
   type Reader,
@@ -138,7 +139,7 @@ const claudeRule =
     if (tool === 'Bash' || tool === '*')
       return list === 'allow' ? ALLOWED_BEFOREHAND : commandRule(draft, list, text, specifier);
     if (tool === 'WebFetch' || tool === 'WebSearch')
-      return list === 'deny' ? as('network.mode = "off"') : ONE_BY_ONE;
+      return list === 'deny' ? as('network.mode = "off"') : NO_HOSTS;
     const reads = READING_TOOLS.includes(tool);
     if (!reads && !WRITING_TOOLS.includes(tool)) return OTHER_TOOL;
     // Without a path, or with `**`, a denial is about every file, and not only about the tool.
@@ -165,11 +166,6 @@ const NO_RULE = ['it is no rule of the form Tool(specifier)', 'correct it and im
 const ALLOWED_BEFOREHAND = narrower(
   'nothing can be allowed beforehand: what is of medium or high risk is asked',
   'approve it once for always (sandbox-run approvals), or set security.autonomy = "autonomous"',
-);
-
-const ONE_BY_ONE = narrower(
-  'hosts cannot be allowed or asked about one by one; the network is off',
-  'leave it off, or set network.mode = "open" if commands may reach every host',
 );
 
 const OTHER_TOOL = unrelated(

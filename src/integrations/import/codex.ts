@@ -9,6 +9,7 @@ import {
   type ImportPlace,
   isTable,
   MAY_FORBID,
+  NO_HOSTS,
   narrower,
   type Outcome,
   type PathUse,
@@ -303,10 +304,7 @@ function outcomeOf(draft: Draft, call: Call | undefined): Outcome {
     case 'network_rule':
       if (call.args.decision === 'deny' || call.args.decision === 'forbidden')
         return as('network.mode = "off"');
-      return narrower(
-        'hosts cannot be allowed one by one; the network is off',
-        'leave it off, or set network.mode = "open"',
-      );
+      return NO_HOSTS;
     case 'host_executable':
       return narrower('rules are about every program of that name, wherever it lies');
     default:

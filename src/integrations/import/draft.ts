@@ -99,6 +99,12 @@ export const wider = lost('wider');
 /** It is not about what commands may do. */
 export const unrelated = lost('none');
 
+/** A host that commands may reach there. What its ports and wildcards mean differs too much to be taken over unseen. */
+export const NO_HOSTS = narrower(
+  'hosts are not imported, and the network is off',
+  'set network.mode = "listed", and list the hosts that commands need in network.allow',
+);
+
 export const MAY_FORBID = wider(
   'it is not known here, or not of the form that it has to have, and may forbid something',
   'look it up, and say it in the policy if it forbids something',

@@ -5,6 +5,7 @@ import {
   type Imported,
   type ImportPlace,
   isTable,
+  NO_HOSTS,
   narrower,
   type PathUse,
   type Place,
@@ -36,10 +37,6 @@ export function srt(settings: Table, where: ImportPlace): Imported {
 }
 
 const OFF = as('network.mode = "off"');
-const NO_HOSTS = narrower(
-  'the network is off here or that of the host; hosts cannot be allowed one by one',
-  'leave it off, or set network.mode = "open" if commands may reach every host; a proxy of yours on a socket in the workspace can allow some',
-);
 const OF_PROXY = leaves(narrower('it is about a proxy, and the network is off here'));
 const NO_CREDENTIALS = narrower('no proxy puts credentials in here');
 const NOT_LINUX = 'it is for other systems than Linux';
