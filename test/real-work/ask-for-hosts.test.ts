@@ -30,6 +30,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   'nowhere.test': [],
   // Public, and nobody's here; its last four bytes are those of the server.
   'six.test': ['2a00:1450:4001::7f00:9'],
+  'web.test': ['127.0.0.10'],
 };
 
 const HEADERS = `
@@ -485,6 +486,40 @@ describe('hosts that somebody is asked about', () => {
     // The same way to the server is open to its name.
     expect(await reached('$HOST')).toBe('bind=ok\nbound=ok\nunbound=ok\n');
   });
+
+  // Only root may have the usual port.
+  it.runIf(process.getuid?.() === 0)(
+    'with network.verify it also has to name the host that was allowed',
+    async () => {
+      const web = createHttpServer((_, response) => response.end(WORD)).listen(80, '127.0.0.10');
+      await once(web, 'listening');
+      try {
+        const sandbox = await asking(answering(0, yes()), {
+          net: ['127.0.0.10:80'],
+          policy: { network: { verify: 'sni' }, unsafe: { unjudged_commands: true } },
+        });
+        const named = await run(sandbox, 'curl -sS -m 10 http://web.test/');
+        expect(named.stdout).toContain(WORD);
+        expect(named.connections).toContainEqual(
+          expect.objectContaining({
+            verdict: 'allowed',
+            host: 'web.test',
+            askedFor: 'web.test',
+            approval: yes(),
+          }),
+        );
+        const other = await run(sandbox, 'curl -sS -m 10 -H "Host: other.test" http://web.test/');
+        expect(other.stdout).toBe('');
+        expect(other.connections).toContainEqual(
+          expect.objectContaining({ verdict: 'refused', host: 'web.test', askedFor: 'other.test' }),
+        );
+        expect(forPerson(other)).toContain('and asked for other.test there, which the policy does not list');
+        expect(asked()).toEqual(['web.test:80', 'web.test:80']);
+      } finally {
+        web.close();
+      }
+    },
+  );
 
   it('remembers an answer for as long as it is for', async () => {
     const session = `asks-${port}`;
