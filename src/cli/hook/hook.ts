@@ -2,8 +2,7 @@ import { Console } from 'node:console';
 import { currentDirectory, requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { printError } from '../shared/print.ts';
-import type { Rehearsed } from '../warm/rehearsal.ts';
-import { startServer, takeServerAddress } from '../warm/start.ts';
+import { type Rehearsed, startServer, takeServerAddress } from '../warm/start.ts';
 import { answerCall, EXIT_BLOCKS, parseHookArguments } from './answer.ts';
 
 /** `sandbox-run hook AGENT`: reads an event from standard input and answers it. Never throws. */

@@ -9,15 +9,7 @@ import { parseRunArguments } from '../run/options.ts';
 import * as run from '../run/run.ts';
 import { SignalForwarding } from '../shared/signals.ts';
 import type { OpenPolicies } from './pool.ts';
-
-/** The session of an agent that begins, for which a server is made ready. */
-export interface Rehearsed {
-  /** Behind `hook`. */
-  readonly args: readonly string[];
-  /** The agent's id of it. */
-  readonly session: string;
-  readonly cwd: string;
-}
+import type { Rehearsed } from './start.ts';
 
 /** What is decided about, in turns: kinds of lines that agents write. Nothing of it is run. */
 const COMMANDS = [

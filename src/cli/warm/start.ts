@@ -1,6 +1,14 @@
 import { realpathSync } from 'node:fs';
 import { clientProgram } from '../../native/load.ts';
-import type { Rehearsed } from './rehearsal.ts';
+
+/** The session of an agent that begins, for which a server is made ready. */
+export interface Rehearsed {
+  /** Behind `hook`. */
+  readonly args: readonly string[];
+  /** The agent's id of it. */
+  readonly session: string;
+  readonly cwd: string;
+}
 
 /** Set by native/client: where the server for calls like this one would listen. There is none, or it did not take this one. */
 const SERVER_ADDRESS = 'SANDBOX_RUN_WARM_SERVER';
