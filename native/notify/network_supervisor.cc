@@ -588,9 +588,12 @@ bool NetworkSupervisor::IsToBeAsked(const Connection& connection) const {
 
 void NetworkSupervisor::Ask(const abi::SeccompNotification& call, Target& target, ino_t inode,
                             Connection connection, int usual_error) {
-  if (asked_.size() >= kMostAsked) return Refuse(listener_.get(), call.id, ECONNREFUSED);
   connection.process = target.Process();
   connection.program = target.Name();
+  if (asked_.size() >= kMostAsked) {
+    RecordUnanswered(std::move(connection));
+    return Refuse(listener_.get(), call.id, ECONNREFUSED);
+  }
   Asked asked;
   asked.number = ++last_number_;
   asked.inode = inode;
@@ -613,6 +616,7 @@ bool NetworkSupervisor::IsAsked(const abi::SeccompNotification& call, ino_t inod
   }
   const Endpoint& asked = found->connection.endpoint;
   if (asked.address != wanted.address || asked.port != wanted.port) {
+    RecordUnanswered(std::move(found->connection));
     asked_.erase(found);
     return false;
   }
@@ -645,8 +649,10 @@ void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& a
   if (!asked.has_call || !IsWaiting(listener_.get(), call.id))
     return RecordUnanswered(std::move(asked.connection));
   Socket* socket = FindSocket(asked.inode);
-  if (socket == nullptr || !socket->copy.valid())
+  if (socket == nullptr || !socket->copy.valid()) {
+    RecordUnanswered(std::move(asked.connection));
     return Refuse(listener_.get(), call.id, ECONNABORTED);
+  }
   Target target(static_cast<pid_t>(call.pid));
   asked.connection.allowed = address.has_value();
   if (!address) {

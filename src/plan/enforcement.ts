@@ -76,13 +76,23 @@ function listedNetwork(
     ...(used.networkNamespace ? ['own network namespace'] : []),
     ...(used.landlockAbi >= 4 ? ['Landlock'] : []),
   ];
+  const carried = [
+    ...(network.verify === 'sni' ? ['to names at 443 and 80'] : []),
+    ...(network.allow.some((entry) => /\/(?:tls|http)$/.test(entry))
+      ? ['of entries with /tls or /http']
+      : []),
+  ];
   const inside =
-    network.verify === 'sni'
-      ? '; connections to names at 443 and 80 pass through it, and must themselves name a listed host'
-      : '';
+    carried.length === 0
+      ? ''
+      : `; connections ${carried.join(' and ')} pass through it, and must themselves name a host that may be reached`;
+  const [beside, others] =
+    network.unlisted === 'ask'
+      ? [', and what somebody allows when asked,', 'an unlisted one only after a yes']
+      : ['', 'and others do not exist'];
   return [
     'enforced',
-    `only what network.allow lists can be connected to, by sockets that a supervisor makes; names are looked up by it, and others do not exist${inside} (seccomp listener${floor.length === 0 ? '' : `; beneath it ${floor.join(' and ')}`})`,
+    `only what network.allow lists${beside} can be connected to, by sockets that a supervisor makes; names are looked up by it, ${others}${inside} (seccomp listener${floor.length === 0 ? '' : `; beneath it ${floor.join(' and ')}`})`,
   ];
 }
 

@@ -478,6 +478,16 @@ describe('hosts that somebody is asked about', () => {
     expect(forPerson(result)).toContain('which leads to 127.0.0.1, an address that no entry allows');
   });
 
+  it('is told of a connection that waits when the command ends', async () => {
+    const sandbox = await asking(answering(30_000, yes()));
+    const result = await run(sandbox, 'curl -sS http://$HOST:$PORT/', 'unlisted.test', 1500);
+    expect(result.status).toBe('timed-out');
+    expect(result.connections).toMatchObject([{ verdict: 'refused', host: 'unlisted.test', port }]);
+    expect(forPerson(result)).toContain(
+      `wanted to reach unlisted.test:${port}, which the policy does not list`,
+    );
+  });
+
   // 101: ENETUNREACH.
   it('an address of IPv6 leads to none of IPv4', async () => {
     const sandbox = await asking(answering(0, yes()));

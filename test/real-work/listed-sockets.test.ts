@@ -168,6 +168,25 @@ describe('real programs and sockets of this machine', () => {
     );
   });
 
+  it('a program may make one socket after the other, and what people are to paste is one word', async () => {
+    const named = join(workspace, 'a; echo b');
+    const script = `import socket
+for _ in range(300):
+    one = socket.socket(socket.AF_UNIX)
+    try: one.connect('${named}')
+    except FileNotFoundError: pass
+    one.close()
+print('made all')
+one = socket.socket(socket.AF_UNIX)
+one.connect('${named}.sock')`;
+    const server = createServer(() => {});
+    servers.push(server);
+    await once(server.listen(`${named}.sock`), 'listening');
+    const result = await run(`python3 -c "${script}"`, { unix: [web] });
+    expect(result.stdout).toBe('made all\n');
+    expect(warningsOf(result).join()).toContain(`--unix '${named}.sock' would allow it`);
+  });
+
   it('docker is listed with a warning, and by its variable', async () => {
     process.env.DOCKER_HOST = `unix://${web}`;
     try {

@@ -49,10 +49,11 @@ function describeRefused(connection: Connection): string {
     protocol === 'name'
       ? `asked for ${where}`
       : `wanted to reach ${where}${protocol === 'udp' ? ' (UDP)' : ''}`;
+  const [key, flag] = protocol === 'unix' ? ['network.unix', '--unix'] : ['network.allow', '--net'];
   const next =
     entry === undefined
       ? ''
-      : `; network.${protocol === 'unix' ? 'unix' : 'allow'} = [${JSON.stringify(entry)}] or --${protocol === 'unix' ? 'unix' : 'net'} ${readableWord(entry)} would allow it`;
+      : `; ${key} = [${JSON.stringify(entry)}] or ${flag} ${readableWord(entry)} would allow it`;
   return `refused: ${who} ${what}, ${whyRefused(connection)}${next}`;
 }
 

@@ -81,6 +81,19 @@ describe('other records', () => {
     expect(encoded(result('r1'))).toEqual({ type, ...JSON.parse(JSON.stringify(rest)) });
   });
 
+  it('has no secret in what a command asked a host for', () => {
+    const secret = `ghp_${'a1B2'.repeat(9)}`;
+    const connections = [
+      {
+        ...{ verdict: 'refused', protocol: 'tcp', host: 'a.test', port: 443, count: 1 },
+        ...{ askedFor: `${secret}.test`, entry: `${secret}.test:443`, at: '2026-01-01T00:00:00.000Z' },
+      },
+    ] as const;
+    const text = JSON.stringify(encoded({ ...result('r1'), connections } as AuditRecord));
+    expect(text).toContain('a.test');
+    expect(text).not.toContain(secret);
+  });
+
   it('have no secrets either', () => {
     const event = {
       type: 'event',
