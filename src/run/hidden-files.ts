@@ -33,7 +33,7 @@ const BULK = new Set(['.git', 'node_modules', '.venv', 'venv', '.tox', '.nox', '
 const NO_FILES = new Set(['/proc', '/sys', '/dev']);
 
 /** Where commands can read, and which patterns are meant there. */
-export interface HideRoots {
+interface HideRoots {
   /** Canonical. Patterns with a slash are relative to it. */
   readonly workspace: string;
   /** What the policy lets be read by name, the workspace among it: patterns without a slash are meant there too. */

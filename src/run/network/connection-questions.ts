@@ -54,7 +54,7 @@ interface Question {
 }
 
 /** What is told of a connection that somebody was asked about. */
-export interface AskedAbout {
+interface AskedAbout {
   readonly approval: ApprovalAnswer;
   readonly address: string | undefined;
   readonly apart: string | undefined;

@@ -64,7 +64,7 @@ interface Found {
 }
 
 /** Where a name leads to that somebody has allowed. */
-export interface Led {
+interface Led {
   /** `undefined`: nowhere. */
   readonly bytes: readonly number[] | undefined;
   /** An address that it leads to and may not. */

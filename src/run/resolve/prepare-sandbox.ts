@@ -69,7 +69,7 @@ export interface PreparedSandbox {
 }
 
 /** What `filesystem.hide` matches, from command to command. */
-export interface HiddenNow {
+interface HiddenNow {
   /** What matches now, and which file or directory each is. @throws {SandboxError} where it cannot be known. */
   matches(): ReadonlyMap<string, string | undefined>;
   /**
@@ -137,7 +137,7 @@ export async function planResolved(
 }
 
 /** What looks for hidden files is loaded where the policy hides some only. */
-export async function hiddenFinder({
+async function hiddenFinder({
   policy: { filesystem },
   workspace,
   home,
