@@ -234,6 +234,13 @@ IndexSpec DecodeIndex(const Napi::Object& object) {
   return spec;
 }
 
+Observed DecodeObserved(const std::string& name) {
+  if (name == "changes") return Observed::kChanges;
+  if (name == "reads") return Observed::kReads;
+  if (name == "everything") return Observed::kEverything;
+  return Observed::kNothing;
+}
+
 ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   ConfinementSpec spec;
   const Napi::Object landlock = object.Get("landlock").As<Napi::Object>();
@@ -333,6 +340,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     }
   }
   spec.exit_tracing = object.Get("exitTracing").ToBoolean();
+  spec.observed = DecodeObserved(Text(object, "observed"));
   return spec;
 }
 

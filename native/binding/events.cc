@@ -153,6 +153,66 @@ Napi::Value EncodeConnections(Napi::Env env, const Connections& connections) {
   return object;
 }
 
+const char* NameOf(Denial::Act act) {
+  switch (act) {
+    case Denial::Act::kRead:
+      return "read";
+    case Denial::Act::kWrite:
+      return "write";
+    case Denial::Act::kCreate:
+      return "create";
+    case Denial::Act::kRemove:
+      return "remove";
+    case Denial::Act::kExecute:
+      return "execute";
+    case Denial::Act::kConnect:
+      return "connect";
+    case Denial::Act::kSignal:
+      return "signal";
+  }
+  return "";
+}
+
+const char* NameOf(Denial::Control control) {
+  switch (control) {
+    case Denial::Control::kRights:
+      return "rights";
+    case Denial::Control::kMount:
+      return "mount";
+    case Denial::Control::kPinned:
+      return "pinned";
+    case Denial::Control::kView:
+      return "view";
+    case Denial::Control::kNetwork:
+      return "network";
+    case Denial::Control::kScope:
+      return "scope";
+  }
+  return "";
+}
+
+// NativeDenials in contract.ts.
+Napi::Value EncodeDenials(Napi::Env env, const Denials& denials) {
+  Napi::Array told = Napi::Array::New(env, denials.told.size());
+  for (uint32_t i = 0; i < denials.told.size(); ++i) {
+    const Denial& one = denials.told[i];
+    Napi::Object object = Napi::Object::New(env);
+    object["operation"] = Napi::String::New(env, NameOf(one.act));
+    object["control"] = Napi::String::New(env, NameOf(one.control));
+    object["asked"] = Napi::String::New(env, one.asked);
+    object["path"] = Napi::String::New(env, one.path);
+    object["pid"] = Napi::Number::New(env, one.process);
+    object["program"] = Napi::String::New(env, one.program);
+    object["firstMs"] = Number(env, one.first_ms);
+    object["count"] = Number(env, one.count);
+    told.Set(i, object);
+  }
+  Napi::Object object = Napi::Object::New(env);
+  object["told"] = told;
+  object["untold"] = Number(env, denials.untold);
+  return object;
+}
+
 // An event in the making. Its properties are defined all at once, which takes a fifth less time
 // than setting one after the other. What is empty or unknown is left out.
 class EventObject {
@@ -186,6 +246,7 @@ class EventObject {
     if (!effects.copies.empty()) Put("copies", EncodeCopies(env_, effects.copies));
     if (!effects.connections.empty())
       Put("connections", EncodeConnections(env_, effects.connections));
+    if (!effects.denials.empty()) Put("denials", EncodeDenials(env_, effects.denials));
   }
   Napi::Object Make() const {
     Napi::Object object = Napi::Object::New(env_);

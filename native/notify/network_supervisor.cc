@@ -247,7 +247,7 @@ void NetworkSupervisor::Work() {
       }
     }
     const int ready = poll(watched.data(), watched.size(), timeout);
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (stop_) return;
     if (ready < 0) continue;
     if (watched[0].revents != 0) {
@@ -292,7 +292,12 @@ void NetworkSupervisor::Work() {
     }
     // One at a time: who calls without end does not keep questions from being taken.
     abi::SeccompNotification call;
-    if ((watched[1].revents & POLLIN) != 0 && Receive(listener_.get(), call)) HandleCall(call);
+    if ((watched[1].revents & POLLIN) == 0 || !Receive(listener_.get(), call)) continue;
+    // It looks at files, which can take long, and whoever waits for the lock may be told to end.
+    lock.unlock();
+    if (answer_other_(listener_.get(), call)) continue;
+    lock.lock();
+    HandleCall(call);
   }
 }
 
@@ -317,7 +322,6 @@ void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
     case SYS_recvmsg:
       return ReceiveMessage(call);
     default:
-      if (answer_other_ != nullptr) return answer_other_(listener_.get(), call);
       Refuse(listener_.get(), call.id, ENOSYS);
   }
 }

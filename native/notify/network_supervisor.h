@@ -38,8 +38,8 @@ class NetworkSupervisor {
   using OnQuery = std::function<void(uint32_t, std::string)>;
   // Gets a connection of which no rule speaks, with the number under which to answer it. The same.
   using OnAsked = std::function<void(uint32_t, Connection)>;
-  // Answers what is not of the network.
-  using AnswerOther = std::function<void(int listener, const abi::SeccompNotification&)>;
+  // Answers what is not of the network; false: it is for somebody else.
+  using AnswerOther = std::function<bool(int listener, const abi::SeccompNotification&)>;
 
   // Starts the thread. To be called before the calling thread gets the filter.
   static Result<std::unique_ptr<NetworkSupervisor>> Start(std::shared_ptr<NetworkGate> gate);
@@ -47,7 +47,7 @@ class NetworkSupervisor {
   NetworkSupervisor(const NetworkSupervisor&) = delete;
   NetworkSupervisor& operator=(const NetworkSupervisor&) = delete;
 
-  // Begins to answer.
+  // Begins to answer. `answer_other`: it is asked first, and takes the time that it needs.
   void Serve(UniqueFd listener, AnswerOther answer_other);
 
   // A command begins.

@@ -71,10 +71,14 @@ std::optional<ino_t> Target::SocketInode(int fd) const {
   return static_cast<ino_t>(strtoull(link + kPrefix.size(), nullptr, 10));
 }
 
-bool Target::ClosesOnExec(int fd) const {
+std::string Target::DescriptorInfo(int fd) const {
   char name[32];
   snprintf(name, sizeof(name), "fdinfo/%d", fd);
-  const std::string info = ReadProc(thread_, name, 256);
+  return ReadProc(thread_, name, 256);
+}
+
+bool Target::ClosesOnExec(int fd) const {
+  const std::string info = DescriptorInfo(fd);
   const size_t at = info.find("flags:");
   return at != std::string::npos && (strtoul(info.c_str() + at + 6, nullptr, 8) & O_CLOEXEC) != 0;
 }
@@ -98,21 +102,42 @@ int Target::WriteAddress(const SocketAddress& address, uint64_t to, uint64_t len
   return Write(length_at, &size, sizeof(size)) ? 0 : EFAULT;
 }
 
-std::string Target::AbsolutePath(const std::string& path) const {
-  if (path.starts_with('/')) return path;
-  char name[64], directory[PATH_MAX];
-  snprintf(name, sizeof(name), "/proc/%d/cwd", thread_);
-  const ssize_t size = readlink(name, directory, sizeof(directory));
-  if (size <= 0) return path;
-  return std::string(directory, static_cast<size_t>(size)) + "/" + path;
+std::optional<std::string> Target::ReadText(uint64_t from, size_t most) {
+  constexpr uint64_t kPage = 4096;
+  std::string text;
+  while (text.size() < most) {
+    // As far as the page reaches: the next one may not be there.
+    char part[kPage];
+    const size_t size = std::min<size_t>(kPage - from % kPage, most - text.size());
+    if (!Read(from, part, size)) return std::nullopt;
+    const size_t length = strnlen(part, size);
+    text.append(part, length);
+    if (length < size) return text;
+    from += size;
+  }
+  return std::nullopt;
 }
 
-int Target::OpenObject(const std::string& path) const {
+std::string Target::AbsolutePath(const std::string& path, int directory) const {
+  if (path.starts_with('/')) return path;
+  char name[64], base[PATH_MAX];
+  if (directory == AT_FDCWD) {
+    snprintf(name, sizeof(name), "/proc/%d/cwd", thread_);
+  } else {
+    snprintf(name, sizeof(name), "/proc/%d/fd/%d", thread_, directory);
+  }
+  const ssize_t size = readlink(name, base, sizeof(base));
+  if (size <= 0) return path;
+  return std::string(base, static_cast<size_t>(size)) + "/" + path;
+}
+
+int Target::OpenObject(const std::string& path, bool follows) const {
   char name[64];
   snprintf(name, sizeof(name), "/proc/%d/root", thread_);
   const UniqueFd root(open(name, O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return -errno;
-  const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveInRoot | abi::kResolveNoMagicLinks};
+  const abi::OpenHow how{O_PATH | O_CLOEXEC | (follows ? 0u : static_cast<unsigned>(O_NOFOLLOW)), 0,
+                         abi::kResolveInRoot | abi::kResolveNoMagicLinks};
   const std::string whole = AbsolutePath(path);
   // EAGAIN: something on the way was renamed.
   constexpr int kAttempts = 8;

@@ -1,6 +1,7 @@
 #ifndef SANDBOX_RUN_NOTIFY_TARGET_H_
 #define SANDBOX_RUN_NOTIFY_TARGET_H_
 
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -36,11 +37,18 @@ class Target {
   // errno.
   int WriteAddress(const SocketAddress& address, uint64_t to, uint64_t length_at);
 
+  // A text of fewer than `most` bytes that ends with NUL; nullopt: it is longer, or not there.
+  std::optional<std::string> ReadText(uint64_t from, size_t most);
+
   // Opens what a path names to the process: its object (O_PATH), or a negative errno. What it is
   // may be another thing a moment later. Through /proc/PID/fd and the like no path leads.
-  int OpenObject(const std::string& path) const;
-  // The same path as one that begins at the root of the process.
-  std::string AbsolutePath(const std::string& path) const;
+  // `follows`: a link at its end.
+  int OpenObject(const std::string& path, bool follows = true) const;
+  // The same path as one that begins at the root of the process. `directory`: the descriptor that
+  // it starts at, or AT_FDCWD.
+  std::string AbsolutePath(const std::string& path, int directory = AT_FDCWD) const;
+  // What the kernel says of one of its descriptors.
+  std::string DescriptorInfo(int fd) const;
 
   // The name of the program, as the process has it: at most 15 bytes, of its own choice.
   std::string Name() const;

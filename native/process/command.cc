@@ -189,8 +189,8 @@ Outcome Command::RunIn(CommandPlace& place) {
     if (spec_.room) spec_.room->Started();
     Supervision(
         {spec_, *observer_, streams_, tree_, limits_, turns_.get(), link_ ? &*link_ : nullptr,
-         *place.slot, place.scope, place.exits, place.network.get(), activity.get(), wake_.get(),
-         [this] { return TakeRequests(); }, begin},
+         *place.slot, place.scope, place.exits, place.calls, place.network.get(), activity.get(),
+         wake_.get(), [this] { return TakeRequests(); }, begin},
         outcome)
         .Run();
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
@@ -219,6 +219,8 @@ Outcome Command::RunIn(CommandPlace& place) {
       network_ = nullptr;
     }
     outcome.effects.connections = place.network->Take();
+    place.calls.End();
+    outcome.effects.denials = place.calls.Take();
   }
   streams_.Close();
   for (int i = 0; i < 2; ++i) {
@@ -377,30 +379,12 @@ Status Command::Launch(CommandPlace& place) {
 
 Status Command::EnterListeners(CommandPlace& place) {
   const ConfinementSpec& shared = confinement_->spec();
-  if (shared.network == nullptr) return shared.exit_tracing ? place.exits.Enter() : Status();
+  if (shared.network == nullptr && shared.observed == Observed::kNothing)
+    return shared.exit_tracing ? place.exits.Enter() : Status();
   if (place.network == nullptr) {
-    if (shared.exit_tracing) {
-      if (Status able = ExitTracing::CheckHost(); !able.ok()) return able;
-    }
-    // Its thread first: one that is made under the filter would be under it, too.
-    Result<std::unique_ptr<NetworkSupervisor>> supervisor =
-        NetworkSupervisor::Start(shared.network);
-    if (!supervisor.ok()) return supervisor.failure();
-    std::vector<sock_filter> program = NetworkFilter(shared.network->looks_inside);
-    const std::vector<sock_filter> others = ExitTracing::Filter();
-    if (shared.exit_tracing) {
-      program.insert(program.end(), others.begin(), others.end());
-    } else {
-      program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    }
-    Result<UniqueFd> listener = Listen(program);
-    if (!listener.ok()) return listener.failure();
-    if (!CanHandOver(listener.value().get())) return Failure{kListenerStage, EOPNOTSUPP, ""};
-    place.network = std::move(supervisor.value());
-    place.network->Serve(
-        std::move(listener.value()),
-        [&place](int fd, const abi::SeccompNotification& call) { place.exits.Answer(fd, call); });
+    if (Status entered = EnterSupervision(place); !entered.ok()) return entered;
   }
+  if (!spec_.rehearsal) place.calls.Begin(place.slot->held_by());
   place.network->Begin(
       [this](uint32_t query, std::string message) {
         observer_->OnQuery(query, std::move(message));
@@ -413,6 +397,51 @@ Status Command::EnterListeners(CommandPlace& place) {
       });
   const std::lock_guard lock(mutex_);
   network_ = place.network.get();
+  return Status();
+}
+
+// There can be but one listener, so one filter asks for all who look at calls.
+Status Command::EnterSupervision(CommandPlace& place) {
+  const ConfinementSpec& shared = confinement_->spec();
+  if (shared.exit_tracing) {
+    if (Status able = ExitTracing::CheckHost(); !able.ok()) return able;
+  }
+  std::vector<sock_filter> program;
+  std::shared_ptr<NetworkGate> gate = shared.network;
+  if (gate != nullptr) {
+    program = NetworkFilter(gate->looks_inside);
+  } else {
+    // No call of the network is asked about.
+    const Result<OwnLoopback> loopback = OwnLoopback::Draw();
+    if (!loopback.ok()) return loopback.failure();
+    gate = std::make_shared<NetworkGate>(std::vector<AddressRow>(), std::vector<AddressRange>(),
+                                         loopback.value());
+  }
+  const auto add = [&program](const std::vector<sock_filter>& part) {
+    program.insert(program.end(), part.begin(), part.end());
+  };
+  add(CallObserver::Filter(shared.observed));
+  if (shared.exit_tracing) {
+    add(ExitTracing::Filter());
+  } else {
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  }
+  // Its thread first: one that is made under the filter would be under it, too.
+  Result<std::unique_ptr<NetworkSupervisor>> supervisor = NetworkSupervisor::Start(gate);
+  if (!supervisor.ok()) return supervisor.failure();
+  Result<UniqueFd> listener = Listen(program);
+  if (!listener.ok()) return listener.failure();
+  if (shared.network != nullptr && !CanHandOver(listener.value().get()))
+    return Failure{kListenerStage, EOPNOTSUPP, ""};
+  place.network = std::move(supervisor.value());
+  place.network->Serve(
+      std::move(listener.value()),
+      [&place, exit_tracing = shared.exit_tracing](int fd, const abi::SeccompNotification& call) {
+        if (place.calls.Observe(fd, call)) return true;
+        if (!exit_tracing || NumberOf(call) != SYS_ptrace) return false;
+        place.exits.Answer(fd, call);
+        return true;
+      });
   return Status();
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "notify/call_observer.h"
 #include "notify/network_supervisor.h"
 #include "process/command_spec.h"
 #include "process/confinement.h"
@@ -27,7 +28,8 @@ struct CommandPlace {
   std::unique_ptr<Slot> slot;  // clean, or none yet
   SignalScope scope;           // knows the slot's view
   ExitTracing exits;
-  std::unique_ptr<NetworkSupervisor> network;  // where the network is listed
+  CallObserver calls;
+  std::unique_ptr<NetworkSupervisor> network;  // where the network is listed or calls are looked at
   struct ChildMemory;
   std::unique_ptr<ChildMemory> child;
 };
@@ -83,6 +85,7 @@ class Command {
           std::unique_ptr<CommandObserver> observer);
   Outcome RunIn(CommandPlace& place);
   Status EnterListeners(CommandPlace& place);
+  Status EnterSupervision(CommandPlace& place);
   Status Launch(CommandPlace& place);
   std::optional<Failure> StartFailure(const ChildPlan& plan) const;
   // What a launcher's end means for the command.

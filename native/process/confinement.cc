@@ -579,7 +579,31 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
   }
   if (Status status = CheckIsWhole(*slot); !status.ok()) return status.failure();
   slot->GroupAbsences();
+  if (spec_.observed != Observed::kNothing)
+    slot->held_by_ = std::make_shared<const HeldBy>(WhatHolds(*slot));
   return slot;
+}
+
+HeldBy Confinement::WhatHolds(const Slot& slot) const {
+  HeldBy held_by;
+  held_by.handled_fs = spec_.landlock.handled_fs;
+  held_by.has_view = spec_.namespaces.has_value();
+  held_by.scopes_signals = (spec_.landlock.scoped & abi::kLandlockScopeSignal) != 0;
+  held_by.lists_network = spec_.network != nullptr;
+  held_by.has_own_network = spec_.namespaces && spec_.namespaces->network;
+  for (const PathRuleSpec& rule : spec_.rules) {
+    // As the command sees it: what is private to the slot is mounted elsewhere in a view.
+    std::string path = slot.HostPath(rule.path);
+    struct stat about;
+    const bool is_directory =
+        rule.in_view || (stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode));
+    if (held_by.has_view) {
+      for (const ViewStepSpec& step : spec_.namespaces->view)
+        if (step.kind == ViewStepKind::kBind && step.source == rule.path) path = step.target;
+    }
+    held_by.rights[path] |= is_directory ? rule.directory_access : rule.file_access;
+  }
+  return held_by;
 }
 
 Result<std::string> Confinement::MakeLink(const Slot& slot, const std::string& content,

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "landlock/ruleset.h"
+#include "notify/call_observer.h"
 #include "notify/network_gate.h"
 #include "process/child.h"
 #include "process/launcher_link.h"
@@ -111,6 +112,7 @@ struct ConfinementSpec {
   // they have no network, or that of the host.
   std::shared_ptr<NetworkGate> network;
   bool exit_tracing = false;  // `filter` leaves it to ExitTracing who may halt exits
+  Observed observed = Observed::kNothing;  // of which denials are told
 };
 
 // A namespace that was made for commands.
@@ -130,6 +132,8 @@ class Slot {
   // Those that the confinement wants; a slot without one of them is never handed out.
   int ruleset_fd() const { return ruleset_.get(); }
   const std::string& directory() const { return directory_; }
+  // What holds its command in.
+  const std::shared_ptr<const HeldBy>& held_by() const { return held_by_; }
   // The directories that belong to the command, on the host.
   std::vector<std::string> PrivateDirectories() const;
   // The host path of a spec path.
@@ -198,6 +202,7 @@ class Slot {
   std::string cache_directory_, cache_lock_path_;
   UniqueFd cache_lock_;
   UniqueFd ruleset_;
+  std::shared_ptr<const HeldBy> held_by_;
   Namespace mount_namespace_;
   UniqueFd view_root_;
   ObjectId view_root_id_;
@@ -253,6 +258,7 @@ class Confinement {
   Result<std::string> MakeEmptyFile(const Slot& slot) const;
   Status BuildView(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   Status AddRules(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
+  HeldBy WhatHolds(const Slot& slot) const;
   Status Seed(Slot& slot) const;
 
   const ConfinementSpec spec_;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "notify/call_observer.h"
 #include "notify/network_gate.h"
 #include "process/private_copies.h"
 #include "process/tree_index.h"
@@ -14,6 +15,7 @@ struct Effects {
   LeftBehind left_behind;
   std::vector<ChangedCopy> copies;
   Connections connections;  // where the network is listed
+  Denials denials;          // where calls are looked at
 };
 
 }  // namespace sandbox_run

@@ -37,6 +37,7 @@ std::string KeyOf(const ConfinementSpec& spec) {
   key += spec.without_scope ? '-' : 't';
   key += spec.exit_tracing ? 'x' : '-';
   key += spec.network != nullptr ? 'w' : '-';
+  key += static_cast<char>('0' + static_cast<int>(spec.observed));
   if (spec.namespaces) {
     key += 'n';
     key += spec.namespaces->user ? 'u' : '-';

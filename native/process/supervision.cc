@@ -170,6 +170,7 @@ void Supervision::HandleTurns(const Watch& watch) {
     if (parts_.activity != nullptr) step.end->effects.left_behind = parts_.activity->Look();
     step.end->effects.copies = parts_.slot.TakeChangedCopies();
     if (parts_.network != nullptr) step.end->effects.connections = parts_.network->Take();
+    step.end->effects.denials = parts_.calls.Take();
     // What jobs in the background write from now on is kept for the next turn.
     parts_.streams.Stream(false);
     parts_.observer.OnTurn(std::move(*step.end));

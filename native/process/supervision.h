@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "notify/call_observer.h"
 #include "notify/network_supervisor.h"
 #include "process/command_spec.h"
 #include "process/confinement.h"
@@ -39,6 +40,7 @@ class Supervision {
     Slot& slot;
     const SignalScope& scope;
     ExitTracing& exits;
+    CallObserver& calls;
     NetworkSupervisor* network;     // nullptr: the network is not listed
     TreeIndex::Activity* activity;  // nullptr: what it leaves behind is not asked for
     int wake_fd;                    // eventfd: there may be requests

@@ -91,7 +91,10 @@ function plainReport({ landlockAbi, controls, passedOver }: EnforcementReport): 
   };
 }
 
-function plainResult({ leftBehind, connections, ...record }: ResultRecord, redactor: Redactor): object {
+function plainResult(
+  { leftBehind, connections, denials, ...record }: ResultRecord,
+  redactor: Redactor,
+): object {
   return {
     ...record,
     // A command chooses what it asks for.
@@ -100,6 +103,11 @@ function plainResult({ leftBehind, connections, ...record }: ResultRecord, redac
       host: redactor.text(one.host),
       ...(askedFor === undefined ? {} : { askedFor: redactor.text(askedFor) }),
       ...(entry === undefined ? {} : { entry: redactor.text(entry) }),
+    })),
+    denials: denials?.map(({ asked, allow: _, ...one }) => ({
+      ...one,
+      object: redactor.text(one.object),
+      ...(asked === undefined ? {} : { asked: redactor.text(asked) }),
     })),
     leftBehind: leftBehind?.map((one) => ({
       ...one,

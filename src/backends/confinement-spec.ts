@@ -56,6 +56,7 @@ export async function confinementSpec(
     ].filter((variable) => variable.path.startsWith('slot:')),
     network: plan.networkRules === undefined ? undefined : nativeNetwork(plan.networkRules),
     exitTracing: plan.exitTracing,
+    observed: plan.observed,
     processTree: plan.report.processTree === 'signal-scope' ? 'signal-scope' : 'subreaper',
   };
 }

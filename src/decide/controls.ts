@@ -78,7 +78,18 @@ function decisionRecord(deciding: Deciding, outcome: string): DecisionRecord {
 }
 
 function resultRecord(deciding: Deciding, result: ExecutionResult): ResultRecord {
-  const { status, exitCode, signal, error, durationMs, outputBytes, limit, leftBehind, connections } = result;
+  const {
+    status,
+    exitCode,
+    signal,
+    error,
+    durationMs,
+    outputBytes,
+    limit,
+    leftBehind,
+    connections,
+    denials,
+  } = result;
   return {
     type: 'result',
     ...about(deciding),
@@ -86,6 +97,7 @@ function resultRecord(deciding: Deciding, result: ExecutionResult): ResultRecord
     ...(limit === undefined ? {} : { limit }),
     ...(leftBehind.length === 0 ? {} : { leftBehind }),
     ...(connections === undefined ? {} : { connections }),
+    ...(denials === undefined ? {} : { denials }),
     ...{ durationMs, outputBytes },
   };
 }

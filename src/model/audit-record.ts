@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ApprovalAnswer } from './approval.ts';
 import { Command } from './command.ts';
 import { Decision } from './decision.ts';
+import { Denial } from './denial.ts';
 import { EnforcementReport } from './enforcement-report.ts';
 import { ExceededLimit } from './execution-result.ts';
 import { LeftBehind } from './left-behind.ts';
@@ -50,6 +51,7 @@ export const ResultRecord = z.strictObject({
     .array(Connection)
     .optional()
     .describe('where the network is listed; missing: there were none'),
+  denials: z.array(Denial).optional().describe('of a command that failed; missing: none was seen'),
   durationMs: z.number(),
   outputBytes: z
     .strictObject({ stdout: maybe(count), stderr: maybe(count) })

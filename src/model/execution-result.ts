@@ -2,11 +2,12 @@ import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
 import { ApprovalAnswer } from './approval.ts';
 import { Decision, forModel } from './decision.ts';
+import { Denial } from './denial.ts';
 import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
 import { LeftBehind } from './left-behind.ts';
 import { Connection } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
-import { LIMIT_NAMES, ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from './words.ts';
+import { DENIED_OPERATIONS, LIMIT_NAMES, ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from './words.ts';
 
 /** Why a command was not run, or which limit it exceeded. */
 export const ExecutionError = z.strictObject({
@@ -111,6 +112,12 @@ export const ExecutionResultBase = z.strictObject({
     .describe(
       'with network.mode = "listed": what the command connected to or was refused, each kind once, at most 256; missing: nothing',
     ),
+  denials: maybe(z.array(Denial)).describe(
+    'of a command that failed: what the sandbox denied it, each kind once; it may have gone on without. Missing: nothing that was looked at',
+  ),
+  notLookedAt: maybe(z.array(z.enum(DENIED_OPERATIONS))).describe(
+    'of a command that failed: of which operations it is not known whether they were denied (sandbox.explain); missing: of none',
+  ),
   warnings: texts.describe('remarks on the launch'),
   hiddenPrograms: maybe(texts).describe(
     'programs of the words of a command that ended by itself: they are on this machine, and the sandbox does not show them; missing: there are none',

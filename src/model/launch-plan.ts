@@ -5,7 +5,7 @@ import { Autonomy } from './decision.ts';
 import { EnforcementReport } from './enforcement-report.ts';
 import { NetworkRules } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
-import { PATH_ACCESSES } from './words.ts';
+import { OBSERVED, PATH_ACCESSES } from './words.ts';
 
 const namesOf = <Name extends string>(rows: readonly { readonly name: Name }[]) =>
   z.enum(rows.map(({ name }) => name) as [Name, ...Name[]]);
@@ -158,6 +158,9 @@ export const LaunchPlan = z.strictObject({
     .describe(
       'one process of a command at a time may halt others as they exit; else seccompGroups says what becomes of that',
     ),
+  observed: z
+    .enum(OBSERVED)
+    .describe('which calls are looked at to tell what was denied; none of them is held up by it'),
   seccompGroups: z
     .array(z.enum(SECCOMP_GROUP_NAMES as [SeccompGroupName, ...SeccompGroupName[]]))
     .describe('empty: no filter'),

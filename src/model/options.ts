@@ -8,6 +8,7 @@ import {
   APPROVERS,
   AUTONOMIES,
   BACKEND_IDS,
+  EXPLAIN,
   MAX_MILLISECONDS,
   TAINTS,
   TREE_LIMITS,
@@ -184,6 +185,12 @@ export const SandboxOptions = z.strictObject({
     .optional()
     .describe(
       'Sockets of this machine that commands may connect to, as entries of `network.unix` in a policy file; the network is then `listed`, and these are added to those of the policy.',
+    ),
+  explain: z
+    .enum(EXPLAIN)
+    .optional()
+    .describe(
+      'What is looked at to tell what the sandbox denied (`denials` of a result): `auto` all but what is read, `always` that too, which is slower, `never` nothing. Default: the policy’s.',
     ),
   passEnv: strings.optional().describe('Names passed on from this process’s environment.'),
   env: Variables.optional().describe('Variables with values.'),

@@ -8,6 +8,7 @@ import {
   BACKEND_IDS,
   CONTROL_IDS,
   DEMANDS,
+  EXPLAIN,
   isAtLeast,
   MAX_OUTPUT_BYTES,
   NETWORK_MODES,
@@ -798,6 +799,20 @@ export const POLICY_KEYS = {
       workspace: {
         narrow: 'strongerBackend',
         text: 'A stronger minimum than that of the policy.',
+      },
+    }),
+    explain: key({
+      schema: (zod) => zod.enum(EXPLAIN),
+      text: 'What is looked at to tell what the sandbox denied a command. auto: calls that write, create, remove, execute, connect and signal, which costs nothing that can be measured. always: what is read, too, which slows down programs that open many files. never: nothing. It changes what is told, not what is held.',
+      example: '"auto"',
+      default: 'auto',
+      layers: 'replace',
+      option: { name: 'explain' },
+      flag: {
+        name: '--explain <when>',
+        text: 'tell what the sandbox denied: auto (all but what is read), always (that too; slower), never',
+        kind: 'choice',
+        choices: EXPLAIN,
       },
     }),
   },

@@ -35,6 +35,18 @@ export const UNLISTED = ['deny', 'ask'] as const;
 /** What connections to names have to show of themselves. */
 export const VERIFY = ['none', 'sni'] as const;
 
+/** What calls of commands are looked at, to say what the sandbox denied: what costs nothing, everything, nothing. */
+export const EXPLAIN = ['auto', 'always', 'never'] as const;
+
+/** What a command can be denied. */
+export const DENIED_OPERATIONS = [
+  ...(['read', 'write', 'create', 'execute'] as const),
+  ...(['connect', 'signal', 'limit'] as const),
+] as const;
+
+/** Which calls of commands are looked at, each with those before it. */
+export const OBSERVED = ['nothing', 'changes', 'reads', 'everything'] as const;
+
 /** Who answers what the policy asks. */
 export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
 
@@ -155,7 +167,7 @@ export const MAX_OUTPUT_BYTES = 128 * 1024 ** 2;
 /** What of a result only `--json=full` prints: how the command was called, kept in and measured. */
 export const ONLY_IN_FULL = [
   ...(['argv', 'cwd', 'report', 'processTree'] as const),
-  ...(['usage', 'cpu', 'peakMemoryBytes', 'outputBytes'] as const),
+  ...(['usage', 'cpu', 'peakMemoryBytes', 'outputBytes', 'notLookedAt'] as const),
 ] as const;
 
 /** What of a result `--json` prints only if it has something to say. */

@@ -93,6 +93,11 @@ export interface NativeConfinementSpec {
    * refused, which `filter` then need not do. Not with a `setUidLauncher`.
    */
   readonly exitTracing: boolean;
+  /**
+   * Which calls are looked at, each with those before it, to tell what was denied: none; those that write, create, remove,
+   * execute, connect and signal; opening files to read; opening directories, too. Not with a `setUidLauncher`.
+   */
+  readonly observed: 'nothing' | 'changes' | 'reads' | 'everything';
 }
 
 /**
@@ -189,6 +194,33 @@ interface NativeConnections {
   readonly untold: number;
 }
 
+/** What the sandbox kept a command from, or several alike. */
+export interface NativeDenial {
+  readonly operation: 'read' | 'write' | 'create' | 'remove' | 'execute' | 'connect' | 'signal';
+  /**
+   * What held: no rule of Landlock grants it; the mount is read-only; a mount point cannot be moved; the view does not have
+   * it; the network namespace leads nowhere; signals end at the domain.
+   */
+  readonly control: 'rights' | 'mount' | 'pinned' | 'view' | 'network' | 'scope';
+  /** As the program named it. */
+  readonly asked: string;
+  /** What that leads to; of a connection HOST:PORT, of a signal the process. */
+  readonly path: string;
+  /** Of the first one. */
+  readonly pid: number;
+  /** As the process calls itself. */
+  readonly program: string;
+  /** Milliseconds since the epoch. */
+  readonly firstMs: number;
+  readonly count: number;
+}
+
+/** Each kind of denial once, 64 of them at most, and how many others there were. */
+interface NativeDenials {
+  readonly told: readonly NativeDenial[];
+  readonly untold: number;
+}
+
 /** Limits of one command with everything that it starts; 0: none. */
 interface NativeTreeLimits {
   readonly memoryBytes: number;
@@ -266,6 +298,8 @@ export interface NativeEffects {
   readonly copies?: readonly NativeChangedCopy[];
   /** Where the network is listed. */
   readonly connections?: NativeConnections;
+  /** Where calls are looked at. */
+  readonly denials?: NativeDenials;
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */

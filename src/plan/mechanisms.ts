@@ -79,6 +79,8 @@ export interface Mechanisms {
    * them at a time may halt others as they exit.
    */
   readonly tracing: 'own' | 'own-but-exits' | 'refused';
+  /** Which calls are looked at on their way into the kernel, by a listener of ours. */
+  readonly observed: LaunchPlan['observed'];
   readonly processTree: ProcessTreeTier;
   /** Where control groups for commands are made. */
   readonly cgroup: CgroupPlace | undefined;
@@ -101,6 +103,7 @@ export function chooseMechanisms(policy: Policy, features: HostFeatures, backend
     view: false,
     ownUser: false,
     tracing: 'refused',
+    observed: 'nothing',
     processTree: 'subreaper',
   } as const;
   switch (backend) {
@@ -130,8 +133,11 @@ export function chooseMechanisms(policy: Policy, features: HostFeatures, backend
   }
 }
 
+/** `auto`: what costs nothing that can be measured. */
+const OBSERVED_BY_EXPLAIN = { auto: 'changes', always: 'everything', never: 'nothing' } as const;
+
 function ofKernel(
-  { network }: Policy,
+  { network, sandbox }: Policy,
   features: HostFeatures,
   landlockAbi: number,
 ): Omit<Mechanisms, 'backend' | 'seccomp' | 'socketsOfOthers' | 'cgroup'> {
@@ -156,6 +162,10 @@ function ofKernel(
         : features.seccomp.available && features.seccompListener
           ? 'own'
           : 'own-but-exits',
+    observed:
+      features.seccomp.available && features.seccompListener
+        ? OBSERVED_BY_EXPLAIN[sandbox.explain]
+        : 'nothing',
     // Without a domain of its own the command would be in the launcher's scope and could signal it.
     processTree: features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper',
   };

@@ -138,6 +138,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     links,
     seccompGroups: seccompGroups(used, input.sharedByGroup ?? false),
     exitTracing: used.tracing === 'own',
+    observed: used.observed,
     limits: processLimitsOf(policy.limits),
     treeLimits: treeLimitsOf(policy, used, features),
     umask: policy.limits.umask,

@@ -209,6 +209,7 @@ function plainSpec(program: string, keptOpen: readonly string[] | undefined): Na
     setUidLauncher: launcher,
     processTree: 'subreaper',
     exitTracing: false,
+    observed: 'nothing',
   };
 }
 

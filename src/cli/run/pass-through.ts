@@ -5,16 +5,21 @@ import { caller } from '../../host/caller.ts';
 import type { Command } from '../../model/command.ts';
 import type { Decision } from '../../model/decision.ts';
 import { decisiveReason } from '../../model/decisive-reason.ts';
+import type { Denial } from '../../model/denial.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { RunOptions, SpawnOptions, TerminalSize } from '../../model/options.ts';
 import type { OutputStream } from '../../model/output.ts';
+import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
+import { describeDenial, listDenied, untoldDenials } from '../../run/output/denials.ts';
 import { messageForModel } from '../../run/output/model-message.ts';
 import { createModelStream, DEFAULT_MODEL_OUTPUT } from '../../run/output/model-stream.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
+import { readableWord } from '../../util/shell-quote.ts';
+import { visibleLine } from '../../util/visible-text.ts';
 import { printError, printNote } from '../shared/print.ts';
 import type { SignalForwarding } from '../shared/signals.ts';
 
@@ -93,11 +98,32 @@ export function printEnd(
     const advice = isPerson ? ` (--ro ${dirname(path)})` : '';
     printError(`${path} is on this machine, and the sandbox does not show it${advice}`);
   }
+  printDenials(result, isPerson);
   if (isUnasked(result) && isPerson) printUnasked(result.decision);
   else if (result.error !== undefined)
     printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
   if (result.status === 'timed-out')
     printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+}
+
+/** What was denied, and for a person in a second line what would allow it. */
+function printDenials(result: ExecutionResult, isPerson: boolean): void {
+  const denials = untoldDenials(result);
+  if (denials.length === 0) return;
+  const things = denials.length === 1 ? '1 thing was denied' : `${denials.length} things were denied`;
+  printError(`${things}: ${listDenied(denials.map((one) => `${describeDenial(one)}: ${one.why}`))}`);
+  const allowed = denials.flatMap(({ allow }) => (allow === undefined ? [] : [allow]));
+  if (!isPerson || allowed.length === 0) return;
+  const lines = allowed.map(({ policy }) => policy.replace('\n', ' ').replaceAll('\n', ', '));
+  const flags = listDenied(allowed.flatMap(flagsFor), ' ');
+  printError(
+    `to allow: ${visibleLine(listDenied(lines), 1_000)}${flags === '' ? '' : `, or ${visibleLine(flags, 1_000)}`}`,
+  );
+}
+
+function flagsFor({ key, value }: NonNullable<Denial['allow']>): readonly string[] {
+  const flag = PLACED_KEYS.find((placed) => placed.key === key)?.row.flag;
+  return flag === undefined ? [] : [`${flag.name.split(' ')[0]} ${readableWord(String(value))}`];
 }
 
 type Unasked = ExecutionResult & { readonly decision: Decision };

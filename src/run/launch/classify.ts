@@ -4,10 +4,16 @@ import { signalName } from '../../kernel/errno.ts';
 import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { Decision } from '../../model/decision.ts';
 import type { EnforcementReport } from '../../model/enforcement-report.ts';
-import type { ExecutionResult, ExecutionResultBase, SpilledOutput } from '../../model/execution-result.ts';
+import type {
+  ExceededLimit,
+  ExecutionResult,
+  ExecutionResultBase,
+  SpilledOutput,
+} from '../../model/execution-result.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { Connection } from '../../model/network.ts';
 import type { NativeOutcome } from '../../native/contract.ts';
+import { explain, type HoldingPlan } from '../output/denials.ts';
 import { type OutputView, type ShownOutput, showOutput } from '../output/show.ts';
 import {
   describeExceeded,
@@ -62,7 +68,7 @@ export function classify(
   { hiddenPrograms, askConnection: _, ...context }: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
-  limits: LimitsOfPlan,
+  plan: LimitsOfPlan & HoldingPlan,
   output: CapturedOutput | undefined,
 ): ExecutionResult {
   const shown = output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.headBytes);
@@ -81,6 +87,8 @@ export function classify(
     usage: usageOf(outcome),
     limit: undefined,
     hiddenPrograms: undefined,
+    denials: undefined,
+    notLookedAt: undefined,
     treeEnded: outcome.treeEnded,
     processTree: {
       // What was used, where that is not what was planned.
@@ -108,19 +116,21 @@ export function classify(
   }
   const signal = outcome.signal === 0 ? undefined : signalName(outcome.signal);
   const exitCode = signal === undefined && !isLost ? outcome.exitCode : undefined;
+  const explained = (exceeded?: ExceededLimit) => explain(outcome, plan, after.connections, exceeded);
   if (outcome.timedOut || outcome.canceled) {
     const status = outcome.timedOut ? 'timed-out' : 'canceled';
-    return { ...base, status, ok: false, exitCode, signal, error: undefined };
+    return { ...base, ...explained(), status, ok: false, exitCode, signal, error: undefined };
   }
-  const limit = exceededLimit(outcome, signal, limits);
+  const limit = exceededLimit(outcome, signal, plan);
   if (limit !== undefined)
     return {
-      ...{ ...base, status: 'limit-exceeded', ok: false, exitCode, signal, limit },
+      ...{ ...base, ...explained(limit), status: 'limit-exceeded', ok: false, exitCode, signal, limit },
       error: describeExceeded(limit),
     };
   const hidden = hiddenPrograms?.() ?? [];
   return {
     ...base,
+    ...(signal === undefined && outcome.exitCode === 0 ? {} : explained()),
     ...(hidden.length === 0 ? {} : { hiddenPrograms: hidden }),
     ...endedByItself(signal, outcome.exitCode),
   };
@@ -151,6 +161,8 @@ export function notRun(
     treeEnded: true,
     processTree: { tier: context.report.processTree, ended: true },
     hiddenPrograms: undefined,
+    denials: undefined,
+    notLookedAt: undefined,
     outputHeld: false,
     leftBehind: [],
   };

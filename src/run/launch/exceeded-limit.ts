@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { errorOf } from '../../decide/refusal.ts';
+import type { Denial } from '../../model/denial.ts';
 import type { ExceededLimit, ExecutionError, ResourceUsage } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { NativeLimit, NativeOutcome } from '../../native/contract.ts';
@@ -108,6 +109,17 @@ export function describeExceeded(limit: ExceededLimit): ExecutionError {
     `${policyKeyOf(limit)} in the policy`,
   ].join(' or ');
   return errorOf('limit.exceeded', `${describeExcess(limit)}; ${ways} allows more`);
+}
+
+/** The same among what was denied. */
+export function limitDenial(limit: ExceededLimit): Denial {
+  const { key } = WORDS[limit.name];
+  const value = limit.value * 2;
+  return {
+    ...{ operation: 'limit', object: limit.name, control: 'resource-limits', why: describeExcess(limit) },
+    allow: { key: `limits.${key}`, value, policy: `[limits]\n${key} = ${value}` },
+    count: 1,
+  };
 }
 
 function amountOf(value: number, unit: 'bytes' | 'seconds' | ''): string {

@@ -6,6 +6,7 @@ import type { ExecutionError, ExecutionResult } from '../../model/execution-resu
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { describeExcess } from '../launch/exceeded-limit.ts';
+import { denialsForModel } from './denials.ts';
 import {
   type Boundaries,
   boundariesOf,
@@ -152,6 +153,7 @@ export function messageForModel(
     ...outOfReachForModel(result, plan),
     leftBehindForModel(result),
     refusedForModel(result),
+    denialsForModel(result),
   ];
   const said = lines.filter((line) => line !== undefined);
   return said.length === 0 ? undefined : said.join('\n');

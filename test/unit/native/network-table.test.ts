@@ -17,7 +17,7 @@ function confinementWith(rules: ReturnType<typeof networkRules>) {
       ...{ cgroupParent: '', cgroupClone: false },
     },
     ...{ temporaryParent: tmpdir(), memoryParent: '', slotDirectories: [], seedFiles: [], copies: [] },
-    ...{ slotVariables: [], processTree: 'subreaper', exitTracing: false },
+    ...{ slotVariables: [], processTree: 'subreaper', exitTracing: false, observed: 'nothing' },
     network: {
       addresses: rules.addresses.map(nativeRow),
       apart: rules.apart.map(({ bytes, bits }) => ({ bytes: Uint8Array.from(bytes), bits })),

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { NativeOutcome } from '../../../src/native/contract.ts';
 import { type AfterRun, classify, notRun, type RunContext } from '../../../src/run/launch/classify.ts';
 import type { LimitsOfPlan } from '../../../src/run/launch/exceeded-limit.ts';
+import type { HoldingPlan } from '../../../src/run/output/denials.ts';
 
 const CONTEXT: RunContext = {
   argv: ['a', 'b'],
@@ -45,8 +46,15 @@ const QUIET: NativeOutcome = {
   launcherMaxRssKib: 50,
 };
 const VIEW = { limits: { head: 3, tail: 2 }, headBytes: 3, asBytes: false, neutralizes: false };
+const PLAN: LimitsOfPlan & HoldingPlan = {
+  ...LIMITS,
+  ...{ observed: 'changes', network: 'isolated' },
+  protectedPaths: [],
+  emptied: [],
+  tmp: '/tmp',
+};
 const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER) =>
-  classify(CONTEXT, { ...QUIET, ...changes }, after, LIMITS, { view: VIEW, spilled: undefined });
+  classify(CONTEXT, { ...QUIET, ...changes }, after, PLAN, { view: VIEW, spilled: undefined });
 
 describe('classify', () => {
   const { SIGKILL, SIGTERM, SIGSEGV } = constants.signals;
@@ -122,7 +130,7 @@ describe('classify', () => {
   });
 
   it('says nothing of output that did not come through us', () => {
-    expect(classify(CONTEXT, QUIET, NOTHING_AFTER, LIMITS, undefined)).toMatchObject({
+    expect(classify(CONTEXT, QUIET, NOTHING_AFTER, PLAN, undefined)).toMatchObject({
       stdout: '',
       stderr: '',
       truncated: { stdout: 0, stderr: 0 },

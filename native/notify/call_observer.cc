@@ -1,0 +1,711 @@
+#include "notify/call_observer.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "notify/endpoint.h"
+#include "notify/listener.h"
+#include "sys/raw_syscall.h"
+
+namespace sandbox_run {
+namespace {
+
+using Act = Denial::Act;
+using Control = Denial::Control;
+
+// Rights of Landlock (include/uapi/linux/landlock.h).
+constexpr uint64_t kExecute = 1u << 0, kWriteFile = 1u << 1, kReadFile = 1u << 2,
+                   kReadDir = 1u << 3, kRemoveDir = 1u << 4, kRemoveFile = 1u << 5,
+                   kMakeChar = 1u << 6, kMakeDir = 1u << 7, kMakeReg = 1u << 8, kMakeSock = 1u << 9,
+                   kMakeFifo = 1u << 10, kMakeBlock = 1u << 11, kMakeSym = 1u << 12,
+                   kTruncate = 1u << 14;
+
+constexpr long kReadOnlyMount = 0x1;         // ST_RDONLY of statfs
+constexpr uint64_t kMountRoot = 0x00002000;  // STATX_ATTR_MOUNT_ROOT, since Linux 5.8
+constexpr long kSysFchmodat2 = 452;
+// Flags of an open that is not for reading alone.
+constexpr uint32_t kWriteIntent = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
+constexpr uint32_t kTemporary = O_TMPFILE & ~O_DIRECTORY;
+
+enum class Kind {
+  kOpen,
+  kOpen2,   // its flags lie in memory
+  kCreate,  // creat(2)
+  kMakeDirectory,
+  kMakeNode,
+  kMakeLink,  // symbolic
+  kHardLink,
+  kRename,
+  kRemove,
+  kRemoveDirectory,
+  kTruncate,
+  kAttributes,
+  kExecute,
+  kLook,  // whether it is there, and what it is
+};
+
+// A call that names a path. An argument that is not there is -1.
+struct PathCall {
+  long number;
+  Kind kind;
+  int directory, path;              // arguments
+  int flags = -1;                   // the argument with them
+  int directory2 = -1, path2 = -1;  // of the second path: the new name
+  bool of_link = false;             // one at the end is not followed
+};
+
+constexpr PathCall kPathCalls[] = {
+    {SYS_openat, Kind::kOpen, 0, 1, 2},
+    {SYS_openat2, Kind::kOpen2, 0, 1, 2},
+    {SYS_mkdirat, Kind::kMakeDirectory, 0, 1},
+    {SYS_mknodat, Kind::kMakeNode, 0, 1, 2},
+    {SYS_symlinkat, Kind::kMakeLink, 1, 2},
+    {SYS_linkat, Kind::kHardLink, 0, 1, 4, 2, 3},
+    {SYS_renameat, Kind::kRename, 0, 1, -1, 2, 3},
+    {SYS_renameat2, Kind::kRename, 0, 1, -1, 2, 3},
+    {SYS_unlinkat, Kind::kRemove, 0, 1, 2},
+    {SYS_truncate, Kind::kTruncate, -1, 0},
+    {SYS_fchmodat, Kind::kAttributes, 0, 1},
+    {kSysFchmodat2, Kind::kAttributes, 0, 1, 3},
+    {SYS_fchownat, Kind::kAttributes, 0, 1, 4},
+    {SYS_utimensat, Kind::kAttributes, 0, 1, 3},
+    {SYS_setxattr, Kind::kAttributes, -1, 0},
+    {SYS_lsetxattr, Kind::kAttributes, -1, 0, -1, -1, -1, true},
+    {SYS_removexattr, Kind::kAttributes, -1, 0},
+    {SYS_lremovexattr, Kind::kAttributes, -1, 0, -1, -1, -1, true},
+    {SYS_execve, Kind::kExecute, -1, 0},
+    {SYS_execveat, Kind::kExecute, 0, 1, 4},
+    {SYS_newfstatat, Kind::kLook, 0, 1, 3},
+    {SYS_statx, Kind::kLook, 0, 1, 2},
+    {SYS_faccessat, Kind::kLook, 0, 1},
+    {SYS_chdir, Kind::kLook, -1, 0},
+#if defined(SYS_open)
+    {SYS_open, Kind::kOpen, -1, 0, 1},
+    {SYS_creat, Kind::kCreate, -1, 0},
+    {SYS_mkdir, Kind::kMakeDirectory, -1, 0},
+    {SYS_mknod, Kind::kMakeNode, -1, 0, 1},
+    {SYS_symlink, Kind::kMakeLink, -1, 1},
+    {SYS_link, Kind::kHardLink, -1, 0, -1, -1, 1},
+    {SYS_rename, Kind::kRename, -1, 0, -1, -1, 1},
+    {SYS_unlink, Kind::kRemove, -1, 0},
+    {SYS_rmdir, Kind::kRemoveDirectory, -1, 0},
+    {SYS_chmod, Kind::kAttributes, -1, 0},
+    {SYS_chown, Kind::kAttributes, -1, 0},
+    {SYS_lchown, Kind::kAttributes, -1, 0, -1, -1, -1, true},
+    {SYS_utime, Kind::kAttributes, -1, 0},
+    {SYS_utimes, Kind::kAttributes, -1, 0},
+    {SYS_futimesat, Kind::kAttributes, 0, 1},
+    {SYS_stat, Kind::kLook, -1, 0},
+    {SYS_lstat, Kind::kLook, -1, 0, -1, -1, -1, true},
+    {SYS_access, Kind::kLook, -1, 0},
+#endif
+};
+
+// Calls that end somewhere else. `signal`: the argument with it; 0 sends none. `process`: the one
+// that says to whom; what is negative is a group, of which those that may be reached are.
+struct OtherCall {
+  long number;
+  int process = -1, signal = -1;
+};
+constexpr OtherCall kOtherCalls[] = {{SYS_connect},
+                                     {SYS_kill, 0, 1},
+                                     {SYS_tkill, 0, 1},
+                                     {SYS_tgkill, 1, 2},
+                                     {abi::kSysPidfdSendSignal, 0, 1}};
+
+constexpr uint32_t LowHalfOf(int argument) {
+  return offsetof(seccomp_data, args) + 8 * static_cast<uint32_t>(argument);
+}
+const sock_filter kAsk = BPF_STMT(BPF_RET | BPF_K, abi::kSeccompRetUserNotification);
+const sock_filter kLoadNumber = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+
+const PathCall* Find(int number) {
+  const auto* found =
+      std::find_if(std::begin(kPathCalls), std::end(kPathCalls),
+                   [number](const PathCall& call) { return call.number == number; });
+  return found == std::end(kPathCalls) ? nullptr : found;
+}
+
+std::string ParentOf(const std::string& path) {
+  const size_t at = path.find_last_of('/');
+  return at == std::string::npos ? "." : at == 0 ? "/" : path.substr(0, at);
+}
+
+// Landlock adds up what is granted on the way to the root.
+uint64_t RightsAt(const HeldBy& held_by, const std::string& path) {
+  uint64_t rights = 0;
+  for (std::string at = path;; at = ParentOf(at)) {
+    if (const auto found = held_by.rights.find(at); found != held_by.rights.end())
+      rights |= found->second;
+    if (!at.starts_with('/') || at == "/") return rights;
+  }
+}
+
+// What a descriptor stands for, as whoever sees its mounts names it; "": nothing that has a path.
+std::string PathOf(int fd) {
+  char name[32], path[PATH_MAX];
+  snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+  const ssize_t size = readlink(name, path, sizeof(path));
+  return size > 0 && path[0] == '/' ? std::string(path, static_cast<size_t>(size)) : std::string();
+}
+
+// A path without links on the way, whether something is there or not; "": its directory is not.
+std::string CanonicalPath(const std::string& path, bool follows) {
+  char whole[PATH_MAX];
+  if (follows && realpath(path.c_str(), whole) != nullptr) return whole;
+  if (realpath(ParentOf(path).c_str(), whole) == nullptr) return "";
+  const std::string name = path.substr(path.find_last_of('/') + 1);
+  if (name.empty() || name == "." || name == "..") return "";
+  return (strcmp(whole, "/") == 0 ? "" : whole) + ("/" + name);
+}
+
+bool IsThereOutside(const std::string& path) {
+  struct stat about;
+  return lstat(path.c_str(), &about) == 0;
+}
+
+bool IsReadOnly(int fd) {
+  struct statfs about;
+  return fstatfs(fd, &about) == 0 && (about.f_flags & kReadOnlyMount) != 0;
+}
+
+bool IsMountPoint(int directory, const char* path, int flags) {
+  abi::Statx about;
+  return RawSyscall(SYS_statx, directory, Arg(path), flags, 0, Arg(&about)) == 0 &&
+         (about.attributes & kMountRoot) != 0;
+}
+
+// Whether this process, which is held by nothing, may do it there.
+bool MayOutside(const std::string& path, int mode) {
+  return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
+// What other processes answer for, or what is another thing for everybody who looks: none of it is
+// told.
+bool IsOfTheSystem(const std::string& path) {
+  for (const char* prefix : {"/proc/", "/dev/fd/", "/dev/std", "/dev/tty"}) {
+    if (path.starts_with(prefix)) return true;
+  }
+  return path == "/proc";
+}
+
+// Whether somebody listens at the port on this process's network.
+bool SomebodyListens(pid_t process, uint16_t port) {
+  constexpr unsigned kListening = 0x0A;  // TCP_LISTEN
+  for (const char* table : {"tcp", "tcp6"}) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/net/%s", process, table);
+    const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
+    FILE* file = fd.valid() ? fdopen(dup(fd.get()), "re") : nullptr;
+    if (file == nullptr) continue;
+    char line[512];
+    bool found = false;
+    while (!found && fgets(line, sizeof(line), file) != nullptr) {
+      unsigned at = 0, state = 0;
+      found = sscanf(line, " %*[^:]: %*[^:]:%x %*[^:]:%*x %x", &at, &state) == 2 && at == port &&
+              state == kListening;
+    }
+    fclose(file);
+    if (found) return true;
+  }
+  return false;
+}
+
+std::string TextOf(const Endpoint& endpoint) {
+  const Address& bytes = endpoint.address;
+  char text[64];
+  if (endpoint.IsV4()) {
+    snprintf(text, sizeof(text), "%d.%d.%d.%d:%d", bytes[12], bytes[13], bytes[14], bytes[15],
+             endpoint.port);
+    return text;
+  }
+  std::string all = "[";
+  for (size_t i = 0; i < bytes.size(); i += 2) {
+    snprintf(text, sizeof(text), "%s%x", i == 0 ? "" : ":", bytes[i] << 8 | bytes[i + 1]);
+    all += text;
+  }
+  return all + "]:" + std::to_string(endpoint.port);
+}
+
+// Whether the process may be one of a command: whatever is confined gets no new privileges.
+bool MayBeConfined(pid_t process) {
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/status", process);
+  const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
+  char text[4096] = {};
+  if (!fd.valid() || read(fd.get(), text, sizeof(text) - 1) <= 0) return true;
+  return strstr(text, "\nNoNewPrivs:\t1") != nullptr;
+}
+
+// As check_kill_permission in kernel/signal.c. It cannot be tried: the thread may be in the scope
+// of its command.
+bool MaySignalOutside(pid_t process) {
+  struct stat about;
+  return stat(("/proc/" + std::to_string(process)).c_str(), &about) == 0 &&
+         (geteuid() == 0 || about.st_uid == geteuid());
+}
+
+pid_t ProcessOfPidfd(const Target& target, int fd) {
+  const std::string info = target.DescriptorInfo(fd);
+  const size_t at = info.find("Pid:");
+  return at == std::string::npos ? 0 : static_cast<pid_t>(atoi(info.c_str() + at + 4));
+}
+
+uint64_t RightToMake(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFCHR:
+      return kMakeChar;
+    case S_IFBLK:
+      return kMakeBlock;
+    case S_IFIFO:
+      return kMakeFifo;
+    case S_IFSOCK:
+      return kMakeSock;
+    default:
+      return kMakeReg;
+  }
+}
+
+// Where the links lead that stand at a path, one after the other, to where nothing is.
+std::string EndOfLinks(const Target& target, std::string path) {
+  constexpr int kMostLinks = 8;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const UniqueFd link(target.OpenObject(path, false));
+    char content[PATH_MAX];
+    const ssize_t size =
+        link.valid() ? readlinkat(link.get(), "", content, sizeof(content)) : ssize_t{-1};
+    if (size <= 0) break;
+    const std::string next(content, static_cast<size_t>(size));
+    path = next.starts_with('/') ? next : ParentOf(path) + "/" + next;
+  }
+  return path;
+}
+
+}  // namespace
+
+// What one call wants with one path.
+struct CallObserver::Use {
+  int listener;
+  uint64_t call;
+  const Target& target;
+  const HeldBy& held_by;
+  std::string asked;
+  std::string path;  // the same from the root on
+  Act act = Act::kRead;
+  bool follows = true;  // a link at the end
+  bool reads = false;   // what is there
+  bool writes = false;  // what is there
+  bool truncates = false;
+  bool executes = false;
+  bool removes = false;
+  bool changes = false;  // attributes
+  bool connects = false;
+  bool may_exist = true;  // false: where something is, the call fails for everybody
+  uint64_t makes = 0;     // the right to create it; 0: what is not there, is missing to everybody
+};
+
+std::vector<sock_filter> CallObserver::Filter(Observed observed) {
+  std::vector<sock_filter> program;
+  if (observed == Observed::kNothing) return program;
+  program.push_back(kLoadNumber);
+  const auto ask_about = [&program](long number) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, 1));
+    program.push_back(kAsk);
+  };
+  // Asks if one argument is not 0, and another one not negative.
+  const auto ask_if = [&program](long number, int not_zero, int not_negative) {
+    const sock_filter all[] = {
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, 6),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(not_zero)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, 0),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(not_negative)),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x80000000, 1, 0),
+        kAsk,
+        kLoadNumber,
+    };
+    program.insert(program.end(), std::begin(all), std::end(all));
+  };
+  for (const PathCall& call : kPathCalls) {
+    if (call.number == SYS_utimensat) {
+      // Without a path it is about a descriptor. (Half of a pointer may look like 0, and is left
+      // out.)
+      const sock_filter with_path[] = {
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_utimensat, 0, 4),
+          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(call.path)),
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+          kAsk,
+          kLoadNumber,
+      };
+      program.insert(program.end(), std::begin(with_path), std::end(with_path));
+      continue;
+    }
+    if (call.kind == Kind::kLook && observed != Observed::kEverything) continue;
+    if (call.kind != Kind::kOpen || observed == Observed::kEverything) {
+      ask_about(call.number);
+      continue;
+    }
+    const bool reads = observed == Observed::kReads;
+    const sock_filter by_flags[] = {
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call.number), 0,
+                 static_cast<uint8_t>(reads ? 5 : 4)),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(call.flags)),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kWriteIntent, static_cast<uint8_t>(reads ? 1 : 0),
+                 static_cast<uint8_t>(reads ? 0 : 1)),
+        // Of what is only read: files.
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_DIRECTORY | O_PATH, 1, 0),
+        kAsk,
+        kLoadNumber,
+    };
+    for (const sock_filter& one : by_flags) {
+      if (!reads && &one == &by_flags[3]) continue;
+      program.push_back(one);
+    }
+  }
+  for (const OtherCall& call : kOtherCalls) {
+    if (call.signal < 0) {
+      ask_about(call.number);
+    } else {
+      ask_if(call.number, call.signal, call.process);
+    }
+  }
+  return program;
+}
+
+void CallObserver::Begin(std::shared_ptr<const HeldBy> held_by) {
+  const std::lock_guard lock(mutex_);
+  held_by_ = std::move(held_by);
+  denials_ = {};
+}
+
+void CallObserver::End() {
+  const std::lock_guard lock(mutex_);
+  held_by_ = nullptr;
+}
+
+Denials CallObserver::Take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(denials_, {});
+}
+
+bool CallObserver::Observe(int listener, const abi::SeccompNotification& call) {
+  const int number = NumberOf(call);
+  const bool is_other =
+      std::any_of(std::begin(kOtherCalls), std::end(kOtherCalls),
+                  [number](const OtherCall& other) { return other.number == number; });
+  if (!is_other && Find(number) == nullptr) return false;
+  std::shared_ptr<const HeldBy> held_by;
+  {
+    // Not while it is looked: a file system may take its time.
+    const std::lock_guard lock(mutex_);
+    held_by = held_by_;
+  }
+  if (number == SYS_connect && held_by != nullptr && held_by->lists_network) return false;
+  if (held_by != nullptr) Look(listener, call, *held_by);
+  Continue(listener, call.id);
+  return true;
+}
+
+void CallObserver::Look(int listener, const abi::SeccompNotification& call, const HeldBy& held_by) {
+  Target target(static_cast<pid_t>(call.pid));
+  const int number = NumberOf(call);
+  if (number == SYS_connect) return LookAtConnect(listener, call, target, held_by);
+  const PathCall* found = Find(number);
+  if (found == nullptr) return LookAtSignal(listener, call, target, held_by);
+  const auto at = [&call](int argument) { return argument < 0 ? 0 : ArgumentOf(call, argument); };
+  const auto path_of = [&](int directory, int path, Use& use) {
+    const auto text = target.ReadText(PointerOf(call, path), PATH_MAX);
+    if (!text || text->empty()) return false;
+    use.asked = *text;
+    use.path = target.AbsolutePath(*text, directory < 0 ? AT_FDCWD : ArgumentOf(call, directory));
+    return use.path.starts_with('/');
+  };
+  Use use{listener, call.id, target, held_by};
+  if (!path_of(found->directory, found->path, use)) return;
+  switch (found->kind) {
+    case Kind::kOpen2:
+    case Kind::kOpen:
+    case Kind::kCreate: {
+      uint64_t flags = found->kind == Kind::kCreate ? O_CREAT | O_WRONLY | O_TRUNC
+                                                    : static_cast<uint32_t>(at(found->flags));
+      if (found->kind == Kind::kOpen2 &&
+          !target.Read(PointerOf(call, found->flags), &flags, sizeof(flags)))
+        return;
+      if ((flags & O_PATH) != 0) return;
+      const auto mode = flags & O_ACCMODE;
+      use.reads = mode != O_WRONLY;
+      use.writes = mode != O_RDONLY;
+      use.truncates = (flags & O_TRUNC) != 0;
+      use.follows = (flags & O_NOFOLLOW) == 0 && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+      use.may_exist = (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+      use.act = use.writes || use.truncates ? Act::kWrite : Act::kRead;
+      if ((flags & kTemporary) != 0) {
+        use.path += "/#";  // something that has no name yet
+        use.makes = kMakeReg;
+      } else if ((flags & O_CREAT) != 0) {
+        use.makes = kMakeReg;
+      }
+      break;
+    }
+    case Kind::kMakeDirectory:
+      use.makes = kMakeDir;
+      use.may_exist = false;
+      break;
+    case Kind::kMakeNode:
+      use.makes = RightToMake(static_cast<mode_t>(at(found->flags)));
+      use.may_exist = false;
+      break;
+    case Kind::kMakeLink:
+      use.makes = kMakeSym;
+      use.may_exist = false;
+      break;
+    case Kind::kHardLink:
+      if (!path_of(found->directory2, found->path2, use)) return;
+      use.makes = kMakeReg;
+      use.may_exist = false;
+      break;
+    case Kind::kRename:
+      use.act = Act::kRemove;
+      use.removes = true;
+      use.follows = false;
+      LookAtPath(use);
+      if (!path_of(found->directory2, found->path2, use)) return;
+      // What is there is replaced.
+      use.makes = kMakeReg;
+      break;
+    case Kind::kRemove:
+    case Kind::kRemoveDirectory:
+      use.act = Act::kRemove;
+      use.removes = true;
+      use.follows = false;
+      break;
+    case Kind::kTruncate:
+      use.act = Act::kWrite;
+      use.truncates = true;
+      break;
+    case Kind::kAttributes:
+      use.act = Act::kWrite;
+      use.changes = true;
+      use.follows = !found->of_link && (at(found->flags) & AT_SYMLINK_NOFOLLOW) == 0;
+      break;
+    case Kind::kExecute:
+      use.act = Act::kExecute;
+      use.executes = true;
+      break;
+    case Kind::kLook:
+      use.follows = !found->of_link && (at(found->flags) & AT_SYMLINK_NOFOLLOW) == 0;
+      break;
+  }
+  LookAtPath(use);
+}
+
+void CallObserver::LookAtPath(const Use& use) {
+  if (IsOfTheSystem(use.path)) return;
+  const int object = use.target.OpenObject(use.path, use.follows);
+  if (object >= 0) {
+    const UniqueFd owned(object);
+    const std::string path = PathOf(object);
+    if (!path.empty() && !IsOfTheSystem(path)) LookAtExisting(use, path, object);
+    return;
+  }
+  if (object != -ENOENT) return;
+  const std::string end = use.follows ? EndOfLinks(use.target, use.path) : use.path;
+  if (IsOfTheSystem(end)) return;
+  // Perhaps only the last part is missing, which is to be made.
+  if (use.makes != 0) {
+    const UniqueFd parent(use.target.OpenObject(ParentOf(end), true));
+    if (parent.valid()) {
+      const std::string directory = PathOf(parent.get());
+      if (directory.empty() || IsOfTheSystem(directory + "/")) return;
+      const std::string name = end.substr(end.find_last_of('/') + 1);
+      return LookAtNew(use, directory == "/" ? "/" + name : directory + "/" + name);
+    }
+  }
+  LookOutsideView(use, end);
+}
+
+void CallObserver::LookAtExisting(const Use& use, const std::string& path, int object) {
+  struct stat about;
+  if (!use.may_exist || fstat(object, &about) != 0) return;
+  const bool is_directory = S_ISDIR(about.st_mode);
+  // For everybody: a directory cannot be written, nor a link opened that is not followed.
+  if (S_ISLNK(about.st_mode) && (use.reads || use.writes)) return;
+  if (is_directory && (use.writes || use.truncates || use.executes)) return;
+  uint64_t needed = 0;
+  int mode = 0;
+  if (use.reads) {
+    needed |= is_directory ? kReadDir : kReadFile;
+    mode |= R_OK;
+  }
+  if (use.writes) needed |= kWriteFile;
+  if (use.truncates && S_ISREG(about.st_mode)) needed |= kTruncate;
+  if (use.executes) {
+    needed |= kExecute;
+    mode |= X_OK;
+  }
+  if (use.writes || use.truncates || use.changes) mode |= W_OK;
+  std::string place = path;  // where the rights are looked for
+  if (use.removes || (use.makes != 0 && !use.reads && !use.writes && !use.truncates)) {
+    needed |= is_directory ? kRemoveDir : kRemoveFile;
+    mode = W_OK | X_OK;
+    place = ParentOf(path);
+    if (use.held_by.has_view && IsMountPoint(object, "", AT_EMPTY_PATH) &&
+        !IsMountPoint(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW) && MayOutside(place, mode))
+      return Tell(use, Control::kPinned, path);
+  }
+  // Sockets, devices and pipes are written on read-only mounts, too.
+  const bool is_stored = S_ISREG(about.st_mode) || is_directory || S_ISLNK(about.st_mode);
+  const bool alters =
+      use.changes || use.removes || place != path || ((mode & W_OK) != 0 && is_stored);
+  const bool has_rights =
+      !S_ISSOCK(about.st_mode)
+          ? (needed & use.held_by.handled_fs & ~RightsAt(use.held_by, place)) == 0
+          : true;
+  const bool is_shut = alters && use.held_by.has_view && IsReadOnly(object);
+  if ((has_rights && !is_shut) || !MayOutside(place, mode)) return;
+  Tell(use, is_shut ? Control::kMount : Control::kRights, path);
+}
+
+void CallObserver::LookAtNew(const Use& use, const std::string& path) {
+  // What the user has there is not in the view: to make it is not what the program is about.
+  if (use.held_by.has_view && IsThereOutside(path)) return LookOutsideView(use, path);
+  const std::string directory = ParentOf(path);
+  const bool has_rights =
+      (use.makes & use.held_by.handled_fs & ~RightsAt(use.held_by, directory)) == 0;
+  bool is_shut = false;
+  if (use.held_by.has_view) {
+    const UniqueFd parent(use.target.OpenObject(directory, true));
+    is_shut = parent.valid() && IsReadOnly(parent.get());
+  }
+  if ((has_rights && !is_shut) || !MayOutside(directory, W_OK | X_OK)) return;
+  Use made = use;
+  made.act = Act::kCreate;
+  Tell(made, is_shut ? Control::kMount : Control::kRights, path);
+}
+
+// The command does not find it: does the user?
+void CallObserver::LookOutsideView(const Use& use, const std::string& named) {
+  if (!use.held_by.has_view) return;
+  const std::string path = CanonicalPath(named, use.follows);
+  if (path.empty() || IsOfTheSystem(path)) return;
+  struct stat about;
+  Use wanted = use;
+  const int flags = use.follows ? 0 : AT_SYMLINK_NOFOLLOW;
+  if (fstatat(AT_FDCWD, path.c_str(), &about, flags) == 0) {
+    // It would write to it, or find that it is there.
+    if (use.makes != 0) wanted.act = Act::kWrite;
+    const int mode = use.executes                                                 ? X_OK
+                     : use.writes || use.truncates || use.changes || use.connects ? W_OK
+                                                                                  : R_OK;
+    if (use.executes && S_ISDIR(about.st_mode)) return;
+    if (use.connects && !S_ISSOCK(about.st_mode)) return;
+    if (!MayOutside(use.removes ? ParentOf(path) : path, use.removes ? W_OK | X_OK : mode)) return;
+  } else {
+    if (use.makes == 0 || !MayOutside(ParentOf(path), W_OK | X_OK)) return;
+    wanted.act = Act::kCreate;
+  }
+  Tell(wanted, Control::kView, path);
+}
+
+void CallObserver::LookAtConnect(int listener, const abi::SeccompNotification& call, Target& target,
+                                 const HeldBy& held_by) {
+  SocketAddress address;
+  if (target.ReadAddress(PointerOf(call, 1), ArgumentOf(call, 2), address) != 0) return;
+  const int family = address.length >= sizeof(sa_family_t) ? address.get()->sa_family : AF_UNSPEC;
+  if (family == AF_UNIX) {
+    const char* name = reinterpret_cast<const sockaddr_un*>(address.get())->sun_path;
+    const size_t room = address.length - offsetof(sockaddr_un, sun_path);
+    if (address.length <= offsetof(sockaddr_un, sun_path) || name[0] == '\0') return;
+    Use use{listener, call.id, target, held_by};
+    use.asked = std::string(name, strnlen(name, std::min(room, sizeof(sockaddr_un::sun_path))));
+    use.path = target.AbsolutePath(use.asked, AT_FDCWD);
+    use.act = Act::kConnect;
+    use.connects = true;
+    const UniqueFd object(target.OpenObject(use.path, true));
+    if (!object.valid()) LookOutsideView(use, use.path);
+    return;
+  }
+  if (!held_by.has_own_network || (family != AF_INET && family != AF_INET6)) return;
+  const std::optional<Endpoint> endpoint = EndpointOf(address, family);
+  if (!endpoint || endpoint->port == 0 || endpoint->IsAny()) return;
+  // What the command's own servers answer is the sandbox's loopback.
+  if (endpoint->IsLoopback() && (!SomebodyListens(getpid(), endpoint->port) ||
+                                 SomebodyListens(static_cast<pid_t>(call.pid), endpoint->port)))
+    return;
+  Denial denial;
+  denial.act = Act::kConnect;
+  denial.control = Control::kNetwork;
+  denial.path = denial.asked = TextOf(*endpoint);
+  Tell(listener, call.id, target, std::move(denial));
+}
+
+void CallObserver::LookAtSignal(int listener, const abi::SeccompNotification& call, Target& target,
+                                const HeldBy& held_by) {
+  if (!held_by.scopes_signals) return;
+  const pid_t process = NumberOf(call) == static_cast<int>(abi::kSysPidfdSendSignal)
+                            ? ProcessOfPidfd(target, ArgumentOf(call, 0))
+                            : ArgumentOf(call, 0);
+  // Of a group those that may be reached are.
+  if (process <= 0 || MayBeConfined(process) || !MaySignalOutside(process)) return;
+  Denial denial;
+  denial.act = Act::kSignal;
+  denial.control = Control::kScope;
+  denial.asked = std::to_string(process);
+  denial.path = denial.asked + " (" + Target(process).Name() + ")";
+  Tell(listener, call.id, target, std::move(denial));
+}
+
+void CallObserver::Tell(const Use& use, Control control, std::string path) {
+  Denial denial;
+  denial.act = use.act;
+  denial.control = control;
+  denial.asked = use.asked;
+  denial.path = std::move(path);
+  Tell(use.listener, use.call, use.target, std::move(denial));
+}
+
+void CallObserver::Tell(int listener, uint64_t call, const Target& target, Denial denial) {
+  denial.process = target.Process();
+  denial.program = target.Name();
+  denial.first_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                        std::chrono::system_clock::now().time_since_epoch())
+                        .count();
+  denial.count = 1;
+  // All of it was read of the process that still waits, and not of a later one with its number.
+  if (!IsWaiting(listener, call)) return;
+  const std::lock_guard lock(mutex_);
+  denials_.Add(std::move(denial));
+}
+
+void Denials::Add(Denial denial) {
+  for (Denial& known : told) {
+    if (known.act == denial.act && known.control == denial.control && known.path == denial.path) {
+      known.count += denial.count;
+      return;
+    }
+  }
+  if (told.size() < kMost) {
+    told.push_back(std::move(denial));
+  } else {
+    ++untold;
+  }
+}
+
+}  // namespace sandbox_run

@@ -1,0 +1,107 @@
+#ifndef SANDBOX_RUN_NOTIFY_CALL_OBSERVER_H_
+#define SANDBOX_RUN_NOTIFY_CALL_OBSERVER_H_
+
+#include <linux/filter.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "notify/target.h"
+#include "sys/kernel_abi.h"
+
+namespace sandbox_run {
+
+// Which calls of commands are looked at, each with those before it.
+enum class Observed {
+  kNothing,
+  kChanges,     // what writes, creates, removes, executes, connects and signals
+  kReads,       // files that are opened to be read
+  kEverything,  // directories as well
+};
+
+// What the sandbox kept from a process, or from several alike.
+struct Denial {
+  enum class Act { kRead, kWrite, kCreate, kRemove, kExecute, kConnect, kSignal };
+  // What held.
+  enum class Control {
+    kRights,   // Landlock: no rule grants it
+    kMount,    // a read-only mount of the view
+    kPinned,   // a mount point of the view cannot be renamed or removed
+    kView,     // it is not in the view
+    kNetwork,  // the network namespace leads nowhere
+    kScope,    // signals end at the domain
+  };
+  Act act = Act::kRead;
+  Control control = Control::kRights;
+  std::string asked;  // as the program named it
+  std::string path;   // what that leads to; of a connection HOST:PORT, of a signal the process
+  pid_t process = 0;  // of the first one
+  std::string program;
+  int64_t first_ms = 0;  // since the epoch
+  uint64_t count = 0;
+};
+
+// Each kind once, so many of them, and how many others there were.
+struct Denials {
+  static constexpr size_t kMost = 64;
+  std::vector<Denial> told;
+  uint64_t untold = 0;
+  void Add(Denial denial);
+  bool empty() const { return told.empty() && untold == 0; }
+};
+
+// What holds a command in, as far as calls can be compared with it.
+struct HeldBy {
+  std::map<std::string, uint64_t> rights;  // Landlock's, by path as the command sees it
+  uint64_t handled_fs = 0;                 // of them; 0: no domain
+  bool has_view = false;
+  bool scopes_signals = false;
+  bool has_own_network = false;  // and no way out of it
+  bool lists_network = false;    // connections are answered, and told, by NetworkSupervisor
+};
+
+// Looks at calls on their way into the kernel and lets every one go on: whether something is
+// allowed is decided there and nowhere else, so a process that changes in between what it has
+// shown here gains nothing but a wrong line in a list. Told is what the sandbox refuses and the
+// same process outside it would have been given; what is not certain is left out.
+class CallObserver {
+ public:
+  // The filter's part that asks about those calls, without an end of its own.
+  static std::vector<sock_filter> Filter(Observed observed);
+
+  // A command begins, and has ended.
+  void Begin(std::shared_ptr<const HeldBy> held_by);
+  void End();
+  // What was seen since the last call.
+  Denials Take();
+
+  // Whether a call is one that is looked at: then it was seen, and has gone on.
+  bool Observe(int listener, const abi::SeccompNotification& call);
+
+ private:
+  struct Use;
+  void Look(int listener, const abi::SeccompNotification& call, const HeldBy& held_by);
+  void LookAtPath(const Use& use);
+  void LookAtExisting(const Use& use, const std::string& path, int object);
+  void LookAtNew(const Use& use, const std::string& path);
+  void LookOutsideView(const Use& use, const std::string& named);
+  void LookAtConnect(int listener, const abi::SeccompNotification& call, Target& target,
+                     const HeldBy& held_by);
+  void LookAtSignal(int listener, const abi::SeccompNotification& call, Target& target,
+                    const HeldBy& held_by);
+  void Tell(const Use& use, Denial::Control control, std::string path);
+  void Tell(int listener, uint64_t call, const Target& target, Denial denial);
+
+  std::mutex mutex_;                       // guards what follows
+  std::shared_ptr<const HeldBy> held_by_;  // nullptr: nothing is looked at
+  Denials denials_;
+};
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_NOTIFY_CALL_OBSERVER_H_

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { count, text, type Value } from './value.ts';
+import { CONTROL_IDS, DENIED_OPERATIONS } from './words.ts';
+
+/** What the sandbox kept a command from, or several alike. */
+export const Denial = z.strictObject({
+  operation: z.enum(DENIED_OPERATIONS).describe('create: of something that was not there'),
+  object: text.describe('what it was about: a path without links, HOST:PORT, a process, or the limit'),
+  asked: text.optional().describe('the same as the program named it; missing: in these words'),
+  program: text.optional().describe('as the process called itself'),
+  pid: count.optional(),
+  control: z.enum(CONTROL_IDS).describe('the control of the enforcement report that held'),
+  why: text.describe('the rule that holds it, or which one is missing'),
+  allow: z
+    .strictObject({
+      key: text.describe('of a policy file'),
+      value: z.union([text, count]).describe('what it would have to have, or to add to its list'),
+      policy: text.describe('the same in TOML'),
+    })
+    .optional()
+    .describe('what lets it through; missing: no setting does'),
+  at: text.optional().describe('ISO 8601; when it was first seen'),
+  count,
+});
+export type Denial = Value<typeof Denial>;

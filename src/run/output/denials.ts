@@ -1,0 +1,202 @@
+import { dirname } from 'node:path';
+import type { Denial } from '../../model/denial.ts';
+import type { ExceededLimit, ExecutionResult } from '../../model/execution-result.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import type { Connection } from '../../model/network.ts';
+import type { NativeDenial, NativeOutcome } from '../../native/contract.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { assertNever } from '../../util/assert-never.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+import { limitDenial } from '../launch/exceeded-limit.ts';
+
+/** How many are named to a person or a model. */
+const NAMED = 4;
+const QUOTED_CHARACTERS = 200;
+
+/** What of a plan says why something was denied. */
+export type HoldingPlan = Pick<LaunchPlan, 'observed' | 'protectedPaths' | 'emptied' | 'network' | 'tmp'>;
+
+type Allow = NonNullable<Denial['allow']>;
+
+/** What is said of a command that failed. */
+export interface Explanation {
+  readonly denials?: readonly Denial[];
+  readonly notLookedAt?: readonly Denial['operation'][];
+}
+
+/** What the sandbox denied a command that failed, and of what that is not known. */
+export function explain(
+  outcome: Pick<NativeOutcome, 'denials'>,
+  plan: HoldingPlan,
+  connections: readonly Connection[] | undefined,
+  limit: ExceededLimit | undefined,
+): Explanation {
+  const denials = [
+    ...(outcome.denials?.told ?? []).map((one) => denialOf(one, plan)),
+    ...(connections ?? []).filter(({ verdict }) => verdict === 'refused').map(refusedConnection),
+    ...(limit === undefined ? [] : [limitDenial(limit)]),
+  ];
+  const notLookedAt = unseen(plan);
+  return {
+    ...(denials.length === 0 ? {} : { denials }),
+    ...(notLookedAt.length === 0 ? {} : { notLookedAt }),
+  };
+}
+
+/** What nobody looks at under a plan. Where the network is shut without a namespace, no call of it gets that far. */
+function unseen({ observed, network }: HoldingPlan): readonly Denial['operation'][] {
+  if (observed === 'nothing')
+    return [
+      'read',
+      'write',
+      'create',
+      'execute',
+      ...(network === 'listed' ? [] : ['connect' as const]),
+      'signal',
+    ];
+  return [
+    ...(observed === 'changes' ? ['read' as const] : []),
+    ...(network === 'refused' ? ['connect' as const] : []),
+  ];
+}
+
+function denialOf(one: NativeDenial, plan: HoldingPlan): Denial {
+  const operation = one.operation === 'remove' ? 'write' : one.operation;
+  const held = heldBy(one, plan);
+  const allow = allowOf(one, held.control);
+  return {
+    operation,
+    object: one.path,
+    ...(one.asked === one.path ? {} : { asked: one.asked }),
+    ...(one.program === '' ? {} : { program: one.program }),
+    ...(one.pid === 0 ? {} : { pid: one.pid }),
+    ...held,
+    ...(allow === undefined ? {} : { allow }),
+    at: new Date(one.firstMs).toISOString(),
+    count: one.count,
+  };
+}
+
+const NO_RULE = {
+  read: 'no rule of the policy lets it be read',
+  execute: 'no rule of the policy lets it be executed',
+  write: 'no rule of the policy lets it be written',
+} as const;
+
+function heldBy(
+  { control, operation, path }: NativeDenial,
+  plan: HoldingPlan,
+): Pick<Denial, 'control' | 'why'> {
+  const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
+  switch (control) {
+    case 'mount':
+    case 'rights':
+      if (isIn(plan.emptied)) return { control: 'hidden-paths', why: 'filesystem.hide hides it' };
+      if (isIn(plan.protectedPaths))
+        return { control: 'protected-paths', why: 'programs outside the sandbox run it or obey it' };
+      return {
+        control: 'filesystem',
+        why: operation === 'read' || operation === 'execute' ? NO_RULE[operation] : NO_RULE.write,
+      };
+    case 'pinned':
+      return { control: 'protected-paths', why: 'what lies in it is protected, so it stays where it is' };
+    case 'view':
+      if (operation === 'connect')
+        return { control: 'unix-sockets', why: 'it is a socket of the host, which the policy does not list' };
+      if (isBeneath(path, plan.tmp))
+        return { control: 'private-tmp', why: `the command has a ${plan.tmp} of its own` };
+      return {
+        control: 'filesystem-view',
+        why: 'the policy does not list it, so the command does not see it',
+      };
+    case 'network':
+      return { control: 'network', why: 'the network is off' };
+    case 'scope':
+      return { control: 'signals', why: 'it is no process of the command' };
+    default:
+      return assertNever(control);
+  }
+}
+
+/** What would let it through; `undefined`: nothing that a policy can say. */
+function allowOf({ control, operation, path }: NativeDenial, held: Denial['control']): Allow | undefined {
+  if (held === 'protected-paths' || held === 'hidden-paths') return undefined;
+  switch (operation) {
+    case 'read':
+    case 'execute':
+      return allowing('filesystem', 'read', path);
+    case 'write':
+      return allowing('filesystem', 'write', path);
+    // Names come and go in directories.
+    case 'create':
+    case 'remove':
+      return allowing('filesystem', 'write', dirname(path));
+    case 'connect':
+      return control === 'view'
+        ? allowing('network', 'unix', path, LISTED)
+        : allowing('network', 'allow', hostOf(path), LISTED);
+    case 'signal':
+      return undefined;
+    default:
+      return assertNever(operation);
+  }
+}
+
+const LISTED = 'mode = "listed"\n';
+
+function allowing(table: string, name: string, value: string, before = ''): Allow {
+  return {
+    key: `${table}.${name}`,
+    value,
+    policy: `[${table}]\n${before}${name} = [${JSON.stringify(value)}]`,
+  };
+}
+
+/** A service of this machine is listed by that name. */
+function hostOf(endpoint: string): string {
+  return endpoint.replace(/^127\.\d+\.\d+\.\d+:|^\[(?:0:){7}1\]:/, 'localhost:');
+}
+
+function refusedConnection(connection: Connection): Denial {
+  const { protocol, host, port, program, pid, rule, entry, at, count } = connection;
+  const isUnix = protocol === 'unix';
+  return {
+    operation: 'connect',
+    object: port === undefined ? host : `${host}:${port}`,
+    ...(program === undefined ? {} : { program }),
+    ...(pid === undefined ? {} : { pid }),
+    control: isUnix ? 'unix-sockets' : 'network',
+    why: rule === undefined ? 'no entry of the policy lists it' : `the entry ${rule} decided`,
+    ...(entry === undefined ? {} : { allow: allowing('network', isUnix ? 'unix' : 'allow', entry) }),
+    at,
+    count,
+  };
+}
+
+/** Those of a result that nothing else tells: what was refused of a listed network, and a limit, are told apart. */
+export function untoldDenials({ denials = [], connections }: ExecutionResult): readonly Denial[] {
+  return denials.filter(
+    ({ operation }) => operation !== 'limit' && (operation !== 'connect' || connections === undefined),
+  );
+}
+
+/** What was denied, for the model that wrote the command; `undefined`: there is nothing to say. Only a person can change the policy. */
+export function denialsForModel(result: ExecutionResult): string | undefined {
+  const denials = untoldDenials(result);
+  if (denials.length === 0) return undefined;
+  const what = listDenied(denials.map(describeDenial));
+  return `Sandbox: denied to the command: ${what}. To try again does not help; do it without, or tell the user what it is needed for.`;
+}
+
+/** What was denied, in a few words. */
+export function describeDenial({ operation, object, program }: Denial): string {
+  const who = program === undefined ? '' : ` (${visibleLine(program, QUOTED_CHARACTERS)})`;
+  return `${operation} ${visibleLine(object, QUOTED_CHARACTERS)}${who}`;
+}
+
+/** Several texts in one line, each once, as many as are read. */
+export function listDenied(texts: readonly string[], separator = '; '): string {
+  const distinct = [...new Set(texts)];
+  const more = distinct.length - NAMED;
+  return `${distinct.slice(0, NAMED).join(separator)}${more > 0 ? `${separator}and ${more} more` : ''}`;
+}

@@ -1,0 +1,307 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { parse } from 'smol-toml';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { PolicyFile } from '../../src/index.ts';
+import { makeArena } from '../support/arena.ts';
+import { HOST, TIERS, type Tier } from '../support/tiers.ts';
+
+/** What is outside: neither in the workspace nor where a private /tmp would be. */
+interface Outside {
+  readonly root: string;
+  readonly process: ChildProcess;
+  readonly port: number;
+}
+
+interface Case {
+  readonly script: string;
+  readonly operation: string;
+  /** Beneath the directory outside; `''` is itself. */
+  readonly object: string;
+  /** What the command would have to be given; default: nothing, the line is tried as it is. */
+  readonly needs?: 'view' | 'network' | 'scope';
+  /** No line lets it through. */
+  readonly hopeless?: true;
+  /** It makes one directory after the other, so in a view it is denied the first that is not shown. */
+  readonly fromTheRootOn?: true;
+}
+
+const python = (code: string) => `python3 -c '${code}'`;
+
+/** `$O` is the directory outside. Each fails inside, and passes with the line that the first denial names. */
+const CASES: Readonly<Record<string, Case>> = {
+  'a shell writes a file': { script: 'echo x > $O/file', operation: 'write', object: 'file' },
+  'a shell appends to a file': { script: 'echo x >> $O/file', operation: 'write', object: 'file' },
+  'a shell creates a file': { script: 'echo x > $O/new', operation: 'create', object: 'new' },
+  'a shell creates a file by a relative path': {
+    script: 'cd /; echo x > .$O/new',
+    operation: 'create',
+    object: 'new',
+  },
+  'tee creates a file': { script: 'echo x | tee $O/new', operation: 'create', object: 'new' },
+  'touch creates a file': { script: 'touch $O/new', operation: 'create', object: 'new' },
+  'cp creates a file': { script: 'echo x > a; cp a $O/new', operation: 'create', object: 'new' },
+  'cp replaces a file': { script: 'echo x > a; cp a $O/file', operation: 'write', object: 'file' },
+  'dd writes a file': {
+    script: 'dd if=/dev/zero of=$O/file bs=1 count=1 conv=notrunc',
+    operation: 'write',
+    object: 'file',
+  },
+  'truncate(1) shortens a file': { script: 'truncate -s 0 $O/file', operation: 'write', object: 'file' },
+  'truncate(2) shortens a file': {
+    script: python('import os; os.truncate(os.environ["O"] + "/file", 0)'),
+    operation: 'write',
+    object: 'file',
+  },
+  'python opens a file to read and write': {
+    script: python('import os; open(os.environ["O"] + "/file", "r+")'),
+    operation: 'write',
+    object: 'file',
+  },
+  'python opens a file by a descriptor of a directory': {
+    script: python(
+      'import os; d = os.open("/", os.O_PATH); os.open(os.environ["O"][1:] + "/new", os.O_WRONLY | os.O_CREAT, dir_fd=d)',
+    ),
+    operation: 'create',
+    object: 'new',
+  },
+  'node writes a file': {
+    script: 'node -e \'require("fs").writeFileSync(process.env.O + "/new", "x")\'',
+    operation: 'create',
+    object: 'new',
+  },
+  'mkdir makes a directory': { script: 'mkdir $O/new', operation: 'create', object: 'new' },
+  'mkdir -p makes the first of several': {
+    script: 'mkdir -p $O/new/er/est',
+    operation: 'create',
+    object: 'new',
+    fromTheRootOn: true,
+  },
+  'mkfifo makes a pipe': { script: 'mkfifo $O/new', operation: 'create', object: 'new' },
+  'ln makes a symbolic link': { script: 'ln -s x $O/new', operation: 'create', object: 'new' },
+  'mv moves something there': { script: 'echo x > a; mv a $O/new', operation: 'create', object: 'new' },
+  'mv renames a file': { script: 'mv $O/file $O/new', operation: 'write', object: 'file' },
+  'rm removes a file': { script: 'rm $O/file', operation: 'write', object: 'file' },
+  'rmdir removes a directory': { script: 'rmdir $O/empty', operation: 'write', object: 'empty' },
+  'rm -r removes a tree': { script: 'rm -r $O/empty', operation: 'write', object: 'empty' },
+  'python removes a file': {
+    script: python('import os; os.unlink(os.environ["O"] + "/file")'),
+    operation: 'write',
+    object: 'file',
+  },
+  'tar unpacks': {
+    script: 'echo x > a; tar cf a.tar a; tar xPf a.tar --transform "s,^,$O/,"',
+    operation: 'create',
+    object: 'a',
+  },
+  'git makes a repository': {
+    script: 'git init -q $O/repo',
+    operation: 'create',
+    object: 'repo',
+    fromTheRootOn: true,
+  },
+  'a link in the workspace leads to a file': {
+    script: 'ln -s $O/file link; echo x > link',
+    operation: 'write',
+    object: 'file',
+  },
+  'a link in the workspace leads to what is not there': {
+    script: 'ln -s $O/new link; echo x > link',
+    operation: 'create',
+    object: 'new',
+  },
+  'cat reads a file': { script: 'cat $O/file', operation: 'read', object: 'file' },
+  'a shell reads a file': { script: 'read x < $O/file', operation: 'read', object: 'file' },
+  'a shell sources a file': { script: '. $O/file.sh', operation: 'read', object: 'file.sh' },
+  'python reads a file': {
+    script: python('import os; open(os.environ["O"] + "/file")'),
+    operation: 'read',
+    object: 'file',
+  },
+  'node reads a file': {
+    script: 'node -e \'require("fs").readFileSync(process.env.O + "/file")\'',
+    operation: 'read',
+    object: 'file',
+  },
+  'a link in the workspace is read': {
+    script: 'ln -s $O/file link; cat link',
+    operation: 'read',
+    object: 'file',
+  },
+  'python lists a directory': {
+    script: python('import os; os.listdir(os.environ["O"])'),
+    operation: 'read',
+    object: '',
+  },
+  'python loads a module': {
+    script: 'PYTHONDONTWRITEBYTECODE=1 python3 $O/module.py',
+    operation: 'read',
+    object: 'module.py',
+  },
+  'a shell executes a program': { script: '$O/tool', operation: 'execute', object: 'tool' },
+  'env executes a program': { script: 'env $O/tool', operation: 'execute', object: 'tool' },
+  'a link to a program is executed': {
+    script: 'ln -s $O/tool link; ./link',
+    operation: 'execute',
+    object: 'tool',
+  },
+  'python executes a program': {
+    script: python('import os; os.execv(os.environ["O"] + "/tool", ["tool"])'),
+    operation: 'execute',
+    object: 'tool',
+  },
+};
+
+/** What belongs to the host by its own rules, and not by a path of ours. */
+const OTHERS: Readonly<Record<string, Case>> = {
+  'a connection to a service of this machine': {
+    script: python('import os, socket; socket.create_connection(("127.0.0.1", int(os.environ["PORT"])))'),
+    operation: 'connect',
+    object: '127.0.0.1:$PORT',
+    needs: 'network',
+  },
+  'a connection to a socket of this machine': {
+    script: python('import os, socket; socket.socket(socket.AF_UNIX).connect(os.environ["O"] + "/socket")'),
+    operation: 'connect',
+    object: '$O/socket',
+    needs: 'network',
+  },
+  'a signal to a process outside': {
+    script: 'kill -TERM $OTHER',
+    operation: 'signal',
+    object: '$OTHER (sleep)',
+    needs: 'scope',
+    hopeless: true,
+  },
+  'a hook of the repository': {
+    script: 'echo x > .git/hooks/pre-commit',
+    operation: 'create',
+    object: '$PWD/.git/hooks/pre-commit',
+    needs: 'view',
+    hopeless: true,
+  },
+  'the directory that hooks are in': {
+    script: 'mv .git other',
+    operation: 'write',
+    object: '$PWD/.git',
+    needs: 'view',
+    hopeless: true,
+  },
+};
+
+/** Each fails without a sandbox as well, or is no failure: nothing is said of it. */
+const UNTOLD: Readonly<Record<string, string>> = {
+  'a file that is not there': 'cat missing; cat $O/missing; cat /etc/missing',
+  'a directory that is not there': 'echo x > $O/missing/file',
+  'a directory that is there': 'mkdir $PWD; mkdir /usr',
+  'something in the workspace': 'echo x > a; rm a; mkdir d; rmdir d; false',
+  'a program that is not there': '$O/missing; ./missing; missing',
+  'a directory as a file': 'echo x > $PWD',
+  'what is there already': 'set -C; echo x > a; echo y > a',
+  'a port at which nobody is': 'exec 3<>/dev/tcp/127.0.0.1/1',
+  'a signal to itself': 'sleep 60 & kill %1; kill -TERM $!; false',
+  'a mode of 0000': 'echo x > a; chmod 0 a; cat a; echo y > a; false',
+};
+
+describe.each(TIERS)('what the sandbox denied, $name', (tier) => {
+  const arena = makeArena();
+  let outside: Outside;
+  let servers: readonly Server[];
+
+  beforeAll(async () => {
+    const root = realpathSync(mkdtempSync('/var/tmp/explain-'));
+    const sleeping = spawn('sleep', ['1000'], { stdio: 'ignore' });
+    const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    const socket = createServer((connection) => connection.end()).listen(join(root, 'socket'));
+    await once(socket, 'listening');
+    servers = [server, socket];
+    outside = { root, process: sleeping, port: address.port };
+  });
+  afterAll(() => {
+    outside.process.kill('SIGKILL');
+    for (const server of servers) server.close();
+    rmSync(outside.root, { recursive: true, force: true });
+  });
+
+  /** As it is before each command. */
+  function restore(): void {
+    const { root } = outside;
+    for (const name of ['new', 'repo', 'a', 'file', 'empty', 'tool', 'file.sh', 'module.py'])
+      rmSync(join(root, name), { recursive: true, force: true });
+    mkdirSync(join(root, 'empty'));
+    writeFileSync(join(root, 'file'), 'content\n');
+    writeFileSync(join(root, 'file.sh'), 'true\n');
+    writeFileSync(join(root, 'module.py'), '');
+    writeFileSync(join(root, 'tool'), '#!/bin/sh\ntrue\n', { mode: 0o755 });
+  }
+
+  async function run(on: Tier, workspace: string, script: string, policy: PolicyFile = {}) {
+    restore();
+    const sandbox = await arena.sandbox(on, { workspace, policy, explain: 'always' });
+    const env = {
+      ...{ O: outside.root, PORT: String(outside.port), OTHER: String(outside.process.pid) },
+      ...{ LC_ALL: 'C', GIT_CONFIG_NOSYSTEM: '1' },
+    };
+    return sandbox.run(['bash', '-c', script], { env });
+  }
+
+  async function check({ script, operation, hopeless }: Case, workspace: string, whole: string) {
+    const denied = await run(tier, workspace, script);
+    const first = denied.denials?.find((one) => one.operation === operation && one.object === whole);
+    expect([denied.ok, denied.denials]).toEqual([
+      false,
+      expect.arrayContaining([expect.objectContaining({ operation, object: whole })]),
+    ]);
+    if (hopeless) return expect(first?.allow).toBeUndefined();
+    // Exactly that line.
+    const policy = parse(first?.allow?.policy ?? '') as PolicyFile;
+    const allowed = await run(tier, arena.freshCorner(), script, policy);
+    expect([allowed.ok, allowed.stderr]).toEqual([true, expect.anything()]);
+  }
+
+  it.each(Object.entries(CASES))('is told, with what allows it: %s', async (_, one) => {
+    const whole = join(outside.root, one.object);
+    if (one.fromTheRootOn && tier.view)
+      await check({ ...one, operation: 'write' }, arena.freshCorner(), '/var');
+    else await check(one, arena.freshCorner(), whole);
+  });
+
+  it.each(Object.entries(OTHERS))('is told where it is held: %s', async (_, one) => {
+    const holds = {
+      view: tier.view,
+      network: tier.view && HOST.namespaces,
+      scope: tier.landlockAbi >= 6 && HOST.signalScope,
+    };
+    if (one.needs !== undefined && !holds[one.needs]) return;
+    const workspace = arena.freshCorner();
+    mkdirSync(join(workspace, '.git/hooks'), { recursive: true });
+    writeFileSync(join(workspace, '.git/HEAD'), 'ref: refs/heads/main\n');
+    mkdirSync(join(workspace, '.git/objects'));
+    mkdirSync(join(workspace, '.git/refs'));
+    const whole = one.object
+      .replace('$PORT', String(outside.port))
+      .replace('$OTHER', String(outside.process.pid))
+      .replace('$O', outside.root)
+      .replace('$PWD', workspace);
+    await check(one, workspace, whole);
+  });
+
+  it.each(Object.entries(UNTOLD))('is not said to be: %s', async (_, script) => {
+    const { denials, exitCode } = await run(tier, arena.freshCorner(), script);
+    expect([exitCode === 0, denials]).toEqual([false, undefined]);
+  });
+
+  it('is nothing where nothing is looked at, and then it is said that it is not known', async () => {
+    restore();
+    const workspace = arena.freshCorner();
+    const sandbox = await arena.sandbox(tier, { workspace, explain: 'never' });
+    const { denials, notLookedAt } = await sandbox.run(['bash', '-c', `echo x > ${outside.root}/new`]);
+    expect([denials, notLookedAt]).toEqual([undefined, expect.arrayContaining(['write', 'read'])]);
+  });
+});
