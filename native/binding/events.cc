@@ -187,6 +187,8 @@ const char* NameOf(Denial::Control control) {
       return "network";
     case Denial::Control::kScope:
       return "scope";
+    case Denial::Control::kNothing:
+      return "nothing";
   }
   return "";
 }

@@ -357,8 +357,8 @@ std::vector<sock_filter> CallObserver::Filter(Observed observed) {
       program.insert(program.end(), std::begin(with_path), std::end(with_path));
       continue;
     }
-    if (call.kind == Kind::kLook && observed != Observed::kEverything) continue;
-    if (call.kind != Kind::kOpen || observed == Observed::kEverything) {
+    if (call.kind == Kind::kLook && observed < Observed::kEverything) continue;
+    if (call.kind != Kind::kOpen || observed >= Observed::kEverything) {
       ask_about(call.number);
       continue;
     }
@@ -579,7 +579,11 @@ void CallObserver::LookAtExisting(const Use& use, const std::string& path, int o
           ? (needed & use.held_by.handled_fs & ~RightsAt(use.held_by, place)) == 0
           : true;
   const bool is_shut = alters && use.held_by.has_view && IsReadOnly(object);
-  if ((has_rights && !is_shut) || !MayOutside(place, mode)) return;
+  if (has_rights && !is_shut) {
+    if (use.held_by.tells_uses) Tell(use, Control::kNothing, path);
+    return;
+  }
+  if (!MayOutside(place, mode)) return;
   Tell(use, is_shut ? Control::kMount : Control::kRights, path);
 }
 
@@ -594,9 +598,13 @@ void CallObserver::LookAtNew(const Use& use, const std::string& path) {
     const UniqueFd parent(use.target.OpenObject(directory, true));
     is_shut = parent.valid() && IsReadOnly(parent.get());
   }
-  if ((has_rights && !is_shut) || !MayOutside(directory, W_OK | X_OK)) return;
   Use made = use;
   made.act = Act::kCreate;
+  if (has_rights && !is_shut) {
+    if (use.held_by.tells_uses) Tell(made, Control::kNothing, path);
+    return;
+  }
+  if (!MayOutside(directory, W_OK | X_OK)) return;
   Tell(made, is_shut ? Control::kMount : Control::kRights, path);
 }
 
@@ -642,16 +650,19 @@ void CallObserver::LookAtConnect(int listener, const abi::SeccompNotification& c
     if (!object.valid()) LookOutsideView(use, use.path);
     return;
   }
-  if (!held_by.has_own_network || (family != AF_INET && family != AF_INET6)) return;
+  if ((!held_by.has_own_network && !held_by.tells_uses) ||
+      (family != AF_INET && family != AF_INET6))
+    return;
   const std::optional<Endpoint> endpoint = EndpointOf(address, family);
   if (!endpoint || endpoint->port == 0 || endpoint->IsAny()) return;
   // What the command's own servers answer is the sandbox's loopback.
-  if (endpoint->IsLoopback() && (!SomebodyListens(getpid(), endpoint->port) ||
-                                 SomebodyListens(static_cast<pid_t>(call.pid), endpoint->port)))
+  if (held_by.has_own_network && endpoint->IsLoopback() &&
+      (!SomebodyListens(getpid(), endpoint->port) ||
+       SomebodyListens(static_cast<pid_t>(call.pid), endpoint->port)))
     return;
   Denial denial;
   denial.act = Act::kConnect;
-  denial.control = Control::kNetwork;
+  denial.control = held_by.has_own_network ? Control::kNetwork : Control::kNothing;
   denial.path = denial.asked = TextOf(*endpoint);
   Tell(listener, call.id, target, std::move(denial));
 }
@@ -691,21 +702,24 @@ void CallObserver::Tell(int listener, uint64_t call, const Target& target, Denia
   // All of it was read of the process that still waits, and not of a later one with its number.
   if (!IsWaiting(listener, call)) return;
   const std::lock_guard lock(mutex_);
-  denials_.Add(std::move(denial));
+  const bool tells_uses = held_by_ != nullptr && held_by_->tells_uses;
+  denials_.Add(std::move(denial), tells_uses ? Denials::kMostUses : Denials::kMost);
 }
 
-void Denials::Add(Denial denial) {
-  for (Denial& known : told) {
-    if (known.act == denial.act && known.control == denial.control && known.path == denial.path) {
-      known.count += denial.count;
-      return;
-    }
+void Denials::Add(Denial denial, size_t most) {
+  const char kind[] = {static_cast<char>(denial.act), static_cast<char>(denial.control)};
+  const auto [place, is_new] =
+      places_.try_emplace(std::string(kind, sizeof(kind)) + denial.path, told.size());
+  if (!is_new) {
+    told[place->second].count += denial.count;
+    return;
   }
-  if (told.size() < kMost) {
+  if (told.size() < most) {
     told.push_back(std::move(denial));
-  } else {
-    ++untold;
+    return;
   }
+  places_.erase(place);
+  ++untold;
 }
 
 }  // namespace sandbox_run

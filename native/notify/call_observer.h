@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "notify/target.h"
@@ -21,7 +22,8 @@ enum class Observed {
   kNothing,
   kChanges,     // what writes, creates, removes, executes, connects and signals
   kReads,       // files that are opened to be read
-  kEverything,  // directories as well
+  kEverything,  // directories, and whether something is there, as well
+  kUses,        // the same; and what was not denied is told, too
 };
 
 // What the sandbox kept from a process, or from several alike.
@@ -35,6 +37,7 @@ struct Denial {
     kView,     // it is not in the view
     kNetwork,  // the network namespace leads nowhere
     kScope,    // signals end at the domain
+    kNothing,  // it was not denied
   };
   Act act = Act::kRead;
   Control control = Control::kRights;
@@ -48,11 +51,14 @@ struct Denial {
 
 // Each kind once, so many of them, and how many others there were.
 struct Denials {
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMost = 64, kMostUses = 20'000;
   std::vector<Denial> told;
   uint64_t untold = 0;
-  void Add(Denial denial);
+  void Add(Denial denial, size_t most = kMost);
   bool empty() const { return told.empty() && untold == 0; }
+
+ private:
+  std::unordered_map<std::string, size_t> places_;  // of what is told
 };
 
 // What holds a command in, as far as calls can be compared with it.
@@ -63,6 +69,7 @@ struct HeldBy {
   bool scopes_signals = false;
   bool has_own_network = false;  // and no way out of it
   bool lists_network = false;    // connections are answered, and told, by NetworkSupervisor
+  bool tells_uses = false;       // what is not denied is told, too
 };
 
 // Looks at calls on their way into the kernel and lets every one go on: whether something is

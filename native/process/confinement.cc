@@ -590,6 +590,7 @@ HeldBy Confinement::WhatHolds(const Slot& slot) const {
   held_by.has_view = spec_.namespaces.has_value();
   held_by.scopes_signals = (spec_.landlock.scoped & abi::kLandlockScopeSignal) != 0;
   held_by.lists_network = spec_.network != nullptr;
+  held_by.tells_uses = spec_.observed == Observed::kUses;
   held_by.has_own_network = spec_.namespaces && spec_.namespaces->network;
   for (const PathRuleSpec& rule : spec_.rules) {
     // As the command sees it: what is private to the slot is mounted elsewhere in a view.

@@ -118,6 +118,9 @@ export const ExecutionResultBase = z.strictObject({
   notLookedAt: maybe(z.array(z.enum(DENIED_OPERATIONS))).describe(
     'of a command that failed: of which operations it is not known whether they were denied (sandbox.explain); missing: of none',
   ),
+  wouldDeny: maybe(z.array(Denial)).describe(
+    'with the option shadow: what that other policy would have denied the command; missing: nothing, or there is none',
+  ),
   warnings: texts.describe('remarks on the launch'),
   hiddenPrograms: maybe(texts).describe(
     'programs of the words of a command that ended by itself: they are on this machine, and the sandbox does not show them; missing: there are none',

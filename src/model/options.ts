@@ -192,6 +192,12 @@ export const SandboxOptions = z.strictObject({
     .describe(
       'What is looked at to tell what the sandbox denied (`denials` of a result): `auto` all but what is read, `always` that too, which is slower, `never` nothing. Default: the policy’s.',
     ),
+  shadow: z
+    .union([string, z.custom<PolicyFile>(isRecord)], 'the path of a policy file, or its content')
+    .optional()
+    .describe(
+      'Another policy, as a file or its content: commands run under that of the sandbox, and `wouldDeny` of a result says what this one would have denied, in place of all policy files. It is as slow as `explain: "always"`.',
+    ),
   passEnv: strings.optional().describe('Names passed on from this process’s environment.'),
   env: Variables.optional().describe('Variables with values.'),
   timeout: Milliseconds.optional().describe(

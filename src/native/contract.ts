@@ -95,9 +95,10 @@ export interface NativeConfinementSpec {
   readonly exitTracing: boolean;
   /**
    * Which calls are looked at, each with those before it, to tell what was denied: none; those that write, create, remove,
-   * execute, connect and signal; opening files to read; opening directories, too. Not with a `setUidLauncher`.
+   * execute, connect and signal; opening files to read; directories, and whether something is there, too; the same, and what was
+   * not denied is told as well. Not with a `setUidLauncher`.
    */
-  readonly observed: 'nothing' | 'changes' | 'reads' | 'everything';
+  readonly observed: 'nothing' | 'changes' | 'reads' | 'everything' | 'uses';
 }
 
 /**
@@ -199,9 +200,9 @@ export interface NativeDenial {
   readonly operation: 'read' | 'write' | 'create' | 'remove' | 'execute' | 'connect' | 'signal';
   /**
    * What held: no rule of Landlock grants it; the mount is read-only; a mount point cannot be moved; the view does not have
-   * it; the network namespace leads nowhere; signals end at the domain.
+   * it; the network namespace leads nowhere; signals end at the domain. `nothing`: it was not denied (`observed: uses`).
    */
-  readonly control: 'rights' | 'mount' | 'pinned' | 'view' | 'network' | 'scope';
+  readonly control: 'rights' | 'mount' | 'pinned' | 'view' | 'network' | 'scope' | 'nothing';
   /** As the program named it. */
   readonly asked: string;
   /** What that leads to; of a connection HOST:PORT, of a signal the process. */
@@ -215,7 +216,7 @@ export interface NativeDenial {
   readonly count: number;
 }
 
-/** Each kind of denial once, 64 of them at most, and how many others there were. */
+/** Each kind of denial once, 64 of them at most (20,000 of uses), and how many others there were. */
 interface NativeDenials {
   readonly told: readonly NativeDenial[];
   readonly untold: number;

@@ -48,6 +48,8 @@ export interface PlanInput extends OwnPathsInput {
   readonly sharedByGroup?: boolean;
   /** What `filesystem.hide` matches; `undefined`: the policy hides nothing. */
   readonly hidden?: HiddenFiles | undefined;
+  /** What commands use is told, too, and not only what they are denied. */
+  readonly tellsUses?: boolean;
 }
 
 /**
@@ -138,7 +140,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     links,
     seccompGroups: seccompGroups(used, input.sharedByGroup ?? false),
     exitTracing: used.tracing === 'own',
-    observed: used.observed,
+    observed: input.tellsUses && used.observed !== 'nothing' ? 'uses' : used.observed,
     limits: processLimitsOf(policy.limits),
     treeLimits: treeLimitsOf(policy, used, features),
     umask: policy.limits.umask,

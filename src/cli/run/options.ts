@@ -26,6 +26,8 @@ interface Options extends SandboxArguments {
   readonly combined?: boolean;
   readonly neutralize?: boolean;
   readonly spill?: boolean;
+  /** Another policy, of which it is told what it would deny. */
+  readonly shadow?: string;
   readonly json?: boolean;
   readonly 'json=full'?: boolean;
   readonly dryRun?: boolean;
@@ -130,6 +132,10 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
       '--warm',
       'start sooner: a server in the background runs it, started for the next call if there is none',
     )
+    .option(
+      '--shadow <file>',
+      'run under the policy of today, and tell what the policy in this file would have denied (slower)',
+    )
     .option('-v, --verbose', 'print on standard error what is enforced')
     .option('-q, --quiet', 'no remarks on standard error')
     .version(packageVersion, '--version', 'show the version');
@@ -140,7 +146,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   const json = options.json === true || full;
   if (shell === undefined) refuseInit(args, parsed.args);
   const command = commandOf(shell, parsed.args);
-  const sandbox = sandboxOptionsOf(options);
+  const { shadow } = options;
+  const sandbox = { ...sandboxOptionsOf(options), ...(shadow === undefined ? {} : { shadow }) };
   const output = outputOptions({ ...options, json });
   return { ...options, command, sandbox, taints: options.taint ?? [], tty, output, json, full, quiet };
 }

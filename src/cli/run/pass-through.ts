@@ -98,7 +98,9 @@ export function printEnd(
     const advice = isPerson ? ` (--ro ${dirname(path)})` : '';
     printError(`${path} is on this machine, and the sandbox does not show it${advice}`);
   }
-  printDenials(result, isPerson);
+  const denials = result.ok ? [] : untoldDenials(result);
+  printDenials(denials, denials.length === 1 ? 'was denied' : 'were denied', isPerson);
+  printDenials(result.wouldDeny ?? [], 'would be denied by the other policy', isPerson);
   if (isUnasked(result) && isPerson) printUnasked(result.decision);
   else if (result.error !== undefined)
     printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
@@ -107,11 +109,10 @@ export function printEnd(
 }
 
 /** What was denied, and for a person in a second line what would allow it. */
-function printDenials(result: ExecutionResult, isPerson: boolean): void {
-  const denials = untoldDenials(result);
+function printDenials(denials: readonly Denial[], verb: string, isPerson: boolean): void {
   if (denials.length === 0) return;
-  const things = denials.length === 1 ? '1 thing was denied' : `${denials.length} things were denied`;
-  printError(`${things}: ${listDenied(denials.map((one) => `${describeDenial(one)}: ${one.why}`))}`);
+  const things = denials.length === 1 ? '1 thing' : `${denials.length} things`;
+  printError(`${things} ${verb}: ${listDenied(denials.map((one) => `${describeDenial(one)}: ${one.why}`))}`);
   const allowed = denials.flatMap(({ allow }) => (allow === undefined ? [] : [allow]));
   if (!isPerson || allowed.length === 0) return;
   const lines = allowed.map(({ policy }) => policy.replace('\n', ' ').replaceAll('\n', ', '));

@@ -14,6 +14,7 @@ import type { LeftBehind } from '../../model/left-behind.ts';
 import type { Connection } from '../../model/network.ts';
 import type { NativeOutcome } from '../../native/contract.ts';
 import { explain, type HoldingPlan } from '../output/denials.ts';
+import type { WouldDeny } from '../output/shadow.ts';
 import { type OutputView, type ShownOutput, showOutput } from '../output/show.ts';
 import {
   describeExceeded,
@@ -69,10 +70,17 @@ export function classify(
   outcome: NativeOutcome,
   after: AfterRun,
   plan: LimitsOfPlan & HoldingPlan,
+  shadow: WouldDeny | undefined,
   output: CapturedOutput | undefined,
 ): ExecutionResult {
   const shown = output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.headBytes);
   const outputHeld = outcome.outputHeld ?? false;
+  const failed = outcome.exitCode !== 0 || outcome.signal !== 0 || outcome.timedOut || outcome.canceled;
+  const further = failed ? (outcome.denials?.untold ?? 0) : 0;
+  const remarks = [
+    ...(outputHeld ? [OUTPUT_HELD] : []),
+    ...(further > 0 ? [`${further} further things were denied, which denials does not name`] : []),
+  ];
   const base: ExecutionResultBase = {
     ...context,
     ...shown,
@@ -89,6 +97,7 @@ export function classify(
     hiddenPrograms: undefined,
     denials: undefined,
     notLookedAt: undefined,
+    wouldDeny: shadow?.(outcome.denials?.told ?? [], after.connections),
     treeEnded: outcome.treeEnded,
     processTree: {
       // What was used, where that is not what was planned.
@@ -99,9 +108,9 @@ export function classify(
     leftBehind: after.leftBehind,
     ...(after.connections === undefined ? {} : { connections: after.connections }),
     warnings:
-      after.warnings.length === 0 && !outputHeld
+      after.warnings.length === 0 && remarks.length === 0
         ? context.warnings
-        : [...context.warnings, ...after.warnings, ...(outputHeld ? [OUTPUT_HELD] : [])],
+        : [...context.warnings, ...after.warnings, ...remarks],
   };
   // The command ran, and was ended for what follows; only how it ended is not known.
   const isLost = outcome.failure?.stage === 'wait';
@@ -130,7 +139,7 @@ export function classify(
   const hidden = hiddenPrograms?.() ?? [];
   return {
     ...base,
-    ...(signal === undefined && outcome.exitCode === 0 ? {} : explained()),
+    ...(failed || plan.observed === 'everything' ? explained() : {}),
     ...(hidden.length === 0 ? {} : { hiddenPrograms: hidden }),
     ...endedByItself(signal, outcome.exitCode),
   };
@@ -163,6 +172,7 @@ export function notRun(
     hiddenPrograms: undefined,
     denials: undefined,
     notLookedAt: undefined,
+    wouldDeny: undefined,
     outputHeld: false,
     leftBehind: [],
   };

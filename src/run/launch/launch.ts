@@ -284,7 +284,7 @@ class LaunchedCommand {
   }
 
   #end(outcome: NativeOutcome): void {
-    const { settle } = this.#sandbox;
+    const { settle, shadow } = this.#sandbox;
     const plan = this.#plan;
     const { output, feed } = this.#how;
     this.#onEnd(this.id);
@@ -298,7 +298,7 @@ class LaunchedCommand {
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);
       const captured = output && { view: output.view, spilled: this.#spill?.result(outcome) };
-      this.#settle.resolve(classify(this.#context, outcome, after, plan, captured));
+      this.#settle.resolve(classify(this.#context, outcome, after, plan, shadow, captured));
     } catch (error) {
       this.#settle.reject(error);
     }

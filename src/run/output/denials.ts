@@ -31,11 +31,14 @@ export function explain(
   connections: readonly Connection[] | undefined,
   limit: ExceededLimit | undefined,
 ): Explanation {
+  const seen = (outcome.denials?.told ?? []).filter(({ control }) => control !== 'nothing');
   const denials = [
-    ...(outcome.denials?.told ?? []).map((one) => denialOf(one, plan)),
+    ...seen.map((one) => denialOf(one, plan)),
     ...(connections ?? []).filter(({ verdict }) => verdict === 'refused').map(refusedConnection),
     ...(limit === undefined ? [] : [limitDenial(limit)]),
   ];
+  // What is read in vain is seldom why a command failed.
+  denials.sort((one, other) => Number(one.operation === 'read') - Number(other.operation === 'read'));
   const notLookedAt = unseen(plan);
   return {
     ...(denials.length === 0 ? {} : { denials }),
@@ -60,7 +63,8 @@ function unseen({ observed, network }: HoldingPlan): readonly Denial['operation'
   ];
 }
 
-function denialOf(one: NativeDenial, plan: HoldingPlan): Denial {
+/** A denial of the addon, in the words of a plan. */
+export function denialOf(one: NativeDenial, plan: HoldingPlan): Denial {
   const operation = one.operation === 'remove' ? 'write' : one.operation;
   const held = heldBy(one, plan);
   const allow = allowOf(one, held.control);
@@ -111,6 +115,7 @@ function heldBy(
       };
     case 'network':
       return { control: 'network', why: 'the network is off' };
+    case 'nothing':
     case 'scope':
       return { control: 'signals', why: 'it is no process of the command' };
     default:

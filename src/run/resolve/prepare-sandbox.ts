@@ -31,6 +31,7 @@ import { isBeneath } from '../../util/absolute-path.ts';
 import type { HiddenFinder, Looked } from '../hidden-files.ts';
 import { describeFailure } from '../launch/failure.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import type { WouldDeny } from '../output/shadow.ts';
 import { stateDirectory } from '../state.ts';
 import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
 import { ownProgram, realPath } from './own-program.ts';
@@ -66,6 +67,8 @@ export interface PreparedSandbox {
   readonly network: NetworkBroker | undefined;
   /** Where the policy hides files. */
   readonly hidden: HiddenNow | undefined;
+  /** Tells what another policy would deny. */
+  readonly shadow: WouldDeny | undefined;
 }
 
 /** What `filesystem.hide` matches, from command to command. */
@@ -89,6 +92,7 @@ interface PlannedSandbox {
   /** `undefined`: the policy hides nothing. */
   readonly finder: HiddenFinder | undefined;
   readonly hidden: Looked | undefined;
+  readonly shadow: LaunchPlan | undefined;
   /** The plan for one rung of the ladder. `hidden`: in place of what was found at first. */
   readonly planFor: (rung: Rung, impossible?: readonly string[], hidden?: HiddenFiles) => LaunchPlan;
 }
@@ -131,9 +135,11 @@ export async function planResolved(
       shortfall: findings?.shortfall,
       sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
       hidden,
+      tellsUses: resolved.shadow !== undefined,
       lookup: createPathLookup(),
     });
-  return { addon, resolved, features, findings, finder, hidden: found, planFor };
+  const shadow = resolved.shadow && (await planOnly(await planResolved(resolved.shadow)));
+  return { addon, resolved, features, findings, finder, hidden: found, shadow, planFor };
 }
 
 /** What looks for hidden files is loaded where the policy hides some only. */
@@ -204,7 +210,8 @@ async function prepareResolved(
   try {
     const settle = prepareSettler(addon, rung.plan, findings);
     const network = await brokerFor(addon, rung, lookup);
-    const prepared = { ...rung, addon, policy, resolved, cache, findings, settle, network };
+    const shadow = planned.shadow && (await import('../output/shadow.ts')).shadowOf(planned.shadow);
+    const prepared = { ...rung, addon, policy, resolved, cache, findings, settle, network, shadow };
     return Object.assign(prepared, { hidden: tried && hiddenNow(planned, tried, prepared, lookup) });
   } catch (error) {
     addon.closeConfinement(rung.confinement);

@@ -44,6 +44,8 @@ export interface ResolvedPolicy {
   readonly networkRules: NetworkRules | undefined;
   /** What commands get of the settings of the user's tools. */
   readonly settings: CarriedSettings;
+  /** Of which it is told what it would deny. */
+  readonly shadow: ResolvedPolicy | undefined;
   /** Canonical: the same where commands may reach /tmp. `undefined`: there is no such place. It is tried, so on demand. */
   readonly parentBesideTmp: () => string | undefined;
 }
@@ -85,6 +87,10 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     parentBesideTmp: () =>
       outOfReach([temporary, '/var/tmp'], policy, workspace, createPathLookup(), [realPath('/tmp')]),
     settings: { ...settings, remarks: [...settings.remarks, ...network.remarks] },
+    shadow:
+      options.shadow === undefined
+        ? undefined
+        : await resolvePolicy({ workspace, policy: options.shadow, policyFiles: false }),
   };
 }
 

@@ -385,7 +385,7 @@ class OpenShell implements ShellSession {
     const connections = network?.connectionsOf(shell.id, outcome);
     const after = { leftBehind, connections, warnings: how.alive || !how.broken ? [] : [BROKEN] };
     const view = { view: this.#output.view, spilled: undefined };
-    const result = classify(context, outcome, after, plan, view);
+    const result = classify(context, outcome, after, plan, prepared.shadow, view);
     // Whoever ends the command or the session does not wait for a consumer, which may never be done.
     const settled = await consumer?.settled(Promise.resolve(result), signal);
     return { result: settled ?? result, alive: how.alive };

@@ -54,7 +54,7 @@ const PLAN: LimitsOfPlan & HoldingPlan = {
   tmp: '/tmp',
 };
 const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER) =>
-  classify(CONTEXT, { ...QUIET, ...changes }, after, PLAN, { view: VIEW, spilled: undefined });
+  classify(CONTEXT, { ...QUIET, ...changes }, after, PLAN, undefined, { view: VIEW, spilled: undefined });
 
 describe('classify', () => {
   const { SIGKILL, SIGTERM, SIGSEGV } = constants.signals;
@@ -130,7 +130,7 @@ describe('classify', () => {
   });
 
   it('says nothing of output that did not come through us', () => {
-    expect(classify(CONTEXT, QUIET, NOTHING_AFTER, PLAN, undefined)).toMatchObject({
+    expect(classify(CONTEXT, QUIET, NOTHING_AFTER, PLAN, undefined, undefined)).toMatchObject({
       stdout: '',
       stderr: '',
       truncated: { stdout: 0, stderr: 0 },

@@ -1,0 +1,98 @@
+import { dirname } from 'node:path';
+import type { Denial } from '../../model/denial.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import type { Connection } from '../../model/network.ts';
+import type { NativeDenial } from '../../native/contract.ts';
+import { addressBytes } from '../../policy/network/entry.ts';
+import { judgeAddress, judgeHost } from '../../policy/network/rules.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { denialOf } from './denials.ts';
+
+/**
+ * What a command used that another plan would deny it, as far as paths and connections tell. `undefined`: nothing.
+ */
+export type WouldDeny = (
+  uses: readonly NativeDenial[],
+  connections: readonly Connection[] | undefined,
+) => readonly Denial[] | undefined;
+
+/** Tells what a plan would deny commands that run under another one. */
+export const shadowOf =
+  (plan: LaunchPlan): WouldDeny =>
+  (uses, connections) => {
+    const denied = new Map<string, Denial>();
+    for (const use of uses) {
+      // What was denied already would not be new.
+      if (use.control !== 'nothing') continue;
+      const control = whatDenies(plan, use);
+      if (control === undefined) continue;
+      const one = denialOf({ ...use, control }, plan);
+      const key = `${one.operation} ${one.object}`;
+      denied.set(key, { ...one, count: one.count + (denied.get(key)?.count ?? 0) });
+    }
+    for (const { verdict, protocol, host, port, program, pid, at, count } of connections ?? []) {
+      if (verdict === 'refused' || protocol === 'name' || port === undefined || mayReach(plan, host, port))
+        continue;
+      const asked = {
+        operation: 'connect',
+        asked: host,
+        path: `${host}:${port}`,
+        program: program ?? '',
+      } as const;
+      const firstMs = Date.parse(at);
+      const one = denialOf({ ...asked, control: 'network', pid: pid ?? 0, firstMs, count }, plan);
+      denied.set(`connect ${one.object}`, one);
+    }
+    return denied.size === 0 ? undefined : [...denied.values()].slice(0, MOST_TOLD);
+  };
+
+/** As many as of what was denied. */
+const MOST_TOLD = 64;
+
+/** By what a plan denies a use; `undefined`: it does not. */
+function whatDenies(
+  plan: LaunchPlan,
+  { operation, path }: NativeDenial,
+): NativeDenial['control'] | undefined {
+  if (operation === 'signal') return undefined;
+  if (operation === 'connect') {
+    const [, host = '', port = ''] = /^\[?(.*?)\]?:(\d+)$/.exec(path) ?? [];
+    if (path.startsWith('/') || mayReach(plan, host, Number(port))) return undefined;
+    return 'network';
+  }
+  const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
+  if (isIn(privateTo(plan))) return undefined;
+  const alters = operation === 'write' || operation === 'create' || operation === 'remove';
+  // Names come and go in directories.
+  const place = operation === 'create' || operation === 'remove' ? dirname(path) : path;
+  const around = plan.paths.filter((granted) => isBeneath(place, granted.path));
+  if (around.length === 0) {
+    const leadsThere = operation === 'read' && plan.paths.some((granted) => isBeneath(granted.path, path));
+    return leadsThere ? undefined : plan.namespaces === undefined ? 'rights' : 'view';
+  }
+  if (isIn(plan.emptied)) return 'mount';
+  if (operation === 'execute')
+    return around.some(({ access }) => access === 'read' || access === 'write') ? undefined : 'rights';
+  if (!alters) return undefined;
+  if (plan.shutsInside && isIn(plan.protectedPaths)) return 'mount';
+  const nearest = around.reduce((one, other) => (other.path.length > one.path.length ? other : one));
+  return nearest.access === 'write' || nearest.access === 'device' ? undefined : 'rights';
+}
+
+/** Where commands have something of their own: whatever they use there, they have. */
+function privateTo(plan: LaunchPlan): readonly string[] {
+  const binds = (plan.namespaces?.view ?? []).flatMap((step) =>
+    step.kind === 'bind' && /^(?:slot|cache|shm):/.test(step.source) ? [step.target] : [],
+  );
+  return [...binds, '/proc', '/dev/pts', '/dev/shm'];
+}
+
+/** Whether a plan lets commands connect to a host, by its name or its address. */
+function mayReach({ network, networkRules }: LaunchPlan, host: string, port: number): boolean {
+  if (network === 'open' || /^(?:127\.|::1$|(?:0:){7}1$|localhost$)/.test(host)) return true;
+  if (networkRules === undefined) return false;
+  const bytes = addressBytes(host);
+  return bytes === undefined
+    ? judgeHost(networkRules.names, host, port).allowed
+    : judgeAddress(networkRules.addresses, bytes, port).allowed;
+}
