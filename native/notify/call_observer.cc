@@ -694,6 +694,8 @@ void CallObserver::Tell(const Use& use, Control control, std::string path) {
 
 void CallObserver::Tell(int listener, uint64_t call, const Target& target, Denial denial) {
   denial.process = target.Process();
+  // The thread that looks after the command makes calls for it.
+  if (denial.process == getpid()) return;
   denial.program = target.Name();
   denial.first_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
                         std::chrono::system_clock::now().time_since_epoch())

@@ -21,6 +21,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   hook: async () => (await import('./hook/hook.ts')).hook,
   install: async () => (await import('./install.ts')).install,
   kept: async () => (await import('./kept.ts')).kept,
+  learn: async () => (await import('./learn/learn.ts')).learn,
   mcp: async () => (await import('./mcp.ts')).mcp,
   policy: async () => (await import('./policy/policy.ts')).policy,
   schema: async () => (await import('./schema.ts')).schema,

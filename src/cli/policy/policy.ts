@@ -21,6 +21,7 @@ Examples:
   sandbox-run policy init
   sandbox-run policy show --explain
   sandbox-run policy validate .sandbox-run.toml
+  sandbox-run policy diff new-policy.toml
   sandbox-run policy schema > policy.schema.json
   sandbox-run policy explain-program git stash
 
@@ -58,6 +59,12 @@ export async function policy(args: readonly string[]): Promise<number> {
     .option('--policy <file>', 'policy file')
     .action(({ explain, json, ...where }: ShowOptions) =>
       does(async () => (await import('./show.ts')).showPolicy(where, explain === true, json === true)),
+    );
+  command('diff <file>', 'what the policy in FILE would change here')
+    .option('--workspace <dir>', 'the workspace (default: the current directory)')
+    .option('--json', 'one JSON object per difference')
+    .action((file: string, { json, ...where }: SandboxOptions & { readonly json?: boolean }) =>
+      does(async () => (await import('./diff.ts')).diffPolicy(file, where, json === true)),
     );
   command('validate [file]', 'checks FILE, or every file that is in force here')
     .option('--workspace <dir>', 'the workspace (default: the current directory)')

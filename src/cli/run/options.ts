@@ -81,6 +81,7 @@ Commands:
   hook              answers the hooks of an agent
   install           puts sandbox-run into an agent's settings, or takes it out
   kept              shows what commands left behind and sandbox-run set aside, or puts it back
+  learn             runs a command and proposes the least policy under which it runs
   mcp               serves agents over the Model Context Protocol
   policy            shows, checks and makes policy files
   schema            prints the JSON Schemas of the output with --json

@@ -124,15 +124,18 @@ export interface SandboxArguments extends Pick<SandboxOptions, 'timeout' | (type
   env?: string[];
 }
 
-/** Adds the options that say under which policy commands run. */
-export function addSandboxOptions(program: Command): Command {
+/** Adds the options that say under which policy commands run. `agentSession`: those of an agent's session, too. */
+export function addSandboxOptions(
+  program: Command,
+  { agentSession = true }: { readonly agentSession?: boolean } = {},
+): Command {
   const collect = (value: string, before: string[] = []) => [...before, value];
   program
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
     .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user')
     .addOption(backendOption())
-    .option('--session <id>', 'the session of the agent; its taints are remembered')
     .option('--env <name[=value]>', 'pass a variable to the command, or set it; repeatable', collect);
+  if (agentSession) program.option('--session <id>', 'the session of the agent; its taints are remembered');
   for (const { option } of policyOptions()) program.addOption(option);
   return program.option(
     '--max-output <size>',

@@ -1,0 +1,245 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
+import { isatty } from 'node:tty';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { Command } from '../../model/command.ts';
+import type { Denial } from '../../model/denial.ts';
+import type { ExecutionResult } from '../../model/execution-result.ts';
+import type { SandboxOptions } from '../../model/options.ts';
+import type { PolicyFile } from '../../model/policy-keys.ts';
+import { exitStatus } from '../../run/launch/exit-status.ts';
+import { describeDenial } from '../../run/output/denials.ts';
+import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
+import { openSandbox } from '../../run/sandbox.ts';
+import { readableWord } from '../../util/shell-quote.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+import { commandOf } from '../run/options.ts';
+import { ownStreams, runForwarding } from '../run/pass-through.ts';
+import { gateOf } from '../shared/ask-here.ts';
+import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from '../shared/options.ts';
+import { createProgram, parseArguments } from '../shared/parse.ts';
+import { printError, printOut } from '../shared/print.ts';
+import { SignalForwarding } from '../shared/signals.ts';
+import {
+  merged,
+  type Places,
+  type Proposal,
+  policyText,
+  proposalOf,
+  readProposal,
+  whyNot,
+} from './proposal.ts';
+
+const HELP_AFTER = `
+The command runs in the sandbox. What it was denied, and what it used of the machine, becomes a policy: the
+least one under which it runs. Where it fails for what it was denied, you are asked for one hole after the
+other, and it runs again with those that you allow.
+
+With --unconfined it runs once and may read and write nearly everything that you can, so use it for commands
+that you trust. With --output FILE that is there already, the policy in it is added to.
+
+Examples:
+  sandbox-run learn --output policy.toml -- npm test
+  sandbox-run learn --yes -- make
+  sandbox-run learn --unconfined --output policy.toml -- cargo build
+  sandbox-run learn --session --output policy.toml
+  sandbox-run policy diff policy.toml
+
+Exit status: that of the command, of its last run.`;
+
+interface LearnOptions extends Omit<SandboxArguments, 'session'> {
+  readonly output?: string;
+  readonly unconfined?: boolean;
+  readonly session?: boolean;
+  readonly yes?: boolean;
+  readonly shell?: string;
+}
+
+/** A command is run again at most so often: each time at least one more hole was opened. */
+const MOST_RUNS = 30;
+/** Directories beneath `/` that are no files of anybody. */
+const NO_FILES = ['proc', 'sys', 'dev', 'lost+found'];
+
+/** `sandbox-run learn`: runs a command and proposes the least policy that would let it run. */
+export async function learn(args: readonly string[]): Promise<number> {
+  const program = createProgram(
+    'sandbox-run learn',
+    'Runs a command and proposes the least policy that would let it run.',
+    HELP_AFTER,
+  )
+    .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run learn [options] -c 'SHELL STRING'")
+    .argument('[command...]', 'the program and its arguments, unchanged')
+    .passThroughOptions();
+  addSandboxOptions(program, { agentSession: false })
+    .option('-c, --shell <string>', 'run a shell string under bash')
+    .option('--output <file>', 'the policy file to write or to add to (default: standard output)')
+    .option('--session', 'learn from a shell that you work in: bash on this terminal')
+    .option('--unconfined', 'let the command do nearly everything that you can, once')
+    .option('--yes', 'allow every hole for the next run, without asking');
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return 0;
+  const { session, ...options } = parsed.opts<LearnOptions>();
+  const command: Command = session === true ? ['bash', '-i'] : commandOf(options.shell, parsed.args);
+  using signals = new SignalForwarding();
+  const given = await givenPolicy(sandboxOptionsOf(options));
+  const { workspace, home, policy } = await resolvePolicy(given);
+  const places: Places = { home, workspace, secret: policy.filesystem.secret };
+  const learned =
+    options.unconfined === true
+      ? await learnUnconfined(command, given, signals)
+      : await learnContained(command, given, signals, { places, yes: options.yes === true });
+  const proposal = proposalOf(inWords(command), learned.needed, learned.result, places);
+  await write(proposal, options.output, places);
+  return exitStatus(learned.result);
+}
+
+/** What is to be proposed, and how the command ended. */
+interface Learned {
+  readonly needed: readonly Denial[];
+  readonly result: ExecutionResult;
+}
+
+const inWords = (command: Command) =>
+  typeof command === 'string' ? command : command.map(readableWord).join(' ');
+
+/** The options, with the policy file as its content: a person has typed the command, so its text is not judged. */
+async function givenPolicy({ policy, ...options }: SandboxOptions): Promise<SandboxOptions> {
+  const content: PolicyFile = typeof policy === 'string' ? await parsedFile(policy) : {};
+  return { ...options, policy: { ...content, unsafe: { ...content.unsafe, unjudged_commands: true } } };
+}
+
+async function parsedFile(path: string): Promise<PolicyFile> {
+  const { validateFile } = await import('../../run/resolve/policy-layers.ts');
+  await validateFile(path, false);
+  const { parse } = await import('smol-toml');
+  return parse(readFileSync(path, 'utf8')) as PolicyFile;
+}
+
+/** Names are asked about by the network that lists nothing, so that it is known which hosts are meant. */
+function learning(options: SandboxOptions, gate: SandboxOptions['gate']): SandboxOptions {
+  const isOpen = (options.policy as PolicyFile).network?.mode === 'open';
+  return { ...options, explain: 'always', ...(isOpen ? {} : { unlisted: 'ask' }), ...(gate && { gate }) };
+}
+
+const YES = {
+  approver: { ask: async () => ({ approved: true, scope: 'once', by: 'learn' }) as const },
+};
+
+async function runOnce(
+  command: Command,
+  options: SandboxOptions,
+  signals: SignalForwarding,
+): Promise<ExecutionResult> {
+  await using sandbox = await openSandbox(options);
+  const result = await runForwarding(sandbox, command, { ...ownStreams(sandbox), approved: true }, signals);
+  if (result === undefined) throw new SandboxError('output.lost', 'the reader of the output is gone');
+  if (result.status === 'setup-failed' || result.status === 'denied')
+    throw new SandboxError(result.error.code, result.error.message);
+  return result;
+}
+
+async function learnContained(
+  command: Command,
+  given: SandboxOptions,
+  signals: SignalForwarding,
+  { places, yes }: { readonly places: Places; readonly yes: boolean },
+): Promise<Learned> {
+  const gate = yes ? YES : gateOf({ quiet: false }, signals);
+  const holes = {
+    readable: [...(given.readable ?? [])],
+    writable: [...(given.writable ?? [])],
+    net: [...(given.net ?? [])],
+  };
+  const opened: Denial[] = [];
+  const refused = new Set<string>();
+  for (let runs = 1; ; runs++) {
+    const net = holes.net.length === 0 ? {} : { net: holes.net };
+    const result = await runOnce(command, { ...learning(given, gate), ...holes, ...net }, signals);
+    const denials = result.denials ?? [];
+    if (result.ok) return { needed: opened, result };
+    const wanted = byLikelihood(denials.filter((one) => isHole(one, places) && !refused.has(holeOf(one))));
+    const next = runs < MOST_RUNS ? await firstAllowed(wanted, { yes, refused }) : undefined;
+    // What was not tried is proposed, too: it is what is known.
+    if (next === undefined)
+      return { needed: [...opened, ...denials.filter((one) => isHole(one, places))], result };
+    opened.push(next);
+    const value = String(next.allow?.value);
+    if (next.allow?.key === 'filesystem.read') holes.readable.push(value);
+    if (next.allow?.key === 'filesystem.write') holes.writable.push(value);
+    if (next.allow?.key === 'network.allow') holes.net.push(value);
+    printError(`learn: once more, with ${visibleLine(holeOf(next), 300)}`);
+  }
+}
+
+/** What is read in vain early on programs do without: what was denied last is likely why a command failed. */
+function byLikelihood(denials: readonly Denial[]): readonly Denial[] {
+  const reads = denials.filter(({ operation }) => operation === 'read');
+  return [...denials.filter(({ operation }) => operation !== 'read'), ...reads.toReversed()];
+}
+
+const holeOf = ({ allow }: Denial) => `${allow?.key} = ${JSON.stringify(allow?.value)}`;
+
+function isHole({ allow }: Denial, places: Places): boolean {
+  if (allow === undefined) return false;
+  if (allow.key === 'network.allow') return true;
+  return allow.key.startsWith('filesystem.') && whyNot(String(allow.value), places) === undefined;
+}
+
+/** One hole at a time; `undefined`: no further one is allowed. */
+async function firstAllowed(
+  wanted: readonly Denial[],
+  { yes, refused }: { readonly yes: boolean; readonly refused: Set<string> },
+): Promise<Denial | undefined> {
+  for (const one of wanted) {
+    if (yes) return one;
+    if (!isatty(0) || !isatty(2)) return undefined;
+    const terminal = createInterface({ input: process.stdin, output: process.stderr });
+    const answer = await terminal.question(
+      `learn: ${describeDenial(one)} was denied. Allow ${visibleLine(holeOf(one), 300)} in the next run? [y/N] `,
+    );
+    terminal.close();
+    if (/^y(?:es)?$/i.test(answer.trim())) return one;
+    refused.add(holeOf(one));
+  }
+  return undefined;
+}
+
+async function learnUnconfined(
+  command: Command,
+  given: SandboxOptions,
+  signals: SignalForwarding,
+): Promise<Learned> {
+  printError(
+    `learn: UNCONFINED: ${visibleLine(inWords(command), 300)} may read and write nearly everything that you can, and reach every host`,
+  );
+  const tops = readdirSync('/', { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !NO_FILES.includes(entry.name))
+    .map(({ name }) => `/${name}`);
+  const { policy, ...options } = learning(given, YES);
+  const open: PolicyFile = {
+    ...(policy as PolicyFile),
+    filesystem: { write: tops, tmp: 'host' },
+  };
+  const result = await runOnce(
+    command,
+    { ...options, policyFiles: false, policy: open, shadow: policy as PolicyFile },
+    signals,
+  );
+  return { needed: result.wouldDeny ?? [], result };
+}
+
+async function write(proposal: Proposal, output: string | undefined, places: Places): Promise<void> {
+  if (output === undefined) {
+    printOut(policyText(proposal));
+    return;
+  }
+  let whole = proposal;
+  if (existsSync(output)) {
+    const before = await parsedFile(output);
+    whole = merged(readProposal(readFileSync(output, 'utf8'), before), proposal, places);
+  }
+  writeFileSync(output, policyText(whole), { mode: 0o644 });
+  printError(
+    `learn: the policy is in ${output}; sandbox-run policy diff ${readableWord(output)} shows what it changes`,
+  );
+}

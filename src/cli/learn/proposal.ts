@@ -1,0 +1,295 @@
+import { lstatSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Denial } from '../../model/denial.ts';
+import type { ExecutionResult, ResourceUsage } from '../../model/execution-result.ts';
+import { directoriesBetween, isBeneath } from '../../util/absolute-path.ts';
+import { looksSecret } from '../../util/secret-name.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+
+/** Lists of a policy that learning adds to. */
+export const LEARNED_LISTS = [
+  'filesystem.read',
+  'filesystem.write',
+  'network.allow',
+  'network.unix',
+] as const;
+type LearnedList = (typeof LEARNED_LISTS)[number];
+
+/** Limits of a policy that learning proposes, in the units of policy files. */
+export const LEARNED_LIMITS = ['timeout_seconds', 'memory', 'processes', 'cpu_seconds'] as const;
+type LearnedLimit = (typeof LEARNED_LIMITS)[number];
+
+/** The least policy under which what was run would run. */
+export interface Proposal {
+  /** The command lines that it was learned from. */
+  readonly commands: ReadonlySet<string>;
+  /** Each entry with the programs that needed it. */
+  readonly lists: Readonly<Record<LearnedList, ReadonlyMap<string, ReadonlySet<string>>>>;
+  readonly limits: Readonly<Partial<Record<LearnedLimit, number>>>;
+  /** What was denied and is not proposed, with the reason. */
+  readonly leftOut: ReadonlyMap<string, string>;
+}
+
+/** Where something is, for what may be proposed. */
+export interface Places {
+  readonly home: string;
+  readonly workspace: string;
+  /** Paths of `filesystem.secret`. */
+  readonly secret: readonly string[];
+}
+
+/** Directories with everybody's things in them: none is proposed as a whole. */
+const TOO_BROAD: readonly string[] = [
+  ...['/', '/home', '/root', '/etc', '/usr', '/var', '/var/tmp', '/var/lib', '/opt', '/srv', '/mnt'],
+  ...['/media', '/tmp', '/run', '/sys', '/dev', '/lib', '/bin', '/sbin', '/boot'],
+];
+/** In the home directory: keys, passwords, and what programs obey. */
+const SECRET_IN_HOME = [
+  '.ssh',
+  '.gnupg',
+  '.aws',
+  '.azure',
+  '.kube',
+  '.docker',
+  '.netrc',
+  '.pgpass',
+  '.password-store',
+];
+/** So many entries of one directory stand for all of it. */
+const ENOUGH_SIBLINGS = 3;
+/** What is used once will vary: limits leave room for three times as much time and twice as much of the rest. */
+const ROOM = { time: 3, memory: 2, processes: 2 } as const;
+const LEAST = { memory: 256 * 1024 ** 2, processes: 64, cpu_seconds: 30, timeout_seconds: 60 } as const;
+const MIB = 1024 ** 2;
+
+/** Why something is not proposed; `undefined`: it may be. */
+export function whyNot(path: string, { home, workspace, secret }: Places): string | undefined {
+  const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
+  if (isIn(secret)) return 'filesystem.secret names it';
+  if (isIn(SECRET_IN_HOME.map((name) => join(home, name))) || looksSecret(basename(path)))
+    return 'it looks like a secret';
+  if (isTooBroad(path, { home, workspace })) return 'too much lies in it';
+  if (kindOf(path) === 'socket') return 'it is a socket, and what listens there is not held by a policy';
+  return undefined;
+}
+
+function isTooBroad(path: string, { home, workspace }: Pick<Places, 'home' | 'workspace'>): boolean {
+  return TOO_BROAD.includes(path) || isBeneath(home, path) || isBeneath(workspace, path);
+}
+
+function kindOf(path: string): 'socket' | 'other' | 'missing' {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found === undefined ? 'missing' : found.isSocket() ? 'socket' : 'other';
+}
+
+/** What one run needs. */
+export function proposalOf(
+  command: string,
+  denials: readonly Denial[],
+  result: ExecutionResult,
+  places: Places,
+): Proposal {
+  const lists = emptyLists();
+  const leftOut = new Map<string, string>();
+  for (const { allow, operation, object, program } of denials) {
+    const key = LEARNED_LISTS.find((name) => name === allow?.key);
+    if (allow === undefined || key === undefined) continue;
+    const isPath = key.startsWith('filesystem.');
+    const wide = isPath ? existing(String(allow.value)) : String(allow.value);
+    // In a directory of everybody's, what was made there.
+    const isOwn = isPath && whyNot(wide, places) !== undefined && kindOf(object) !== 'missing';
+    const value = isOwn ? object : wide;
+    const reason = isPath ? whyNot(value, places) : undefined;
+    if (reason !== undefined || key === 'network.unix')
+      leftOut.set(
+        `${operation} ${object}`,
+        reason ?? 'it is a socket of a daemon; allow it by hand if you know what it does',
+      );
+    else addTo(lists[key], value, program);
+  }
+  for (const { verdict, protocol, rule, host, port, program } of result.connections ?? [])
+    if (verdict === 'allowed' && protocol !== 'unix' && port !== undefined && rule === undefined)
+      addTo(lists['network.allow'], `${host.includes(':') ? `[${host}]` : host}:${port}`, program);
+  return generalised({ commands: new Set([command]), lists, limits: limitsOf(result), leftOut }, places);
+}
+
+/** Names that a program makes up are gone by now: what is left of the path stands for them. */
+function existing(path: string): string {
+  return (
+    [path, ...directoriesBetween(path, '/').toReversed(), '/'].find((at) => kindOf(at) !== 'missing') ?? path
+  );
+}
+
+function emptyLists(): Record<LearnedList, Map<string, Set<string>>> {
+  return {
+    'filesystem.read': new Map(),
+    'filesystem.write': new Map(),
+    'network.allow': new Map(),
+    'network.unix': new Map(),
+  };
+}
+
+function addTo(list: Map<string, Set<string>>, value: string, program: string | undefined): void {
+  const programs = list.get(value) ?? new Set();
+  if (program !== undefined) programs.add(program);
+  list.set(value, programs);
+}
+
+function limitsOf({ durationMs, usage }: ExecutionResult): Proposal['limits'] {
+  const { peakMemoryBytes, peakProcesses, cpu }: ResourceUsage = usage;
+  const roundUp = (value: number, step: number) => Math.ceil(value / step) * step;
+  const seconds = (milliseconds: number) => roundUp((milliseconds / 1000) * ROOM.time, 10);
+  return {
+    timeout_seconds: Math.max(LEAST.timeout_seconds, seconds(durationMs)),
+    ...(peakMemoryBytes === undefined
+      ? {}
+      : { memory: Math.max(LEAST.memory, roundUp(peakMemoryBytes * ROOM.memory, 64 * MIB)) }),
+    ...(peakProcesses === undefined
+      ? {}
+      : { processes: Math.max(LEAST.processes, roundUp(peakProcesses * ROOM.processes, 16)) }),
+    cpu_seconds: Math.max(LEAST.cpu_seconds, seconds(cpu.userMs + cpu.systemMs)),
+  };
+}
+
+/** Both: what either needs. The order does not matter. */
+export function merged(one: Proposal, other: Proposal, places: Places): Proposal {
+  const lists = emptyLists();
+  for (const name of LEARNED_LISTS) {
+    for (const [value, programs] of [...one.lists[name], ...other.lists[name]]) {
+      addTo(lists[name], value, undefined);
+      for (const program of programs) addTo(lists[name], value, program);
+    }
+  }
+  const limits = Object.fromEntries(
+    LEARNED_LIMITS.flatMap((name) => {
+      const values = [one.limits[name], other.limits[name]].filter((value) => value !== undefined);
+      return values.length === 0 ? [] : [[name, Math.max(...values)]];
+    }),
+  );
+  return generalised(
+    {
+      commands: new Set([...one.commands, ...other.commands]),
+      lists,
+      limits,
+      leftOut: new Map([...one.leftOut, ...other.leftOut]),
+    },
+    places,
+  );
+}
+
+/** Several entries of a directory become the directory, and what lies in another entry goes. */
+function generalised(proposal: Proposal, places: Places): Proposal {
+  const read = mutable(proposal.lists['filesystem.read']);
+  const write = mutable(proposal.lists['filesystem.write']);
+  for (const list of [read, write]) while (joinSiblings(list, places));
+  for (const [list, above] of [
+    [read, read],
+    [write, write],
+    [read, write],
+  ] as const) {
+    for (const path of [...list.keys()])
+      if ([...above.keys()].some((outer) => (list !== above || outer !== path) && isBeneath(path, outer)))
+        list.delete(path);
+  }
+  const lists = { ...proposal.lists, 'filesystem.read': read, 'filesystem.write': write };
+  return { ...proposal, lists };
+}
+
+function mutable(list: ReadonlyMap<string, ReadonlySet<string>>): Map<string, Set<string>> {
+  return new Map([...list].map(([value, programs]) => [value, new Set(programs)]));
+}
+
+function joinSiblings(list: Map<string, Set<string>>, places: Places): boolean {
+  for (const [parent, paths] of byParent(list)) {
+    if (paths.length < ENOUGH_SIBLINGS || whyNot(parent, places) !== undefined) continue;
+    for (const path of paths) {
+      for (const program of list.get(path) ?? []) addTo(list, parent, program);
+      addTo(list, parent, undefined);
+      list.delete(path);
+    }
+    return true;
+  }
+  return false;
+}
+
+function byParent(list: ReadonlyMap<string, unknown>): ReadonlyMap<string, readonly string[]> {
+  const parents = new Map<string, string[]>();
+  for (const path of list.keys()) parents.set(dirname(path), [...(parents.get(dirname(path)) ?? []), path]);
+  return parents;
+}
+
+const HEAD = '# Proposed by sandbox-run learn from:';
+
+/** As a policy file: the same proposal gives the same text. */
+export function policyText({ commands, lists, limits, leftOut }: Proposal): string {
+  const lines = [HEAD, ...[...commands].sort().map((command) => `#   ${visibleLine(command, 500)}`)];
+  const table = (name: string, content: readonly string[]) =>
+    content.length === 0 ? [] : ['', `[${name}]`, ...content];
+  const list = (name: LearnedList) => {
+    const entries = [...lists[name]].sort(([one], [other]) => (one < other ? -1 : 1));
+    if (entries.length === 0) return [];
+    const [, key] = name.split('.');
+    return [
+      `${key} = [`,
+      ...entries.map(([value, programs]) => {
+        const who = [...programs].sort().map((program) => visibleLine(program, 60));
+        return `  ${JSON.stringify(value)},${who.length === 0 ? '' : `  # ${who.join(', ')}`}`;
+      }),
+      ']',
+    ];
+  };
+  const network = [...list('network.allow'), ...list('network.unix')];
+  lines.push(
+    ...table('filesystem', [...list('filesystem.read'), ...list('filesystem.write')]),
+    ...table('network', network.length === 0 ? [] : ['mode = "listed"', ...network]),
+    ...table(
+      'limits',
+      LEARNED_LIMITS.flatMap((name) => (limits[name] === undefined ? [] : [`${name} = ${limits[name]}`])),
+    ),
+  );
+  if (leftOut.size > 0)
+    lines.push(
+      '',
+      '# Denied, and not proposed:',
+      ...[...leftOut].sort().map(([what, why]) => `#   ${visibleLine(what, 300)} (${why})`),
+    );
+  return `${lines.join('\n')}\n`;
+}
+
+/** What an earlier run has written, to be merged with. */
+export function readProposal(text: string, parsed: Readonly<Record<string, unknown>>): Proposal {
+  const lists = emptyLists();
+  const valueAt = (place: string): unknown =>
+    place
+      .split('.')
+      .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], parsed);
+  const programs = new Map(
+    [...text.matchAll(/^ {2}(".*"),(?: {2}# (.*))?$/gm)].map(([, value = '""', who = '']) => [
+      JSON.parse(value) as string,
+      who.split(', ').filter((program) => program !== ''),
+    ]),
+  );
+  for (const name of LEARNED_LISTS) {
+    for (const value of (valueAt(name) ?? []) as readonly string[]) {
+      addTo(lists[name], value, undefined);
+      for (const program of programs.get(value) ?? []) addTo(lists[name], value, program);
+    }
+  }
+  const limits = Object.fromEntries(
+    LEARNED_LIMITS.flatMap((name) => {
+      const value = valueAt(`limits.${name}`);
+      return typeof value === 'number' ? [[name, value]] : [];
+    }),
+  );
+  const comments = (from: string) =>
+    [...(text.split(`${from}\n`)[1]?.matchAll(/^# {3}(.*)$/gm) ?? [])].map(([, line = '']) => line);
+  const leftOut = comments('# Denied, and not proposed:').map((line): [string, string] => {
+    const [, what = line, why = ''] = /^(.*) \((.*)\)$/.exec(line) ?? [];
+    return [what, why];
+  });
+  const all = comments(HEAD);
+  return {
+    commands: new Set(all.slice(0, all.length - leftOut.length)),
+    ...{ lists, limits, leftOut: new Map(leftOut) },
+  };
+}

@@ -1,0 +1,264 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { HOST } from '../support/tiers.ts';
+
+const CLI = join(import.meta.dirname, '../../dist/cli.cjs');
+const PATIENCE = 120_000;
+
+/** Files of a project and of what lies beside it, by path; `run` is what a developer types. */
+interface Project {
+  readonly inside: Readonly<Record<string, string>>;
+  readonly outside?: Readonly<Record<string, string>>;
+  /** `$O` is the directory outside, `$PORT` a service of this machine. */
+  readonly run: string;
+  /** What the policy must have, and what is too much. */
+  readonly needs: readonly string[];
+}
+
+const PROJECTS: Readonly<Record<string, Project>> = {
+  'make with shared sources': {
+    inside: { Makefile: 'all:\n\tcat $(O)/parts/* > out\n\ttest "$$(cat out)" = abc\n' },
+    outside: { 'parts/1': 'a', 'parts/2': 'b', 'parts/3': 'c' },
+    run: 'make',
+    needs: ['"$O/parts"'],
+  },
+  'C with headers elsewhere': {
+    inside: { 'main.c': '#include "own.h"\nint main(void) { return ANSWER - 42; }\n' },
+    outside: { 'include/own.h': '#define ANSWER 42\n' },
+    run: 'gcc -I$O/include -o main main.c && ./main',
+    needs: ['"$O/include"'],
+  },
+  'python with fixtures elsewhere': {
+    inside: {
+      'test_it.py':
+        'import os, unittest\nclass T(unittest.TestCase):\n  def test(self):\n    self.assertEqual(open(os.environ["O"] + "/fixture.txt").read(), "yes")\n',
+    },
+    outside: { 'fixture.txt': 'yes' },
+    run: 'python3 -m unittest -q test_it',
+    needs: ['"$O/fixture.txt"'],
+  },
+  'npm script that writes a report': {
+    inside: {
+      'package.json': '{"name":"a","version":"1.0.0","scripts":{"report":"node report.js"}}',
+      'report.js': 'require("fs").writeFileSync(process.env.O + "/reports/new.txt", "x")',
+    },
+    outside: { 'reports/old.txt': '' },
+    run: 'npm run --silent report',
+    needs: ['"$O/reports"'],
+  },
+  'git with a repository beside it': {
+    inside: {},
+    outside: {},
+    run: 'git clone -q $O/repo.git copy && test -d copy/.git',
+    needs: ['"$O/repo.git"'],
+  },
+  'a tool that is installed elsewhere': {
+    inside: {},
+    outside: { 'bin/tool': '#!/bin/sh\necho works > result\n' },
+    run: '$O/bin/tool && test -s result',
+    needs: ['"$O/bin/tool"'],
+  },
+  'a backup into another directory': {
+    inside: { 'data/a': 'x' },
+    outside: { 'backups/.keep': '' },
+    run: 'tar czf $O/backups/data.tgz data',
+    needs: ['"$O/backups"'],
+  },
+  'settings by a link': {
+    inside: {},
+    outside: { 'settings/app.ini': 'key=1\n' },
+    run: 'ln -sfn $O/settings/app.ini app.ini; grep -q key=1 app.ini',
+    needs: ['"$O/settings/app.ini"'],
+  },
+  'a log that is written on': {
+    inside: {},
+    outside: { 'app.log': 'begin\n' },
+    run: 'echo more >> $O/app.log && echo again >> $O/app.log',
+    needs: ['"$O/app.log"'],
+  },
+  'a service of this machine': {
+    inside: {
+      'ask.py':
+        'import os, urllib.request\nprint(urllib.request.urlopen("http://localhost:" + os.environ["PORT"]).read())\n',
+    },
+    run: 'python3 ask.py',
+    needs: ['"localhost:$PORT"'],
+  },
+};
+
+// Without namespaces nothing hides what is outside, and the network of a learned policy needs a supervisor anyway.
+describe.runIf(HOST.namespaces)('sandbox-run learn', () => {
+  let root: string;
+  let workspace: string;
+  let outside: string;
+  let server: Server;
+  let port: number;
+
+  beforeAll(async () => {
+    server = createServer((_, response) => response.end('hello'));
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const address = server.address();
+    port = typeof address === 'object' && address !== null ? address.port : 0;
+  });
+  afterAll(() => server.close());
+  beforeEach(() => {
+    root = realpathSync(mkdtempSync('/var/tmp/learn-'));
+    workspace = join(root, 'workspace');
+    outside = join(root, 'outside');
+    mkdirSync(workspace);
+    mkdirSync(outside);
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  const cli = (...args: readonly string[]) =>
+    execa(process.execPath, [CLI, ...args], {
+      cwd: workspace,
+      env: { XDG_STATE_HOME: join(root, 'state'), XDG_CONFIG_HOME: join(root, 'config') },
+      reject: false,
+      input: '',
+    });
+  const vars = () => ['--env', `O=${outside}`, '--env', `PORT=${port}`];
+
+  function make({ inside, outside: beside = {} }: Project): void {
+    rmSync(workspace, { recursive: true, force: true });
+    rmSync(outside, { recursive: true, force: true });
+    for (const [directory, files] of [
+      [workspace, inside],
+      [outside, beside],
+    ] as const) {
+      mkdirSync(directory, { recursive: true });
+      for (const [path, content] of Object.entries(files)) {
+        mkdirSync(join(directory, path, '..'), { recursive: true });
+        writeFileSync(join(directory, path), content);
+        if (content.startsWith('#!')) chmodSync(join(directory, path), 0o755);
+      }
+    }
+    execFileSync('git', ['init', '-q', '--bare', join(outside, 'repo.git')]);
+  }
+
+  const filled = (text: string) => text.replaceAll('$O', outside).replaceAll('$PORT', String(port));
+
+  it.each(Object.entries(PROJECTS))(
+    'proposes what is needed and no more: %s',
+    async (_, project) => {
+      make(project);
+      const policy = join(root, 'policy.toml');
+      // A command that needs something fails without it.
+      const before = await cli(
+        ...vars(),
+        '--policy',
+        unjudged(root),
+        '--explain',
+        'never',
+        '-c',
+        project.run,
+      );
+      expect([before.exitCode === 0, before.stderr]).toEqual([false, expect.anything()]);
+      const learned = await cli('learn', '--yes', '--output', policy, ...vars(), '-c', project.run);
+      expect([learned.exitCode, learned.stderr]).toEqual([0, expect.stringContaining('the policy is in')]);
+      const text = readFileSync(policy, 'utf8');
+      for (const need of project.needs) expect(text).toContain(filled(need));
+      expect(text).not.toMatch(/"(?:\/|\/var|\/var\/tmp|\/root|\/home|\/etc|\/usr)"/);
+      // Anew, under that policy and no other: nothing is denied.
+      make(project);
+      const again = await cli('--json', ...vars(), '--policy', both(root, text), '-c', project.run);
+      const result = JSON.parse(again.stdout);
+      expect([result.exitCode, result.denials, result.stderr]).toEqual([0, undefined, expect.anything()]);
+      // And learned from again it is the same.
+      make(project);
+      await cli('learn', '--yes', '--policy', policy, '--output', policy, ...vars(), '-c', project.run);
+      expect(withoutLimits(readFileSync(policy, 'utf8'))).toBe(withoutLimits(text));
+    },
+    PATIENCE,
+  );
+
+  it('proposes from a run that was allowed everything what it used', { timeout: PATIENCE }, async () => {
+    const project = PROJECTS['make with shared sources'] as Project;
+    make(project);
+    const { stdout, stderr, exitCode } = await cli('learn', '--unconfined', ...vars(), '--', 'make');
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('UNCONFINED')]);
+    expect(stdout).toContain(`"${outside}/parts"`);
+    expect(stdout).not.toContain('node_modules');
+  });
+
+  it('never proposes secrets, sockets or a whole home', { timeout: PATIENCE }, async () => {
+    make({ inside: {}, outside: { 'id_rsa.pem': 'key', 'secret/a': 'x' }, run: '', needs: [] });
+    const file = join(root, 'mine.toml');
+    writeFileSync(file, `[filesystem]\nsecret = ["${outside}/secret"]\n`);
+    const script = 'cat $O/id_rsa.pem; cat $O/secret/a; cat ~root/.bashrc; touch /var/x; false';
+    const output = join(root, 'policy.toml');
+    await cli('learn', '--yes', '--policy', file, '--output', output, ...vars(), '-c', script);
+    const [head = '', leftOut = ''] = readFileSync(output, 'utf8').split('# Denied, and not proposed:');
+    const proposed = head.replace(/^#.*$/gm, '');
+    expect(proposed).not.toMatch(/id_rsa|secret|"\/root"|"\/var"/);
+    expect(leftOut).toMatch(/secret/);
+  });
+
+  it('asks for nothing where nobody is there, and proposes what was denied', {
+    timeout: PATIENCE,
+  }, async () => {
+    const project = PROJECTS['python with fixtures elsewhere'] as Project;
+    make(project);
+    const { exitCode, stdout } = await cli('learn', ...vars(), '-c', project.run);
+    expect([exitCode === 0, stdout]).toEqual([false, expect.stringContaining(`"${outside}/fixture.txt"`)]);
+  });
+
+  it('adds runs up in any order', { timeout: PATIENCE }, async () => {
+    make({ inside: {}, outside: { a: '1', b: '2' }, run: '', needs: [] });
+    const texts = [];
+    for (const order of [
+      ['a', 'b'],
+      ['b', 'a'],
+    ]) {
+      const policy = join(root, `${order.join('')}.toml`);
+      for (const name of order)
+        await cli('learn', '--yes', '--output', policy, ...vars(), '-c', `cat $O/${name}`);
+      texts.push(withoutLimits(readFileSync(policy, 'utf8')));
+    }
+    expect(texts[1]).toBe(texts[0]);
+    expect(texts[0]).toContain(`"${outside}/b",  # cat`);
+  });
+
+  it('shows what a policy would change', async () => {
+    const file = join(root, 'mine.toml');
+    writeFileSync(file, '[filesystem]\nread = ["/opt"]\n\n[limits]\ntimeout_seconds = 90\n');
+    const { stdout } = await cli('policy', 'diff', file);
+    expect(stdout).toBe(
+      '+ filesystem.read = "/opt"\n- limits.timeout_seconds = 60\n+ limits.timeout_seconds = 90',
+    );
+    expect((await cli('policy', 'diff', empty(root))).stdout).toBe('no difference');
+  });
+});
+
+function unjudged(root: string): string {
+  const path = join(root, 'unjudged.toml');
+  writeFileSync(path, '[unsafe]\nunjudged_commands = true\n');
+  return path;
+}
+
+function both(root: string, learned: string): string {
+  const path = join(root, 'both.toml');
+  writeFileSync(path, `${learned}\n[unsafe]\nunjudged_commands = true\n`);
+  return path;
+}
+
+function empty(root: string): string {
+  const path = join(root, 'empty.toml');
+  writeFileSync(path, '');
+  return path;
+}
+
+/** How long a run takes and what it uses differs from run to run. */
+const withoutLimits = (policy: string) => policy.replace(/\n\[limits\]\n(?:.+\n)*/, '');
