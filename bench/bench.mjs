@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { captureGoals, measureCapture, printCapture } from './cases/capture.mjs';
 import { commandLineGoals, measureCommandLine, printCommandLine } from './cases/command-line.mjs';
+import { explainGoals, measureExplain, printExplain } from './cases/explain.mjs';
 import { filesGoals, measureFiles, printFiles } from './cases/files.mjs';
 import { gateGoals, measureGate, printGate } from './cases/gate.mjs';
 import { launchGoals, measureLaunch, printLaunch } from './cases/launch.mjs';
@@ -29,6 +30,7 @@ const FULL = {
   network: { rounds: 5, connections: 500, megabytes: 500 },
   capture: { rounds: 9, megabytes: 1024 },
   files: { files: 5000, tree: '/usr', findRounds: 15, statusRounds: 100 },
+  explain: { files: 2000, tree: '/usr', rounds: 15 },
   leaks: { runs: 10_000 },
 };
 const QUICK = {
@@ -41,6 +43,7 @@ const QUICK = {
   network: { rounds: 1, connections: 20, megabytes: 10 },
   capture: { rounds: 1, megabytes: 10 },
   files: { files: 100, tree: '/usr/include', findRounds: 2, statusRounds: 2 },
+  explain: { files: 100, tree: '/usr/include', rounds: 2 },
   leaks: { runs: 100 },
 };
 
@@ -90,6 +93,7 @@ try {
     counts: counts.commandLine,
   });
   await step('files', measureFiles, printFiles, filesGoals, { counts: counts.files });
+  await step('explain', measureExplain, printExplain, explainGoals, { counts: counts.explain });
   await step('leaks', measureLeaks, printLeaks, leakGoals, { counts: counts.leaks });
   await step('network', measureNetwork, printNetwork, networkGoals, { counts: counts.network });
   await step('output', measureOutput, printOutput, () => [], { counts: counts.output });

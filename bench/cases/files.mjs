@@ -8,7 +8,8 @@ import { spawnAndCapture } from './launch.mjs';
 
 const FILES_PER_DIRECTORY = 50;
 
-function makeRepository(directory, files) {
+/** A repository with so many files. */
+export function makeRepository(directory, files) {
   for (let i = 0; i < files; ++i) {
     const parent = join(directory, `directory-${Math.floor(i / FILES_PER_DIRECTORY)}`);
     if (i % FILES_PER_DIRECTORY === 0) mkdirSync(parent, { recursive: true });

@@ -215,6 +215,18 @@ Napi::Value EncodeDenials(Napi::Env env, const Denials& denials) {
   return object;
 }
 
+// NativeMaking in contract.ts.
+Napi::Value EncodeMakings(Napi::Env env, const std::vector<Making>& makings) {
+  Napi::Array array = Napi::Array::New(env, makings.size());
+  for (uint32_t i = 0; i < makings.size(); ++i) {
+    Napi::Object object = Napi::Object::New(env);
+    object["path"] = Napi::String::New(env, makings[i].path);
+    object["program"] = Napi::String::New(env, makings[i].program);
+    array.Set(i, object);
+  }
+  return array;
+}
+
 // An event in the making. Its properties are defined all at once, which takes a fifth less time
 // than setting one after the other. What is empty or unknown is left out.
 class EventObject {
@@ -248,6 +260,7 @@ class EventObject {
     if (!effects.copies.empty()) Put("copies", EncodeCopies(env_, effects.copies));
     if (!effects.connections.empty())
       Put("connections", EncodeConnections(env_, effects.connections));
+    if (!effects.makings.empty()) Put("makings", EncodeMakings(env_, effects.makings));
     if (!effects.denials.empty()) Put("denials", EncodeDenials(env_, effects.denials));
   }
   Napi::Object Make() const {

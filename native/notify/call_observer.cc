@@ -18,6 +18,7 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/unique_fd.h"
@@ -393,6 +394,7 @@ void CallObserver::Begin(std::shared_ptr<const HeldBy> held_by) {
   const std::lock_guard lock(mutex_);
   held_by_ = std::move(held_by);
   denials_ = {};
+  makings_ = {};
 }
 
 void CallObserver::End() {
@@ -403,6 +405,11 @@ void CallObserver::End() {
 Denials CallObserver::Take() {
   const std::lock_guard lock(mutex_);
   return std::exchange(denials_, {});
+}
+
+std::vector<Making> CallObserver::TakeMakings() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(makings_, {});
 }
 
 bool CallObserver::Observe(int listener, const abi::SeccompNotification& call) {
@@ -580,6 +587,7 @@ void CallObserver::LookAtExisting(const Use& use, const std::string& path, int o
           : true;
   const bool is_shut = alters && use.held_by.has_view && IsReadOnly(object);
   if (has_rights && !is_shut) {
+    if (use.makes != 0) NoteMaking(use, path);
     if (use.held_by.tells_uses) Tell(use, Control::kNothing, path);
     return;
   }
@@ -601,6 +609,7 @@ void CallObserver::LookAtNew(const Use& use, const std::string& path) {
   Use made = use;
   made.act = Act::kCreate;
   if (has_rights && !is_shut) {
+    NoteMaking(use, path);
     if (use.held_by.tells_uses) Tell(made, Control::kNothing, path);
     return;
   }
@@ -681,6 +690,25 @@ void CallObserver::LookAtSignal(int listener, const abi::SeccompNotification& ca
   denial.asked = std::to_string(process);
   denial.path = denial.asked + " (" + Target(process).Name() + ")";
   Tell(listener, call.id, target, std::move(denial));
+}
+
+void CallObserver::NoteMaking(const Use& use, const std::string& path) {
+  constexpr size_t kMostMakings = 1'000;
+  const std::string_view name = std::string_view(path).substr(path.find_last_of('/') + 1);
+  const HeldBy& held_by = use.held_by;
+  const std::string parent = ParentOf(path);
+  const bool is_watched =
+      held_by.names.contains(name) ||
+      held_by.directories.contains(std::string_view(parent).substr(parent.find_last_of('/') + 1)) ||
+      std::any_of(held_by.suffixes.begin(), held_by.suffixes.end(),
+                  [name](const auto& end) { return name.ends_with(end); });
+  if (!is_watched) return;
+  std::string program = use.target.Name();
+  if (!IsWaiting(use.listener, use.call)) return;
+  const std::lock_guard lock(mutex_);
+  // Who made it last.
+  std::erase_if(makings_, [&path](const Making& making) { return making.path == path; });
+  if (makings_.size() < kMostMakings) makings_.push_back({path, std::move(program)});
 }
 
 void CallObserver::Tell(const Use& use, Control control, std::string path) {

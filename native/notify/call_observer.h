@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -61,6 +62,12 @@ struct Denials {
   std::unordered_map<std::string, size_t> places_;  // of what is told
 };
 
+// Something of a name that is looked out for, and who made it.
+struct Making {
+  std::string path;
+  std::string program;
+};
+
 // What holds a command in, as far as calls can be compared with it.
 struct HeldBy {
   std::map<std::string, uint64_t> rights;  // Landlock's, by path as the command sees it
@@ -70,6 +77,10 @@ struct HeldBy {
   bool has_own_network = false;  // and no way out of it
   bool lists_network = false;    // connections are answered, and told, by NetworkSupervisor
   bool tells_uses = false;       // what is not denied is told, too
+  // Names of entries that are looked out for as they are made, ends of such names, and names of
+  // directories in which everything is.
+  std::set<std::string, std::less<>> names, directories;
+  std::vector<std::string> suffixes;
 };
 
 // Looks at calls on their way into the kernel and lets every one go on: whether something is
@@ -86,6 +97,7 @@ class CallObserver {
   void End();
   // What was seen since the last call.
   Denials Take();
+  std::vector<Making> TakeMakings();
 
   // Whether a call is one that is looked at: then it was seen, and has gone on.
   bool Observe(int listener, const abi::SeccompNotification& call);
@@ -101,12 +113,14 @@ class CallObserver {
                      const HeldBy& held_by);
   void LookAtSignal(int listener, const abi::SeccompNotification& call, Target& target,
                     const HeldBy& held_by);
+  void NoteMaking(const Use& use, const std::string& path);
   void Tell(const Use& use, Denial::Control control, std::string path);
   void Tell(int listener, uint64_t call, const Target& target, Denial denial);
 
   std::mutex mutex_;                       // guards what follows
   std::shared_ptr<const HeldBy> held_by_;  // nullptr: nothing is looked at
   Denials denials_;
+  std::vector<Making> makings_;
 };
 
 }  // namespace sandbox_run

@@ -221,6 +221,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     outcome.effects.connections = place.network->Take();
     place.calls.End();
     outcome.effects.denials = place.calls.Take();
+    outcome.effects.makings = place.calls.TakeMakings();
   }
   streams_.Close();
   for (int i = 0; i < 2; ++i) {

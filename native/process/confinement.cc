@@ -592,6 +592,13 @@ HeldBy Confinement::WhatHolds(const Slot& slot) const {
   held_by.lists_network = spec_.network != nullptr;
   held_by.tells_uses = spec_.observed == Observed::kUses;
   held_by.has_own_network = spec_.namespaces && spec_.namespaces->network;
+  if (spec_.index != nullptr) {
+    const IndexSpec& looked_for = spec_.index->spec();
+    held_by.names = {looked_for.names.begin(), looked_for.names.end()};
+    held_by.directories = {looked_for.git_names.begin(), looked_for.git_names.end()};
+    held_by.names.merge(std::set(held_by.directories));
+    held_by.suffixes = looked_for.suffixes;
+  }
   for (const PathRuleSpec& rule : spec_.rules) {
     // As the command sees it: what is private to the slot is mounted elsewhere in a view.
     std::string path = slot.HostPath(rule.path);

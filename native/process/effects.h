@@ -16,6 +16,7 @@ struct Effects {
   std::vector<ChangedCopy> copies;
   Connections connections;  // where the network is listed
   Denials denials;          // where calls are looked at
+  std::vector<Making> makings;
 };
 
 }  // namespace sandbox_run

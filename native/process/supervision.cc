@@ -171,6 +171,7 @@ void Supervision::HandleTurns(const Watch& watch) {
     step.end->effects.copies = parts_.slot.TakeChangedCopies();
     if (parts_.network != nullptr) step.end->effects.connections = parts_.network->Take();
     step.end->effects.denials = parts_.calls.Take();
+    step.end->effects.makings = parts_.calls.TakeMakings();
     // What jobs in the background write from now on is kept for the next turn.
     parts_.streams.Stream(false);
     parts_.observer.OnTurn(std::move(*step.end));

@@ -48,6 +48,8 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
  public:
   explicit TreeIndex(IndexSpec spec);
 
+  const IndexSpec& spec() const { return spec_; }
+
   // The first walk, if there was none.
   Status EnsureRead();
   // What is there: by the first walk, or again, for an index that nothing runs with. Then only

@@ -114,7 +114,7 @@ export function createSettler(parts: SettlerParts): Settler {
     return found;
   }
 
-  return (effects) => {
+  const settle: Settler = (effects) => {
     const found: LeftBehind[] = [];
     const note = (path: string, settle: () => readonly LeftBehind[]) => {
       try {
@@ -129,7 +129,9 @@ export function createSettler(parts: SettlerParts): Settler {
     for (const copy of effects.copies ?? []) found.push(...note(copy.source, () => settleCopy(copy)));
     found.push(...note(workspace, git.settleLeading));
     // What is around goes first: what lies in it goes with it.
-    const entries = [...(effects.leftBehind?.entries ?? [])].sort((a, b) => (a.path < b.path ? -1 : 1));
+    const entries = [...(effects.leftBehind?.entries ?? []), ...seenBeyond(effects)].sort((a, b) =>
+      a.path < b.path ? -1 : 1,
+    );
     const settled = new Set<string>();
     // Of what goes as a whole one mention is enough.
     const said = new Set(found.flatMap(({ path, settings }) => (settings === undefined ? path : [])));
@@ -162,4 +164,32 @@ export function createSettler(parts: SettlerParts): Settler {
       );
     return found;
   };
+
+  return (effects) => {
+    const found = settle(effects);
+    if (found.length === 0 || effects.makings === undefined) return found;
+    const makings = new Map(effects.makings.map(({ path, program }) => [path, program]));
+    return found.map((one) => {
+      const by = makings.get(one.path);
+      return by === undefined ? one : { ...one, madeBy: by };
+    });
+  };
+}
+
+/** Where there was too much to look at it all: what was seen as it was made. */
+function seenBeyond({ leftBehind, makings = [] }: NativeEffects): readonly NativeChangedEntry[] {
+  if (leftBehind?.spent !== true) return [];
+  const known = new Set(leftBehind.entries.map(({ path }) => path));
+  return makings.flatMap(({ path }): readonly NativeChangedEntry[] => {
+    const info = known.has(path) ? undefined : lstatSync(path, { throwIfNoEntry: false });
+    if (info === undefined) return [];
+    const kind = info.isDirectory()
+      ? 'directory'
+      : info.isSymbolicLink()
+        ? 'link'
+        : info.isFile()
+          ? 'file'
+          : 'other';
+    return [{ path, kind, change: 'appeared' }];
+  });
 }

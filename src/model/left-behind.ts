@@ -10,6 +10,7 @@ export const LeftBehind = z.strictObject({
       'shut: it was taken away from where it would be obeyed; restored: what was there before is there again; told: nothing was done, because a person starts it or because nothing could be done',
     ),
   program: text.describe('what obeys it'),
+  madeBy: text.optional().describe('the program that made it, as it called itself; missing: nobody saw it'),
   reason: text.describe('why it matters, or why nothing could be done: half a sentence'),
   settings: texts.optional().describe('of a configuration file: what of it, as key=value; absent: all of it'),
   kept: text.optional().describe('what sandbox-run kept restore takes'),

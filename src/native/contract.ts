@@ -216,6 +216,14 @@ export interface NativeDenial {
   readonly count: number;
 }
 
+/** An entry with one of the names of the index, as it was made. */
+interface NativeMaking {
+  /** Absolute, as the command sees it. */
+  readonly path: string;
+  /** As the process calls itself. */
+  readonly program: string;
+}
+
 /** Each kind of denial once, 64 of them at most (20,000 of uses), and how many others there were. */
 interface NativeDenials {
   readonly told: readonly NativeDenial[];
@@ -301,6 +309,8 @@ export interface NativeEffects {
   readonly connections?: NativeConnections;
   /** Where calls are looked at. */
   readonly denials?: NativeDenials;
+  /** The last 1,000, each path once. */
+  readonly makings?: readonly NativeMaking[];
 }
 
 /** Values for {@link NativeCommand.stdio} other than a descriptor number. */

@@ -46,6 +46,18 @@ describe('the command line says what a command left behind', () => {
     expect(existsSync(mark)).toBe(true);
   });
 
+  it('says which program made it, where somebody looks', async () => {
+    const script = `git init -q sub; ${evil()}; mv evil sub/.git/hooks/post-commit; cp sub/.git/hooks/post-commit sub/.git/hooks/pre-push`;
+    const madeBy = async (...options: readonly string[]) => {
+      const answer = await run(...options, '--json', '-c', script);
+      const { leftBehind } = JSON.parse(answer.stdout.trim().split('\n').at(-1) ?? '');
+      return leftBehind.map((one: { readonly madeBy?: string }) => one.madeBy);
+    };
+    expect(await madeBy()).toEqual(['mv', 'cp']);
+    outside('rm -rf sub');
+    expect(await madeBy('--explain', 'never')).toEqual([undefined, undefined]);
+  });
+
   it('a hook of a repository that was made is named in the result, and a clean end stays clean', async () => {
     const answer = await run(
       '--json',

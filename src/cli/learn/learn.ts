@@ -160,8 +160,7 @@ async function learnContained(
     const wanted = byLikelihood(denials.filter((one) => isHole(one, places) && !refused.has(holeOf(one))));
     const next = runs < MOST_RUNS ? await firstAllowed(wanted, { yes, refused }) : undefined;
     // What was not tried is proposed, too: it is what is known.
-    if (next === undefined)
-      return { needed: [...opened, ...denials.filter((one) => isHole(one, places))], result };
+    if (next === undefined) return { needed: [...opened, ...denials], result };
     opened.push(next);
     const value = String(next.allow?.value);
     if (next.allow?.key === 'filesystem.read') holes.readable.push(value);

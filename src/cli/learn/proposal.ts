@@ -55,6 +55,8 @@ const SECRET_IN_HOME = [
   '.pgpass',
   '.password-store',
 ];
+/** Files of keys and passwords, wherever they are. */
+const SECRET_FILES = /^(?:id_(?:rsa|dsa|ecdsa|ed25519)|\.env)(?:$|\.)|\.(?:pem|key|p12|pfx|jks|kdbx)$/i;
 /** So many entries of one directory stand for all of it. */
 const ENOUGH_SIBLINGS = 3;
 /** What is used once will vary: limits leave room for three times as much time and twice as much of the rest. */
@@ -66,7 +68,11 @@ const MIB = 1024 ** 2;
 export function whyNot(path: string, { home, workspace, secret }: Places): string | undefined {
   const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
   if (isIn(secret)) return 'filesystem.secret names it';
-  if (isIn(SECRET_IN_HOME.map((name) => join(home, name))) || looksSecret(basename(path)))
+  if (
+    isIn(SECRET_IN_HOME.map((name) => join(home, name))) ||
+    SECRET_FILES.test(basename(path)) ||
+    looksSecret(basename(path))
+  )
     return 'it looks like a secret';
   if (isTooBroad(path, { home, workspace })) return 'too much lies in it';
   if (kindOf(path) === 'socket') return 'it is a socket, and what listens there is not held by a policy';

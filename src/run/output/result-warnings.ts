@@ -151,7 +151,7 @@ function listed(some: readonly LeftBehind[], cwd: string): string {
   return `${named.join('; ')}${some.length > NAMED ? `; and ${some.length - NAMED} more` : ''}`;
 }
 
-function nameOf({ path, settings, reason }: LeftBehind, cwd: string): string {
+function nameOf({ path, settings, reason, madeBy }: LeftBehind, cwd: string): string {
   const where = isBeneath(path, cwd) ? relative(cwd, path) || '.' : path;
-  return `${settings === undefined ? '' : `${settings.join(', ')} in `}${where} (${reason})`;
+  return `${settings === undefined ? '' : `${settings.join(', ')} in `}${where} (${reason}${madeBy === undefined ? '' : `; made by ${madeBy}`})`;
 }
