@@ -21,7 +21,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/unique_fd.h"
 #include "notify/endpoint.h"
 #include "notify/listener.h"
 #include "sys/raw_syscall.h"
@@ -150,6 +149,12 @@ std::string ParentOf(const std::string& path) {
   return at == std::string::npos ? "." : at == 0 ? "/" : path.substr(0, at);
 }
 
+std::string Joined(std::string directory, const std::string& name) {
+  if (directory != "/") directory += '/';
+  directory += name;
+  return directory;
+}
+
 // Landlock adds up what is granted on the way to the root.
 uint64_t RightsAt(const HeldBy& held_by, const std::string& path) {
   uint64_t rights = 0;
@@ -175,7 +180,7 @@ std::string CanonicalPath(const std::string& path, bool follows) {
   if (realpath(ParentOf(path).c_str(), whole) == nullptr) return "";
   const std::string name = path.substr(path.find_last_of('/') + 1);
   if (name.empty() || name == "." || name == "..") return "";
-  return (strcmp(whole, "/") == 0 ? "" : whole) + ("/" + name);
+  return Joined(whole, name);
 }
 
 bool IsThereOutside(const std::string& path) {
@@ -295,7 +300,7 @@ std::string EndOfLinks(const Target& target, std::string path) {
         link.valid() ? readlinkat(link.get(), "", content, sizeof(content)) : ssize_t{-1};
     if (size <= 0) break;
     const std::string next(content, static_cast<size_t>(size));
-    path = next.starts_with('/') ? next : ParentOf(path) + "/" + next;
+    path = next.starts_with('/') ? next : Joined(ParentOf(path), next);
   }
   return path;
 }
@@ -395,11 +400,13 @@ void CallObserver::Begin(std::shared_ptr<const HeldBy> held_by) {
   held_by_ = std::move(held_by);
   denials_ = {};
   makings_ = {};
+  root_ = nullptr;
 }
 
 void CallObserver::End() {
   const std::lock_guard lock(mutex_);
   held_by_ = nullptr;
+  root_ = nullptr;
 }
 
 Denials CallObserver::Take() {
@@ -425,13 +432,34 @@ bool CallObserver::Observe(int listener, const abi::SeccompNotification& call) {
     held_by = held_by_;
   }
   if (number == SYS_connect && held_by != nullptr && held_by->lists_network) return false;
-  if (held_by != nullptr) Look(listener, call, *held_by);
+  if (held_by != nullptr) {
+    const auto root = RootOf(static_cast<pid_t>(call.pid));
+    if (root != nullptr) Look(listener, call, root->get(), *held_by);
+  }
   Continue(listener, call.id);
   return true;
 }
 
-void CallObserver::Look(int listener, const abi::SeccompNotification& call, const HeldBy& held_by) {
-  Target target(static_cast<pid_t>(call.pid));
+std::shared_ptr<const UniqueFd> CallObserver::RootOf(pid_t thread) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (root_ != nullptr) return root_;
+  }
+  UniqueFd root = Target(thread).Root();
+  if (!root.valid()) return nullptr;
+  auto made = std::make_shared<const UniqueFd>(std::move(root));
+  struct stat own, its;
+  // On its way into its view a process has another one, which is not kept.
+  const bool is_ours = stat("/", &own) == 0 && fstat(made->get(), &its) == 0 &&
+                       own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+  const std::lock_guard lock(mutex_);
+  if (held_by_ != nullptr && is_ours != held_by_->has_view) root_ = made;
+  return made;
+}
+
+void CallObserver::Look(int listener, const abi::SeccompNotification& call, int root,
+                        const HeldBy& held_by) {
+  Target target(static_cast<pid_t>(call.pid), root);
   const int number = NumberOf(call);
   if (number == SYS_connect) return LookAtConnect(listener, call, target, held_by);
   const PathCall* found = Find(number);
@@ -542,7 +570,7 @@ void CallObserver::LookAtPath(const Use& use) {
       const std::string directory = PathOf(parent.get());
       if (directory.empty() || IsOfTheSystem(directory + "/")) return;
       const std::string name = end.substr(end.find_last_of('/') + 1);
-      return LookAtNew(use, directory == "/" ? "/" + name : directory + "/" + name);
+      return LookAtNew(use, Joined(directory, name), parent.get());
     }
   }
   LookOutsideView(use, end);
@@ -595,17 +623,11 @@ void CallObserver::LookAtExisting(const Use& use, const std::string& path, int o
   Tell(use, is_shut ? Control::kMount : Control::kRights, path);
 }
 
-void CallObserver::LookAtNew(const Use& use, const std::string& path) {
-  // What the user has there is not in the view: to make it is not what the program is about.
-  if (use.held_by.has_view && IsThereOutside(path)) return LookOutsideView(use, path);
+void CallObserver::LookAtNew(const Use& use, const std::string& path, int parent) {
   const std::string directory = ParentOf(path);
   const bool has_rights =
       (use.makes & use.held_by.handled_fs & ~RightsAt(use.held_by, directory)) == 0;
-  bool is_shut = false;
-  if (use.held_by.has_view) {
-    const UniqueFd parent(use.target.OpenObject(directory, true));
-    is_shut = parent.valid() && IsReadOnly(parent.get());
-  }
+  const bool is_shut = use.held_by.has_view && IsReadOnly(parent);
   Use made = use;
   made.act = Act::kCreate;
   if (has_rights && !is_shut) {
@@ -613,6 +635,8 @@ void CallObserver::LookAtNew(const Use& use, const std::string& path) {
     if (use.held_by.tells_uses) Tell(made, Control::kNothing, path);
     return;
   }
+  // What the user has there is not in the view: to make it is not what the program is about.
+  if (use.held_by.has_view && IsThereOutside(path)) return LookOutsideView(use, path);
   if (!MayOutside(directory, W_OK | X_OK)) return;
   Tell(made, is_shut ? Control::kMount : Control::kRights, path);
 }

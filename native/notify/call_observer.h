@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "notify/target.h"
 #include "sys/kernel_abi.h"
 
@@ -104,10 +105,12 @@ class CallObserver {
 
  private:
   struct Use;
-  void Look(int listener, const abi::SeccompNotification& call, const HeldBy& held_by);
+  // The root directory of the command; nullptr: the process is gone.
+  std::shared_ptr<const UniqueFd> RootOf(pid_t thread);
+  void Look(int listener, const abi::SeccompNotification& call, int root, const HeldBy& held_by);
   void LookAtPath(const Use& use);
   void LookAtExisting(const Use& use, const std::string& path, int object);
-  void LookAtNew(const Use& use, const std::string& path);
+  void LookAtNew(const Use& use, const std::string& path, int parent);
   void LookOutsideView(const Use& use, const std::string& named);
   void LookAtConnect(int listener, const abi::SeccompNotification& call, Target& target,
                      const HeldBy& held_by);
@@ -119,6 +122,7 @@ class CallObserver {
 
   std::mutex mutex_;                       // guards what follows
   std::shared_ptr<const HeldBy> held_by_;  // nullptr: nothing is looked at
+  std::shared_ptr<const UniqueFd> root_;   // of the command: no process of it can change its own
   Denials denials_;
   std::vector<Making> makings_;
 };

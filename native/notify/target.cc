@@ -131,11 +131,19 @@ std::string Target::AbsolutePath(const std::string& path, int directory) const {
   return std::string(base, static_cast<size_t>(size)) + "/" + path;
 }
 
-int Target::OpenObject(const std::string& path, bool follows) const {
+UniqueFd Target::Root() const {
   char name[64];
   snprintf(name, sizeof(name), "/proc/%d/root", thread_);
-  const UniqueFd root(open(name, O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root.valid()) return -errno;
+  return UniqueFd(open(name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+int Target::OpenObject(const std::string& path, bool follows) const {
+  UniqueFd opened;
+  if (root_ < 0) {
+    opened = Root();
+    if (!opened.valid()) return -errno;
+  }
+  const int root = root_ < 0 ? opened.get() : root_;
   const abi::OpenHow how{O_PATH | O_CLOEXEC | (follows ? 0u : static_cast<unsigned>(O_NOFOLLOW)), 0,
                          abi::kResolveInRoot | abi::kResolveNoMagicLinks};
   const std::string whole = AbsolutePath(path);
@@ -143,7 +151,7 @@ int Target::OpenObject(const std::string& path, bool follows) const {
   constexpr int kAttempts = 8;
   long fd = -EAGAIN;
   for (int i = 0; i < kAttempts && fd == -EAGAIN; ++i)
-    fd = RawSyscall(abi::kSysOpenat2, root.get(), Arg(whole.c_str()), Arg(&how), sizeof(how));
+    fd = RawSyscall(abi::kSysOpenat2, root, Arg(whole.c_str()), Arg(&how), sizeof(how));
   return static_cast<int>(fd);
 }
 

@@ -20,7 +20,11 @@ namespace sandbox_run {
 // refuse process_vm_readv, and without pidfd_getfd, which they refuse, too.
 class Target {
  public:
-  explicit Target(pid_t thread) : thread_(thread) {}
+  // `root`: its root directory (O_PATH), where the caller has it open; -1: it is opened each time.
+  explicit Target(pid_t thread, int root = -1) : thread_(thread), root_(root) {}
+
+  // Its root directory, O_PATH; not valid: it is gone.
+  UniqueFd Root() const;
 
   bool Read(uint64_t from, void* into, size_t size);
   bool Write(uint64_t to, const void* from, size_t size);
@@ -61,6 +65,7 @@ class Target {
   bool Open();
 
   const pid_t thread_;
+  const int root_;
   UniqueFd memory_;
 };
 
