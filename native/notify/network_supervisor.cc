@@ -295,7 +295,7 @@ void NetworkSupervisor::Work() {
     if ((watched[1].revents & POLLIN) == 0 || !Receive(listener_.get(), call)) continue;
     // It looks at files, which can take long, and whoever waits for the lock may be told to end.
     lock.unlock();
-    if (answer_other_(listener_.get(), call)) continue;
+    if (answer_other_ != nullptr && answer_other_(listener_.get(), call)) continue;
     lock.lock();
     HandleCall(call);
   }

@@ -111,7 +111,7 @@ struct ConfinementSpec {
   // What commands may connect to; `filter` relies on it that a NetworkSupervisor answers. None:
   // they have no network, or that of the host.
   std::shared_ptr<NetworkGate> network;
-  bool exit_tracing = false;  // `filter` leaves it to ExitTracing who may halt exits
+  bool exit_tracing = false;               // `filter` leaves it to ExitTracing who may halt exits
   Observed observed = Observed::kNothing;  // of which denials are told
 };
 
