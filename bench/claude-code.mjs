@@ -15,8 +15,12 @@ import { median, p95, quantile } from './measure.mjs';
 import { milliseconds, printGoals, printTable } from './table.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
-/** `empty`: hooks as in mode decide whose command is true(1), so what Claude Code itself takes for calling any. */
-const CONTENDERS = ['none', 'empty', 'decide', 'rewrite'];
+/**
+ * What Claude Code itself takes for calling any hooks: those of mode decide, but `empty`: each is true(1), and `fixed`: the
+ * one before a command is an echo(1) of a yes.
+ */
+const CONTENDERS = ['none', 'empty', 'fixed', 'decide', 'rewrite'];
+const YES = { hookEventName: 'PreToolUse', permissionDecision: 'allow', permissionDecisionReason: 'always' };
 const TOOLS = ['Bash', 'Read'];
 /** Milliseconds that a call may take longer than without hooks. */
 const MOST_ADDED = { Bash: 20, Read: 2 };
@@ -44,8 +48,9 @@ try {
   const of = (hooks, tool) => samples.get(`${hooks} ${tool}`) ?? [];
   for (let round = 0; round < rounds; round += 1)
     for (const hooks of CONTENDERS) {
-      const place = makeClaudePlace(resolve(options.cli), hooks === 'empty' ? 'decide' : hooks, TOOLS);
-      if (hooks === 'empty') emptyHooks(join(place.home, '.claude/settings.json'));
+      const isReplaced = hooks === 'empty' || hooks === 'fixed';
+      const place = makeClaudePlace(resolve(options.cli), isReplaced ? 'decide' : hooks, TOOLS);
+      if (isReplaced) replaceHooks(join(place.home, '.claude/settings.json'), hooks === 'fixed');
       const measured = await session(runClaude, claude.program, place);
       await disposeOf(place);
       for (const tool of TOOLS) samples.set(`${hooks} ${tool}`, [...of(hooks, tool), ...measured.get(tool)]);
@@ -66,11 +71,13 @@ async function disposeOf(place) {
     }
 }
 
-/** Hooks that do nothing, in the place of ours. */
-function emptyHooks(path) {
+/** Hooks that know nothing, in the place of ours. */
+function replaceHooks(path, areAnswered) {
   const settings = JSON.parse(readFileSync(path, 'utf8'));
-  for (const { hooks } of Object.values(settings.hooks).flat())
-    for (const hook of hooks) hook.command = 'true';
+  const yes = `echo '${JSON.stringify({ hookSpecificOutput: YES })}'`;
+  for (const [event, groups] of Object.entries(settings.hooks))
+    for (const hook of groups.flatMap(({ hooks }) => hooks))
+      hook.command = areAnswered && event === 'PreToolUse' ? yes : 'true';
   writeFileSync(path, JSON.stringify(settings));
 }
 
@@ -127,7 +134,7 @@ function report(of) {
   );
   printGoals(
     TOOLS.flatMap((tool) =>
-      CONTENDERS.slice(2).map((hooks) => ({
+      ['decide', 'rewrite'].map((hooks) => ({
         what: `${tool} with hooks in mode ${hooks}: added to the median`,
         ...{ value: added(hooks, tool), limit: MOST_ADDED[tool], unit: ' ms' },
       })),
