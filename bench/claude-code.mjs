@@ -1,10 +1,13 @@
 // Measures what the hooks add to a tool call of the real Claude Code: milliseconds from the model's call until its result
 // comes back, without hooks and in both modes, in turns.
-//   npm run bench:claude-code [-- --rounds 4] [--calls 10] [--cli FILE] [--command TEXT]
+//   npm run bench:claude-code [-- --rounds 4] [--calls 10] [--cli FILE] [--command TEXT] [--think 150]
 // --cli: another build's dist/cli.cjs. --command: what the tool Bash runs; it must be allowed in every mode.
+// --think: milliseconds that the model takes for a turn, which are not counted. A real one takes longer; one that takes none
+// calls the next tool while hooks that nobody waits for still run.
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
@@ -12,8 +15,12 @@ import { median, p95, quantile } from './measure.mjs';
 import { milliseconds, printGoals, printTable } from './table.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
-/** `empty`: hooks as in mode decide whose command is true(1), so what Claude Code itself takes for calling any. */
-const CONTENDERS = ['none', 'empty', 'decide', 'rewrite'];
+/**
+ * What Claude Code itself takes for calling any hooks: those of mode decide, but `empty`: each is true(1), and `fixed`: the
+ * one before a command is an echo(1) of a yes.
+ */
+const CONTENDERS = ['none', 'empty', 'fixed', 'decide', 'rewrite'];
+const YES = { hookEventName: 'PreToolUse', permissionDecision: 'allow', permissionDecisionReason: 'always' };
 const TOOLS = ['Bash', 'Read'];
 /** Milliseconds that a call may take longer than without hooks. */
 const MOST_ADDED = { Bash: 20, Read: 2 };
@@ -24,6 +31,7 @@ const { values: options } = parseArgs({
     calls: { type: 'string', default: '10' },
     cli: { type: 'string', default: join(ROOT, 'dist/cli.cjs') },
     command: { type: 'string', default: 'echo hello' },
+    think: { type: 'string', default: '150' },
   },
 });
 const rounds = Number(options.rounds);
@@ -40,10 +48,11 @@ try {
   const of = (hooks, tool) => samples.get(`${hooks} ${tool}`) ?? [];
   for (let round = 0; round < rounds; round += 1)
     for (const hooks of CONTENDERS) {
-      const place = makeClaudePlace(resolve(options.cli), hooks === 'empty' ? 'decide' : hooks, TOOLS);
-      if (hooks === 'empty') emptyHooks(join(place.home, '.claude/settings.json'));
+      const isReplaced = hooks === 'empty' || hooks === 'fixed';
+      const place = makeClaudePlace(resolve(options.cli), isReplaced ? 'decide' : hooks, TOOLS);
+      if (isReplaced) replaceHooks(join(place.home, '.claude/settings.json'), hooks === 'fixed');
       const measured = await session(runClaude, claude.program, place);
-      place.dispose();
+      await disposeOf(place);
       for (const tool of TOOLS) samples.set(`${hooks} ${tool}`, [...of(hooks, tool), ...measured.get(tool)]);
     }
   report(of);
@@ -51,11 +60,24 @@ try {
   rmSync(directory, { recursive: true, force: true });
 }
 
-/** Hooks that do nothing, in the place of ours. */
-function emptyHooks(path) {
+/** Its server may still be ending, and write once more what it kept open. */
+async function disposeOf(place) {
+  for (let left = 20; ; left -= 1)
+    try {
+      return place.dispose();
+    } catch (error) {
+      if (error.code !== 'ENOTEMPTY' || left === 0) throw error;
+      await pause(250);
+    }
+}
+
+/** Hooks that know nothing, in the place of ours. */
+function replaceHooks(path, areAnswered) {
   const settings = JSON.parse(readFileSync(path, 'utf8'));
-  for (const { hooks } of Object.values(settings.hooks).flat())
-    for (const hook of hooks) hook.command = 'true';
+  const yes = `echo '${JSON.stringify({ hookSpecificOutput: YES })}'`;
+  for (const [event, groups] of Object.entries(settings.hooks))
+    for (const hook of groups.flatMap(({ hooks }) => hooks))
+      hook.command = areAnswered && event === 'PreToolUse' ? yes : 'true';
   writeFileSync(path, JSON.stringify(settings));
 }
 
@@ -78,7 +100,9 @@ async function session(runClaude, program, place) {
     Read: [{ tool: 'Read', input: { file_path: file } }],
   };
   const script = TOOLS.flatMap((tool) => Array.from({ length: calls + 1 }, () => turn[tool]));
-  const { results, status } = await runClaude(program, place, script);
+  const { results, status } = await runClaude(program, place, script, {
+    thinkMs: Number(options.think),
+  });
   const wrong = results.find(({ isError }) => isError);
   if (status !== 0 || wrong !== undefined || results.length !== script.length)
     throw new Error(`a call failed: ${wrong?.text ?? `Claude Code ended with ${status}`}`);
@@ -110,7 +134,7 @@ function report(of) {
   );
   printGoals(
     TOOLS.flatMap((tool) =>
-      CONTENDERS.slice(2).map((hooks) => ({
+      ['decide', 'rewrite'].map((hooks) => ({
         what: `${tool} with hooks in mode ${hooks}: added to the median`,
         ...{ value: added(hooks, tool), limit: MOST_ADDED[tool], unit: ' ms' },
       })),

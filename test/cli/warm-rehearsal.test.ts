@@ -41,8 +41,8 @@ function timeOf(pid: number): number {
 }
 
 /** A session begins, and its server has nothing to do any more. */
-async function begin(place: WarmPlace, mode: string): Promise<number> {
-  const started = await call(place, hookOf(mode), { input: event(place, 'SessionStart') });
+async function begin(place: WarmPlace, words: readonly string[]): Promise<number> {
+  const started = await call(place, words, { input: event(place, 'SessionStart') });
   expect(started).toMatchObject({ exitCode: 0, stderr: '' });
   await eventually(() => {
     expect(serversOf(place.root)).toHaveLength(1);
@@ -88,7 +88,7 @@ describe('a server of a session that begins makes itself ready for its calls', (
           `[reviewer]\ncommand = ["${reviewer}"]`,
         ].join('\n'),
       );
-      await begin(place, 'rewrite');
+      await begin(place, hookOf('rewrite'));
       // It has made what commands get their caches from, so it has made what they run in.
       expect(existsSync(join(place.state, 'caches'))).toBe(true);
       expect(readdirSync(place.workspace)).toEqual([]);
@@ -118,7 +118,7 @@ describe('a server of a session that begins makes itself ready for its calls', (
     async () => {
       const place = makeWarmPlace();
       places.push(place);
-      await begin(place, 'decide');
+      await begin(place, hookOf('decide'));
       expect(filesBeneath(place.state).filter((path) => !/warm-[^/]*$/.test(path))).toEqual([]);
       expect(readdirSync(place.workspace)).toEqual([]);
       const answer = await call(place, hookOf('decide'), { input: toolCall(place, 'ls') });
@@ -132,7 +132,7 @@ describe('a server of a session that begins makes itself ready for its calls', (
     async () => {
       const place = makeWarmPlace();
       places.push(place);
-      const server = await begin(place, 'rewrite');
+      const server = await begin(place, hookOf('rewrite'));
       const made = readdirSync(place.tmp);
       expect(made).toHaveLength(1);
       const answer = await call(place, hookOf('rewrite'), {
@@ -157,7 +157,7 @@ describe('a server of a session that begins makes itself ready for its calls', (
     async () => {
       const place = makeWarmPlace();
       places.push(place);
-      await begin(place, 'rewrite');
+      await begin(place, hookOf('rewrite'));
       expect(readdirSync(place.tmp)).toHaveLength(1);
       // The server has to have seen the session to end with it.
       await call(place, hookOf('rewrite'), { input: event(place, 'SessionStart') });
@@ -180,12 +180,28 @@ describe('a server of a session that begins makes itself ready for its calls', (
         `import { appendFileSync } from 'node:fs';\nappendFileSync(${JSON.stringify(marker)}, process.pid + '\\n');\nexport const before_tool_use = () => ({ allowed: true });\n`,
       );
       makePolicy(place, `[[hooks.plugins]]\npath = "${plugin}"\n`);
-      const server = await begin(place, 'rewrite');
+      const server = await begin(place, hookOf('rewrite'));
       const loadedBy = () => (existsSync(marker) ? readFileSync(marker, 'utf8').split('\n') : []);
       expect(loadedBy()).not.toContain(String(server));
       const answer = await call(place, hookOf('rewrite'), { input: toolCall(place, 'ls') });
       expect(JSON.parse(answer.stdout).hookSpecificOutput.permissionDecision).toBe('allow');
       expect(loadedBy()).toContain(String(server));
+    },
+    patience(120_000),
+  );
+
+  it.each(['codex', 'gemini-cli'])(
+    'for %s as well',
+    async (agent) => {
+      const place = makeWarmPlace();
+      places.push(place);
+      const words = ['hook', agent, '--mode', 'rewrite'];
+      await begin(place, words);
+      // It has made what commands get their caches from, so it has made what they run in.
+      expect(existsSync(join(place.state, 'caches'))).toBe(true);
+      // It is a server of the session that it was started for, which it has heard nothing of.
+      expect(await call(place, words, { input: event(place, 'SessionEnd') })).toMatchObject({ exitCode: 0 });
+      await eventually(() => expect(serversOf(place.root)).toEqual([]), 20_000);
     },
     patience(120_000),
   );

@@ -115,22 +115,27 @@ export async function converse(
   {
     answering,
     run,
+    requests,
   }: {
     /** Makes a server's answer to each request: the next call, or the end. */
     readonly answering: (next: (seen: readonly string[]) => ToolCall | undefined) => Answering;
     readonly run: (url: string) => Promise<unknown>;
+    /** Gets the text of each request. */
+    readonly requests?: string[] | undefined;
   },
 ): Promise<readonly string[]> {
   let last: readonly string[] = [];
   let at = 0;
-  const server = await startModelServer(
-    answering((seen) => {
-      last = seen;
-      const step = script[at];
-      at += 1;
-      return typeof step === 'function' ? step(seen) : step;
-    }),
-  );
+  const answer = answering((seen) => {
+    last = seen;
+    const step = script[at];
+    at += 1;
+    return typeof step === 'function' ? step(seen) : step;
+  });
+  const server = await startModelServer((response, request) => {
+    requests?.push(JSON.stringify(request.body));
+    return answer(response, request);
+  });
   try {
     await run(server.url);
     return last;

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type ModelServer, type SeenRequest, startModelServer } from '../support/model-server.ts';
 
 /** A call of a tool of Claude Code, as a model writes it. */
@@ -38,8 +39,11 @@ interface Block {
   readonly content?: string | readonly Block[];
 }
 
-/** The Messages API of a model that is a script, on loopback, streaming as Claude Code expects it. */
-export async function startScriptedModel(turns: readonly Turn[]): Promise<ScriptedModel> {
+/**
+ * The Messages API of a model that is a script, on loopback, streaming as Claude Code expects it. `thinkMs`: how long it
+ * takes for each turn.
+ */
+export async function startScriptedModel(turns: readonly Turn[], thinkMs = 0): Promise<ScriptedModel> {
   const results: ToolResult[] = [];
   const requests: SeenRequest[] = [];
   let waiting: readonly string[] = [];
@@ -59,6 +63,7 @@ export async function startScriptedModel(turns: readonly Turn[]): Promise<Script
     }
     const next = turns[turn++] ?? [];
     const calls = typeof next === 'function' ? await next(results) : next;
+    if (thinkMs > 0) await pause(thinkMs);
     const named = calls.map((call, at) => ({ ...call, id: `toolu_${turn}_${at}` }));
     waiting = named.map(({ id }) => id);
     sendMessage(response, named);

@@ -71,9 +71,13 @@ export async function runClaude(
   program: string,
   place: ClaudePlace,
   turns: readonly Turn[],
-  { answer, timeoutMs = 120_000 }: { readonly answer?: Answer; readonly timeoutMs?: number } = {},
+  {
+    answer,
+    timeoutMs = 120_000,
+    thinkMs,
+  }: { readonly answer?: Answer; readonly timeoutMs?: number; readonly thinkMs?: number } = {},
 ): Promise<ClaudeRun> {
-  const model = await startScriptedModel(turns);
+  const model = await startScriptedModel(turns, thinkMs);
   const proxy = await startDeadEnd();
   const child = spawn(program, [...OPTIONS, ...(answer === undefined ? ['go'] : ASKING)], {
     cwd: place.project,

@@ -35,13 +35,14 @@ interface CodexOptions {
   readonly sandbox?: 'danger-full-access' | 'workspace-write' | 'read-only';
   /** Hooks run although nobody has said that they are to be trusted. Default: true. */
   readonly trusted?: boolean;
+  readonly requests?: string[];
 }
 
 /** Runs `codex exec` with a model that calls these tools. */
 export function codexRuns(
   world: AgentWorld,
   script: Script,
-  { sandbox = 'danger-full-access', trusted = true }: CodexOptions = {},
+  { sandbox = 'danger-full-access', trusted = true, requests }: CodexOptions = {},
 ): Promise<readonly string[]> {
   const run = (url: string) =>
     execa(
@@ -66,7 +67,7 @@ export function codexRuns(
         timeout: 150_000,
       },
     );
-  return converse(script, { answering, run });
+  return converse(script, { answering, run, requests });
 }
 
 /** The Responses API, as a stream of events. */

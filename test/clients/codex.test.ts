@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
 import { type AgentWorld, makeAgentWorld, type ToolCall, writeTo } from './agents-support.ts';
 import { CODEX, codexRuns, writeCodexSettings } from './codex-client.ts';
 
@@ -51,6 +53,17 @@ describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 40
     // A directory that the model names does not make another workspace.
     expect(seen[7]).toContain(`Output:\n${world.project}\n`);
     expect(seen[8]).toContain('exited with code 3');
+  });
+
+  it('is told once, when its session begins, what holds for its commands', async () => {
+    await world.install('codex');
+    const requests: string[] = [];
+    // A server that does not listen yet is not told that the session is over.
+    await codexRuns(world, [exec('sleep 4 && pwd')], { requests });
+    const [first = ''] = requests.filter((text) => text.includes('shell'));
+    expect(first.split('Shell commands run in a sandbox').length - 1).toBe(1);
+    expect(first).toContain(world.project);
+    await eventually(() => expect(processesWith(world.root)).toEqual([]), 20_000);
   });
 
   it('has no answer to a question from the terminal that the model types on', async () => {

@@ -25,7 +25,11 @@ export function writeGeminiSettings({ home }: AgentWorld): void {
 }
 
 /** Runs `gemini -p` with a model that calls these tools; without a terminal it has a shell only with `--yolo`. */
-export function geminiRuns(world: AgentWorld, script: Script): Promise<readonly string[]> {
+export function geminiRuns(
+  world: AgentWorld,
+  script: Script,
+  requests?: string[],
+): Promise<readonly string[]> {
   const run = (url: string) =>
     execa(process.execPath, [GEMINI ?? '', '-m', 'gemini-2.5-flash', '--yolo', '-p', 'do it'], {
       cwd: world.project,
@@ -37,7 +41,7 @@ export function geminiRuns(world: AgentWorld, script: Script): Promise<readonly 
       },
       ...{ extendEnv: false, stdin: 'ignore', timeout: 150_000 },
     });
-  return converse(script, { answering, run });
+  return converse(script, { answering, run, requests });
 }
 
 /** The Gemini API, as a stream of one event. */

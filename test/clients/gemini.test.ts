@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
 import { type AgentWorld, makeAgentWorld, type ToolCall, writeTo } from './agents-support.ts';
 import { GEMINI, geminiRuns, writeGeminiSettings } from './gemini-client.ts';
 
@@ -52,6 +54,16 @@ describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 400_000 
     expect(seen[7]).toContain(`${world.project}\n`);
     expect(seen[8]).toContain(`${world.project}/sub\n`);
     expect(seen[9]).toContain('Exit Code: 3');
+  });
+
+  it('is told once, when its session begins, what holds for its commands', async () => {
+    await world.install('gemini-cli');
+    const requests: string[] = [];
+    await geminiRuns(world, [shell('pwd')], requests);
+    const [first = ''] = requests.filter((text) => text.includes('run_shell_command'));
+    expect(first.split('Shell commands run in a sandbox').length - 1).toBe(1);
+    expect(first).toContain(world.project);
+    await eventually(() => expect(processesWith(world.root)).toEqual([]), 20_000);
   });
 
   it.each([

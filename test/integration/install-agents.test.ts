@@ -27,8 +27,13 @@ function write(path: string, text: string): void {
 
 describe('sandbox-run install', () => {
   it.each([
-    ['codex', '.codex/hooks.json', ['PreToolUse', 'PostToolUse'], 120],
-    ['gemini-cli', '.gemini/settings.json', ['BeforeTool', 'AfterTool'], 120_000],
+    ['codex', '.codex/hooks.json', ['SessionStart', 'PreToolUse', 'PostToolUse', 'SessionEnd'], 120],
+    [
+      'gemini-cli',
+      '.gemini/settings.json',
+      ['SessionStart', 'BeforeTool', 'AfterTool', 'SessionEnd'],
+      120_000,
+    ],
   ])(
     '%s: hooks that block what they cannot answer, and nothing else changes',
     async (agent, path, events, timeout) => {
@@ -48,7 +53,7 @@ describe('sandbox-run install', () => {
       }
       expect((await install(agent)).stdout).toMatch(/needs no change/);
       await install(agent, '--autonomy', 'supervised');
-      expect(read(path).match(/'--autonomy' 'supervised'/g)).toHaveLength(2);
+      expect(read(path).match(/'--autonomy' 'supervised'/g)).toHaveLength(events.length);
       expect((await install(agent, '--uninstall')).stdout).toMatch(/hooks taken out/);
       expect(read(path)).toBe(theirs);
     },

@@ -27,8 +27,8 @@ export function takeServerAddress(): string | undefined {
 export function ownWords(): { readonly program: readonly string[]; readonly client: string | undefined } {
   const client = clientProgram();
   return {
-    program: [process.execPath, realpathSync(process.argv[1] ?? '')],
-    client: client && realpathSync(client),
+    program: [process.execPath, realpathSync.native(process.argv[1] ?? '')],
+    client: client && realpathSync.native(client),
   };
 }
 

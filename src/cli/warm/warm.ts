@@ -26,6 +26,7 @@ import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
 import { type Lease, OpenPolicies } from './pool.ts';
 import { Rehearsal } from './rehearsal.ts';
+import type { Rehearsed } from './start.ts';
 
 /** Without a call for so long it is of no use to anybody. */
 const UNUSED_MS = 1_800_000;
@@ -62,7 +63,12 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
       },
     });
     serveOthersOnly();
-    if (rehearsed !== undefined) rehearsal.begin(JSON.parse(rehearsed), { ...process.env });
+    if (rehearsed !== undefined) {
+      const session: Rehearsed = JSON.parse(rehearsed);
+      // Its beginning, and all calls until now, were answered elsewhere.
+      sessions.saw({ kind: 'session-start', session: session.session });
+      rehearsal.begin(session, { ...process.env });
+    }
     const socket = statSync(listener.path).ino;
     const unreachable = deferred<void>();
     const look = setInterval(() => {

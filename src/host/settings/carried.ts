@@ -32,8 +32,8 @@ export interface SettingsOwner {
   readonly hasNetwork: boolean;
   /** Canonical roots that commands can write: what lies there is not the user's setting. */
   readonly writable: readonly string[];
-  /** Canonical roots that they can read anyway; asked for where a certificate is named. */
-  readonly granted: () => readonly string[];
+  /** Whether they can read a canonical path anyway. */
+  readonly isGranted: (path: string) => boolean;
 }
 
 /** Larger ones are no settings, and no bundle of certificates. */
@@ -47,7 +47,6 @@ const QUOTED_CHARACTERS = 200;
 export class SettingsCollector {
   readonly files: { path: string; content: string }[] = [];
   readonly variables: Record<string, string> = {};
-  private granted: readonly string[] | undefined;
   private readonly readable = new Set<string>();
   private readonly credentials = new Set<string>();
   private readonly said = new Set<string>();
@@ -162,8 +161,7 @@ export class SettingsCollector {
       if (path === '' || !isAbsolute(path)) return [];
       try {
         const real = realpathSync.native(path);
-        this.granted ??= this.owner.granted();
-        const isOpen = this.granted.some((root) => isBeneath(real, root));
+        const isOpen = this.owner.isGranted(real);
         const isMovable = this.owner.writable.some((root) => isBeneath(path, root));
         const why = isOpen
           ? undefined

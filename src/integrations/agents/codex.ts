@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import type { AfterLook, HookAnswer, HookEvent, HookOptions } from '../hooks/hook-adapter.ts';
 import { type Fields, HookInput, isFields } from '../hooks/hook-input.ts';
 import { operatorWords } from '../hooks/rewrite.ts';
-import { blockingHookLine, HOOK_TIMEOUT_SECONDS, isBlockingHookLine } from '../install/hook-command.ts';
-import { changedSettings, type SettingsChange, type WantedHook } from '../install/hook-settings.ts';
+import { blockingHooks, HOOK_TIMEOUT_SECONDS, toolPattern } from '../install/hook-command.ts';
+import { changedSettings } from '../install/hook-settings.ts';
 import type { FileChange, InstallPlaces, InstallScope } from '../install/installer.ts';
 import { changedToml, type TomlTable, tomlSwitch } from '../install/toml-text.ts';
 import type { Agent } from './agent.ts';
@@ -15,10 +15,17 @@ const SHELL_TOOLS = ['Bash', 'exec_command', 'shell_command', 'shell', 'local_sh
 /** Tools whose results others wrote. */
 const OUTSIDE_TOOLS = ['mcp__.*', 'web_search', 'web_fetch', 'read_mcp_resource', 'list_mcp_resources'];
 
-const patternOf = (tools: readonly string[]) => `^(?:${tools.join('|')})$`;
-const OUTSIDE = new RegExp(patternOf(OUTSIDE_TOOLS));
+const OUTSIDE = new RegExp(toolPattern(OUTSIDE_TOOLS));
 
 const AFTER = 'PostToolUse';
+
+/** The events that we are asked for, and of which tools. */
+const EVENTS = {
+  SessionStart: undefined,
+  PreToolUse: toolPattern(SHELL_TOOLS),
+  [AFTER]: toolPattern(OUTSIDE_TOOLS),
+  SessionEnd: undefined,
+};
 
 /** Seconds of one call of a tool; the server itself ends commands, and asks for as long as the policy says. */
 const MCP_CALL_SECONDS = 3600;
@@ -38,6 +45,10 @@ export const codex: Agent = {
     projectOf: () => undefined,
     isAfter: (input) => isFields(input) && input.hook_event_name === AFTER,
     decode,
+    example: (command, { session, cwd }) => ({
+      ...{ session_id: session, turn_id: 'example', cwd, hook_event_name: 'PreToolUse' },
+      ...{ tool_name: 'Bash', tool_input: { command }, tool_use_id: 'example' },
+    }),
     encode,
   },
   installer: {
@@ -75,6 +86,11 @@ function directoryOf(scope: InstallScope, { home, project, env }: InstallPlaces)
 function decode(given: unknown): HookEvent {
   const input = INPUT.all(given);
   const event = INPUT.text(input, 'hook_event_name');
+  if (event === 'SessionStart' || event === 'SessionEnd')
+    return {
+      kind: event === 'SessionStart' ? 'session-start' : 'session-end',
+      session: INPUT.text(input, 'session_id'),
+    };
   if (event !== 'PreToolUse' && event !== AFTER) return { kind: 'other' };
   // No other agent sends it.
   INPUT.text(input, 'turn_id');
@@ -97,9 +113,9 @@ function decode(given: unknown): HookEvent {
 function encode(answer: HookAnswer): string {
   switch (answer.verdict) {
     case 'none':
-    // It is asked about no session's start.
-    case 'tell':
       return '';
+    case 'tell':
+      return specific({ hookEventName: 'SessionStart', additionalContext: answer.text });
     case 'stop':
       return `${JSON.stringify({ continue: false, stopReason: answer.reason })}\n`;
     case 'allow':
@@ -116,28 +132,12 @@ function encode(answer: HookAnswer): string {
 const refusal = (reason: string) =>
   permission({ permissionDecision: 'deny', permissionDecisionReason: reason.trim() || 'Not run' });
 
-function permission(decision: Fields): string {
-  return `${JSON.stringify({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...decision } })}\n`;
-}
+const permission = (decision: Fields) => specific({ hookEventName: 'PreToolUse', ...decision });
 
-function hooksChange(options: HookOptions | undefined): SettingsChange {
-  return {
-    isOurs: (command) => isBlockingHookLine('codex', command),
-    wanted: options === undefined ? [] : wantedHooks(options),
-  };
-}
+const specific = (output: Fields) => `${JSON.stringify({ hookSpecificOutput: output })}\n`;
 
-function wantedHooks(options: HookOptions): readonly WantedHook[] {
-  const command = blockingHookLine('codex', options);
-  const group = (matcher: string) => ({
-    matcher,
-    hooks: [{ type: 'command', command, timeout: HOOK_TIMEOUT_SECONDS }],
-  });
-  return [
-    { event: 'PreToolUse', group: group(patternOf(SHELL_TOOLS)) },
-    { event: AFTER, group: group(patternOf(OUTSIDE_TOOLS)) },
-  ];
-}
+const hooksChange = (options: HookOptions | undefined) =>
+  blockingHooks('codex', options, EVENTS, { timeout: HOOK_TIMEOUT_SECONDS });
 
 /** In `config.toml`: the server, whose calls Codex fails unless they are approved beforehand, and no other shell beside it. */
 function mcpChange(

@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path';
 import type { AfterLook, HookAnswer, HookEvent, HookOptions } from '../hooks/hook-adapter.ts';
 import { type Fields, HookInput, isFields } from '../hooks/hook-input.ts';
-import { blockingHookLine, HOOK_TIMEOUT_SECONDS, isBlockingHookLine } from '../install/hook-command.ts';
-import { changedSettings, type SettingsChange, type WantedHook } from '../install/hook-settings.ts';
+import { blockingHooks, HOOK_TIMEOUT_SECONDS, toolPattern } from '../install/hook-command.ts';
+import { changedSettings } from '../install/hook-settings.ts';
 import type { Agent } from './agent.ts';
 
 const INPUT = new HookInput('Gemini CLI');
@@ -19,10 +19,17 @@ const READING_TOOLS: Readonly<Record<string, readonly string[]>> = {
   grep_search: ['dir_path', 'path'],
 };
 
-const patternOf = (tools: readonly string[]) => `^(?:${tools.join('|')})$`;
-const OUTSIDE = new RegExp(patternOf(OUTSIDE_TOOLS));
+const OUTSIDE = new RegExp(toolPattern(OUTSIDE_TOOLS));
 
 const AFTER = 'AfterTool';
+
+/** The events that we are asked for, and of which tools. */
+const EVENTS = {
+  SessionStart: undefined,
+  BeforeTool: toolPattern(SHELL_TOOLS),
+  [AFTER]: toolPattern([...OUTSIDE_TOOLS, ...Object.keys(READING_TOOLS)]),
+  SessionEnd: undefined,
+};
 /** The name that people switch a hook off by. */
 const NAME = 'sandbox-run';
 
@@ -38,6 +45,10 @@ export const geminiCli: Agent = {
     projectOf: (env) => env.GEMINI_PROJECT_DIR,
     isAfter: (input) => isFields(input) && input.hook_event_name === AFTER,
     decode,
+    example: (command, { session, cwd }) => ({
+      ...{ session_id: session, cwd, hook_event_name: 'BeforeTool' },
+      ...{ tool_name: 'run_shell_command', tool_input: { command } },
+    }),
     encode,
   },
   installer: {
@@ -62,8 +73,10 @@ function switchedOff(text: string): string | undefined {
 function decode(given: unknown): HookEvent {
   const input = INPUT.all(given);
   const event = INPUT.text(input, 'hook_event_name');
-  if (event !== 'BeforeTool' && event !== AFTER) return { kind: 'other' };
+  if (!Object.hasOwn(EVENTS, event)) return { kind: 'other' };
   const session = INPUT.text(input, 'session_id');
+  if (event === 'SessionStart') return { kind: 'session-start', session };
+  if (event === 'SessionEnd') return { kind: 'session-end', session };
   const tool = INPUT.text(input, 'tool_name');
   const project = INPUT.directory(input, 'cwd');
   if (event === AFTER) {
@@ -95,9 +108,11 @@ function whatWasSeen(tool: string, input: Fields): AfterLook['saw'] | undefined 
 function encode(answer: HookAnswer): string {
   switch (answer.verdict) {
     case 'none':
-    // It is asked about no session's start.
-    case 'tell':
       return '';
+    case 'tell':
+      return said({
+        hookSpecificOutput: { hookEventName: 'SessionStart', additionalContext: answer.text },
+      });
     case 'stop':
       return said({ continue: false, stopReason: answer.reason });
     case 'allow':
@@ -115,21 +130,5 @@ function encode(answer: HookAnswer): string {
 
 const said = (output: Fields) => `${JSON.stringify(output)}\n`;
 
-function hooksChange(options: HookOptions | undefined): SettingsChange {
-  return {
-    isOurs: (command) => isBlockingHookLine('gemini-cli', command),
-    wanted: options === undefined ? [] : wantedHooks(options),
-  };
-}
-
-function wantedHooks(options: HookOptions): readonly WantedHook[] {
-  const command = blockingHookLine('gemini-cli', options);
-  const group = (tools: readonly string[]) => ({
-    matcher: patternOf(tools),
-    hooks: [{ type: 'command', name: NAME, command, timeout: HOOK_TIMEOUT_SECONDS * 1000 }],
-  });
-  return [
-    { event: 'BeforeTool', group: group(SHELL_TOOLS) },
-    { event: AFTER, group: group([...OUTSIDE_TOOLS, ...Object.keys(READING_TOOLS)]) },
-  ];
-}
+const hooksChange = (options: HookOptions | undefined) =>
+  blockingHooks('gemini-cli', options, EVENTS, { name: NAME, timeout: HOOK_TIMEOUT_SECONDS * 1000 });

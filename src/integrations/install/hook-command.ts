@@ -3,6 +3,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { shellWord, shellWords } from '../../util/shell-quote.ts';
 import type { HookOptions } from '../hooks/hook-adapter.ts';
 import { callWords, operatorWords } from '../hooks/rewrite.ts';
+import type { SettingsChange } from './hook-settings.ts';
 
 /** Seconds that agents give a hook; a reviewer of the policy may take some. */
 export const HOOK_TIMEOUT_SECONDS = 120;
@@ -30,7 +31,7 @@ export function hookWords(agent: string, options: HookOptions): readonly string[
  * Plain words for any shell: some agents use the user's own, and one that cannot read the line has failed, too.
  * @throws {SandboxError} `usage.invalid` where there is no program that ends it in time.
  */
-export function blockingHookLine(agent: string, options: HookOptions): string {
+function blockingHookLine(agent: string, options: HookOptions): string {
   const timeout = TIMEOUT_PROGRAMS.find((path) => existsSync(path));
   if (timeout === undefined)
     throw new SandboxError(
@@ -42,8 +43,31 @@ export function blockingHookLine(agent: string, options: HookOptions): string {
 }
 
 /** Whether a line is one of {@link blockingHookLine}. */
-export function isBlockingHookLine(agent: string, line: string): boolean {
+function isBlockingHookLine(agent: string, line: string): boolean {
   const start = shellWords(['/bin/sh', '-c', OR_BLOCK, 'sandbox-run']);
   if (!line.startsWith(`${start} `)) return false;
   return new RegExp(`^(?: ${WORD})* 'hook' ${shellWord(agent)}(?: ${WORD})*$`).test(line.slice(start.length));
 }
+
+/**
+ * Such hooks in settings in the format of Claude Code: one for each event, of the tools that the pattern names (`undefined`:
+ * the event has none). `fields`: what else stands in each.
+ */
+export function blockingHooks(
+  agent: string,
+  options: HookOptions | undefined,
+  events: Readonly<Record<string, string | undefined>>,
+  fields: Readonly<Record<string, unknown>>,
+): SettingsChange {
+  const isOurs = (command: string) => isBlockingHookLine(agent, command);
+  if (options === undefined) return { isOurs, wanted: [] };
+  const hooks = [{ type: 'command', ...fields, command: blockingHookLine(agent, options) }];
+  const wanted = Object.entries(events).map(([event, matcher]) => ({
+    event,
+    group: matcher === undefined ? { hooks } : { matcher, hooks },
+  }));
+  return { isOurs, wanted };
+}
+
+/** The pattern for tools of these names, each of which may be one itself. */
+export const toolPattern = (tools: readonly string[]) => `^(?:${tools.join('|')})$`;

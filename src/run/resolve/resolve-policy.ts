@@ -241,7 +241,10 @@ async function settingsFor(
     variables: Object.keys(env).filter((name) => !isPassed(name)),
     hasNetwork: network.mode !== 'off',
     writable: writableRoots(policy, workspace, lookup),
-    granted: () => [workspace, ...filesystem.rules.map(({ path }) => real(path))],
+    // A name that begins a canonical path is canonical, too: then nothing has to be looked up.
+    isGranted: (path) =>
+      [workspace, ...filesystem.rules.map((rule) => rule.path)].some((root) => isBeneath(path, root)) ||
+      filesystem.rules.some((rule) => isBeneath(path, real(rule.path))),
   });
 }
 

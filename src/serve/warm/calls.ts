@@ -193,12 +193,12 @@ class Conversation {
       this.#socket.destroy();
       return false;
     }
-    const head = Buffer.alloc(5);
-    head.writeUInt8(type, 0);
-    head.writeUInt32LE(bytes.length, 1);
-    this.#socket.write(head);
-    // What the caller does with its bytes from now on is its own.
-    this.#socket.write(Buffer.from(bytes));
+    // One write, so that the client is woken once. What the caller does with its bytes from now on is its own.
+    const frame = Buffer.alloc(5 + bytes.length);
+    frame.writeUInt8(type, 0);
+    frame.writeUInt32LE(bytes.length, 1);
+    frame.set(bytes, 5);
+    this.#socket.write(frame);
     return true;
   }
 

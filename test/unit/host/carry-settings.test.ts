@@ -29,7 +29,7 @@ function carry(
     variables: Object.keys(environment),
     hasNetwork: true,
     writable: [],
-    granted: () => [],
+    isGranted: () => false,
     ...more,
   });
 }

@@ -21,7 +21,7 @@ function carriedFor(directory: string, xdgConfigHome: string | undefined): Carri
     variables: [],
     hasNetwork: true,
     writable: [],
-    granted: () => [],
+    isGranted: () => false,
   });
   gitSettings(into);
   return into.carried();
