@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArena } from '../support/arena.ts';
 import { TIERS } from '../support/tiers.ts';
 
@@ -17,7 +17,7 @@ CWD = -100
 WRITE = os.O_WRONLY | os.O_CREAT
 `;
 
-/** Each ends by itself with 3, as it would if nobody looked. */
+/** Each ends by itself with 3, as it would if nobody looked. `/usr` stands for a directory outside that the user may write. */
 const ATTACKS: Readonly<Record<string, string>> = {
   'pointers that lead nowhere': `
 for pointer in (0, 1, 0xdeadbeef, 2**47 - 1, 2**63, 2**64 - 1):
@@ -111,6 +111,12 @@ const PATIENCE = 60_000;
 
 describe.each(TIERS)('what looks at calls, $name', (tier) => {
   const arena = makeArena();
+  let outside: string;
+  beforeAll(() => {
+    outside = realpathSync(mkdtempSync('/var/tmp/flood-'));
+  });
+  afterAll(() => rmSync(outside, { recursive: true, force: true }));
+  const there = (script: string) => script.replaceAll('/usr', outside);
 
   it.each(Object.entries(ATTACKS))(
     'is not brought down by %s',
@@ -118,7 +124,7 @@ describe.each(TIERS)('what looks at calls, $name', (tier) => {
       const workspace = arena.freshCorner();
       const sandbox = await arena.sandbox(tier, { workspace, explain: 'always', timeout: PATIENCE / 2 });
       const script = `${CALLS}${attack}\nos.mkdir("reached")\nsys.exit(3)\n`;
-      const result = await sandbox.run(['python3', '-c', script]);
+      const result = await sandbox.run(['python3', '-c', there(script)]);
       expect([result.status, result.exitCode, result.stderr]).toEqual(['exited', 3, '']);
       // It is bounded, and what was made in the workspace was not taken for denied.
       const denials = result.denials ?? [];
@@ -133,7 +139,7 @@ describe.each(TIERS)('what looks at calls, $name', (tier) => {
   it('tells of so many denials that there were more', { timeout: PATIENCE }, async () => {
     const sandbox = await arena.sandbox(tier, { workspace: arena.freshCorner() });
     const script = 'for i in $(seq 100); do (: > /usr/x$i) 2> /dev/null; done; exit 3';
-    const { denials = [], warnings } = await sandbox.run(['bash', '-c', script]);
+    const { denials = [], warnings } = await sandbox.run(['bash', '-c', there(script)]);
     expect(denials.length).toBe(64);
     expect(warnings.join()).toMatch(/36 further things were denied/);
   });
@@ -147,7 +153,7 @@ for i in range(4):
 time.sleep(0.1)
 os.kill(0, signal.SIGSTOP)
 `;
-    const result = await sandbox.run(['python3', '-c', script]);
+    const result = await sandbox.run(['python3', '-c', there(script)]);
     expect([result.status, result.treeEnded]).toEqual(['timed-out', true]);
     expect(result.durationMs).toBeLessThan(PATIENCE / 2);
   });
@@ -159,7 +165,7 @@ for i in range(2000): call(OPENAT, CWD, b"/usr/x%d" % i + b"y" * 200, WRITE, 0o6
 `;
     const resident = () => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
     const fiveTimes = async () => {
-      for (let i = 0; i < 5; i++) await sandbox.run(['python3', '-c', flood]);
+      for (let i = 0; i < 5; i++) await sandbox.run(['python3', '-c', there(flood)]);
       return resident();
     };
     const before = await fiveTimes();
