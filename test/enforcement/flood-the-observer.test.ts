@@ -35,7 +35,7 @@ page[4096:4097] = b"r"
 libc.mprotect(ctypes.c_void_p(address + 4096), ctypes.c_size_t(4096), 0)
 assert call(OPENAT, CWD, address + 4093, WRITE, 0o600) == -14
 libc.mprotect(ctypes.c_void_p(address + 4096), ctypes.c_size_t(4096), 3)
-page[4091:4096] = b"/usr\\0"
+page[4091:4096] = b"/etc\\0"
 libc.mprotect(ctypes.c_void_p(address + 4096), ctypes.c_size_t(4096), 0)
 assert call(OPENAT, CWD, address + 4091, WRITE, 0o600) < 0
 libc.mprotect(ctypes.c_void_p(address + 4096), ctypes.c_size_t(4096), 3)
