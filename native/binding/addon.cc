@@ -288,14 +288,16 @@ Napi::Value AllowAddresses(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// judgeAddress(confinement, address, port): {allowed, rule}; undefined where nothing is listed.
+// judgeAddress(confinement, address, port, udp): {allowed, rule}; undefined where nothing is
+// listed.
 Napi::Value JudgeAddress(const Napi::CallbackInfo& info) {
   const NetworkGate* network = AsConfinement(info[0])->network();
   if (network == nullptr) return info.Env().Undefined();
   Endpoint endpoint;
   endpoint.address = DecodeAddress(info[1]);
   endpoint.port = static_cast<uint16_t>(Unsigned(info[2]));
-  const NetworkTable::Verdict verdict = network->table.Judge(endpoint);
+  const Protocol protocol = info[3].ToBoolean().Value() ? Protocol::kUdp : Protocol::kTcp;
+  const NetworkTable::Verdict verdict = network->table.Judge(endpoint, protocol);
   Napi::Object object = Napi::Object::New(info.Env());
   object["allowed"] = Napi::Boolean::New(info.Env(), verdict.allowed);
   object["rule"] = Napi::String::New(info.Env(), verdict.rule);

@@ -201,6 +201,7 @@ std::vector<AddressRow> DecodeAddressRows(const Napi::Value& value) {
     row.range = DecodeRange(object);
     row.first_port = static_cast<uint16_t>(Unsigned(object.Get("first")));
     row.last_port = static_cast<uint16_t>(Unsigned(object.Get("last")));
+    if (Flag(object, "udp")) row.protocol = Protocol::kUdp;
     row.allows = Flag(object, "allows");
     row.inside = DecodeInside(object.Get("inside"));
     row.rule = Text(object, "rule");

@@ -30,18 +30,12 @@ constexpr size_t kMostCopies = 256, kLeastCopies = 16, kShareOfDescriptors = 16;
 constexpr std::chrono::milliseconds kLookInterval{100};
 // What is known of sockets without a copy.
 constexpr size_t kMostKnown = 1024;
-// A question fits into a datagram (EDNS0 buffers are seldom larger).
-constexpr size_t kLargestQuery = 4096;
-// Of one socket; programs ask for two kinds of address at a time.
-constexpr uint32_t kMostUnanswered = 8;
-constexpr uint16_t kDnsPort = 53;
 // Of one command. Those that it has given up count until there is an answer.
 constexpr size_t kMostAsked = 128;
 // How often it is looked whether a signal came for a call that waits for an answer.
 constexpr std::chrono::milliseconds kTendInterval{100};
-// As the kernel ends a call for a signal: the call begins anew, or fails with EINTR, as the program
-// has it (include/linux/errno.h).
-constexpr int kRestart = 512;
+// Of what is watched: what has woken the thread, the listener, UDP, and the connections.
+enum Watched : size_t { kWatchedWake, kWatchedListener, kWatchedUdp, kWatchedFirst };
 
 int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -86,15 +80,20 @@ void CopyOptions(int from, int to) {
 NetworkSupervisor::NetworkSupervisor(std::shared_ptr<NetworkGate> gate)
     : gate_(std::move(gate)),
       most_copies_(MostCopies()),
-      unix_(*gate_, [this](Connection connection, Target& target) {
-        Record(std::move(connection), target);
-      }) {}
+      unix_(*gate_, [this](Connection connection,
+                           Target& target) { Record(std::move(connection), target); }),
+      udp_(
+          *gate_,
+          [this](Connection connection, Target& target) { Record(std::move(connection), target); },
+          [this](std::string message) { return AskName(std::move(message)); },
+          [this] { return HasRoom(); }) {}
 
 Result<std::unique_ptr<NetworkSupervisor>> NetworkSupervisor::Start(
     std::shared_ptr<NetworkGate> gate) {
   std::unique_ptr<NetworkSupervisor> made(new NetworkSupervisor(std::move(gate)));
   made->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!made->wake_.valid()) return Failure{"network.event", errno, ""};
+  if (Status ready = made->udp_.Start(); !ready.ok()) return ready.failure();
   // Signals are blocked: those of the calling thread are, whose mask it inherits.
   const int error = pthread_create(&made->thread_, nullptr, Main, made.get());
   if (error != 0) return Failure{"thread", error, ""};
@@ -162,7 +161,7 @@ void NetworkSupervisor::End() {
   on_host_ = nullptr;
   sockets_.clear();
   order_.clear();
-  stand_ins_.clear();
+  udp_.End(listener_.get());
   for (const Waiting& waiting : waiting_) Refuse(listener_.get(), waiting.call, ECONNABORTED);
   waiting_.clear();
   for (const auto& call : std::exchange(postponed_, {}))
@@ -173,15 +172,15 @@ void NetworkSupervisor::End() {
 
 void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
   const std::lock_guard lock(mutex_);
-  for (auto& [inode, stand_in] : stand_ins_) {
-    if (stand_in.number != query) continue;
-    if (stand_in.unanswered > 0 && stand_in.unanswered-- == kMostUnanswered) Wake();
-    if (message.empty()) return;
-    // A reader that is too slow asks again, as with any name server.
-    [[maybe_unused]] const ssize_t sent =
-        send(stand_in.end.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    return;
-  }
+  // It may go on with what it has not taken yet.
+  if (udp_.AnswerName(query, message)) Wake();
+}
+
+uint32_t NetworkSupervisor::AskName(std::string message) {
+  if (on_query_ == nullptr) return 0;
+  const uint32_t number = ++last_number_;
+  on_query_(number, std::move(message));
+  return number;
 }
 
 void NetworkSupervisor::AnswerConnection(uint32_t number, const std::optional<Address>& address,
@@ -209,90 +208,31 @@ void* NetworkSupervisor::Main(void* self) {
 
 void NetworkSupervisor::Work() {
   std::vector<pollfd> watched;
-  std::vector<ino_t> inodes;  // of what is watched from the third place on
   for (;;) {
     int timeout = -1;
     {
       const std::lock_guard lock(mutex_);
       if (stop_) return;
-      watched = {{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-      inodes.clear();
-      const auto now = Clock::now();
-      const auto until = [&](Clock::time_point then) {
-        const auto left =
-            std::chrono::duration_cast<std::chrono::milliseconds>(then - now).count() + 1;
-        const int bounded = static_cast<int>(std::clamp<int64_t>(left, 0, 1'000'000));
-        timeout = timeout == -1 ? bounded : std::min(timeout, bounded);
-      };
-      if (!postponed_.empty()) until(look_again_);
-      for (const Waiting& waiting : waiting_) {
-        const Socket* socket = FindSocket(waiting.inode);
-        watched.push_back({socket != nullptr ? socket->copy.get() : -1, POLLOUT, 0});
-        inodes.push_back(waiting.inode);
-        if (waiting.until) until(*waiting.until);
-      }
-      if (!asked_.empty()) {
-        const auto tend = static_cast<int>(kTendInterval.count());
-        timeout = timeout == -1 ? tend : std::min(timeout, tend);
-      }
-      if (unix_.HasWaiting()) {
-        const int soon = static_cast<int>(UnixSockets::kRetryInterval.count());
-        timeout = timeout == -1 ? soon : std::min(timeout, soon);
-      }
-      for (const auto& [inode, stand_in] : stand_ins_) {
-        // Who asks faster than is answered waits, and does not keep the answering from others.
-        const bool has_room = stand_in.unanswered < kMostUnanswered;
-        watched.push_back({stand_in.end.get(), static_cast<short>(has_room ? POLLIN : 0), 0});
-        inodes.push_back(inode);
-      }
+      timeout = Watch(watched);
     }
     const int ready = poll(watched.data(), watched.size(), timeout);
     std::unique_lock lock(mutex_);
     if (stop_) return;
     if (ready < 0) continue;
-    if (watched[0].revents != 0) {
+    if (watched[kWatchedWake].revents != 0) {
       uint64_t drained;
       [[maybe_unused]] const ssize_t ignored = read(wake_.get(), &drained, sizeof(drained));
     }
-    const auto now = Clock::now();
-    std::vector<Waiting> still;
-    for (Waiting& waiting : std::exchange(waiting_, {})) {
-      const auto at = std::find(inodes.begin(), inodes.end(), waiting.inode) - inodes.begin();
-      const bool is_ready = FindSocket(waiting.inode) == nullptr ||
-                            (at < static_cast<ptrdiff_t>(inodes.size()) &&
-                             watched[2 + static_cast<size_t>(at)].revents != 0);
-      const bool is_late = waiting.until && now >= *waiting.until;
-      if (is_ready || is_late) {
-        FinishWaiting(waiting, !is_ready);
-      } else {
-        still.push_back(waiting);
-      }
-    }
-    waiting_ = std::move(still);
+    FinishReady(watched);
     TendAsked();
     unix_.SweepIfEnded();
     if (unix_.HasWaiting()) unix_.Retry(listener_.get());
-    for (size_t at = 0; at < inodes.size(); ++at) {
-      if (watched[2 + at].revents == 0) continue;
-      if (StandIn* stand_in = FindStandIn(inodes[at])) {
-        // The command may have closed its end.
-        const bool is_open = TakeQueries(*stand_in) && (watched[2 + at].revents & POLLHUP) == 0;
-        if (!is_open) stand_ins_.erase(inodes[at]);
-      }
-    }
-    if (!postponed_.empty() && now >= look_again_) {
-      ForgetClosed();
-      for (const auto& call : std::exchange(postponed_, {})) {
-        if (HasRoom()) {
-          MakeSocket(call);
-        } else {
-          Refuse(listener_.get(), call.id, EMFILE);
-        }
-      }
-    }
+    udp_.Advance(listener_.get());
+    if (!postponed_.empty() && Clock::now() >= look_again_) TakePostponed();
     // One at a time: who calls without end does not keep questions from being taken.
     abi::SeccompNotification call;
-    if ((watched[1].revents & POLLIN) == 0 || !Receive(listener_.get(), call)) continue;
+    if ((watched[kWatchedListener].revents & POLLIN) == 0 || !Receive(listener_.get(), call))
+      continue;
     // It looks at files, which can take long, and whoever waits for the lock may be told to end.
     lock.unlock();
     if (answer_other_ != nullptr && answer_other_(listener_.get(), call)) continue;
@@ -301,8 +241,65 @@ void NetworkSupervisor::Work() {
   }
 }
 
+int NetworkSupervisor::Watch(std::vector<pollfd>& watched) {
+  int timeout = udp_.TimeLeft();
+  const auto at_most = [&timeout](int64_t ms) {
+    const int bounded = static_cast<int>(std::clamp<int64_t>(ms, 0, 1'000'000));
+    timeout = timeout == -1 ? bounded : std::min(timeout, bounded);
+  };
+  const auto until = [&, now = Clock::now()](Clock::time_point then) {
+    at_most(std::chrono::duration_cast<std::chrono::milliseconds>(then - now).count() + 1);
+  };
+  watched.resize(kWatchedFirst);
+  watched[kWatchedWake] = {wake_.get(), POLLIN, 0};
+  watched[kWatchedListener] = {listener_.get(), POLLIN, 0};
+  watched[kWatchedUdp] = {udp_.events(), POLLIN, 0};
+  if (!postponed_.empty()) until(look_again_);
+  for (const Waiting& waiting : waiting_) {
+    const Socket* socket = FindSocket(waiting.inode);
+    watched.push_back({socket != nullptr ? socket->copy.get() : -1, POLLOUT, 0});
+    if (waiting.until) until(*waiting.until);
+  }
+  if (!asked_.empty()) at_most(kTendInterval.count());
+  if (unix_.HasWaiting()) at_most(UnixSockets::kRetryInterval.count());
+  return timeout;
+}
+
+void NetworkSupervisor::FinishReady(const std::vector<pollfd>& watched) {
+  const auto now = Clock::now();
+  std::vector<Waiting> still;
+  size_t at = kWatchedFirst;
+  for (Waiting& waiting : std::exchange(waiting_, {})) {
+    // Those that began since are behind the others.
+    const bool has_event = at < watched.size() && watched[at].revents != 0;
+    ++at;
+    const bool is_ready = FindSocket(waiting.inode) == nullptr || has_event;
+    const bool is_late = waiting.until && now >= *waiting.until;
+    if (is_ready || is_late) {
+      FinishWaiting(waiting, !is_ready);
+    } else {
+      still.push_back(waiting);
+    }
+  }
+  waiting_ = std::move(still);
+}
+
+void NetworkSupervisor::TakePostponed() {
+  ForgetClosed();
+  for (const auto& call : std::exchange(postponed_, {})) {
+    if (NumberOf(call) == SYS_bind) {
+      if (udp_.Bind(listener_.get(), call, true) == UdpSockets::Bound::kNotOurs)
+        Refuse(listener_.get(), call.id, EBADF);
+    } else if (HasRoom()) {
+      MakeSocket(call);
+    } else {
+      Refuse(listener_.get(), call.id, EMFILE);
+    }
+  }
+}
+
 void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
-  if (unix_.Answer(listener_.get(), call)) return;
+  if (unix_.Answer(listener_.get(), call) || udp_.Answer(listener_.get(), call)) return;
   switch (NumberOf(call)) {
     case SYS_socket:
       return MakeSocket(call);
@@ -317,10 +314,15 @@ void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
     case SYS_getpeername:
       return TellPeer(call);
     case SYS_setsockopt:
-      return SetOption(call);
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
     case SYS_recvfrom:
     case SYS_recvmsg:
-      return ReceiveMessage(call);
+    case SYS_recvmmsg:
+      // Of no UDP socket. No other one that a command has goes by an address in a message, and no
+      // option says where something leads, but for those that the command's filter refuses.
+      return Continue(listener_.get(), call.id);
     default:
       Refuse(listener_.get(), call.id, ENOSYS);
   }
@@ -331,18 +333,14 @@ NetworkSupervisor::Socket* NetworkSupervisor::FindSocket(ino_t inode) {
   return found == sockets_.end() ? nullptr : &found->second;
 }
 
-NetworkSupervisor::StandIn* NetworkSupervisor::FindStandIn(ino_t inode) {
-  const auto found = stand_ins_.find(inode);
-  return found == stand_ins_.end() ? nullptr : &found->second;
-}
-
 bool NetworkSupervisor::HasRoom() const {
-  if (sockets_.size() + stand_ins_.size() < most_copies_) return true;
+  const size_t others = udp_.descriptors();
+  if (sockets_.size() + others < most_copies_) return true;
   const auto copies =
       static_cast<size_t>(std::count_if(sockets_.begin(), sockets_.end(), [](const auto& entry) {
         return entry.second.copy.valid();
       }));
-  return copies + stand_ins_.size() < most_copies_;
+  return copies + others < most_copies_;
 }
 
 void NetworkSupervisor::ForgetClosed() {
@@ -350,6 +348,7 @@ void NetworkSupervisor::ForgetClosed() {
   const std::set<ino_t> open = OpenSockets();
   std::erase_if(sockets_, [&](const auto& entry) { return !open.contains(entry.first); });
   std::erase_if(order_, [&](ino_t inode) { return !sockets_.contains(inode); });
+  udp_.ForgetClosed(open);
 }
 
 void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {
@@ -368,7 +367,7 @@ void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {
     if (!HasRoom()) return Refuse(listener_.get(), call.id, EMFILE);
   }
   if (type == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP))
-    return MakeStandIn(call, family, close_on_exec, flags);
+    return MakeUdpSocket(call, family, flags);
   // The filter of the command lets nothing else through; here it is not relied on.
   if (type != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP))
     return Refuse(listener_.get(), call.id, EACCES);
@@ -388,29 +387,19 @@ void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {
   }
 }
 
-void NetworkSupervisor::MakeStandIn(const abi::SeccompNotification& call, int family,
-                                    bool close_on_exec, int flags) {
-  int ends[2];
-  // A message arrives whole or not at all, and where it is sent to does not matter.
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (flags & SOCK_NONBLOCK), 0, ends) != 0)
-    return Refuse(listener_.get(), call.id, errno);
-  const UniqueFd given(ends[1]);
-  StandIn made;
-  made.end.reset(ends[0]);
-  made.family = family;
-  made.number = ++last_number_;
-  const auto inode = InodeOf(given.get());
-  if (!inode) return Refuse(listener_.get(), call.id, errno);
-  const int error = HandOver(listener_.get(), call.id, given.get(), close_on_exec);
+void NetworkSupervisor::MakeUdpSocket(const abi::SeccompNotification& call, int family, int flags) {
+  UniqueFd given;
+  if (const int error = udp_.Make(family, flags, given))
+    return Refuse(listener_.get(), call.id, error);
+  const int error = HandOver(listener_.get(), call.id, given.get(), (flags & SOCK_CLOEXEC) != 0);
   if (error != 0) return Refuse(listener_.get(), call.id, error);
-  stand_ins_[*inode] = std::move(made);
+  udp_.Keep(std::move(given));
 }
 
 void NetworkSupervisor::Connect(const abi::SeccompNotification& call) {
   Target target(static_cast<pid_t>(call.pid));
   const auto inode = target.SocketInode(ArgumentOf(call, 0));
   if (!inode) return Refuse(listener_.get(), call.id, EBADF);
-  if (StandIn* stand_in = FindStandIn(*inode)) return ConnectStandIn(call, target, *stand_in);
   if (Socket* socket = FindSocket(*inode)) return ConnectSocket(call, target, *inode, *socket);
   // A socket that was not made here: one end of a pair, or what a server accepted.
   Refuse(listener_.get(), call.id, EISCONN);
@@ -577,7 +566,7 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
     real.address = wanted.IsV4() ? LoopbackAddress(0, 0, 1) : Address{};
     if (!wanted.IsV4()) real.address[15] = 1;
   }
-  NetworkTable::Verdict verdict = gate_->table.Judge(real);
+  NetworkTable::Verdict verdict = gate_->table.Judge(real, Protocol::kTcp);
   connection.allowed = verdict.allowed;
   connection.rule = std::move(verdict.rule);
   inside = verdict.inside;
@@ -634,7 +623,7 @@ void NetworkSupervisor::TendAsked() {
   for (Asked& asked : asked_) {
     if (!asked.has_call || !Target(static_cast<pid_t>(asked.call.pid)).HasSignal()) continue;
     asked.has_call = false;
-    Refuse(listener_.get(), asked.call.id, kRestart);
+    Refuse(listener_.get(), asked.call.id, kRestartForSignal);
   }
 }
 
@@ -697,51 +686,24 @@ void NetworkSupervisor::FinishWaiting(const Waiting& waiting, bool timed_out) {
   Return(listener_.get(), waiting.call, 0);
 }
 
-void NetworkSupervisor::ConnectStandIn(const abi::SeccompNotification& call, Target& target,
-                                       StandIn& stand_in) {
-  SocketAddress address;
-  if (const int error = target.ReadAddress(PointerOf(call, 1), ArgumentOf(call, 2), address))
-    return Refuse(listener_.get(), call.id, error);
-  if (address.length >= sizeof(sa_family_t) && address.get()->sa_family == AF_UNSPEC) {
-    stand_in.peer.reset();
-    return Return(listener_.get(), call.id, 0);
-  }
-  const std::optional<Endpoint> wanted = EndpointOf(address, stand_in.family);
-  if (!wanted) return Refuse(listener_.get(), call.id, EINVAL);
-  if (wanted->port == kDnsPort) {
-    stand_in.peer = *wanted;
-    return Return(listener_.get(), call.id, 0);
-  }
-  // Programs find out so which of several addresses are near (RFC 6724): nothing is sent.
-  const UniqueFd probe(socket(stand_in.family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!probe.valid()) return Refuse(listener_.get(), call.id, errno);
-  if (connect(probe.get(), address.get(), address.length) != 0)
-    return Refuse(listener_.get(), call.id, errno);
-  SocketAddress local;
-  local.length = sizeof(local.storage);
-  if (getsockname(probe.get(), reinterpret_cast<sockaddr*>(&local.storage), &local.length) == 0)
-    stand_in.local = local;
-  stand_in.peer = *wanted;
-  stand_in.process = static_cast<pid_t>(call.pid);
-  Return(listener_.get(), call.id, 0);
-}
-
 void NetworkSupervisor::Bind(const abi::SeccompNotification& call) {
+  // The port that one wants may be that of a socket which is closed by now.
+  const bool is_last = Clock::now() >= look_again_;
+  UdpSockets::Bound bound = udp_.Bind(listener_.get(), call, false);
+  if (bound == UdpSockets::Bound::kIsTaken && !is_last) return postponed_.push_back(call);
+  if (bound == UdpSockets::Bound::kIsTaken) {
+    ForgetClosed();
+    bound = udp_.Bind(listener_.get(), call, true);
+  }
+  if (bound != UdpSockets::Bound::kNotOurs) return;
   Target target(static_cast<pid_t>(call.pid));
   const auto inode = target.SocketInode(ArgumentOf(call, 0));
   Socket* socket = inode ? FindSocket(*inode) : nullptr;
-  StandIn* stand_in = inode ? FindStandIn(*inode) : nullptr;
-  if (socket == nullptr && stand_in == nullptr)
-    return Refuse(listener_.get(), call.id, inode ? EINVAL : EBADF);
+  if (socket == nullptr) return Refuse(listener_.get(), call.id, inode ? EINVAL : EBADF);
   SocketAddress address;
   if (const int error = target.ReadAddress(PointerOf(call, 1), ArgumentOf(call, 2), address))
     return Refuse(listener_.get(), call.id, error);
   if (!IsWaiting(listener_.get(), call.id)) return;
-  if (stand_in != nullptr) {
-    if (!EndpointOf(address, stand_in->family)) return Refuse(listener_.get(), call.id, EINVAL);
-    stand_in->asked = address;
-    return Return(listener_.get(), call.id, 0);
-  }
   const int error = BindSocket(*socket, address);
   return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
 }
@@ -777,11 +739,7 @@ void NetworkSupervisor::Listen(const abi::SeccompNotification& call) {
   const Target target(static_cast<pid_t>(call.pid));
   const auto inode = target.SocketInode(ArgumentOf(call, 0));
   Socket* socket = inode ? FindSocket(*inode) : nullptr;
-  if (socket == nullptr)
-    return Refuse(listener_.get(), call.id,
-                  !inode                           ? EBADF
-                  : FindStandIn(*inode) != nullptr ? EOPNOTSUPP
-                                                   : EINVAL);
+  if (socket == nullptr) return Refuse(listener_.get(), call.id, inode ? EINVAL : EBADF);
   if (socket->listens) return Return(listener_.get(), call.id, 0);
   if (!socket->copy.valid()) return Refuse(listener_.get(), call.id, EINVAL);
   int error = 0;
@@ -808,7 +766,6 @@ void NetworkSupervisor::TellName(const abi::SeccompNotification& call) {
   const auto inode = target.SocketInode(ArgumentOf(call, 0));
   SocketAddress told;
   const Socket* socket = inode ? FindSocket(*inode) : nullptr;
-  const StandIn* stand_in = inode ? FindStandIn(*inode) : nullptr;
   const auto names = inode && relay_ != nullptr ? relay_->NamesOf(*inode) : std::nullopt;
   if (names) {
     told = names->local;
@@ -817,15 +774,6 @@ void NetworkSupervisor::TellName(const abi::SeccompNotification& call) {
     Endpoint endpoint = EndpointOf(*socket->asked, socket->family).value_or(Endpoint());
     endpoint.port = socket->port;
     told = SocketAddressOf(endpoint, socket->family);
-  } else if (stand_in != nullptr) {
-    Endpoint any;
-    if (stand_in->family == AF_INET) {
-      any.address = LoopbackAddress(0, 0, 0);
-      any.address[12] = 0;
-    }
-    told = stand_in->local   ? *stand_in->local
-           : stand_in->asked ? *stand_in->asked
-                             : SocketAddressOf(any, stand_in->family);
   } else {
     // It names nothing.
     return Continue(listener_.get(), call.id);
@@ -850,69 +798,6 @@ void NetworkSupervisor::TellPeer(const abi::SeccompNotification& call) {
   if (!IsWaiting(listener_.get(), call.id)) return;
   const int error = target.WriteAddress(names->peer, PointerOf(call, 1), PointerOf(call, 2));
   return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
-}
-
-void NetworkSupervisor::SetOption(const abi::SeccompNotification& call) {
-  const Target target(static_cast<pid_t>(call.pid));
-  const auto inode = target.SocketInode(ArgumentOf(call, 0));
-  if (inode && FindStandIn(*inode) != nullptr) return Return(listener_.get(), call.id, 0);
-  // No option says where something leads, but for those that the command's filter refuses.
-  Continue(listener_.get(), call.id);
-}
-
-void NetworkSupervisor::ReceiveMessage(const abi::SeccompNotification& call) {
-  Target target(static_cast<pid_t>(call.pid));
-  const auto inode = target.SocketInode(ArgumentOf(call, 0));
-  const StandIn* stand_in = inode ? FindStandIn(*inode) : nullptr;
-  if (stand_in != nullptr) {
-    // Where an answer comes from is compared with the name server that was asked. A pair has no
-    // address, so the kernel leaves what is written here.
-    Endpoint server = stand_in->peer.value_or(Endpoint());
-    if (!stand_in->peer) {
-      server.address = LoopbackAddress(0, 0, 1);
-      server.port = kDnsPort;
-    }
-    const SocketAddress address = SocketAddressOf(server, stand_in->family);
-    uint64_t at = PointerOf(call, 4);
-    uint64_t room = address.length;
-    if (NumberOf(call) == SYS_recvmsg) {
-      // struct msghdr begins with the address and the room for it.
-      uint64_t head[2] = {};
-      if (target.Read(PointerOf(call, 1), head, sizeof(head))) {
-        at = head[0];
-        room = head[1] & 0xffffffff;
-      } else {
-        at = 0;
-      }
-    }
-    if (at != 0 && room >= address.length && IsWaiting(listener_.get(), call.id))
-      target.Write(at, &address.storage, address.length);
-  }
-  // It says where from, and not where to.
-  Continue(listener_.get(), call.id);
-}
-
-bool NetworkSupervisor::TakeQueries(StandIn& stand_in) {
-  std::string message(kLargestQuery, '\0');
-  while (stand_in.unanswered < kMostUnanswered) {
-    const ssize_t size =
-        recv(stand_in.end.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_TRUNC);
-    if (size <= 0) return size < 0;
-    if (stand_in.peer && stand_in.peer->port != kDnsPort) {
-      // It is no question: the sender sees at once that there is nobody.
-      Connection connection;
-      connection.endpoint = *stand_in.peer;
-      connection.is_udp = true;
-      connection.error = ECONNREFUSED;
-      Target target(stand_in.process);
-      Record(std::move(connection), target);
-      return false;
-    }
-    if (static_cast<size_t>(size) > message.size() || on_query_ == nullptr) continue;
-    ++stand_in.unanswered;
-    on_query_(stand_in.number, message.substr(0, static_cast<size_t>(size)));
-  }
-  return true;
 }
 
 void NetworkSupervisor::Record(Connection connection, Target& target) {

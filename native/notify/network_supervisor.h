@@ -1,6 +1,7 @@
 #ifndef SANDBOX_RUN_NOTIFY_NETWORK_SUPERVISOR_H_
 #define SANDBOX_RUN_NOTIFY_NETWORK_SUPERVISOR_H_
 
+#include <poll.h>
 #include <pthread.h>
 
 #include <chrono>
@@ -20,6 +21,7 @@
 #include "notify/network_gate.h"
 #include "notify/relay.h"
 #include "notify/target.h"
+#include "notify/udp_sockets.h"
 #include "notify/unix_sockets.h"
 #include "sys/kernel_abi.h"
 
@@ -29,8 +31,7 @@ namespace sandbox_run {
 // is in no filter. Every TCP socket of a command is made here and handed in; what it is connected,
 // bound and listening to is done here, on the copy that is kept until then. So no call that names
 // where something leads ever goes on in the kernel, where another thread of the command could have
-// changed what it names, or which socket it is about. In place of a UDP socket a command gets one
-// end of a pair: whatever it sends there is a question about a name, wherever it is sent to.
+// changed what it names, or which socket it is about. Of UDP see UdpSockets.
 class NetworkSupervisor {
  public:
   // Gets a question (a DNS message) with the number under which to answer it. On the supervisor's
@@ -79,17 +80,6 @@ class NetworkSupervisor {
     bool listens = false;
     bool connected = false;
   };
-  // In place of a UDP socket.
-  struct StandIn {
-    UniqueFd end;
-    uint32_t number = 0;
-    int family = 0;
-    std::optional<SocketAddress> asked;
-    std::optional<Endpoint> peer;
-    pid_t process = 0;  // that connected it
-    uint32_t unanswered = 0;
-    std::optional<SocketAddress> local;
-  };
   // A connection that the command waits for.
   struct Waiting {
     ino_t inode = 0;
@@ -117,7 +107,7 @@ class NetworkSupervisor {
   void HandleCall(const abi::SeccompNotification& call);
 
   void MakeSocket(const abi::SeccompNotification& call);
-  void MakeStandIn(const abi::SeccompNotification& call, int family, bool close_on_exec, int flags);
+  void MakeUdpSocket(const abi::SeccompNotification& call, int family, int flags);
   void Connect(const abi::SeccompNotification& call);
   void ConnectSocket(const abi::SeccompNotification& call, Target& target, ino_t inode,
                      Socket& socket);
@@ -130,14 +120,11 @@ class NetworkSupervisor {
   // Records what came of connecting, if it `is_told`, and answers, at once or when it is decided.
   void FinishConnecting(const abi::SeccompNotification& call, Target& target, ino_t inode,
                         Socket& socket, int error, Connection connection, bool is_told = true);
-  void ConnectStandIn(const abi::SeccompNotification& call, Target& target, StandIn& stand_in);
   void Bind(const abi::SeccompNotification& call);
   int BindSocket(Socket& socket, const SocketAddress& wanted);
   void Listen(const abi::SeccompNotification& call);
   void TellName(const abi::SeccompNotification& call);
   void TellPeer(const abi::SeccompNotification& call);
-  void SetOption(const abi::SeccompNotification& call);
-  void ReceiveMessage(const abi::SeccompNotification& call);
 
   // Where a connection leads, and what it has to be: nothing if it is refused, and then `error`
   // says how.
@@ -156,12 +143,17 @@ class NetworkSupervisor {
   void FinishAsked(Asked asked, const std::optional<Address>& address, int error, Inside inside);
   void Record(Connection connection, Target& target);
   void FinishWaiting(const Waiting& waiting, bool timed_out);
-  // False: the command has no use for it any more.
-  bool TakeQueries(StandIn& stand_in);
   Socket* FindSocket(ino_t inode);
-  StandIn* FindStandIn(ino_t inode);
   // For a copy of another socket.
   bool HasRoom() const;
+  // Asks about a name. The number under which to answer; 0: nobody answers.
+  uint32_t AskName(std::string message);
+  // Looks again at calls that wait for what is closed by now.
+  void TakePostponed();
+  // Descriptors on which something is waited for, and how long at most. Each watched connection has
+  // its place behind kWatchedFirst.
+  int Watch(std::vector<pollfd>& watched);
+  void FinishReady(const std::vector<pollfd>& watched);
   // Drops what is kept of sockets that the command has closed.
   void ForgetClosed();
 
@@ -180,15 +172,15 @@ class NetworkSupervisor {
   std::shared_ptr<Relay> relay_;  // from the first connection on that is looked into
   std::map<ino_t, Socket> sockets_;
   std::deque<ino_t> order_;  // of sockets_, the oldest first
-  std::map<ino_t, StandIn> stand_ins_;
   std::vector<Waiting> waiting_;
   OnAsked on_asked_;
   std::vector<Asked> asked_;
   uint32_t last_number_ = 0;
   Clock::time_point look_again_{};
-  std::vector<abi::SeccompNotification> postponed_;  // calls of socket(), until then
+  std::vector<abi::SeccompNotification> postponed_;  // of socket() and bind(), until then
   Connections connections_;
   UnixSockets unix_;
+  UdpSockets udp_;
 };
 
 }  // namespace sandbox_run

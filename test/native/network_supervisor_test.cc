@@ -61,7 +61,7 @@ int Supervised(std::vector<AddressRow> rows, std::function<int()> body, Connecti
         std::make_shared<NetworkGate>(std::move(rows), std::move(apart), own.value(), looks_inside);
     auto supervisor = NetworkSupervisor::Start(gate);
     EXPECT_TRUE(supervisor.ok());
-    std::vector<sock_filter> program = NetworkFilter(gate->looks_inside);
+    std::vector<sock_filter> program = NetworkFilter();
     program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
     Result<UniqueFd> listener = Listen(program);
     EXPECT_TRUE(listener.ok());
