@@ -32,6 +32,8 @@ constexpr std::chrono::milliseconds kLookInterval{100};
 constexpr size_t kMostKnown = 1024;
 // Of one command. Those that it has given up count until there is an answer.
 constexpr size_t kMostAsked = 128;
+// Of those, on their way: each takes four descriptors. The calls of others wait.
+constexpr ptrdiff_t kMostHeld = 32;
 // How often it is looked whether a signal came for a call that waits for an answer.
 constexpr std::chrono::milliseconds kTendInterval{100};
 // Of what is watched: what has woken the thread, the listener, UDP, and the connections.
@@ -73,6 +75,11 @@ void CopyOptions(int from, int to) {
       [[maybe_unused]] const int ignored = setsockopt(to, level, name, value, size);
     }
   }
+}
+
+// As the kernel says of a connection from the loopback interface to elsewhere (EINVAL).
+bool MayLeaveLoopback(const std::optional<SocketAddress>& bound, int family) {
+  return !bound || EndpointOf(*bound, family).value_or(Endpoint()).IsAny();
 }
 
 }  // namespace
@@ -224,7 +231,11 @@ void NetworkSupervisor::Work() {
       [[maybe_unused]] const ssize_t ignored = read(wake_.get(), &drained, sizeof(drained));
     }
     FinishReady(watched);
-    TendAsked();
+    if (Clock::now() >= tend_again_) {
+      tend_again_ = Clock::now() + kTendInterval;
+      TendAsked();
+      TendWaiting();
+    }
     unix_.SweepIfEnded();
     if (unix_.HasWaiting()) unix_.Retry(listener_.get());
     udp_.Advance(listener_.get());
@@ -260,7 +271,7 @@ int NetworkSupervisor::Watch(std::vector<pollfd>& watched) {
     watched.push_back({socket != nullptr ? socket->copy.get() : -1, POLLOUT, 0});
     if (waiting.until) until(*waiting.until);
   }
-  if (!asked_.empty()) at_most(kTendInterval.count());
+  if (!asked_.empty() || !waiting_.empty()) at_most(kTendInterval.count());
   if (unix_.HasWaiting()) at_most(UnixSockets::kRetryInterval.count());
   return timeout;
 }
@@ -417,13 +428,22 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
     // A signal interrupted the call, and it was begun anew.
     if (!IsWaiting(listener_.get(), waiting->call)) {
       waiting->call = call.id;
+      waiting->thread = static_cast<pid_t>(call.pid);
       return;
     }
     return Refuse(listener_.get(), call.id, EALREADY);
   }
+  if (std::exchange(socket.was_interrupted, false)) {
+    int error = 0;
+    socklen_t size = sizeof(error);
+    if (!socket.copy.valid()) return Return(listener_.get(), call.id, 0);
+    if (getsockopt(socket.copy.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0)
+      return Refuse(listener_.get(), call.id, error);
+  }
   if (!socket.copy.valid())
     return Refuse(listener_.get(), call.id, socket.connected ? EISCONN : EINVAL);
   if (address.length >= sizeof(sa_family_t) && address.get()->sa_family == AF_UNSPEC) {
+    GiveUpHeld(inode);
     const int error = ConnectNow(socket.copy.get(), address);
     return error == 0 ? Return(listener_.get(), call.id, 0)
                       : Refuse(listener_.get(), call.id, error);
@@ -466,6 +486,7 @@ void NetworkSupervisor::FinishConnecting(const abi::SeccompNotification& call, T
     Waiting begun;
     begun.inode = inode;
     begun.call = call.id;
+    begun.thread = static_cast<pid_t>(call.pid);
     if (const auto patience = PatienceOf(socket.copy.get())) begun.until = Clock::now() + *patience;
     waiting_.push_back(begun);
     return;
@@ -480,18 +501,29 @@ void NetworkSupervisor::FinishConnecting(const abi::SeccompNotification& call, T
 int NetworkSupervisor::ConnectInside(Target& target, ino_t inode, Socket& command,
                                      const Endpoint& real, Inside inside,
                                      const Connection& connection) {
-  // As the kernel says of a connection from the loopback interface to elsewhere.
-  if (command.asked && !EndpointOf(*command.asked, command.family).value_or(Endpoint()).IsAny())
-    return EINVAL;
+  BegunConnection begun;
+  int error = BeginOutside(target, inode, command, real, inside, connection, begun);
+  if (error != 0) return error;
+  SocketAddress to;
+  error = begun.command.Prepare(command.copy.get(), command.family, to);
+  if (error == 0) error = ConnectNow(command.copy.get(), to);
+  if (error != EINPROGRESS) return error == 0 ? ECONNABORTED : error;
+  relay_->Carry(std::move(begun));
+  return EINPROGRESS;
+}
+
+int NetworkSupervisor::BeginOutside(Target& target, ino_t inode, const Socket& command,
+                                    const Endpoint& real, Inside inside,
+                                    const Connection& connection, BegunConnection& begun) {
+  if (!MayLeaveLoopback(command.asked, command.family)) return EINVAL;
   if (relay_ == nullptr) {
     // No look, no connection.
-    if (!gate_->looks_inside || on_host_ == nullptr) return EACCES;
+    if (inside != Inside::kAnything && (!gate_->looks_inside || on_host_ == nullptr)) return EACCES;
     Result<std::unique_ptr<Relay>> started = Relay::Start(on_host_);
     if (!started.ok()) return started.failure().error;
     relay_ = std::move(started.value());
   }
   if (!relay_->HasRoom()) return EAGAIN;
-  BegunConnection begun;
   begun.inside = inside;
   begun.inode = inode;
   begun.host.reset(socket(command.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
@@ -500,7 +532,7 @@ int NetworkSupervisor::ConnectInside(Target& target, ino_t inode, Socket& comman
   const int on = 1;
   if (setsockopt(begun.host.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0) return errno;
   begun.names.peer = SocketAddressOf(real, command.family);
-  int error = ConnectNow(begun.host.get(), begun.names.peer);
+  const int error = ConnectNow(begun.host.get(), begun.names.peer);
   if (error != 0 && error != EINPROGRESS) return error;
   SocketAddress& local = begun.names.local;
   local.length = sizeof(local.storage);
@@ -509,12 +541,7 @@ int NetworkSupervisor::ConnectInside(Target& target, ino_t inode, Socket& comman
     return errno;
   begun.connection = connection;
   TellWho(begun.connection, target);
-  SocketAddress to;
-  error = begun.command.Prepare(command.copy.get(), command.family, to);
-  if (error == 0) error = ConnectNow(command.copy.get(), to);
-  if (error != EINPROGRESS) return error == 0 ? ECONNABORTED : error;
-  relay_->Carry(std::move(begun));
-  return EINPROGRESS;
+  return 0;
 }
 
 void NetworkSupervisor::ConnectAnother(const abi::SeccompNotification& call, Target& target,
@@ -594,6 +621,11 @@ void NetworkSupervisor::Ask(const abi::SeccompNotification& call, Target& target
   asked.usual_error = usual_error;
   asked.connection = connection;
   const uint32_t number = asked.number;
+  Socket* socket = FindSocket(inode);
+  if (socket != nullptr && IsNonBlocking(socket->copy.get()) && Hold(asked, *socket)) {
+    asked.has_call = false;
+    Refuse(listener_.get(), call.id, EINPROGRESS);
+  }
   asked_.push_back(std::move(asked));
   on_asked_(number, std::move(connection));
 }
@@ -603,12 +635,16 @@ bool NetworkSupervisor::IsAsked(const abi::SeccompNotification& call, ino_t inod
   const auto found = std::find_if(asked_.begin(), asked_.end(),
                                   [inode](const Asked& one) { return one.inode == inode; });
   if (found == asked_.end()) return false;
-  if (found->has_call && IsWaiting(listener_.get(), found->call.id)) {
+  const Socket* socket = FindSocket(inode);
+  const bool has_call = found->has_call && IsWaiting(listener_.get(), found->call.id);
+  const bool is_on_its_way = found->held && socket != nullptr && IsNonBlocking(socket->copy.get());
+  if (has_call || is_on_its_way) {
     Refuse(listener_.get(), call.id, EALREADY);
     return true;
   }
   const Endpoint& asked = found->connection.endpoint;
-  if (asked.address != wanted.address || asked.port != wanted.port) {
+  // One that is held is on its way to where it was to go first, as any other would be.
+  if (!found->held && (asked.address != wanted.address || asked.port != wanted.port)) {
     RecordUnanswered(std::move(found->connection));
     asked_.erase(found);
     return false;
@@ -619,11 +655,43 @@ bool NetworkSupervisor::IsAsked(const abi::SeccompNotification& call, ino_t inod
   return true;
 }
 
+bool NetworkSupervisor::Hold(Asked& asked, Socket& socket) {
+  const auto held = std::count_if(asked_.begin(), asked_.end(),
+                                  [](const Asked& one) { return one.held.has_value(); });
+  if (held >= kMostHeld || !MayLeaveLoopback(socket.asked, socket.family)) return false;
+  HeldConnection connection;
+  SocketAddress to;
+  if (connection.Prepare(socket.copy.get(), socket.family, to) != 0) return false;
+  if (ConnectNow(socket.copy.get(), to) != EINPROGRESS) return false;
+  asked.held = std::move(connection);
+  return true;
+}
+
+void NetworkSupervisor::GiveUpHeld(ino_t inode) {
+  const auto found = std::find_if(asked_.begin(), asked_.end(), [inode](const Asked& one) {
+    return one.inode == inode && one.held.has_value();
+  });
+  if (found == asked_.end()) return;
+  RecordUnanswered(std::move(found->connection));
+  asked_.erase(found);
+}
+
 void NetworkSupervisor::TendAsked() {
   for (Asked& asked : asked_) {
     if (!asked.has_call || !Target(static_cast<pid_t>(asked.call.pid)).HasSignal()) continue;
+    // A program that is told of the signal (EINTR) waits for the connection by other means.
+    Socket* socket = FindSocket(asked.inode);
+    if (!asked.held && socket != nullptr && socket->copy.valid()) Hold(asked, *socket);
     asked.has_call = false;
     Refuse(listener_.get(), asked.call.id, kRestartForSignal);
+  }
+}
+
+void NetworkSupervisor::TendWaiting() {
+  // Its connection is on its way all the same.
+  for (const Waiting& waiting : waiting_) {
+    if (IsWaiting(listener_.get(), waiting.call) && Target(waiting.thread).HasSignal())
+      Refuse(listener_.get(), waiting.call, kRestartForSignal);
   }
 }
 
@@ -638,11 +706,14 @@ void NetworkSupervisor::RecordUnanswered(Connection connection) {
 void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& address, int error,
                                     Inside inside) {
   const abi::SeccompNotification& call = asked.call;
+  Socket* socket = FindSocket(asked.inode);
+  const bool has_socket = socket != nullptr && socket->copy.valid();
+  if (asked.held && has_socket)
+    return FinishHeld(std::move(asked), *socket, address, error, inside);
   // Nobody waits for it any more; who does later asks again.
   if (!asked.has_call || !IsWaiting(listener_.get(), call.id))
     return RecordUnanswered(std::move(asked.connection));
-  Socket* socket = FindSocket(asked.inode);
-  if (socket == nullptr || !socket->copy.valid()) {
+  if (!has_socket) {
     RecordUnanswered(std::move(asked.connection));
     return Refuse(listener_.get(), call.id, ECONNABORTED);
   }
@@ -669,10 +740,55 @@ void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& a
   FinishConnecting(call, target, asked.inode, *socket, error, std::move(asked.connection));
 }
 
+void NetworkSupervisor::FinishHeld(Asked asked, Socket& socket,
+                                   const std::optional<Address>& address, int error,
+                                   Inside inside) {
+  // If the command has closed it since, the connection that is begun ends at once.
+  const abi::SeccompNotification& call = asked.call;
+  Target target(static_cast<pid_t>(call.pid));
+  Connection& connection = asked.connection;
+  connection.allowed = address.has_value();
+  error = error != 0 ? error : asked.usual_error;
+  if (address) {
+    Endpoint real = connection.endpoint;
+    real.address = *address;
+    BegunConnection begun;
+    // Cut to four bytes it would be another host.
+    error = !real.IsV4() && socket.family == AF_INET
+                ? ENETUNREACH
+                : BeginOutside(target, asked.inode, socket, real, inside, connection, begun);
+    if (error == 0) {
+      begun.command = std::move(*asked.held);
+      relay_->Carry(std::move(begun));
+      error = EINPROGRESS;
+    }
+  }
+  if (error != EINPROGRESS) {
+    connection.error = error;
+    Record(std::move(connection), target);
+    asked.held->Fail();
+  }
+  // The call waits on, or one begins anew. Otherwise the program sees to it itself.
+  if (error == EINPROGRESS)
+    return FinishConnecting(call, target, asked.inode, socket, error, {}, false);
+  if (asked.has_call) return Refuse(listener_.get(), call.id, error);
+  socket.was_interrupted = !IsNonBlocking(socket.copy.get());
+  if (!socket.was_interrupted) socket.copy.reset();
+}
+
 void NetworkSupervisor::FinishWaiting(const Waiting& waiting, bool timed_out) {
   Socket* socket = FindSocket(waiting.inode);
   if (socket == nullptr || !socket->copy.valid())
     return Refuse(listener_.get(), waiting.call, ECONNABORTED);
+  // A signal ended the call. The error, if there is one, is for the program to find, or for the
+  // same call when it begins anew.
+  if (!IsWaiting(listener_.get(), waiting.call)) {
+    socket->was_interrupted = true;
+    pollfd watched = {socket->copy.get(), POLLOUT, 0};
+    socket->connected = poll(&watched, 1, 0) == 1 && (watched.revents & (POLLERR | POLLHUP)) == 0;
+    if (socket->connected) socket->copy.reset();
+    return;
+  }
   // As the kernel says of a connection that takes longer than SO_SNDTIMEO.
   if (timed_out) return Refuse(listener_.get(), waiting.call, EINPROGRESS);
   int error = 0;

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "notify/endpoint.h"
+#include "notify/held_connection.h"
 #include "notify/network_gate.h"
 #include "notify/relay.h"
 #include "notify/target.h"
@@ -79,22 +80,27 @@ class NetworkSupervisor {
     uint16_t port = 0;                   // that it got
     bool listens = false;
     bool connected = false;
+    bool was_interrupted = false;  // a signal ended the call that was to connect it
   };
   // A connection that the command waits for.
   struct Waiting {
     ino_t inode = 0;
     uint64_t call = 0;
     std::optional<Clock::time_point> until;
+    pid_t thread = 0;
   };
 
-  // A connection that somebody is asked about. Its call waits, also one that would not wait for the
-  // connection itself: a socket that was told that it is on its way cannot be sent elsewhere
-  // without looking for a moment as if it had failed. All other calls of the command go on.
+  // A connection that somebody is asked about. The call of a socket that waits for connections
+  // waits for the answer, too. One that does not wait, or whose call a signal ends, is held on its
+  // way, as it would be to a host that takes its time; it cannot be sent elsewhere then without
+  // looking for a moment as if it had failed, and so is carried if it may be. All other calls go
+  // on.
   struct Asked {
     uint32_t number = 0;
     ino_t inode = 0;
     abi::SeccompNotification call;
-    bool has_call = true;  // false: a signal ended it
+    bool has_call = true;  // false: it is over, and the connection not
+    std::optional<HeldConnection> held;
     Connection connection;
     int usual_error = 0;
   };
@@ -117,6 +123,9 @@ class NetworkSupervisor {
   // Begins a connection that is looked into. EINPROGRESS, or why it was not begun.
   int ConnectInside(Target& target, ino_t inode, Socket& command, const Endpoint& real,
                     Inside inside, const Connection& connection);
+  // Begins the side of a connection that is carried which leads to the host. 0 or the errno.
+  int BeginOutside(Target& target, ino_t inode, const Socket& command, const Endpoint& real,
+                   Inside inside, const Connection& connection, BegunConnection& begun);
   // Records what came of connecting, if it `is_told`, and answers, at once or when it is decided.
   void FinishConnecting(const abi::SeccompNotification& call, Target& target, ino_t inode,
                         Socket& socket, int error, Connection connection, bool is_told = true);
@@ -136,11 +145,19 @@ class NetworkSupervisor {
            int usual_error);
   // True: a call is about a connection that somebody is asked about, and was seen to.
   bool IsAsked(const abi::SeccompNotification& call, ino_t inode, const Endpoint& wanted);
+  // Has the connection look as if it were on its way. False: not this one.
+  bool Hold(Asked& asked, Socket& socket);
+  // The command does not want it any more.
+  void GiveUpHeld(ino_t inode);
   // Ends calls that a signal came for.
   void TendAsked();
+  void TendWaiting();
   // Of one that nobody waits for any more.
   void RecordUnanswered(Connection connection);
   void FinishAsked(Asked asked, const std::optional<Address>& address, int error, Inside inside);
+  // Of one that is held: carried, or told that it failed.
+  void FinishHeld(Asked asked, Socket& socket, const std::optional<Address>& address, int error,
+                  Inside inside);
   void Record(Connection connection, Target& target);
   void FinishWaiting(const Waiting& waiting, bool timed_out);
   Socket* FindSocket(ino_t inode);
@@ -177,6 +194,7 @@ class NetworkSupervisor {
   std::vector<Asked> asked_;
   uint32_t last_number_ = 0;
   Clock::time_point look_again_{};
+  Clock::time_point tend_again_{};
   std::vector<abi::SeccompNotification> postponed_;  // of socket() and bind(), until then
   Connections connections_;
   UnixSockets unix_;
